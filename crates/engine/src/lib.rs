@@ -1,0 +1,1 @@
+//! The load: arrival schedule, connections, workloads, the event loop, the responder.

@@ -1,0 +1,1 @@
+//! The experiment file, validated and expanded into a plan.

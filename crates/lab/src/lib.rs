@@ -1,0 +1,1 @@
+//! A Target on one machine: network namespaces joined by a network.

@@ -1,0 +1,1 @@
+//! What was observed: histograms, trials, provenance, and the run directory on disk.

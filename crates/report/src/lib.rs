@@ -1,0 +1,1 @@
+//! Judgement to reader: terminal, HTML, Markdown, CSV, JSON.

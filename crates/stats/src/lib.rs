@@ -1,0 +1,1 @@
+//! Numbers to judgement: intervals, paired effects, verdicts.

@@ -1,0 +1,1 @@
+//! Linux, typed and safe from outside: namespaces, netlink, epoll, timers, sockets, counters.

@@ -1,0 +1,1 @@
+//! Dev-only: unprivileged namespaces, fake target, fake clock.

@@ -1,0 +1,3 @@
+//! Plumbline measures what a container network costs.
+
+fn main() {}
