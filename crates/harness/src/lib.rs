@@ -1,1 +1,10 @@
-//! The narrow waist: Target, Site, and the one loop that runs a Plan on any Target.
+//! The narrow waist: [`Target`], [`Path`] and [`Site`], and the one loop that
+//! runs a plan on any target.
+//!
+//! A target (a lab of namespaces, a cluster, two hosts) knows how to make a
+//! path between two sites; the harness knows blocks, trials, validity gates
+//! and teardown. Neither knows the other's business.
+
+mod target;
+
+pub use target::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};

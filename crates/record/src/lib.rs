@@ -1,1 +1,22 @@
-//! What was observed: histograms, trials, provenance, and the run directory on disk.
+//! What was observed, and the run directory that keeps it.
+//!
+//! Everything here is raw: no judgement, no averaging. The types are what a
+//! trial writes as one line of `trials.jsonl` and what a run writes once as
+//! `run.json`; `report` and `compare` need nothing else, on any machine.
+
+mod counters;
+mod fingerprint;
+mod histogram;
+mod load;
+mod trial;
+mod warning;
+
+pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, SoftnetCounters};
+pub use fingerprint::{DeviceFingerprint, Fingerprint};
+pub use histogram::{Histogram, HistogramError};
+pub use load::{DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
+pub use trial::{GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
+pub use warning::Warning;
+
+/// Version of the run directory's format. A directory with a newer one is refused.
+pub const FORMAT_VERSION: u32 = 1;

@@ -1,0 +1,94 @@
+//! What the load does: kind, sizes, connections, arrivals.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The shape of the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// Request and response over connections that stay open.
+    Rr,
+    /// Connect, request, response, close: a new connection per request.
+    Crr,
+    /// TCP bulk: as many bytes as the path carries.
+    Stream,
+    /// UDP bulk by message size; loss is counted at the receiver (N-13).
+    Datagram,
+    /// HTTP/1.1 GET of a body of fixed size.
+    Http,
+}
+
+/// The transport under `rr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// When requests are due (L-1, L-4, L-6).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "process", rename_all = "lowercase")]
+pub enum Arrival {
+    /// Open loop, equal gaps.
+    Constant {
+        /// Requests per second over all connections.
+        rate: f64,
+    },
+    /// Open loop, exponential gaps from a recorded seed.
+    Poisson {
+        /// Requests per second over all connections.
+        rate: f64,
+    },
+    /// The next request leaves when the last answer is there. Labelled so, and
+    /// never compared with an open loop.
+    Closed,
+}
+
+impl Arrival {
+    /// Requests per second that the schedule intends; `None` for a closed loop.
+    pub fn rate(self) -> Option<f64> {
+        match self {
+            Self::Constant { rate } | Self::Poisson { rate } => Some(rate),
+            Self::Closed => None,
+        }
+    }
+}
+
+/// How the sender waits for the next deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Wait {
+    /// Sleep in the kernel until the deadline: costs little CPU.
+    #[default]
+    Block,
+    /// Never sleep: costs one CPU, and sends within a microsecond or two.
+    Spin,
+}
+
+/// One workload with every value resolved. Which fields count depends on
+/// [`kind`](Self::kind); validation refuses those that would be ignored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// Name in tables, unique within an experiment; the kind unless given.
+    pub name: String,
+    /// The shape of the traffic.
+    pub kind: WorkloadKind,
+    /// Transport; `udp` is for `rr` only, `datagram` is always UDP.
+    pub protocol: Protocol,
+    /// Bytes of a request (`rr`, `crr`), or of a message (`datagram`); at least 16.
+    pub request_size: u32,
+    /// Bytes of a response (`rr`, `crr`, `http` body); at least 16 but for `http`.
+    pub response_size: u32,
+    /// Concurrent connections (sockets for UDP).
+    pub connections: u32,
+    /// When requests are due. `stream` is always `closed`.
+    pub arrival: Arrival,
+    /// `http`: keep connections open between requests.
+    pub keep_alive: bool,
+    /// How the sender waits.
+    pub wait: Wait,
+}

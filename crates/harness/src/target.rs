@@ -1,0 +1,111 @@
+//! What a harness asks of the place where it runs.
+
+use std::io::{Read, Write};
+use std::net::IpAddr;
+
+use plumbline_experiment::Treatment;
+use plumbline_record::{DeviceCounters, Fingerprint, ProtocolCounters, Warning};
+
+/// Why a target could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// The kernel, the privileges or the cluster lack something. A value, not
+    /// a fault: runs leave the network out and say so, tests count a skip.
+    #[error("{what} is not supported here: {needs}")]
+    Unsupported {
+        /// The network or feature.
+        what: String,
+        /// What is missing, and how to get it.
+        needs: String,
+    },
+    /// Something that should have worked did not. The text holds what, on
+    /// what, the probable cause and the remedy.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A place where experiments run.
+pub trait Target {
+    /// `lab`, `kubernetes` or `hosts`.
+    fn name(&self) -> &'static str;
+
+    /// Checks that every network of the plan can be built, before anything is
+    /// changed. The first `Unsupported` is returned with its network.
+    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError>;
+
+    /// Makes the path of a treatment ready, or gives the one that stands.
+    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError>;
+
+    /// The environment (C-13). Called once, after all paths have been made.
+    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError>;
+
+    /// What to distrust in everything measured here.
+    fn warnings(&self) -> Vec<Warning>;
+
+    /// Undoes everything, in reverse, without stopping at an error.
+    /// Gives all errors; an empty list is the proof that nothing was left.
+    fn teardown(&mut self) -> Vec<TargetError>;
+}
+
+/// Two sites and what joins them.
+pub trait Path {
+    /// Where the receiver runs.
+    fn server(&self) -> &dyn Site;
+
+    /// Where the sender runs.
+    fn client(&self) -> &dyn Site;
+
+    /// Counters of the path's devices and namespaces since they were made.
+    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError>;
+
+    /// Says what is wrong when the devices did not carry what this network
+    /// must carry for `packets` payload packets between the two snapshots
+    /// `None` when packets took the path.
+    fn check_path(
+        &self,
+        before: &PathSnapshot,
+        after: &PathSnapshot,
+        packets: u64,
+    ) -> Option<String>;
+}
+
+/// Counters of a path at one moment, as running totals.
+#[derive(Clone, Debug, Default)]
+pub struct PathSnapshot {
+    /// Devices in the order of the path.
+    pub devices: Vec<DeviceCounters>,
+    /// Namespaces of the path.
+    pub protocols: Vec<ProtocolCounters>,
+}
+
+/// One endpoint's place.
+pub trait Site {
+    /// Name for messages: `node1`, `pod2`, `default/plumbline-server`.
+    fn name(&self) -> &str;
+
+    /// The address that the other side reaches this one by.
+    fn address(&self) -> IpAddr;
+
+    /// Starts a fresh agent process.
+    fn start_agent(&self) -> Result<AgentLink, TargetError>;
+}
+
+/// A running agent: its byte streams and its process.
+pub struct AgentLink {
+    /// The agent's standard input. Closing it ends the agent.
+    pub input: Box<dyn Write + Send>,
+    /// The agent's standard output.
+    pub output: Box<dyn Read + Send>,
+    /// The process behind it.
+    pub process: Box<dyn AgentProcess>,
+}
+
+/// The process of an agent.
+pub trait AgentProcess: Send {
+    /// Ends it at once. Idempotent.
+    fn kill(&mut self);
+
+    /// Waits until it has ended, at most `limit`; gives what it wrote to
+    /// standard error when it ended badly.
+    fn wait(&mut self, limit: std::time::Duration) -> Result<(), TargetError>;
+}

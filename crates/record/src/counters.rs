@@ -1,0 +1,104 @@
+//! Counters as the kernel keeps them, and their differences over a window.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// CPU time of a whole machine by context, in nanoseconds, over a window.
+///
+/// `busy_ns` is derived from the idle time, which a tickless kernel keeps to
+/// the microsecond; the split by context is sampled at ticks on most kernels
+/// and so is coarser (see docs/method.md).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuTime {
+    /// Wall time of the window times the number of online CPUs.
+    pub capacity_ns: u64,
+    /// Capacity minus idle, iowait and steal.
+    pub busy_ns: u64,
+    /// User and nice.
+    pub user_ns: u64,
+    /// System, without interrupts.
+    pub system_ns: u64,
+    /// Hardware interrupts.
+    pub irq_ns: u64,
+    /// Soft interrupts, where most of a network's receive cost is (N-10).
+    pub softirq_ns: u64,
+    /// Idle while a disk request was outstanding.
+    pub iowait_ns: u64,
+    /// Taken by the hypervisor.
+    pub steal_ns: u64,
+    /// Idle.
+    pub idle_ns: u64,
+    /// Soft interrupt time of the CPU that had most of it (N-9).
+    pub busiest_softirq_ns: u64,
+}
+
+/// CPU time of one process over a window, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessCpu {
+    /// In user space.
+    pub user_ns: u64,
+    /// In the kernel on the process's account.
+    pub system_ns: u64,
+}
+
+/// What one device of the path carried over a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceCounters {
+    /// Where the device is: `node1`, `pod2`, …
+    pub namespace: String,
+    /// Device name.
+    pub device: String,
+    /// Packets received, after any aggregation (GRO) below the device (N-1).
+    pub rx_packets: u64,
+    /// Packets sent, before any segmentation below the device.
+    pub tx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets dropped on the way in.
+    pub rx_dropped: u64,
+    /// Packets dropped on the way out.
+    pub tx_dropped: u64,
+    /// Receive and transmit errors.
+    pub errors: u64,
+}
+
+impl DeviceCounters {
+    /// Mean size in bytes of the packets that crossed the device, both ways;
+    /// `None` when there were none. Above the MTU it shows GSO (N-1).
+    pub fn mean_packet_size(&self) -> Option<f64> {
+        let packets = self.rx_packets + self.tx_packets;
+        (packets > 0).then(|| (self.rx_bytes + self.tx_bytes) as f64 / packets as f64)
+    }
+}
+
+/// Protocol counters of one network namespace over a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProtocolCounters {
+    /// Which namespace: `node1`, `pod2`, …
+    pub namespace: String,
+    /// TCP segments sent again.
+    pub tcp_retransmits: u64,
+    /// TCP retransmission timeouts.
+    pub tcp_timeouts: u64,
+    /// Segments or datagrams with a wrong checksum, TCP and UDP (N-3).
+    pub checksum_errors: u64,
+    /// Datagrams dropped because a receive buffer was full.
+    pub udp_receive_buffer_errors: u64,
+    /// Datagrams dropped because a send buffer was full.
+    pub udp_send_buffer_errors: u64,
+    /// Fragments made or put together; any growth voids a trial (N-4).
+    pub ip_fragments: u64,
+}
+
+/// Soft interrupt receive queues of the whole machine over a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SoftnetCounters {
+    /// Packets processed.
+    pub processed: u64,
+    /// Packets dropped because a CPU's backlog was full.
+    pub dropped: u64,
+    /// Times that a poll ran out of budget with work left.
+    pub squeezed: u64,
+}

@@ -1,0 +1,62 @@
+//! The environment of a run: what must match before two runs compare (C-13).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What must match before two runs compare.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fingerprint {
+    /// `uname -r`.
+    pub kernel: String,
+    /// Kernel command line.
+    pub kernel_command_line: String,
+    /// Machine architecture, such as `x86_64`.
+    pub architecture: String,
+    /// CPU model name.
+    pub cpu_model: String,
+    /// Microcode revision, where shown.
+    pub microcode: Option<String>,
+    /// Online CPUs.
+    pub cpus: u32,
+    /// Threads per core (SMT), where known.
+    pub threads_per_core: Option<u32>,
+    /// Hypervisor, where seen.
+    pub hypervisor: Option<String>,
+    /// CPU frequency governor, where there is one.
+    pub governor: Option<String>,
+    /// Clock source.
+    pub clock_source: String,
+    /// Measured cost of reading the clock, nanoseconds.
+    pub clock_read_ns: u64,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Whether interrupt time is accounted apart (CONFIG_IRQ_TIME_ACCOUNTING), where known.
+    pub irq_time_accounting: Option<bool>,
+    /// Sysctls that change network cost.
+    pub sysctls: BTreeMap<String, String>,
+    /// Devices of each network's path: network name to devices.
+    pub devices: BTreeMap<String, Vec<DeviceFingerprint>>,
+    /// Entries in the connection tracking table and its size, where it exists.
+    pub conntrack: Option<(u64, u64)>,
+    /// Versions of programs that take part (servers, plugins).
+    pub versions: BTreeMap<String, String>,
+}
+
+/// One device of a path as it was set up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceFingerprint {
+    /// Where it is.
+    pub namespace: String,
+    /// Device name.
+    pub device: String,
+    /// Driver, such as `veth` or `vxlan`.
+    pub driver: String,
+    /// MTU in bytes.
+    pub mtu: u32,
+    /// Queueing discipline.
+    pub qdisc: String,
+    /// Offloads that are on (names as in `ethtool -k`).
+    pub offloads: Vec<String>,
+}

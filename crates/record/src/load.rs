@@ -1,0 +1,145 @@
+//! What the two ends of a load saw.
+
+use plumbline_experiment::{Arrival, Wait};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Histogram, ProcessCpu};
+
+/// What the sender saw in the measured window.
+///
+/// A request belongs to the window in which it was *intended* to be sent
+/// (D1, L-1); a closed loop intends a request when it sends it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadResult {
+    /// Which event driver ran: `epoll` or `uring`.
+    pub driver: String,
+    /// Arrival process as run.
+    pub arrival: Arrival,
+    /// How the sender waited.
+    pub wait: Wait,
+    /// Seed of the arrival process.
+    pub seed: u64,
+    /// Length of the measured window in nanoseconds, as it was.
+    pub window_ns: u64,
+    /// Requests (messages for `datagram`) that the schedule intended in the
+    /// window; for a closed loop and for bulk, those that were sent.
+    pub planned: u64,
+    /// Of these, how many were sent.
+    pub sent: u64,
+    /// Of these, how many were answered and verified. For bulk without
+    /// answers, writes that the kernel took.
+    pub completed: u64,
+    /// Of these, how many were never answered; they are in the histograms as
+    /// at least as late as when the trial ended (L-3).
+    pub censored: u64,
+    /// Errors by kind.
+    pub errors: ErrorCounts,
+    /// Payload bytes sent in the window.
+    pub bytes_sent: u64,
+    /// Payload bytes received in the window.
+    pub bytes_received: u64,
+    /// Received − intended, nanoseconds (D1). For a closed loop this equals
+    /// the service time.
+    pub latency: Histogram,
+    /// Received − sent.
+    pub service_time: Histogram,
+    /// Sent − intended.
+    pub send_lag: Histogram,
+    /// The generator's own part of the lag: sent − the later of intended and
+    /// the moment when a connection was free. Gate D2 reads this.
+    pub generator_lag: Histogram,
+    /// Time to connect, where connections are part of the workload (`crr`,
+    /// `http` without keep-alive); otherwise of the connections opened before
+    /// the window.
+    pub connect: Histogram,
+    /// Requests that had to wait for a free connection.
+    pub waited_for_connection: u64,
+    /// One entry per second of the window.
+    pub seconds: Vec<SecondOfLoad>,
+    /// Median latency of each of up to 100 equal slices of the window, in time
+    /// order, nanoseconds; for independence and stationarity checks (L-8, L-10).
+    pub slice_p50_ns: Vec<u64>,
+    /// CPU of the sending process over the window.
+    pub cpu: ProcessCpu,
+}
+
+/// One second of the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecondOfLoad {
+    /// Requests completed that were intended in this second.
+    pub completed: u64,
+    /// Errors.
+    pub errors: u64,
+    /// Payload bytes sent and received.
+    pub bytes: u64,
+    /// Median latency, nanoseconds.
+    pub p50_ns: u64,
+    /// 99th percentile, nanoseconds.
+    pub p99_ns: u64,
+    /// Maximum, nanoseconds.
+    pub max_ns: u64,
+}
+
+/// Errors by what went wrong. None of these requests is counted as completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorCounts {
+    /// Connections refused, unreachable or otherwise not made.
+    pub connect: u64,
+    /// Connections that the other side closed or reset with a request open.
+    pub closed: u64,
+    /// Answers that were not what was asked for: sequence, content or size.
+    pub corrupt: u64,
+    /// HTTP answers with a status other than 2xx, or that are not HTTP.
+    pub protocol: u64,
+    /// Sends that the kernel refused.
+    pub send: u64,
+}
+
+impl ErrorCounts {
+    /// All errors together.
+    pub fn total(&self) -> u64 {
+        self.connect + self.closed + self.corrupt + self.protocol + self.send
+    }
+
+    /// Adds another count.
+    pub fn add(&mut self, other: &Self) {
+        self.connect += other.connect;
+        self.closed += other.closed;
+        self.corrupt += other.corrupt;
+        self.protocol += other.protocol;
+        self.send += other.send;
+    }
+}
+
+/// What the receiver saw over its whole life, warm-up and drain included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServeResult {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+    /// Payload bytes sent.
+    pub bytes_sent: u64,
+    /// Requests whose content was wrong.
+    pub corrupt: u64,
+    /// `datagram`: what arrived of the measured window.
+    pub datagrams: Option<DatagramCounts>,
+}
+
+/// Datagrams by sequence number, counted at the receiver (N-13).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DatagramCounts {
+    /// Different messages of the measured window that arrived.
+    pub received: u64,
+    /// Payload bytes of these.
+    pub bytes: u64,
+    /// Arrived more than once.
+    pub duplicated: u64,
+    /// Arrived after a later one.
+    pub reordered: u64,
+    /// First to last arrival of the window's messages, nanoseconds.
+    pub span_ns: u64,
+}

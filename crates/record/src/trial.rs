@@ -1,0 +1,160 @@
+//! One trial, and the run that it belongs to.
+
+use plumbline_experiment::{Plan, TreatmentId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CpuTime, DeviceCounters, Fingerprint, LoadResult, ProcessCpu, ProtocolCounters, ServeResult,
+    SoftnetCounters, Warning,
+};
+
+/// `run.json`: written once, before the first trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Version of the format ([`FORMAT_VERSION`](crate::FORMAT_VERSION)).
+    pub format: u32,
+    /// The schedule with its seed.
+    pub plan: Plan,
+    /// The text of the experiment file, if there was one.
+    pub experiment_text: Option<String>,
+    /// Who, when, with what.
+    pub provenance: Provenance,
+    /// The environment (C-13).
+    pub fingerprint: Fingerprint,
+    /// What to distrust in the whole run.
+    pub warnings: Vec<Warning>,
+}
+
+/// Who made a run, when and with what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Provenance {
+    /// Version of Plumbline.
+    pub version: String,
+    /// Command line as typed.
+    pub command: Vec<String>,
+    /// Start, RFC 3339, UTC.
+    pub started: String,
+    /// `lab`, `kubernetes` or `hosts`.
+    pub target: String,
+}
+
+/// One line of `trials.jsonl`: one execution of one treatment with fresh agents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// Block, from 0.
+    pub block: u32,
+    /// Position within the block, from 0.
+    pub position: u32,
+    /// Which treatment of the plan.
+    pub treatment: TreatmentId,
+    /// 0 for the first execution, then counted up for each repetition.
+    pub attempt: u32,
+    /// Start, RFC 3339, UTC.
+    pub started: String,
+    /// What it took from start to end, agents and teardown included, nanoseconds.
+    pub took_ns: u64,
+    /// Whether it counts.
+    pub status: TrialStatus,
+    /// What to distrust in it.
+    pub warnings: Vec<Warning>,
+    /// What was observed; `None` when it failed before the window ended.
+    pub observation: Option<Observation>,
+}
+
+/// Whether a trial counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum TrialStatus {
+    /// It counts.
+    Valid,
+    /// It ran to its end, but a validity gate says not to believe it.
+    Invalid {
+        /// The gates that it failed.
+        gates: Vec<GateFailure>,
+    },
+    /// It did not run to its end.
+    Failed {
+        /// Why.
+        error: String,
+    },
+}
+
+/// A validity gate that a trial failed, with the figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "gate", rename_all = "kebab-case")]
+pub enum GateFailure {
+    /// D2: the generator sent too late.
+    SendLag {
+        /// Which percentile broke the limit, such as 0.99.
+        quantile: f64,
+        /// The generator's lag there, nanoseconds.
+        lag_ns: u64,
+        /// What was allowed, nanoseconds.
+        limit_ns: u64,
+    },
+    /// D3: the load was not the planned one.
+    AchievedRate {
+        /// Requests that the plan wanted in the window.
+        planned: u64,
+        /// Requests that were sent in time.
+        achieved: u64,
+    },
+    /// C-14: somebody else used the machine, or it was taken away.
+    Disturbed {
+        /// What disturbed: `steal`, `other-load`, `softnet-drop`, …
+        by: String,
+        /// How much, as a share of capacity, or a count.
+        amount: f64,
+        /// What is allowed.
+        limit: f64,
+    },
+    /// answers were wrong, or packets did not take the network's path.
+    WrongPath {
+        /// What was seen.
+        detail: String,
+    },
+    /// N-3, N-4: checksum errors or fragments on the path.
+    PathFault {
+        /// What was counted.
+        detail: String,
+    },
+    /// Requests failed or were never answered beyond what L-3 allows.
+    Errors {
+        /// Failed and unanswered requests.
+        failed: u64,
+        /// Of how many.
+        planned: u64,
+    },
+}
+
+/// What was observed in one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observation {
+    /// The sender's side.
+    pub load: LoadResult,
+    /// The receiver's side.
+    pub serve: ServeResult,
+    /// CPU of the machine(s) under the path over the window. One entry when
+    /// both endpoints share a kernel, else client's and server's (N-12).
+    pub machines: Vec<CpuTime>,
+    /// CPU of the receiving process over the window.
+    pub server_cpu: ProcessCpu,
+    /// Devices of the path.
+    pub devices: Vec<DeviceCounters>,
+    /// Protocol counters of the path's namespaces.
+    pub protocols: Vec<ProtocolCounters>,
+    /// Receive queues of the machine(s).
+    pub softnet: SoftnetCounters,
+    /// Idle baseline that costs are reduced by: the machine(s) without load.
+    pub idle: IdleSample,
+}
+
+/// The machine without load: measured once in each block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleSample {
+    /// Busy CPU time, nanoseconds.
+    pub busy_ns: u64,
+    /// Wall time times CPUs of the sample, nanoseconds.
+    pub capacity_ns: u64,
+}

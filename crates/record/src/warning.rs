@@ -1,0 +1,130 @@
+//! Reasons to distrust a number, each with its remedy.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A reason to distrust. [`Display`](std::fmt::Display) says it with the remedy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "warning", rename_all = "kebab-case")]
+pub enum Warning {
+    /// Both endpoints of a lab run on one kernel (N-12).
+    OneKernel,
+    /// Too few CPUs to keep sender and receiver apart.
+    SharedCpus {
+        /// Online CPUs.
+        cpus: u32,
+    },
+    /// A closed loop cannot see a queue (L-4).
+    ClosedLoop {
+        /// Concurrent requests.
+        outstanding: u32,
+    },
+    /// Fewer blocks than the comparisons need to reach significance (C-7).
+    TooFewBlocks {
+        /// Blocks of the plan.
+        blocks: u32,
+        /// Blocks that it takes.
+        needed: u32,
+    },
+    /// The hypervisor took CPU time.
+    Steal {
+        /// Share of capacity, 0 to 1.
+        share: f64,
+    },
+    /// The CPU governor changes the clock.
+    Governor {
+        /// Its name.
+        name: String,
+    },
+    /// The clock source is slow or unsteady.
+    ClockSource {
+        /// Its name.
+        name: String,
+    },
+    /// A network of the experiment could not be built here.
+    Unsupported {
+        /// Which.
+        network: String,
+        /// What it needs.
+        needs: String,
+    },
+    /// A treatment kept failing its gates; its last trial did not count.
+    RetriesExhausted {
+        /// Its label.
+        treatment: String,
+    },
+    /// The run was stopped before its end.
+    CutOff {
+        /// Trials finished.
+        finished: u32,
+        /// Trials planned.
+        planned: u32,
+    },
+    /// Whatever is undone at the end failed.
+    Teardown {
+        /// What.
+        detail: String,
+    },
+    /// CPU use of the machine above 80 % while a rate was held (N-12).
+    NearSaturation {
+        /// Share of capacity, 0 to 1.
+        share: f64,
+    },
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OneKernel => write!(
+                f,
+                "both ends share one kernel and one memory: read the figures as relative; \
+                 throughput is memory copies and stack, not a link"
+            ),
+            Self::SharedCpus { cpus } => write!(
+                f,
+                "with {cpus} CPUs the two ends and the network compete; on a machine with 4 or more the tail is shorter"
+            ),
+            Self::ClosedLoop { outstanding } => write!(
+                f,
+                "closed loop, {outstanding} outstanding: a stall holds back the load too, so the tail is \
+                 understated; set a rate for an open loop"
+            ),
+            Self::TooFewBlocks { blocks, needed } => write!(
+                f,
+                "{blocks} blocks cannot reach significance for so many comparisons; use --blocks {needed} or more"
+            ),
+            Self::Steal { share } => write!(
+                f,
+                "the hypervisor took {:.1} % of the CPU time; use a dedicated machine, or more blocks",
+                share * 100.0
+            ),
+            Self::Governor { name } => {
+                write!(
+                    f,
+                    "CPU governor `{name}` changes the clock; set `performance`"
+                )
+            }
+            Self::ClockSource { name } => {
+                write!(
+                    f,
+                    "clock source `{name}` is slow to read; use `tsc` where it is stable"
+                )
+            }
+            Self::Unsupported { network, needs } => write!(f, "{network} was left out: {needs}"),
+            Self::RetriesExhausted { treatment } => write!(
+                f,
+                "{treatment} failed its validity gates in every attempt of a block; that block is missing from its comparison"
+            ),
+            Self::CutOff { finished, planned } => write!(
+                f,
+                "cut off after {finished} of {planned} trials; go on with `run --resume`"
+            ),
+            Self::Teardown { detail } => write!(f, "not everything could be undone: {detail}"),
+            Self::NearSaturation { share } => write!(
+                f,
+                "the machine was {:.0} % busy at a held rate; lower --rate for latencies without queueing",
+                share * 100.0
+            ),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Reading and waiting for the monotonic clock.

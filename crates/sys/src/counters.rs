@@ -1,0 +1,1 @@
+//! Counters of the kernel: CPU, receive queues, protocols.

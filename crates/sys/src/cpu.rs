@@ -1,0 +1,1 @@
+//! CPU affinity and timer slack.

@@ -1,0 +1,1 @@
+//! Routing netlink over a small blocking socket.

@@ -1,0 +1,1 @@
+//! Readiness of file descriptors (epoll).

@@ -1,0 +1,1 @@
+//! Interrupt and termination as a flag.
