@@ -65,6 +65,21 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
+    /// What was counted since an earlier state of the same device.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            namespace: self.namespace.clone(),
+            device: self.device.clone(),
+            rx_packets: self.rx_packets.saturating_sub(earlier.rx_packets),
+            tx_packets: self.tx_packets.saturating_sub(earlier.tx_packets),
+            rx_bytes: self.rx_bytes.saturating_sub(earlier.rx_bytes),
+            tx_bytes: self.tx_bytes.saturating_sub(earlier.tx_bytes),
+            rx_dropped: self.rx_dropped.saturating_sub(earlier.rx_dropped),
+            tx_dropped: self.tx_dropped.saturating_sub(earlier.tx_dropped),
+            errors: self.errors.saturating_sub(earlier.errors),
+        }
+    }
+
     /// Mean size in bytes of the packets that crossed the device, both ways;
     /// `None` when there were none. Above the MTU it shows GSO (N-1).
     pub fn mean_packet_size(&self) -> Option<f64> {
@@ -90,6 +105,23 @@ pub struct ProtocolCounters {
     pub udp_send_buffer_errors: u64,
     /// Fragments made or put together; any growth voids a trial (N-4).
     pub ip_fragments: u64,
+}
+
+impl ProtocolCounters {
+    /// What was counted since an earlier state of the same namespace.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            namespace: self.namespace.clone(),
+            tcp_retransmits: self.tcp_retransmits.saturating_sub(earlier.tcp_retransmits),
+            tcp_timeouts: self.tcp_timeouts.saturating_sub(earlier.tcp_timeouts),
+            checksum_errors: self.checksum_errors.saturating_sub(earlier.checksum_errors),
+            udp_receive_buffer_errors: self
+                .udp_receive_buffer_errors
+                .saturating_sub(earlier.udp_receive_buffer_errors),
+            udp_send_buffer_errors: self.udp_send_buffer_errors.saturating_sub(earlier.udp_send_buffer_errors),
+            ip_fragments: self.ip_fragments.saturating_sub(earlier.ip_fragments),
+        }
+    }
 }
 
 /// Soft interrupt receive queues of the whole machine over a window.

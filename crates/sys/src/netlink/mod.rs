@@ -1,1 +1,26 @@
-//! Routing netlink over a small blocking socket.
+//! Routing netlink, blocking: links, addresses, routes, rules, neighbours.
+//!
+//! A [`Socket`] stays in the network namespace it was opened in, whichever
+//! thread uses it afterwards. So a namespace is configured from outside with
+//! no change of namespace per call (see [`crate::namespace::Namespace`]).
+
+mod address;
+mod error;
+mod link;
+mod neighbour;
+mod route;
+mod rule;
+mod socket;
+
+pub use self::error::NetlinkError;
+pub use self::link::{DeviceStats, IpvlanMode, Link, LinkSpec, Vxlan};
+pub use self::neighbour::NeighbourSpec;
+pub use self::route::RouteSpec;
+pub use self::rule::RuleSpec;
+pub use self::socket::Socket;
+
+/// A hardware address of an Ethernet device.
+pub type Mac = [u8; 6];
+
+#[cfg(test)]
+mod tests;

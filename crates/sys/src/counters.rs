@@ -1,1 +1,0 @@
-//! Counters of the kernel: CPU, receive queues, protocols.

@@ -1,0 +1,24 @@
+//! Counters of the kernel as running totals: CPU, receive queues, protocols.
+//!
+//! Each source is a text file of `/proc`; parsing is apart from reading, so
+//! that it can be tested with text and never panics on what it does not know.
+
+mod cpu;
+mod protocol;
+mod softnet;
+
+pub use cpu::{CpuTotals, OneCpu, cpu};
+pub use protocol::{ProtocolTotals, protocol};
+pub use softnet::{SoftnetTotals, softnet};
+
+use std::fs;
+use std::io;
+
+/// Reads a text file of `/proc`, with its path in the error.
+fn read(path: &str) -> io::Result<String> {
+    fs::read_to_string(path).map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))
+}
+
+fn malformed(path: &str, what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{path}: {what}"))
+}
