@@ -1,1 +1,69 @@
 //! Numbers to judgement: intervals, paired effects, verdicts.
+//!
+//! Everything here is a pure function of the numbers that it is given: no
+//! files, no clock, no Linux. The unit of every comparison is the *trial*, one
+//! number from one execution with fresh endpoints, and never the request:
+//! requests of one trial share its noise, so a million of them say no more
+//! about the next trial than one does.
+//!
+//! # Brief overview
+//!
+//! * [`order`] bounds a percentile, or the median of some runs, from ranks
+//!   alone, and says when there are too few samples to print one.
+//! * [`paired`] turns blocks that hold both treatments into an
+//!   [`Effect`](paired::Effect): a ratio, its interval, a p-value, and the
+//!   smallest effect that the data could have shown.
+//! * [`holm()`] adjusts the p-values of several comparisons.
+//! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of these.
+//! * [`independence`] tells how many independent samples a series is worth.
+//! * [`outlier`] flags values far from the rest. Nothing is ever dropped.
+//!
+//! No function assumes normal noise, with one exception that says so:
+//! [`paired::smallest_effect`].
+
+mod binomial;
+mod error;
+mod holm;
+pub mod independence;
+mod normal;
+pub mod order;
+pub mod outlier;
+pub mod paired;
+mod rank;
+pub mod verdict;
+
+pub use crate::error::StatsError;
+pub use crate::holm::holm;
+
+/// A confidence interval, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end, in the unit of the estimate.
+    pub low: f64,
+    /// The upper end, in the unit of the estimate.
+    pub high: f64,
+    /// The coverage that is really achieved, between 0 and 1. Intervals made
+    /// of ranks come in steps, so asking for 0.95 may give 0.9609.
+    pub level: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies inside, ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Whether the whole interval lies inside ±`margin`, ends included.
+    pub fn is_within(&self, margin: f64) -> bool {
+        -margin <= self.low && self.high <= margin
+    }
+
+    /// The same interval on another scale, for an increasing `scale`.
+    fn map(self, scale: impl Fn(f64) -> f64) -> Interval {
+        Interval {
+            low: scale(self.low),
+            high: scale(self.high),
+            ..self
+        }
+    }
+}

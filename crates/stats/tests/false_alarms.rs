@@ -1,0 +1,179 @@
+//! How often two identical systems are called different (C-1, R-11).
+//!
+//! The noise is that of the methodology's table: 2 % from trial to trial, and
+//! a machine that drifts by a random walk. Everything is seeded, so these are
+//! fixed numbers, not chances.
+
+use plumbline_stats::verdict::{Direction, Verdict, judge};
+use plumbline_stats::{holm, paired};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const ALPHA: f64 = 0.05;
+const NOISE: f64 = 0.02;
+const DRIFTS: [f64; 4] = [0.0, 0.005, 0.01, 0.02];
+const BLOCKS: usize = 10;
+const REPETITIONS: u32 = 2_000;
+
+#[derive(Clone, Copy)]
+enum Order {
+    /// Each block holds each treatment once, in random order.
+    RandomInBlocks,
+    /// All trials of a treatment, then all of the next: A A A A B B B B.
+    OneAfterTheOther,
+}
+
+/// One machine that treatments take turns on.
+struct Machine {
+    rng: ChaCha8Rng,
+    drift: f64,
+    level: f64,
+}
+
+impl Machine {
+    fn new(seed: u64, drift: f64) -> Machine {
+        Machine {
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            drift,
+            level: 0.0,
+        }
+    }
+
+    fn gaussian(&mut self) -> f64 {
+        let (radius, angle): (f64, f64) = (self.rng.random(), self.rng.random());
+        (-2.0 * (1.0 - radius).ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+    }
+
+    /// The same system every time, whichever treatment asks.
+    fn trial(&mut self) -> f64 {
+        self.level += self.drift * self.gaussian();
+        (self.level + NOISE * self.gaussian()).exp()
+    }
+
+    /// Values by treatment and block.
+    fn experiment(&mut self, treatments: usize, order: Order) -> Vec<Vec<f64>> {
+        let mut values = vec![Vec::with_capacity(BLOCKS); treatments];
+        match order {
+            Order::RandomInBlocks => {
+                let mut turns: Vec<usize> = (0..treatments).collect();
+                for _ in 0..BLOCKS {
+                    turns.shuffle(&mut self.rng);
+                    turns
+                        .iter()
+                        .for_each(|&treatment| values[treatment].push(self.trial()));
+                }
+            }
+            Order::OneAfterTheOther => {
+                values
+                    .iter_mut()
+                    .for_each(|all| all.extend((0..BLOCKS).map(|_| self.trial())));
+            }
+        }
+        values
+    }
+}
+
+/// Whether any treatment is called better or worse than the first, with a
+/// margin of nothing, so that "equivalent" cannot hide a false alarm.
+fn is_called_different(values: &[Vec<f64>]) -> bool {
+    let (baseline, others) = values.split_first().expect("a baseline");
+    let effects: Vec<_> = others
+        .iter()
+        .map(|treatment| {
+            let pairs: Vec<_> = treatment
+                .iter()
+                .copied()
+                .zip(baseline.iter().copied())
+                .collect();
+            paired::effect(&pairs, ALPHA).expect("positive values")
+        })
+        .collect();
+    let adjusted = holm(
+        &effects
+            .iter()
+            .map(|effect| effect.p_value)
+            .collect::<Vec<_>>(),
+    );
+    effects.iter().zip(adjusted).any(|(effect, p)| {
+        let verdict = judge(effect, p, ALPHA, 0.0, Direction::LowerIsBetter);
+        matches!(verdict, Verdict::Better | Verdict::Worse)
+    })
+}
+
+/// Share of experiments that call anything different.
+fn false_alarms(treatments: usize, drift: f64, order: Order) -> f64 {
+    let mut machine = Machine::new(7, drift);
+    let alarms = (0..REPETITIONS)
+        .filter(|_| is_called_different(&machine.experiment(treatments, order)))
+        .count();
+    alarms as f64 / f64::from(REPETITIONS)
+}
+
+#[test]
+fn two_identical_networks_in_random_blocks_differ_at_most_at_the_stated_level() {
+    for drift in DRIFTS {
+        let rate = false_alarms(2, drift, Order::RandomInBlocks);
+        println!("2 treatments, drift {drift}: {:.1} %", 100.0 * rate);
+        // Not far below 5 % either: a test that never fires is no test.
+        assert!((0.03..=0.07).contains(&rate), "drift {drift}: {rate}");
+    }
+}
+
+#[test]
+fn of_five_identical_networks_none_differs_at_most_at_the_stated_level() {
+    for drift in DRIFTS {
+        let rate = false_alarms(5, drift, Order::RandomInBlocks);
+        println!("5 treatments, drift {drift}: {:.1} %", 100.0 * rate);
+        assert!((0.01..=0.07).contains(&rate), "drift {drift}: {rate}");
+    }
+}
+
+#[test]
+fn one_after_the_other_turns_drift_into_differences() {
+    // The same trials, counted by the same code: what fails is the order.
+    assert!(false_alarms(2, 0.0, Order::OneAfterTheOther) <= 0.07);
+    for drift in &DRIFTS[1..] {
+        let rate = false_alarms(2, *drift, Order::OneAfterTheOther);
+        println!("A A A A B B B B, drift {drift}: {:.1} %", 100.0 * rate);
+        assert!(rate > 0.15, "drift {drift}: {rate}");
+    }
+}
+
+#[test]
+fn the_smallest_effect_is_found_four_times_out_of_five() {
+    // With six pairs only six equal signs will do, which the formula, made for
+    // sums of many ranks, sees a little too rosily.
+    for (pairs, band) in [
+        (6, 0.69..=0.76),
+        (7, 0.75..=0.84),
+        (10, 0.76..=0.84),
+        (20, 0.76..=0.84),
+        (40, 0.76..=0.84),
+    ] {
+        let mut machine = Machine::new(11, 0.0);
+        // From the true spread, so that the formula is tested, and not how
+        // well a few pairs estimate their spread.
+        let planted = known_smallest_effect(pairs).ln_1p();
+        let found = (0..REPETITIONS)
+            .filter(|_| {
+                let d: Vec<f64> = (0..pairs)
+                    .map(|_| planted + NOISE * machine.gaussian())
+                    .collect();
+                paired::signed_rank_p(&d) < ALPHA
+            })
+            .count();
+        let power = found as f64 / f64::from(REPETITIONS);
+        println!("{pairs} pairs: power {power:.3}");
+        assert!(band.contains(&power), "{pairs} pairs: {power}");
+    }
+}
+
+/// The smallest effect of `pairs` whose standard deviation is exactly `NOISE`.
+fn known_smallest_effect(pairs: usize) -> f64 {
+    let spread = NOISE * ((pairs - 1) as f64 / pairs as f64).sqrt();
+    let d: Vec<f64> = (0..pairs)
+        .map(|i| if i % 2 == 0 { spread } else { -spread })
+        .collect();
+    paired::smallest_effect(&d, ALPHA).expect("enough pairs")
+}

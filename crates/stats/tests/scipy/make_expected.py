@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Writes expected.json: what the tests of this crate hold its numbers against.
+
+Needs NumPy and SciPy 1.15 or later. Run it after a change of the cases, and
+commit both files:
+
+    python3 make_expected.py
+
+Where SciPy has the function, its answer is taken. Where it has not (the
+Hodges-Lehmann interval, Holm, Geyer's sum), the definition is computed here
+by a route that the Rust code does not take.
+"""
+
+import itertools
+import json
+import pathlib
+
+import numpy as np
+import scipy
+from scipy import stats
+
+rng = np.random.default_rng(20251121)
+
+
+def normal():
+    tails = [0.5, 0.4, 0.2, 0.1, 0.05, 0.025, 0.01, 1e-3, 3e-4, 1e-4, 1e-6, 1e-9, 1e-12]
+    return [{"tail": t, "value": stats.norm.isf(t)} for t in tails]
+
+
+def student():
+    cases = itertools.product([0.2, 0.05, 0.025, 0.016, 0.01], [5, 6, 9, 11, 19, 49, 199])
+    return [{"tail": t, "freedom": f, "value": stats.t.isf(t, f)} for t, f in cases]
+
+
+def or_none(value):
+    return None if np.isnan(value) else int(value)
+
+
+def percentile_ranks():
+    """quantile_test works with exact sums for every n, ranks are its values
+    when sample i is i; beyond 100 expected exceedances, L-14's own form."""
+    exact = [
+        (n, q, level)
+        for n in (1, 5, 6, 10, 30, 100, 299, 368, 369, 1000, 5000)
+        for q in (0.01, 0.25, 0.5, 0.9, 0.99, 0.999)
+        for level in (0.9, 0.95, 0.99)
+        if n * min(q, 1 - q) < 99.9
+    ] + [(100_000, 0.9999, 0.95), (3_000_000, 0.99999, 0.95)]
+    rows = []
+    for n, q, level in exact:
+        test = stats.quantile_test(np.arange(1, n + 1), q=0, p=q)
+        interval = test.confidence_interval(level)
+        rows.append({"n": n, "q": q, "level": level,
+                     "low": or_none(interval.low), "high": or_none(interval.high)})
+    for n, q, level in [(1000, 0.5, 0.95), (20_000, 0.99, 0.95), (2_000_000, 0.9999, 0.99)]:
+        reach = stats.norm.isf((1 - level) / 2) * np.sqrt(n * q * (1 - q))
+        rows.append({"n": n, "q": q, "level": level,
+                     "low": int(np.floor(n * q - reach)),
+                     "high": int(np.ceil(n * q + reach)) + 1})
+    return rows
+
+
+def medians():
+    rows = []
+    for n in (1, 5, 6, 7, 10, 20, 41, 150):
+        values = rng.lognormal(3, 0.3, n).round(6)
+        interval = stats.quantile_test(values, q=0, p=0.5).confidence_interval(0.95)
+        row = {"values": values.tolist(), "median": float(np.median(values)), "interval": None}
+        if not np.isnan(interval.low) and not np.isnan(interval.high):
+            low = int((values < interval.low).sum())  # samples strictly below
+            high = int((values > interval.high).sum())
+            coins = stats.binom(n, 0.5)
+            row["interval"] = {"low": float(interval.low), "high": float(interval.high),
+                               "level": float(1 - coins.cdf(low) - coins.cdf(high))}
+        rows.append(row)
+    return rows
+
+
+def exact_p(d):
+    """SciPy's exact table where it applies; where there are ties or zeros, all
+    assignments of signs, enumerated by SciPy's permutation test."""
+    nonzero_sizes = np.abs(d[d != 0])
+    if len(np.unique(nonzero_sizes)) == len(d):
+        return float(stats.wilcoxon(d, method="exact").pvalue)
+    assert len(d) <= 13, "too many to enumerate"
+    every = stats.PermutationMethod(n_resamples=np.inf)
+    return float(stats.wilcoxon(d, zero_method="pratt", method=every).pvalue)
+
+
+def walsh(d):
+    return np.sort([(d[i] + d[j]) / 2 for i in range(len(d)) for j in range(i, len(d))])
+
+
+def shifted_p(d, centre):
+    method = "exact" if len(d) <= 200 else "asymptotic"
+    return stats.wilcoxon(d - centre, method=method, correction=True).pvalue
+
+
+def interval_by_inversion(d, alpha):
+    """The outermost Walsh averages between which SciPy's test does not reject:
+    its p-value is constant between two neighbouring averages."""
+    averages = walsh(d)
+    outside = [averages[0] - 1, *averages, averages[-1] + 1]
+    between = [(outside[i] + outside[i + 1]) / 2 for i in range(len(outside) - 1)]
+    kept = [i for i, centre in enumerate(between) if shifted_p(d, centre) > alpha]
+    if kept[0] == 0:
+        return None
+    level = 1 - shifted_p(d, between[kept[0] - 1])
+    return {"low": float(averages[kept[0] - 1]), "high": float(averages[kept[-1]]),
+            "level": float(level)}
+
+
+def signed_rank():
+    rows = []
+    for n in (1, 3, 5, 6, 7, 8, 10, 13, 20, 40):
+        for shift in (0.0, 0.015, 0.05):
+            d = rng.normal(shift, 0.03, n).round(9)
+            rows.append({"d": d.tolist(), "p": exact_p(d),
+                         "hodges_lehmann": float(np.median(walsh(d))),
+                         "intervals": [{"alpha": a, "interval": interval_by_inversion(d, a)}
+                                       for a in (0.1, 0.05, 0.01)]})
+    return rows
+
+
+def signed_rank_ties():
+    """Coarse values: ties of both signs, and zeros in half of the cases."""
+    rows = []
+    for n in (4, 6, 8, 10, 12, 13):
+        for step, shift in ((0.01, 0.0), (0.02, 0.02), (0.03, 0.04)):
+            d = (np.round(rng.normal(shift, 0.03, n) / step) * step).round(9)
+            if n % 4 == 0:
+                d = np.where(d == 0, step, d)
+            rows.append({"d": d.tolist(), "p": exact_p(d) if d.any() else 1.0,
+                         "hodges_lehmann": float(np.median(walsh(d)))})
+    return rows
+
+
+def signed_rank_many():
+    """Beyond 200 pairs: the normal approximation, with and without zeros."""
+    rows = []
+    for n, shift, digits in ((201, 0.0, 9), (300, 0.004, 9), (260, 0.003, 2)):
+        d = rng.normal(shift, 0.03, n).round(digits)
+        p = stats.wilcoxon(d, zero_method="pratt", method="asymptotic", correction=True).pvalue
+        rows.append({"d": d.tolist(), "p": float(p), "hodges_lehmann": float(np.median(walsh(d)))})
+    return rows
+
+
+def holm():
+    """The closed testing procedure with Bonferroni's test for each subset,
+    which is what Holm's steps are a shortcut for."""
+    rows = []
+    for m in (1, 2, 3, 5, 8):
+        p = (rng.uniform(0, 1, m) ** 3).round(6)
+        p[-1] = p[0]
+        adjusted = [
+            max(min(1.0, len(subset) * p[list(subset)].min())
+                for size in range(1, m + 1)
+                for subset in itertools.combinations(range(m), size) if i in subset)
+            for i in range(m)
+        ]
+        rows.append({"p": p.tolist(), "adjusted": [float(a) for a in adjusted]})
+    return rows
+
+
+def autoregressive(n, correlation):
+    series = [rng.normal()]
+    for _ in range(n - 1):
+        series.append(correlation * series[-1] + rng.normal())
+    return np.array(series).round(6)
+
+
+def series():
+    rows = []
+    cases = [autoregressive(300, c) for c in (0.0, 0.3, 0.8, -0.5)]
+    cases.append(np.round(autoregressive(200, 0.5)))
+    for values in cases:
+        n = len(values)
+        centred = values - values.mean()
+        # By way of the Fourier transform, padded so that it does not wrap.
+        spectrum = np.abs(np.fft.rfft(centred, 2 * n)) ** 2
+        rho = np.fft.irfft(spectrum)[:n]
+        rho = rho / rho[0]
+        pairs = rho[0 : n - n % 2 : 2] + rho[1::2]
+        stop = np.argmax(pairs <= 0) if (pairs <= 0).any() else len(pairs)
+        kept = rho[1 : 2 * stop]
+        rows.append({"values": values.tolist(),
+                     "effective_samples": float(min(n, n / (1 + 2 * kept.sum()))),
+                     "lag1_spearman": float(stats.spearmanr(values[:-1], values[1:]).statistic)})
+    return rows
+
+
+def outliers():
+    rows = []
+    for n in (5, 12, 31):
+        values = rng.normal(100, 2, n).round(6)
+        values[n // 2] += 80
+        mad = stats.median_abs_deviation(values)
+        rows.append({"values": values.tolist(),
+                     "scores": (np.abs(values - np.median(values)) / mad).tolist()})
+    return rows
+
+
+sections = [normal, student, percentile_ranks, medians, signed_rank, signed_rank_ties,
+            signed_rank_many, holm, series, outliers]
+expected = {"made_with": f"scipy {scipy.__version__}, numpy {np.__version__}"}
+expected |= {section.__name__: section() for section in sections}
+path = pathlib.Path(__file__).with_name("expected.json")
+path.write_text("{\n" + ",\n".join(
+    f"{json.dumps(name)}: " + (json.dumps(rows) if isinstance(rows, str) else
+                               "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]")
+    for name, rows in expected.items()) + "\n}\n")
