@@ -1,1 +1,161 @@
-//! Sockets and their options.
+//! Non-blocking TCP and UDP sockets with the options that a load needs.
+
+mod messages;
+
+pub use messages::Messages;
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use socket2::{Domain, Protocol, Type};
+
+/// A non-blocking socket; closed when dropped.
+#[derive(Debug)]
+pub struct Socket(socket2::Socket);
+
+/// What the kernel tells about a TCP connection (`TCP_INFO`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Bytes that the other side's kernel has acknowledged; counts the
+    /// handshake's SYN as one byte.
+    pub bytes_acked: u64,
+    /// Segments sent again.
+    pub retransmits: u32,
+}
+
+impl Socket {
+    /// Begins to connect. The socket becomes writable when the attempt has
+    /// ended; [`take_error`](Self::take_error) then tells how.
+    pub fn connect_tcp(to: SocketAddr) -> io::Result<Self> {
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let socket = new_raw(to, kind, Protocol::TCP)?;
+        socket.set_tcp_nodelay(true)?;
+        match socket.connect(&to.into()) {
+            Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),
+            _ => Ok(Self(socket)),
+        }
+    }
+
+    /// Listens on `at`; port 0 lets the kernel pick. With `reuse_port`
+    /// several sockets share the port, and the kernel deals connections out.
+    /// Connections inherit `TCP_NODELAY`.
+    pub fn listen_tcp(at: SocketAddr, reuse_port: bool) -> io::Result<Self> {
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let socket = new_raw(at, kind, Protocol::TCP)?;
+        socket.set_tcp_nodelay(true)?;
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(reuse_port)?;
+        socket.bind(&at.into())?;
+        // The kernel cuts this down to net.core.somaxconn.
+        socket.listen(65_535)?;
+        Ok(Self(socket))
+    }
+
+    /// Takes one connection from the queue of a listening socket;
+    /// `WouldBlock` when there is none.
+    pub fn accept(&self) -> io::Result<Self> {
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let (socket, _) = self.0.accept4(flags)?;
+        Ok(Self(socket))
+    }
+
+    /// A UDP socket that sends to `to` and hears only from there.
+    pub fn connect_udp(to: SocketAddr) -> io::Result<Self> {
+        let kind = Type::DGRAM.nonblocking().cloexec();
+        let socket = new_raw(to, kind, Protocol::UDP)?;
+        socket.connect(&to.into())?;
+        Ok(Self(socket))
+    }
+
+    /// A UDP socket bound to `at`; see [`listen_tcp`](Self::listen_tcp).
+    pub fn bind_udp(at: SocketAddr, reuse_port: bool) -> io::Result<Self> {
+        let kind = Type::DGRAM.nonblocking().cloexec();
+        let socket = new_raw(at, kind, Protocol::UDP)?;
+        socket.set_reuse_port(reuse_port)?;
+        socket.bind(&at.into())?;
+        Ok(Self(socket))
+    }
+
+    /// Asks for kernel buffers of this many bytes. Without privileges the
+    /// kernel gives at most `net.core.rmem_max` and `wmem_max`.
+    pub fn set_buffers(&self, receive: usize, send: usize) -> io::Result<()> {
+        self.0.set_recv_buffer_size(receive)?;
+        self.0.set_send_buffer_size(send)
+    }
+
+    /// Reads into `into` and gives the number of bytes; 0 is the end of a TCP
+    /// stream.
+    #[inline]
+    pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: initialised bytes are valid as possibly uninitialised ones,
+        // and the receive call only ever writes initialised bytes into them.
+        let into = unsafe { &mut *(std::ptr::from_mut(into) as *mut [MaybeUninit<u8>]) };
+        self.0.recv(into)
+    }
+
+    /// Sends what the kernel takes of `bytes` and gives how many that were.
+    /// A closed connection is an error, not a signal.
+    #[inline]
+    pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send_with_flags(bytes, libc::MSG_NOSIGNAL)
+    }
+
+    /// Says to the other side that no more will be sent.
+    pub fn finish_sending(&self) -> io::Result<()> {
+        self.0.shutdown(Shutdown::Write)
+    }
+
+    /// How the connection attempt ended, or the error that broke the
+    /// connection; reading clears it.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.0.take_error()
+    }
+
+    /// The address that this side is bound to.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let address = self.0.local_addr()?;
+        address
+            .as_socket()
+            .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))
+    }
+
+    /// Acknowledged bytes and retransmissions of a TCP connection.
+    pub fn tcp_info(&self) -> io::Result<TcpInfo> {
+        // SAFETY: tcp_info is made of integers only, for which zero is valid.
+        let mut info: libc::tcp_info = unsafe { mem::zeroed() };
+        let mut length = mem::size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the kernel writes at most
+        // `length` bytes into `info`.
+        let code = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                std::ptr::from_mut(&mut info).cast(),
+                &mut length,
+            )
+        };
+        if code < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(TcpInfo {
+            bytes_acked: info.tcpi_bytes_acked,
+            retransmits: info.tcpi_total_retrans,
+        })
+    }
+}
+
+fn new_raw(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<socket2::Socket> {
+    socket2::Socket::new_raw(Domain::for_address(address), kind, Some(protocol))
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests;

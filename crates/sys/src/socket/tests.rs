@@ -1,0 +1,96 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::poll::{Interest, Poller, Trigger};
+
+fn loopback() -> [SocketAddr; 2] {
+    [
+        (Ipv4Addr::LOCALHOST, 0).into(),
+        (Ipv6Addr::LOCALHOST, 0).into(),
+    ]
+}
+
+/// Repeats a call that says `WouldBlock` for at most 2 s.
+fn patiently<T>(mut call: impl FnMut() -> io::Result<T>) -> T {
+    let start = Instant::now();
+    loop {
+        match call() {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                assert!(start.elapsed() < Duration::from_secs(2), "nothing came");
+                std::thread::yield_now();
+            }
+            other => return other.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn tcp_carries_bytes_both_ways() {
+    for at in loopback() {
+        let listener = Socket::listen_tcp(at, false).unwrap();
+        let near = Socket::connect_tcp(listener.local_addr().unwrap()).unwrap();
+        let far = patiently(|| listener.accept());
+        assert!(near.take_error().unwrap().is_none());
+        assert_eq!(patiently(|| near.send(b"ping")), 4);
+        let mut buffer = [0; 16];
+        assert_eq!(patiently(|| far.receive(&mut buffer)), 4);
+        assert_eq!(&buffer[..4], b"ping");
+        patiently(|| far.send(b"pong!"));
+        assert_eq!(patiently(|| near.receive(&mut buffer)), 5);
+        far.finish_sending().unwrap();
+        assert_eq!(patiently(|| near.receive(&mut buffer)), 0);
+        assert!(near.tcp_info().unwrap().bytes_acked >= 4);
+    }
+}
+
+#[test]
+fn a_refused_connection_is_told_by_take_error() {
+    let listener = Socket::listen_tcp(loopback()[0], false).unwrap();
+    let nobody = listener.local_addr().unwrap();
+    drop(listener);
+    let refused = match Socket::connect_tcp(nobody) {
+        Err(e) => e,
+        Ok(socket) => {
+            let mut poller = Poller::new(1).unwrap();
+            poller
+                .add(socket.as_fd(), 0, Interest::ReadWrite, Trigger::Edge)
+                .unwrap();
+            poller.wait(1_000_000_000).unwrap();
+            socket.take_error().unwrap().unwrap()
+        }
+    };
+    assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn datagrams_go_out_and_come_back_in_batches() {
+    for at in loopback() {
+        let far = Socket::bind_udp(at, false).unwrap();
+        let near = Socket::connect_udp(far.local_addr().unwrap()).unwrap();
+        let mut out = Messages::new(8, 32);
+        for i in 0..5_u8 {
+            out.push(10 + usize::from(i)).fill(i);
+        }
+        assert_eq!(near.send_messages(&mut out, 0).unwrap(), 5);
+        let mut received = Messages::new(8, 32);
+        assert_eq!(patiently(|| far.receive_messages(&mut received)), 5);
+        let mut replies = Messages::new(8, 32);
+        for i in 0..5 {
+            let message = received.get(i);
+            assert_eq!(message, vec![i as u8; 10 + i]);
+            replies.push_reply(&received, i, 3).fill(b'a' + i as u8);
+        }
+        assert_eq!(far.send_messages(&mut replies, 1).unwrap(), 4);
+        assert_eq!(patiently(|| near.receive_messages(&mut received)), 4);
+        assert_eq!(received.get(0), b"bbb");
+    }
+}
+
+#[test]
+fn two_sockets_share_a_port_only_when_both_ask() {
+    let first = Socket::bind_udp(loopback()[0], true).unwrap();
+    let at = first.local_addr().unwrap();
+    assert!(Socket::bind_udp(at, true).is_ok());
+    assert!(Socket::bind_udp(at, false).is_err());
+}
