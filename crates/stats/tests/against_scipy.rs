@@ -150,8 +150,18 @@ fn signed_rank_p_and_hodges_lehmann() {
 
 #[test]
 fn signed_rank_intervals() {
-    for case in cases(expected().signed_rank) {
-        for IntervalCase { alpha, interval } in cases(case.intervals) {
+    let Expected {
+        signed_rank,
+        signed_rank_many,
+        ..
+    } = expected();
+    assert!(
+        signed_rank_many
+            .iter()
+            .any(|case| !case.intervals.is_empty())
+    );
+    for case in cases(signed_rank).into_iter().chain(signed_rank_many) {
+        for IntervalCase { alpha, interval } in case.intervals {
             let found = paired::signed_rank_interval(&case.d, alpha);
             assert_same_interval(
                 found,

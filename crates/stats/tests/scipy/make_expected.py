@@ -49,9 +49,9 @@ def percentile_ranks():
     rows = []
     for n, q, level in exact:
         test = stats.quantile_test(np.arange(1, n + 1), q=0, p=q)
-        interval = test.confidence_interval(level)
+        ranked = test.confidence_interval(level)
         rows.append({"n": n, "q": q, "level": level,
-                     "low": or_none(interval.low), "high": or_none(interval.high)})
+                     "low": or_none(ranked.low), "high": or_none(ranked.high)})
     for n, q, level in [(1000, 0.5, 0.95), (20_000, 0.99, 0.95), (2_000_000, 0.9999, 0.99)]:
         reach = stats.norm.isf((1 - level) / 2) * np.sqrt(n * q * (1 - q))
         rows.append({"n": n, "q": q, "level": level,
@@ -64,13 +64,13 @@ def medians():
     rows = []
     for n in (1, 5, 6, 7, 10, 20, 41, 150):
         values = rng.lognormal(3, 0.3, n).round(6)
-        interval = stats.quantile_test(values, q=0, p=0.5).confidence_interval(0.95)
+        ranked = stats.quantile_test(values, q=0, p=0.5).confidence_interval(0.95)
         row = {"values": values.tolist(), "median": float(np.median(values)), "interval": None}
-        if not np.isnan(interval.low) and not np.isnan(interval.high):
-            low = int((values < interval.low).sum())  # samples strictly below
-            high = int((values > interval.high).sum())
+        if not np.isnan(ranked.low) and not np.isnan(ranked.high):
+            low = int((values < ranked.low).sum())  # samples strictly below
+            high = int((values > ranked.high).sum())
             coins = stats.binom(n, 0.5)
-            row["interval"] = {"low": float(interval.low), "high": float(interval.high),
+            row["interval"] = {"low": float(ranked.low), "high": float(ranked.high),
                                "level": float(1 - coins.cdf(low) - coins.cdf(high))}
         rows.append(row)
     return rows
@@ -97,17 +97,28 @@ def shifted_p(d, centre):
 
 
 def interval_by_inversion(d, alpha):
-    """The outermost Walsh averages between which SciPy's test does not reject:
-    its p-value is constant between two neighbouring averages."""
+    """The outermost Walsh averages between which SciPy's test does not reject.
+    Its p-value is constant between two neighbouring averages, and falls from
+    the middle outwards, so the lower one is found by bisection. The upper one
+    is the lower one of the mirrored differences."""
     averages = walsh(d)
-    outside = [averages[0] - 1, *averages, averages[-1] + 1]
-    between = [(outside[i] + outside[i + 1]) / 2 for i in range(len(outside) - 1)]
-    kept = [i for i, centre in enumerate(between) if shifted_p(d, centre) > alpha]
-    if kept[0] == 0:
+    edges = [averages[0] - 1, *averages]
+    rejected, kept = -1, len(averages) // 2
+    while kept - rejected > 1:
+        middle = (kept + rejected) // 2
+        if shifted_p(d, (edges[middle] + edges[middle + 1]) / 2) > alpha:
+            kept = middle
+        else:
+            rejected = middle
+    if kept == 0:
         return None
-    level = 1 - shifted_p(d, between[kept[0] - 1])
-    return {"low": float(averages[kept[0] - 1]), "high": float(averages[kept[-1]]),
-            "level": float(level)}
+    level = 1 - shifted_p(d, (edges[kept - 1] + edges[kept]) / 2)
+    return float(edges[kept]), float(level)
+
+
+def interval(d, alpha):
+    low, high = interval_by_inversion(d, alpha), interval_by_inversion(-d, alpha)
+    return low and {"low": low[0], "high": -high[0], "level": low[1]}
 
 
 def signed_rank():
@@ -117,7 +128,7 @@ def signed_rank():
             d = rng.normal(shift, 0.03, n).round(9)
             rows.append({"d": d.tolist(), "p": exact_p(d),
                          "hodges_lehmann": float(np.median(walsh(d))),
-                         "intervals": [{"alpha": a, "interval": interval_by_inversion(d, a)}
+                         "intervals": [{"alpha": a, "interval": interval(d, a)}
                                        for a in (0.1, 0.05, 0.01)]})
     return rows
 
@@ -141,7 +152,10 @@ def signed_rank_many():
     for n, shift, digits in ((201, 0.0, 9), (300, 0.004, 9), (260, 0.003, 2)):
         d = rng.normal(shift, 0.03, n).round(digits)
         p = stats.wilcoxon(d, zero_method="pratt", method="asymptotic", correction=True).pvalue
-        rows.append({"d": d.tolist(), "p": float(p), "hodges_lehmann": float(np.median(walsh(d)))})
+        row = {"d": d.tolist(), "p": float(p), "hodges_lehmann": float(np.median(walsh(d)))}
+        if digits == 9:
+            row["intervals"] = [{"alpha": a, "interval": interval(d, a)} for a in (0.05, 0.01)]
+        rows.append(row)
     return rows
 
 
