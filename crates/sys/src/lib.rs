@@ -7,9 +7,11 @@
 pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod ethtool;
 pub mod namespace;
 pub mod netlink;
 pub mod poll;
 pub mod process;
 pub mod signal;
 pub mod socket;
+pub mod sysctl;

@@ -1,1 +1,325 @@
 //! Network, user and mount namespaces.
+//!
+//! A network namespace lives as long as a process or an open descriptor holds
+//! it. Nothing here is mounted or named, so when the process dies, by whatever
+//! signal, the kernel takes the namespaces back.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork, getgid, getuid};
+
+use crate::netlink::{NetlinkError, Socket};
+
+/// The network namespace of the calling thread.
+const OWN: &str = "/proc/thread-self/ns/net";
+
+/// Why a namespace could not be made or entered.
+#[derive(Debug, thiserror::Error)]
+pub enum NamespaceError {
+    /// The kernel refused private namespaces.
+    #[error("cannot enter private namespaces: {errno}; {cause}; {remedy}", errno = errno.desc())]
+    Forbidden {
+        /// What the kernel answered.
+        errno: Errno,
+        /// The probable cause.
+        cause: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A step after the kernel's consent failed.
+    #[error(
+        "cannot {action}: {source}; a container runtime or security module may forbid it, try outside of it or as root"
+    )]
+    Step {
+        /// What was tried.
+        action: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A new namespace could not be configured.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+}
+
+/// How the process came into its private namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Privacy {
+    /// As root: network and mount namespaces, in the host's user namespace.
+    Root,
+    /// As an ordinary user: in a user namespace too, where it is root.
+    User,
+}
+
+/// Moves the process into network and mount namespaces of its own, in which
+/// it may do what root may do and cannot touch the host.
+///
+/// To be called before the process starts its first thread: a process with
+/// threads cannot enter a user namespace.
+pub fn enter_private() -> Result<Privacy, NamespaceError> {
+    let (uid, gid) = (getuid(), getgid());
+    let own = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
+    // Root stays in the host's user namespace, where BPF is allowed. Root in a
+    // container may lack the right to, and goes the way of a user.
+    let privacy = if uid.is_root() && unshare(own).is_ok() {
+        Privacy::Root
+    } else {
+        unshare(own | CloneFlags::CLONE_NEWUSER)
+            .map_err(|errno| forbidden(errno, Path::new("/proc/sys")))?;
+        map_to_root("/proc/self/setgroups", "deny".into())?;
+        map_to_root("/proc/self/uid_map", format!("0 {uid} 1"))?;
+        map_to_root("/proc/self/gid_map", format!("0 {gid} 1"))?;
+        Privacy::User
+    };
+    let none = None::<&str>;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).map_err(|errno| {
+        NamespaceError::Step {
+            action: "make mounts private",
+            source: errno.into(),
+        }
+    })?;
+    loopback_up(&Socket::open()?)?;
+    Ok(privacy)
+}
+
+/// Whether [`enter_private`] would succeed, found out by a child process that
+/// tries it. Changes nothing for the caller.
+pub fn can_enter_private() -> Result<(), NamespaceError> {
+    let own = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
+    // SAFETY: the child makes system calls only (no allocation, no lock, no
+    // destructor) and leaves by `_exit`, which is sound in a copy of a process
+    // with threads.
+    let child = match unsafe { fork() } {
+        Ok(ForkResult::Parent { child }) => child,
+        Ok(ForkResult::Child) => {
+            let outcome = match unshare(own) {
+                Ok(()) => Ok(()),
+                Err(_) => unshare(own | CloneFlags::CLONE_NEWUSER),
+            };
+            let code = outcome.map_or_else(|errno| errno as libc::c_int, |()| 0);
+            // SAFETY: ends the process without running anything of ours.
+            unsafe { libc::_exit(code) }
+        }
+        Err(errno) => {
+            return Err(NamespaceError::Step {
+                action: "start a process that tries namespaces",
+                source: errno.into(),
+            });
+        }
+    };
+    loop {
+        match waitpid(child, None) {
+            Err(Errno::EINTR) => {}
+            Ok(WaitStatus::Exited(_, 0)) => return Ok(()),
+            Ok(WaitStatus::Exited(_, code)) => {
+                return Err(forbidden(Errno::from_raw(code), Path::new("/proc/sys")));
+            }
+            // A seccomp filter may kill instead of refusing.
+            _ => return Err(forbidden(Errno::EPERM, Path::new("/proc/sys"))),
+        }
+    }
+}
+
+fn map_to_root(file: &'static str, content: String) -> Result<(), NamespaceError> {
+    std::fs::write(file, content).map_err(|source| NamespaceError::Step {
+        action: "map the user into a user namespace",
+        source,
+    })
+}
+
+/// Finds the switch that forbids namespaces. `sysctls` is `/proc/sys`, or a
+/// stand-in for tests.
+fn forbidden(errno: Errno, sysctls: &Path) -> NamespaceError {
+    let value = |name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(sysctls.join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let (cause, remedy) = if value("kernel/unprivileged_userns_clone") == Some(0) {
+        (
+            "unprivileged user namespaces are switched off",
+            "run as root, or set `sysctl kernel.unprivileged_userns_clone=1`",
+        )
+    } else if value("user/max_user_namespaces") == Some(0) {
+        (
+            "user namespaces are limited to none",
+            "run as root, or set `sysctl user.max_user_namespaces=10000`",
+        )
+    } else if value("kernel/apparmor_restrict_unprivileged_userns") == Some(1) {
+        (
+            "AppArmor takes the rights away inside user namespaces of ordinary users",
+            "run as root, install an AppArmor profile with `userns,` for this program, \
+             or set `sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+        )
+    } else {
+        match errno {
+            Errno::ENOSPC | Errno::EUSERS => (
+                "a limit of namespaces is reached (user.max_*_namespaces)",
+                "raise it with `sysctl`, or end what holds namespaces",
+            ),
+            Errno::EINVAL | Errno::ENOSYS => (
+                "the kernel lacks namespaces (CONFIG_USER_NS, CONFIG_NET_NS) or the process has threads",
+                "use a kernel that has them",
+            ),
+            _ => (
+                "a seccomp filter, a security module or a changed root directory forbids it, as containers do by default",
+                "run outside of the container, or start it with `--privileged`",
+            ),
+        }
+    };
+    NamespaceError::Forbidden {
+        errno,
+        cause: cause.into(),
+        remedy: remedy.into(),
+    }
+}
+
+/// A network namespace, held by a descriptor, with a netlink socket inside.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+    netlink: Socket,
+    inode: u64,
+}
+
+impl Namespace {
+    /// Makes a network namespace, its loopback device up.
+    pub fn create() -> Result<Self, NamespaceError> {
+        // A thread cannot come back from a namespace with certainty; it is
+        // used once and thrown away.
+        in_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| NamespaceError::Step {
+                action: "make a network namespace",
+                source: errno.into(),
+            })?;
+            let namespace = Self::current()?;
+            loopback_up(&namespace.netlink)?;
+            Ok(namespace)
+        })?
+    }
+
+    /// The network namespace of the calling thread.
+    pub fn current() -> Result<Self, NamespaceError> {
+        let opened = File::open(OWN).and_then(|file| Ok((file.metadata()?.ino(), file)));
+        let (inode, file) = opened.map_err(|source| NamespaceError::Step {
+            action: "open the network namespace",
+            source,
+        })?;
+        let netlink = Socket::open()?;
+        Ok(Self {
+            file,
+            netlink,
+            inode,
+        })
+    }
+
+    /// A netlink socket inside the namespace, usable from any thread.
+    pub fn netlink(&self) -> &Socket {
+        &self.netlink
+    }
+
+    /// Identifies the namespace, as `readlink /proc/<pid>/ns/net` shows it.
+    pub fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    /// Runs `work` in a fresh thread inside the namespace and gives its result.
+    /// Sockets that it opens stay in the namespace. A panic of `work` goes on
+    /// in the caller.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
+        in_thread(|| {
+            self.join().map_err(|errno| NamespaceError::Step {
+                action: "enter a network namespace",
+                source: errno.into(),
+            })?;
+            Ok(work())
+        })?
+    }
+
+    /// Moves the calling thread into the namespace, for good.
+    fn join(&self) -> Result<(), Errno> {
+        setns(&self.file, CloneFlags::CLONE_NEWNET)
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl AsRawFd for Namespace {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
+fn loopback_up(netlink: &Socket) -> Result<(), NetlinkError> {
+    let loopback = netlink.link("lo")?;
+    netlink.set_link_up(loopback.index, true)
+}
+
+fn in_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("namespace".into())
+            .spawn_scoped(scope, work)
+            .map_err(|source| NamespaceError::Step {
+                action: "start a thread",
+                source,
+            })?;
+        match thread.join() {
+            Ok(result) => Ok(result),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remedy_with(file: &str, value: &str, errno: Errno) -> String {
+        let root = tempfile::tempdir().expect("temporary directory");
+        let path = root.path().join(file);
+        std::fs::create_dir_all(path.parent().expect("parent")).expect("directory");
+        std::fs::write(path, value).expect("write");
+        forbidden(errno, root.path()).to_string()
+    }
+
+    #[test]
+    fn the_switch_that_forbids_is_named() {
+        for (file, value, expected) in [
+            (
+                "kernel/unprivileged_userns_clone",
+                "0\n",
+                "unprivileged_userns_clone=1",
+            ),
+            (
+                "user/max_user_namespaces",
+                "0\n",
+                "max_user_namespaces=10000",
+            ),
+            (
+                "kernel/apparmor_restrict_unprivileged_userns",
+                "1\n",
+                "apparmor_restrict_unprivileged_userns=0",
+            ),
+        ] {
+            let text = remedy_with(file, value, Errno::EPERM);
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_switch_that_allows_is_not_blamed() {
+        let text = remedy_with("kernel/unprivileged_userns_clone", "1\n", Errno::ENOSPC);
+        assert!(text.contains("a limit of namespaces is reached"), "{text}");
+    }
+}

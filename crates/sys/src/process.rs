@@ -1,1 +1,217 @@
 //! Starting processes inside namespaces.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::Signal;
+
+/// The last bytes of standard error that are kept.
+const TAIL_BYTES: usize = 8 * 1024;
+
+/// Why a process could not be started or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// The program could not be started.
+    #[error(
+        "cannot start `{}`: {source}; does the file exist, and may it be executed?",
+        program.display()
+    )]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Waiting failed.
+    #[error("cannot wait for process {pid}: {source}")]
+    Wait {
+        /// The process.
+        pid: u32,
+        /// The cause.
+        source: io::Error,
+    },
+    /// It still runs.
+    #[error("process {pid} has not ended within {} ms", limit.as_millis())]
+    StillRunning {
+        /// The process.
+        pid: u32,
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// It ended with an error.
+    #[error("process {pid} ended with {status}{}", stderr_text(stderr))]
+    Failed {
+        /// The process.
+        pid: u32,
+        /// How it ended.
+        status: ExitStatus,
+        /// The end of what it wrote to standard error.
+        stderr: String,
+    },
+}
+
+fn stderr_text(stderr: &str) -> String {
+    if stderr.trim().is_empty() {
+        String::new()
+    } else {
+        format!(": {}", stderr.trim())
+    }
+}
+
+/// A process to be started.
+#[derive(Debug)]
+pub struct Command {
+    program: PathBuf,
+    inner: std::process::Command,
+}
+
+impl Command {
+    /// Prepares `program`, its standard input and output piped, its standard
+    /// error kept for the error message.
+    ///
+    /// It gets a process group of its own, so that Ctrl-C reaches the parent
+    /// alone, which then ends it in order.
+    pub fn new(program: &Path) -> Self {
+        let mut inner = std::process::Command::new(program);
+        inner
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        Self {
+            program: program.into(),
+            inner,
+        }
+    }
+
+    /// Adds arguments.
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.inner.args(arguments);
+        self
+    }
+
+    /// Starts it, inside `namespace`.
+    ///
+    /// The kernel kills it when **the thread that called this** ends, not only
+    /// when the process does (PR_SET_PDEATHSIG(2const)): call it from a thread
+    /// that outlives the child, such as the main thread. Everything but the
+    /// three streams is closed in the child, so it keeps no namespace alive
+    /// but its own.
+    pub fn spawn_in(mut self, namespace: &impl AsFd) -> Result<Child, ProcessError> {
+        let fail = |source| ProcessError::Start {
+            program: self.program.clone(),
+            source,
+        };
+        let namespace = namespace.as_fd().try_clone_to_owned().map_err(fail)?;
+        let parent = std::process::id();
+        let enter = move || {
+            nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // The parent may have died before the line above took effect.
+            if nix::unistd::getppid().as_raw() as u32 != parent {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            setns(&namespace, CloneFlags::CLONE_NEWNET)?;
+            Ok(())
+        };
+        // SAFETY: between fork and exec, `enter` makes three system calls on a
+        // descriptor it owns; it takes no lock and does not allocate (an
+        // `io::Error` of a kind or an error number is a plain value).
+        unsafe { self.inner.pre_exec(enter) };
+        let mut inner = self.inner.spawn().map_err(fail)?;
+        let stderr = inner.stderr.take().map(keep_tail);
+        Ok(Child { inner, stderr })
+    }
+}
+
+/// A process that was started. It is killed and reaped when dropped.
+#[derive(Debug)]
+pub struct Child {
+    inner: std::process::Child,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+}
+
+impl Child {
+    /// Process number.
+    pub fn pid(&self) -> u32 {
+        self.inner.id()
+    }
+
+    /// Its standard input, once.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.inner.stdin.take()
+    }
+
+    /// Its standard output, once.
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.inner.stdout.take()
+    }
+
+    /// Kills it. Does nothing when it has ended.
+    pub fn kill(&mut self) {
+        // The only error is that it has ended.
+        let _ = self.inner.kill();
+    }
+
+    /// Waits until it has ended, at most `limit`.
+    pub fn wait(&mut self, limit: Duration) -> Result<(), ProcessError> {
+        let pid = self.pid();
+        let deadline = Instant::now() + limit;
+        let mut pause = Duration::from_micros(50);
+        let status = loop {
+            match self.inner.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) => {}
+                Err(source) => return Err(ProcessError::Wait { pid, source }),
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ProcessError::StillRunning { pid, limit });
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(5));
+        };
+        if status.success() {
+            return Ok(());
+        }
+        Err(ProcessError::Failed {
+            pid,
+            status,
+            stderr: self.take_stderr(),
+        })
+    }
+
+    fn take_stderr(&mut self) -> String {
+        let tail = self.stderr.take().and_then(|thread| thread.join().ok());
+        String::from_utf8_lossy(&tail.unwrap_or_default()).into_owned()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+        // Reaps it; a process that was killed ends at once.
+        let _ = self.inner.wait();
+    }
+}
+
+/// Reads standard error to its end, so that the child never blocks on it, and
+/// keeps the last part.
+fn keep_tail(mut stderr: ChildStderr) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut tail = Vec::new();
+        let mut buffer = [0; 1024];
+        while let Ok(length @ 1..) = stderr.read(&mut buffer) {
+            tail.extend_from_slice(&buffer[..length]);
+            let surplus = tail.len().saturating_sub(TAIL_BYTES);
+            tail.drain(..surplus);
+        }
+        tail
+    })
+}

@@ -21,6 +21,3 @@ pub use self::socket::Socket;
 
 /// A hardware address of an Ethernet device.
 pub type Mac = [u8; 6];
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,93 @@
+//! Offloads of a network device, as the driver reports them.
+//!
+//! The `SIOCETHTOOL` requests and structures are those of
+//! `include/uapi/linux/ethtool.h`.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GFEATURES: u32 = 0x3a;
+const ETH_SS_FEATURES: u32 = 4;
+/// Bytes of a name (`ETH_GSTRING_LEN`).
+const NAME_BYTES: usize = 32;
+/// Features come in blocks of 32: available, requested, active, never changed.
+const BLOCK_WORDS: usize = 4;
+/// More than any kernel has; bounds the buffers.
+const MOST_FEATURES: usize = 1024;
+
+/// Names of the features that are on, sorted, as `ethtool -k` spells them;
+/// `device` is one of the calling thread's network namespace.
+pub fn active_features(device: &str) -> io::Result<Vec<String>> {
+    let fd = socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    let request = |data: &mut [u32]| ethtool(&fd, device, data);
+
+    // struct ethtool_sset_info: cmd, reserved, sset_mask (u64), data[].
+    let mut info = [ETHTOOL_GSSET_INFO, 0, 0, 0, 0];
+    let mask: [u8; 8] = (1u64 << ETH_SS_FEATURES).to_ne_bytes();
+    info[2] = u32::from_ne_bytes([mask[0], mask[1], mask[2], mask[3]]);
+    info[3] = u32::from_ne_bytes([mask[4], mask[5], mask[6], mask[7]]);
+    request(&mut info)?;
+    let count = (info[4] as usize).min(MOST_FEATURES);
+
+    // struct ethtool_gstrings: cmd, string_set, len, data[].
+    let mut strings = vec![0; 3 + count * NAME_BYTES / 4];
+    strings[0] = ETHTOOL_GSTRINGS;
+    strings[1] = ETH_SS_FEATURES;
+    strings[2] = count as u32;
+    request(&mut strings)?;
+
+    // struct ethtool_gfeatures: cmd, size (blocks), features[].
+    let blocks = count.div_ceil(32);
+    let mut features = vec![0; 2 + blocks * BLOCK_WORDS];
+    features[0] = ETHTOOL_GFEATURES;
+    features[1] = blocks as u32;
+    request(&mut features)?;
+
+    let names: Vec<u8> = strings[3..]
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .collect();
+    let mut active: Vec<String> = names
+        .chunks(NAME_BYTES)
+        .enumerate()
+        .filter(|(at, _)| features[2 + at / 32 * BLOCK_WORDS + 2] >> (at % 32) & 1 == 1)
+        .map(|(_, name)| {
+            let end = name
+                .iter()
+                .position(|byte| *byte == 0)
+                .unwrap_or(name.len());
+            String::from_utf8_lossy(&name[..end]).into_owned()
+        })
+        .collect();
+    active.sort();
+    Ok(active)
+}
+
+fn ethtool(fd: &impl AsRawFd, device: &str, data: &mut [u32]) -> io::Result<()> {
+    // SAFETY: an all-zero `ifreq` is a valid value of this plain C structure.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if device.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
+    // SAFETY: the name is terminated (shorter than its field), and the data
+    // pointer leads to a live buffer whose length fields, set by the callers
+    // in this module, say how much the kernel may write.
+    let answer = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

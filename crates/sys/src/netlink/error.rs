@@ -1,0 +1,96 @@
+//! Why the kernel refused a netlink request.
+
+use nix::errno::Errno;
+
+/// A netlink request that failed: what was wanted, on what, and why not.
+#[derive(Debug, thiserror::Error)]
+pub enum NetlinkError {
+    /// The kernel answered with an error.
+    #[error("cannot {action} {object}: {}{}", reason(*errno), detail_text(detail))]
+    Refused {
+        /// The verb, such as `add link`.
+        action: &'static str,
+        /// What it was done to, such as `vxlan flannel.1`.
+        object: String,
+        /// The kernel's error number.
+        errno: Errno,
+        /// The kernel's own words (extended acknowledgement), where it has any.
+        detail: Option<String>,
+    },
+    /// The device does not exist in the namespace of the socket.
+    #[error("no device `{name}` in this namespace; it may have been deleted from outside")]
+    NoDevice {
+        /// Name that was looked for.
+        name: String,
+    },
+    /// The socket itself failed.
+    #[error("cannot {action} the netlink socket: {source}; is the kernel built with CONFIG_NET?")]
+    Socket {
+        /// What was tried.
+        action: &'static str,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// An answer that does not follow the protocol.
+    #[error(
+        "cannot read the kernel's answer to {action} {object}: {detail}; this kernel may be newer than this program"
+    )]
+    Garbled {
+        /// The verb.
+        action: &'static str,
+        /// What it was done to.
+        object: String,
+        /// What was wrong.
+        detail: String,
+    },
+}
+
+impl NetlinkError {
+    /// Whether the kernel lacks the driver or feature, as opposed to a wrong
+    /// or forbidden request.
+    pub fn is_unsupported(&self) -> bool {
+        // ENODEV is not among them: it also means that a named device is gone.
+        // EAFNOSUPPORT is what a kernel without IPv6 says.
+        matches!(
+            self.errno(),
+            Some(Errno::EOPNOTSUPP | Errno::EAFNOSUPPORT | Errno::EPROTONOSUPPORT)
+        )
+    }
+
+    /// Whether what was to be removed is not there.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::NoDevice { .. })
+            || matches!(
+                self.errno(),
+                Some(Errno::ENODEV | Errno::ESRCH | Errno::ENOENT | Errno::EADDRNOTAVAIL)
+            )
+    }
+
+    /// The kernel's error number, when it was the kernel that refused.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Refused { errno, .. } => Some(*errno),
+            _ => None,
+        }
+    }
+}
+
+fn reason(errno: Errno) -> String {
+    let remedy = match errno {
+        Errno::EOPNOTSUPP | Errno::EAFNOSUPPORT | Errno::EPROTONOSUPPORT => {
+            "this kernel lacks the driver or feature"
+        }
+        Errno::EPERM | Errno::EACCES => {
+            "not permitted in this namespace; enter private namespaces first"
+        }
+        Errno::EEXIST => "it already exists",
+        _ => return errno.desc().to_string(),
+    };
+    format!("{} ({remedy})", errno.desc())
+}
+
+fn detail_text(detail: &Option<String>) -> String {
+    detail
+        .as_ref()
+        .map_or_else(String::new, |text| format!(": {text}"))
+}

@@ -1,0 +1,369 @@
+//! Network devices: making, changing, listing and deleting them.
+
+use std::marker::PhantomData;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoVeth, InfoVxlan, IpVlanMode, LinkAttribute,
+    LinkFlags, LinkInfo, LinkMessage, MacVlanMode,
+};
+
+use super::socket::Verb;
+use super::{Mac, NetlinkError, Socket};
+
+/// A device to be made, all of it in one request.
+#[derive(Clone, Debug)]
+pub struct LinkSpec<'ns> {
+    name: String,
+    kind: &'static str,
+    message: LinkMessage,
+    info: Vec<LinkInfo>,
+    /// The namespace that the device is made in must outlive the request.
+    inside: PhantomData<&'ns ()>,
+}
+
+/// Properties of a VXLAN device (RFC 7348) with a static forwarding database.
+#[derive(Clone, Copy, Debug)]
+pub struct Vxlan {
+    /// Network identifier, 24 bits.
+    pub vni: u32,
+    /// UDP destination port.
+    pub port: u16,
+    /// Source address of the encapsulated packets.
+    pub local: IpAddr,
+    /// Index of the device that carries the encapsulated packets.
+    pub underlay: u32,
+}
+
+/// How an ipvlan device handles packets (ipvlan.rst of the kernel).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpvlanMode {
+    /// The device resolves neighbours and switches by address.
+    L2,
+    /// The parent's namespace routes; no broadcast, no neighbours.
+    L3,
+}
+
+impl<'ns> LinkSpec<'ns> {
+    fn new(name: &str, kind: &'static str) -> Self {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.into()));
+        Self {
+            name: name.into(),
+            kind,
+            message,
+            info: Vec::new(),
+            inside: PhantomData,
+        }
+    }
+
+    fn with_info(mut self, kind: InfoKind, data: Option<InfoData>) -> Self {
+        self.info.push(LinkInfo::Kind(kind));
+        self.info.extend(data.map(LinkInfo::Data));
+        self
+    }
+
+    /// The far end of a [`veth`](Self::veth) pair.
+    pub fn peer(name: &str) -> Self {
+        Self::new(name, "veth")
+    }
+
+    /// A pair of devices, each the wire of the other. The peer may be placed
+    /// in another namespace by [`inside`](Self::inside).
+    pub fn veth(name: &str, peer: LinkSpec<'ns>) -> Self {
+        let data = InfoData::Veth(InfoVeth::Peer(peer.message));
+        Self::new(name, "veth").with_info(InfoKind::Veth, Some(data))
+    }
+
+    /// A bridge. It needs no spanning tree in a lab, and has none.
+    pub fn bridge(name: &str) -> Self {
+        Self::new(name, "bridge").with_info(InfoKind::Bridge, None)
+    }
+
+    /// A VXLAN device that learns nothing: every entry is set by hand.
+    pub fn vxlan(name: &str, vxlan: Vxlan) -> Self {
+        let local = match vxlan.local {
+            IpAddr::V4(address) => InfoVxlan::Local(address),
+            IpAddr::V6(address) => InfoVxlan::Local6(address),
+        };
+        let data = vec![
+            InfoVxlan::Id(vxlan.vni),
+            InfoVxlan::Link(vxlan.underlay),
+            local,
+            InfoVxlan::Port(vxlan.port),
+            InfoVxlan::Learning(false),
+        ];
+        Self::new(name, "vxlan").with_info(InfoKind::Vxlan, Some(InfoData::Vxlan(data)))
+    }
+
+    /// A macvlan device in bridge mode over the device with index `parent`.
+    pub fn macvlan(name: &str, parent: u32) -> Self {
+        let data = InfoData::MacVlan(vec![InfoMacVlan::Mode(MacVlanMode::Bridge)]);
+        Self::new(name, "macvlan")
+            .attribute(LinkAttribute::Link(parent))
+            .with_info(InfoKind::MacVlan, Some(data))
+    }
+
+    /// An ipvlan device over the device with index `parent`.
+    pub fn ipvlan(name: &str, parent: u32, mode: IpvlanMode) -> Self {
+        let mode = match mode {
+            IpvlanMode::L2 => IpVlanMode::L2,
+            IpvlanMode::L3 => IpVlanMode::L3,
+        };
+        let data = InfoData::IpVlan(vec![InfoIpVlan::Mode(mode)]);
+        Self::new(name, "ipvlan")
+            .attribute(LinkAttribute::Link(parent))
+            .with_info(InfoKind::IpVlan, Some(data))
+    }
+
+    fn attribute(mut self, attribute: LinkAttribute) -> Self {
+        self.message.attributes.push(attribute);
+        self
+    }
+
+    /// Sets the MTU in bytes.
+    pub fn mtu(self, mtu: u32) -> Self {
+        self.attribute(LinkAttribute::Mtu(mtu))
+    }
+
+    /// Sets the hardware address; without it the kernel picks one at random.
+    pub fn mac(self, mac: Mac) -> Self {
+        self.attribute(LinkAttribute::Address(mac.to_vec()))
+    }
+
+    /// Makes the device a port of the bridge with this index.
+    pub fn master(self, index: u32) -> Self {
+        self.attribute(LinkAttribute::Controller(index))
+    }
+
+    /// Makes the device in this namespace instead of the socket's.
+    pub fn inside(self, namespace: &'ns impl AsFd) -> Self {
+        let fd = namespace.as_fd().as_raw_fd();
+        self.attribute(LinkAttribute::NetNsFd(fd))
+    }
+
+    /// Brings the device up as it is made.
+    pub fn up(mut self) -> Self {
+        self.message.header.flags |= LinkFlags::Up;
+        self.message.header.change_mask |= LinkFlags::Up;
+        self
+    }
+}
+
+/// A device as the kernel shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Index, unique in its namespace.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// Driver kind, such as `veth`; empty for devices that netlink did not make.
+    pub kind: String,
+    /// MTU in bytes.
+    pub mtu: u32,
+    /// Queueing discipline.
+    pub qdisc: String,
+    /// Hardware address, where it has one of six bytes.
+    pub mac: Option<Mac>,
+    /// Whether it is administratively up.
+    pub up: bool,
+    /// Counters since it was made.
+    pub stats: DeviceStats,
+}
+
+/// Counters of a device (`struct rtnl_link_stats64`), since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceStats {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets dropped on the way in.
+    pub rx_dropped: u64,
+    /// Packets dropped on the way out.
+    pub tx_dropped: u64,
+    /// Receive errors.
+    pub rx_errors: u64,
+    /// Transmit errors.
+    pub tx_errors: u64,
+}
+
+impl Link {
+    fn from_message(message: LinkMessage) -> Self {
+        let mut link = Self {
+            index: message.header.index,
+            up: message.header.flags.contains(LinkFlags::Up),
+            ..Self::default()
+        };
+        for attribute in message.attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => link.name = name,
+                LinkAttribute::Mtu(mtu) => link.mtu = mtu,
+                LinkAttribute::Qdisc(qdisc) => link.qdisc = qdisc,
+                LinkAttribute::Address(bytes) => link.mac = bytes.try_into().ok(),
+                LinkAttribute::LinkInfo(infos) => {
+                    for info in infos {
+                        if let LinkInfo::Kind(kind) = info {
+                            link.kind = kind.to_string();
+                        }
+                    }
+                }
+                LinkAttribute::Stats64(stats) => {
+                    link.stats = DeviceStats {
+                        rx_packets: stats.rx_packets,
+                        tx_packets: stats.tx_packets,
+                        rx_bytes: stats.rx_bytes,
+                        tx_bytes: stats.tx_bytes,
+                        rx_dropped: stats.rx_dropped,
+                        tx_dropped: stats.tx_dropped,
+                        rx_errors: stats.rx_errors,
+                        tx_errors: stats.tx_errors,
+                    }
+                }
+                _ => {}
+            }
+        }
+        link
+    }
+}
+
+impl Socket {
+    /// Makes a device.
+    pub fn add_link(&self, spec: LinkSpec<'_>) -> Result<(), NetlinkError> {
+        let LinkSpec {
+            name,
+            kind,
+            mut message,
+            info,
+            ..
+        } = spec;
+        message.attributes.push(LinkAttribute::LinkInfo(info));
+        let verb = Verb::new("add link", format!("{kind} `{name}`"));
+        self.execute(
+            verb,
+            RouteNetlinkMessage::NewLink(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+    }
+
+    /// Deletes a device; the other end of a pair goes with it.
+    pub fn delete_link(&self, name: &str) -> Result<(), NetlinkError> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.into()));
+        let verb = Verb::new("delete link", format!("`{name}`"));
+        self.execute(verb, RouteNetlinkMessage::DelLink(message), 0)
+    }
+
+    /// Brings a device up or takes it down.
+    pub fn set_link_up(&self, index: u32, up: bool) -> Result<(), NetlinkError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.header.change_mask = LinkFlags::Up;
+        if up {
+            message.header.flags = LinkFlags::Up;
+        }
+        let action = if up { "bring up" } else { "take down" };
+        let verb = Verb::new(action, format!("device {index}"));
+        self.execute(verb, RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Sets the MTU of a device, in bytes.
+    pub fn set_link_mtu(&self, index: u32, mtu: u32) -> Result<(), NetlinkError> {
+        self.change_link(
+            "set the MTU of",
+            format!("device {index} to {mtu}"),
+            index,
+            LinkAttribute::Mtu(mtu),
+        )
+    }
+
+    /// Sets the hardware address of a device.
+    pub fn set_link_mac(&self, index: u32, mac: Mac) -> Result<(), NetlinkError> {
+        self.change_link(
+            "set the address of",
+            format!("device {index}"),
+            index,
+            LinkAttribute::Address(mac.to_vec()),
+        )
+    }
+
+    /// Makes a device a port of the bridge with index `master`; 0 frees it.
+    pub fn set_link_master(&self, index: u32, master: u32) -> Result<(), NetlinkError> {
+        self.change_link(
+            "set the bridge of",
+            format!("device {index} to device {master}"),
+            index,
+            LinkAttribute::Controller(master),
+        )
+    }
+
+    /// Moves a device into another namespace, where it keeps its name.
+    pub fn move_link(&self, index: u32, namespace: &impl AsFd) -> Result<(), NetlinkError> {
+        self.change_link(
+            "move to another namespace",
+            format!("device {index}"),
+            index,
+            LinkAttribute::NetNsFd(namespace.as_fd().as_raw_fd()),
+        )
+    }
+
+    fn change_link(
+        &self,
+        action: &'static str,
+        object: String,
+        index: u32,
+        attribute: LinkAttribute,
+    ) -> Result<(), NetlinkError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.attributes.push(attribute);
+        self.execute(
+            Verb::new(action, object),
+            RouteNetlinkMessage::SetLink(message),
+            0,
+        )
+    }
+
+    /// The device of this name, with its counters.
+    pub fn link(&self, name: &str) -> Result<Link, NetlinkError> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.into()));
+        let verb = Verb::new("look up link", format!("`{name}`"));
+        let mut found = None;
+        let asked = self.query(
+            verb,
+            RouteNetlinkMessage::GetLink(message),
+            false,
+            |answer| {
+                if let RouteNetlinkMessage::NewLink(message) = answer {
+                    found = Some(Link::from_message(message));
+                }
+            },
+        );
+        match asked {
+            Err(error) if error.is_gone() => Err(NetlinkError::NoDevice { name: name.into() }),
+            Err(error) => Err(error),
+            Ok(()) => found.ok_or_else(|| NetlinkError::NoDevice { name: name.into() }),
+        }
+    }
+
+    /// All devices of the namespace, with their counters.
+    pub fn links(&self) -> Result<Vec<Link>, NetlinkError> {
+        let verb = Verb::new("list", "links");
+        let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        let mut links = Vec::new();
+        self.query(verb, message, true, |answer| {
+            if let RouteNetlinkMessage::NewLink(message) = answer {
+                links.push(Link::from_message(message));
+            }
+        })?;
+        Ok(links)
+    }
+}

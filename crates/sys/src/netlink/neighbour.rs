@@ -1,0 +1,121 @@
+//! Neighbours: static resolution, proxies, and forwarding entries of VXLAN.
+
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::socket::Verb;
+use super::{Mac, NetlinkError, Socket};
+
+/// An entry of a neighbour table or forwarding database, set by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeighbourSpec {
+    device: u32,
+    entry: Entry,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    Permanent { address: IpAddr, mac: Mac },
+    Proxy { address: IpAddr },
+    Forward { mac: Mac, to: IpAddr },
+}
+
+impl NeighbourSpec {
+    /// `address` is at `mac`, and is never asked for.
+    pub fn permanent(device: u32, address: IpAddr, mac: Mac) -> Self {
+        let entry = Entry::Permanent { address, mac };
+        Self { device, entry }
+    }
+
+    /// The device answers for `address`.
+    pub fn proxy(device: u32, address: IpAddr) -> Self {
+        let entry = Entry::Proxy { address };
+        Self { device, entry }
+    }
+
+    /// A VXLAN device sends frames for `mac` to the tunnel endpoint `to`.
+    pub fn forward(device: u32, mac: Mac, to: IpAddr) -> Self {
+        let entry = Entry::Forward { mac, to };
+        Self { device, entry }
+    }
+
+    fn message(&self) -> NeighbourMessage {
+        let mut message = NeighbourMessage::default();
+        message.header.ifindex = self.device;
+        let (family, state, flags) = match self.entry {
+            Entry::Permanent { address, .. } => (
+                family(address),
+                NeighbourState::Permanent,
+                NeighbourFlags::empty(),
+            ),
+            Entry::Proxy { address } => (
+                family(address),
+                NeighbourState::Permanent,
+                NeighbourFlags::Proxy,
+            ),
+            Entry::Forward { .. } => (
+                AddressFamily::Bridge,
+                NeighbourState::Permanent,
+                NeighbourFlags::Own,
+            ),
+        };
+        message.header.family = family;
+        message.header.state = state;
+        message.header.flags = flags;
+        let (address, mac) = match self.entry {
+            Entry::Permanent { address, mac } => (address, Some(mac)),
+            Entry::Proxy { address } => (address, None),
+            Entry::Forward { mac, to } => (to, Some(mac)),
+        };
+        let address = match address {
+            IpAddr::V4(address) => NeighbourAddress::Inet(address),
+            IpAddr::V6(address) => NeighbourAddress::Inet6(address),
+        };
+        message
+            .attributes
+            .push(NeighbourAttribute::Destination(address));
+        message
+            .attributes
+            .extend(mac.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.to_vec())));
+        message
+    }
+}
+
+impl std::fmt::Display for NeighbourSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.entry {
+            Entry::Permanent { address, .. } => write!(f, "{address}")?,
+            Entry::Proxy { address } => write!(f, "proxy {address}")?,
+            Entry::Forward { to, .. } => write!(f, "forwarding to {to}")?,
+        }
+        write!(f, " on device {}", self.device)
+    }
+}
+
+impl Socket {
+    /// Adds an entry, or replaces the one that is there.
+    pub fn add_neighbour(&self, neighbour: &NeighbourSpec) -> Result<(), NetlinkError> {
+        let verb = Verb::new("add neighbour", neighbour.to_string());
+        let message = RouteNetlinkMessage::NewNeighbour(neighbour.message());
+        self.execute(verb, message, NLM_F_CREATE | NLM_F_REPLACE)
+    }
+
+    /// Deletes an entry.
+    pub fn delete_neighbour(&self, neighbour: &NeighbourSpec) -> Result<(), NetlinkError> {
+        let verb = Verb::new("delete neighbour", neighbour.to_string());
+        let message = RouteNetlinkMessage::DelNeighbour(neighbour.message());
+        self.execute(verb, message, 0)
+    }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}

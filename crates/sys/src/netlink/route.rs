@@ -1,0 +1,146 @@
+//! Routes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::socket::Verb;
+use super::{NetlinkError, Socket};
+
+/// The main routing table.
+const MAIN: u32 = 254;
+
+/// A unicast route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteSpec {
+    destination: IpAddr,
+    prefix: u8,
+    via: Option<IpAddr>,
+    device: Option<u32>,
+    source: Option<IpAddr>,
+    onlink: bool,
+    table: u32,
+}
+
+impl RouteSpec {
+    /// A route to `destination/prefix` in the main table.
+    pub fn to(destination: IpAddr, prefix: u8) -> Self {
+        Self {
+            destination,
+            prefix,
+            via: None,
+            device: None,
+            source: None,
+            onlink: false,
+            table: MAIN,
+        }
+    }
+
+    /// The default route of the family of `gateway`, through it.
+    pub fn default_via(gateway: IpAddr) -> Self {
+        let any = match gateway {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        Self::to(any, 0).via(gateway)
+    }
+
+    /// Through this gateway.
+    pub fn via(mut self, gateway: IpAddr) -> Self {
+        self.via = Some(gateway);
+        self
+    }
+
+    /// Out of the device with this index.
+    pub fn dev(mut self, device: u32) -> Self {
+        self.device = Some(device);
+        self
+    }
+
+    /// With this preferred source address.
+    pub fn from(mut self, source: IpAddr) -> Self {
+        self.source = Some(source);
+        self
+    }
+
+    /// The gateway is taken to be on the link, whatever its address.
+    pub fn onlink(mut self) -> Self {
+        self.onlink = true;
+        self
+    }
+
+    /// In this table instead of the main one.
+    pub fn table(mut self, table: u32) -> Self {
+        self.table = table;
+        self
+    }
+
+    fn message(&self) -> RouteMessage {
+        let mut message = RouteMessage::default();
+        let header = &mut message.header;
+        header.address_family = match self.destination {
+            IpAddr::V4(_) => AddressFamily::Inet,
+            IpAddr::V6(_) => AddressFamily::Inet6,
+        };
+        header.destination_prefix_length = self.prefix;
+        header.protocol = RouteProtocol::Static;
+        header.kind = RouteType::Unicast;
+        header.scope = match (self.via, self.destination) {
+            // The kernel wants link scope for an IPv4 route without a gateway;
+            // IPv6 has no scopes for routes.
+            (None, IpAddr::V4(_)) => RouteScope::Link,
+            _ => RouteScope::Universe,
+        };
+        header.flags = if self.onlink {
+            RouteFlags::Onlink
+        } else {
+            RouteFlags::empty()
+        };
+        let address = |address: IpAddr| RouteAddress::from(address);
+        let attributes = &mut message.attributes;
+        attributes.push(RouteAttribute::Table(self.table));
+        if self.prefix > 0 {
+            attributes.push(RouteAttribute::Destination(address(self.destination)));
+        }
+        attributes.extend(self.via.map(|it| RouteAttribute::Gateway(address(it))));
+        attributes.extend(
+            self.source
+                .map(|it| RouteAttribute::PrefSource(address(it))),
+        );
+        attributes.extend(self.device.map(RouteAttribute::Oif));
+        message
+    }
+}
+
+impl std::fmt::Display for RouteSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.destination, self.prefix)?;
+        if let Some(via) = self.via {
+            write!(f, " via {via}")?;
+        }
+        if let Some(device) = self.device {
+            write!(f, " dev {device}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Socket {
+    /// Adds a route.
+    pub fn add_route(&self, route: &RouteSpec) -> Result<(), NetlinkError> {
+        let verb = Verb::new("add route", route.to_string());
+        let message = RouteNetlinkMessage::NewRoute(route.message());
+        self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Deletes a route.
+    pub fn delete_route(&self, route: &RouteSpec) -> Result<(), NetlinkError> {
+        let verb = Verb::new("delete route", route.to_string());
+        let message = RouteNetlinkMessage::DelRoute(route.message());
+        self.execute(verb, message, 0)
+    }
+}
