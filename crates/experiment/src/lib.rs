@@ -4,11 +4,36 @@
 //! design. It is deterministic text and knows no machine. [`Experiment::resolve`]
 //! consumes it and gives a [`Plan`]: every treatment, and the random order in
 //! which each block runs them. Nothing here does I/O.
+//!
+//! The way through the modules: `tree` reads TOML and keeps the place of every
+//! value, `overrides` changes the tree by flags, `spec` and `load` read it into
+//! types, `expand` multiplies workloads by factors, `resolve` makes the plan.
 
+pub mod ceiling;
+mod error;
+mod expand;
+mod experiment;
+mod keys;
+mod load;
+mod nearest;
+mod overrides;
 mod plan;
+mod ready_made;
+mod resolve;
+mod section;
+mod source;
+mod spec;
 mod treatment;
+mod tree;
+mod validate;
 mod workload;
 
+pub use error::SpecError;
+pub use experiment::Experiment;
+pub use keys::METRICS;
+pub use overrides::Flag;
 pub use plan::{Plan, Timing};
+pub use ready_made::ready_made;
 pub use treatment::{Family, Placement, Treatment, TreatmentId};
+pub use validate::PlanError;
 pub use workload::{Arrival, Protocol, Wait, Workload, WorkloadKind};

@@ -1,9 +1,16 @@
 //! The expanded schedule: blocks of treatments in random order.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Treatment, TreatmentId};
+
+/// Primary metrics of each treatment that has a baseline (C-10): latency and
+/// CPU, or throughput and CPU for bulk.
+const PRIMARY_METRICS: usize = 2;
 
 /// Lengths of the phases of a trial, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +22,14 @@ pub struct Timing {
     /// Longest wait for outstanding answers after the window; what is still
     /// missing then is recorded as at least that late (L-3).
     pub drain_ns: u64,
+}
+
+impl Timing {
+    /// Warm-up and window. The drain is left out: it ends with the last
+    /// answer, which on a healthy path comes within a millisecond.
+    pub fn expected(self) -> Duration {
+        Duration::from_nanos(self.warm_up_ns.saturating_add(self.measure_ns))
+    }
 }
 
 /// Everything that a harness needs to run, fully resolved and reproducible
@@ -31,11 +46,45 @@ pub struct Plan {
     pub treatments: Vec<Treatment>,
     /// For each block, every treatment once, in random order (D7, C-1).
     pub blocks: Vec<Vec<TreatmentId>>,
-    /// Phases of each trial.
-    pub timing: Timing,
     /// How often a trial that fails a validity gate is repeated (C-14).
     pub retries: u32,
     /// Limits that `compare` enforces with exit code 1: metric name to the
     /// largest allowed overhead as a fraction, such as `{"p50": 0.10}`.
-    pub limits: std::collections::BTreeMap<String, f64>,
+    pub limits: BTreeMap<String, f64>,
+}
+
+impl Plan {
+    /// Trials without repetitions.
+    pub fn trials(&self) -> usize {
+        self.blocks.iter().map(Vec::len).sum()
+    }
+
+    /// Primary comparisons of the whole plan: what Holm's correction spans
+    /// (C-10). Each treatment with a baseline is compared in two metrics.
+    pub fn comparisons(&self) -> usize {
+        let compared = self.treatments.iter().filter(|t| t.baseline.is_some());
+        compared.count() * PRIMARY_METRICS
+    }
+
+    /// The fewest blocks with which a comparison could reach significance at
+    /// `alpha` (0 to 1) under Holm: n ≥ log2(2m / alpha) (C-7). 0 when
+    /// nothing is compared.
+    pub fn minimum_blocks(&self, alpha: f64) -> u32 {
+        match self.comparisons() {
+            0 => 0,
+            // Far below 2^32 for any alpha that is not 0.
+            m => (2.0 * m as f64 / alpha).log2().ceil() as u32,
+        }
+    }
+
+    /// How long the plan takes when nothing is repeated, given what a trial
+    /// costs beside its phases (agents started, counters read).
+    pub fn duration_estimate(&self, per_trial: Duration) -> Duration {
+        self.blocks
+            .iter()
+            .flatten()
+            .filter_map(|id| self.treatments.get(*id))
+            .map(|treatment| treatment.timing.expected() + per_trial)
+            .sum()
+    }
 }

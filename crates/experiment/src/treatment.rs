@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Workload;
+use crate::{Timing, Workload};
 
 /// Index of a treatment in [`Plan::treatments`](crate::Plan::treatments).
 pub type TreatmentId = usize;
@@ -104,6 +104,8 @@ pub struct Treatment {
     pub family: Family,
     /// The load.
     pub workload: Workload,
+    /// Phases of each trial.
+    pub timing: Timing,
     /// The treatment that this one is compared with; `None` for a baseline itself.
     pub baseline: Option<TreatmentId>,
 }

@@ -1,7 +1,11 @@
 //! What the load does: kind, sizes, connections, arrivals.
 
+use std::ops::RangeInclusive;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::ceiling::{MAX_BODY, MAX_DATAGRAM, MAX_MESSAGE, MIN_MESSAGE};
 
 /// The shape of the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -91,4 +95,28 @@ pub struct Workload {
     pub keep_alive: bool,
     /// How the sender waits.
     pub wait: Wait,
+}
+
+impl Workload {
+    /// What request and response size may be, in bytes; 0 where the kind has none.
+    pub(crate) fn size_bounds(&self) -> (RangeInclusive<u32>, RangeInclusive<u32>) {
+        size_bounds(self.kind, self.protocol)
+    }
+}
+
+/// Bounds of request and response size in bytes; only 0 where the kind has none.
+pub(crate) fn size_bounds(
+    kind: WorkloadKind,
+    protocol: Protocol,
+) -> (RangeInclusive<u32>, RangeInclusive<u32>) {
+    let message = match protocol {
+        Protocol::Tcp => MIN_MESSAGE..=MAX_MESSAGE,
+        Protocol::Udp => MIN_MESSAGE..=MAX_DATAGRAM,
+    };
+    match kind {
+        WorkloadKind::Rr | WorkloadKind::Crr => (message.clone(), message),
+        WorkloadKind::Datagram => (message, 0..=0),
+        WorkloadKind::Http => (0..=0, 1..=MAX_BODY),
+        WorkloadKind::Stream => (0..=0, 0..=0),
+    }
 }

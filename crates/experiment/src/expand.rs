@@ -1,0 +1,189 @@
+//! Workload sections times the factors over their keys.
+
+use crate::keys::WORKLOAD_FACTORS;
+use crate::load::{self, Load};
+use crate::section::Section;
+use crate::source::Place;
+use crate::tree::{Data, Entry, Table, Value};
+use crate::{SpecError, Timing};
+
+/// Most workloads that one experiment may hold once expanded.
+const MAX_WORKLOADS: usize = 256;
+
+/// Every workload section, once for each combination of factor levels.
+pub(crate) fn loads(
+    root: &Section<'_>,
+    factors: &Section<'_>,
+    design: Timing,
+) -> Result<Vec<Load>, SpecError> {
+    let mut loads: Vec<Load> = Vec::new();
+    let mut used = Vec::new();
+    for (place, table) in tables(root)? {
+        let section = Section {
+            title: "a workload",
+            table,
+        };
+        // Refused before expansion, so that the message shows the section's line.
+        section.refuse_unknown(&crate::keys::workload())?;
+        let kind = load::kind(&section)?;
+        let keys: Vec<&str> = WORKLOAD_FACTORS
+            .iter()
+            .copied()
+            .filter(|key| factors.table.contains_key(*key) && kind.varies(key))
+            .collect();
+        used.extend(&keys);
+        for variant in variants(table, factors, &keys)? {
+            let load = read(&variant, design)?;
+            if loads.iter().any(|l| l.workload.name == load.workload.name) {
+                return Err(SpecError::at(
+                    place,
+                    format!("two workloads are named `{}`", load.workload.name),
+                    "give one of them a `name` of its own",
+                ));
+            }
+            if loads.len() == MAX_WORKLOADS {
+                return Err(SpecError::at(
+                    place,
+                    format!("the factors make more than {MAX_WORKLOADS} workloads"),
+                    "use fewer levels",
+                ));
+            }
+            loads.push(load);
+        }
+    }
+    refuse_unused(factors, &used)?;
+    Ok(loads)
+}
+
+/// The `[[workload]]` sections in order.
+fn tables<'a>(root: &Section<'a>) -> Result<Vec<(&'a Place, &'a Table)>, SpecError> {
+    let remedy = "add a section [[workload]] with kind = \"rr\"";
+    let Some(value) = root.get("workload") else {
+        return Err(SpecError::nowhere("the experiment has no workload", remedy));
+    };
+    let Data::List(values) = &value.data else {
+        return Err(SpecError::at(
+            &value.place,
+            "`workload` is not a list of sections",
+            "write [[workload]] with two brackets",
+        ));
+    };
+    if values.is_empty() {
+        return Err(SpecError::at(
+            &value.place,
+            "the list of workloads is empty",
+            remedy,
+        ));
+    }
+    values
+        .iter()
+        .map(|value| match &value.data {
+            Data::Table(table) => Ok((&value.place, table)),
+            _ => Err(SpecError::at(
+                &value.place,
+                "this workload is not a section",
+                "write [[workload]] with its keys below",
+            )),
+        })
+        .collect()
+}
+
+struct Variant {
+    table: Table,
+    /// What tells it from its siblings, such as ` connections=16`.
+    suffix: String,
+}
+
+/// The section with each combination of levels put in.
+fn variants(
+    table: &Table,
+    factors: &Section<'_>,
+    keys: &[&str],
+) -> Result<Vec<Variant>, SpecError> {
+    let mut variants = vec![Variant {
+        table: table.clone(),
+        suffix: String::new(),
+    }];
+    for key in keys {
+        let factor = &factors.table[*key];
+        if let Some(entry) = table.get(*key) {
+            return Err(SpecError::at(
+                &entry.key,
+                format!("`{key}` is a factor and a key of this workload"),
+                "remove it here, or from [factors]",
+            ));
+        }
+        let Some(levels) = factors.levels(key)? else {
+            continue;
+        };
+        if variants.len() * levels.len() > MAX_WORKLOADS {
+            return Err(SpecError::at(
+                &factor.key,
+                format!("the factors make more than {MAX_WORKLOADS} workloads"),
+                "use fewer levels",
+            ));
+        }
+        variants = variants
+            .iter()
+            .flat_map(|variant| {
+                levels
+                    .iter()
+                    .map(|level| vary(variant, key, factor, level, levels.len()))
+            })
+            .collect();
+    }
+    Ok(variants)
+}
+
+fn vary(from: &Variant, key: &str, factor: &Entry, level: &Value, levels: usize) -> Variant {
+    let mut table = from.table.clone();
+    let entry = Entry {
+        key: factor.key.clone(),
+        value: level.clone(),
+    };
+    table.insert(key.to_owned(), entry);
+    let suffix = if levels > 1 {
+        format!("{} {key}={}", from.suffix, written(level))
+    } else {
+        from.suffix.clone()
+    };
+    Variant { table, suffix }
+}
+
+/// A level as it stands in names.
+fn written(level: &Value) -> String {
+    match &level.data {
+        Data::Text(text) => text.clone(),
+        Data::Integer(number) => number.to_string(),
+        Data::Float(number) => number.to_string(),
+        Data::Boolean(flag) => flag.to_string(),
+        // Refused when the workload is read.
+        Data::Datetime | Data::List(_) | Data::Table(_) => "?".to_owned(),
+    }
+}
+
+fn read(variant: &Variant, design: Timing) -> Result<Load, SpecError> {
+    let section = Section {
+        title: "a workload",
+        table: &variant.table,
+    };
+    let mut load = load::read(&section, design)?;
+    load.workload.name.push_str(&variant.suffix);
+    Ok(load)
+}
+
+/// A factor that no workload has a use for would be believed to vary something.
+fn refuse_unused(factors: &Section<'_>, used: &[&str]) -> Result<(), SpecError> {
+    let unused = WORKLOAD_FACTORS
+        .iter()
+        .filter(|key| !used.contains(key))
+        .find_map(|key| Some((key, factors.table.get(*key)?)));
+    match unused {
+        None => Ok(()),
+        Some((key, entry)) => Err(SpecError::at(
+            &entry.key,
+            format!("no workload of this experiment has a `{key}`"),
+            "remove the factor, or add a workload that it concerns",
+        )),
+    }
+}

@@ -1,0 +1,99 @@
+//! An experiment file, as text with places, and what is done with it.
+
+use std::sync::Arc;
+
+use crate::source::{Source, SourceKind};
+use crate::spec::{self, Spec};
+use crate::tree::{self, Data, Table};
+use crate::{Plan, SpecError, resolve};
+
+/// A question: factors with their levels, workloads, a design.
+///
+/// Made from a file by [`parse`](Self::parse), changed by
+/// [`set`](Self::set) and [`set_flag`](Self::set_flag), and consumed by
+/// [`resolve`](Self::resolve). It knows no machine.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    source: Arc<Source>,
+    pub(crate) root: Table,
+}
+
+impl Experiment {
+    /// Reads an experiment file. `file_name` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// Text that is not TOML, unknown keys, impossible values, and keys that
+    /// contradict each other; each with its line and a remedy.
+    pub fn parse(text: &str, file_name: &str) -> Result<Self, SpecError> {
+        let source = Arc::new(Source {
+            name: file_name.to_owned(),
+            text: text.to_owned(),
+            kind: SourceKind::File,
+        });
+        let root = tree::parse_file(&source)?;
+        spec::read(&root)?;
+        Ok(Self { source, root })
+    }
+
+    /// The text that was parsed, without what flags changed.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    /// The name of the experiment, which also names its run directories.
+    pub fn name(&self) -> &str {
+        self.root_text("name")
+    }
+
+    /// The question in a sentence; empty when the file asks none.
+    pub fn question(&self) -> &str {
+        self.root_text("question")
+    }
+
+    /// Checks everything that needs no machine, as [`resolve`](Self::resolve)
+    /// does: two flags may be fine each and contradict each other.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.spec().map(drop)
+    }
+
+    /// Expands the experiment into a plan: every treatment, each with its
+    /// baseline, and the random order of each block (D7, C-1).
+    ///
+    /// `seed` is used unless the file or a flag sets one. `expand` is given
+    /// each network as written (`all`, `flannel-vxlan`, `host-gw`) and answers
+    /// with the names that the target knows it by, or with a sentence that
+    /// says what is wrong.
+    ///
+    /// The baseline is added to every combination when it is not listed. Only
+    /// when one network is listed twice or more and no other, as in
+    /// `host-gw,host-gw`, nothing is added: that is an A/A experiment (D11),
+    /// and the repetitions are compared with the first.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse); networks that `expand` refuses; plans of
+    /// more than [`MAX_TRIALS`](crate::ceiling::MAX_TRIALS) trials.
+    pub fn resolve(
+        self,
+        seed: u64,
+        expand: &dyn Fn(&str) -> Result<Vec<String>, String>,
+    ) -> Result<Plan, SpecError> {
+        resolve::plan(self.spec()?, seed, expand)
+    }
+
+    fn spec(&self) -> Result<Spec, SpecError> {
+        spec::read(&self.root)
+    }
+
+    fn root_text(&self, key: &str) -> &str {
+        match self.root.get(key).map(|entry| &entry.value.data) {
+            Some(Data::Text(text)) => text,
+            _ => "",
+        }
+    }
+}

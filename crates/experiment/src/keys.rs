@@ -1,0 +1,108 @@
+//! The vocabulary of an experiment file: which key belongs where.
+
+use crate::WorkloadKind;
+
+/// Keys outside any section, and the sections.
+pub(crate) const ROOT: &[&str] = &[
+    "name", "question", "baseline", "factors", "workload", "design", "limits",
+];
+
+/// Keys of `[factors]` that are no workload keys.
+pub(crate) const PLACE_FACTORS: &[&str] = &["network", "placement", "family"];
+
+/// Keys of a workload that may also stand in `[factors]`.
+pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
+    "protocol",
+    "request_size",
+    "response_size",
+    "connections",
+    "arrival",
+    "rate",
+    "keep_alive",
+    "wait",
+];
+
+/// Lengths of phases: of all workloads in `[design]`, of one in its section.
+pub(crate) const TIMING: &[&str] = &["warm_up", "duration", "drain"];
+
+/// Keys of `[design]`.
+pub(crate) const DESIGN: &[&str] = &["blocks", "warm_up", "duration", "drain", "retries", "seed"];
+
+/// Metrics that `[limits]` may bound, and what `compare` judges.
+pub const METRICS: &[&str] = &[
+    "p50",
+    "p99",
+    "cpu_per_request",
+    "cpu_per_byte",
+    "throughput",
+];
+
+/// Kinds as written in files, in the order in which they are explained.
+pub(crate) const KINDS: &[(&str, WorkloadKind)] = &[
+    ("rr", WorkloadKind::Rr),
+    ("crr", WorkloadKind::Crr),
+    ("stream", WorkloadKind::Stream),
+    ("datagram", WorkloadKind::Datagram),
+    ("http", WorkloadKind::Http),
+];
+
+/// All keys of `[factors]`.
+pub(crate) fn factors() -> Vec<&'static str> {
+    [PLACE_FACTORS, WORKLOAD_FACTORS].concat()
+}
+
+/// All keys of `[[workload]]`, whatever its kind.
+pub(crate) fn workload() -> Vec<&'static str> {
+    [&["kind", "name"], WORKLOAD_FACTORS, TIMING].concat()
+}
+
+/// All keys as `--set` writes them, for suggestions.
+pub(crate) fn assignable() -> Vec<String> {
+    let sections: [(&str, Vec<&str>); 4] = [
+        ("factors.", factors()),
+        ("workload.", [WORKLOAD_FACTORS, TIMING].concat()),
+        ("design.", DESIGN.to_vec()),
+        ("limits.", METRICS.to_vec()),
+    ];
+    let plain = ["name", "question", "baseline"].map(String::from);
+    let dotted = sections
+        .iter()
+        .flat_map(|(section, keys)| keys.iter().map(move |key| format!("{section}{key}")));
+    plain.into_iter().chain(dotted).collect()
+}
+
+impl WorkloadKind {
+    /// The kind as files and flags write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rr => "rr",
+            Self::Crr => "crr",
+            Self::Stream => "stream",
+            Self::Datagram => "datagram",
+            Self::Http => "http",
+        }
+    }
+
+    /// Whether a key says anything about workloads of this kind. A key that
+    /// would be ignored is refused, so that nobody believes it had an effect.
+    pub(crate) fn takes(self, key: &str) -> bool {
+        match key {
+            "kind" | "name" | "connections" | "protocol" | "arrival" => true,
+            "rate" | "wait" => self != Self::Stream,
+            "request_size" => matches!(self, Self::Rr | Self::Crr | Self::Datagram),
+            "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
+            "keep_alive" => self == Self::Http,
+            other => TIMING.contains(&other),
+        }
+    }
+
+    /// Whether a key may take different values for workloads of this kind: a
+    /// factor or a flag for all workloads passes by those where it may not.
+    pub(crate) fn varies(self, key: &str) -> bool {
+        match key {
+            "protocol" => self == Self::Rr,
+            "arrival" => self != Self::Stream,
+            _ => self.takes(key),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What flags change in an experiment. All go one way: as `key=value`.
+//!
+//! A flag outranks the file, so it also removes what contradicts it there:
+//! `--duration` the lengths of single workloads, `--rate` a closed loop. What
+//! two flags say is never settled in silence; reading the tree refuses it.
+
+mod assignment;
+mod selection;
+
+use crate::keys::{DESIGN, METRICS, TIMING, WORKLOAD_FACTORS, assignable, factors};
+use crate::nearest::nearest;
+use crate::section::Section;
+use crate::tree::{Data, Entry, Table, Value};
+use crate::{Experiment, SpecError, load};
+use assignment::Assignment;
+
+/// A flag of the command line that stands for a key of the file.
+///
+/// The variants are in the order in which flags should be applied
+/// ([`Flag::ALL`]): a workload must be chosen before its rate is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flag {
+    /// `--workload rr,stream`: of the file's, by name or kind; else made with defaults.
+    Workload,
+    /// `--network A,B`.
+    Network,
+    /// `--placement cross-node,same-node`.
+    Placement,
+    /// `--family 4,6`.
+    Family,
+    /// `--rate`, requests per second; a list makes it a factor, as for the next three.
+    Rate,
+    /// `--connections`.
+    Connections,
+    /// `--request-size`, bytes.
+    RequestSize,
+    /// `--response-size`, bytes.
+    ResponseSize,
+    /// `--duration` of the measured window of every workload, such as `400ms`.
+    Duration,
+    /// `--blocks`.
+    Blocks,
+    /// `--seed`.
+    Seed,
+}
+
+impl Flag {
+    /// All flags in the order in which they should be applied.
+    pub const ALL: [Self; 11] = [
+        Self::Workload,
+        Self::Network,
+        Self::Placement,
+        Self::Family,
+        Self::Rate,
+        Self::Connections,
+        Self::RequestSize,
+        Self::ResponseSize,
+        Self::Duration,
+        Self::Blocks,
+        Self::Seed,
+    ];
+
+    /// As typed, such as `--request-size`.
+    pub fn name(self) -> &'static str {
+        self.name_and_key().0
+    }
+
+    /// The key that it sets.
+    fn key(self) -> &'static str {
+        self.name_and_key().1
+    }
+
+    fn name_and_key(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Workload => ("--workload", "workload"),
+            Self::Network => ("--network", "factors.network"),
+            Self::Placement => ("--placement", "factors.placement"),
+            Self::Family => ("--family", "factors.family"),
+            Self::Rate => ("--rate", "workload.rate"),
+            Self::Connections => ("--connections", "workload.connections"),
+            Self::RequestSize => ("--request-size", "workload.request_size"),
+            Self::ResponseSize => ("--response-size", "workload.response_size"),
+            Self::Duration => ("--duration", "design.duration"),
+            Self::Blocks => ("--blocks", "design.blocks"),
+            Self::Seed => ("--seed", "design.seed"),
+        }
+    }
+}
+
+impl Experiment {
+    /// Applies `--set key=value`, such as `workload.rate=1000`,
+    /// `workload.rr.connections=4`, `factors.family=4,6` or `design.blocks=20`.
+    ///
+    /// `workload.KEY` concerns every workload that has such a key,
+    /// `workload.NAME.KEY` the one of that name. A list makes the key a factor.
+    ///
+    /// # Errors
+    ///
+    /// Text without `=`, keys that do not exist, keys that no workload of this
+    /// experiment has. Values are checked by [`check`](Self::check) and
+    /// [`resolve`](Self::resolve), when all flags are known.
+    pub fn set(&mut self, assignment: &str) -> Result<(), SpecError> {
+        self.apply(&Assignment::from_set(assignment)?)
+    }
+
+    /// Applies a flag that has a key of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    pub fn set_flag(&mut self, flag: Flag, value: &str) -> Result<(), SpecError> {
+        self.apply(&Assignment::from_flag(flag.name(), flag.key(), value)?)
+    }
+
+    fn apply(&mut self, assignment: &Assignment) -> Result<(), SpecError> {
+        let path: Vec<&str> = assignment.path.iter().map(String::as_str).collect();
+        match path.as_slice() {
+            ["workload"] => selection::choose(&mut self.root, assignment),
+            [key @ ("name" | "question" | "baseline")] => {
+                self.root.insert((*key).to_owned(), assignment.entry());
+                Ok(())
+            }
+            ["factors", key] if factors().contains(key) => self.set_factor(key, assignment),
+            ["design", key] if DESIGN.contains(key) => self.set_design(key, assignment),
+            ["limits", key] if METRICS.contains(key) => {
+                self.put("limits", key, assignment);
+                Ok(())
+            }
+            ["workload", key] if is_workload_key(key) => {
+                if matches!(assignment.value.data, Data::List(_)) && WORKLOAD_FACTORS.contains(key)
+                {
+                    self.set_factor(key, assignment)
+                } else {
+                    self.set_workloads(None, key, assignment)
+                }
+            }
+            ["workload", name, key] if is_workload_key(key) => {
+                self.set_workloads(Some(name), key, assignment)
+            }
+            _ => Err(unknown(assignment)),
+        }
+    }
+
+    fn set_factor(&mut self, key: &str, assignment: &Assignment) -> Result<(), SpecError> {
+        for table in workloads(&mut self.root) {
+            table.remove(key);
+            if key == "rate" {
+                remove_closed(table);
+            }
+        }
+        self.put("factors", key, assignment);
+        Ok(())
+    }
+
+    fn set_design(&mut self, key: &str, assignment: &Assignment) -> Result<(), SpecError> {
+        if TIMING.contains(&key) {
+            for table in workloads(&mut self.root) {
+                remove_from_file(table, key);
+            }
+        }
+        self.put("design", key, assignment);
+        Ok(())
+    }
+
+    fn set_workloads(
+        &mut self,
+        name: Option<&str>,
+        key: &str,
+        assignment: &Assignment,
+    ) -> Result<(), SpecError> {
+        let closed = matches!(&assignment.value.data, Data::Text(word) if word == "closed");
+        let mut found = false;
+        for table in workloads(&mut self.root) {
+            let section = Section {
+                title: "a workload",
+                table,
+            };
+            let kind = load::kind(&section)?;
+            let wanted = match name {
+                None => kind.varies(key),
+                Some(name) => selection::is_called(table, name),
+            };
+            if !wanted {
+                continue;
+            }
+            found = true;
+            table.insert(key.to_owned(), assignment.entry());
+            match key {
+                "rate" => remove_closed(table),
+                "arrival" if closed => remove_from_file(table, "rate"),
+                _ => {}
+            }
+        }
+        if !found {
+            return Err(concerns_nothing(name, key, assignment));
+        }
+        if name.is_none() {
+            self.remove_factor(key);
+            if key == "arrival" && closed {
+                self.remove_factor("rate");
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_factor(&mut self, key: &str) {
+        if let Some(Data::Table(factors)) = self.root.get_mut("factors").map(|e| &mut e.value.data)
+        {
+            remove_from_file(factors, key);
+        }
+    }
+
+    /// Puts a value into a section, which is made when the file has none.
+    fn put(&mut self, section: &str, key: &str, assignment: &Assignment) {
+        let entry = self
+            .root
+            .entry(section.to_owned())
+            .or_insert_with(|| Entry {
+                key: assignment.key.clone(),
+                value: Value {
+                    place: assignment.key.clone(),
+                    data: Data::Table(Table::new()),
+                },
+            });
+        // Parsing refused sections that are no tables.
+        if let Data::Table(table) = &mut entry.value.data {
+            table.insert(key.to_owned(), assignment.entry());
+        }
+    }
+}
+
+fn is_workload_key(key: &str) -> bool {
+    WORKLOAD_FACTORS.contains(&key) || TIMING.contains(&key)
+}
+
+/// The `[[workload]]` tables; parsing made sure of their shape.
+fn workloads(root: &mut Table) -> impl Iterator<Item = &mut Table> {
+    let values = match root.get_mut("workload").map(|e| &mut e.value.data) {
+        Some(Data::List(values)) => values.as_mut_slice(),
+        _ => &mut [],
+    };
+    values.iter_mut().filter_map(|value| match &mut value.data {
+        Data::Table(table) => Some(table),
+        _ => None,
+    })
+}
+
+/// Removes a key that a flag has overruled, unless another flag set it.
+fn remove_from_file(table: &mut Table, key: &str) {
+    if table.get(key).is_some_and(|entry| !entry.key.is_flag()) {
+        table.remove(key);
+    }
+}
+
+/// A rate that a flag gives ends the closed loop that a file asks for.
+fn remove_closed(table: &mut Table) {
+    if let Some(Data::Text(word)) = table.get("arrival").map(|e| &e.value.data)
+        && word == "closed"
+    {
+        remove_from_file(table, "arrival");
+    }
+}
+
+fn unknown(assignment: &Assignment) -> SpecError {
+    let written = assignment.path.join(".");
+    let known = assignable();
+    // People leave the section out: `rate=1000`.
+    let within_section = known.iter().find(|key| {
+        key.strip_prefix("workload.")
+            .or(key.strip_prefix("design."))
+            == Some(&written)
+    });
+    let near = within_section
+        .map(String::as_str)
+        .or_else(|| nearest(&written, known.iter().map(String::as_str)));
+    let remedy = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "keys are written as section.key, such as workload.rate, factors.family, \
+                 design.blocks or limits.p50"
+            .to_owned(),
+    };
+    SpecError::at(
+        &assignment.key,
+        format!("`{written}` is not a key of an experiment"),
+        remedy,
+    )
+}
+
+fn concerns_nothing(name: Option<&str>, key: &str, assignment: &Assignment) -> SpecError {
+    match name {
+        Some(name) => SpecError::at(
+            &assignment.key,
+            format!("no workload of this experiment is named `{name}`"),
+            "use the `name` of a [[workload]] section, or its kind where it has no name",
+        ),
+        None => SpecError::at(
+            &assignment.key,
+            format!("no workload of this experiment has a `{key}`"),
+            "leave it out, or choose another workload with --workload",
+        ),
+    }
+}

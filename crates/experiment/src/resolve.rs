@@ -1,0 +1,183 @@
+//! From an experiment to a plan: networks by name, treatments, baselines, order.
+
+use rand::SeedableRng as _;
+use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
+
+use crate::ceiling::MAX_TRIALS;
+use crate::spec::{Spec, Word};
+use crate::{Family, Placement, Plan, SpecError, Treatment, TreatmentId};
+
+/// Gives the target's names of a network as written.
+type Expand<'a> = &'a dyn Fn(&str) -> Result<Vec<String>, String>;
+
+/// One level of the factor `network`.
+struct Level {
+    network: String,
+    /// `host-gw`, or `host-gw#2` for its second copy.
+    label: String,
+    /// Which level it is compared with; `None` for the baseline.
+    baseline: Option<usize>,
+}
+
+/// Expands a spec. `seed` counts where the spec sets none.
+pub(crate) fn plan(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Plan, SpecError> {
+    let levels = levels(&spec, expand)?;
+    let treatments = treatments(&spec, &levels);
+    let trials = treatments.len().saturating_mul(spec.blocks as usize);
+    if trials > MAX_TRIALS {
+        return Err(SpecError::nowhere(
+            format!(
+                "{} treatments in {} blocks are {trials} trials; at most {MAX_TRIALS} are allowed",
+                treatments.len(),
+                spec.blocks
+            ),
+            "use fewer levels or blocks",
+        ));
+    }
+    let seed = spec.seed.unwrap_or(seed);
+    Ok(Plan {
+        experiment: spec.name,
+        question: spec.question,
+        seed,
+        blocks: blocks(treatments.len(), spec.blocks, seed),
+        treatments,
+        retries: spec.retries,
+        limits: spec.limits,
+    })
+}
+
+/// Each block holds every treatment once, in an order of its own (C-1).
+pub(crate) fn blocks(treatments: usize, blocks: u32, seed: u64) -> Vec<Vec<TreatmentId>> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    (0..blocks)
+        .map(|_| {
+            let mut block: Vec<TreatmentId> = (0..treatments).collect();
+            block.shuffle(&mut random);
+            block
+        })
+        .collect()
+}
+
+fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
+    let mut names: Vec<String> = Vec::new();
+    for word in &spec.networks {
+        let expanded = names_of(word, expand)?;
+        if let [name] = expanded.as_slice() {
+            // Named by itself: a repetition is meant, as in A/A.
+            names.push(name.clone());
+        } else {
+            // A group such as `all` does not repeat what stands already.
+            for name in expanded {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+    }
+    let baseline = baseline(spec, expand)?;
+    let against_itself = names.len() > 1 && names.iter().all(|name| *name == names[0]);
+    if !against_itself && !names.contains(&baseline) {
+        names.insert(0, baseline.clone());
+    }
+    let baseline = if against_itself {
+        names[0].clone()
+    } else {
+        baseline
+    };
+    Ok(with_baselines(&names, &baseline))
+}
+
+fn names_of(word: &Word, expand: Expand<'_>) -> Result<Vec<String>, SpecError> {
+    let problem = match expand(&word.text) {
+        Ok(names) if !names.is_empty() => return Ok(names),
+        Ok(_) => format!("`{}` stands for no network here", word.text),
+        Err(problem) => problem,
+    };
+    let remedy = "`plumbline list networks` shows which there are, and what each needs";
+    Err(match &word.place {
+        Some(place) => SpecError::at(place, problem, remedy),
+        None => SpecError::nowhere(problem, remedy),
+    })
+}
+
+fn baseline(spec: &Spec, expand: Expand<'_>) -> Result<String, SpecError> {
+    let word = &spec.baseline;
+    let mut names = names_of(word, expand)?;
+    if names.len() == 1 {
+        return Ok(names.remove(0));
+    }
+    let problem = format!("`{}` is more than one network", word.text);
+    let remedy = "name the one network that the others are compared with";
+    Err(match &word.place {
+        Some(place) => SpecError::at(place, problem, remedy),
+        None => SpecError::nowhere(problem, remedy),
+    })
+}
+
+/// Labels the copies, and gives each level what it is compared with: a copy
+/// its first occurrence, the rest the baseline.
+fn with_baselines(names: &[String], baseline: &str) -> Vec<Level> {
+    let position = |name: &str| names.iter().position(|other| other == name);
+    names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let copy = names[..at].iter().filter(|other| *other == name).count() + 1;
+            let reference = if copy > 1 { name } else { baseline };
+            Level {
+                network: name.clone(),
+                label: if copy > 1 {
+                    format!("{name}#{copy}")
+                } else {
+                    name.clone()
+                },
+                baseline: position(reference).filter(|reference| *reference != at),
+            }
+        })
+        .collect()
+}
+
+/// The full cross product. The network varies fastest, so that the baseline
+/// of a treatment is found at a fixed distance.
+fn treatments(spec: &Spec, levels: &[Level]) -> Vec<Treatment> {
+    let mut treatments = Vec::new();
+    for load in &spec.loads {
+        for &placement in &spec.placements {
+            for &family in &spec.families {
+                let first = treatments.len();
+                for level in levels {
+                    treatments.push(Treatment {
+                        id: treatments.len(),
+                        label: label(spec, level, placement, family),
+                        network: level.network.clone(),
+                        placement,
+                        family,
+                        workload: load.workload.clone(),
+                        timing: load.timing,
+                        baseline: level.baseline.map(|reference| first + reference),
+                    });
+                }
+            }
+        }
+    }
+    treatments
+}
+
+/// The network, and whatever else varies besides the workload.
+fn label(spec: &Spec, level: &Level, placement: Placement, family: Family) -> String {
+    let mut label = level.label.clone();
+    if spec.placements.len() > 1 {
+        label.push_str(match placement {
+            Placement::CrossNode => " cross-node",
+            Placement::SameNode => " same-node",
+        });
+    }
+    if spec.families.len() > 1 {
+        label.push_str(match family {
+            Family::V4 => " ipv4",
+            Family::V6 => " ipv6",
+        });
+    }
+    label
+}

@@ -1,0 +1,228 @@
+//! Typed reading of one section, with the place of whatever is wrong.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::SpecError;
+use crate::nearest::suggestion;
+use crate::source::Place;
+use crate::tree::{Data, Table, Value};
+
+/// A section and its name for messages, such as `[design]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Section<'a> {
+    pub(crate) title: &'static str,
+    pub(crate) table: &'a Table,
+}
+
+impl<'a> Section<'a> {
+    /// Refuses keys that are not known here.
+    pub(crate) fn refuse_unknown(&self, known: &[&str]) -> Result<(), SpecError> {
+        match self
+            .table
+            .iter()
+            .find(|(key, _)| !known.contains(&key.as_str()))
+        {
+            None => Ok(()),
+            Some((key, entry)) => Err(SpecError::at(
+                &entry.key,
+                format!("`{key}` is not a key of {}", self.title),
+                suggestion(key, known),
+            )),
+        }
+    }
+
+    /// The value of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Value> {
+        self.table.get(key).map(|entry| &entry.value)
+    }
+
+    /// The section within.
+    pub(crate) fn section(
+        &self,
+        key: &str,
+        title: &'static str,
+    ) -> Result<Option<Section<'a>>, SpecError> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value {
+                data: Data::Table(table),
+                ..
+            }) => Ok(Some(Section { title, table })),
+            Some(value) => Err(wrong_type(
+                key,
+                value,
+                "a section",
+                &format!("write {title}"),
+            )),
+        }
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<(&'a str, &'a Place)>, SpecError> {
+        self.get(key).map(|value| text(key, value)).transpose()
+    }
+
+    /// A whole number within bounds.
+    pub(crate) fn whole(
+        &self,
+        key: &str,
+        bounds: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, SpecError> {
+        let Some(value) = self.get(key) else {
+            return Ok(None);
+        };
+        let Data::Integer(number) = value.data else {
+            return Err(wrong_type(
+                key,
+                value,
+                "a whole number",
+                "write it without quotes",
+            ));
+        };
+        match u32::try_from(number) {
+            Ok(number) if bounds.contains(&number) => Ok(Some(number)),
+            _ => Err(SpecError::at(
+                &value.place,
+                format!("`{key}` is {number}, which is not possible"),
+                format!(
+                    "use a whole number from {} to {}",
+                    bounds.start(),
+                    bounds.end()
+                ),
+            )),
+        }
+    }
+
+    /// True or false.
+    pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>, SpecError> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value {
+                data: Data::Boolean(flag),
+                ..
+            }) => Ok(Some(*flag)),
+            Some(value) => Err(wrong_type(
+                key,
+                value,
+                "true or false",
+                "write true or false",
+            )),
+        }
+    }
+
+    /// One of some words.
+    pub(crate) fn choice<T: Copy>(
+        &self,
+        key: &str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, SpecError> {
+        self.get(key)
+            .map(|value| choice(key, value, choices))
+            .transpose()
+    }
+
+    /// A length of time within bounds.
+    pub(crate) fn duration(
+        &self,
+        key: &str,
+        bounds: RangeInclusive<Duration>,
+    ) -> Result<Option<Duration>, SpecError> {
+        let Some(value) = self.get(key) else {
+            return Ok(None);
+        };
+        let Data::Text(written) = &value.data else {
+            return Err(wrong_type(
+                key,
+                value,
+                "a length of time",
+                "write it with its unit in quotes, such as \"400ms\" or \"2s\"",
+            ));
+        };
+        let parsed = written.parse::<SignedDuration>().map_err(|_| {
+            SpecError::at(
+                &value.place,
+                format!("`{key}` is \"{written}\", which is not a length of time"),
+                "write a number with its unit, such as \"400ms\", \"2s\" or \"1m 30s\"",
+            )
+        })?;
+        match Duration::try_from(parsed) {
+            Ok(duration) if bounds.contains(&duration) => Ok(Some(duration)),
+            _ => Err(SpecError::at(
+                &value.place,
+                format!("`{key}` is \"{written}\", which is not possible"),
+                format!("use a time from {:?} to {:?}", bounds.start(), bounds.end()),
+            )),
+        }
+    }
+
+    /// The levels of a factor: a list, or one value that stands for a list of one.
+    pub(crate) fn levels(&self, key: &str) -> Result<Option<Vec<&'a Value>>, SpecError> {
+        let Some(value) = self.get(key) else {
+            return Ok(None);
+        };
+        match &value.data {
+            Data::List(values) if values.is_empty() => Err(SpecError::at(
+                &value.place,
+                format!("factor `{key}` has no levels"),
+                "give at least one, or remove the key",
+            )),
+            Data::List(values) => Ok(Some(values.iter().collect())),
+            _ => Ok(Some(vec![value])),
+        }
+    }
+}
+
+/// The text of a value.
+pub(crate) fn text<'a>(key: &str, value: &'a Value) -> Result<(&'a str, &'a Place), SpecError> {
+    match &value.data {
+        Data::Text(text) => Ok((text, &value.place)),
+        _ => Err(wrong_type(key, value, "text", "put it in double quotes")),
+    }
+}
+
+/// A value as one of some words.
+pub(crate) fn choice<T: Copy>(
+    key: &str,
+    value: &Value,
+    choices: &[(&str, T)],
+) -> Result<T, SpecError> {
+    let (word, place) = text(key, value)?;
+    let known: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    choices
+        .iter()
+        .find(|(name, _)| *name == word)
+        .map(|(_, choice)| *choice)
+        .ok_or_else(|| {
+            SpecError::at(
+                place,
+                format!("`{key}` cannot be \"{word}\""),
+                suggestion(word, &known),
+            )
+        })
+}
+
+/// A number, whole or not.
+pub(crate) fn number(key: &str, value: &Value) -> Result<f64, SpecError> {
+    match value.data {
+        // i64 to f64 loses digits only far above any ceiling.
+        Data::Integer(number) => Ok(number as f64),
+        Data::Float(number) => Ok(number),
+        _ => Err(wrong_type(
+            key,
+            value,
+            "a number",
+            "write it without quotes",
+        )),
+    }
+}
+
+fn wrong_type(key: &str, value: &Value, wanted: &str, remedy: &str) -> SpecError {
+    SpecError::at(
+        &value.place,
+        format!("`{key}` takes {wanted}, not {}", value.data.name()),
+        remedy,
+    )
+}

@@ -1,0 +1,233 @@
+//! The whole file read into types: every rule that needs no machine holds.
+
+use std::collections::BTreeMap;
+
+use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES};
+use crate::keys::{self, METRICS};
+use crate::load::{self, Load};
+use crate::nearest::suggestion;
+use crate::section::{self, Section};
+use crate::source::Place;
+use crate::tree::{Data, Table, Value};
+use crate::{Family, Placement, SpecError, Timing, expand};
+
+/// Phases where a file says nothing.
+const TIMING: Timing = Timing {
+    warm_up_ns: 100_000_000,
+    measure_ns: 1_000_000_000,
+    drain_ns: 200_000_000,
+};
+
+/// A name of a network as written, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Word {
+    pub(crate) text: String,
+    pub(crate) place: Option<Place>,
+}
+
+/// An experiment without open questions but those about the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Spec {
+    pub(crate) name: String,
+    pub(crate) question: String,
+    pub(crate) baseline: Word,
+    pub(crate) networks: Vec<Word>,
+    pub(crate) placements: Vec<Placement>,
+    pub(crate) families: Vec<Family>,
+    pub(crate) loads: Vec<Load>,
+    pub(crate) blocks: u32,
+    pub(crate) retries: u32,
+    pub(crate) seed: Option<u64>,
+    pub(crate) limits: BTreeMap<String, f64>,
+}
+
+/// Reads everything; the first fault ends it.
+pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
+    let root = Section {
+        title: "an experiment",
+        table: root,
+    };
+    root.refuse_unknown(keys::ROOT)?;
+    let nothing = Table::new();
+    let empty = |title| Section {
+        title,
+        table: &nothing,
+    };
+    let factors = root
+        .section("factors", "[factors]")?
+        .unwrap_or(empty("[factors]"));
+    let design = root
+        .section("design", "[design]")?
+        .unwrap_or(empty("[design]"));
+    factors.refuse_unknown(&keys::factors())?;
+    design.refuse_unknown(keys::DESIGN)?;
+    let timing = load::timing(&design, TIMING)?;
+    Ok(Spec {
+        name: name(&root)?,
+        question: root
+            .text("question")?
+            .map_or("", |(text, _)| text)
+            .to_owned(),
+        baseline: baseline(&root)?,
+        networks: networks(&factors)?,
+        placements: placements(&factors)?,
+        families: families(&factors)?,
+        loads: expand::loads(&root, &factors, timing)?,
+        blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
+        retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
+        seed: seed(&design)?,
+        limits: limits(&root)?,
+    })
+}
+
+/// The name goes into the name of the run directory.
+fn name(root: &Section<'_>) -> Result<String, SpecError> {
+    let Some((name, place)) = root.text("name")? else {
+        return Err(SpecError::nowhere(
+            "the experiment has no `name`",
+            "add name = \"...\" as the first line",
+        ));
+    };
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=64).contains(&name.len()) && name.chars().all(fine) {
+        return Ok(name.to_owned());
+    }
+    Err(SpecError::at(
+        place,
+        format!("\"{name}\" cannot name an experiment"),
+        "use 1 to 64 letters, digits, `-` or `_`: the run directory is named after it",
+    ))
+}
+
+fn baseline(root: &Section<'_>) -> Result<Word, SpecError> {
+    Ok(match root.text("baseline")? {
+        Some((text, place)) => Word {
+            text: text.to_owned(),
+            place: Some(place.clone()),
+        },
+        None => Word {
+            text: "host".to_owned(),
+            place: None,
+        },
+    })
+}
+
+fn networks(factors: &Section<'_>) -> Result<Vec<Word>, SpecError> {
+    let Some(levels) = factors.levels("network")? else {
+        return Ok(vec![Word {
+            text: "all".to_owned(),
+            place: None,
+        }]);
+    };
+    levels
+        .into_iter()
+        .map(|value| {
+            let (text, place) = section::text("network", value)?;
+            Ok(Word {
+                text: text.to_owned(),
+                place: Some(place.clone()),
+            })
+        })
+        .collect()
+}
+
+fn placements(factors: &Section<'_>) -> Result<Vec<Placement>, SpecError> {
+    let known = [
+        ("cross-node", Placement::CrossNode),
+        ("same-node", Placement::SameNode),
+    ];
+    distinct(factors, "placement", Placement::default(), |value| {
+        section::choice("placement", value, &known)
+    })
+}
+
+fn families(factors: &Section<'_>) -> Result<Vec<Family>, SpecError> {
+    distinct(factors, "family", Family::default(), |value| {
+        match value.data {
+            Data::Integer(4) => Ok(Family::V4),
+            Data::Integer(6) => Ok(Family::V6),
+            _ => Err(SpecError::at(
+                &value.place,
+                "`family` is neither 4 nor 6",
+                "write 4 for IPv4, 6 for IPv6, or [4, 6] for both",
+            )),
+        }
+    })
+}
+
+/// Levels of a factor of which each may stand once.
+fn distinct<T: PartialEq>(
+    factors: &Section<'_>,
+    key: &str,
+    default: T,
+    read: impl Fn(&Value) -> Result<T, SpecError>,
+) -> Result<Vec<T>, SpecError> {
+    let Some(values) = factors.levels(key)? else {
+        return Ok(vec![default]);
+    };
+    let mut levels = Vec::new();
+    for value in values {
+        let level = read(value)?;
+        if levels.contains(&level) {
+            return Err(SpecError::at(
+                &value.place,
+                format!("this level of `{key}` is listed twice"),
+                "remove one; only a network may be listed twice, to compare it with itself",
+            ));
+        }
+        levels.push(level);
+    }
+    Ok(levels)
+}
+
+fn seed(design: &Section<'_>) -> Result<Option<u64>, SpecError> {
+    let Some(value) = design.get("seed") else {
+        return Ok(None);
+    };
+    match value.data {
+        Data::Integer(seed) if seed >= 0 => Ok(Some(seed.unsigned_abs())),
+        _ => Err(SpecError::at(
+            &value.place,
+            "`seed` is not a whole number from 0",
+            format!("use a number from 0 to {}, or leave it out", i64::MAX),
+        )),
+    }
+}
+
+fn limits(root: &Section<'_>) -> Result<BTreeMap<String, f64>, SpecError> {
+    let Some(limits) = root.section("limits", "[limits]")? else {
+        return Ok(BTreeMap::new());
+    };
+    limits
+        .table
+        .iter()
+        .map(|(metric, entry)| {
+            if !METRICS.contains(&metric.as_str()) {
+                return Err(SpecError::at(
+                    &entry.key,
+                    format!("`{metric}` is not a metric that can be limited"),
+                    suggestion(metric, METRICS),
+                ));
+            }
+            Ok((metric.clone(), percentage(metric, &entry.value)?))
+        })
+        .collect()
+}
+
+/// `"10%"` as 0.10.
+fn percentage(metric: &str, value: &Value) -> Result<f64, SpecError> {
+    let number = match &value.data {
+        Data::Text(text) => text
+            .strip_suffix('%')
+            .and_then(|n| n.trim().parse::<f64>().ok()),
+        _ => None,
+    };
+    match number {
+        Some(percent) if (0.0..=100_000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err(SpecError::at(
+            &value.place,
+            format!("the limit of `{metric}` is not a percentage"),
+            "write the largest overhead that is allowed, such as \"10%\"",
+        )),
+    }
+}

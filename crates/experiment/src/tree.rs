@@ -1,0 +1,155 @@
+//! TOML with the place of every key and value, so that a message about any of
+//! them can show its line, and so that flags can replace any of them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::SpecError;
+use crate::source::{Place, Source};
+
+/// Longest experiment file that is read, in bytes (S-7).
+const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    pub(crate) place: Place,
+    pub(crate) data: Data,
+}
+
+/// What a value is.
+#[derive(Clone, Debug)]
+pub(crate) enum Data {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    Datetime,
+    List(Vec<Value>),
+    Table(Table),
+}
+
+/// A key with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Place,
+    pub(crate) value: Value,
+}
+
+/// Keys of one section.
+pub(crate) type Table = BTreeMap<String, Entry>;
+
+impl Data {
+    /// What it is, for messages.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Integer(_) => "a whole number",
+            Self::Float(_) => "a number",
+            Self::Boolean(_) => "true or false",
+            Self::Datetime => "a date",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// Reads a whole file.
+pub(crate) fn parse_file(source: &Arc<Source>) -> Result<Table, SpecError> {
+    if source.text.len() > MAX_FILE_BYTES {
+        return Err(SpecError::nowhere(
+            format!(
+                "{} has {} bytes; an experiment has at most {MAX_FILE_BYTES}",
+                source.name,
+                source.text.len()
+            ),
+            "check that it is an experiment file",
+        ));
+    }
+    let root = DeTable::parse(&source.text).map_err(|e| syntax_error(source, 0, &e))?;
+    let reader = Reader { source, offset: 0 };
+    reader.table(root.get_ref())
+}
+
+/// Reads one value that starts `offset` bytes into the source.
+pub(crate) fn parse_value(source: &Arc<Source>, span: Range<usize>) -> Result<Value, SpecError> {
+    let text = &source.text[span.clone()];
+    let value = DeValue::parse(text).map_err(|e| syntax_error(source, span.start, &e))?;
+    let reader = Reader {
+        source,
+        offset: span.start,
+    };
+    reader.value(value.get_ref(), value.span())
+}
+
+fn syntax_error(source: &Arc<Source>, offset: usize, error: &toml::de::Error) -> SpecError {
+    let span = error.span().unwrap_or(0..0);
+    let place = Place::new(source, span.start + offset..span.end + offset);
+    SpecError::at(
+        &place,
+        format!("this is not TOML: {}", error.message()),
+        "text goes in double quotes, lists in [ ], one key = value per line; see https://toml.io",
+    )
+}
+
+struct Reader<'a> {
+    source: &'a Arc<Source>,
+    offset: usize,
+}
+
+impl Reader<'_> {
+    fn place(&self, span: Range<usize>) -> Place {
+        Place::new(
+            self.source,
+            span.start + self.offset..span.end + self.offset,
+        )
+    }
+
+    fn table(&self, table: &DeTable<'_>) -> Result<Table, SpecError> {
+        table
+            .iter()
+            .map(|(key, value)| {
+                let entry = Entry {
+                    key: self.place(key.span()),
+                    value: self.value(value.get_ref(), value.span())?,
+                };
+                Ok((key.get_ref().to_string(), entry))
+            })
+            .collect()
+    }
+
+    fn value(&self, value: &DeValue<'_>, span: Range<usize>) -> Result<Value, SpecError> {
+        let place = self.place(span);
+        let data = match value {
+            DeValue::String(text) => Data::Text(text.to_string()),
+            DeValue::Integer(number) => {
+                let parsed = i64::from_str_radix(number.as_str(), number.radix());
+                Data::Integer(parsed.map_err(|_| out_of_range(&place))?)
+            }
+            DeValue::Float(number) => {
+                Data::Float(number.as_str().parse().map_err(|_| out_of_range(&place))?)
+            }
+            DeValue::Boolean(flag) => Data::Boolean(*flag),
+            DeValue::Datetime(_) => Data::Datetime,
+            DeValue::Array(values) => Data::List(
+                values
+                    .iter()
+                    .map(|v| self.value(v.get_ref(), v.span()))
+                    .collect::<Result<_, _>>()?,
+            ),
+            DeValue::Table(table) => Data::Table(self.table(table)?),
+        };
+        Ok(Value { place, data })
+    }
+}
+
+fn out_of_range(place: &Place) -> SpecError {
+    SpecError::at(
+        place,
+        "this number is too large to be read",
+        "use a smaller number",
+    )
+}

@@ -1,0 +1,169 @@
+//! What must hold in a plan that was read from disk.
+
+use std::collections::HashSet;
+
+use crate::ceiling::{
+    MAX_BLOCKS, MAX_CONNECTIONS, MAX_DRAIN, MAX_DURATION, MAX_RATE, MAX_RETRIES, MAX_TRIALS,
+    MAX_WARM_UP, MIN_DURATION,
+};
+use crate::{Plan, Treatment, TreatmentId};
+
+/// A plan that no experiment resolves to: its file was changed by hand or damaged.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// There is nothing to run.
+    #[error("the plan has no treatments or no blocks; start a new run")]
+    Empty,
+    /// A number is above a compiled-in ceiling (S-5d).
+    #[error("{what} of the plan is above what Plumbline allows; start a new run with less")]
+    AboveCeiling {
+        /// Which number.
+        what: &'static str,
+    },
+    /// A treatment is not where its id says.
+    #[error(
+        "treatment {at} of the plan says that it is {id}; the file was changed, start a new run"
+    )]
+    Misplaced {
+        /// Where it stands.
+        at: TreatmentId,
+        /// What it says.
+        id: TreatmentId,
+    },
+    /// Two treatments could not be told apart in tables.
+    #[error(
+        "two treatments of the plan are `{label}` with workload `{workload}`; the file was changed, start a new run"
+    )]
+    SameLabel {
+        /// The label of both.
+        label: String,
+        /// The workload of both.
+        workload: String,
+    },
+    /// A baseline that does not exist, is the treatment itself, or differs in
+    /// more than the network.
+    #[error(
+        "treatment {id} (`{label}`) of the plan cannot be compared with treatment {baseline}; the file was changed, start a new run"
+    )]
+    Baseline {
+        /// Which treatment.
+        id: TreatmentId,
+        /// Its label.
+        label: String,
+        /// What it names as its baseline.
+        baseline: TreatmentId,
+    },
+    /// A block that does not hold each treatment once (C-1).
+    #[error(
+        "block {block} of the plan does not hold every treatment once; the file was changed, start a new run"
+    )]
+    Block {
+        /// Which, from 0.
+        block: usize,
+    },
+}
+
+impl Plan {
+    /// Checks a plan that was read from disk: nothing in it is believed, since
+    /// it makes this machine send traffic.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that [`Experiment::resolve`](crate::Experiment::resolve)
+    /// would not have made.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        if self.treatments.is_empty() || self.blocks.is_empty() {
+            return Err(PlanError::Empty);
+        }
+        self.check_size()?;
+        let mut labels = HashSet::new();
+        for (at, treatment) in self.treatments.iter().enumerate() {
+            self.check_treatment(at, treatment)?;
+            if !labels.insert((&treatment.label, &treatment.workload.name)) {
+                return Err(PlanError::SameLabel {
+                    label: treatment.label.clone(),
+                    workload: treatment.workload.name.clone(),
+                });
+            }
+        }
+        let whole: Vec<TreatmentId> = (0..self.treatments.len()).collect();
+        for (block, order) in self.blocks.iter().enumerate() {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            if sorted != whole {
+                return Err(PlanError::Block { block });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_size(&self) -> Result<(), PlanError> {
+        let above = |what| Err(PlanError::AboveCeiling { what });
+        if self.blocks.len() > MAX_BLOCKS as usize {
+            return above("the number of blocks");
+        }
+        if self.treatments.len().saturating_mul(self.blocks.len()) > MAX_TRIALS {
+            return above("the number of trials");
+        }
+        if self.retries > MAX_RETRIES {
+            return above("the number of retries");
+        }
+        Ok(())
+    }
+
+    fn check_treatment(&self, at: TreatmentId, treatment: &Treatment) -> Result<(), PlanError> {
+        if treatment.id != at {
+            return Err(PlanError::Misplaced {
+                at,
+                id: treatment.id,
+            });
+        }
+        check_ceilings(treatment)?;
+        let Some(baseline) = treatment.baseline else {
+            return Ok(());
+        };
+        let comparable = self.treatments.get(baseline).is_some_and(|reference| {
+            baseline != at
+                && reference.workload == treatment.workload
+                && reference.timing == treatment.timing
+                && reference.placement == treatment.placement
+                && reference.family == treatment.family
+        });
+        if comparable {
+            return Ok(());
+        }
+        Err(PlanError::Baseline {
+            id: at,
+            label: treatment.label.clone(),
+            baseline,
+        })
+    }
+}
+
+fn check_ceilings(treatment: &Treatment) -> Result<(), PlanError> {
+    let above = |what| Err(PlanError::AboveCeiling { what });
+    let workload = &treatment.workload;
+    if !(1..=MAX_CONNECTIONS).contains(&workload.connections) {
+        return above("a number of connections");
+    }
+    if let Some(rate) = workload.arrival.rate()
+        && !(rate > 0.0 && rate <= MAX_RATE)
+    {
+        return above("a rate");
+    }
+    let timing = treatment.timing;
+    let measure = MIN_DURATION.as_nanos()..=MAX_DURATION.as_nanos();
+    if !measure.contains(&u128::from(timing.measure_ns)) {
+        return above("a duration");
+    }
+    if u128::from(timing.warm_up_ns) > MAX_WARM_UP.as_nanos()
+        || u128::from(timing.drain_ns) > MAX_DRAIN.as_nanos()
+    {
+        return above("a warm-up or drain");
+    }
+    let (request, response) = workload.size_bounds();
+    if !request.contains(&workload.request_size) || !response.contains(&workload.response_size) {
+        return above("a message size");
+    }
+    Ok(())
+}

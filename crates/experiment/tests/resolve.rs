@@ -1,0 +1,179 @@
+//! From ready-made experiments and small files to plans.
+
+use std::time::Duration;
+
+use plumbline_experiment::{Experiment, Family, Placement, Plan, ready_made};
+
+const NETWORKS: [&str; 8] = [
+    "host",
+    "host-gw",
+    "vxlan",
+    "macvlan",
+    "routed",
+    "aws-vpc",
+    "calico-vxlan",
+    "ipvlan-l2",
+];
+
+/// Stands for a target that knows the networks above.
+fn expand(word: &str) -> Result<Vec<String>, String> {
+    match word {
+        "all" => Ok(NETWORKS.map(String::from).to_vec()),
+        "flannel-vxlan" => Ok(vec!["vxlan".to_owned()]),
+        name if NETWORKS.contains(&name) => Ok(vec![name.to_owned()]),
+        other => Err(format!("there is no network `{other}`")),
+    }
+}
+
+fn resolve(text: &str) -> Plan {
+    let experiment = Experiment::parse(text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
+    experiment
+        .resolve(1, &expand)
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn with_networks(networks: &str) -> Plan {
+    resolve(&format!(
+        "name = \"t\"\n[factors]\nnetwork = {networks}\n[[workload]]\nkind = \"rr\"\nrate = 100\n"
+    ))
+}
+
+/// Labels with the label of what each is compared with.
+fn pairs(plan: &Plan) -> Vec<(String, Option<String>)> {
+    plan.treatments
+        .iter()
+        .map(|t| {
+            let baseline = t.baseline.map(|id| plan.treatments[id].label.clone());
+            (t.label.clone(), baseline)
+        })
+        .collect()
+}
+
+fn pair(label: &str, baseline: &str) -> (String, Option<String>) {
+    let baseline = (!baseline.is_empty()).then(|| baseline.to_owned());
+    (label.to_owned(), baseline)
+}
+
+#[test]
+fn every_ready_made_experiment_has_enough_blocks_for_a_verdict() {
+    for (name, text) in ready_made() {
+        let plan = resolve(text);
+        assert_eq!(plan.experiment, *name);
+        assert!(!plan.question.is_empty(), "{name} asks nothing");
+        plan.validate().unwrap_or_else(|e| panic!("{name}: {e}"));
+        let needed = plan.minimum_blocks(0.05);
+        assert!(
+            plan.blocks.len() >= needed as usize,
+            "{name} has {} blocks and needs {needed} (C-7)",
+            plan.blocks.len()
+        );
+    }
+}
+
+#[test]
+fn the_tour_takes_less_than_85_seconds() {
+    let (_, text) = ready_made()[0];
+    let plan = resolve(text);
+    let estimate = plan.duration_estimate(Duration::from_millis(60));
+    assert!(estimate < Duration::from_secs(85), "{estimate:?}");
+}
+
+#[test]
+fn the_baseline_is_added_where_it_is_not_listed() {
+    let plan = with_networks("[\"flannel-vxlan\", \"host-gw\"]");
+    assert_eq!(
+        pairs(&plan),
+        [
+            pair("host", ""),
+            pair("vxlan", "host"),
+            pair("host-gw", "host")
+        ]
+    );
+}
+
+#[test]
+fn one_network_twice_is_compared_with_itself_alone() {
+    let plan = with_networks("[\"host-gw\", \"host-gw\"]");
+    assert_eq!(
+        pairs(&plan),
+        [pair("host-gw", ""), pair("host-gw#2", "host-gw")]
+    );
+}
+
+#[test]
+fn a_repetition_beside_others_is_compared_with_its_first_occurrence() {
+    let plan = with_networks("[\"vxlan\", \"host\", \"flannel-vxlan\", \"host\", \"vxlan\"]");
+    assert_eq!(
+        pairs(&plan),
+        [
+            pair("vxlan", "host"),
+            pair("host", ""),
+            pair("vxlan#2", "vxlan"),
+            pair("host#2", "host"),
+            pair("vxlan#3", "vxlan"),
+        ]
+    );
+}
+
+#[test]
+fn a_group_does_not_repeat_what_is_listed() {
+    let plan = with_networks("[\"vxlan\", \"all\"]");
+    assert_eq!(plan.treatments.len(), NETWORKS.len());
+}
+
+#[test]
+fn the_baseline_alone_compares_nothing() {
+    let plan = with_networks("\"host\"");
+    assert_eq!(pairs(&plan), [pair("host", "")]);
+    assert_eq!((plan.comparisons(), plan.minimum_blocks(0.05)), (0, 0));
+}
+
+#[test]
+fn baselines_match_all_other_levels() {
+    let plan = resolve(
+        "name = \"t\"\n[factors]\nnetwork = [\"vxlan\"]\nplacement = [\"cross-node\", \"same-node\"]\n\
+         family = [4, 6]\nconnections = [1, 16]\n[[workload]]\nkind = \"rr\"\nrate = 100\n",
+    );
+    assert_eq!(plan.treatments.len(), 2 * 2 * 2 * 2);
+    let last = plan.treatments.last().unwrap();
+    assert_eq!(last.label, "vxlan same-node ipv6");
+    assert_eq!(last.workload.name, "rr connections=16");
+    assert_eq!(
+        (last.placement, last.family),
+        (Placement::SameNode, Family::V6)
+    );
+    for treatment in &plan.treatments {
+        match treatment.baseline {
+            None => assert_eq!(treatment.network, "host"),
+            Some(id) => {
+                let baseline = &plan.treatments[id];
+                assert_eq!(baseline.network, "host");
+                assert_eq!(baseline.workload, treatment.workload);
+                assert_eq!(baseline.placement, treatment.placement);
+                assert_eq!(baseline.family, treatment.family);
+            }
+        }
+    }
+    plan.validate().unwrap();
+}
+
+#[test]
+fn minimum_blocks_are_those_of_the_formula() {
+    // C-7: 8 comparisons need 9 pairs, 20 need 10, 50 need 11.
+    for (networks, comparisons, blocks) in [(5, 8, 9), (8, 14, 10)] {
+        let plan = with_networks(&format!("{:?}", &NETWORKS[..networks]));
+        assert_eq!(plan.comparisons(), comparisons);
+        assert_eq!(plan.minimum_blocks(0.05), blocks);
+    }
+}
+
+#[test]
+fn a_network_that_is_unknown_shows_its_line() {
+    let text = "name = \"t\"\n[factors]\nnetwork = [\"host\", \"vxlam\"]\n[[workload]]\nkind = \"rr\"\nrate = 1000\n";
+    let error = Experiment::parse(text, "t.toml")
+        .unwrap()
+        .resolve(1, &expand)
+        .unwrap_err();
+    assert_eq!(error.line(), Some(3));
+    assert!(error.to_string().contains("vxlam"), "{error}");
+}
