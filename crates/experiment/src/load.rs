@@ -35,7 +35,7 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
     refuse_ignored(section, kind)?;
     let protocol = protocol(section, kind)?;
     let (request_size, response_size) = sizes(section, kind, protocol)?;
-    let default_connections = if kind == WorkloadKind::Stream { 1 } else { 16 };
+    let otherwise = Workload::of_kind(kind);
     let workload = Workload {
         name: name(section, kind)?,
         kind,
@@ -44,11 +44,11 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
         response_size,
         connections: section
             .whole("connections", 1..=MAX_CONNECTIONS)?
-            .unwrap_or(default_connections),
+            .unwrap_or(otherwise.connections),
         arrival: arrival(section, kind)?,
         keep_alive: section
             .boolean("keep_alive")?
-            .unwrap_or(kind == WorkloadKind::Http),
+            .unwrap_or(otherwise.keep_alive),
         wait: section
             .choice("wait", &[("block", Wait::Block), ("spin", Wait::Spin)])?
             .unwrap_or_default(),
@@ -156,19 +156,14 @@ fn sizes(
     protocol: Protocol,
 ) -> Result<(u32, u32), SpecError> {
     let (request, response) = size_bounds(kind, protocol);
-    let (default_request, default_response) = match kind {
-        WorkloadKind::Rr | WorkloadKind::Crr => (64, 64),
-        WorkloadKind::Datagram => (1024, 0),
-        WorkloadKind::Http => (0, 1024),
-        WorkloadKind::Stream => (0, 0),
-    };
+    let otherwise = Workload::of_kind(kind);
     Ok((
         section
             .whole("request_size", request)?
-            .unwrap_or(default_request),
+            .unwrap_or(otherwise.request_size),
         section
             .whole("response_size", response)?
-            .unwrap_or(default_response),
+            .unwrap_or(otherwise.response_size),
     ))
 }
 

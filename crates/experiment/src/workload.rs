@@ -120,3 +120,32 @@ pub(crate) fn size_bounds(
         WorkloadKind::Stream => (0..=0, 0..=0),
     }
 }
+
+impl Workload {
+    /// The workload of a kind as it is when nothing else is said: 64 B both
+    /// ways, messages of 1 KiB, bodies of 1 KiB; 16 connections, or one stream;
+    /// a closed loop, for a rate has no default. A size is 0 where the kind has none.
+    pub fn of_kind(kind: WorkloadKind) -> Self {
+        let (request_size, response_size) = match kind {
+            WorkloadKind::Rr | WorkloadKind::Crr => (64, 64),
+            WorkloadKind::Datagram => (1024, 0),
+            WorkloadKind::Http => (0, 1024),
+            WorkloadKind::Stream => (0, 0),
+        };
+        Self {
+            name: kind.as_str().to_owned(),
+            kind,
+            protocol: if kind == WorkloadKind::Datagram {
+                Protocol::Udp
+            } else {
+                Protocol::Tcp
+            },
+            request_size,
+            response_size,
+            connections: if kind == WorkloadKind::Stream { 1 } else { 16 },
+            arrival: Arrival::Closed,
+            keep_alive: kind == WorkloadKind::Http,
+            wait: Wait::Block,
+        }
+    }
+}
