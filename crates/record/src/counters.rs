@@ -118,7 +118,9 @@ impl ProtocolCounters {
             udp_receive_buffer_errors: self
                 .udp_receive_buffer_errors
                 .saturating_sub(earlier.udp_receive_buffer_errors),
-            udp_send_buffer_errors: self.udp_send_buffer_errors.saturating_sub(earlier.udp_send_buffer_errors),
+            udp_send_buffer_errors: self
+                .udp_send_buffer_errors
+                .saturating_sub(earlier.udp_send_buffer_errors),
             ip_fragments: self.ip_fragments.saturating_sub(earlier.ip_fragments),
         }
     }

@@ -8,6 +8,7 @@ mod counters;
 mod fingerprint;
 mod histogram;
 mod load;
+mod run_directory;
 mod trial;
 mod warning;
 
@@ -15,6 +16,7 @@ pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, Softne
 pub use fingerprint::{DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
 pub use load::{DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
+pub use run_directory::{RunDirectory, RunDirectoryError, write_atomically};
 pub use trial::{GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
 pub use warning::Warning;
 

@@ -1,0 +1,133 @@
+//! What can go wrong with a run directory, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use plumbline_experiment::PlanError;
+
+/// Why a run could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirectoryError {
+    /// The disk, the quota or the largest allowed file is full.
+    #[error("cannot {doing} {}: no space is left ({source}); make room or use --out on another disk, then go on with `run --resume`; finished trials are kept", path.display())]
+    Full {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The file system refused.
+    #[error("cannot {doing} {}: {source}; check that the path exists and that you may write there", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The directory holds no run.
+    #[error(transparent)]
+    NotARun(#[from] NotARun),
+    /// The run was written by a later version.
+    #[error("{} has format {format}, and this Plumbline reads up to {known}; use the version that wrote it, or a newer one", path.display())]
+    Newer {
+        /// The run.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+        /// The newest format that is known here.
+        known: u32,
+    },
+    /// Another process appends to the run.
+    #[error("{} is in use by another `plumbline run`; wait for it, or stop it", path.display())]
+    Locked {
+        /// The run.
+        path: PathBuf,
+    },
+    /// A file is damaged beyond a torn last line.
+    #[error("{}, line {line}: {problem}; the file was changed or damaged, restore it from a copy", path.display())]
+    Broken {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The plan in `run.json` is none that an experiment makes.
+    #[error("{}: {source}", path.display())]
+    Plan {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with the plan.
+        source: PlanError,
+    },
+    /// A trial that would not survive being written; a fault of Plumbline.
+    #[error("a trial for {} cannot be written so that it can be read again: {problem}; please report this", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// Why a path is not a run directory, or cannot become one.
+#[derive(Debug, thiserror::Error)]
+pub enum NotARun {
+    /// Nothing is there.
+    #[error("{} does not exist; runs are in `runs/` unless --out said otherwise", path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Something else is there.
+    #[error("{} is not a run directory: it has no {file}; give the directory that `plumbline run` named at its end", path.display())]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+        /// What it lacks.
+        file: &'static str,
+    },
+    /// Too many runs of one name in one second.
+    #[error("{} and all names after it are taken; use another --out", path.display())]
+    NoFreeName {
+        /// The first name that was tried.
+        path: PathBuf,
+    },
+}
+
+impl RunDirectoryError {
+    /// An error of the file system; a full disk is told apart.
+    pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::Full {
+                doing,
+                path,
+                source,
+            },
+            _ => Self::Io {
+                doing,
+                path,
+                source,
+            },
+        }
+    }
+}
+
+/// Says what was being done when the file system refused.
+pub(super) trait Cause<T> {
+    fn because(self, doing: &'static str, path: &Path) -> Result<T, RunDirectoryError>;
+}
+
+impl<T> Cause<T> for io::Result<T> {
+    fn because(self, doing: &'static str, path: &Path) -> Result<T, RunDirectoryError> {
+        self.map_err(|source| RunDirectoryError::io(doing, path, source))
+    }
+}
