@@ -1,1 +1,26 @@
 //! Judgement to reader: terminal, HTML, Markdown, CSV, JSON.
+//!
+//! Everything here is a pure function of run directories, so a report can be
+//! made again, on any machine, from what a run left behind.
+//!
+//! # Brief overview
+//!
+//! * [`Summary`] is the analysis of one run: what each treatment showed, and
+//!   how it compares with its baseline.
+//! * [`sentence`] says it in words, [`terminal`], [`html`], [`markdown`],
+//!   [`csv`] and [`json`] show it. None of them computes anything: two formats
+//!   cannot disagree.
+//! * [`compare`] sets runs against each other, and checks stated limits.
+//! * [`latency`] has the percentiles of a histogram, [`number`] the way in
+//!   which numbers are printed.
+
+pub mod analysis;
+pub mod json;
+pub mod latency;
+pub mod number;
+pub mod sentence;
+pub mod terminal;
+
+mod describe;
+
+pub use analysis::Summary;

@@ -1,0 +1,101 @@
+//! What became of the planned trials: nothing vanishes.
+
+use std::collections::BTreeMap;
+
+use plumbline_experiment::Plan;
+use plumbline_record::{GateFailure, Trial, TrialStatus};
+
+use super::ledger::{Cell, Ledger};
+use crate::describe;
+
+/// Counts over the cells of a plan: one treatment in one block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Cells of the plan: `kept + failed + missing`.
+    pub planned: usize,
+    /// Cells with a valid trial.
+    pub kept: usize,
+    /// Trials that were run again, over all cells: attempts after the first.
+    pub repeated: usize,
+    /// Cells whose every attempt failed.
+    pub failed: usize,
+    /// Cells that were never run, because the run was cut off.
+    pub missing: usize,
+    /// Why trials did not count, the most frequent reason first.
+    pub failures: Vec<Failure>,
+}
+
+/// One reason for which trials did not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// In a few words, such as `disturbed by other-load`.
+    pub reason: String,
+    /// Trials with this reason; a trial that failed two gates has two.
+    pub trials: usize,
+}
+
+impl Account {
+    /// Counts all treatments of a plan.
+    pub(crate) fn new(plan: &Plan, ledger: &Ledger<'_>) -> Self {
+        let cells =
+            plan.blocks.iter().enumerate().flat_map(|(block, order)| {
+                order.iter().map(move |&id| ledger.cell(id, block as u32))
+            });
+        Self::of_cells(cells)
+    }
+
+    /// Counts one treatment of a plan.
+    pub(crate) fn of_treatment(id: usize, ledger: &Ledger<'_>) -> Self {
+        Self::of_cells(ledger.cells_of(id).map(|(_, cell)| Some(cell)))
+    }
+
+    fn of_cells<'a, 'c: 'a>(cells: impl Iterator<Item = Option<&'a Cell<'c>>>) -> Self {
+        let mut account = Self::default();
+        let mut reasons = BTreeMap::new();
+        for cell in cells {
+            account.planned += 1;
+            let Some(cell) = cell else {
+                account.missing += 1;
+                continue;
+            };
+            account.repeated += cell.trials.len().saturating_sub(1);
+            match cell.kept() {
+                Some(_) => account.kept += 1,
+                None => account.failed += 1,
+            }
+            for reason in cell.trials.iter().flat_map(|trial| reasons_of(trial)) {
+                *reasons.entry(reason).or_insert(0) += 1;
+            }
+        }
+        account.failures = reasons
+            .into_iter()
+            .map(|(reason, trials)| Failure { reason, trials })
+            .collect();
+        // Stable, so that equally frequent reasons stay in alphabetical order.
+        account
+            .failures
+            .sort_by_key(|failure| std::cmp::Reverse(failure.trials));
+        account
+    }
+}
+
+fn reasons_of(trial: &Trial) -> Vec<String> {
+    match &trial.status {
+        TrialStatus::Valid if trial.observation.is_some() => Vec::new(),
+        TrialStatus::Valid => vec!["nothing observed".to_owned()],
+        TrialStatus::Invalid { gates } => gates.iter().map(gate_name).collect(),
+        TrialStatus::Failed { error } => vec![format!("failed: {}", describe::first_line(error))],
+    }
+}
+
+/// The gate without its figures, so that equal failures add up.
+fn gate_name(gate: &GateFailure) -> String {
+    match gate {
+        GateFailure::SendLag { .. } => "sent too late".to_owned(),
+        GateFailure::AchievedRate { .. } => "rate not achieved".to_owned(),
+        GateFailure::Disturbed { by, .. } => format!("disturbed by {by}"),
+        GateFailure::WrongPath { .. } => "wrong path or content".to_owned(),
+        GateFailure::PathFault { .. } => "checksum errors or fragments".to_owned(),
+        GateFailure::Errors { .. } => "errors or lost answers".to_owned(),
+    }
+}

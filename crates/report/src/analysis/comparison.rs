@@ -1,0 +1,170 @@
+//! Treatments against their baselines, by blocks.
+
+use plumbline_experiment::{Plan, TreatmentId};
+use plumbline_record::Fingerprint;
+use plumbline_stats::order::median_of_runs;
+use plumbline_stats::paired::{self, Effect};
+use plumbline_stats::verdict::{self, Verdict};
+
+use super::{ALPHA, LEVEL, Metric, TreatmentSummary, TrialValue, metrics_of};
+
+/// One treatment against its baseline on one metric.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The treatment.
+    pub treatment: TreatmentId,
+    /// What it is compared with.
+    pub baseline: TreatmentId,
+    /// On which metric.
+    pub metric: Metric,
+    /// Whether it was declared before the run as one of the metrics that count
+    /// (C-10); the others are exploratory.
+    pub is_primary: bool,
+    /// The effect as a ratio less one, over the blocks that hold both (D8);
+    /// `None` without such a block.
+    pub effect: Option<Effect>,
+    /// Hodges–Lehmann estimate of the paired differences, in the metric's unit.
+    pub difference: Option<f64>,
+    /// p-value after Holm's adjustment over all comparisons that are judged
+    /// together: the primary ones, or the exploratory ones.
+    pub adjusted_p: Option<f64>,
+    /// The effect that would have been found with 80 % probability, one of as
+    /// many comparisons as are judged together (C-8); `None` when the blocks
+    /// are too few for any.
+    pub smallest_effect: Option<f64>,
+    /// The judgement (D10); `None` when there is nothing to judge, or too few
+    /// blocks for an interval (C-7).
+    pub verdict: Option<Verdict>,
+    /// The largest effect that does not matter in practice (D9).
+    pub margin: f64,
+    /// Blocks in which both ran but one gave no positive number, so that there
+    /// is no ratio.
+    pub pairs_left_out: usize,
+    /// Blocks that it takes before "better" or "worse" can be said (C-7).
+    pub blocks_needed: usize,
+}
+
+/// A comparison that the plan declares, before any data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Declared {
+    pub(super) treatment: TreatmentId,
+    pub(super) baseline: TreatmentId,
+    pub(super) metric: Metric,
+    pub(super) is_primary: bool,
+}
+
+/// Every comparison of a plan. A baseline that the plan does not hold, as in a
+/// file written by others, is none.
+pub(super) fn declared(plan: &Plan) -> Vec<Declared> {
+    let mut declared = Vec::new();
+    for treatment in &plan.treatments {
+        let known = |&id: &TreatmentId| id < plan.treatments.len() && id != treatment.id;
+        let Some(baseline) = treatment.baseline.filter(known) else {
+            continue;
+        };
+        for &(metric, is_primary) in metrics_of(&treatment.workload) {
+            declared.push(Declared {
+                treatment: treatment.id,
+                baseline,
+                metric,
+                is_primary,
+            });
+        }
+    }
+    declared
+}
+
+/// Compares everything that was declared, primary and exploratory apart.
+pub(super) fn compare_all(
+    declared: &[Declared],
+    treatments: &[TreatmentSummary],
+    fingerprint: &Fingerprint,
+) -> Vec<Comparison> {
+    let (mut comparisons, pairs): (Vec<_>, Vec<_>) = declared
+        .iter()
+        .map(|one| compare(one, treatments, fingerprint))
+        .unzip();
+    for is_primary in [true, false] {
+        let together: Vec<_> = comparisons
+            .iter_mut()
+            .zip(&pairs)
+            .filter(|(one, _)| one.is_primary == is_primary)
+            .collect();
+        judge(together);
+    }
+    comparisons
+}
+
+/// Pairs of one comparison: (treatment, baseline).
+type Pairs = Vec<(f64, f64)>;
+
+/// The comparison without its judgement, and the pairs that it is made of.
+fn compare(
+    declared: &Declared,
+    treatments: &[TreatmentSummary],
+    fingerprint: &Fingerprint,
+) -> (Comparison, Pairs) {
+    let values = treatments[declared.treatment].values_of(declared.metric);
+    let baseline = treatments[declared.baseline].values_of(declared.metric);
+    let (pairs, pairs_left_out) = pairs(values, baseline);
+    let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
+    let typical: Vec<f64> = baseline.iter().map(|one| one.value).collect();
+    let typical = median_of_runs(&typical, LEVEL).map(|runs| runs.median);
+    let comparison = Comparison {
+        treatment: declared.treatment,
+        baseline: declared.baseline,
+        metric: declared.metric,
+        is_primary: declared.is_primary,
+        // The pairs are positive and the level is ours, so the only error is
+        // that there is no pair.
+        effect: paired::effect(&pairs, ALPHA).ok(),
+        difference: (!pairs.is_empty()).then(|| paired::hodges_lehmann(&differences)),
+        adjusted_p: None,
+        smallest_effect: None,
+        verdict: None,
+        margin: declared.metric.margin(typical, fingerprint),
+        pairs_left_out,
+        blocks_needed: 0,
+    };
+    (comparison, pairs)
+}
+
+/// The values of the blocks that hold both treatments, and how many of these
+/// blocks have no ratio.
+fn pairs(values: &[TrialValue], baseline: &[TrialValue]) -> (Pairs, usize) {
+    let mut pairs = Vec::new();
+    let mut left_out = 0;
+    for ours in values {
+        let theirs = baseline.binary_search_by_key(&ours.block, |one| one.block);
+        match theirs.map(|found| baseline[found].value) {
+            Ok(theirs) if ours.value > 0.0 && theirs > 0.0 => pairs.push((ours.value, theirs)),
+            Ok(_) => left_out += 1,
+            Err(_) => {}
+        }
+    }
+    (pairs, left_out)
+}
+
+/// Judges comparisons that belong together (C-7, C-10). Those without data
+/// count as not significant, so that losing one makes no other easier.
+fn judge(mut together: Vec<(&mut Comparison, &Pairs)>) {
+    let p: Vec<f64> = together
+        .iter()
+        .map(|(one, _)| one.effect.map_or(1.0, |effect| effect.p_value))
+        .collect();
+    let adjusted = plumbline_stats::holm(&p);
+    let number = together.len();
+    for ((comparison, pairs), adjusted_p) in together.iter_mut().zip(adjusted) {
+        comparison.blocks_needed = paired::minimum_pairs(number, ALPHA);
+        let Some(effect) = comparison.effect else {
+            continue;
+        };
+        let log_ratios: Vec<f64> = pairs.iter().map(|(a, b)| (a / b).ln()).collect();
+        comparison.smallest_effect = paired::smallest_effect(&log_ratios, ALPHA / number as f64);
+        comparison.adjusted_p = Some(adjusted_p);
+        comparison.verdict = effect.interval.map(|_| {
+            let direction = comparison.metric.direction();
+            verdict::judge(&effect, adjusted_p, ALPHA, comparison.margin, direction)
+        });
+    }
+}

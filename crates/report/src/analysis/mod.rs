@@ -1,0 +1,107 @@
+//! What one run showed: a pure function of its raw trials.
+
+mod account;
+mod comparison;
+mod cost;
+mod ledger;
+mod metric;
+mod notice;
+mod packets;
+mod rates;
+mod section;
+mod treatment;
+
+pub use account::{Account, Failure};
+pub use comparison::Comparison;
+pub use cost::{Cost, CostByContext, PerUnit};
+pub use metric::{Metric, Unit};
+pub use notice::Notice;
+pub use packets::Packets;
+pub use rates::Rates;
+pub use section::Section;
+pub use treatment::{Latency, Outlier, TreatmentSummary, TrialValue};
+
+pub(crate) use metric::metrics_of;
+
+use plumbline_experiment::TreatmentId;
+use plumbline_record::{Run, Trial};
+
+use ledger::Ledger;
+
+/// Significance level of all verdicts, and the complement of all intervals (D8).
+pub const ALPHA: f64 = 0.05;
+
+/// Level of intervals that are not made from comparisons, such as that of a
+/// median over runs (L-15).
+pub const LEVEL: f64 = 1.0 - ALPHA;
+
+/// What one run showed: each treatment by itself, and against its baseline.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The question that it answers.
+    pub question: String,
+    /// When the run started, RFC 3339, UTC.
+    pub started: String,
+    /// `lab`, `kubernetes` or `hosts`.
+    pub target: String,
+    /// One for each treatment, `treatments[id].treatment.id == id`.
+    pub treatments: Vec<TreatmentSummary>,
+    /// Every treatment against its baseline, by treatment, then metric.
+    pub comparisons: Vec<Comparison>,
+    /// Treatments that belong in one table or chart, in reading order.
+    pub sections: Vec<Section>,
+    /// Reasons to distrust, without repetition.
+    pub notices: Vec<Notice>,
+    /// What became of the planned trials.
+    pub account: Account,
+    /// Blocks of the plan.
+    pub blocks: usize,
+    /// Blocks that it takes before any primary comparison can reach
+    /// significance after Holm's adjustment (C-7).
+    pub blocks_needed: usize,
+}
+
+impl Summary {
+    /// Analyses a run. Any run and any trials give a summary: what cannot be
+    /// computed is absent, and said so by a notice or the account.
+    pub fn new(run: &Run, trials: &[Trial]) -> Self {
+        let plan = &run.plan;
+        let ledger = Ledger::new(plan, trials);
+        let treatments: Vec<_> = plan
+            .treatments
+            .iter()
+            .map(|treatment| TreatmentSummary::new(treatment, &ledger, run.fingerprint.cpus))
+            .collect();
+        let declared = comparison::declared(plan);
+        let comparisons = comparison::compare_all(&declared, &treatments, &run.fingerprint);
+        let primary = declared.iter().filter(|one| one.is_primary).count();
+        let blocks_needed = plumbline_stats::paired::minimum_pairs(primary, ALPHA);
+        Self {
+            experiment: plan.experiment.clone(),
+            question: plan.question.clone(),
+            started: run.provenance.started.clone(),
+            target: run.provenance.target.clone(),
+            sections: section::sections(&treatments, &comparisons),
+            notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),
+            account: Account::new(plan, &ledger),
+            blocks: plan.blocks.len(),
+            blocks_needed,
+            treatments,
+            comparisons,
+        }
+    }
+
+    /// The comparison of a treatment with its baseline on one metric.
+    pub fn comparison(&self, treatment: TreatmentId, metric: Metric) -> Option<&Comparison> {
+        self.comparisons
+            .iter()
+            .find(|one| one.treatment == treatment && one.metric == metric)
+    }
+
+    /// Whether planned trials are missing because the run was stopped.
+    pub fn is_cut_off(&self) -> bool {
+        self.account.missing > 0
+    }
+}

@@ -1,0 +1,156 @@
+//! Reasons to distrust, each said once.
+
+use std::mem::{Discriminant, discriminant};
+
+use plumbline_experiment::TreatmentId;
+use plumbline_record::{Run, Trial, Warning};
+
+use super::Account;
+use super::ledger::Ledger;
+use super::metric::is_bulk;
+
+/// A reason to distrust, and what it concerns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notice {
+    /// The reason with its remedy; where trials gave it with different
+    /// figures, the worst of them.
+    pub warning: Warning,
+    /// The treatments that it concerns by rising id; none for the whole run.
+    pub treatments: Vec<TreatmentId>,
+    /// How many trials gave it; 0 when it comes from the plan or the run.
+    pub trials: usize,
+}
+
+impl Notice {
+    fn of_run(warning: Warning) -> Self {
+        Self {
+            warning,
+            treatments: Vec::new(),
+            trials: 0,
+        }
+    }
+}
+
+/// Gathers the warnings of run and trials, and adds those that only the whole
+/// shows. `blocks_needed` is 0 when nothing is compared.
+pub(super) fn notices(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> Vec<Notice> {
+    let mut notices: Vec<Notice> = Vec::new();
+    for warning in run
+        .warnings
+        .iter()
+        .cloned()
+        .chain(derived(run, ledger, blocks_needed))
+    {
+        let is_said = |one: &Notice| {
+            one.warning == warning || is_said_once(&warning) && kind(&one.warning) == kind(&warning)
+        };
+        if !notices.iter().any(is_said) {
+            notices.push(Notice::of_run(warning));
+        }
+    }
+    notices.extend(closed_loops(run));
+    let from_run: Vec<_> = notices.iter().map(|one| kind(&one.warning)).collect();
+    for trial in ledger.trials() {
+        for warning in &trial.warnings {
+            if !from_run.contains(&kind(warning)) {
+                add(&mut notices, trial, warning);
+            }
+        }
+    }
+    notices
+}
+
+/// What only the whole run shows.
+fn derived(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> Vec<Warning> {
+    let plan = &run.plan;
+    let mut derived = Vec::new();
+    let account = Account::new(plan, ledger);
+    if account.missing > 0 {
+        derived.push(Warning::CutOff {
+            finished: (account.planned - account.missing) as u32,
+            planned: account.planned as u32,
+        });
+    }
+    if plan.blocks.len() < blocks_needed {
+        derived.push(Warning::TooFewBlocks {
+            blocks: plan.blocks.len() as u32,
+            needed: blocks_needed as u32,
+        });
+    }
+    for treatment in &plan.treatments {
+        if ledger
+            .cells_of(treatment.id)
+            .any(|(_, cell)| cell.kept().is_none())
+        {
+            derived.push(Warning::RetriesExhausted {
+                treatment: format!("{} ({})", treatment.label, treatment.workload.name),
+            });
+        }
+    }
+    derived
+}
+
+/// One notice for each number of outstanding requests (L-4). Bulk is always a
+/// closed loop and shows no latency, so it needs none.
+fn closed_loops(run: &Run) -> Vec<Notice> {
+    let mut notices: Vec<Notice> = Vec::new();
+    for treatment in &run.plan.treatments {
+        let workload = &treatment.workload;
+        if is_bulk(workload) || workload.arrival.rate().is_some() {
+            continue;
+        }
+        let warning = Warning::ClosedLoop {
+            outstanding: workload.connections,
+        };
+        match notices.iter_mut().find(|one| one.warning == warning) {
+            Some(notice) => notice.treatments.push(treatment.id),
+            None => notices.push(Notice {
+                treatments: vec![treatment.id],
+                ..Notice::of_run(warning)
+            }),
+        }
+    }
+    notices
+}
+
+/// Counts a trial's warning with those of its kind.
+fn add(notices: &mut Vec<Notice>, trial: &Trial, warning: &Warning) {
+    let found = notices
+        .iter_mut()
+        .find(|one| kind(&one.warning) == kind(warning));
+    match found {
+        Some(notice) => {
+            notice.trials += 1;
+            if let Err(place) = notice.treatments.binary_search(&trial.treatment) {
+                notice.treatments.insert(place, trial.treatment);
+            }
+            if severity(warning) > severity(&notice.warning) {
+                notice.warning = warning.clone();
+            }
+        }
+        None => notices.push(Notice {
+            warning: warning.clone(),
+            treatments: vec![trial.treatment],
+            trials: 1,
+        }),
+    }
+}
+
+fn kind(warning: &Warning) -> Discriminant<Warning> {
+    discriminant(warning)
+}
+
+/// Whether a run has at most one of this kind, whatever its figures.
+fn is_said_once(warning: &Warning) -> bool {
+    matches!(
+        warning,
+        Warning::CutOff { .. } | Warning::TooFewBlocks { .. }
+    )
+}
+
+fn severity(warning: &Warning) -> f64 {
+    match warning {
+        Warning::Steal { share } | Warning::NearSaturation { share } => *share,
+        _ => 0.0,
+    }
+}

@@ -1,0 +1,75 @@
+//! What the devices of the path saw (N-1, N-3, N-13).
+
+use plumbline_record::{DeviceCounters, Observation, ProtocolCounters};
+
+/// Packets and faults over all kept trials of a treatment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packets {
+    /// The device that carried most packets, such as `node1 eth0`.
+    pub device: Option<String>,
+    /// Mean size on it in bytes; above the MTU, packets were sent in bundles
+    /// that no wire would carry (N-1).
+    pub mean_size_bytes: Option<f64>,
+    /// Packets per second on it, both ways.
+    pub per_second: Option<f64>,
+    /// Packets that any device or receive queue of the path dropped.
+    pub dropped: u64,
+    /// TCP segments sent again.
+    pub retransmitted: u64,
+    /// Datagrams that found a full socket buffer.
+    pub buffer_errors: u64,
+    /// Wrong checksums.
+    pub checksum_errors: u64,
+}
+
+impl Packets {
+    pub(crate) fn new(kept: &[&Observation]) -> Self {
+        let of_devices = |count: fn(&DeviceCounters) -> u64| -> u64 {
+            kept.iter().flat_map(|one| &one.devices).map(count).sum()
+        };
+        let of_protocols = |count: fn(&ProtocolCounters) -> u64| -> u64 {
+            kept.iter().flat_map(|one| &one.protocols).map(count).sum()
+        };
+        let softnet: u64 = kept.iter().map(|one| one.softnet.dropped).sum();
+        let window_ns: u64 = kept.iter().map(|one| one.load.window_ns).sum();
+        let busiest = busiest_device(kept);
+        Self {
+            mean_size_bytes: busiest.as_ref().and_then(DeviceCounters::mean_packet_size),
+            per_second: busiest
+                .as_ref()
+                .filter(|_| window_ns > 0)
+                .map(|device| packets_of(device) as f64 * 1e9 / window_ns as f64),
+            device: busiest.map(|device| format!("{} {}", device.namespace, device.device)),
+            dropped: of_devices(|device| device.rx_dropped + device.tx_dropped) + softnet,
+            retransmitted: of_protocols(|protocol| protocol.tcp_retransmits),
+            buffer_errors: of_protocols(|protocol| {
+                protocol.udp_receive_buffer_errors + protocol.udp_send_buffer_errors
+            }),
+            checksum_errors: of_protocols(|protocol| protocol.checksum_errors),
+        }
+    }
+}
+
+/// The device with most packets, its counters summed over all trials.
+fn busiest_device(kept: &[&Observation]) -> Option<DeviceCounters> {
+    let mut sums: Vec<DeviceCounters> = Vec::new();
+    for device in kept.iter().flat_map(|one| &one.devices) {
+        let is_same = |sum: &&mut DeviceCounters| {
+            sum.namespace == device.namespace && sum.device == device.device
+        };
+        match sums.iter_mut().find(is_same) {
+            Some(sum) => {
+                sum.rx_packets += device.rx_packets;
+                sum.tx_packets += device.tx_packets;
+                sum.rx_bytes += device.rx_bytes;
+                sum.tx_bytes += device.tx_bytes;
+            }
+            None => sums.push(device.clone()),
+        }
+    }
+    sums.into_iter().max_by_key(packets_of)
+}
+
+fn packets_of(device: &DeviceCounters) -> u64 {
+    device.rx_packets + device.tx_packets
+}

@@ -1,0 +1,112 @@
+//! How much a treatment carried.
+
+use plumbline_experiment::{Workload, WorkloadKind};
+use plumbline_record::Observation;
+use plumbline_stats::order::{MedianOfRuns, median_of_runs};
+
+use super::LEVEL;
+use super::metric::is_bulk;
+
+/// How much a treatment carried. Rates are medians over its trials with their
+/// order-statistic interval (L-15); counts are sums.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Requests per second that the schedule asked for; `None` for a closed loop.
+    pub offered_requests_per_second: Option<f64>,
+    /// Requests per second that were answered, or messages that were sent.
+    pub achieved_requests_per_second: Option<MedianOfRuns>,
+    /// Payload bits per second; for `datagram` those that arrived (N-13).
+    pub throughput_bits_per_second: Option<MedianOfRuns>,
+    /// `datagram`: messages that were sent and did not arrive, as a share.
+    pub loss_share: Option<f64>,
+    /// Requests that were planned.
+    pub planned: u64,
+    /// Requests that were answered and verified.
+    pub completed: u64,
+    /// Requests that failed, by any kind of error.
+    pub errors: u64,
+    /// Requests that were never answered (L-3).
+    pub censored: u64,
+}
+
+impl Rates {
+    pub(crate) fn new(workload: &Workload, kept: &[&Observation]) -> Self {
+        let over_trials = |value: &dyn Fn(&Observation) -> Option<f64>| {
+            let values: Vec<f64> = kept
+                .iter()
+                .filter_map(|observation| value(observation))
+                .collect();
+            median_of_runs(&values, LEVEL)
+        };
+        let sum = |count: &dyn Fn(&Observation) -> u64| kept.iter().map(|one| count(one)).sum();
+        Self {
+            offered_requests_per_second: workload.arrival.rate(),
+            achieved_requests_per_second: over_trials(&requests_per_second),
+            throughput_bits_per_second: over_trials(&|observation| {
+                throughput_bits_per_second(workload, observation)
+            }),
+            loss_share: loss_share(kept),
+            planned: sum(&|observation| observation.load.planned),
+            completed: sum(&|observation| observation.load.completed),
+            errors: sum(&|observation| observation.load.errors.total()),
+            censored: sum(&|observation| observation.load.censored),
+        }
+    }
+}
+
+/// Requests answered in each second of the window.
+pub(crate) fn requests_per_second(observation: &Observation) -> Option<f64> {
+    per_second(
+        observation.load.completed as f64,
+        observation.load.window_ns,
+    )
+}
+
+/// Payload bits in each second of the window; of datagrams, only those that
+/// arrived (N-13).
+pub(crate) fn throughput_bits_per_second(
+    workload: &Workload,
+    observation: &Observation,
+) -> Option<f64> {
+    let mut window_ns = observation.load.window_ns;
+    if let Some(datagrams) = observation.serve.datagrams {
+        // What queued up in the window and arrived after it does not make the
+        // path any faster.
+        window_ns = window_ns.max(datagrams.span_ns);
+    }
+    per_second(payload_bytes(workload, observation) * 8.0, window_ns)
+}
+
+/// Payload bytes that count as carried. A stream goes one way, so whichever
+/// direction has bytes is the one.
+pub(crate) fn payload_bytes(workload: &Workload, observation: &Observation) -> f64 {
+    let load = &observation.load;
+    match (workload.kind, observation.serve.datagrams) {
+        (WorkloadKind::Datagram, Some(datagrams)) => datagrams.bytes as f64,
+        _ => load.bytes_sent.max(load.bytes_received) as f64,
+    }
+}
+
+/// What the cost of a trial is divided by: requests, or bytes for bulk.
+pub(crate) fn units(workload: &Workload, observation: &Observation) -> f64 {
+    if is_bulk(workload) {
+        payload_bytes(workload, observation)
+    } else {
+        observation.load.completed as f64
+    }
+}
+
+fn loss_share(kept: &[&Observation]) -> Option<f64> {
+    let (mut sent, mut received) = (0, 0);
+    for observation in kept {
+        if let Some(datagrams) = observation.serve.datagrams {
+            sent += observation.load.sent;
+            received += datagrams.received;
+        }
+    }
+    (sent > 0).then(|| sent.saturating_sub(received) as f64 / sent as f64)
+}
+
+fn per_second(amount: f64, window_ns: u64) -> Option<f64> {
+    (window_ns > 0).then(|| amount * 1e9 / window_ns as f64)
+}

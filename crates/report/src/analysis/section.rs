@@ -1,0 +1,100 @@
+//! Which treatments belong in one table, and in which order.
+
+use std::collections::BTreeMap;
+
+use plumbline_experiment::TreatmentId;
+
+use super::metric::metrics_of;
+use super::{Comparison, Metric, TreatmentSummary};
+
+/// Treatments of one workload that share a baseline: what one table or chart
+/// shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The baseline of them all.
+    pub baseline: TreatmentId,
+    /// The baseline first, then by the section's leading metric, cheapest
+    /// first; those without a comparison last, in the order of the plan.
+    pub treatments: Vec<TreatmentId>,
+    /// The metric that leads: p50, or throughput for bulk.
+    pub leading: Metric,
+}
+
+/// Groups treatments by the baseline at the end of their chain of baselines.
+pub(super) fn sections(
+    treatments: &[TreatmentSummary],
+    comparisons: &[Comparison],
+) -> Vec<Section> {
+    let mut groups: BTreeMap<TreatmentId, Vec<TreatmentId>> = BTreeMap::new();
+    for treatment in treatments {
+        let root = root_of(treatments, treatment.id());
+        groups.entry(root).or_default().push(treatment.id());
+    }
+    groups
+        .into_iter()
+        .map(|(baseline, mut members)| {
+            let metrics = metrics_of(&treatments[baseline].treatment.workload);
+            let has_p50 = metrics.iter().any(|(metric, _)| *metric == Metric::P50);
+            let leading = if has_p50 {
+                Metric::P50
+            } else {
+                Metric::Throughput
+            };
+            let cost = |&id: &TreatmentId| {
+                if id == baseline {
+                    return f64::NEG_INFINITY;
+                }
+                overhead(treatments, comparisons, id, baseline, leading)
+            };
+            members.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+            Section {
+                baseline,
+                treatments: members,
+                leading,
+            }
+        })
+        .collect()
+}
+
+/// Overhead of a treatment against the section's baseline, over every step
+/// from one baseline to the next; larger is worse, infinite when not known.
+fn overhead(
+    treatments: &[TreatmentSummary],
+    comparisons: &[Comparison],
+    mut id: TreatmentId,
+    root: TreatmentId,
+    metric: Metric,
+) -> f64 {
+    let mut log_ratio = 0.0;
+    while id != root {
+        let step = comparisons
+            .iter()
+            .find(|one| one.treatment == id && one.metric == metric);
+        let (Some(effect), Some(next)) = (
+            step.and_then(|one| one.effect),
+            treatments[id].treatment.baseline,
+        ) else {
+            return f64::INFINITY;
+        };
+        log_ratio += effect.ratio_minus_one.ln_1p();
+        id = next;
+    }
+    match metric {
+        Metric::Throughput => -log_ratio,
+        _ => log_ratio,
+    }
+}
+
+/// The end of a chain of baselines. Files may be written by others, so a chain
+/// that is a ring ends after as many steps as there are treatments.
+fn root_of(treatments: &[TreatmentSummary], id: TreatmentId) -> TreatmentId {
+    let mut root = id;
+    for _ in 0..treatments.len() {
+        match treatments[root].treatment.baseline {
+            Some(next) if next < treatments.len() && next != root => root = next,
+            _ => return root,
+        }
+    }
+    // A ring: every treatment of it stands alone.
+    id
+}

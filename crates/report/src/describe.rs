@@ -1,0 +1,110 @@
+//! Workloads and other things of a run in words.
+
+use plumbline_experiment::{
+    Arrival, Family, Placement, Protocol, Treatment, Workload, WorkloadKind,
+};
+
+use crate::analysis::{Metric, Summary, TreatmentSummary, Unit};
+use crate::number;
+
+/// A workload in a line: `TCP request/response, 64 B and 64 B back, 16
+/// connections, Poisson 5,000/s`.
+pub(crate) fn workload(workload: &Workload) -> String {
+    let request = number::bytes(f64::from(workload.request_size));
+    let response = number::bytes(f64::from(workload.response_size));
+    let what = match workload.kind {
+        WorkloadKind::Rr => {
+            let protocol = match workload.protocol {
+                Protocol::Tcp => "TCP",
+                Protocol::Udp => "UDP",
+            };
+            format!("{protocol} request/response, {request} out and {response} back")
+        }
+        WorkloadKind::Crr => {
+            format!("a new TCP connection per request, {request} out and {response} back")
+        }
+        WorkloadKind::Stream => "TCP bulk, one way".to_owned(),
+        WorkloadKind::Datagram => format!("UDP bulk, messages of {request}"),
+        WorkloadKind::Http if workload.keep_alive => format!("HTTP GET of {response}, keep-alive"),
+        WorkloadKind::Http => format!("HTTP GET of {response}, a new connection each time"),
+    };
+    let connections = match workload.connections {
+        1 => "1 connection".to_owned(),
+        several => format!("{several} connections"),
+    };
+    format!("{what}, {connections}{}", arrival(workload))
+}
+
+fn arrival(workload: &Workload) -> String {
+    match workload.arrival {
+        Arrival::Constant { rate } => format!(", open loop at a constant {}", number::rate(rate)),
+        Arrival::Poisson { rate } => format!(", open loop, Poisson at {}", number::rate(rate)),
+        Arrival::Closed if workload.kind == WorkloadKind::Stream => String::new(),
+        Arrival::Closed if workload.kind == WorkloadKind::Datagram => {
+            ", as fast as it goes".to_owned()
+        }
+        // L-4: never without its label.
+        Arrival::Closed => format!(", closed loop, {} outstanding", workload.connections),
+    }
+}
+
+/// Where a treatment runs: `cross-node, IPv4`.
+pub(crate) fn place(treatment: &Treatment) -> String {
+    let placement = match treatment.placement {
+        Placement::CrossNode => "cross-node",
+        Placement::SameNode => "same-node",
+    };
+    let family = match treatment.family {
+        Family::V4 => "IPv4",
+        Family::V6 => "IPv6",
+    };
+    format!("{placement}, {family}")
+}
+
+/// A value of a metric with its unit.
+pub(crate) fn value(metric: Metric, workload: &Workload, value: f64) -> String {
+    in_unit(metric.unit(workload), value)
+}
+
+/// A number with its unit.
+pub(crate) fn in_unit(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Nanoseconds => number::duration(value),
+        // 1 ns for a byte is 1 s for a gigabyte.
+        Unit::NanosecondsPerByte => number::duration(value * 1e9),
+        Unit::BitsPerSecond => number::bit_rate(value),
+        Unit::RequestsPerSecond => number::rate(value),
+    }
+}
+
+/// The name of a treatment where its workload is not plain from the place.
+pub(crate) fn full_label(summary: &Summary, treatment: &TreatmentSummary) -> String {
+    let label = clean(&treatment.treatment.label);
+    let has_namesake = |other: &TreatmentSummary| {
+        other.id() != treatment.id() && other.treatment.label == treatment.treatment.label
+    };
+    if summary.treatments.iter().any(has_namesake) {
+        format!("{label} ({})", clean(&treatment.treatment.workload.name))
+    } else {
+        label
+    }
+}
+
+/// A text of others without control characters, so that it cannot move a
+/// terminal's cursor or break a line (S-8).
+pub(crate) fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| if is_control(c) { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// Control characters, and those that turn the direction of text around.
+fn is_control(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The first line of an error, for a table.
+pub(crate) fn first_line(text: &str) -> String {
+    clean(text.lines().next().unwrap_or_default().trim())
+}

@@ -1,0 +1,367 @@
+//! JSON that scripts can hold on to: units in the names, null for what is not
+//! known, and a version that counts up when a key changes its meaning.
+
+use std::collections::BTreeMap;
+
+use plumbline_experiment::{Arrival, Workload};
+use plumbline_stats::order::MedianOfRuns;
+use serde::Serialize;
+
+use crate::analysis::{Comparison, Metric, PerUnit, Summary, TreatmentSummary};
+use crate::latency::LatencySummary;
+use crate::number;
+use crate::sentence;
+
+/// Version of the object; raised when a key changes its meaning or goes away.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The report of one run as JSON text.
+pub fn render(summary: &Summary) -> String {
+    let mut text =
+        serde_json::to_string_pretty(&report(summary)).expect("numbers and texts are JSON");
+    text.push('\n');
+    text
+}
+
+/// The same as a value, for callers that put it into a larger object.
+pub fn value(summary: &Summary) -> serde_json::Value {
+    serde_json::to_value(report(summary)).expect("numbers and texts are JSON")
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema_version: u32,
+    experiment: &'a str,
+    question: &'a str,
+    started: &'a str,
+    target: &'a str,
+    cut_off: bool,
+    answers: Vec<String>,
+    treatments: Vec<Treatment<'a>>,
+    comparisons: Vec<Judged<'a>>,
+    trials: Trials,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Treatment<'a> {
+    label: &'a str,
+    factors: Factors<'a>,
+    latency_ns: LatencySummary,
+    service_time_ns: LatencySummary,
+    send_lag_ns: LatencySummary,
+    latency_over_trials_ns: BTreeMap<&'static str, Option<Spread>>,
+    rates: Rates,
+    costs: Costs,
+    packets: Packets<'a>,
+    trials: Trials,
+    outliers: Vec<Outlier>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Factors<'a> {
+    network: &'a str,
+    placement: plumbline_experiment::Placement,
+    family: plumbline_experiment::Family,
+    workload: &'a str,
+    kind: plumbline_experiment::WorkloadKind,
+    protocol: plumbline_experiment::Protocol,
+    arrival: &'static str,
+    connections: u32,
+    request_size_bytes: u32,
+    response_size_bytes: u32,
+    keep_alive: bool,
+}
+
+/// A median over trials with its order-statistic interval.
+#[derive(Serialize)]
+struct Spread {
+    median: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    level: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Rates {
+    offered_requests_per_second: Option<f64>,
+    achieved_requests_per_second: Option<Spread>,
+    throughput_bits_per_second: Option<Spread>,
+    loss_share: Option<f64>,
+    planned: u64,
+    completed: u64,
+    errors: u64,
+    unanswered: u64,
+}
+
+#[derive(Default, Serialize)]
+struct Costs {
+    cpu_ns_per_request: Option<Spread>,
+    cpu_ns_per_byte: Option<Spread>,
+    by_context: Option<Contexts>,
+    client_process_ns: Option<f64>,
+    server_process_ns: Option<f64>,
+    busiest_cpu_softirq_share: Option<f64>,
+}
+
+/// Nanoseconds per request, or per byte for bulk.
+#[derive(Serialize)]
+struct Contexts {
+    user_ns: f64,
+    system_ns: f64,
+    softirq_ns: f64,
+    irq_ns: f64,
+}
+
+#[derive(Serialize)]
+struct Packets<'a> {
+    device: Option<&'a str>,
+    per_second: Option<f64>,
+    mean_size_bytes: Option<f64>,
+    dropped: u64,
+    retransmitted: u64,
+    buffer_errors: u64,
+    checksum_errors: u64,
+}
+
+#[derive(Serialize)]
+struct Trials {
+    kept: usize,
+    repeated: usize,
+    failed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<usize>,
+    reasons: BTreeMap<String, usize>,
+}
+
+#[derive(Serialize)]
+struct Outlier {
+    metric: &'static str,
+    block: u32,
+    value: f64,
+}
+
+#[derive(Serialize)]
+struct Judged<'a> {
+    treatment: &'a str,
+    baseline: &'a str,
+    workload: &'a str,
+    metric: &'static str,
+    primary: bool,
+    effect: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    level: Option<f64>,
+    difference: Option<f64>,
+    difference_unit: &'static str,
+    adjusted_p: Option<f64>,
+    verdict: Option<String>,
+    smallest_effect: Option<f64>,
+    margin: f64,
+    pairs: usize,
+    pairs_left_out: usize,
+    blocks_needed: usize,
+}
+
+fn report(summary: &Summary) -> Report<'_> {
+    let answers = sentence::sentences(summary);
+    Report {
+        schema_version: SCHEMA_VERSION,
+        experiment: &summary.experiment,
+        question: &summary.question,
+        started: &summary.started,
+        target: &summary.target,
+        cut_off: summary.is_cut_off(),
+        answers: answers
+            .iter()
+            .map(|one| number::plain(&one.to_string()))
+            .collect(),
+        treatments: summary
+            .treatments
+            .iter()
+            .map(|one| treatment(summary, one))
+            .collect(),
+        comparisons: summary
+            .comparisons
+            .iter()
+            .map(|one| judged(summary, one))
+            .collect(),
+        trials: trials(&summary.account, true),
+        warnings: warnings(summary, |concerned| concerned.is_empty()),
+    }
+}
+
+fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> Treatment<'a> {
+    let latency = of.latency.as_ref();
+    let figures = |choose: fn(&crate::analysis::Latency) -> LatencySummary| {
+        latency.map(choose).unwrap_or_default()
+    };
+    Treatment {
+        label: &of.treatment.label,
+        factors: factors(&of.treatment),
+        latency_ns: figures(|one| one.figures),
+        service_time_ns: figures(|one| one.service_time),
+        send_lag_ns: figures(|one| one.send_lag),
+        latency_over_trials_ns: BTreeMap::from([
+            (
+                "p50",
+                latency.and_then(|one| one.p50_over_trials).map(spread),
+            ),
+            (
+                "p99",
+                latency
+                    .filter(|one| one.every_trial_carries_p99)
+                    .and_then(|one| one.p99_over_trials)
+                    .map(spread),
+            ),
+        ]),
+        rates: rates(&of.rates),
+        costs: costs(of),
+        packets: Packets {
+            device: of.packets.device.as_deref(),
+            per_second: of.packets.per_second,
+            mean_size_bytes: of.packets.mean_size_bytes,
+            dropped: of.packets.dropped,
+            retransmitted: of.packets.retransmitted,
+            buffer_errors: of.packets.buffer_errors,
+            checksum_errors: of.packets.checksum_errors,
+        },
+        trials: trials(&of.account, false),
+        outliers: of.outliers.iter().map(outlier).collect(),
+        warnings: warnings(summary, |concerned| concerned.contains(&of.id())),
+    }
+}
+
+fn factors(treatment: &plumbline_experiment::Treatment) -> Factors<'_> {
+    let workload = &treatment.workload;
+    Factors {
+        network: &treatment.network,
+        placement: treatment.placement,
+        family: treatment.family,
+        workload: &workload.name,
+        kind: workload.kind,
+        protocol: workload.protocol,
+        arrival: arrival(workload),
+        connections: workload.connections,
+        request_size_bytes: workload.request_size,
+        response_size_bytes: workload.response_size,
+        keep_alive: workload.keep_alive,
+    }
+}
+
+fn arrival(workload: &Workload) -> &'static str {
+    match workload.arrival {
+        Arrival::Constant { .. } => "constant",
+        Arrival::Poisson { .. } => "poisson",
+        Arrival::Closed => "closed",
+    }
+}
+
+fn rates(rates: &crate::analysis::Rates) -> Rates {
+    Rates {
+        offered_requests_per_second: rates.offered_requests_per_second,
+        achieved_requests_per_second: rates.achieved_requests_per_second.map(spread),
+        throughput_bits_per_second: rates.throughput_bits_per_second.map(spread),
+        loss_share: rates.loss_share,
+        planned: rates.planned,
+        completed: rates.completed,
+        errors: rates.errors,
+        unanswered: rates.censored,
+    }
+}
+
+fn costs(of: &TreatmentSummary) -> Costs {
+    let Some(cost) = &of.cost else {
+        return Costs::default();
+    };
+    let of_unit = |unit| (cost.per == unit).then(|| spread(cost.total));
+    Costs {
+        cpu_ns_per_request: of_unit(PerUnit::Request),
+        cpu_ns_per_byte: of_unit(PerUnit::Byte),
+        by_context: cost.by_context.map(|split| Contexts {
+            user_ns: split.user,
+            system_ns: split.system,
+            softirq_ns: split.softirq,
+            irq_ns: split.irq,
+        }),
+        client_process_ns: cost.client_process,
+        server_process_ns: cost.server_process,
+        busiest_cpu_softirq_share: cost.busiest_cpu_softirq_share,
+    }
+}
+
+fn trials(account: &crate::analysis::Account, is_whole_run: bool) -> Trials {
+    Trials {
+        kept: account.kept,
+        repeated: account.repeated,
+        failed: account.failed,
+        missing: is_whole_run.then_some(account.missing),
+        reasons: account
+            .failures
+            .iter()
+            .map(|failure| (failure.reason.clone(), failure.trials))
+            .collect(),
+    }
+}
+
+fn outlier(outlier: &crate::analysis::Outlier) -> Outlier {
+    Outlier {
+        metric: outlier.metric.name(),
+        block: outlier.block,
+        value: outlier.value,
+    }
+}
+
+fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> Judged<'a> {
+    let treatment = &summary.treatments[comparison.treatment].treatment;
+    let interval = comparison.effect.and_then(|effect| effect.interval);
+    Judged {
+        treatment: &treatment.label,
+        baseline: &summary.treatments[comparison.baseline].treatment.label,
+        workload: &treatment.workload.name,
+        metric: comparison.metric.name(),
+        primary: comparison.is_primary,
+        effect: comparison.effect.map(|effect| effect.ratio_minus_one),
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        level: interval.map(|interval| interval.level),
+        difference: comparison.difference,
+        difference_unit: unit_name(comparison.metric, &treatment.workload),
+        adjusted_p: comparison.adjusted_p,
+        verdict: comparison.verdict.map(|verdict| verdict.to_string()),
+        smallest_effect: comparison.smallest_effect,
+        margin: comparison.margin,
+        pairs: comparison.effect.map_or(0, |effect| effect.pairs),
+        pairs_left_out: comparison.pairs_left_out,
+        blocks_needed: comparison.blocks_needed,
+    }
+}
+
+/// The unit of a metric as it stands in names.
+pub(crate) fn unit_name(metric: Metric, workload: &Workload) -> &'static str {
+    use crate::analysis::Unit;
+    match metric.unit(workload) {
+        Unit::Nanoseconds => "ns",
+        Unit::NanosecondsPerByte => "ns_per_byte",
+        Unit::BitsPerSecond => "bits_per_second",
+        Unit::RequestsPerSecond => "requests_per_second",
+    }
+}
+
+fn spread(runs: MedianOfRuns) -> Spread {
+    Spread {
+        median: runs.median,
+        low: runs.interval.map(|interval| interval.low),
+        high: runs.interval.map(|interval| interval.high),
+        level: runs.interval.map(|interval| interval.level),
+    }
+}
+
+fn warnings(summary: &Summary, concerns: impl Fn(&[usize]) -> bool) -> Vec<String> {
+    let chosen = summary
+        .notices
+        .iter()
+        .filter(|notice| concerns(&notice.treatments));
+    chosen.map(|notice| notice.warning.to_string()).collect()
+}

@@ -1,0 +1,229 @@
+//! Numbers as a careful journal prints them.
+//!
+//! Every function joins number and unit with a no-break space and signs with a
+//! true minus (U+2212), fit for HTML. [`plain`] turns the result into what a
+//! terminal or a text file wants.
+
+/// Between a number and its unit.
+pub const NO_BREAK_SPACE: char = '\u{a0}';
+/// The sign of a negative number, as wide as a plus.
+pub const MINUS: char = '\u{2212}';
+/// What stands for a number that there is none of.
+pub const NONE: &str = "–";
+
+/// The same text with ordinary spaces, for terminals and text files.
+pub fn plain(text: &str) -> String {
+    text.replace(NO_BREAK_SPACE, " ")
+}
+
+/// A length of time given in nanoseconds, with 3 significant digits: `29.4 µs`.
+pub fn duration(ns: f64) -> String {
+    let (scaled, unit) = scale_duration(ns);
+    format!("{}{NO_BREAK_SPACE}{unit}", significant(scaled))
+}
+
+/// A difference of two lengths of time, always signed, with 2 significant
+/// digits below 100: `+9.1 µs`.
+pub fn signed_duration(ns: f64) -> String {
+    let (scaled, unit) = scale_duration(ns);
+    let decimals = usize::from(scaled.abs() < 9.95);
+    let digits = format!("{:.decimals$}", scaled.abs());
+    format!("{}{digits}{NO_BREAK_SPACE}{unit}", sign(ns, &digits))
+}
+
+/// A rate in bits per second: `9.41 Gbit/s`.
+pub fn bit_rate(bits_per_second: f64) -> String {
+    let (scaled, unit) = scale(bits_per_second, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
+    format!("{}{NO_BREAK_SPACE}{unit}", significant(scaled))
+}
+
+/// A rate of events per second: `5,000/s`.
+pub fn rate(per_second: f64) -> String {
+    format!("{}/s", count(per_second))
+}
+
+/// A number of things, whole from 100 on, with commas between thousands.
+pub fn count(value: f64) -> String {
+    if value.abs() < 100.0 && value.fract() != 0.0 {
+        return significant(value);
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut grouped = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{}{grouped}", minus(value))
+}
+
+/// A number of things in at most 5 characters: `999`, `34.5k`, `1.2M`.
+pub fn short_count(value: f64) -> String {
+    let (scaled, unit) = scale(value, ["", "k", "M", "G"]);
+    let decimals = usize::from(!unit.is_empty() && scaled.abs() < 99.95);
+    format!("{}{:.decimals$}{unit}", minus(value), scaled.abs())
+}
+
+/// A size in bytes: `64 B`, `1.5 kB`.
+pub fn bytes(size: f64) -> String {
+    let (scaled, unit) = scale(size, ["B", "kB", "MB", "GB"]);
+    format!("{}{NO_BREAK_SPACE}{unit}", trimmed(scaled))
+}
+
+/// A fraction as a percentage without a sign for gains: `31 %`.
+pub fn percent(fraction: f64) -> String {
+    format!("{}{NO_BREAK_SPACE}%", percent_digits(fraction, fraction))
+}
+
+/// A change as a percentage, always signed: `+31 %`, `−4.2 %`.
+pub fn signed_percent(fraction: f64) -> String {
+    let digits = percent_digits(fraction.abs(), fraction);
+    format!("{}{digits}{NO_BREAK_SPACE}%", sign(fraction, &digits))
+}
+
+/// An interval of changes: `27 to 35 %`.
+pub fn percent_interval(low: f64, high: f64) -> String {
+    format!(
+        "{}{NO_BREAK_SPACE}to{NO_BREAK_SPACE}{}{NO_BREAK_SPACE}%",
+        percent_digits(low, high),
+        percent_digits(high, low)
+    )
+}
+
+/// An interval of changes for a table: `[27, 35]`, in percent.
+pub fn percent_brackets(low: f64, high: f64) -> String {
+    format!(
+        "[{}, {}]",
+        percent_digits(low, high),
+        percent_digits(high, low)
+    )
+}
+
+/// Three significant digits: `0.42`, `9.41`, `38.3`, `412`.
+pub fn significant(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size < 9.995 => 2,
+        size if size < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{}{:.decimals$}", minus(value), value.abs())
+}
+
+/// A percentile's name from its quantile: `p99.9`.
+pub fn percentile_name(quantile: f64) -> String {
+    // 0.9999 * 100 has a tail of nines or zeros; six decimals are beyond any
+    // percentile that is shown.
+    format!("p{}", trimmed_decimals(quantile * 100.0, 6))
+}
+
+/// Digits of a fraction in percent: one decimal below 10, as the larger of the
+/// number and its companion asks, so that both ends of an interval look alike.
+fn percent_digits(fraction: f64, companion: f64) -> String {
+    let decimals = usize::from(fraction.abs().max(companion.abs()) < 0.0995);
+    let digits = format!("{:.decimals$}", fraction.abs() * 100.0);
+    let sign = if is_zero(&digits) {
+        ""
+    } else {
+        minus(fraction)
+    };
+    format!("{sign}{digits}")
+}
+
+fn is_zero(digits: &str) -> bool {
+    digits.chars().all(|digit| matches!(digit, '0' | '.'))
+}
+
+fn trimmed(value: f64) -> String {
+    trimmed_decimals(value, if value.abs() < 10.0 { 2 } else { 1 })
+}
+
+fn trimmed_decimals(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn scale(value: f64, units: [&str; 4]) -> (f64, &str) {
+    match value.abs() {
+        size if size < 999.5 => (value, units[0]),
+        size if size < 999.5e3 => (value / 1e3, units[1]),
+        size if size < 999.5e6 => (value / 1e6, units[2]),
+        _ => (value / 1e9, units[3]),
+    }
+}
+
+fn scale_duration(ns: f64) -> (f64, &'static str) {
+    match ns.abs() {
+        size if size < 999.5 => (ns, "ns"),
+        size if size < 999.5e3 => (ns / 1e3, "µs"),
+        size if size < 999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    }
+}
+
+/// Plus or minus; nothing before digits that are all zero.
+fn sign(value: f64, digits: &str) -> &'static str {
+    match value {
+        _ if is_zero(digits) => "",
+        value if value < 0.0 => minus(value),
+        _ => "+",
+    }
+}
+
+fn minus(value: f64) -> &'static str {
+    if value < 0.0 { "\u{2212}" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_keep_three_digits_and_change_unit() {
+        let shown = |ns| plain(&duration(ns));
+        assert_eq!(shown(0.0), "0.00 ns");
+        assert_eq!(shown(412.0), "412 ns");
+        assert_eq!(shown(999.7), "1.00 µs");
+        assert_eq!(shown(29_440.0), "29.4 µs");
+        assert_eq!(shown(2.5e9), "2.50 s");
+        assert_eq!(plain(&signed_duration(-9_120.0)), "−9.1 µs");
+        assert_eq!(plain(&signed_duration(31_200.0)), "+31 µs");
+        assert_eq!(plain(&signed_duration(0.02)), "0.0 ns");
+    }
+
+    #[test]
+    fn percentages_have_a_sign_and_one_decimal_below_ten() {
+        assert_eq!(plain(&signed_percent(0.3142)), "+31 %");
+        assert_eq!(plain(&signed_percent(-0.042)), "−4.2 %");
+        assert_eq!(plain(&signed_percent(0.0001)), "0.0 %");
+        assert_eq!(plain(&signed_percent(-0.0001)), "0.0 %");
+        assert_eq!(plain(&percent(0.03)), "3.0 %");
+    }
+
+    #[test]
+    fn both_ends_of_an_interval_have_the_same_decimals() {
+        assert_eq!(plain(&percent_interval(0.27, 0.351)), "27 to 35 %");
+        assert_eq!(plain(&percent_interval(-0.012, 0.034)), "−1.2 to 3.4 %");
+        assert_eq!(plain(&percent_interval(0.05, 0.31)), "5 to 31 %");
+    }
+
+    #[test]
+    fn counts_are_grouped_by_thousands() {
+        assert_eq!(count(5000.0), "5,000");
+        assert_eq!(count(1_234_567.0), "1,234,567");
+        assert_eq!(count(999.0), "999");
+        assert_eq!(count(2.5), "2.50");
+        assert_eq!(short_count(34_483.0), "34.5k");
+        assert_eq!(short_count(999.6e3), "1.0M");
+        assert_eq!(plain(&bytes(1448.0)), "1.45 kB");
+        assert_eq!(plain(&bytes(64.0)), "64 B");
+        assert_eq!(plain(&bit_rate(9.412e9)), "9.41 Gbit/s");
+    }
+
+    #[test]
+    fn percentiles_are_named_without_binary_dust() {
+        assert_eq!(percentile_name(0.5), "p50");
+        assert_eq!(percentile_name(0.999), "p99.9");
+        assert_eq!(percentile_name(0.99999), "p99.999");
+    }
+}

@@ -1,0 +1,254 @@
+//! The part of a sentence that follows a network's name.
+
+use plumbline_stats::verdict::Verdict;
+
+use crate::analysis::{Comparison, Metric, Summary, TreatmentSummary};
+use crate::{describe, number};
+
+/// What the primary comparisons of the treatments that share a label show.
+pub(super) fn text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String {
+    if super::has_one_of_each(treatments) {
+        let mut found = Findings::default();
+        treatments.iter().for_each(|one| found.add(summary, one));
+        return found.text();
+    }
+    let by_workload: Vec<String> = treatments
+        .iter()
+        .map(|treatment| {
+            let mut found = Findings::default();
+            found.add(summary, treatment);
+            let name = describe::clean(&treatment.treatment.workload.name);
+            format!(" under {name}{}", found.text())
+        })
+        .collect();
+    by_workload.join(";")
+}
+
+/// Primary comparisons by what can be said about them.
+#[derive(Default)]
+struct Findings<'a> {
+    /// Better or worse: costs, that is latency and CPU.
+    costs: Vec<&'a Comparison>,
+    /// Better or worse: throughput.
+    throughputs: Vec<&'a Comparison>,
+    /// The interval excludes 0, but not after Holm's adjustment.
+    doubtful: Vec<&'a Comparison>,
+    /// No difference found.
+    same: Vec<&'a Comparison>,
+    /// Too few blocks to say anything.
+    too_few: Vec<&'a Comparison>,
+    /// Why nothing can be compared.
+    missing: Vec<String>,
+}
+
+impl<'a> Findings<'a> {
+    fn add(&mut self, summary: &'a Summary, treatment: &TreatmentSummary) {
+        let comparisons = summary
+            .comparisons
+            .iter()
+            .filter(|one| one.treatment == treatment.id() && one.is_primary);
+        let mut has_effect = false;
+        for comparison in comparisons {
+            has_effect |= comparison.effect.is_some();
+            self.sort(comparison);
+        }
+        if !has_effect {
+            self.missing.push(why_missing(summary, treatment));
+        }
+    }
+
+    fn sort(&mut self, comparison: &'a Comparison) {
+        let Some(effect) = comparison.effect else {
+            return;
+        };
+        let excludes_zero = effect.interval.is_some_and(|one| !one.contains(0.0));
+        let place = match (comparison.verdict, comparison.metric) {
+            (Some(Verdict::Better | Verdict::Worse), Metric::Throughput) => &mut self.throughputs,
+            (Some(Verdict::Better | Verdict::Worse), _) => &mut self.costs,
+            (Some(Verdict::Equivalent), _) => &mut self.same,
+            (None, _) => &mut self.too_few,
+            (Some(_), _) if effect.pairs < comparison.blocks_needed => &mut self.too_few,
+            (Some(_), _) if excludes_zero => &mut self.doubtful,
+            (Some(_), _) => &mut self.same,
+        };
+        place.push(comparison);
+    }
+
+    fn text(&self) -> String {
+        let is_decided = !(self.costs.is_empty() && self.throughputs.is_empty());
+        let mut parts = Vec::new();
+        if !self.costs.is_empty() {
+            parts.push(list(&self.costs, cost, ", "));
+        }
+        parts.extend(self.throughputs.iter().copied().map(throughput));
+        parts.extend(self.doubtful.iter().copied().map(doubtful));
+        if !self.same.is_empty() {
+            let is_all = !is_decided && self.doubtful.is_empty() && self.too_few.is_empty();
+            parts.push(no_difference(&self.same, is_all));
+        }
+        if !self.too_few.is_empty() {
+            parts.push(too_few(&self.too_few));
+        }
+        parts.extend(self.missing.iter().cloned());
+        let joint = if self.costs.is_empty() {
+            ": "
+        } else {
+            " costs "
+        };
+        format!("{joint}{}", parts.join("; "))
+    }
+}
+
+/// `+9.1 µs at p50 (+31 %, 95 % interval 27 to 35 %)`, or `+22 % CPU per request`.
+fn cost(comparison: &Comparison) -> String {
+    let change = number::signed_percent(change_of(comparison));
+    match (comparison.metric, comparison.difference) {
+        (Metric::P50 | Metric::P99, Some(difference)) => format!(
+            "{} at {} ({change}{})",
+            number::signed_duration(difference),
+            comparison.metric.words(),
+            interval(comparison),
+        ),
+        _ => format!("{change} {}", comparison.metric.words()),
+    }
+}
+
+fn throughput(comparison: &Comparison) -> String {
+    format!(
+        "throughput {}",
+        number::signed_percent(change_of(comparison))
+    )
+}
+
+/// What looks like a difference, but does not hold among so many comparisons.
+fn doubtful(comparison: &Comparison) -> String {
+    format!(
+        "perhaps {} {}{}, but among all comparisons of this run that may be chance",
+        number::signed_percent(change_of(comparison)),
+        place(comparison.metric),
+        interval(comparison),
+    )
+}
+
+fn no_difference(same: &[&Comparison], is_all: bool) -> String {
+    let mut text = "no difference found".to_owned();
+    if !is_all {
+        text += " ";
+        text += &list(same, |one| place(one.metric), " and ");
+    }
+    let seen: Vec<&Comparison> = same
+        .iter()
+        .copied()
+        .filter(|one| one.smallest_effect.is_some())
+        .collect();
+    if !seen.is_empty() {
+        let seen = list(&seen, |one| would_have_been_seen(one, same.len()), " and ");
+        text += &format!("; {seen} would have been seen");
+    }
+    let equivalent: Vec<&Comparison> = same
+        .iter()
+        .copied()
+        .filter(|one| one.verdict == Some(Verdict::Equivalent))
+        .collect();
+    if let Some(first) = equivalent.first() {
+        let margin = number::percent(first.margin);
+        text += &format!("; the same within {margin}");
+        if equivalent.len() < same.len() || !is_all {
+            text += " ";
+            text += &list(&equivalent, |one| place(one.metric), " and ");
+        }
+    }
+    text
+}
+
+fn would_have_been_seen(comparison: &Comparison, of: usize) -> String {
+    let smallest = number::percent(comparison.smallest_effect.unwrap_or_default());
+    if of == 1 {
+        smallest
+    } else {
+        format!("{smallest} {}", place(comparison.metric))
+    }
+}
+
+fn too_few(comparisons: &[&Comparison]) -> String {
+    let pairs = comparisons
+        .iter()
+        .filter_map(|one| one.effect)
+        .map(|one| one.pairs);
+    let needed = comparisons.iter().map(|one| one.blocks_needed).max();
+    format!(
+        "too few blocks to judge ({}); at least {} needed; so far {}",
+        pairs.min().unwrap_or(0),
+        needed.unwrap_or(0),
+        list(
+            comparisons,
+            |one| format!(
+                "{} {}",
+                number::signed_percent(change_of(one)),
+                place(one.metric)
+            ),
+            ", "
+        ),
+    )
+}
+
+fn why_missing(summary: &Summary, treatment: &TreatmentSummary) -> String {
+    let account = &treatment.account;
+    if account.planned == 0 {
+        return "not run before the run was cut off".to_owned();
+    }
+    if !treatment.has_data() {
+        let reason = account
+            .failures
+            .first()
+            .map_or("no reason recorded", |one| &one.reason);
+        return format!("no valid trial in {} blocks ({reason})", account.planned);
+    }
+    let baseline = treatment
+        .treatment
+        .baseline
+        .and_then(|id| summary.treatments.get(id));
+    match baseline {
+        Some(baseline) if !baseline.has_data() => format!(
+            "cannot be compared, since its baseline {} has no valid trial",
+            describe::clean(&baseline.treatment.label)
+        ),
+        _ => "cannot be compared: no block holds a value of both it and its baseline".to_owned(),
+    }
+}
+
+/// `, 95 % interval 27 to 35 %`; empty without an interval.
+fn interval(comparison: &Comparison) -> String {
+    let interval = comparison.effect.and_then(|effect| effect.interval);
+    interval.map_or(String::new(), |interval| {
+        format!(
+            ", 95{}% interval {}",
+            number::NO_BREAK_SPACE,
+            number::percent_interval(interval.low, interval.high)
+        )
+    })
+}
+
+fn change_of(comparison: &Comparison) -> f64 {
+    comparison
+        .effect
+        .map_or(0.0, |effect| effect.ratio_minus_one)
+}
+
+fn place(metric: Metric) -> String {
+    let preposition = match metric {
+        Metric::P50 | Metric::P99 => "at",
+        _ => "in",
+    };
+    format!("{preposition} {}", metric.words())
+}
+
+/// Items with commas between them and `last` before the last one.
+fn list(items: &[&Comparison], text: impl Fn(&Comparison) -> String, last: &str) -> String {
+    let texts: Vec<String> = items.iter().map(|item| text(item)).collect();
+    match texts.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., end] => format!("{}{last}{end}", first.join(", ")),
+    }
+}

@@ -1,0 +1,160 @@
+//! What a run found, one sentence for each network.
+//!
+//! A sentence never says more than the comparison behind it: a difference only
+//! when it is beyond doubt, otherwise what would have been seen (C-8, D10). An
+//! overhead may be negative (N-15).
+
+mod finding;
+
+use std::fmt;
+
+use plumbline_experiment::TreatmentId;
+use plumbline_record::Warning;
+
+use crate::analysis::{Metric, PerUnit, Section, Summary, TreatmentSummary};
+use crate::{describe, number};
+
+/// What a sentence is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// What the others are compared with.
+    Baseline,
+    /// A network against its baseline.
+    Compared,
+    /// A network that could not be built.
+    Unsupported,
+}
+
+/// One sentence. [`Display`](fmt::Display) gives the whole of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// What it is about.
+    pub subject: Subject,
+    /// The treatments' common label, or the network's name.
+    pub label: String,
+    /// What follows the label, with no-break spaces between numbers and units.
+    pub rest: String,
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.label, self.rest)
+    }
+}
+
+/// The sentences of a run: baselines first, then the cheapest network, then
+/// dearer ones, at last those that could not be built.
+pub fn sentences(summary: &Summary) -> Vec<Sentence> {
+    let mut sentences: Vec<Sentence> = Vec::new();
+    for section in in_reading_order(summary) {
+        for &id in &section.treatments {
+            let label = describe::clean(&summary.treatments[id].treatment.label);
+            if sentences.iter().all(|sentence| sentence.label != label) {
+                sentences.push(about(summary, section, id, label));
+            }
+        }
+    }
+    // A run with several sections has several baselines; they lead together.
+    sentences.sort_by_key(|sentence| sentence.subject != Subject::Baseline);
+    sentences.extend(summary.notices.iter().filter_map(unsupported));
+    sentences
+}
+
+/// Latency before bulk, since p50 decides the order of the networks.
+fn in_reading_order(summary: &Summary) -> impl Iterator<Item = &Section> {
+    let leads = |metric| {
+        summary
+            .sections
+            .iter()
+            .filter(move |one| one.leading == metric)
+    };
+    leads(Metric::P50).chain(leads(Metric::Throughput))
+}
+
+fn about(summary: &Summary, section: &Section, id: TreatmentId, label: String) -> Sentence {
+    let wanted = &summary.treatments[id].treatment.label;
+    let namesakes: Vec<_> = summary
+        .treatments
+        .iter()
+        .filter(|one| &one.treatment.label == wanted)
+        .collect();
+    let baseline = summary.treatments[id].treatment.baseline;
+    let (subject, rest) = match baseline {
+        None => (Subject::Baseline, baseline_text(&namesakes)),
+        Some(baseline) => {
+            let mut rest = String::new();
+            if baseline != section.baseline {
+                let other = &summary.treatments[baseline].treatment.label;
+                rest = format!(" against {}", describe::clean(other));
+            }
+            rest += &finding::text(summary, &namesakes);
+            (Subject::Compared, rest)
+        }
+    };
+    Sentence {
+        subject,
+        label,
+        rest,
+    }
+}
+
+/// ` is the baseline: p50 29.4 µs, CPU 12.1 µs per request`.
+fn baseline_text(treatments: &[&TreatmentSummary]) -> String {
+    let is_alone = has_one_of_each(treatments);
+    let figures: Vec<String> = treatments
+        .iter()
+        .map(|treatment| {
+            let figures = figures(treatment);
+            if is_alone {
+                figures
+            } else {
+                format!(
+                    "{} {figures}",
+                    describe::clean(&treatment.treatment.workload.name)
+                )
+            }
+        })
+        .collect();
+    format!(" is the baseline: {}", figures.join("; "))
+}
+
+fn figures(treatment: &TreatmentSummary) -> String {
+    let mut figures = Vec::new();
+    if let Some(p50) = treatment
+        .latency
+        .as_ref()
+        .and_then(|one| one.p50_over_trials)
+    {
+        figures.push(format!("p50 {}", number::duration(p50.median)));
+    } else if let Some(rate) = treatment.rates.throughput_bits_per_second {
+        figures.push(number::bit_rate(rate.median));
+    }
+    if let Some(cost) = &treatment.cost {
+        figures.push(match cost.per {
+            PerUnit::Request => format!("{} CPU per request", number::duration(cost.total.median)),
+            PerUnit::Byte => format!("{} CPU per GB", number::duration(cost.total.median * 1e9)),
+        });
+    }
+    if figures.is_empty() {
+        return "no valid trial".to_owned();
+    }
+    figures.join(", ")
+}
+
+/// Whether the treatments hold at most one workload with latencies and one of
+/// bulk, so that each figure tells which workload it comes from.
+fn has_one_of_each(treatments: &[&TreatmentSummary]) -> bool {
+    let bulk = treatments.iter().filter(|one| one.is_bulk()).count();
+    bulk <= 1 && treatments.len() - bulk <= 1
+}
+
+fn unsupported(notice: &crate::analysis::Notice) -> Option<Sentence> {
+    let Warning::Unsupported { network, needs } = &notice.warning else {
+        return None;
+    };
+    Some(Sentence {
+        subject: Subject::Unsupported,
+        label: describe::clean(network),
+        rest: format!(" was left out: {}", describe::clean(needs)),
+    })
+}

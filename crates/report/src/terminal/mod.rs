@@ -1,0 +1,215 @@
+//! A run for the terminal: tables, a sentence for each network, warnings, and
+//! what became of the trials.
+
+mod columns;
+mod table;
+mod text;
+
+use anstyle::{AnsiColor, Effects, Style as Ansi};
+
+use crate::analysis::{Notice, Section, Summary};
+use crate::describe;
+use crate::sentence::{self, Subject};
+
+use table::Table;
+
+/// How to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to use colour; the caller knows whether this is a terminal.
+    pub colour: bool,
+    /// Columns to keep within.
+    pub width: usize,
+}
+
+impl Default for Style {
+    /// Without colour, for 80 columns.
+    fn default() -> Self {
+        Self {
+            colour: false,
+            width: 80,
+        }
+    }
+}
+
+/// The meaning of a colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Tint {
+    #[default]
+    Plain,
+    Heading,
+    Worse,
+    Better,
+    Faint,
+    Warning,
+}
+
+impl Style {
+    /// The text in its colour, if there is colour.
+    fn paint(self, tint: Tint, text: &str) -> String {
+        let ansi = match tint {
+            Tint::Plain => Ansi::new(),
+            Tint::Heading => Ansi::new().effects(Effects::BOLD),
+            Tint::Worse => AnsiColor::Red.on_default(),
+            Tint::Better => AnsiColor::Green.on_default(),
+            Tint::Faint => Ansi::new().effects(Effects::DIMMED),
+            Tint::Warning => AnsiColor::Yellow.on_default(),
+        };
+        if self.colour && tint != Tint::Plain && !text.trim().is_empty() {
+            format!("{ansi}{text}{ansi:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// The whole report of one run, ending with a line break.
+pub fn render(summary: &Summary, style: Style) -> String {
+    let mut out = String::new();
+    if summary.is_cut_off() {
+        let cut = "Cut off: what follows is what there is of the run.\n\n";
+        out += &style.paint(Tint::Warning, cut);
+    }
+    for section in &summary.sections {
+        out += &heading(summary, section, style);
+        out += &Table::new(columns::of(summary, section)).render(style);
+        out.push('\n');
+    }
+    if !summary.comparisons.is_empty() {
+        out += &style.paint(Tint::Faint, &text::wrap(LEGEND, style.width, 0));
+        out += "\n\n";
+    }
+    out += &answers(summary, style);
+    out += &notices(summary, style);
+    out += &account(summary, style);
+    out
+}
+
+const LEGEND: &str = "Changes are against the baseline, with their 95\u{a0}% interval in percent. \
+    =\u{a0}equivalent, ?\u{a0}no verdict.";
+
+fn heading(summary: &Summary, section: &Section, style: Style) -> String {
+    let baseline = &summary.treatments[section.baseline].treatment;
+    let text = format!(
+        "{}: {}; {}",
+        describe::clean(&baseline.workload.name),
+        describe::workload(&baseline.workload),
+        describe::place(baseline)
+    );
+    let wrapped = text::wrap(&text, style.width, 2);
+    format!("{}\n", style.paint(Tint::Heading, &wrapped))
+}
+
+fn answers(summary: &Summary, style: Style) -> String {
+    let mut out = String::new();
+    for sentence in sentence::sentences(summary) {
+        let line = sentence.to_string();
+        let tint = match sentence.subject {
+            Subject::Baseline | Subject::Unsupported => Tint::Faint,
+            Subject::Compared => Tint::Plain,
+        };
+        out += &style.paint(tint, &text::wrap(&line, style.width, 2));
+        out.push('\n');
+    }
+    out
+}
+
+fn notices(summary: &Summary, style: Style) -> String {
+    let mut out = String::new();
+    for notice in &summary.notices {
+        // Its sentence has said it already.
+        if matches!(
+            notice.warning,
+            plumbline_record::Warning::Unsupported { .. }
+        ) {
+            continue;
+        }
+        let line = format!("warning: {}", notice_text(summary, notice));
+        out.push('\n');
+        out += &style.paint(Tint::Warning, &text::wrap(&line, style.width, 2));
+    }
+    for line in outliers(summary) {
+        out.push('\n');
+        out += &style.paint(Tint::Faint, &text::wrap(&line, style.width, 2));
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// A notice with what it concerns: `in 7 trials of host, vxlan: …`.
+pub(crate) fn notice_text(summary: &Summary, notice: &Notice) -> String {
+    let warning = describe::clean(&notice.warning.to_string());
+    if notice.treatments.is_empty() {
+        return warning;
+    }
+    let whom = if notice.treatments.len() == summary.treatments.len() {
+        "all treatments".to_owned()
+    } else {
+        let labels = notice
+            .treatments
+            .iter()
+            .map(|&id| describe::full_label(summary, &summary.treatments[id]));
+        labels.collect::<Vec<_>>().join(", ")
+    };
+    match notice.trials {
+        0 => format!("{whom}: {warning}"),
+        1 => format!("1 trial of {whom}: {warning}"),
+        trials => format!("{trials} trials of {whom}: {warning}"),
+    }
+}
+
+/// A line for each treatment with outliers (C-12).
+pub(crate) fn outliers(summary: &Summary) -> Vec<String> {
+    let with_outliers = summary
+        .treatments
+        .iter()
+        .filter(|one| !one.outliers.is_empty());
+    with_outliers
+        .map(|treatment| {
+            let listed: Vec<String> = treatment
+                .outliers
+                .iter()
+                .map(|outlier| {
+                    let workload = &treatment.treatment.workload;
+                    let value = describe::value(outlier.metric, workload, outlier.value);
+                    let words = outlier.metric.words();
+                    format!("{words} {value} in block {}", outlier.block + 1)
+                })
+                .collect();
+            let label = describe::full_label(summary, treatment);
+            format!("outliers of {label}, kept: {}", listed.join(", "))
+        })
+        .collect()
+}
+
+/// What became of the trials (R-12).
+fn account(summary: &Summary, style: Style) -> String {
+    let text = account_text(summary);
+    format!(
+        "\n{}\n",
+        style.paint(Tint::Faint, &text::wrap(&text, style.width, 2))
+    )
+}
+
+/// `Trials: 140 of 140 kept, 3 repeated, 0 failed (disturbed by steal 2, …)`.
+pub(crate) fn account_text(summary: &Summary) -> String {
+    let account = &summary.account;
+    let mut text = format!(
+        "Trials: {} of {} kept in {} blocks, {} repeated, {} failed",
+        account.kept, account.planned, summary.blocks, account.repeated, account.failed
+    );
+    if account.missing > 0 {
+        text += &format!(", {} not run", account.missing);
+    }
+    let reasons: Vec<String> = account
+        .failures
+        .iter()
+        .map(|failure| format!("{} {}×", failure.reason, failure.trials))
+        .collect();
+    if !reasons.is_empty() {
+        text += &format!(" ({})", reasons.join(", "));
+    }
+    text
+}

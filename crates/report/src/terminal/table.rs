@@ -1,0 +1,154 @@
+//! A table that gives up detail until it fits.
+
+use super::{Style, Tint, text};
+
+/// Spaces between two columns.
+const GAP: usize = 2;
+/// A label is not cut shorter than this.
+const SHORTEST_LABEL: usize = 8;
+
+/// One cell.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    text: String,
+    tint: Tint,
+}
+
+impl Cell {
+    pub(super) fn new(text: &str, tint: Tint) -> Self {
+        Self {
+            text: text.to_owned(),
+            tint,
+        }
+    }
+
+    pub(super) fn plain(text: String) -> Self {
+        Self {
+            text,
+            tint: Tint::Plain,
+        }
+    }
+}
+
+/// One column in one or more forms, the widest first.
+#[derive(Debug)]
+pub(super) struct Column {
+    title: String,
+    /// What is given up last has the largest weight.
+    weight: u8,
+    forms: Vec<Vec<Cell>>,
+    is_left: bool,
+}
+
+impl Column {
+    /// The column of labels, which is cut rather than given up.
+    pub(super) fn left(title: &str, cells: Vec<Cell>) -> Self {
+        Self {
+            title: title.to_owned(),
+            weight: u8::MAX,
+            forms: vec![cells],
+            is_left: true,
+        }
+    }
+
+    /// A column of figures.
+    pub(super) fn right(title: &str, weight: u8, forms: Vec<Vec<Cell>>) -> Self {
+        Self {
+            title: title.to_owned(),
+            weight,
+            forms,
+            is_left: false,
+        }
+    }
+
+    fn width(&self) -> usize {
+        let cells = self.forms.first().into_iter().flatten();
+        let widest = cells.map(|cell| text::width(&cell.text)).max();
+        widest.unwrap_or(0).max(text::width(&self.title))
+    }
+}
+
+/// Columns side by side.
+pub(super) struct Table {
+    columns: Vec<Column>,
+}
+
+impl Table {
+    pub(super) fn new(columns: Vec<Column>) -> Self {
+        Self { columns }
+    }
+
+    /// The table in lines no wider than `style.width`, as long as that leaves
+    /// room for a label and one figure.
+    pub(super) fn render(mut self, style: Style) -> String {
+        self.fit(style.width);
+        let rows = self.columns[0].forms[0].len();
+        let titles: Vec<Cell> = self
+            .columns
+            .iter()
+            .map(|column| Cell::new(&column.title, Tint::Faint))
+            .collect();
+        let mut out = self.line(&titles.iter().collect::<Vec<_>>(), style);
+        for row in 0..rows {
+            let cells: Vec<&Cell> = self.columns.iter().map(|one| &one.forms[0][row]).collect();
+            out += &self.line(&cells, style);
+        }
+        out
+    }
+
+    /// Gives up the least column's widest form until the table fits; cuts the
+    /// labels before a figure is lost.
+    fn fit(&mut self, width: usize) {
+        while self.width() > width {
+            let excess = self.width() - width;
+            let label = self.columns[0].width();
+            let is_last_form = |one: &&mut Column| one.forms.len() > 1;
+            let spare = self
+                .columns
+                .iter_mut()
+                .filter(is_last_form)
+                .min_by_key(|one| one.weight);
+            if let Some(column) = spare {
+                column.forms.remove(0);
+            } else if label >= SHORTEST_LABEL + excess {
+                self.cut_labels(label - excess);
+            } else if self.columns.len() > 2 {
+                let least = (1..self.columns.len()).min_by_key(|&i| self.columns[i].weight);
+                self.columns.remove(least.unwrap_or(1));
+            } else {
+                self.cut_labels(SHORTEST_LABEL);
+                return;
+            }
+        }
+    }
+
+    fn cut_labels(&mut self, width: usize) {
+        for cell in &mut self.columns[0].forms[0] {
+            cell.text = text::cut(&cell.text, width);
+        }
+    }
+
+    fn width(&self) -> usize {
+        let columns: usize = self.columns.iter().map(Column::width).sum();
+        columns + GAP * (self.columns.len() - 1)
+    }
+
+    fn line(&self, cells: &[&Cell], style: Style) -> String {
+        let mut line = String::new();
+        for (column, cell) in self.columns.iter().zip(cells) {
+            let space = " ".repeat(column.width() - text::width(&cell.text));
+            // Outside the colour, blanks at the end of a line can be trimmed.
+            let visible = cell.text.trim_end();
+            let blanks = &cell.text[visible.len()..];
+            let painted = style.paint(cell.tint, visible) + blanks;
+            let gap = if line.is_empty() { "" } else { "  " };
+            line += gap;
+            line += &if column.is_left {
+                format!("{painted}{space}")
+            } else {
+                format!("{space}{painted}")
+            };
+        }
+        format!("{}\n", line.trim_end())
+    }
+}

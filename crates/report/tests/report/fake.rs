@@ -1,0 +1,392 @@
+//! Runs that never happened: deterministic figures with known effects, for
+//! tests, the demonstration and the benchmark.
+
+use plumbline_experiment::{
+    Arrival, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload, WorkloadKind,
+};
+use plumbline_record::{
+    CpuTime, DatagramCounts, DeviceCounters, DeviceFingerprint, ErrorCounts, FORMAT_VERSION,
+    Fingerprint, Histogram, IdleSample, LoadResult, Observation, ProcessCpu, Provenance, Run,
+    ServeResult, SoftnetCounters, Trial, TrialStatus, Warning,
+};
+
+/// Phases of every trial.
+const TIMING: Timing = Timing {
+    warm_up_ns: 100_000_000,
+    measure_ns: 350_000_000,
+    drain_ns: 200_000_000,
+};
+
+/// What a made-up network does to the figures of host networking.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Network {
+    /// Its label.
+    pub(crate) label: &'static str,
+    /// Factor on latency.
+    pub(crate) latency: f64,
+    /// Factor on the part of the latency beyond the median.
+    pub(crate) tail: f64,
+    /// Factor on CPU time.
+    pub(crate) cpu: f64,
+    /// Factor on throughput.
+    pub(crate) throughput: f64,
+}
+
+impl Network {
+    /// A network that does nothing.
+    pub(crate) const fn same(label: &'static str) -> Self {
+        Self {
+            label,
+            latency: 1.0,
+            tail: 1.0,
+            cpu: 1.0,
+            throughput: 1.0,
+        }
+    }
+}
+
+/// The first network is the baseline.
+#[derive(Clone, Debug)]
+pub(crate) struct Fake {
+    pub(crate) networks: Vec<Network>,
+    pub(crate) workloads: Vec<Workload>,
+    pub(crate) blocks: u32,
+    /// Answers of one trial.
+    pub(crate) samples: u64,
+    /// Spread of a trial's figures as a fraction.
+    pub(crate) noise: f64,
+}
+
+impl Fake {
+    /// `rr` and `stream`, 10 blocks, 1,750 answers in each trial, noise of 1 %.
+    pub(crate) fn new(networks: &[Network]) -> Self {
+        Self {
+            networks: networks.to_vec(),
+            workloads: vec![rr(), stream()],
+            blocks: 10,
+            samples: 1_750,
+            noise: 0.01,
+        }
+    }
+
+    /// The run and its trials, in the order in which they were run.
+    pub(crate) fn run(&self) -> (Run, Vec<Trial>) {
+        let plan = self.plan();
+        let mut noise = Noise(plan.seed);
+        let mut trials = Vec::new();
+        for (block, order) in plan.blocks.iter().enumerate() {
+            // What a block's trials share: the hour, the neighbours.
+            let drift = 1.0 + 3.0 * self.noise * noise.next();
+            for (position, &treatment) in order.iter().enumerate() {
+                let network = &self.networks[treatment % self.networks.len()];
+                let noise = [(); 4].map(|()| drift * (1.0 + self.noise * noise.next()));
+                let workload = &plan.treatments[treatment].workload;
+                trials.push(Trial {
+                    block: block as u32,
+                    position: position as u32,
+                    treatment,
+                    attempt: 0,
+                    started: format!("2026-01-01T12:{:02}:{:02}Z", block, position % 60),
+                    took_ns: 560_000_000,
+                    status: TrialStatus::Valid,
+                    warnings: Vec::new(),
+                    observation: Some(self.observation(network, workload, noise)),
+                });
+            }
+        }
+        (run_of(plan), trials)
+    }
+
+    fn plan(&self) -> Plan {
+        let networks = self.networks.len();
+        let mut treatments = Vec::new();
+        for workload in &self.workloads {
+            let first = treatments.len();
+            for (index, network) in self.networks.iter().enumerate() {
+                treatments.push(Treatment {
+                    id: treatments.len(),
+                    label: network.label.to_owned(),
+                    network: network.label.to_owned(),
+                    placement: Placement::CrossNode,
+                    family: Family::V4,
+                    workload: workload.clone(),
+                    timing: TIMING,
+                    baseline: (index > 0).then_some(first),
+                });
+            }
+        }
+        let count = networks * self.workloads.len();
+        Plan {
+            experiment: "synthetic".to_owned(),
+            question: "What would these networks cost, if they were real?".to_owned(),
+            seed: 42,
+            blocks: (0..self.blocks as usize)
+                .map(|block| (0..count).map(|i| (i * 7 + block) % count).collect())
+                .map(|order: Vec<usize>| shuffled_whole(order, count))
+                .collect(),
+            treatments,
+            retries: 2,
+            limits: Default::default(),
+        }
+    }
+
+    fn observation(&self, network: &Network, workload: &Workload, noise: [f64; 4]) -> Observation {
+        let is_bulk = matches!(workload.kind, WorkloadKind::Stream | WorkloadKind::Datagram);
+        let window_ns = TIMING.measure_ns;
+        let latency = if is_bulk {
+            Histogram::new()
+        } else {
+            latencies(
+                self.samples,
+                28_000.0 * network.latency * noise[0],
+                network.tail * noise[1],
+            )
+        };
+        let bytes = (4.2e8 * network.throughput * noise[2]) as u64;
+        let completed = if is_bulk {
+            bytes / 65_536
+        } else {
+            self.samples
+        };
+        let busy = if is_bulk {
+            bytes as f64 * 0.55 * network.cpu * noise[3]
+        } else {
+            self.samples as f64 * 11_400.0 * network.cpu * noise[3]
+        };
+        Observation {
+            load: load(
+                workload,
+                window_ns,
+                completed,
+                bytes * u64::from(is_bulk),
+                latency,
+                busy,
+            ),
+            serve: ServeResult {
+                requests: completed,
+                datagrams: (workload.kind == WorkloadKind::Datagram).then(|| DatagramCounts {
+                    received: completed * 99 / 100,
+                    bytes: bytes * 99 / 100,
+                    span_ns: window_ns,
+                    ..DatagramCounts::default()
+                }),
+                ..ServeResult::default()
+            },
+            machines: vec![cpu(window_ns, busy, network)],
+            server_cpu: process(busy * 0.3),
+            devices: vec![device(completed, bytes, is_bulk)],
+            protocols: Vec::new(),
+            softnet: SoftnetCounters::default(),
+            idle: IdleSample {
+                busy_ns: 2_000_000,
+                capacity_ns: 200_000_000,
+            },
+        }
+    }
+}
+
+/// TCP request/response, open loop, Poisson at 5,000/s.
+pub(crate) fn rr() -> Workload {
+    Workload {
+        name: "rr".to_owned(),
+        kind: WorkloadKind::Rr,
+        protocol: Protocol::Tcp,
+        request_size: 64,
+        response_size: 64,
+        connections: 16,
+        arrival: Arrival::Poisson { rate: 5_000.0 },
+        keep_alive: true,
+        wait: Wait::Block,
+    }
+}
+
+/// TCP bulk over one connection.
+pub(crate) fn stream() -> Workload {
+    Workload {
+        name: "stream".to_owned(),
+        kind: WorkloadKind::Stream,
+        request_size: 65_536,
+        connections: 1,
+        arrival: Arrival::Closed,
+        ..rr()
+    }
+}
+
+/// The networks of the demonstration.
+pub(crate) fn networks() -> Vec<Network> {
+    let network = |label, latency, tail, cpu, throughput| Network {
+        label,
+        latency,
+        tail,
+        cpu,
+        throughput,
+    };
+    vec![
+        Network::same("host"),
+        network("macvlan", 1.004, 1.0, 1.01, 0.995),
+        network("host-gw", 1.09, 1.1, 1.12, 0.95),
+        network("routed", 1.06, 1.05, 1.08, 0.97),
+        network("aws-vpc", 1.16, 1.2, 1.21, 0.91),
+        network("vxlan", 1.31, 1.5, 1.38, 0.82),
+        network("calico-vxlan", 1.27, 1.4, 1.34, 0.84),
+    ]
+}
+
+/// Every treatment once, by a fixed permutation of the order.
+fn shuffled_whole(order: Vec<usize>, count: usize) -> Vec<usize> {
+    let mut whole: Vec<usize> = (0..count).collect();
+    for (place, &pick) in order.iter().enumerate() {
+        whole.swap(place, pick);
+    }
+    whole
+}
+
+/// `samples` latencies in nanoseconds with median `p50` and an exponential
+/// tail, by their quantiles rather than at random.
+pub(crate) fn latencies(samples: u64, p50: f64, tail: f64) -> Histogram {
+    let mut histogram = Histogram::new();
+    for i in 0..samples {
+        let u = (i as f64 + 0.5) / samples as f64;
+        let beyond = -(2.0 * (1.0 - u)).ln();
+        let factor = if beyond > 0.0 {
+            1.0 + 0.22 * tail * beyond.powf(1.25)
+        } else {
+            1.0 + 0.25 * beyond
+        };
+        histogram.record((p50 * factor) as u64);
+    }
+    histogram
+}
+
+fn load(
+    workload: &Workload,
+    window_ns: u64,
+    completed: u64,
+    bytes_sent: u64,
+    latency: Histogram,
+    busy: f64,
+) -> LoadResult {
+    let samples = latency.len();
+    LoadResult {
+        driver: "epoll".to_owned(),
+        arrival: workload.arrival,
+        wait: workload.wait,
+        seed: 7,
+        window_ns,
+        planned: completed,
+        sent: completed,
+        completed,
+        censored: 0,
+        errors: ErrorCounts::default(),
+        bytes_sent,
+        bytes_received: 0,
+        service_time: latency.clone(),
+        latency,
+        send_lag: latencies(samples, 900.0, 1.0),
+        generator_lag: Histogram::new(),
+        connect: Histogram::new(),
+        waited_for_connection: 0,
+        seconds: Vec::new(),
+        slice_p50_ns: Vec::new(),
+        cpu: process(busy * 0.35),
+    }
+}
+
+fn cpu(window_ns: u64, busy: f64, network: &Network) -> CpuTime {
+    let capacity_ns = 4 * window_ns;
+    // One hundredth of the capacity is busy without load.
+    let busy_ns = busy as u64 + capacity_ns / 100;
+    let softirq = 0.28 + 0.3 * (network.cpu - 1.0);
+    CpuTime {
+        capacity_ns,
+        busy_ns,
+        user_ns: (busy * 0.18) as u64,
+        system_ns: (busy * (0.8 - softirq)) as u64,
+        irq_ns: (busy * 0.02) as u64,
+        softirq_ns: (busy * softirq) as u64,
+        idle_ns: capacity_ns - busy_ns.min(capacity_ns),
+        busiest_softirq_ns: (busy * softirq * 0.7) as u64,
+        ..CpuTime::default()
+    }
+}
+
+fn process(busy: f64) -> ProcessCpu {
+    ProcessCpu {
+        user_ns: (busy * 0.3) as u64,
+        system_ns: (busy * 0.7) as u64,
+    }
+}
+
+fn device(completed: u64, bytes: u64, is_bulk: bool) -> DeviceCounters {
+    let packets = if is_bulk { bytes / 40_000 } else { completed };
+    DeviceCounters {
+        namespace: "node1".to_owned(),
+        device: "eth0".to_owned(),
+        rx_packets: packets / if is_bulk { 8 } else { 1 },
+        tx_packets: packets,
+        rx_bytes: packets / if is_bulk { 8 } else { 1 } * if is_bulk { 66 } else { 130 },
+        tx_bytes: if is_bulk { bytes } else { packets * 130 },
+        ..DeviceCounters::default()
+    }
+}
+
+fn run_of(plan: Plan) -> Run {
+    Run {
+        format: FORMAT_VERSION,
+        plan,
+        experiment_text: None,
+        provenance: Provenance {
+            version: "0.0.0 (synthetic)".to_owned(),
+            command: vec!["plumbline".to_owned(), "run".to_owned()],
+            started: "2026-01-01T12:00:00Z".to_owned(),
+            target: "lab".to_owned(),
+        },
+        fingerprint: fingerprint(),
+        warnings: vec![Warning::OneKernel],
+    }
+}
+
+fn fingerprint() -> Fingerprint {
+    Fingerprint {
+        kernel: "6.12.0-synthetic".to_owned(),
+        architecture: "x86_64".to_owned(),
+        cpu_model: "Imaginary CPU at 3.0 GHz".to_owned(),
+        cpus: 4,
+        threads_per_core: Some(2),
+        clock_source: "tsc".to_owned(),
+        clock_read_ns: 22,
+        memory_bytes: 16 << 30,
+        sysctls: [("net.core.somaxconn".to_owned(), "4096".to_owned())].into(),
+        devices: [(
+            "vxlan".to_owned(),
+            vec![DeviceFingerprint {
+                namespace: "node1".to_owned(),
+                device: "flannel.1".to_owned(),
+                driver: "vxlan".to_owned(),
+                mtu: 1450,
+                qdisc: "noqueue".to_owned(),
+                offloads: vec!["tx-checksumming".to_owned()],
+            }],
+        )]
+        .into(),
+        ..Fingerprint::default()
+    }
+}
+
+/// SplitMix64, so that a figure never depends on the version of a crate.
+struct Noise(u64);
+
+impl Noise {
+    /// Roughly normal with standard deviation 1.
+    fn next(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}

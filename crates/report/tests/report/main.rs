@@ -1,0 +1,4 @@
+//! The report against runs whose effects are known.
+
+mod fake;
+mod terminal;

@@ -1,0 +1,65 @@
+use plumbline_report::terminal::Style;
+use plumbline_report::{Summary, terminal};
+
+use crate::fake::{self, Fake};
+
+fn render(fake: &Fake, style: Style) -> String {
+    let (run, trials) = fake.run();
+    terminal::render(&Summary::new(&run, &trials), style)
+}
+
+#[test]
+fn the_tour_fits_80_columns() {
+    let text = render(&Fake::new(&fake::networks()), Style::default());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "too wide: {line}");
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let fake = Fake::new(&fake::networks());
+    let plain = render(&fake, Style::default());
+    let coloured = render(
+        &fake,
+        Style {
+            colour: true,
+            ..Style::default()
+        },
+    );
+    assert!(!plain.contains('\u{1b}'));
+    assert!(coloured.contains("\u{1b}[31m"), "nothing is red");
+    assert_eq!(without_escapes(&coloured), plain);
+}
+
+#[test]
+fn a_narrow_terminal_loses_detail_before_figures() {
+    let fake = Fake::new(&fake::networks());
+    for width in [40, 50, 60, 72] {
+        let text = render(
+            &fake,
+            Style {
+                width,
+                ..Style::default()
+            },
+        );
+        let tables = text.split("Changes are").next().unwrap();
+        assert!(tables.contains("p50"), "{text}");
+        for line in tables.lines() {
+            assert!(line.chars().count() <= width, "wider than {width}: {line}");
+        }
+    }
+}
+
+fn without_escapes(text: &str) -> String {
+    let mut out = String::new();
+    for (index, part) in text.split('\u{1b}').enumerate() {
+        let visible = match index {
+            0 => part,
+            _ => part.split_once('m').unwrap().1,
+        };
+        out += visible;
+    }
+    out
+}
