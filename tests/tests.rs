@@ -1,0 +1,9 @@
+//! The program as people and scripts meet it: one binary of tests, a file for
+//! each intent.
+
+mod architecture;
+mod engine;
+mod faults;
+mod runs;
+mod usage;
+mod world;

@@ -1,0 +1,178 @@
+//! Running the program, and looking at what it leaves in the world.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Prints and counts a skip.
+pub(crate) fn skip(test: &str, reason: &str) {
+    plumbline_testkit::skip(test, reason);
+}
+
+/// The program under test.
+pub(crate) fn plumbline(arguments: &[&str]) -> Command {
+    let program = std::env::var_os("PLUMBLINE_BIN")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_plumbline")), PathBuf::from);
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn output(arguments: &[&str]) -> Output {
+    plumbline(arguments).output().expect("the program starts")
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs it, and gives what it printed as JSON.
+#[track_caller]
+pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = output(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {}", stdout(&output)))
+}
+
+/// Whether this user may make namespaces; if not, the test is a counted skip.
+pub(crate) fn namespaces(test: &str) -> bool {
+    match plumbline_sys::namespace::can_enter_private() {
+        Ok(()) => true,
+        Err(error) => {
+            skip(test, &error.to_string());
+            false
+        }
+    }
+}
+
+/// A program that runs, killed when dropped.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let child = plumbline(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        Self(child)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid() as i32), signal).expect("it runs");
+    }
+
+    /// Waits for its end; gives the exit code, `None` after a signal.
+    pub(crate) fn wait(&mut self, limit: Duration) -> Option<i32> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.0.try_wait().expect("it is ours") {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "it did not end within {limit:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Every process below `root`, itself included.
+pub(crate) fn family(root: u32) -> BTreeSet<u32> {
+    let mut family = BTreeSet::from([root]);
+    loop {
+        let before = family.len();
+        for (pid, parent) in processes() {
+            if family.contains(&parent) {
+                family.insert(pid);
+            }
+        }
+        if family.len() == before {
+            return family;
+        }
+    }
+}
+
+/// Pairs of process and parent.
+fn processes() -> Vec<(u32, u32)> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            // `pid (name) state parent …`; the name may hold anything, even `)`.
+            let mut words = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+            Some((pid, words.nth(1)?.parse().ok()?))
+        })
+        .collect()
+}
+
+/// Network and user namespaces that processes of the given set are in or hold open.
+pub(crate) fn namespaces_of(pids: &BTreeSet<u32>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for pid in pids {
+        for link in ["ns/net", "ns/user"] {
+            found.extend(link_text(&format!("/proc/{pid}/{link}")));
+        }
+        let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        for file in files.flatten() {
+            let text = std::fs::read_link(file.path()).map(|p| p.to_string_lossy().into_owned());
+            found.extend(text.ok().filter(|t| t.starts_with("net:[")));
+        }
+    }
+    found
+}
+
+fn link_text(path: &str) -> Option<String> {
+    Some(std::fs::read_link(Path::new(path)).ok()?.to_string_lossy().into_owned())
+}
+
+/// Waits until a condition holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The only run directory below `out`.
+#[track_caller]
+pub(crate) fn run_directory(out: &Path) -> PathBuf {
+    let mut runs = runs_in(out);
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.remove(0)
+}
+
+/// All run directories below `out`.
+pub(crate) fn runs_in(out: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(out) else { return Vec::new() };
+    entries.flatten().map(|e| e.path()).filter(|p| p.join("run.json").exists()).collect()
+}
+
+/// Finished trials of a run.
+pub(crate) fn trials(run: &Path) -> usize {
+    let text = std::fs::read_to_string(run.join("trials.jsonl")).unwrap_or_default();
+    text.matches('\n').count()
+}
