@@ -1,0 +1,221 @@
+//! What happens when things go wrong in the middle.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::world::{
+    self, Running, eventually, family, namespaces_of, output, plumbline, run_directory, runs_in, stderr, stdout, trials,
+};
+
+/// A run that would take minutes.
+fn long(out: &std::path::Path) -> Vec<&str> {
+    vec![
+        "run", "--out", out.to_str().unwrap(), "--network", "vxlan,routed", "--workload", "rr", "--rate", "2000",
+        "--blocks", "100", "--duration", "100ms", "--set", "design.warm_up=20ms",
+    ]
+}
+
+/// Waits until a run has some finished trials; gives its directory.
+fn under_way(out: &std::path::Path, finished: usize) -> std::path::PathBuf {
+    eventually("the run has finished trials", Duration::from_secs(30), || {
+        runs_in(out).first().is_some_and(|run| trials(run) >= finished)
+    });
+    run_directory(out)
+}
+
+/// Namespaces that exist only because of `pids`.
+fn own_namespaces(pids: &BTreeSet<u32>) -> BTreeSet<String> {
+    let everybody_else = namespaces_of(&BTreeSet::from([std::process::id()]));
+    namespaces_of(pids).difference(&everybody_else).cloned().collect()
+}
+
+/// Nothing of a run is left: no process of it, and no process in its namespaces.
+#[track_caller]
+fn nothing_left(pids: &BTreeSet<u32>, namespaces: &BTreeSet<String>) {
+    eventually("every process of the run has ended", Duration::from_secs(3), || {
+        pids.iter().all(|pid| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+        })
+    });
+    let everybody: BTreeSet<u32> = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .collect();
+    let left: Vec<_> = namespaces_of(&everybody).intersection(namespaces).cloned().collect();
+    assert_eq!(left, Vec::<String>::new(), "namespaces are held");
+}
+
+#[test]
+fn ctrl_c_stops_within_a_second_and_keeps_what_is_finished() {
+    if !world::namespaces("ctrl_c_stops_within_a_second_and_keeps_what_is_finished") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let mut run = Running::start(&long(out.path()));
+    let directory = under_way(out.path(), 4);
+    let pids = family(run.pid());
+    let namespaces = own_namespaces(&pids);
+    assert!(namespaces.len() >= 4, "{namespaces:?}");
+    let clock = Instant::now();
+    run.signal(Signal::SIGINT);
+    let code = run.wait(Duration::from_secs(5));
+    let took = clock.elapsed();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(code, Some(2));
+    nothing_left(&pids, &namespaces);
+    let report = stdout(&output(&["report", directory.to_str().unwrap()]));
+    assert!(report.contains("cut off"), "{report}");
+    assert!(directory.join("report.html").exists());
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_and_can_be_resumed() {
+    if !world::namespaces("a_killed_run_leaves_nothing_and_can_be_resumed") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let mut arguments = long(out.path());
+    let blocks = arguments.iter().position(|a| *a == "100").unwrap();
+    arguments[blocks] = "4";
+    let mut run = Running::start(&arguments);
+    let directory = under_way(out.path(), 3);
+    let pids = family(run.pid());
+    let namespaces = own_namespaces(&pids);
+    run.signal(Signal::SIGKILL);
+    assert_eq!(run.wait(Duration::from_secs(5)), None);
+    nothing_left(&pids, &namespaces);
+
+    let kept = trials(&directory);
+    let resumed = output(&["run", "--resume", directory.to_str().unwrap()]);
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    let text = fs::read_to_string(directory.join("trials.jsonl")).unwrap();
+    let places: BTreeSet<(u64, u64)> = text
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|trial| (trial["block"].as_u64().unwrap(), trial["position"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(places.len(), 12, "every place of the plan has a trial");
+    assert!(trials(&directory) > kept);
+    assert!(!stdout(&resumed).contains("cut off"));
+}
+
+#[test]
+fn a_killed_agent_costs_its_trial_only() {
+    if !world::namespaces("a_killed_agent_costs_its_trial_only") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let run = Running::start(&long(out.path()));
+    let directory = under_way(out.path(), 2);
+    let parent = run.pid();
+    for _ in 0..3 {
+        let mut agent = None;
+        eventually("an agent runs", Duration::from_secs(5), || {
+            agent = family(parent).into_iter().find(|&pid| pid != parent);
+            agent.is_some()
+        });
+        // It may have ended by itself meanwhile; the next one will do.
+        let _ = kill(Pid::from_raw(agent.unwrap() as i32), Signal::SIGKILL);
+        let before = trials(&directory);
+        eventually("the run goes on", Duration::from_secs(10), || trials(&directory) >= before + 2);
+    }
+    let text = fs::read_to_string(directory.join("trials.jsonl")).unwrap();
+    assert!(text.contains("\"status\":\"failed\""), "a killed agent's trial is kept as failed");
+}
+
+#[test]
+fn a_second_controller_of_one_run_is_refused() {
+    if !world::namespaces("a_second_controller_of_one_run_is_refused") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let _run = Running::start(&long(out.path()));
+    let directory = under_way(out.path(), 1);
+    let second = output(&["run", "--resume", directory.to_str().unwrap()]);
+    assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_2() {
+    if !world::namespaces("a_directory_that_cannot_be_written_is_2") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let below_a_file = file.join("out");
+    let result = output(&long(&below_a_file));
+    assert_eq!(result.status.code(), Some(2), "{}", stderr(&result));
+    assert!(stderr(&result).contains("out"), "{}", stderr(&result));
+}
+
+#[test]
+fn without_namespaces_the_error_says_what_to_do() {
+    if !world::namespaces("without_namespaces_the_error_says_what_to_do") {
+        return;
+    }
+    if nix::unistd::geteuid().is_root() {
+        return world::skip("without_namespaces_the_error_says_what_to_do", "root may always make namespaces");
+    }
+    // In a user namespace whose limit is 0 nobody may make another.
+    let program = plumbline(&[]).get_program().to_owned();
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /proc/sys/user/max_net_namespaces; exec {} list networks",
+        program.to_string_lossy()
+    );
+    let result = std::process::Command::new("unshare").args(["-Ur", "sh", "-c", &script]).output();
+    let Ok(result) = result else {
+        return world::skip("without_namespaces_the_error_says_what_to_do", "`unshare` is not installed");
+    };
+    assert_eq!(result.status.code(), Some(2), "{}", stderr(&result));
+    assert!(stderr(&result).contains("namespaces"), "{}", stderr(&result));
+}
+
+#[test]
+fn a_port_that_is_taken_is_2() {
+    let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = holder.local_addr().unwrap().to_string();
+    let result = output(&["serve", &address]);
+    assert_eq!(result.status.code(), Some(2), "{}", stderr(&result));
+    assert!(stderr(&result).contains(&address), "{}", stderr(&result));
+}
+
+#[test]
+fn a_standing_lab_can_be_entered_and_ends_with_ctrl_c() {
+    if !world::namespaces("a_standing_lab_can_be_entered_and_ends_with_ctrl_c") {
+        return;
+    }
+    let mut lab = Running::start(&["lab", "up", "host-gw"]);
+    let mut lines = BufReader::new(lab.0.stdout.take().unwrap()).lines();
+    let mut enter = Vec::new();
+    for line in lines.by_ref() {
+        let line = line.unwrap();
+        if line.trim_start().starts_with("nsenter") {
+            enter.push(line.trim().to_owned());
+        }
+        if line.contains("Ctrl-C") {
+            break;
+        }
+    }
+    assert!(enter.len() >= 4, "two nodes and two pods: {enter:?}");
+    let looked = std::process::Command::new("sh").args(["-c", &format!("{} cat /proc/net/dev", enter[0])]).output();
+    match looked {
+        Ok(looked) if looked.status.code() != Some(127) => {
+            let devices = stdout(&looked);
+            assert!(devices.contains("eth0"), "{}: {devices}{}", enter[0], stderr(&looked));
+        }
+        _ => world::skip("a_standing_lab_can_be_entered_and_ends_with_ctrl_c", "`nsenter` is not installed"),
+    }
+    let pids = family(lab.pid());
+    let namespaces = own_namespaces(&pids);
+    lab.signal(Signal::SIGINT);
+    assert_eq!(lab.wait(Duration::from_secs(2)), Some(0));
+    nothing_left(&pids, &namespaces);
+}

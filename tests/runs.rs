@@ -1,0 +1,170 @@
+//! Real runs over real networks, short.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::world::{self, json, output, run_directory, stderr, stdout};
+
+/// A short experiment: enough blocks to judge nothing, but all of the way.
+const SHORT: &[&str] = &["--blocks", "2", "--duration", "60ms", "--set", "design.warm_up=20ms", "--seed", "5"];
+
+fn run<'a>(out: &'a std::path::Path, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["run", "--out", out.to_str().unwrap()];
+    arguments.extend(more);
+    arguments.extend(SHORT);
+    arguments
+}
+
+fn of<'a>(list: &'a Value, key: &str, value: &str) -> Vec<&'a Value> {
+    list.as_array().unwrap().iter().filter(|item| item[key] == value).collect()
+}
+
+#[test]
+fn a_run_goes_from_experiment_to_report() {
+    if !world::namespaces("a_run_goes_from_experiment_to_report") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let result = output(&run(out.path(), &["--network", "vxlan"]));
+    assert!(result.status.success(), "{}", stderr(&result));
+    let table = stdout(&result);
+    assert!(table.contains("host") && table.contains("vxlan"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+
+    let directory = run_directory(out.path());
+    let path = directory.to_str().unwrap();
+    let page = std::fs::read_to_string(directory.join("report.html")).unwrap();
+    assert!(page.contains("vxlan"));
+    assert_eq!(stdout(&output(&["report", path])), table.trim_end_matches('\n').to_owned() + "\n");
+    for (format, has) in [("html", "<svg"), ("markdown", "|"), ("csv", "vxlan"), ("json", "\"treatments\"")] {
+        let text = stdout(&output(&["report", path, "--format", format]));
+        assert!(text.contains(has), "{format}: {text}");
+    }
+}
+
+#[test]
+fn the_json_is_what_scripts_hold_on_to() {
+    if !world::namespaces("the_json_is_what_scripts_hold_on_to") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let report = json(&run(out.path(), &["--network", "host-gw", "--json"]));
+    let treatments = report["treatments"].as_array().unwrap();
+    assert_eq!(treatments.len(), 4, "two networks, two workloads");
+    for treatment in treatments {
+        for key in ["factors", "latency_ns", "service_time_ns", "send_lag_ns", "rates", "costs", "trials", "warnings"] {
+            assert!(!treatment[key].is_null(), "{key}: {treatment}");
+        }
+        for quantile in ["p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max", "mean"] {
+            assert!(treatment["latency_ns"].get(quantile).is_some(), "{quantile}");
+        }
+        // 120 ms of any load cannot carry a p99.999.
+        assert!(treatment["latency_ns"]["p99.999"].is_null());
+    }
+    let comparisons = report["comparisons"].as_array().unwrap();
+    assert!(!comparisons.is_empty());
+    for comparison in comparisons {
+        for key in ["treatment", "baseline", "metric", "effect", "low", "high", "verdict", "smallest_effect"] {
+            assert!(comparison.get(key).is_some(), "{key}: {comparison}");
+        }
+        assert_eq!(comparison["verdict"], "inconclusive", "two blocks prove nothing: {comparison}");
+    }
+}
+
+#[test]
+fn every_workload_runs_over_a_network() {
+    if !world::namespaces("every_workload_runs_over_a_network") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let more = ["--network", "routed", "--workload", "rr,crr,stream,datagram,http", "--rate", "2000", "--json"];
+    let report = json(&run(out.path(), &more));
+    let workloads: BTreeSet<&str> = report["treatments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["factors"]["workload"].as_str().unwrap())
+        .collect();
+    assert_eq!(workloads, BTreeSet::from(["crr", "datagram", "http", "rr", "stream"]));
+}
+
+#[test]
+fn both_families_and_placements_run() {
+    if !world::namespaces("both_families_and_placements_run") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let more = [
+        "--network", "vxlan", "--workload", "rr", "--rate", "2000", "--family", "4,6", "--placement",
+        "cross-node,same-node", "--json",
+    ];
+    let report = json(&run(out.path(), &more));
+    assert_eq!(report["treatments"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn an_a_a_experiment_has_two_labels_and_no_host() {
+    if !world::namespaces("an_a_a_experiment_has_two_labels_and_no_host") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let report = json(&run(out.path(), &["--network", "host-gw,host-gw", "--json"]));
+    let labels: BTreeSet<&str> =
+        report["treatments"].as_array().unwrap().iter().map(|t| t["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, BTreeSet::from(["host-gw", "host-gw#2"]));
+    assert!(!of(&report["comparisons"], "treatment", "host-gw#2").is_empty());
+    assert!(of(&report["comparisons"], "treatment", "host-gw").is_empty());
+}
+
+#[test]
+fn networks_are_listed_with_what_they_need() {
+    if !world::namespaces("networks_are_listed_with_what_they_need") {
+        return;
+    }
+    let networks = json(&["list", "networks", "--json"]);
+    for name in ["host", "host-gw", "vxlan", "macvlan", "routed", "ipvlan-l2", "ipvlan-l3"] {
+        let found = of(&networks, "name", name);
+        assert_eq!(found.len(), 1, "{name}");
+        let network = found[0];
+        assert!(network["aliases"].is_array());
+        let available = network["available"].as_bool().unwrap();
+        assert_eq!(available, network["needs"].is_null(), "{network}");
+    }
+    assert_eq!(of(&networks, "name", "host")[0]["available"], true);
+}
+
+#[test]
+fn a_network_that_cannot_be_built_is_a_clear_error() {
+    if !world::namespaces("a_network_that_cannot_be_built_is_a_clear_error") {
+        return;
+    }
+    let networks = json(&["list", "networks", "--json"]);
+    let missing = networks.as_array().unwrap().iter().find(|n| n["available"] == false);
+    let Some(missing) = missing else {
+        return world::skip("a_network_that_cannot_be_built_is_a_clear_error", "this kernel has every driver");
+    };
+    let out = tempfile::tempdir().unwrap();
+    let result = output(&run(out.path(), &["--network", missing["name"].as_str().unwrap()]));
+    assert_eq!(result.status.code(), Some(2), "{}", stderr(&result));
+    assert!(stderr(&result).contains(missing["needs"].as_str().unwrap()), "{}", stderr(&result));
+    assert_eq!(world::runs_in(out.path()).len(), 0);
+
+    let unknown = output(&run(out.path(), &["--network", "warp"]));
+    assert_eq!(unknown.status.code(), Some(64), "{}", stderr(&unknown));
+}
+
+#[test]
+fn a_broken_limit_is_exit_code_1() {
+    if !world::namespaces("a_broken_limit_is_exit_code_1") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    assert!(output(&run(out.path(), &["--network", "vxlan"])).status.success());
+    let directory = run_directory(out.path());
+    let path = directory.to_str().unwrap();
+    assert_eq!(output(&["compare", path]).status.code(), Some(0));
+    assert_eq!(output(&["compare", path, "--limit", "p50=100000%"]).status.code(), Some(0));
+    let broken = output(&["compare", path, "--limit", "p50=-99%"]);
+    assert_eq!(broken.status.code(), Some(1), "{}{}", stdout(&broken), stderr(&broken));
+}
