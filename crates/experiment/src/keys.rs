@@ -58,10 +58,12 @@ pub(crate) fn workload() -> Vec<&'static str> {
 
 /// All keys as `--set` writes them, for suggestions.
 pub(crate) fn assignable() -> Vec<String> {
-    let sections: [(&str, Vec<&str>); 4] = [
-        ("factors.", factors()),
-        ("workload.", [WORKLOAD_FACTORS, TIMING].concat()),
+    // In the order in which they are suggested to who writes the key alone.
+    let sections: [(&str, Vec<&str>); 5] = [
+        ("workload.", WORKLOAD_FACTORS.to_vec()),
         ("design.", DESIGN.to_vec()),
+        ("factors.", factors()),
+        ("workload.", TIMING.to_vec()),
         ("limits.", METRICS.to_vec()),
     ];
     let plain = ["name", "question", "baseline"].map(String::from);

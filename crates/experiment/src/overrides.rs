@@ -194,20 +194,17 @@ impl Experiment {
         if !found {
             return Err(concerns_nothing(name, key, assignment));
         }
-        if name.is_none() {
-            self.remove_factor(key);
+        if name.is_none()
+            && let Some(Data::Table(factors)) =
+                self.root.get_mut("factors").map(|e| &mut e.value.data)
+        {
+            // The last word on a key counts, whoever had the one before.
+            factors.remove(key);
             if key == "arrival" && closed {
-                self.remove_factor("rate");
+                remove_from_file(factors, "rate");
             }
         }
         Ok(())
-    }
-
-    fn remove_factor(&mut self, key: &str) {
-        if let Some(Data::Table(factors)) = self.root.get_mut("factors").map(|e| &mut e.value.data)
-        {
-            remove_from_file(factors, key);
-        }
     }
 
     /// Puts a value into a section, which is made when the file has none.
@@ -265,11 +262,9 @@ fn unknown(assignment: &Assignment) -> SpecError {
     let written = assignment.path.join(".");
     let known = assignable();
     // People leave the section out: `rate=1000`.
-    let within_section = known.iter().find(|key| {
-        key.strip_prefix("workload.")
-            .or(key.strip_prefix("design."))
-            == Some(&written)
-    });
+    let within_section = known
+        .iter()
+        .find(|key| key.split_once('.').is_some_and(|(_, key)| key == written));
     let near = within_section
         .map(String::as_str)
         .or_else(|| nearest(&written, known.iter().map(String::as_str)));

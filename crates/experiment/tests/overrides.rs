@@ -1,0 +1,330 @@
+//! Flags and `--set`: what they change, and what they refuse.
+
+use plumbline_experiment::{Arrival, Experiment, Flag, Plan, Protocol, SpecError, Wait};
+
+const FILE: &str = r#"name = "file"
+[factors]
+network = ["vxlan"]
+[[workload]]
+kind = "rr"
+rate = 1000
+connections = 8
+duration = "300ms"
+[[workload]]
+name = "bulk"
+kind = "stream"
+[design]
+blocks = 10
+seed = 5
+"#;
+
+fn experiment() -> Experiment {
+    Experiment::parse(FILE, "file.toml").unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn resolve(experiment: Experiment) -> Result<Plan, SpecError> {
+    experiment.resolve(99, &|word| Ok(vec![word.to_owned()]))
+}
+
+/// The plan after some assignments.
+#[track_caller]
+fn with(assignments: &[&str]) -> Plan {
+    let mut experiment = experiment();
+    for assignment in assignments {
+        experiment.set(assignment).unwrap_or_else(|e| panic!("{e}"));
+    }
+    resolve(experiment).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[track_caller]
+fn with_flag(flag: Flag, value: &str) -> Plan {
+    let mut experiment = experiment();
+    experiment
+        .set_flag(flag, value)
+        .unwrap_or_else(|e| panic!("{e}"));
+    resolve(experiment).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The first error of some assignments, at once or when resolved.
+fn refused(assignments: &[&str]) -> SpecError {
+    let mut experiment = experiment();
+    for assignment in assignments {
+        if let Err(error) = experiment.set(assignment) {
+            return error;
+        }
+    }
+    resolve(experiment).expect_err("this was accepted")
+}
+
+fn names(plan: &Plan) -> Vec<&str> {
+    let mut names: Vec<&str> = plan
+        .treatments
+        .iter()
+        .map(|t| t.workload.name.as_str())
+        .collect();
+    names.dedup();
+    names
+}
+
+fn networks(plan: &Plan) -> Vec<&str> {
+    let first = &plan.treatments[0].workload.name;
+    let of_first = plan.treatments.iter().filter(|t| t.workload.name == *first);
+    of_first.map(|t| t.label.as_str()).collect()
+}
+
+#[test]
+fn network_replaces_the_networks() {
+    assert_eq!(
+        networks(&with_flag(Flag::Network, "host-gw, macvlan")),
+        ["host", "host-gw", "macvlan"]
+    );
+    assert_eq!(
+        networks(&with_flag(Flag::Network, "host-gw,host-gw")),
+        ["host-gw", "host-gw#2"]
+    );
+    assert_eq!(
+        networks(&with(&["factors.network=[\"a\", \"b\"]", "baseline=b"])),
+        ["a", "b"]
+    );
+}
+
+#[test]
+fn rate_concerns_the_workloads_that_have_one() {
+    let plan = with_flag(Flag::Rate, "2500");
+    assert_eq!(
+        plan.treatments[0].workload.arrival,
+        Arrival::Poisson { rate: 2500.0 }
+    );
+    let bulk = plan
+        .treatments
+        .iter()
+        .find(|t| t.workload.name == "bulk")
+        .unwrap();
+    assert_eq!(bulk.workload.arrival, Arrival::Closed);
+}
+
+#[test]
+fn a_list_makes_a_factor() {
+    let plan = with_flag(Flag::Connections, "1,16");
+    assert_eq!(
+        names(&plan),
+        [
+            "rr connections=1",
+            "rr connections=16",
+            "bulk connections=1",
+            "bulk connections=16"
+        ]
+    );
+    let plan = with(&["workload.rate=1000,2000", "workload.rate=3000"]);
+    assert_eq!(names(&plan), ["rr", "bulk"], "the last one counts");
+}
+
+#[test]
+fn a_name_chooses_one_workload() {
+    let plan = with(&["workload.bulk.connections=4", "workload.rr.wait=spin"]);
+    let find = |name| {
+        plan.treatments
+            .iter()
+            .find(|t| t.workload.name == name)
+            .unwrap()
+    };
+    assert_eq!(
+        (
+            find("bulk").workload.connections,
+            find("rr").workload.connections
+        ),
+        (4, 8)
+    );
+    assert_eq!(find("rr").workload.wait, Wait::Spin);
+}
+
+#[test]
+fn a_duration_counts_for_all_workloads() {
+    let plan = with_flag(Flag::Duration, "2s");
+    assert!(
+        plan.treatments
+            .iter()
+            .all(|t| t.timing.measure_ns == 2_000_000_000)
+    );
+    let plan = with(&["design.duration=2s", "workload.bulk.duration=100ms"]);
+    let lengths: Vec<u64> = plan
+        .treatments
+        .iter()
+        .map(|t| t.timing.measure_ns)
+        .collect();
+    assert_eq!(
+        lengths,
+        [2_000_000_000, 2_000_000_000, 100_000_000, 100_000_000]
+    );
+}
+
+#[test]
+fn a_closed_loop_and_a_rate_replace_each_other() {
+    let closed = with(&["workload.arrival=closed"]);
+    assert_eq!(closed.treatments[0].workload.arrival, Arrival::Closed);
+    let text = FILE.replace("rate = 1000", "arrival = \"closed\"");
+    let mut experiment = Experiment::parse(&text, "closed.toml").unwrap();
+    experiment.set_flag(Flag::Rate, "100").unwrap();
+    let plan = resolve(experiment).unwrap();
+    assert_eq!(
+        plan.treatments[0].workload.arrival,
+        Arrival::Poisson { rate: 100.0 }
+    );
+    let both = refused(&["workload.arrival=closed", "workload.rate=100"]);
+    assert!(
+        both.problem().contains("closed loop has no `rate`"),
+        "{both}"
+    );
+}
+
+#[test]
+fn workloads_are_chosen_by_name_and_kind_or_made() {
+    assert_eq!(names(&with_flag(Flag::Workload, "stream")), ["bulk"]);
+    let plan = with_flag(Flag::Workload, "rr,http");
+    assert_eq!(names(&plan), ["rr", "http"]);
+    assert_eq!(
+        plan.treatments[0].workload.connections, 8,
+        "the file's own rr"
+    );
+    for kind in ["rr", "crr", "stream", "datagram", "http"] {
+        assert_eq!(
+            with_flag(Flag::Workload, kind).treatments[0]
+                .workload
+                .kind
+                .as_str(),
+            kind
+        );
+    }
+}
+
+#[test]
+fn a_chosen_workload_drops_factors_that_it_does_not_know() {
+    let text = "name = \"t\"\n[factors]\nrate = [1000, 2000]\n[[workload]]\nkind = \"rr\"\n";
+    let mut experiment = Experiment::parse(text, "t.toml").unwrap();
+    experiment.set_flag(Flag::Workload, "stream").unwrap();
+    assert_eq!(names(&resolve(experiment).unwrap()), ["stream"]);
+    let mut experiment = Experiment::parse(text, "t.toml").unwrap();
+    experiment.set_flag(Flag::Workload, "http").unwrap();
+    assert_eq!(
+        names(&resolve(experiment).unwrap()),
+        ["http rate=1000", "http rate=2000"]
+    );
+}
+
+#[test]
+fn everything_else_has_a_flag() {
+    assert_eq!(with_flag(Flag::Blocks, "12").blocks.len(), 12);
+    assert_eq!(with_flag(Flag::Seed, "6").seed, 6);
+    assert_eq!(networks(&with_flag(Flag::Family, "4,6"))[1], "vxlan ipv4");
+    assert_eq!(
+        networks(&with_flag(Flag::Placement, "same-node,cross-node"))[1],
+        "vxlan same-node"
+    );
+    assert_eq!(
+        with_flag(Flag::RequestSize, "128").treatments[0]
+            .workload
+            .request_size,
+        128
+    );
+    assert_eq!(
+        with_flag(Flag::ResponseSize, "256").treatments[0]
+            .workload
+            .response_size,
+        256
+    );
+    assert_eq!(
+        with(&["workload.protocol=udp"]).treatments[0]
+            .workload
+            .protocol,
+        Protocol::Udp
+    );
+    assert_eq!(with(&["limits.p50=12.5%"]).limits["p50"], 0.125);
+    assert_eq!(with(&["question=What, then?"]).question, "What, then?");
+}
+
+#[test]
+fn the_seed_of_the_file_counts_before_the_callers() {
+    assert_eq!(with(&[]).seed, 5);
+    let unseeded = Experiment::parse(&FILE.replace("seed = 5", ""), "file.toml").unwrap();
+    assert_eq!(resolve(unseeded).unwrap().seed, 99);
+}
+
+#[test]
+fn a_faulty_flag_is_shown_as_typed() {
+    let mut experiment = experiment();
+    experiment.set_flag(Flag::Rate, "0").unwrap();
+    assert_eq!(
+        experiment.check().unwrap_err().to_string(),
+        "command line: `rate` is 0, which is not possible\n   \
+            |\n   \
+            | --rate 0\n   \
+            |        ^\n   \
+            = help: use requests per second above 0, up to 5000000"
+    );
+}
+
+#[test]
+fn faulty_assignments_are_refused_with_a_remedy() {
+    for (assignment, problem, remedy) in [
+        ("rate", "no `=`", "key=value"),
+        (
+            "rate=5",
+            "`rate` is not a key",
+            "did you mean `workload.rate`?",
+        ),
+        (
+            "blocks=5",
+            "`blocks` is not a key",
+            "did you mean `design.blocks`?",
+        ),
+        (
+            "network=a",
+            "`network` is not a key",
+            "did you mean `factors.network`?",
+        ),
+        (
+            "workload.rats=5",
+            "not a key",
+            "did you mean `workload.rate`?",
+        ),
+        ("workload.rr.rats=5", "not a key", "workload.rate"),
+        ("workload.web.rate=5", "named `web`", "`name`"),
+        (
+            "workload.keep_alive=true",
+            "has a `keep_alive`",
+            "--workload",
+        ),
+        ("workload=web", "no workload `web`", "known here"),
+        ("workload=rr,rr", "two workloads are named `rr`", "name"),
+        ("workload.rate=", "no value", "leave the flag out"),
+        ("factors.network=a,,b", "no value", "leave the flag out"),
+        (
+            "workload.rate=fast",
+            "takes a number, not text",
+            "without quotes",
+        ),
+        (
+            "workload.rr.rate=1,2",
+            "takes a number, not a list",
+            "without quotes",
+        ),
+        ("factors.network=[\"a\"", "not TOML", "[ ]"),
+        ("design.blocks=1000000", "not possible", "to 1000"),
+    ] {
+        let error = refused(&[assignment]);
+        let shown = error.to_string();
+        assert!(error.problem().contains(problem), "{assignment}: {shown}");
+        assert!(error.remedy().contains(remedy), "{assignment}: {shown}");
+        assert_eq!(error.line(), None);
+        assert!(shown.contains(&format!("| --set {assignment}")), "{shown}");
+    }
+}
+
+#[test]
+fn flags_are_listed_in_the_order_of_application() {
+    assert_eq!(Flag::ALL[0], Flag::Workload);
+    let mut names: Vec<&str> = Flag::ALL.iter().map(|flag| flag.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Flag::ALL.len());
+}
