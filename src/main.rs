@@ -1,3 +1,62 @@
 //! Plumbline measures what a container network costs.
+//!
+//! The command line: glue only. What it glues is in `crates/`.
 
-fn main() {}
+mod cli;
+mod command;
+mod doctor;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::{Cli, Command};
+
+/// Exit codes: 0 done, 1 a limit broken, 2 an error, 64 bad usage or a bad
+/// experiment file.
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("plumbline: {error:#}");
+            let bad_file = error.downcast_ref::<plumbline_experiment::SpecError>().is_some();
+            ExitCode::from(if bad_file || error.is::<command::BadUsage>() { 64 } else { 2 })
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Run(args) => command::run::run(&args),
+        Command::Compare(args) => command::compare::run(&args),
+        Command::Report(args) => command::report::run(&args),
+        Command::List(args) => command::list::run(&args),
+        Command::Doctor(args) => command::doctor::run(&args),
+        Command::Lab(args) => command::lab::run(&args),
+        Command::Load(args) => command::load::run(&args),
+        Command::Serve(args) => command::serve::run(&args),
+        Command::Completions(args) => command::generate::completions(&args),
+        Command::Man(args) => command::generate::man(&args),
+        Command::Agent => command::agent::run(),
+    }
+}
+
+/// Help and version are no errors; everything else of clap's is bad usage.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nobody is left to tell when standard error is closed.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 64 } else { 0 })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}

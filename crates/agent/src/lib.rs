@@ -1,1 +1,21 @@
-//! One endpoint under command: the protocol over a byte stream, driving engine and meters.
+//! One endpoint under command: the protocol over a byte stream, driving the
+//! engine and the meters.
+//!
+//! Both ends of a trial are this: a process that reads [`ToAgent`] frames from
+//! standard input, runs one [`load`](plumbline_engine::run) or one
+//! [`Responder`](plumbline_engine::Responder), and writes [`FromAgent`] frames
+//! to standard output. It has no port, so there is nothing to authenticate
+//! (S-4); it sends only to the address that it is given (S-5); and it ends when
+//! it hears nothing for [`LEASE`], or when its input closes.
+
+mod frame;
+mod machine;
+mod message;
+mod meter;
+mod serve;
+
+pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
+pub use machine::fingerprint;
+pub use message::{FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent};
+pub use meter::{Reading, idle_sample};
+pub use serve::{AgentError, LEASE, run};

@@ -5,6 +5,14 @@
 //! path between two sites; the harness knows blocks, trials, validity gates
 //! and teardown. Neither knows the other's business.
 
+mod agent;
+mod conduct;
+mod gate;
+#[cfg(test)]
+mod planted;
 mod target;
+mod trial;
 
+pub use conduct::{HarnessError, Outcome, Progress, Settings, Step, conduct};
+pub use gate::{Thresholds, judge};
 pub use target::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};

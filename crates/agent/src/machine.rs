@@ -1,0 +1,175 @@
+//! The machine's part of the fingerprint (C-13).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use plumbline_record::Fingerprint;
+
+/// Sysctls that change what a network costs.
+const SYSCTLS: &[&str] = &[
+    "net.core.busy_poll",
+    "net.core.busy_read",
+    "net.core.default_qdisc",
+    "net.core.dev_weight",
+    "net.core.netdev_budget",
+    "net.core.netdev_budget_usecs",
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_max",
+    "net.core.rps_sock_flow_entries",
+    "net.core.somaxconn",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.ip_local_port_range",
+    "kernel.sched_rt_runtime_us",
+];
+
+/// Reads what identifies this machine. What a kernel does not show is left
+/// out, never guessed; the devices of the paths are the target's to add.
+pub fn fingerprint() -> Fingerprint {
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    Fingerprint {
+        kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        kernel_command_line: read("/proc/cmdline").unwrap_or_default(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        cpu_model: cpuinfo_value(&cpuinfo, "model name").unwrap_or_else(|| "unknown".to_owned()),
+        microcode: cpuinfo_value(&cpuinfo, "microcode"),
+        cpus: plumbline_sys::cpu::allowed().map_or(0, |cpus| cpus.len() as u32),
+        threads_per_core: read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
+            .map(|list| list_length(&list)),
+        hypervisor: hypervisor(&cpuinfo),
+        governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+            .unwrap_or_else(|| "unknown".to_owned()),
+        clock_read_ns: clock_read_ns(),
+        memory_bytes: memory_bytes(),
+        irq_time_accounting: irq_time_accounting(),
+        sysctls: sysctls(),
+        devices: BTreeMap::new(),
+        conntrack: conntrack(),
+        versions: BTreeMap::new(),
+    }
+}
+
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+fn cpuinfo_value(cpuinfo: &str, key: &str) -> Option<String> {
+    let line = cpuinfo
+        .lines()
+        .find(|line| line.split(':').next().is_some_and(|k| k.trim() == key))?;
+    line.split_once(':')
+        .map(|(_, value)| value.trim().to_owned())
+}
+
+/// Length of a list of CPUs such as `0,64` or `0-1`.
+fn list_length(list: &str) -> u32 {
+    list.split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(
+                last.trim()
+                    .parse::<u32>()
+                    .ok()?
+                    .saturating_sub(first.trim().parse().ok()?)
+                    + 1,
+            )
+        })
+        .sum()
+}
+
+fn hypervisor(cpuinfo: &str) -> Option<String> {
+    let guest = cpuinfo_value(cpuinfo, "flags")?
+        .split(' ')
+        .any(|flag| flag == "hypervisor");
+    guest.then(|| {
+        read("/sys/class/dmi/id/sys_vendor")
+            .filter(|v| !v.is_empty())
+            .unwrap_or_else(|| "unknown".into())
+    })
+}
+
+/// Median cost of reading the clock twice in a row, in nanoseconds (L-16).
+fn clock_read_ns() -> u64 {
+    let mut costs: Vec<u64> = (0..101)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..10 {
+                plumbline_sys::clock::now_ns();
+            }
+            start.elapsed().as_nanos() as u64 / 10
+        })
+        .collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2]
+}
+
+fn memory_bytes() -> u64 {
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let kilobytes =
+        cpuinfo_value(&meminfo, "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+/// Only a kernel that ships its configuration can tell.
+fn irq_time_accounting() -> Option<bool> {
+    let release = read("/proc/sys/kernel/osrelease")?;
+    let config = read(format!("/boot/config-{release}"))?;
+    Some(
+        config
+            .lines()
+            .any(|line| line == "CONFIG_IRQ_TIME_ACCOUNTING=y"),
+    )
+}
+
+fn sysctls() -> BTreeMap<String, String> {
+    SYSCTLS
+        .iter()
+        .filter_map(|&name| {
+            let value = read(format!("/proc/sys/{}", name.replace('.', "/")))?;
+            Some((
+                name.to_owned(),
+                value.split_whitespace().collect::<Vec<_>>().join(" "),
+            ))
+        })
+        .collect()
+}
+
+fn conntrack() -> Option<(u64, u64)> {
+    let number = |name| {
+        read(format!("/proc/sys/net/netfilter/{name}"))?
+            .parse()
+            .ok()
+    };
+    Some((number("nf_conntrack_count")?, number("nf_conntrack_max")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_counted() {
+        assert_eq!(list_length("0"), 1);
+        assert_eq!(list_length("0,64"), 2);
+        assert_eq!(list_length("0-3,8"), 5);
+    }
+
+    #[test]
+    fn this_machine_is_identified() {
+        let fingerprint = fingerprint();
+        assert!(!fingerprint.kernel.is_empty());
+        assert!(fingerprint.cpus >= 1);
+        assert!(fingerprint.memory_bytes > 0);
+        assert!(
+            fingerprint.sysctls.contains_key("net.core.rmem_max"),
+            "{:?}",
+            fingerprint.sysctls
+        );
+    }
+}

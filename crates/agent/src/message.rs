@@ -1,0 +1,110 @@
+//! What a controller and an agent say to each other.
+
+use std::net::{IpAddr, SocketAddr};
+
+use plumbline_experiment::{Timing, Workload};
+use plumbline_record::{
+    CpuTime, LoadResult, ProcessCpu, ProtocolCounters, ServeResult, SoftnetCounters,
+};
+use serde::{Deserialize, Serialize};
+
+/// Version of this protocol. Both sides must be equal; there is no guessing.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// From the controller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "kebab-case")]
+pub enum ToAgent {
+    /// First frame.
+    Hello {
+        /// [`PROTOCOL_VERSION`] of the controller.
+        protocol: u32,
+        /// Version of Plumbline.
+        version: String,
+    },
+    /// Be the receiver.
+    Serve(ServeOrder),
+    /// Be the sender, once.
+    Load(LoadOrder),
+    /// Stop what runs, and say what was seen.
+    Stop,
+    /// The controller is alive.
+    Ping,
+}
+
+/// From the agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "kebab-case")]
+pub enum FromAgent {
+    /// Answer to the first frame.
+    Hello {
+        /// [`PROTOCOL_VERSION`] of the agent.
+        protocol: u32,
+        /// Version of Plumbline.
+        version: String,
+    },
+    /// The receiver is ready.
+    Listening {
+        /// Where; the kernel picked the port.
+        address: SocketAddr,
+    },
+    /// The load has ended.
+    Loaded(Box<Measured>),
+    /// The receiver has stopped.
+    Served(Box<Served>),
+    /// What was ordered could not be done.
+    Failed {
+        /// Why, with the remedy.
+        error: String,
+    },
+}
+
+/// How to be the receiver.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServeOrder {
+    /// What will come.
+    pub workload: Workload,
+    /// Address to listen on; the kernel picks the port.
+    pub address: IpAddr,
+    /// CPUs to run on; empty for any.
+    pub cpus: Vec<usize>,
+}
+
+/// How to be the sender.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LoadOrder {
+    /// What to send.
+    pub workload: Workload,
+    /// Where to, and nowhere else (S-5a).
+    pub target: SocketAddr,
+    /// Phases.
+    pub timing: Timing,
+    /// Seed of the arrival process.
+    pub seed: u64,
+    /// CPUs to run on; empty for any.
+    pub cpus: Vec<usize>,
+}
+
+/// What the sender measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// The load.
+    pub load: LoadResult,
+    /// The sender's machine over the window.
+    pub machine: CpuTime,
+    /// Its receive queues over the window.
+    pub softnet: SoftnetCounters,
+    /// The sender's namespace, from the first connection to the last answer.
+    pub protocol: ProtocolCounters,
+}
+
+/// What the receiver measured, from listening to its stop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Served {
+    /// The service.
+    pub serve: ServeResult,
+    /// The receiver's process.
+    pub cpu: ProcessCpu,
+    /// The receiver's namespace.
+    pub protocol: ProtocolCounters,
+}

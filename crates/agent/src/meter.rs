@@ -1,0 +1,143 @@
+//! Readings of the kernel's counters, and what happened between two of them.
+
+use std::io;
+use std::time::Duration;
+
+use plumbline_record::{CpuTime, IdleSample, ProtocolCounters, SoftnetCounters};
+use plumbline_sys::counters::{self, CpuTotals, OneCpu, SoftnetTotals};
+
+/// The machine's counters at one moment.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    cpu: CpuTotals,
+    softnet: SoftnetTotals,
+}
+
+impl Reading {
+    /// Reads the machine's counters.
+    pub fn take() -> io::Result<Self> {
+        Ok(Self {
+            cpu: counters::cpu()?,
+            softnet: counters::softnet()?,
+        })
+    }
+
+    /// CPU time since an earlier reading.
+    pub fn cpu_since(&self, earlier: &Self) -> CpuTime {
+        cpu_time(&earlier.cpu, &self.cpu)
+    }
+
+    /// Receive queue counters since an earlier reading.
+    pub fn softnet_since(&self, earlier: &Self) -> SoftnetCounters {
+        SoftnetCounters {
+            processed: self
+                .softnet
+                .processed
+                .saturating_sub(earlier.softnet.processed),
+            dropped: self.softnet.dropped.saturating_sub(earlier.softnet.dropped),
+            squeezed: self
+                .softnet
+                .squeezed
+                .saturating_sub(earlier.softnet.squeezed),
+        }
+    }
+}
+
+/// CPU time between two readings. Busy is what was neither idle nor waiting nor
+/// taken away: the tickless kernel keeps idle time itself, while the split by
+/// context is sampled at ticks (N-10; docs/method.md).
+fn cpu_time(before: &CpuTotals, after: &CpuTotals) -> CpuTime {
+    let wall_ns = after.at_ns.saturating_sub(before.at_ns);
+    let mut time = CpuTime::default();
+    for late in &after.cpus {
+        let Some(early) = before.cpus.iter().find(|c| c.number == late.number) else {
+            continue;
+        };
+        let over = |part: fn(&OneCpu) -> u64| part(late).saturating_sub(part(early));
+        let away_ns = over(|c| c.idle_ns) + over(|c| c.iowait_ns) + over(|c| c.steal_ns);
+        time.capacity_ns += wall_ns;
+        time.busy_ns += wall_ns.saturating_sub(away_ns);
+        time.user_ns += over(|c| c.user_ns);
+        time.system_ns += over(|c| c.system_ns);
+        time.irq_ns += over(|c| c.irq_ns);
+        time.softirq_ns += over(|c| c.softirq_ns);
+        time.iowait_ns += over(|c| c.iowait_ns);
+        time.steal_ns += over(|c| c.steal_ns);
+        time.idle_ns += over(|c| c.idle_ns);
+        time.busiest_softirq_ns = time.busiest_softirq_ns.max(over(|c| c.softirq_ns));
+    }
+    time
+}
+
+/// Measures the machine without load for a while.
+pub fn idle_sample(length: Duration) -> io::Result<IdleSample> {
+    let before = counters::cpu()?;
+    std::thread::sleep(length);
+    let time = cpu_time(&before, &counters::cpu()?);
+    Ok(IdleSample {
+        busy_ns: time.busy_ns,
+        capacity_ns: time.capacity_ns,
+    })
+}
+
+/// Protocol counters of the calling thread's namespace, named `namespace`.
+pub(crate) fn protocol(namespace: &str) -> io::Result<ProtocolCounters> {
+    let totals = counters::protocol()?;
+    Ok(ProtocolCounters {
+        namespace: namespace.to_owned(),
+        tcp_retransmits: totals.tcp_retransmits,
+        tcp_timeouts: totals.tcp_timeouts,
+        checksum_errors: totals.checksum_errors,
+        udp_receive_buffer_errors: totals.udp_receive_buffer_errors,
+        udp_send_buffer_errors: totals.udp_send_buffer_errors,
+        ip_fragments: totals.ip_fragments,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(number: u32, user_ms: u64, idle_ms: u64, softirq_ms: u64, steal_ms: u64) -> OneCpu {
+        let ns = |ms| ms * 1_000_000;
+        OneCpu {
+            number,
+            user_ns: ns(user_ms),
+            idle_ns: ns(idle_ms),
+            softirq_ns: ns(softirq_ms),
+            steal_ns: ns(steal_ms),
+            ..OneCpu::default()
+        }
+    }
+
+    #[test]
+    fn busy_is_the_complement_of_idle_and_steal() {
+        let before = CpuTotals {
+            at_ns: 0,
+            cpus: vec![one(0, 100, 1000, 5, 0), one(1, 0, 2000, 0, 0)],
+        };
+        let after = CpuTotals {
+            at_ns: 100_000_000,
+            cpus: vec![one(0, 150, 1030, 15, 10), one(1, 0, 2100, 2, 0)],
+        };
+        let time = cpu_time(&before, &after);
+        assert_eq!(time.capacity_ns, 200_000_000);
+        assert_eq!(time.busy_ns, 60_000_000);
+        assert_eq!(time.softirq_ns, 12_000_000);
+        assert_eq!(time.busiest_softirq_ns, 10_000_000);
+        assert_eq!(time.steal_ns, 10_000_000);
+    }
+
+    #[test]
+    fn a_cpu_that_went_online_does_not_count() {
+        let before = CpuTotals {
+            at_ns: 0,
+            cpus: vec![one(0, 0, 0, 0, 0)],
+        };
+        let after = CpuTotals {
+            at_ns: 10_000_000,
+            cpus: vec![one(0, 10, 0, 0, 0), one(1, 0, 0, 0, 0)],
+        };
+        assert_eq!(cpu_time(&before, &after).capacity_ns, 10_000_000);
+    }
+}

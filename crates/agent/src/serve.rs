@@ -1,0 +1,224 @@
+//! The life of an agent: greet, do one job, report, end.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plumbline_engine::{LoadPlan, Observer, Responder, ServePlan};
+use plumbline_record::ProcessCpu;
+
+use crate::frame::{FrameError, read_frame, write_frame};
+use crate::message::{
+    FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent,
+};
+use crate::meter::{self, Reading};
+
+/// An agent that hears nothing for so long stops its load and ends (S-5e).
+pub const LEASE: Duration = Duration::from_secs(3);
+
+/// Why an agent ended other than by its controller's word.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The controller went silent.
+    #[error("the controller was silent for {} s; the load was stopped", LEASE.as_secs())]
+    LeaseExpired,
+    /// The controller speaks another protocol.
+    #[error(
+        "the controller speaks protocol {theirs} (Plumbline {version}), this agent {PROTOCOL_VERSION}; use the same version on both sides"
+    )]
+    Version {
+        /// Protocol of the controller.
+        theirs: u32,
+        /// Plumbline version of the controller.
+        version: String,
+    },
+    /// The first frame was not a greeting, or a second job was ordered.
+    #[error("unexpected message: {0}")]
+    Unexpected(&'static str),
+    /// The stream failed.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+}
+
+/// What an agent waits for.
+enum Event {
+    Command(ToAgent),
+    InputEnded(FrameError),
+    Report(FromAgent),
+}
+
+/// Runs an agent until its controller closes `input`. `output` carries frames
+/// only; nothing else may write to it.
+pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<(), AgentError> {
+    let (events, inbox) = mpsc::channel();
+    read_commands(input, events.clone());
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut last_heard = Instant::now();
+    let mut greeted = false;
+    let mut has_job = false;
+    loop {
+        match inbox.recv_timeout(LEASE.saturating_sub(last_heard.elapsed())) {
+            Ok(Event::Command(command)) => {
+                last_heard = Instant::now();
+                match command {
+                    ToAgent::Hello { protocol, version } => {
+                        write_frame(&mut output, &hello())?;
+                        if protocol != PROTOCOL_VERSION {
+                            return Err(AgentError::Version {
+                                theirs: protocol,
+                                version,
+                            });
+                        }
+                        greeted = true;
+                    }
+                    ToAgent::Ping => {}
+                    ToAgent::Stop => stop.store(true, Ordering::SeqCst),
+                    _ if !greeted => {
+                        return Err(AgentError::Unexpected("an order before the greeting"));
+                    }
+                    _ if has_job => {
+                        return Err(AgentError::Unexpected(
+                            "a second order; an agent does one job",
+                        ));
+                    }
+                    ToAgent::Serve(order) => {
+                        has_job = true;
+                        start(events.clone(), stop.clone(), move |report, stop| {
+                            serve(&order, report, stop)
+                        });
+                    }
+                    ToAgent::Load(order) => {
+                        has_job = true;
+                        start(events.clone(), stop.clone(), move |_, stop| {
+                            load(&order, stop)
+                        });
+                    }
+                }
+            }
+            Ok(Event::Report(report)) => write_frame(&mut output, &report)?,
+            Ok(Event::InputEnded(FrameError::Closed)) => return Ok(()),
+            Ok(Event::InputEnded(error)) => return Err(error.into()),
+            Err(RecvTimeoutError::Timeout) => {
+                stop.store(true, Ordering::SeqCst);
+                return Err(AgentError::LeaseExpired);
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}
+
+fn hello() -> FromAgent {
+    FromAgent::Hello {
+        protocol: PROTOCOL_VERSION,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn read_commands(mut input: impl Read + Send + 'static, events: Sender<Event>) {
+    thread::spawn(move || {
+        loop {
+            let event = match read_frame(&mut input) {
+                Ok(command) => Event::Command(command),
+                Err(error) => Event::InputEnded(error),
+            };
+            let ended = matches!(event, Event::InputEnded(_));
+            if events.send(event).is_err() || ended {
+                return;
+            }
+        }
+    });
+}
+
+/// Runs a job in a thread of its own; whatever it gives is reported.
+fn start(
+    events: Sender<Event>,
+    stop: Arc<AtomicBool>,
+    job: impl FnOnce(&dyn Fn(FromAgent), &AtomicBool) -> Result<FromAgent, String> + Send + 'static,
+) {
+    thread::spawn(move || {
+        // A receiver that is gone means that the agent is ending: nobody to tell.
+        let report = |message| drop(events.send(Event::Report(message)));
+        let result = job(&report, &stop);
+        report(result.unwrap_or_else(|error| FromAgent::Failed { error }));
+    });
+}
+
+fn serve(
+    order: &ServeOrder,
+    report: &dyn Fn(FromAgent),
+    stop: &AtomicBool,
+) -> Result<FromAgent, String> {
+    let plan = ServePlan {
+        cpus: order.cpus.clone(),
+        ..ServePlan::new(order.workload.clone(), (order.address, 0).into())
+    };
+    let responder = Responder::bind(&plan).map_err(|e| e.to_string())?;
+    let protocol = meter::protocol("server").map_err(|e| e.to_string())?;
+    let cpu = plumbline_sys::cpu::process_time().map_err(|e| e.to_string())?;
+    report(FromAgent::Listening {
+        address: responder.local_addr(),
+    });
+    let serve = responder.run(stop).map_err(|e| e.to_string())?;
+    let cpu = plumbline_sys::cpu::process_time()
+        .map_err(|e| e.to_string())?
+        .since(cpu);
+    Ok(FromAgent::Served(Box::new(Served {
+        serve,
+        cpu: ProcessCpu {
+            user_ns: cpu.user_ns,
+            system_ns: cpu.system_ns,
+        },
+        protocol: meter::protocol("server")
+            .map_err(|e| e.to_string())?
+            .since(&protocol),
+    })))
+}
+
+/// Reads the machine's counters when the window opens and closes.
+#[derive(Default)]
+struct WindowMeter {
+    opened: Option<io::Result<Reading>>,
+    closed: Option<io::Result<Reading>>,
+}
+
+impl Observer for WindowMeter {
+    fn window_opens(&mut self) {
+        self.opened = Some(Reading::take());
+    }
+
+    fn window_closes(&mut self) {
+        self.closed = Some(Reading::take());
+    }
+}
+
+fn load(order: &LoadOrder, stop: &AtomicBool) -> Result<FromAgent, String> {
+    let plan = LoadPlan {
+        warm_up: Duration::from_nanos(order.timing.warm_up_ns),
+        measure: Duration::from_nanos(order.timing.measure_ns),
+        drain: Duration::from_nanos(order.timing.drain_ns),
+        seed: order.seed,
+        cpus: order.cpus.clone(),
+        ..LoadPlan::new(order.workload.clone(), order.target)
+    };
+    let protocol = meter::protocol("client").map_err(|e| e.to_string())?;
+    let mut meter = WindowMeter::default();
+    let load = plumbline_engine::run(&plan, stop, &mut meter).map_err(|e| e.to_string())?;
+    let (Some(opened), Some(closed)) = (meter.opened, meter.closed) else {
+        return Err("the load was stopped before its measured window ended".to_owned());
+    };
+    let (opened, closed) = (
+        opened.map_err(|e| e.to_string())?,
+        closed.map_err(|e| e.to_string())?,
+    );
+    Ok(FromAgent::Loaded(Box::new(Measured {
+        load,
+        machine: closed.cpu_since(&opened),
+        softnet: closed.softnet_since(&opened),
+        protocol: meter::protocol("client")
+            .map_err(|e| e.to_string())?
+            .since(&protocol),
+    })))
+}

@@ -1,0 +1,199 @@
+//! The controller's side of the conversation with one agent.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plumbline_agent::{FrameError, FromAgent, PROTOCOL_VERSION, ToAgent, read_frame, write_frame};
+
+use crate::{AgentProcess, Site, TargetError};
+
+/// How often a waiting controller looks at the interruption flag and tells
+/// agents that it is alive. Well below the agents' lease and the second within
+/// which Ctrl-C has to work.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Longest wait for an agent that has been told to end.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Why a trial could not go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrialError {
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The place failed.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// An agent ended, failed, or said something else than was asked.
+    #[error("the agent on {site} {what}")]
+    Agent { site: String, what: String },
+}
+
+/// A running agent that has been greeted.
+pub(crate) struct Agent {
+    site: String,
+    input: Option<Box<dyn Write + Send>>,
+    inbox: Receiver<Result<FromAgent, FrameError>>,
+    process: Box<dyn AgentProcess>,
+}
+
+impl Agent {
+    /// Starts an agent and sends the greeting; the answer is not awaited here,
+    /// so that two agents start side by side.
+    pub(crate) fn start(site: &dyn Site) -> Result<Self, TrialError> {
+        let mut link = site.start_agent()?;
+        let (sender, inbox) = mpsc::channel();
+        let mut output = link.output;
+        thread::spawn(move || {
+            loop {
+                let frame = read_frame(&mut output);
+                let ended = frame.is_err();
+                if sender.send(frame).is_err() || ended {
+                    return;
+                }
+            }
+        });
+        let hello = ToAgent::Hello {
+            protocol: PROTOCOL_VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let mut agent = Self {
+            site: site.name().to_owned(),
+            input: None,
+            inbox,
+            process: link.process,
+        };
+        write_frame(&mut link.input, &hello).map_err(|e| agent.ended(&e))?;
+        agent.input = Some(link.input);
+        Ok(agent)
+    }
+
+    /// Waits for the answer to the greeting.
+    pub(crate) fn greet(
+        &mut self,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<(), TrialError> {
+        match self.receive(limit, interrupted, &mut [])? {
+            FromAgent::Hello {
+                protocol: PROTOCOL_VERSION,
+                ..
+            } => Ok(()),
+            FromAgent::Hello { version, .. } => Err(self.error(format!(
+                "is Plumbline {version}, this is {}; use the same version on both sides",
+                env!("CARGO_PKG_VERSION")
+            ))),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Sends an order.
+    pub(crate) fn send(&mut self, message: &ToAgent) -> Result<(), TrialError> {
+        let Some(input) = &mut self.input else {
+            return Err(self.error("was told to end before".to_owned()));
+        };
+        write_frame(input, message).map_err(|e| self.ended(&e))
+    }
+
+    /// Waits for one message, at most `limit`. Meanwhile the agent and
+    /// `others` hear that the controller lives, and an agent among `others`
+    /// that ends or fails ends the wait.
+    pub(crate) fn receive(
+        &mut self,
+        limit: Duration,
+        interrupted: &AtomicBool,
+        others: &mut [&mut Self],
+    ) -> Result<FromAgent, TrialError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if interrupted.load(Ordering::SeqCst) {
+                return Err(TrialError::Interrupted);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.inbox.recv_timeout(left.min(TICK)) {
+                Ok(message) => return self.heard(message),
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                    return Err(self.error(format!(
+                        "did not answer within {:.1} s",
+                        limit.as_secs_f64()
+                    )));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.send(&ToAgent::Ping)?;
+                    for other in &mut *others {
+                        other.still_works()?;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended(&FrameError::Closed)),
+            }
+        }
+    }
+
+    /// Tells the agent that the controller lives; an error when the agent has
+    /// ended or said anything, for it was not asked.
+    fn still_works(&mut self) -> Result<(), TrialError> {
+        match self.inbox.try_recv() {
+            Ok(message) => {
+                let message = self.heard(message)?;
+                Err(self.unexpected(&message))
+            }
+            Err(mpsc::TryRecvError::Empty) => self.send(&ToAgent::Ping),
+            Err(mpsc::TryRecvError::Disconnected) => Err(self.ended(&FrameError::Closed)),
+        }
+    }
+
+    fn heard(&mut self, message: Result<FromAgent, FrameError>) -> Result<FromAgent, TrialError> {
+        match message {
+            Ok(FromAgent::Failed { error }) => {
+                Err(self.error(format!("could not do its part: {error}")))
+            }
+            Ok(message) => Ok(message),
+            Err(error) => Err(self.ended(&error)),
+        }
+    }
+
+    /// Ends the agent and waits for its process.
+    pub(crate) fn end(mut self) -> Result<(), TrialError> {
+        drop(self.input.take());
+        if let Err(error) = self.process.wait(FAREWELL) {
+            self.process.kill();
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unexpected(&self, message: &FromAgent) -> TrialError {
+        let name = match message {
+            FromAgent::Hello { .. } => "hello",
+            FromAgent::Listening { .. } => "listening",
+            FromAgent::Loaded(_) => "loaded",
+            FromAgent::Served(_) => "served",
+            FromAgent::Failed { .. } => "failed",
+        };
+        self.error(format!("said `{name}`, which was not asked"))
+    }
+
+    fn error(&self, what: String) -> TrialError {
+        TrialError::Agent {
+            site: self.site.clone(),
+            what,
+        }
+    }
+
+    /// The stream is over: the process says why, if it can.
+    fn ended(&mut self, error: &FrameError) -> TrialError {
+        match self.process.wait(FAREWELL) {
+            Err(TargetError::Failed(why)) => self.error(format!("ended: {why}")),
+            _ => self.error(format!("ended: {error}")),
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.process.kill();
+    }
+}

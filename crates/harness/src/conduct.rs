@@ -1,0 +1,265 @@
+//! The one loop that runs a plan: blocks, trials, repetitions.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use plumbline_experiment::{Plan, Treatment};
+use plumbline_record::{GateFailure, IdleSample, Trial, TrialStatus, Warning};
+
+use crate::agent::TrialError;
+use crate::{Target, Thresholds, gate, trial};
+
+/// How trials are run, beside what the plan says.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// CPUs of the sender; empty for any.
+    pub client_cpus: Vec<usize>,
+    /// CPUs of the receiver; empty for any.
+    pub server_cpus: Vec<usize>,
+    /// What the validity gates allow.
+    pub thresholds: Thresholds,
+    /// Length of the idle sample at the head of each block.
+    pub idle: Duration,
+    /// Gives the time for records, RFC 3339.
+    pub now: fn() -> String,
+}
+
+/// Why a run could not go on. Trials kept so far are safe.
+#[derive(Debug, thiserror::Error)]
+pub enum HarnessError {
+    /// A finished trial could not be kept.
+    #[error("a finished trial could not be written: {0}")]
+    Keep(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The machine could not be read.
+    #[error("the idle machine could not be measured: {0}")]
+    Idle(#[source] std::io::Error),
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Block, from 0.
+    pub block: usize,
+    /// Trials of the plan that are finished.
+    pub finished: usize,
+    /// Trials of the plan.
+    pub trials: usize,
+    /// What runs now.
+    pub treatment: &'a Treatment,
+    /// 0, or the how-many-eth repetition.
+    pub attempt: u32,
+}
+
+/// Who wants to know where a run is.
+pub trait Progress {
+    /// A trial starts.
+    fn starts(&mut self, step: &Step<'_>);
+    /// A trial has ended and is kept.
+    fn ended(&mut self, step: &Step<'_>, trial: &Trial);
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Trials of the plan that are finished, those of an earlier part included.
+    pub finished: usize,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+    /// What to distrust.
+    pub warnings: Vec<Warning>,
+}
+
+/// Runs every trial of a plan that is not in `done`, and hands each to `keep`
+/// as soon as it has ended. A trial that fails a gate is kept, marked, and
+/// repeated as often as the plan allows (C-14). The target is not torn down.
+pub fn conduct(
+    plan: &Plan,
+    done: &[Trial],
+    target: &mut dyn Target,
+    keep: &mut dyn FnMut(&Trial) -> Result<(), Box<dyn std::error::Error + Send + Sync>>,
+    progress: &mut dyn Progress,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+) -> Result<Outcome, HarnessError> {
+    let mut outcome = Outcome::default();
+    let trials = plan.blocks.iter().map(Vec::len).sum();
+    for (block, order) in plan.blocks.iter().enumerate() {
+        let mut idle = None;
+        for (position, &id) in order.iter().enumerate() {
+            let treatment = &plan.treatments[id];
+            let mut attempt = match resume_at(plan, done, block, position) {
+                Resume::Done => {
+                    outcome.finished += 1;
+                    continue;
+                }
+                Resume::Attempt(attempt) => attempt,
+            };
+            let idle = match idle {
+                Some(sample) => sample,
+                None => *idle.insert(
+                    plumbline_agent::idle_sample(settings.idle).map_err(HarnessError::Idle)?,
+                ),
+            };
+            loop {
+                let step = Step {
+                    block,
+                    finished: outcome.finished,
+                    trials,
+                    treatment,
+                    attempt,
+                };
+                progress.starts(&step);
+                let place = Place {
+                    block,
+                    position,
+                    attempt,
+                    seed: plan.seed,
+                };
+                let Some(trial) = run_one(&place, treatment, target, idle, settings, interrupted)
+                else {
+                    outcome.interrupted = true;
+                    return Ok(outcome);
+                };
+                keep(&trial).map_err(HarnessError::Keep)?;
+                progress.ended(&step, &trial);
+                if trial.status == TrialStatus::Valid {
+                    break;
+                }
+                if attempt >= plan.retries {
+                    let treatment = format!("{} {}", treatment.label, treatment.workload.name);
+                    let warning = Warning::RetriesExhausted { treatment };
+                    if !outcome.warnings.contains(&warning) {
+                        outcome.warnings.push(warning);
+                    }
+                    break;
+                }
+                attempt += 1;
+            }
+            outcome.finished += 1;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Where a resumed run goes on with one place of the plan.
+enum Resume {
+    Done,
+    Attempt(u32),
+}
+
+fn resume_at(plan: &Plan, done: &[Trial], block: usize, position: usize) -> Resume {
+    let here = done
+        .iter()
+        .filter(|t| (t.block as usize, t.position as usize) == (block, position));
+    match here.max_by_key(|trial| trial.attempt) {
+        None => Resume::Attempt(0),
+        Some(last) if last.status == TrialStatus::Valid || last.attempt >= plan.retries => {
+            Resume::Done
+        }
+        Some(last) => Resume::Attempt(last.attempt + 1),
+    }
+}
+
+/// The place of a trial in the plan.
+struct Place {
+    block: usize,
+    position: usize,
+    attempt: u32,
+    seed: u64,
+}
+
+impl Place {
+    /// Seed of the arrivals: the same for all treatments of a block, so that
+    /// they are paired in this too, and another in each block and attempt.
+    fn arrival_seed(&self) -> u64 {
+        // The constant of SplitMix64 (Steele, Lea, Flood 2014) spreads neighbours.
+        let step = (self.block as u64) << 8 | u64::from(self.attempt);
+        self.seed ^ step.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+/// Runs one trial and judges it; `None` when it was interrupted.
+fn run_one(
+    place: &Place,
+    treatment: &Treatment,
+    target: &mut dyn Target,
+    idle: IdleSample,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+) -> Option<Trial> {
+    let started = (settings.now)();
+    let clock = Instant::now();
+    let result = target
+        .path(treatment)
+        .map_err(TrialError::from)
+        .and_then(|path| {
+            trial::run(
+                path,
+                treatment,
+                place.arrival_seed(),
+                idle,
+                settings,
+                interrupted,
+            )
+        });
+    let (status, observation) = match result {
+        Ok((observation, mut gates)) => {
+            gates.extend(gate::judge(
+                &treatment.workload,
+                &observation,
+                &settings.thresholds,
+            ));
+            (status(gates), Some(observation))
+        }
+        Err(TrialError::Interrupted) => return None,
+        // Ctrl-C in a terminal reaches the whole foreground group; what fails
+        // then is the interruption, not the trial.
+        Err(_) if interrupted.load(Ordering::SeqCst) => return None,
+        Err(error) => (
+            TrialStatus::Failed {
+                error: error.to_string(),
+            },
+            None,
+        ),
+    };
+    let warnings = observation
+        .as_ref()
+        .map(|o| warnings(treatment, o))
+        .unwrap_or_default();
+    Some(Trial {
+        block: place.block as u32,
+        position: place.position as u32,
+        treatment: treatment.id,
+        attempt: place.attempt,
+        started,
+        took_ns: clock.elapsed().as_nanos() as u64,
+        status,
+        warnings,
+        observation,
+    })
+}
+
+fn status(gates: Vec<GateFailure>) -> TrialStatus {
+    if gates.is_empty() {
+        TrialStatus::Valid
+    } else {
+        TrialStatus::Invalid { gates }
+    }
+}
+
+/// Share of the machine above which a held rate queues for CPU (N-12).
+const NEAR_SATURATION: f64 = 0.80;
+
+fn warnings(treatment: &Treatment, observation: &plumbline_record::Observation) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for machine in &observation.machines {
+        let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
+        if treatment.workload.arrival.rate().is_some() && share > NEAR_SATURATION {
+            warnings.push(Warning::NearSaturation { share });
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! The loop against a made-up place: what is kept, repeated, resumed, stopped.
+
+use std::sync::atomic::AtomicBool;
+
+use plumbline_experiment::Plan;
+use plumbline_record::{GateFailure, Observation};
+
+use super::*;
+use crate::planted::{Act, MS, Stage, healthy, histogram, plan};
+
+fn settings() -> Settings {
+    Settings {
+        client_cpus: Vec::new(),
+        server_cpus: Vec::new(),
+        thresholds: Thresholds {
+            // The tests' own machine may be busy; its idle sample is not under test.
+            idle_busy_share: 2.0,
+            ..Thresholds::default()
+        },
+        idle: Duration::from_millis(1),
+        now: || "2026-01-01T00:00:00Z".into(),
+    }
+}
+
+/// Counts what it hears; may interrupt after some trials.
+#[derive(Default)]
+struct Audience<'a> {
+    started: Vec<(usize, usize, u32)>,
+    stop_after: Option<(usize, &'a AtomicBool)>,
+}
+
+impl Progress for Audience<'_> {
+    fn starts(&mut self, step: &Step<'_>) {
+        self.started
+            .push((step.block, step.treatment.id, step.attempt));
+    }
+
+    fn ended(&mut self, _: &Step<'_>, _: &Trial) {
+        if let Some((trials, flag)) = self.stop_after
+            && self.started.len() >= trials
+        {
+            flag.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+struct Played {
+    trials: Vec<Trial>,
+    outcome: Outcome,
+    started: Vec<(usize, usize, u32)>,
+}
+
+fn play(plan: &Plan, done: &[Trial], stage: &mut Stage, stop_after: Option<usize>) -> Played {
+    let flag = AtomicBool::new(false);
+    let mut audience = Audience {
+        stop_after: stop_after.map(|trials| (trials, &flag)),
+        ..Audience::default()
+    };
+    let mut trials = Vec::new();
+    let mut keep = |trial: &Trial| {
+        trials.push(trial.clone());
+        Ok(())
+    };
+    let outcome = conduct(
+        plan,
+        done,
+        stage,
+        &mut keep,
+        &mut audience,
+        &settings(),
+        &flag,
+    )
+    .unwrap();
+    Played {
+        trials,
+        outcome,
+        started: audience.started,
+    }
+}
+
+/// A trial whose generator stalled.
+fn late() -> Act {
+    let mut observation: Observation = healthy();
+    observation.load.generator_lag = histogram([100 * MS; 5000]);
+    Act::Measure(Box::new(observation))
+}
+
+#[test]
+fn every_place_of_the_plan_is_run_once_in_its_order() {
+    let plan = plan(3, 2);
+    let played = play(&plan, &[], &mut Stage::new([]), None);
+    assert_eq!(
+        played.started,
+        [
+            (0, 0, 0),
+            (0, 1, 0),
+            (1, 1, 0),
+            (1, 0, 0),
+            (2, 0, 0),
+            (2, 1, 0)
+        ]
+    );
+    assert!(
+        played
+            .trials
+            .iter()
+            .all(|t| t.status == TrialStatus::Valid && t.observation.is_some())
+    );
+    assert_eq!(
+        (played.outcome.finished, played.outcome.interrupted),
+        (6, false)
+    );
+    assert_eq!(played.outcome.warnings, []);
+}
+
+#[test]
+fn a_trial_that_fails_a_gate_is_kept_and_repeated() {
+    let played = play(&plan(1, 2), &[], &mut Stage::new([late()]), None);
+    assert_eq!(played.started, [(0, 0, 0), (0, 0, 1), (0, 1, 0)]);
+    let TrialStatus::Invalid { gates } = &played.trials[0].status else {
+        panic!("{:?}", played.trials[0].status)
+    };
+    assert!(
+        matches!(gates[..], [GateFailure::SendLag { .. }]),
+        "{gates:?}"
+    );
+    assert!(
+        played.trials[0].observation.is_some(),
+        "what was seen is kept, marked"
+    );
+    assert_eq!(played.trials[1].status, TrialStatus::Valid);
+}
+
+#[test]
+fn repetitions_are_bounded_and_their_end_is_said() {
+    let mut stage = Stage::new([late(), late(), late(), late()]);
+    let played = play(&plan(1, 2), &[], &mut stage, None);
+    assert_eq!(
+        played.started,
+        [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 1, 1)]
+    );
+    assert_eq!(stage.left(), 0);
+    assert_eq!(
+        played.outcome.warnings,
+        [Warning::RetriesExhausted {
+            treatment: "host rr".into()
+        }]
+    );
+    assert_eq!(played.outcome.finished, 2);
+}
+
+#[test]
+fn an_agent_that_fails_or_ends_fails_its_trial_not_the_run() {
+    let played = play(
+        &plan(1, 2),
+        &[],
+        &mut Stage::new([Act::Fail("no buffer"), Act::Vanish]),
+        None,
+    );
+    let error = |n: usize| match &played.trials[n].status {
+        TrialStatus::Failed { error } => error.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(error(0).contains("no buffer"), "{}", error(0));
+    assert!(
+        error(1).contains("client") && error(1).contains("ended"),
+        "{}",
+        error(1)
+    );
+    assert_eq!(played.trials[2].status, TrialStatus::Valid);
+}
+
+#[test]
+fn an_agent_of_another_version_is_refused() {
+    let played = play(&plan(1, 0), &[], &mut Stage::new([Act::Skew]), None);
+    let TrialStatus::Failed { error } = &played.trials[0].status else {
+        panic!("{:?}", played.trials[0].status)
+    };
+    assert!(
+        error.contains("9.9.9") && error.contains("same version"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_path_that_was_not_taken_voids_the_trial() {
+    let mut stage = Stage::new([]);
+    stage.wrong_path = Some("the bridge saw no packet".into());
+    let played = play(&plan(1, 0), &[], &mut stage, None);
+    let expected = GateFailure::WrongPath {
+        detail: "the bridge saw no packet".into(),
+    };
+    assert_eq!(
+        played.trials[0].status,
+        TrialStatus::Invalid {
+            gates: vec![expected]
+        }
+    );
+}
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_stopped() {
+    let plan = plan(3, 1);
+    let first = play(&plan, &[], &mut Stage::new([late()]), Some(4));
+    assert!(first.outcome.interrupted);
+    assert_eq!(first.outcome.finished, 3);
+    let second = play(&plan, &first.trials, &mut Stage::new([]), None);
+    assert_eq!(second.started, [(1, 0, 0), (2, 0, 0), (2, 1, 0)]);
+    assert_eq!(second.outcome.finished, 6);
+}
+
+#[test]
+fn a_resumed_run_does_not_repeat_what_was_given_up() {
+    let plan = plan(1, 0);
+    let first = play(&plan, &[], &mut Stage::new([late()]), None);
+    let second = play(&plan, &first.trials, &mut Stage::new([]), None);
+    assert_eq!(second.started, []);
+    assert_eq!(second.outcome.finished, 2);
+}
+
+#[test]
+fn interruption_reaches_a_trial_within_a_second() {
+    let flag = AtomicBool::new(false);
+    let plan = plan(1, 0);
+    let clock = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            flag.store(true, Ordering::SeqCst);
+        });
+        let mut stage = Stage::new([Act::Hang]);
+        let mut audience = Audience::default();
+        let outcome = conduct(
+            &plan,
+            &[],
+            &mut stage,
+            &mut |_| Ok(()),
+            &mut audience,
+            &settings(),
+            &flag,
+        )
+        .unwrap();
+        assert!(outcome.interrupted);
+    });
+    assert!(
+        clock.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        clock.elapsed()
+    );
+}
+
+#[test]
+fn treatments_of_a_block_share_their_arrivals_and_blocks_do_not() {
+    let seed = |block, position, attempt| {
+        Place {
+            block,
+            position,
+            attempt,
+            seed: 7,
+        }
+        .arrival_seed()
+    };
+    assert_eq!(seed(0, 0, 0), seed(0, 5, 0));
+    let different = [seed(0, 0, 0), seed(0, 0, 1), seed(1, 0, 0), seed(2, 0, 0)];
+    let distinct: std::collections::BTreeSet<_> = different.iter().collect();
+    assert_eq!(distinct.len(), different.len());
+}
+
+#[test]
+fn a_trial_that_cannot_be_kept_ends_the_run() {
+    let flag = AtomicBool::new(false);
+    let mut audience = Audience::default();
+    let mut keep = |_: &Trial| Err("disk full".into());
+    let error = conduct(
+        &plan(1, 0),
+        &[],
+        &mut Stage::new([]),
+        &mut keep,
+        &mut audience,
+        &settings(),
+        &flag,
+    )
+    .unwrap_err();
+    assert!(matches!(error, HarnessError::Keep(_)), "{error}");
+}

@@ -1,0 +1,207 @@
+//! Validity gates: when a trial must not be believed.
+//!
+//! Each gate is a pure function of an observation; each has a test that plants
+//! its violation (L-9). How the thresholds marked [D] in the methodology were
+//! calibrated is written in docs/method.md.
+
+use plumbline_experiment::{Workload, WorkloadKind};
+use plumbline_record::{CpuTime, GateFailure, Observation};
+
+/// What the gates allow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// D2: the generator's median lag, as a share of the median latency.
+    pub lag_share: f64,
+    /// D2: lag that is always allowed at the median, nanoseconds.
+    pub lag_floor_ns: u64,
+    /// D2: the generator's 99th percentile of lag, as a share of that of latency.
+    pub tail_lag_share: f64,
+    /// D2: lag that is always allowed at the 99th percentile, nanoseconds.
+    pub tail_lag_floor_ns: u64,
+    /// D3: how far sent may be from planned, as a share.
+    pub rate_deviation: f64,
+    /// C-14: steal, as a share of capacity.
+    pub steal_share: f64,
+    /// C-14: user time of others, as a share of capacity.
+    pub other_load_share: f64,
+    /// C-14: busy share of the machine in the block's idle sample.
+    pub idle_busy_share: f64,
+    /// L-3: failed and unanswered requests, as a share of the planned.
+    pub error_share: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            lag_share: 0.10,
+            lag_floor_ns: 5_000,
+            tail_lag_share: 0.50,
+            tail_lag_floor_ns: 100_000,
+            rate_deviation: 0.01,
+            steal_share: 0.005,
+            other_load_share: 0.05,
+            idle_busy_share: 0.05,
+            // (1 − q)/10 with q = 0.99, the highest quantile that is compared.
+            error_share: 0.001,
+        }
+    }
+}
+
+/// The kernel shows CPU time in ticks of 10 ms; what is below two of them
+/// cannot be told from nothing, whatever its share of a short window.
+const CPU_RESOLUTION_NS: u64 = 20_000_000;
+
+/// Gives every gate that an observation fails; empty when it may be believed.
+pub fn judge(
+    workload: &Workload,
+    observation: &Observation,
+    limits: &Thresholds,
+) -> Vec<GateFailure> {
+    let mut failures = Vec::new();
+    if workload.arrival.rate().is_some() {
+        failures.extend(send_lag(observation, limits));
+        failures.extend(achieved_rate(observation, limits));
+    }
+    failures.extend(errors(observation, limits));
+    failures.extend(wrong_answers(observation));
+    failures.extend(path_fault(workload, observation));
+    failures.extend(disturbed(workload, observation, limits));
+    failures
+}
+
+/// D2, per percentile: the median lag must not move the median latency, nor
+/// the tail of the lag make up the tail of the latency.
+fn send_lag(observation: &Observation, limits: &Thresholds) -> Option<GateFailure> {
+    let load = &observation.load;
+    [
+        (0.50, limits.lag_share, limits.lag_floor_ns),
+        (0.99, limits.tail_lag_share, limits.tail_lag_floor_ns),
+    ]
+    .into_iter()
+    .find_map(|(quantile, share, floor_ns)| {
+        let lag_ns = load.generator_lag.value_at(quantile);
+        let limit_ns = floor_ns.max((load.latency.value_at(quantile) as f64 * share) as u64);
+        (lag_ns > limit_ns).then_some(GateFailure::SendLag {
+            quantile,
+            lag_ns,
+            limit_ns,
+        })
+    })
+}
+
+/// D3: what was sent in the window is what the schedule put there.
+fn achieved_rate(observation: &Observation, limits: &Thresholds) -> Option<GateFailure> {
+    let (planned, achieved) = (observation.load.planned, observation.load.sent);
+    let off = planned.abs_diff(achieved) as f64 > limits.rate_deviation * planned as f64;
+    off.then_some(GateFailure::AchievedRate { planned, achieved })
+}
+
+/// L-3: too many requests without an answer make the upper percentiles a guess.
+fn errors(observation: &Observation, limits: &Thresholds) -> Option<GateFailure> {
+    let load = &observation.load;
+    let failed = load.errors.total() + load.censored;
+    let nothing = load.completed == 0;
+    let planned = load.planned.max(1);
+    (nothing || failed as f64 > limits.error_share * planned as f64)
+        .then_some(GateFailure::Errors { failed, planned })
+}
+
+/// one wrong answer is a wrong path.
+fn wrong_answers(observation: &Observation) -> Option<GateFailure> {
+    let (client, server) = (observation.load.errors.corrupt, observation.serve.corrupt);
+    (client + server > 0).then(|| GateFailure::WrongPath {
+        detail: format!("{client} answers and {server} requests had the wrong sequence or content"),
+    })
+}
+
+/// N-3, N-4: wrong checksums and fragments are faults of the path, not costs.
+/// Datagrams beyond the MTU are fragmented by the workload's own wish.
+fn path_fault(workload: &Workload, observation: &Observation) -> Option<GateFailure> {
+    let checksums: u64 = observation
+        .protocols
+        .iter()
+        .map(|p| p.checksum_errors)
+        .sum();
+    let fragments: u64 = observation.protocols.iter().map(|p| p.ip_fragments).sum();
+    let wanted = workload.request_size.max(workload.response_size) > 1200;
+    let detail = if checksums > 0 {
+        format!("{checksums} packets with a wrong checksum")
+    } else if fragments > 0 && !wanted {
+        format!("{fragments} fragments: the MTU is larger than the path carries")
+    } else {
+        return None;
+    };
+    Some(GateFailure::PathFault { detail })
+}
+
+/// C-14: somebody else had the machine.
+fn disturbed(
+    workload: &Workload,
+    observation: &Observation,
+    limits: &Thresholds,
+) -> Vec<GateFailure> {
+    let mut failures = Vec::new();
+    let mut found = |by: &str, amount: f64, limit: f64| {
+        if amount > limit {
+            failures.push(GateFailure::Disturbed {
+                by: by.to_owned(),
+                amount,
+                limit,
+            });
+        }
+    };
+    for machine in &observation.machines {
+        found(
+            "steal",
+            share(machine.steal_ns, machine),
+            at_least_resolution(limits.steal_share, machine),
+        );
+        let ours = observation.load.cpu.user_ns + user_in_window(observation);
+        let others = machine.user_ns.saturating_sub(ours);
+        found(
+            "other-load",
+            share(others, machine),
+            at_least_resolution(limits.other_load_share, machine),
+        );
+    }
+    let idle = &observation.idle;
+    if idle.capacity_ns > 0 {
+        let busy = idle.busy_ns as f64 / idle.capacity_ns as f64;
+        let resolution = CPU_RESOLUTION_NS as f64 / idle.capacity_ns as f64;
+        found(
+            "load-while-idle",
+            busy,
+            limits.idle_busy_share.max(resolution),
+        );
+    }
+    // Bulk fills the receive queues by its nature; a held rate must not.
+    if workload.arrival.rate().is_some() && workload.kind != WorkloadKind::Datagram {
+        found("softnet-drop", observation.softnet.dropped as f64, 0.0);
+    }
+    failures
+}
+
+/// The receiver's user time, scaled from its life to the window by the
+/// requests or bytes of each.
+fn user_in_window(observation: &Observation) -> u64 {
+    let (load, serve) = (&observation.load, &observation.serve);
+    let share = if serve.requests > 0 {
+        load.completed as f64 / serve.requests as f64
+    } else if serve.bytes_received > 0 {
+        load.bytes_sent as f64 / serve.bytes_received as f64
+    } else {
+        1.0
+    };
+    (observation.server_cpu.user_ns as f64 * share.min(1.0)) as u64
+}
+
+fn share(ns: u64, machine: &CpuTime) -> f64 {
+    ns as f64 / machine.capacity_ns.max(1) as f64
+}
+
+fn at_least_resolution(limit: f64, machine: &CpuTime) -> f64 {
+    limit.max(share(CPU_RESOLUTION_NS, machine))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Each gate's violation, planted (L-9).
+
+use plumbline_experiment::{Arrival, Workload, WorkloadKind};
+use plumbline_record::{GateFailure, Observation};
+
+use super::*;
+use crate::planted::{MS, healthy, histogram, workload};
+
+/// The gates that fail after `plant` has changed a healthy observation.
+fn failures(plant: impl FnOnce(&mut Observation)) -> Vec<GateFailure> {
+    let mut observation = healthy();
+    plant(&mut observation);
+    judge(&workload(), &observation, &Thresholds::default())
+}
+
+fn disturbances(plant: impl FnOnce(&mut Observation)) -> Vec<String> {
+    failures(plant)
+        .into_iter()
+        .map(|gate| match gate {
+            GateFailure::Disturbed { by, .. } => by,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_healthy_trial_passes() {
+    assert_eq!(failures(|_| {}), []);
+}
+
+#[test]
+fn a_generator_that_is_always_late_fails_d2_at_the_median() {
+    let found = failures(|o| o.load.generator_lag = histogram([9_000; 5000]));
+    assert!(
+        matches!(
+            found[..],
+            [GateFailure::SendLag {
+                quantile: 0.5,
+                lag_ns: 8_900..9_100,
+                limit_ns: 6_000..6_500
+            }]
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_generator_that_stalls_fails_d2_in_the_tail() {
+    let stalled = (0..5000).map(|i| if i < 100 { 200 * MS } else { 3_000 });
+    let found = failures(|o| o.load.generator_lag = histogram(stalled));
+    assert!(
+        matches!(found[..], [GateFailure::SendLag { quantile: 0.99, .. }]),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_server_that_stalls_does_not_fail_d2() {
+    // Requests wait for a free connection: that is the server's lateness.
+    let late = |i| if i < 500 { 200 * MS } else { 60_000 };
+    let found = failures(|o| {
+        o.load.latency = histogram((0..5000).map(late));
+        o.load.send_lag = histogram((0..5000).map(late));
+    });
+    assert_eq!(found, []);
+}
+
+#[test]
+fn a_load_that_falls_short_fails_d3() {
+    let found = failures(|o| o.load.sent = 4900);
+    assert_eq!(
+        found,
+        [GateFailure::AchievedRate {
+            planned: 5000,
+            achieved: 4900
+        }]
+    );
+    assert_eq!(failures(|o| o.load.sent = 4960), []);
+}
+
+#[test]
+fn a_closed_loop_has_no_schedule_to_miss() {
+    let mut observation = healthy();
+    observation.load.generator_lag = histogram([MS; 5000]);
+    let closed = Workload {
+        arrival: Arrival::Closed,
+        ..workload()
+    };
+    assert_eq!(judge(&closed, &observation, &Thresholds::default()), []);
+}
+
+#[test]
+fn unanswered_requests_fail_l3() {
+    let found = failures(|o| o.load.censored = 6);
+    assert_eq!(
+        found,
+        [GateFailure::Errors {
+            failed: 6,
+            planned: 5000
+        }]
+    );
+    assert_eq!(failures(|o| o.load.errors.closed = 5), []);
+}
+
+#[test]
+fn a_trial_without_any_answer_fails() {
+    let found = failures(|o| o.load.completed = 0);
+    assert!(matches!(found[0], GateFailure::Errors { .. }), "{found:?}");
+}
+
+#[test]
+fn one_wrong_answer_is_a_wrong_path() {
+    for plant in [
+        |o: &mut Observation| o.load.errors.corrupt = 1,
+        |o: &mut Observation| o.serve.corrupt = 1,
+    ] {
+        let found = failures(plant);
+        assert!(
+            matches!(found[..], [GateFailure::WrongPath { .. }]),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn checksum_errors_and_fragments_are_faults_of_the_path() {
+    let found = failures(|o| o.protocols[0].checksum_errors = 1);
+    assert!(
+        matches!(found[..], [GateFailure::PathFault { .. }]),
+        "{found:?}"
+    );
+    let found = failures(|o| o.protocols[0].ip_fragments = 1);
+    assert!(
+        matches!(found[..], [GateFailure::PathFault { .. }]),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn steal_disturbs() {
+    assert_eq!(
+        disturbances(|o| o.machines[0].steal_ns = 30 * MS),
+        ["steal"]
+    );
+    assert!(
+        disturbances(|o| o.machines[0].steal_ns = 10 * MS).is_empty(),
+        "one tick is no evidence"
+    );
+}
+
+#[test]
+fn the_load_of_others_disturbs() {
+    assert_eq!(
+        disturbances(|o| o.machines[0].user_ns = 240 * MS),
+        ["other-load"]
+    );
+    assert_eq!(
+        disturbances(|o| o.idle.busy_ns = 60 * MS),
+        ["load-while-idle"]
+    );
+}
+
+#[test]
+fn a_full_backlog_disturbs_a_held_rate_only() {
+    assert_eq!(disturbances(|o| o.softnet.dropped = 1), ["softnet-drop"]);
+    let mut observation = healthy();
+    observation.softnet.dropped = 1;
+    let bulk = Workload {
+        kind: WorkloadKind::Stream,
+        arrival: Arrival::Closed,
+        ..workload()
+    };
+    assert_eq!(judge(&bulk, &observation, &Thresholds::default()), []);
+}

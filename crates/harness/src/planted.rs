@@ -1,0 +1,331 @@
+//! Made-up observations and a made-up place, for tests.
+
+use std::io::{Read, Write};
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plumbline_agent::{
+    FromAgent, Measured, PROTOCOL_VERSION, Served, ToAgent, read_frame, write_frame,
+};
+use plumbline_experiment::{
+    Arrival, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload, WorkloadKind,
+};
+use plumbline_record::{
+    CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, LoadResult, Observation, ProcessCpu,
+    ProtocolCounters, ServeResult, SoftnetCounters, Warning,
+};
+
+use crate::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};
+
+pub(crate) const MS: u64 = 1_000_000;
+
+pub(crate) fn workload() -> Workload {
+    Workload {
+        name: "rr".into(),
+        kind: WorkloadKind::Rr,
+        protocol: Protocol::Tcp,
+        request_size: 64,
+        response_size: 64,
+        connections: 16,
+        arrival: Arrival::Poisson { rate: 10_000.0 },
+        keep_alive: true,
+        wait: Wait::Block,
+    }
+}
+
+pub(crate) fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
+    let mut histogram = Histogram::new();
+    values.into_iter().for_each(|ns| histogram.record(ns));
+    histogram
+}
+
+/// Half a second of 5,000 requests at 60 µs, sent 3 µs late, on a machine that
+/// is a third busy with it and has nothing else to do.
+pub(crate) fn healthy() -> Observation {
+    let latency = histogram((0..5000).map(|i| 60_000 + i));
+    Observation {
+        load: LoadResult {
+            driver: "epoll".into(),
+            arrival: workload().arrival,
+            wait: Wait::Block,
+            seed: 1,
+            window_ns: 500 * MS,
+            planned: 5000,
+            sent: 5000,
+            completed: 5000,
+            censored: 0,
+            errors: ErrorCounts::default(),
+            bytes_sent: 320_000,
+            bytes_received: 320_000,
+            service_time: latency.clone(),
+            latency,
+            send_lag: histogram((0..5000).map(|i| 3_000 + i)),
+            generator_lag: histogram((0..5000).map(|i| 3_000 + i % 1000)),
+            connect: Histogram::new(),
+            waited_for_connection: 0,
+            seconds: Vec::new(),
+            slice_p50_ns: Vec::new(),
+            cpu: ProcessCpu {
+                user_ns: 40 * MS,
+                system_ns: 100 * MS,
+            },
+        },
+        serve: ServeResult {
+            requests: 5000,
+            ..ServeResult::default()
+        },
+        machines: vec![CpuTime {
+            capacity_ns: 1000 * MS,
+            busy_ns: 330 * MS,
+            user_ns: 80 * MS,
+            system_ns: 200 * MS,
+            softirq_ns: 50 * MS,
+            idle_ns: 670 * MS,
+            ..CpuTime::default()
+        }],
+        server_cpu: ProcessCpu {
+            user_ns: 48 * MS,
+            system_ns: 90 * MS,
+        },
+        devices: Vec::new(),
+        protocols: vec![ProtocolCounters {
+            namespace: "pod1".into(),
+            ..ProtocolCounters::default()
+        }],
+        softnet: SoftnetCounters {
+            processed: 20_000,
+            ..SoftnetCounters::default()
+        },
+        idle: IdleSample {
+            busy_ns: 5 * MS,
+            capacity_ns: 600 * MS,
+        },
+    }
+}
+
+/// A plan of `blocks` blocks with two treatments, `host` and `vxlan`.
+pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
+    let treatment = |id, label: &str, baseline| Treatment {
+        id,
+        label: label.into(),
+        network: label.into(),
+        placement: Placement::CrossNode,
+        family: Family::V4,
+        workload: workload(),
+        timing: Timing {
+            warm_up_ns: MS,
+            measure_ns: MS,
+            drain_ns: MS,
+        },
+        baseline,
+    };
+    Plan {
+        experiment: "fake".into(),
+        question: "Does the loop work?".into(),
+        seed: 7,
+        treatments: vec![treatment(0, "host", None), treatment(1, "vxlan", Some(0))],
+        blocks: (0..blocks)
+            .map(|b| if b % 2 == 0 { vec![0, 1] } else { vec![1, 0] })
+            .collect(),
+        retries,
+        limits: std::collections::BTreeMap::new(),
+    }
+}
+
+/// What a made-up sender does when it is told to load.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    /// Answers with this.
+    Measure(Box<Observation>),
+    /// Says that it cannot.
+    Fail(&'static str),
+    /// Ends without a word.
+    Vanish,
+    /// Says nothing more, but goes on reading.
+    Hang,
+    /// Greets with another version of the protocol.
+    Skew,
+}
+
+/// A place whose sender follows a script: one act per trial, then healthy ones.
+pub(crate) struct Stage {
+    acts: Arc<Mutex<Vec<Act>>>,
+    server: Actor,
+    client: Actor,
+    /// What the path's own check says.
+    pub(crate) wrong_path: Option<String>,
+}
+
+impl Stage {
+    pub(crate) fn new(acts: impl IntoIterator<Item = Act>) -> Self {
+        let mut acts: Vec<Act> = acts.into_iter().collect();
+        acts.reverse();
+        let acts = Arc::new(Mutex::new(acts));
+        let actor = |acts: Option<_>| Actor { acts };
+        Self {
+            server: actor(None),
+            client: actor(Some(acts.clone())),
+            acts,
+            wrong_path: None,
+        }
+    }
+
+    /// Acts of the script that were not played.
+    pub(crate) fn left(&self) -> usize {
+        self.acts.lock().unwrap().len()
+    }
+}
+
+impl Target for Stage {
+    fn name(&self) -> &'static str {
+        "stage"
+    }
+
+    fn validate(&self, _: &[Treatment]) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn path(&mut self, _: &Treatment) -> Result<&mut dyn Path, TargetError> {
+        Ok(self)
+    }
+
+    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
+        Ok(Fingerprint::default())
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    fn teardown(&mut self) -> Vec<TargetError> {
+        Vec::new()
+    }
+}
+
+impl Path for Stage {
+    fn server(&self) -> &dyn Site {
+        &self.server
+    }
+
+    fn client(&self) -> &dyn Site {
+        &self.client
+    }
+
+    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
+        Ok(PathSnapshot::default())
+    }
+
+    fn check_path(&self, _: &PathSnapshot, _: &PathSnapshot, _: u64) -> Option<String> {
+        self.wrong_path.clone()
+    }
+}
+
+/// A made-up agent: the sender if it has a script, else the receiver.
+struct Actor {
+    acts: Option<Arc<Mutex<Vec<Act>>>>,
+}
+
+impl Site for Actor {
+    fn name(&self) -> &str {
+        if self.acts.is_some() {
+            "client"
+        } else {
+            "server"
+        }
+    }
+
+    fn address(&self) -> IpAddr {
+        [198, 18, 0, 1].into()
+    }
+
+    fn start_agent(&self) -> Result<AgentLink, TargetError> {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let act = self.acts.as_ref().map(|acts| {
+            let next = acts.lock().unwrap().pop();
+            next.unwrap_or_else(|| Act::Measure(Box::new(healthy())))
+        });
+        let mut output = theirs.try_clone().unwrap();
+        std::thread::spawn(move || play(act, theirs, &mut output));
+        Ok(AgentLink {
+            input: Box::new(HalfClose(ours.try_clone().unwrap())),
+            output: Box::new(ours),
+            process: Box::new(NoProcess),
+        })
+    }
+}
+
+/// Closes the writing side when dropped, as a pipe would.
+struct HalfClose(UnixStream);
+
+impl Write for HalfClose {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for HalfClose {
+    fn drop(&mut self) {
+        let _ = self.0.shutdown(std::net::Shutdown::Write);
+    }
+}
+
+struct NoProcess;
+
+impl AgentProcess for NoProcess {
+    fn kill(&mut self) {}
+
+    fn wait(&mut self, _: Duration) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+fn play(act: Option<Act>, mut input: impl Read, output: &mut impl Write) {
+    while let Ok(message) = read_frame::<ToAgent>(&mut input) {
+        let answer = match (message, &act) {
+            (ToAgent::Hello { .. }, act) => {
+                let protocol = PROTOCOL_VERSION + u32::from(matches!(act, Some(Act::Skew)));
+                FromAgent::Hello {
+                    protocol,
+                    version: "9.9.9".into(),
+                }
+            }
+            (ToAgent::Serve(_), _) => FromAgent::Listening {
+                address: ([198, 18, 0, 1], 4000).into(),
+            },
+            (ToAgent::Load(_), Some(Act::Measure(observation))) => loaded(observation),
+            (ToAgent::Load(_), Some(Act::Fail(why))) => FromAgent::Failed {
+                error: (*why).into(),
+            },
+            (ToAgent::Load(_), Some(Act::Vanish)) => return,
+            (ToAgent::Stop, None) => served(),
+            _ => continue,
+        };
+        if write_frame(output, &answer).is_err() {
+            return;
+        }
+    }
+}
+
+fn loaded(observation: &Observation) -> FromAgent {
+    FromAgent::Loaded(Box::new(Measured {
+        load: observation.load.clone(),
+        machine: observation.machines[0],
+        softnet: observation.softnet,
+        protocol: observation.protocols[0].clone(),
+    }))
+}
+
+fn served() -> FromAgent {
+    let healthy = healthy();
+    FromAgent::Served(Box::new(Served {
+        serve: healthy.serve,
+        cpu: healthy.server_cpu,
+        protocol: healthy.protocols[0].clone(),
+    }))
+}

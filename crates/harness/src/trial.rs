@@ -1,0 +1,177 @@
+//! One trial: fresh agents, warm-up, measure, drain.
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumbline_agent::{FromAgent, LoadOrder, Measured, ServeOrder, Served, ToAgent};
+use plumbline_experiment::{Protocol, Treatment, Workload, WorkloadKind};
+use plumbline_record::{DeviceCounters, GateFailure, IdleSample, Observation, ProtocolCounters};
+
+use crate::agent::{Agent, TrialError};
+use crate::{Path, PathSnapshot, Settings};
+
+/// Longest wait for an agent to start, and for a receiver to listen or to stop.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What a load may take beyond its phases, to connect and to report.
+const SLACK: Duration = Duration::from_secs(20);
+
+/// Runs one treatment once on a path, and gives what was seen and which of
+/// the path's own checks failed.
+pub(crate) fn run(
+    path: &mut dyn Path,
+    treatment: &Treatment,
+    seed: u64,
+    idle: IdleSample,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+) -> Result<(Observation, Vec<GateFailure>), TrialError> {
+    let before = path.snapshot()?;
+    let mut server = Agent::start(path.server())?;
+    let mut client = Agent::start(path.client())?;
+    server.greet(ANSWER, interrupted)?;
+    client.greet(ANSWER, interrupted)?;
+
+    let target = listen(&mut server, path, treatment, settings, interrupted)?;
+    let measured = load(
+        &mut client,
+        &mut server,
+        target,
+        treatment,
+        seed,
+        settings,
+        interrupted,
+    )?;
+    let served = stop(&mut server, interrupted)?;
+    client.end()?;
+    server.end()?;
+
+    let after = path.snapshot()?;
+    let least = least_packets(&treatment.workload, &served);
+    let wrong = path.check_path(&before, &after, least);
+    let gates = wrong
+        .map(|detail| GateFailure::WrongPath { detail })
+        .into_iter()
+        .collect();
+    Ok((observation(measured, served, &before, &after, idle), gates))
+}
+
+fn listen(
+    server: &mut Agent,
+    path: &dyn Path,
+    treatment: &Treatment,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+) -> Result<SocketAddr, TrialError> {
+    server.send(&ToAgent::Serve(ServeOrder {
+        workload: treatment.workload.clone(),
+        address: path.server().address(),
+        cpus: settings.server_cpus.clone(),
+    }))?;
+    match server.receive(ANSWER, interrupted, &mut [])? {
+        FromAgent::Listening { address } => Ok(address),
+        other => Err(server.unexpected(&other)),
+    }
+}
+
+fn load(
+    client: &mut Agent,
+    server: &mut Agent,
+    target: SocketAddr,
+    treatment: &Treatment,
+    seed: u64,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+) -> Result<Box<Measured>, TrialError> {
+    let timing = treatment.timing;
+    client.send(&ToAgent::Load(LoadOrder {
+        workload: treatment.workload.clone(),
+        target,
+        timing,
+        seed,
+        cpus: settings.client_cpus.clone(),
+    }))?;
+    let phases = Duration::from_nanos(timing.warm_up_ns + timing.measure_ns + timing.drain_ns);
+    match client.receive(phases + SLACK, interrupted, &mut [server])? {
+        FromAgent::Loaded(measured) => Ok(measured),
+        other => Err(client.unexpected(&other)),
+    }
+}
+
+fn stop(server: &mut Agent, interrupted: &AtomicBool) -> Result<Box<Served>, TrialError> {
+    server.send(&ToAgent::Stop)?;
+    match server.receive(ANSWER, interrupted, &mut [])? {
+        FromAgent::Served(served) => Ok(served),
+        other => Err(server.unexpected(&other)),
+    }
+}
+
+/// The fewest packets that can have carried what the receiver saw: proof
+/// against a path that was short-circuited, not a count. TCP may put
+/// several small requests into one segment, and a super-packet may hold 192 KB
+/// (BIG TCP, N-2).
+fn least_packets(workload: &Workload, served: &Served) -> u64 {
+    let serve = &served.serve;
+    match (workload.kind, workload.protocol) {
+        (WorkloadKind::Stream, _) => serve.bytes_received / (192 << 10),
+        (WorkloadKind::Datagram, _) => serve.datagrams.map_or(0, |d| d.received) / 64,
+        (WorkloadKind::Rr, Protocol::Udp) => serve.requests / 64,
+        (WorkloadKind::Rr | WorkloadKind::Http | WorkloadKind::Crr, _) => serve.requests / 16,
+    }
+}
+
+fn observation(
+    measured: Box<Measured>,
+    served: Box<Served>,
+    before: &PathSnapshot,
+    after: &PathSnapshot,
+    idle: IdleSample,
+) -> Observation {
+    let (measured, served) = (*measured, *served);
+    Observation {
+        load: measured.load,
+        serve: served.serve,
+        machines: vec![measured.machine],
+        server_cpu: served.cpu,
+        devices: devices_between(before, after),
+        protocols: protocols_between(before, after)
+            .unwrap_or_else(|| vec![measured.protocol, served.protocol]),
+        softnet: measured.softnet,
+        idle,
+    }
+}
+
+fn devices_between(before: &PathSnapshot, after: &PathSnapshot) -> Vec<DeviceCounters> {
+    let since = |late: &DeviceCounters| {
+        let same = |early: &&DeviceCounters| {
+            early.namespace == late.namespace && early.device == late.device
+        };
+        late.since(
+            &before
+                .devices
+                .iter()
+                .find(same)
+                .cloned()
+                .unwrap_or_default(),
+        )
+    };
+    after.devices.iter().map(since).collect()
+}
+
+/// `None` when the target cannot look into the path's namespaces: then the
+/// agents' own are all there is.
+fn protocols_between(before: &PathSnapshot, after: &PathSnapshot) -> Option<Vec<ProtocolCounters>> {
+    let since = |late: &ProtocolCounters| {
+        let same = |early: &&ProtocolCounters| early.namespace == late.namespace;
+        late.since(
+            &before
+                .protocols
+                .iter()
+                .find(same)
+                .cloned()
+                .unwrap_or_default(),
+        )
+    };
+    (!after.protocols.is_empty()).then(|| after.protocols.iter().map(since).collect())
+}

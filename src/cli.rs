@@ -1,0 +1,342 @@
+//! What can be typed. Nothing here touches the system.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Measures what a container network costs, against plain host networking,
+/// with an honest interval around every number.
+///
+/// `plumbline run` alone takes the tour: every network that this machine can
+/// build, in about a minute, without root.
+#[derive(Debug, Parser)]
+#[command(name = "plumbline", version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an experiment and report on it
+    Run(RunArgs),
+    /// Give verdicts, inside a run or between runs; exit 1 when a limit is broken
+    Compare(CompareArgs),
+    /// Render a run again: HTML, Markdown, CSV, JSON or the terminal's table
+    Report(ReportArgs),
+    /// List experiments, networks or workloads
+    List(ListArgs),
+    /// Say what on this machine will disturb the numbers, and the remedy
+    Doctor(DoctorArgs),
+    /// Keep a lab standing, to look around in it
+    Lab(LabArgs),
+    /// Send load to a server, as one would with wrk or iperf3
+    Load(LoadArgs),
+    /// Answer load: the other end of `load`
+    Serve(ServeArgs),
+    /// Print a completion script
+    Completions(CompletionArgs),
+    /// Print the manual page, or write those of all commands into a directory
+    Man(ManArgs),
+    /// Be one endpoint under command (started by `run`, not by people)
+    #[command(hide = true)]
+    Agent,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A ready-made experiment (`plumbline list experiments`) or a TOML file
+    #[arg(default_value = "tour", conflicts_with = "resume")]
+    pub(crate) experiment: String,
+    /// Networks to compare, by name or by system; `all` for every one that works here
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) network: Vec<String>,
+    /// Network that the others are compared with
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    /// Workloads: rr, crr, stream, datagram, http
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub(crate) workload: Vec<String>,
+    /// Where the endpoints are: cross-node, same-node
+    #[arg(long, value_name = "PLACES", value_delimiter = ',')]
+    pub(crate) placement: Vec<String>,
+    /// IP versions: 4, 6
+    #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
+    pub(crate) family: Vec<String>,
+    /// Requests per second over all connections
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<String>,
+    /// Concurrent connections
+    #[arg(long, value_name = "N")]
+    pub(crate) connections: Option<String>,
+    /// Bytes of a request or message
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) request_size: Option<String>,
+    /// Bytes of a response
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) response_size: Option<String>,
+    /// Measured window of each trial, such as 500ms
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// How often each treatment is run, in randomised blocks
+    #[arg(long, value_name = "N")]
+    pub(crate) blocks: Option<String>,
+    /// Seed of the order and of the arrivals; random unless given
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Set any key of the experiment, such as design.retries=3
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Directory in which the run gets a directory of its own
+    #[arg(long, value_name = "DIR", default_value = "runs", conflicts_with = "resume")]
+    pub(crate) out: PathBuf,
+    /// Go on with a run that was cut off
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Print the result as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// One run directory, or several to compare with the first
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Break off with exit code 1 when an overhead is larger, such as p50=10%
+    #[arg(long, value_name = "METRIC=SHARE")]
+    pub(crate) limit: Vec<String>,
+    /// Compare although the environments differ
+    #[arg(long)]
+    pub(crate) across_environments: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The table that `run` prints
+    Terminal,
+    /// One page that opens without a network
+    Html,
+    /// For a pull request or a wiki
+    Markdown,
+    /// One row per treatment and metric
+    Csv,
+    /// For scripts
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run directory
+    pub(crate) run: PathBuf,
+    /// What to make of it
+    #[arg(long, value_enum, default_value = "terminal")]
+    pub(crate) format: Format,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listing {
+    /// Ready-made experiments
+    Experiments,
+    /// Networks, with "available" or what is missing
+    Networks,
+    /// Kinds of load
+    Workloads,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// What to list
+    #[arg(value_enum, default_value = "networks")]
+    pub(crate) what: Listing,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) action: LabAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabAction {
+    /// Build a network between two nodes and keep it until Ctrl-C
+    Up {
+        /// Name of the network
+        network: String,
+        /// cross-node or same-node
+        #[arg(long, default_value = "cross-node")]
+        placement: String,
+        /// 4 or 6
+        #[arg(long, default_value_t = 4)]
+        family: u8,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Request and response on open connections
+    Rr,
+    /// A new connection per request
+    Crr,
+    /// TCP bulk
+    Stream,
+    /// UDP bulk
+    Datagram,
+    /// HTTP/1.1 GET
+    Http,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Process {
+    /// Equal gaps
+    Constant,
+    /// Exponential gaps
+    Poisson,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// http://HOST[:PORT][/PATH] of any server, or HOST:PORT of `plumbline serve`
+    pub(crate) target: String,
+    /// Kind of load; http for a URL, else rr
+    #[arg(long, value_enum)]
+    pub(crate) workload: Option<Kind>,
+    /// UDP instead of TCP for rr
+    #[arg(long)]
+    pub(crate) udp: bool,
+    /// Requests per second over all connections; without it a closed loop
+    #[arg(short, long, value_name = "N")]
+    pub(crate) rate: Option<f64>,
+    /// Gaps between requests when a rate is given
+    #[arg(long, value_enum, default_value = "poisson")]
+    pub(crate) arrival: Process,
+    /// Concurrent connections
+    #[arg(short, long, value_name = "N", default_value_t = 16)]
+    pub(crate) connections: u32,
+    /// Seconds to measure
+    #[arg(short, long, value_name = "TIME", default_value = "10s")]
+    pub(crate) duration: String,
+    /// Load before that which is not recorded
+    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    pub(crate) warm_up: String,
+    /// Bytes of a request or message
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) request_size: Option<u32>,
+    /// Bytes of a response
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) response_size: Option<u32>,
+    /// http: a new connection per request
+    #[arg(long)]
+    pub(crate) no_keep_alive: bool,
+    /// Worker threads
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// CPUs to pin the workers to, such as 0,2
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) cpus: Vec<usize>,
+    /// Never sleep between requests: costs a CPU, sends on time
+    #[arg(long)]
+    pub(crate) spin: bool,
+    /// Seed of the arrivals
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Send load to an address that is neither loopback, private nor for benchmarks
+    #[arg(long)]
+    pub(crate) i_own_this: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Address and port; port 0 lets the kernel pick
+    #[arg(default_value = "127.0.0.1:7117")]
+    pub(crate) listen: SocketAddr,
+    /// What to answer
+    #[arg(long, value_enum, default_value = "rr")]
+    pub(crate) workload: Kind,
+    /// UDP instead of TCP for rr
+    #[arg(long)]
+    pub(crate) udp: bool,
+    /// Bytes of a request or message
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) request_size: Option<u32>,
+    /// Bytes of a response
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) response_size: Option<u32>,
+    /// Threads, each with a socket of its own
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// CPUs to pin the threads to
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) cpus: Vec<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionArgs {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write one page per command into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Whether load may go there without being asked: loopback, private and link-local
+/// addresses, and those set aside for benchmarks (S-5c).
+pub(crate) fn is_harmless(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let benchmark = v4.octets()[0] == 198 && v4.octets()[1] & 0xfe == 18;
+            v4.is_loopback() || v4.is_private() || v4.is_link_local() || benchmark
+        }
+        IpAddr::V6(v6) => {
+            let benchmark = v6.segments()[..3] == [0x2001, 2, 0];
+            v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local() || benchmark
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn public_addresses_need_a_word() {
+        for harmless in ["127.0.0.1", "10.1.2.3", "198.19.255.1", "::1", "fd00::1", "2001:2::5"] {
+            assert!(is_harmless(harmless.parse().unwrap()), "{harmless}");
+        }
+        for public in ["8.8.8.8", "198.20.0.1", "2001:db8::1", "2606::1"] {
+            assert!(!is_harmless(public.parse().unwrap()), "{public}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `plumbline doctor`: what will disturb the numbers here, and the remedy.
+
+use std::process::ExitCode;
+
+use super::{print, print_json};
+use crate::cli::DoctorArgs;
+use crate::doctor::{self, Level};
+
+pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+    // Looked at first, while this process has no thread and its own namespaces.
+    let findings = doctor::examine();
+    if args.json {
+        print_json(&findings)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for finding in &findings {
+        let mark = match finding.level {
+            Level::Good => "ok  ",
+            Level::Note => "note",
+            Level::Bad => "BAD ",
+        };
+        print(&format!("{mark}  {:<20} {}\n", finding.check, finding.finding))?;
+        if let Some(remedy) = &finding.remedy {
+            print(&format!("{:<27}{remedy}\n", ""))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,32 @@
+//! `plumbline lab up`: a lab that stands, to look around in it.
+
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use plumbline_experiment::{Family, Placement};
+use plumbline_lab::{Lab, LabOptions};
+
+use super::{BadUsage, print};
+use crate::cli::{LabAction, LabArgs};
+
+pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
+    let LabAction::Up { network, placement, family } = &args.action;
+    let placement = match placement.as_str() {
+        "cross-node" => Placement::CrossNode,
+        "same-node" => Placement::SameNode,
+        other => return Err(BadUsage(format!("--placement {other}: write cross-node or same-node")).into()),
+    };
+    let family = Family::try_from(*family).map_err(|e| BadUsage(format!("--{e}")))?;
+
+    plumbline_sys::namespace::enter_private()?;
+    let interrupted = plumbline_sys::signal::interruption()?;
+    let mut lab = Lab::new(LabOptions::default())?;
+    let description = lab.stand(network, placement, family)?;
+    print(&description.to_string())?;
+    print("Ctrl-C takes it down.\n")?;
+    while !interrupted.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    super::run::take_down(&mut lab)
+}

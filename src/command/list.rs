@@ -1,0 +1,70 @@
+//! `plumbline list`: experiments, networks, workloads.
+
+use std::process::ExitCode;
+
+use plumbline_experiment::{Experiment, ready_made};
+use serde::Serialize;
+
+use super::{print, print_json};
+use crate::cli::{ListArgs, Listing};
+
+/// Kinds of load with what each is for.
+const WORKLOADS: &[(&str, &str)] = &[
+    ("rr", "request and response on open connections, TCP or UDP: latency at a rate"),
+    ("crr", "connect, request, response, close: what a new connection costs"),
+    ("stream", "TCP bulk: throughput and CPU per byte"),
+    ("datagram", "UDP bulk by message size: what arrives, and what is lost"),
+    ("http", "HTTP/1.1 GET of a fixed body, keep-alive or a new connection each time"),
+];
+
+#[derive(Serialize)]
+struct Named<'a> {
+    name: &'a str,
+    description: &'a str,
+}
+
+pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
+    match args.what {
+        Listing::Networks => networks(args.json)?,
+        Listing::Experiments => {
+            let mut experiments = Vec::new();
+            for (name, text) in ready_made() {
+                experiments.push((name, Experiment::parse(text, name)?));
+            }
+            let rows: Vec<_> =
+                experiments.iter().map(|(name, e)| Named { name, description: e.question() }).collect();
+            named(&rows, args.json)?;
+        }
+        Listing::Workloads => {
+            let rows: Vec<_> =
+                WORKLOADS.iter().map(|&(name, description)| Named { name, description }).collect();
+            named(&rows, args.json)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn named(rows: &[Named<'_>], json: bool) -> anyhow::Result<()> {
+    if json {
+        return print_json(&rows);
+    }
+    let text: String = rows.iter().map(|row| format!("{:<12} {}\n", row.name, row.description)).collect();
+    print(&text)
+}
+
+fn networks(json: bool) -> anyhow::Result<()> {
+    // Probing builds each kind of device, in namespaces of our own.
+    plumbline_sys::namespace::enter_private()?;
+    let listed = plumbline_lab::list();
+    if json {
+        return print_json(&listed);
+    }
+    for network in &listed {
+        let state = network.needs.as_deref().map_or("available".to_owned(), |needs| format!("needs {needs}"));
+        print(&format!("{:<13} {state}\n{:<13} {}\n", network.name, "", network.description))?;
+        if !network.aliases.is_empty() {
+            print(&format!("{:<13} also: {}\n", "", network.aliases.join(", ")))?;
+        }
+    }
+    Ok(())
+}

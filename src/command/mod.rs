@@ -1,0 +1,39 @@
+//! One file per subcommand: arguments in, exit code out.
+
+pub(crate) mod agent;
+pub(crate) mod compare;
+pub(crate) mod doctor;
+pub(crate) mod generate;
+pub(crate) mod lab;
+pub(crate) mod list;
+pub(crate) mod load;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod serve;
+
+use std::io::Write as _;
+
+/// What was asked cannot be meant; the text says the remedy. Exit code 64.
+#[derive(Debug)]
+pub(crate) struct BadUsage(pub(crate) String);
+
+impl std::fmt::Display for BadUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadUsage {}
+
+/// Writes results; a closed pipe is the reader's choice, not an error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes a value as JSON with a line end.
+fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}

@@ -1,0 +1,40 @@
+//! `plumbline report`: a run again, in any format.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use plumbline_record::{Run, RunDirectory, Trial};
+use plumbline_report::{Style, Summary, csv, html, json, markdown, terminal};
+
+use super::print;
+use crate::cli::{Format, ReportArgs};
+
+pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+    let (run, trials) = RunDirectory::read(&args.run)?;
+    let text = render(&run, &trials, args.format);
+    match &args.output {
+        Some(file) => {
+            std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))?;
+        }
+        None => print(&text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run in one format.
+pub(crate) fn render(run: &Run, trials: &[Trial], format: Format) -> String {
+    let summary = Summary::new(run, trials);
+    match format {
+        Format::Terminal => terminal::render(&summary, terminal_style()),
+        Format::Html => html::render(&summary, run, trials),
+        Format::Markdown => markdown::render(&summary),
+        Format::Csv => csv::render(&summary),
+        Format::Json => json::render(&summary),
+    }
+}
+
+/// Colour only where a person looks; never wider than 80 columns.
+fn terminal_style() -> Style {
+    Style { colour: std::io::stdout().is_terminal(), width: 80 }
+}

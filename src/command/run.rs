@@ -1,0 +1,232 @@
+//! `plumbline run`: an experiment from file to report.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use plumbline_experiment::{Experiment, Flag, Plan, ready_made};
+use plumbline_harness::{Outcome, Settings, Target as _, Thresholds, conduct};
+use plumbline_lab::{Lab, LabOptions};
+use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, Warning};
+
+use super::{BadUsage, print, report};
+use crate::cli::{Format, RunArgs};
+use crate::progress::Reporter;
+
+/// What a run has after its preparation.
+struct Prepared {
+    directory: RunDirectory,
+    run: Run,
+    done: Vec<Trial>,
+}
+
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    // Before any thread: a process enters a user namespace alone or not at all.
+    let experiment = if args.resume.is_none() { Some(experiment(args)?) } else { None };
+    plumbline_sys::namespace::enter_private()?;
+    let interrupted = plumbline_sys::signal::interruption()?;
+    let mut lab = Lab::new(LabOptions::default())?;
+
+    let Prepared { mut directory, run, mut done } = match (&args.resume, experiment) {
+        (Some(path), _) => resume(path, &lab)?,
+        (None, Some(experiment)) => prepare(args, experiment, &mut lab)?,
+        (None, None) => unreachable!("clap gives an experiment its default"),
+    };
+    let plan = &run.plan;
+    let mut progress = Reporter::new(plan.blocks.len());
+    let earlier = done.clone();
+    let outcome = conduct(
+        plan,
+        &earlier,
+        &mut lab,
+        &mut |trial| {
+            directory.append(trial)?;
+            done.push(trial.clone());
+            Ok(())
+        },
+        &mut progress,
+        &settings(),
+        interrupted,
+    );
+    progress.close();
+    let teardown = take_down(&mut lab);
+    let outcome = outcome?;
+    finish(args, &directory, run, &done, &outcome)?;
+    teardown?;
+    Ok(if outcome.interrupted { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+/// The experiment with what was typed on top. Touches files only.
+fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
+    let (text, name) = match ready_made().iter().find(|(name, _)| *name == args.experiment) {
+        Some((name, text)) => ((*text).to_owned(), format!("{name}.toml")),
+        None => {
+            let text = std::fs::read_to_string(&args.experiment).map_err(|error| {
+                BadUsage(format!(
+                    "`{}` is neither a ready-made experiment (see `plumbline list experiments`) nor a file that can be read: {error}",
+                    args.experiment
+                ))
+            })?;
+            (text, args.experiment.clone())
+        }
+    };
+    let mut experiment = Experiment::parse(&text, &name)?;
+    for (flag, value) in flags(args) {
+        experiment.set_flag(flag, &value)?;
+    }
+    for pair in &args.set {
+        experiment.set(pair)?;
+    }
+    if let Some(baseline) = &args.baseline {
+        experiment.set(&format!("baseline={baseline}"))?;
+    }
+    experiment.check()?;
+    Ok(experiment)
+}
+
+/// Flags are settings of the experiment with shorter names, in the order in
+/// which they have to be applied.
+fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
+    let list = |values: &[String]| (!values.is_empty()).then(|| values.join(","));
+    let value = |flag| match flag {
+        Flag::Workload => list(&args.workload),
+        Flag::Network => list(&args.network),
+        Flag::Placement => list(&args.placement),
+        Flag::Family => list(&args.family),
+        Flag::Rate => args.rate.clone(),
+        Flag::Connections => args.connections.clone(),
+        Flag::RequestSize => args.request_size.clone(),
+        Flag::ResponseSize => args.response_size.clone(),
+        Flag::Duration => args.duration.clone(),
+        Flag::Blocks => args.blocks.clone(),
+        Flag::Seed => args.seed.map(|seed| seed.to_string()),
+    };
+    Flag::ALL.into_iter().filter_map(|flag| Some((flag, value(flag)?))).collect()
+}
+
+/// Resolves the plan, builds every path once, and only then makes the run directory.
+fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Result<Prepared> {
+    let text = experiment.text().to_owned();
+    let left_out = RefCell::new(Vec::new());
+    let plan = experiment.resolve(random_seed(), &|word| expand(word, &mut left_out.borrow_mut()))?;
+    lab.validate(&plan.treatments)?;
+    for treatment in &plan.treatments {
+        lab.path(treatment)?;
+    }
+    let mut warnings = lab.warnings();
+    warnings.extend(left_out.into_inner());
+    warnings.extend(design_warnings(&plan));
+    let run = Run {
+        format: FORMAT_VERSION,
+        provenance: Provenance {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: std::env::args().collect(),
+            started: now(),
+            target: lab.name().to_owned(),
+        },
+        fingerprint: lab.fingerprint()?,
+        experiment_text: Some(text),
+        warnings,
+        plan,
+    };
+    let directory = RunDirectory::create(&args.out, &run.plan.experiment, &run)?;
+    Ok(Prepared { directory, run, done: Vec::new() })
+}
+
+fn resume(path: &Path, lab: &Lab) -> anyhow::Result<Prepared> {
+    let (run, done, directory) = RunDirectory::open(path)?;
+    lab.validate(&run.plan.treatments)?;
+    Ok(Prepared { directory, run, done })
+}
+
+/// What a network word stands for; of `all`, those that cannot be built here
+/// are left out with a warning.
+fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
+    if word != "all" {
+        return plumbline_lab::resolve(word).map(|name| vec![name.to_owned()]);
+    }
+    let mut names = Vec::new();
+    for network in plumbline_lab::list() {
+        match network.needs {
+            None => names.push(network.name.to_owned()),
+            Some(needs) => {
+                let network = network.name.to_owned();
+                left_out.push(Warning::Unsupported { network, needs });
+            }
+        }
+    }
+    Ok(names)
+}
+
+fn design_warnings(plan: &Plan) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let (blocks, needed) = (plan.blocks.len() as u32, plan.minimum_blocks(plumbline_report::ALPHA));
+    if blocks < needed {
+        warnings.push(Warning::TooFewBlocks { blocks, needed });
+    }
+    warnings
+}
+
+/// The sender and the receiver on CPUs of their own where there are two.
+fn settings() -> Settings {
+    let cpus = plumbline_sys::cpu::allowed().unwrap_or_default();
+    let (client_cpus, server_cpus) = match (cpus.first(), cpus.last()) {
+        (Some(&first), Some(&last)) if first != last => (vec![first], vec![last]),
+        _ => (Vec::new(), Vec::new()),
+    };
+    Settings {
+        client_cpus,
+        server_cpus,
+        thresholds: Thresholds::default(),
+        idle: Duration::from_millis(200),
+        now,
+    }
+}
+
+/// Prints what there is, and writes the page.
+fn finish(
+    args: &RunArgs,
+    directory: &RunDirectory,
+    mut run: Run,
+    done: &[Trial],
+    outcome: &Outcome,
+) -> anyhow::Result<()> {
+    run.warnings.extend(outcome.warnings.iter().cloned());
+    if outcome.interrupted {
+        run.warnings.push(Warning::CutOff {
+            finished: outcome.finished as u32,
+            planned: run.plan.trials() as u32,
+        });
+    }
+    let format = if args.json { Format::Json } else { Format::Terminal };
+    print(&report::render(&run, done, format))?;
+    let page = directory.path().join("report.html");
+    std::fs::write(&page, report::render(&run, done, Format::Html))
+        .with_context(|| format!("{} cannot be written", page.display()))?;
+    anstream::eprintln!("\nThe page: {}", page.display());
+    if outcome.interrupted {
+        anstream::eprintln!("To go on: plumbline run --resume {}", directory.path().display());
+    }
+    Ok(())
+}
+
+/// Undoes the lab, and says everything that could not be undone.
+pub(crate) fn take_down(lab: &mut Lab) -> anyhow::Result<ExitCode> {
+    let errors = lab.teardown();
+    if errors.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    Err(anyhow::anyhow!("the lab could not be taken down cleanly: {}", all.join("; ")))
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}
+
+/// From the clock: it only has to differ from run to run, and is recorded.
+fn random_seed() -> u64 {
+    jiff::Timestamp::now().as_nanosecond() as u64
+}
