@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Largest value kept apart, in nanoseconds; beyond it counts as overflow.
 const HIGHEST_NS: u64 = 60_000_000_000;
+/// Significant decimal digits.
+const DIGITS: u8 = 3;
 
 /// A mergeable histogram of durations in nanoseconds with the exact maximum.
 ///
@@ -40,7 +42,7 @@ impl Default for Histogram {
 impl Histogram {
     /// An empty histogram.
     pub fn new() -> Self {
-        let buckets = hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, 3)
+        let buckets = hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
             .expect("1 ns to 60 s at 3 digits is a valid shape");
         Self {
             buckets,
@@ -138,18 +140,31 @@ impl Histogram {
 
     fn decode(text: &str, max_ns: u64, overflow: u64) -> Result<Self, HistogramError> {
         let bytes = STANDARD.decode(text)?;
+        if !has_our_shape(&bytes) {
+            return Err(HistogramError::Format("another range or precision".into()));
+        }
         let buckets: hdrhistogram::Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|e| HistogramError::Format(format!("{e:?}")))?;
-        if (buckets.low(), buckets.sigfig()) != (1, 3) || buckets.high() != HIGHEST_NS {
-            return Err(HistogramError::Format("another range or precision".into()));
-        }
         Ok(Self {
             buckets,
             max_ns,
             overflow,
         })
     }
+}
+
+/// Whether the header asks for our range and precision. Looked at first, since
+/// the decoder makes whatever size a header asks for (S-7).
+fn has_our_shape(bytes: &[u8]) -> bool {
+    // The V2 header: cookie, length and offset of 4 bytes each, then digits
+    // (4), lowest (8) and highest value (8), all big-endian.
+    let digits = bytes.get(12..16);
+    let lowest = bytes.get(16..24);
+    let highest = bytes.get(24..32);
+    digits == Some(&u32::from(DIGITS).to_be_bytes())
+        && lowest == Some(&1u64.to_be_bytes())
+        && highest == Some(&HIGHEST_NS.to_be_bytes())
 }
 
 /// The stored form: base64 of HDR V2, the exact maximum beside it.

@@ -212,7 +212,7 @@ fn a_trial_that_cannot_be_read_back_is_not_written() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// wherever the file is cut, only the trial in which the cut lies is lost.
     #[test]

@@ -1,0 +1,93 @@
+//! The schemas in docs/schema are those of the types, and real files keep them.
+//!
+//! `PLUMBLINE_BLESS=1 cargo test -p plumbline-record --test schema` writes them
+//! anew after a change of the types.
+
+mod sample;
+
+use std::fs;
+use std::path::PathBuf;
+
+use plumbline_record::{Run, RunDirectory, Trial, TrialStatus, Warning};
+use serde_json::Value;
+
+const BLESS: &str = "PLUMBLINE_BLESS";
+
+fn checked_in(file: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/schema")
+        .join(file)
+}
+
+fn generated<T: schemars::JsonSchema>() -> Value {
+    schemars::schema_for!(T).to_value()
+}
+
+#[track_caller]
+fn assert_current(file: &str, schema: &Value) {
+    let path = checked_in(file);
+    let text = serde_json::to_string_pretty(schema).unwrap() + "\n";
+    if std::env::var_os(BLESS).is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let standing = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        standing == text,
+        "{} is not the schema of the type; if the change is meant, set {BLESS}=1 and run again",
+        path.display()
+    );
+}
+
+#[track_caller]
+fn assert_valid(schema: &Value, instance: &Value) {
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(instance)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn the_schemas_are_current() {
+    assert_current("run.schema.json", &generated::<Run>());
+    assert_current("trial.schema.json", &generated::<Trial>());
+}
+
+#[test]
+fn real_files_keep_their_schema() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut directory = RunDirectory::create(parent.path(), "sample", &sample::run()).unwrap();
+    for n in 0..6 {
+        directory.append(&sample::trial(n)).unwrap();
+    }
+    let mut failed = sample::trial(6);
+    failed.observation = None;
+    failed.status = TrialStatus::Failed {
+        error: "the agent was killed".to_owned(),
+    };
+    failed.warnings.push(Warning::Steal { share: 0.25 });
+    directory.append(&failed).unwrap();
+
+    let run = fs::read(directory.path().join("run.json")).unwrap();
+    assert_valid(&generated::<Run>(), &serde_json::from_slice(&run).unwrap());
+    let trials = fs::read_to_string(directory.path().join("trials.jsonl")).unwrap();
+    assert_eq!(trials.lines().count(), 7);
+    for line in trials.lines() {
+        assert_valid(&generated::<Trial>(), &serde_json::from_str(line).unwrap());
+    }
+}
+
+#[test]
+fn a_file_of_another_shape_does_not_keep_the_schema() {
+    let schema = generated::<Trial>();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let sound = serde_json::to_value(sample::trial(0)).unwrap();
+    assert!(validator.is_valid(&sound));
+    let mut without = sound.clone();
+    without.as_object_mut().unwrap().remove("treatment");
+    assert!(!validator.is_valid(&without));
+    let mut wrong = sound;
+    wrong["took_ns"] = Value::from("soon");
+    assert!(!validator.is_valid(&wrong));
+}
