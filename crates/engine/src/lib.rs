@@ -1,1 +1,35 @@
-//! The load: arrival schedule, connections, workloads, the event loop, the responder.
+//! The load: arrival schedule, connections, workloads, the event loop, the
+//! responder.
+//!
+//! [`run`] drives one [`LoadPlan`] and gives what the sender saw;
+//! [`Responder`] is the other end. Neither knows of namespaces or clusters:
+//! they use the sockets of the process that they run in.
+//!
+//! Inside, one event loop serves every workload. A
+//! `Driver` moves bytes (epoll today), a `Workload` decides
+//! what to send and judges what comes back, a `Schedule` says when
+//! requests are due, and a `Recorder` keeps the accounts:
+//! every request is charged from the time that it was *intended* for, whether
+//! or not it could be sent then.
+
+mod codec;
+mod driver;
+mod error;
+mod event_loop;
+mod exchange;
+mod flights;
+mod idle;
+mod pattern;
+mod plan;
+mod recorder;
+mod responder;
+mod run;
+mod schedule;
+mod timeline;
+mod window;
+mod worker;
+
+pub use error::EngineError;
+pub use plan::{LoadPlan, Observer, Progress, ServePlan};
+pub use responder::Responder;
+pub use run::run;

@@ -1,9 +1,9 @@
-//! CPU affinity, timer slack and the CPU time of this process.
+//! CPU affinity, timer slack, and this process's CPU time and limits.
 
 use std::io;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
@@ -63,6 +63,11 @@ pub fn set_timer_slack_ns(slack: u64) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// How many files this process may have open (the soft limit).
+pub fn open_file_limit() -> io::Result<u64> {
+    Ok(getrlimit(Resource::RLIMIT_NOFILE)?.0)
 }
 
 #[cfg(test)]

@@ -1,0 +1,72 @@
+//! What moves bytes: the seam between the event loop and the kernel.
+
+mod epoll;
+
+use std::io;
+
+use plumbline_sys::socket::Socket;
+
+pub(crate) use epoll::Epoll;
+
+/// How a socket is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// A byte stream: reported when something changes, room to send included.
+    /// Whoever is told must read until [`Received::drained`].
+    Stream,
+    /// Datagrams or connections to accept: reported as long as there are any.
+    Queue,
+    /// Datagrams that are only sent: reported when there is room again.
+    Sink,
+}
+
+/// Something happened to the socket in a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) slot: usize,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    /// The other side will send no more; what it has sent must still be read.
+    pub(crate) hangup: bool,
+}
+
+/// Bytes that arrived; none is the end of a stream.
+#[derive(Debug)]
+pub(crate) struct Received<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Whether nothing more was there. An end of the stream may still follow.
+    pub(crate) drained: bool,
+}
+
+/// Sockets in numbered slots, and a way to wait for them.
+///
+/// The caller asks for bytes and gives bytes; whether the driver makes a
+/// system call for each or hands over what a ring has already completed is its
+/// own affair. Nothing here allocates once the sockets are in.
+pub(crate) trait Driver {
+    /// Name in the record.
+    const NAME: &'static str;
+
+    /// Puts a socket into an empty slot and watches it.
+    fn insert(&mut self, slot: usize, socket: Socket, watch: Watch) -> io::Result<()>;
+
+    /// Closes the socket in a slot, if there is one.
+    fn remove(&mut self, slot: usize);
+
+    /// The socket in a slot, for its options.
+    fn socket(&self, slot: usize) -> Option<&Socket>;
+
+    /// Waits until something happens or the clock reaches `until`; `now` is
+    /// the caller's last reading. May return early with nothing. Gives the
+    /// number of events.
+    fn wait(&mut self, now: u64, until: u64) -> io::Result<usize>;
+
+    /// The `index`th event of the last wait.
+    fn event(&self, index: usize) -> Event;
+
+    /// What has arrived in a slot; `WouldBlock` when nothing has.
+    fn receive(&mut self, slot: usize) -> io::Result<Received<'_>>;
+
+    /// Sends what can be sent at once, and gives how many bytes that were.
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize>;
+}

@@ -1,0 +1,179 @@
+//! The one event loop. Every workload and every driver runs in it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plumbline_sys::clock::now_ns;
+
+use crate::EngineError;
+use crate::driver::{Driver, Event};
+use crate::recorder::Recorder;
+use crate::schedule::Schedule;
+use crate::window::Window;
+
+/// Longest time between two looks at the stop flag and the workload's clocks.
+const TICK_NS: u64 = 10_000_000;
+/// Most requests sent before arrived answers are looked at again.
+const BURST: usize = 256;
+
+/// What to send, and what to make of that which comes back.
+pub(crate) trait Workload<D: Driver> {
+    /// Opens connections; true when all are open. Called until then.
+    fn prepare(&mut self, io: &mut D, now: u64) -> Result<bool, EngineError>;
+
+    /// The load starts. A closed loop sends its first requests.
+    fn begin(&mut self, io: &mut D, window: Window);
+
+    /// A request is due. False when no connection can take it now: it stays
+    /// due, and is charged from its intended time all the same.
+    fn dispatch(&mut self, io: &mut D, intended: u64) -> bool;
+
+    /// All that is due has been dispatched. True when there is more to do
+    /// without waiting.
+    fn flush(&mut self, _io: &mut D, _now: u64) -> bool {
+        false
+    }
+
+    /// Something happened on a connection.
+    fn event(&mut self, io: &mut D, event: Event);
+
+    /// Called every 10 ms: reopens, gives up, publishes.
+    fn tick(&mut self, io: &mut D, now: u64);
+
+    /// Whether answers are outstanding.
+    fn busy(&self) -> bool;
+
+    /// The load has ended: everything outstanding is given up.
+    fn end(&mut self, io: &mut D, now: u64);
+
+    /// The accounts.
+    fn recorder(&mut self) -> &mut Recorder;
+
+    /// Gives up the accounts.
+    fn finish(self) -> Recorder;
+}
+
+/// Opens the connections. False when asked to stop by either flag.
+pub(crate) fn prepare<D: Driver>(
+    io: &mut D,
+    workload: &mut impl Workload<D>,
+    stop: [&AtomicBool; 2],
+) -> Result<bool, EngineError> {
+    loop {
+        if stop.iter().any(|stop| stop.load(Ordering::Relaxed)) {
+            return Ok(false);
+        }
+        let now = now_ns();
+        if workload.prepare(io, now)? {
+            return Ok(true);
+        }
+        poll(io, workload, now, now + TICK_NS / 10)?;
+    }
+}
+
+/// Runs a load from its start to the end of its drain.
+pub(crate) fn drive<D: Driver>(
+    io: &mut D,
+    workload: &mut impl Workload<D>,
+    mut schedule: Option<Schedule>,
+    mut window: Window,
+    stop: &AtomicBool,
+) -> Result<(), EngineError> {
+    let mut next_tick = window.start + TICK_NS;
+    workload.begin(io, window);
+    loop {
+        let now = now_ns();
+        if stop.load(Ordering::Relaxed) {
+            window.cut(now);
+            workload.recorder().window = window;
+        }
+        let blocked = send_due(io, workload, schedule.as_mut(), window, now);
+        let more = workload.flush(io, now);
+        if now >= next_tick {
+            workload.tick(io, now);
+            next_tick = now + TICK_NS;
+        }
+        let due = schedule.as_ref().map(Schedule::next);
+        let due = due.filter(|&due| due < window.close);
+        let done = now >= window.close && due.is_none() && !more && !workload.busy();
+        if done || now >= window.end {
+            break;
+        }
+        let wake = match due {
+            _ if more => now,
+            // What is due but blocked cannot go out before something happens.
+            Some(due) if !blocked => due.min(next_tick),
+            _ => next_tick,
+        };
+        poll(io, workload, now, wake.min(next_boundary(window, now)))?;
+    }
+    let now = now_ns();
+    workload.end(io, now);
+    if let Some(schedule) = &mut schedule {
+        give_up_unsent(workload.recorder(), schedule, window, now);
+    }
+    workload.recorder().publish();
+    Ok(())
+}
+
+/// Sends what is due, at most a burst of it. True when something is due that
+/// no connection can take. Nothing intended after the window is sent.
+fn send_due<D: Driver>(
+    io: &mut D,
+    workload: &mut impl Workload<D>,
+    schedule: Option<&mut Schedule>,
+    window: Window,
+    now: u64,
+) -> bool {
+    let Some(schedule) = schedule else {
+        return false;
+    };
+    for _ in 0..BURST {
+        let intended = schedule.next();
+        if intended > now || intended >= window.close {
+            return false;
+        }
+        if !workload.dispatch(io, intended) {
+            return true;
+        }
+        workload.recorder().planned(intended);
+        schedule.advance();
+    }
+    false
+}
+
+/// What was due in the window and never found a connection counts as planned
+/// and as censored (L-3).
+fn give_up_unsent(recorder: &mut Recorder, schedule: &mut Schedule, window: Window, now: u64) {
+    while schedule.next() < window.close {
+        recorder.planned(schedule.next());
+        recorder.censored(schedule.next(), None, now);
+        schedule.advance();
+    }
+}
+
+/// The next moment at which the loop must look again whatever happens.
+fn next_boundary(window: Window, now: u64) -> u64 {
+    if now < window.open {
+        window.open
+    } else if now < window.close {
+        window.close
+    } else {
+        window.end
+    }
+}
+
+fn poll<D: Driver>(
+    io: &mut D,
+    workload: &mut impl Workload<D>,
+    now: u64,
+    until: u64,
+) -> Result<(), EngineError> {
+    let events = io
+        .wait(now, until)
+        .map_err(EngineError::system("waiting for the sockets"))?;
+    for index in 0..events {
+        let event = io.event(index);
+        workload.event(io, event);
+    }
+    Ok(())
+}

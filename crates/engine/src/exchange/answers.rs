@@ -1,0 +1,152 @@
+//! What to make of the bytes that come back.
+
+use std::io;
+
+use plumbline_sys::clock::now_ns;
+
+use super::Exchange;
+use super::lines::State;
+use crate::codec::{Answer, Codec, Quality, Step};
+use crate::driver::Driver;
+use crate::recorder::Failure;
+
+impl<C: Codec> Exchange<C> {
+    /// Reads all that has arrived on a line. The clock is read after each
+    /// read, so that an answer is never dated before it was in our hands.
+    pub(super) fn read<D: Driver>(&mut self, io: &mut D, slot: usize, hangup: bool) {
+        loop {
+            let received = match io.receive(slot) {
+                Ok(received) => received,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) => return self.break_line(io, slot, self.read_failure(&e), now_ns()),
+            };
+            let now = now_ns();
+            let drained = received.drained;
+            if received.bytes.is_empty() && !self.rules.udp {
+                return self.ended(io, slot, now);
+            }
+            let digested = if self.rules.udp {
+                self.digest_datagram(slot, received.bytes, now);
+                Ok(())
+            } else {
+                self.digest(slot, received.bytes, now)
+            };
+            if let Err(failure) = digested {
+                return self.break_line(io, slot, failure, now);
+            }
+            if self.lines[slot].state == State::Open && self.flights.count(slot) == 0 {
+                self.release(io, slot, now);
+            }
+            // After a hang-up the end must be read too, for no further event
+            // will tell of it.
+            if drained && !hangup {
+                break;
+            }
+        }
+    }
+
+    fn read_failure(&self, error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Failure::Connect,
+            _ => Failure::Closed,
+        }
+    }
+
+    /// Reads answers out of a byte stream. An error means that the connection
+    /// is of no use any more; the requests still open on it failed that way.
+    #[inline]
+    fn digest(&mut self, slot: usize, mut bytes: &[u8], now: u64) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            if self.flights.count(slot) == 0 {
+                // Nobody asked for these bytes.
+                self.recorder.failed(now, Failure::Protocol);
+                return Err(Failure::Closed);
+            }
+            let reader = &mut self.lines[slot].reader;
+            let (taken, step) = self.codec.decode(reader, bytes);
+            bytes = &bytes[taken..];
+            match step {
+                Step::More => {}
+                Step::Answer(answer) => self.account(slot, answer, now)?,
+                Step::Garbage => return Err(self.fail_oldest(slot, Failure::Protocol)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Books an answer for the oldest request of the line.
+    #[inline]
+    fn account(&mut self, slot: usize, answer: Answer, now: u64) -> Result<(), Failure> {
+        let Some((seq, flight)) = self.flights.oldest(slot) else {
+            return Err(Failure::Closed);
+        };
+        if answer.seq.is_some_and(|s| s != seq) {
+            // Out of step: what follows cannot be attributed either.
+            return Err(self.fail_oldest(slot, Failure::Corrupt));
+        }
+        self.flights.take(slot, seq);
+        match answer.quality {
+            Quality::Good => {
+                self.recorder
+                    .completed(flight.intended, flight.sent, now, answer.bytes);
+            }
+            Quality::Corrupt => self.recorder.failed(flight.intended, Failure::Corrupt),
+            Quality::Refusal => self.recorder.failed(flight.intended, Failure::Protocol),
+        }
+        if answer.last || self.rules.fresh {
+            self.enter(slot, State::Closing, now);
+        }
+        Ok(())
+    }
+
+    /// The oldest request failed; the others on its line are lost with it.
+    fn fail_oldest(&mut self, slot: usize, failure: Failure) -> Failure {
+        if let Some(flight) = self.flights.take_oldest(slot) {
+            self.recorder.failed(flight.intended, failure);
+        }
+        Failure::Closed
+    }
+
+    /// Reads one datagram. An answer to a request that was given up on is
+    /// passed over; one that belongs to none and is not intact is counted.
+    #[inline]
+    fn digest_datagram(&mut self, slot: usize, bytes: &[u8], now: u64) {
+        let (taken, step) = self.codec.decode(&mut C::Reader::default(), bytes);
+        let answer = match step {
+            Step::Answer(answer) if taken == bytes.len() => answer,
+            _ => return self.recorder.failed(now, Failure::Corrupt),
+        };
+        let flight = match answer.seq {
+            Some(seq) => self.flights.take(slot, seq),
+            None => self.flights.take_oldest(slot),
+        };
+        match (flight, answer.quality) {
+            (Some(flight), Quality::Good) => {
+                self.recorder
+                    .completed(flight.intended, flight.sent, now, answer.bytes);
+            }
+            (Some(flight), _) => self.recorder.failed(flight.intended, Failure::Corrupt),
+            (None, Quality::Good) => {}
+            (None, _) => self.recorder.failed(now, Failure::Corrupt),
+        }
+    }
+
+    /// The other side has closed.
+    fn ended<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        match self.lines[slot].state {
+            State::Closing => self.renew(io, slot, now),
+            _ if self.flights.count(slot) == 0 => self.closed_idle(io, slot, now),
+            _ => match self.codec.end(&mut self.lines[slot].reader) {
+                // An answer without a stated length ends with the stream.
+                Some(answer) if self.account(slot, answer, now).is_ok() => {
+                    if self.flights.count(slot) == 0 {
+                        self.renew(io, slot, now);
+                    } else {
+                        self.break_line(io, slot, Failure::Closed, now);
+                    }
+                }
+                _ => self.break_line(io, slot, Failure::Closed, now),
+            },
+        }
+    }
+}

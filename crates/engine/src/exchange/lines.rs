@@ -1,0 +1,223 @@
+//! The life of a connection: opened, used, closed, broken, opened again.
+
+use std::io;
+
+use plumbline_sys::socket::Socket;
+
+use super::{CONNECT_LIMIT_NS, Exchange, LINGER_NS, OPENING, RETRY_NS};
+use crate::EngineError;
+use crate::codec::Codec;
+use crate::driver::{Driver, Watch};
+use crate::recorder::Failure;
+
+/// Where a line is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// No connection, and none wanted before a request comes.
+    Spare,
+    /// The handshake is under way.
+    Connecting,
+    /// Ready for requests.
+    Open,
+    /// The last answer is there; the other side is about to close.
+    Closing,
+    /// Broken; to be opened again after a pause.
+    Down,
+}
+
+/// One connection's place.
+#[derive(Debug)]
+pub(super) struct Line<R> {
+    pub(super) state: State,
+    /// When the state began.
+    pub(super) since: u64,
+    /// Since when it has had no request.
+    pub(super) idle_since: u64,
+    /// Since when it could take one at all.
+    pub(super) open_since: u64,
+    pub(super) reader: R,
+    /// A request that the kernel took in part: its number, and from which byte
+    /// to go on.
+    pub(super) partial: Option<(u64, usize)>,
+}
+
+impl<R: Default> Line<R> {
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Spare,
+            since: 0,
+            idle_since: 0,
+            open_since: 0,
+            reader: R::default(),
+            partial: None,
+        }
+    }
+}
+
+impl<C: Codec> Exchange<C> {
+    /// Opens as many connections as ramp and queue allow; true when all are
+    /// open.
+    pub(super) fn open_more<D: Driver>(
+        &mut self,
+        io: &mut D,
+        now: u64,
+    ) -> Result<bool, EngineError> {
+        if self.rules.fresh {
+            return Ok(true);
+        }
+        if self.preparing_since == 0 {
+            self.preparing_since = now;
+            self.progressed = now;
+        }
+        let allowed = match self.rules.ramp {
+            None => self.lines.len(),
+            Some(rate) => 1 + ((now - self.preparing_since) as f64 * 1e-9 * rate) as usize,
+        };
+        while self.begun < self.lines.len().min(allowed) && self.begun - self.opened < OPENING {
+            let slot = self.begun;
+            self.begun += 1;
+            self.progressed = now;
+            self.connect(io, slot, now);
+        }
+        if self.fatal.is_none()
+            && self.begun > self.opened
+            && now - self.progressed > CONNECT_LIMIT_NS
+        {
+            self.fatal = Some(io::ErrorKind::TimedOut.into());
+        }
+        match self.fatal.take() {
+            Some(error) => Err(EngineError::connect(
+                self.rules.target,
+                self.lines.len() as u64,
+                error,
+            )),
+            None => Ok(self.opened == self.lines.len()),
+        }
+    }
+
+    /// Begins to open a line's connection.
+    pub(super) fn connect<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        let target = self.rules.target;
+        let (made, watch) = if self.rules.udp {
+            (Socket::connect_udp(target), Watch::Queue)
+        } else {
+            (Socket::connect_tcp(target), Watch::Stream)
+        };
+        if let Err(e) = made.and_then(|socket| io.insert(slot, socket, watch)) {
+            return self.not_connected(io, slot, e, now);
+        }
+        self.enter(slot, State::Connecting, now);
+        if self.rules.udp {
+            self.opened(io, slot, now);
+        }
+    }
+
+    /// The attempt to connect has ended.
+    pub(super) fn connected<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        let outcome = match io.socket(slot) {
+            Some(socket) => socket.take_error(),
+            None => return,
+        };
+        match outcome {
+            Ok(None) => self.opened(io, slot, now),
+            Ok(Some(e)) | Err(e) => self.not_connected(io, slot, e, now),
+        }
+    }
+
+    fn opened<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        let took = now - self.lines[slot].since;
+        let waiting = self.flights.oldest(slot);
+        if !self.rules.udp {
+            let intended = waiting.map(|(_, flight)| flight.intended);
+            self.recorder.connected(took, intended, now);
+        }
+        self.enter(slot, State::Open, now);
+        self.lines[slot].open_since = now;
+        match waiting {
+            Some((seq, _)) => self.transmit(io, slot, seq, 0),
+            None if self.running => self.release(io, slot, now),
+            None => {
+                self.opened += 1;
+                self.progressed = now;
+            }
+        }
+    }
+
+    fn not_connected<D: Driver>(&mut self, io: &mut D, slot: usize, error: io::Error, now: u64) {
+        if !self.running {
+            self.fatal = Some(error);
+        }
+        self.break_line(io, slot, Failure::Connect, now);
+    }
+
+    /// A connection broke: its open requests are errors, and it is opened
+    /// again after a pause. Where each request has its own connection, an open
+    /// loop can use the line at once: its rate is bounded by the schedule.
+    #[cold]
+    pub(super) fn break_line<D: Driver>(
+        &mut self,
+        io: &mut D,
+        slot: usize,
+        failure: Failure,
+        now: u64,
+    ) {
+        while let Some(flight) = self.flights.take_oldest(slot) {
+            self.recorder.failed(flight.intended, failure);
+        }
+        self.drop_connection(io, slot);
+        if self.rules.fresh && !self.rules.closed {
+            self.enter(slot, State::Spare, now);
+            self.release(io, slot, now);
+        } else {
+            self.enter(slot, State::Down, now);
+        }
+    }
+
+    /// The other side closed in good order, with no request open.
+    pub(super) fn closed_idle<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        self.drop_connection(io, slot);
+        self.enter(slot, State::Down, now);
+    }
+
+    /// A connection has served its turn: the line gets a new one, or waits for
+    /// the next request.
+    pub(super) fn renew<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        self.drop_connection(io, slot);
+        if self.rules.fresh {
+            self.enter(slot, State::Spare, now);
+            self.release(io, slot, now);
+        } else {
+            self.connect(io, slot, now);
+        }
+    }
+
+    fn drop_connection<D: Driver>(&mut self, io: &mut D, slot: usize) {
+        io.remove(slot);
+        let line = &mut self.lines[slot];
+        line.reader = C::Reader::default();
+        line.partial = None;
+    }
+
+    /// Looks after lines that are down or slow to close.
+    pub(super) fn mend<D: Driver>(&mut self, io: &mut D, now: u64) {
+        for slot in 0..self.lines.len() {
+            let pause = match self.lines[slot].state {
+                State::Down => RETRY_NS,
+                State::Closing => LINGER_NS,
+                _ => continue,
+            };
+            if now.saturating_sub(self.lines[slot].since) >= pause {
+                self.renew(io, slot, now);
+            }
+        }
+    }
+
+    pub(super) fn enter(&mut self, slot: usize, state: State, now: u64) {
+        let is_troubled = |state| matches!(state, State::Down | State::Closing);
+        let line = &mut self.lines[slot];
+        self.troubled -= usize::from(is_troubled(line.state));
+        self.troubled += usize::from(is_troubled(state));
+        line.state = state;
+        line.since = now;
+    }
+}

@@ -1,0 +1,206 @@
+//! What a caller asks for.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use plumbline_experiment::{Workload, WorkloadKind};
+
+use crate::EngineError;
+
+/// One load, from its first connection to its last answer.
+#[derive(Clone, Debug)]
+pub struct LoadPlan {
+    /// What to send, how much of it, and when.
+    pub workload: Workload,
+    /// Where to.
+    pub target: SocketAddr,
+    /// `http`: the `Host` header; the target's address unless given.
+    pub authority: Option<String>,
+    /// `http`: the path to ask for, query included.
+    pub path: String,
+    /// Load that is sent but not recorded (L-11).
+    pub warm_up: Duration,
+    /// The window whose requests are recorded.
+    pub measure: Duration,
+    /// Longest wait for outstanding answers after the window (L-3).
+    pub drain: Duration,
+    /// Seed of Poisson arrivals (L-6).
+    pub seed: u64,
+    /// Worker threads; each has its own connections and its own share of the
+    /// rate. Never more than connections.
+    pub threads: usize,
+    /// CPUs to bind the workers to, in turn; empty for no binding.
+    pub cpus: Vec<usize>,
+    /// Whether the other end is our [`Responder`](crate::Responder), so that
+    /// the content of answers can be checked. False for a foreign HTTP
+    /// server, of which only the protocol is checked.
+    pub verify: bool,
+    /// Connections opened per second before the load, over all threads;
+    /// `None` for as fast as they are accepted.
+    pub ramp: Option<f64>,
+    /// Counters for a live display.
+    pub progress: Option<Arc<Progress>>,
+}
+
+impl LoadPlan {
+    /// A plan with 1 s of warm-up, 10 s of measuring, 1 s of drain, one
+    /// unbound thread, seed 0 and verified answers.
+    pub fn new(workload: Workload, target: SocketAddr) -> Self {
+        Self {
+            workload,
+            target,
+            authority: None,
+            path: "/".into(),
+            warm_up: Duration::from_secs(1),
+            measure: Duration::from_secs(10),
+            drain: Duration::from_secs(1),
+            seed: 0,
+            threads: 1,
+            cpus: Vec::new(),
+            verify: true,
+            ramp: None,
+            progress: None,
+        }
+    }
+
+    /// Refuses what cannot be run, so that the loop need not check.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        check_workload(&self.workload)?;
+        if self.measure.is_zero() {
+            return plan("the measured window is 0 s long; give it at least a few milliseconds");
+        }
+        if let Some(rate) = self.workload.arrival.rate()
+            && !(rate.is_finite() && rate > 0.0 && rate <= 1e8)
+        {
+            return plan("the rate must be above 0 and at most 100,000,000 per second");
+        }
+        if self.ramp.is_some_and(|r| !(r.is_finite() && r > 0.0)) {
+            return plan("the ramp must be above 0 connections per second");
+        }
+        let is_clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
+        if !self.path.starts_with('/') || !is_clean(&self.path) {
+            return plan(
+                "the path must start with `/` and hold no spaces or control characters; percent-encode them",
+            );
+        }
+        if !self.authority.as_deref().is_none_or(is_clean) {
+            return plan("the host name holds spaces or control characters");
+        }
+        Ok(())
+    }
+}
+
+/// What the other end of a load answers, and where.
+#[derive(Clone, Debug)]
+pub struct ServePlan {
+    /// The workload that the load will use: kind, sizes, protocol.
+    pub workload: Workload,
+    /// Where to listen; port 0 lets the kernel pick.
+    pub listen: SocketAddr,
+    /// Threads, each with its own socket on the same port.
+    pub threads: usize,
+    /// CPUs to bind the threads to, in turn; empty for no binding.
+    pub cpus: Vec<usize>,
+}
+
+impl ServePlan {
+    /// A plan for one unbound thread.
+    pub fn new(workload: Workload, listen: SocketAddr) -> Self {
+        Self {
+            workload,
+            listen,
+            threads: 1,
+            cpus: Vec::new(),
+        }
+    }
+
+    /// Refuses what cannot be served.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        check_workload(&self.workload)
+    }
+}
+
+fn check_workload(workload: &Workload) -> Result<(), EngineError> {
+    if workload.connections == 0 {
+        return plan("at least one connection is needed");
+    }
+    let framed = matches!(workload.kind, WorkloadKind::Rr | WorkloadKind::Crr);
+    let datagram = workload.kind == WorkloadKind::Datagram;
+    if (framed || datagram) && workload.request_size < MIN_SIZE {
+        return plan("requests and messages must have at least 16 bytes for their sequence number");
+    }
+    if framed && workload.response_size < MIN_SIZE {
+        return plan("responses must have at least 16 bytes for their sequence number");
+    }
+    let limit = if datagram || workload.protocol == plumbline_experiment::Protocol::Udp {
+        MAX_DATAGRAM
+    } else {
+        MAX_SIZE
+    };
+    if workload.request_size > limit || workload.response_size > limit {
+        return Err(EngineError::Plan(format!(
+            "sizes above {limit} bytes cannot be sent by this workload"
+        )));
+    }
+    Ok(())
+}
+
+fn plan<T>(text: &str) -> Result<T, EngineError> {
+    Err(EngineError::Plan(text.into()))
+}
+
+/// Room for a sequence number and a tag.
+const MIN_SIZE: u32 = 16;
+/// The largest payload of a UDP datagram over IPv4.
+const MAX_DATAGRAM: u32 = 65_507;
+/// A ceiling on what one request or response may weigh (S-5).
+const MAX_SIZE: u32 = 64 << 20;
+
+/// Told when the measured window opens and closes, so that meters can be read.
+///
+/// Both are called on the thread that called [`run`](crate::run), which is not
+/// a worker: what an observer does delays no request.
+pub trait Observer {
+    /// The warm-up is over; the window opens now.
+    fn window_opens(&mut self);
+    /// The window has just closed; outstanding answers may still come.
+    fn window_closes(&mut self);
+}
+
+impl Observer for () {
+    fn window_opens(&mut self) {}
+    fn window_closes(&mut self) {}
+}
+
+/// Running totals of a load, warm-up included, at most 10 ms old.
+#[derive(Debug, Default)]
+pub struct Progress {
+    completed: AtomicU64,
+    errors: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Progress {
+    /// Requests answered, or writes taken.
+    pub fn completed(&self) -> u64 {
+        self.completed.load(Ordering::Relaxed)
+    }
+
+    /// Requests that failed.
+    pub fn errors(&self) -> u64 {
+        self.errors.load(Ordering::Relaxed)
+    }
+
+    /// Payload bytes, both ways.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, completed: u64, errors: u64, bytes: u64) {
+        self.completed.fetch_add(completed, Ordering::Relaxed);
+        self.errors.fetch_add(errors, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}

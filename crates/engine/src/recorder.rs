@@ -1,0 +1,275 @@
+//! The accounts of one worker: what was intended, sent, answered, lost.
+
+use std::sync::Arc;
+
+use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad};
+
+use crate::plan::Progress;
+use crate::timeline::Timeline;
+use crate::window::Window;
+
+const SECOND: u64 = 1_000_000_000;
+/// Slices of the window for the stationarity check (L-8, L-10).
+const SLICES: u64 = 100;
+
+/// What went wrong with a request; see [`ErrorCounts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Connect,
+    Closed,
+    Corrupt,
+    Protocol,
+    Send,
+}
+
+/// Counts and histograms of the measured window.
+///
+/// A request belongs to the window in which it was *intended* (D1, L-1), so
+/// every method takes that moment; whatever lies outside is not recorded.
+/// Recording neither allocates nor locks.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub(crate) window: Window,
+    pub(crate) planned: u64,
+    pub(crate) sent: u64,
+    pub(crate) completed: u64,
+    pub(crate) censored: u64,
+    pub(crate) waited: u64,
+    pub(crate) errors: ErrorCounts,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) latency: Histogram,
+    pub(crate) service_time: Histogram,
+    pub(crate) send_lag: Histogram,
+    pub(crate) generator_lag: Histogram,
+    pub(crate) connect: Histogram,
+    seconds: Vec<SecondOfLoad>,
+    by_second: Timeline,
+    by_slice: Timeline,
+    totals: Totals,
+    progress: Option<Arc<Progress>>,
+}
+
+/// Running totals for the live display, warm-up included.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    completed: u64,
+    errors: u64,
+    bytes: u64,
+}
+
+impl Recorder {
+    /// Empty accounts for a window of `length` nanoseconds, which
+    /// [`begin`](Self::begin) places in time.
+    pub(crate) fn new(length: u64, progress: Option<Arc<Progress>>) -> Self {
+        let seconds = length.div_ceil(SECOND).max(1) as usize;
+        Self {
+            window: Window::NEVER,
+            planned: 0,
+            sent: 0,
+            completed: 0,
+            censored: 0,
+            waited: 0,
+            errors: ErrorCounts::default(),
+            bytes_sent: 0,
+            bytes_received: 0,
+            latency: Histogram::new(),
+            service_time: Histogram::new(),
+            send_lag: Histogram::new(),
+            generator_lag: Histogram::new(),
+            connect: Histogram::new(),
+            seconds: vec![SecondOfLoad::default(); seconds],
+            by_second: Timeline::new(SECOND, seconds),
+            by_slice: Timeline::new(length.div_ceil(SLICES), SLICES as usize),
+            totals: Totals::default(),
+            progress,
+        }
+    }
+
+    /// Places the window in time.
+    pub(crate) fn begin(&mut self, window: Window) {
+        self.window = window;
+        self.by_second.begin(window.open);
+        self.by_slice.begin(window.open);
+    }
+
+    /// A request was intended at `intended`.
+    #[inline]
+    pub(crate) fn planned(&mut self, intended: u64) {
+        self.planned += u64::from(self.window.contains(intended));
+    }
+
+    /// A request went out at `sent`. `free` is the earliest moment at which a
+    /// connection could take it: what lies between is the generator's own
+    /// fault, what lies before is not (L-2).
+    #[inline]
+    pub(crate) fn sent(&mut self, intended: u64, sent: u64, free: u64, bytes: u64) {
+        self.totals.bytes += bytes;
+        if !self.window.contains(intended) {
+            return;
+        }
+        self.sent += 1;
+        self.bytes_sent += bytes;
+        self.send_lag.record(sent.saturating_sub(intended));
+        self.generator_lag
+            .record(sent.saturating_sub(free.max(intended)));
+        self.waited += u64::from(free > intended);
+        self.add_bytes(intended, bytes);
+    }
+
+    /// The right answer to a request arrived at `received`.
+    #[inline]
+    pub(crate) fn completed(&mut self, intended: u64, sent: u64, received: u64, bytes: u64) {
+        self.totals.completed += 1;
+        self.totals.bytes += bytes;
+        if !self.window.contains(intended) {
+            return;
+        }
+        self.completed += 1;
+        self.bytes_received += bytes;
+        self.service_time.record(received.saturating_sub(sent));
+        let second = self.observe(intended, received);
+        self.seconds[second].completed += 1;
+        self.seconds[second].bytes += bytes;
+    }
+
+    /// A request got an error instead of an answer.
+    pub(crate) fn failed(&mut self, intended: u64, failure: Failure) {
+        self.totals.errors += 1;
+        if !self.window.contains(intended) {
+            return;
+        }
+        let errors = &mut self.errors;
+        *match failure {
+            Failure::Connect => &mut errors.connect,
+            Failure::Closed => &mut errors.closed,
+            Failure::Corrupt => &mut errors.corrupt,
+            Failure::Protocol => &mut errors.protocol,
+            Failure::Send => &mut errors.send,
+        } += 1;
+        let second = self.by_second.index_at(intended);
+        self.seconds[second].errors += 1;
+    }
+
+    /// Waiting for an answer ended at `now` without one: it is at least that
+    /// late, and said so (L-3). `sent` is `None` for a request that never
+    /// found a connection; its send lag is at least that long, too.
+    pub(crate) fn censored(&mut self, intended: u64, sent: Option<u64>, now: u64) {
+        if !self.window.contains(intended) {
+            return;
+        }
+        self.censored += 1;
+        self.observe(intended, now);
+        match sent {
+            Some(sent) => self.service_time.record(now.saturating_sub(sent)),
+            None => {
+                self.waited += 1;
+                self.send_lag.record(now.saturating_sub(intended));
+            }
+        }
+    }
+
+    /// A connection took `ns` to open, for a request intended at `intended`;
+    /// `None` when it was opened ahead of the window.
+    pub(crate) fn connected(&mut self, ns: u64, intended: Option<u64>, now: u64) {
+        let counts = match intended {
+            Some(intended) => self.window.contains(intended),
+            None => now < self.window.open,
+        };
+        if counts {
+            self.connect.record(ns);
+        }
+    }
+
+    /// Bulk bytes carried in the second that `at` falls into.
+    pub(crate) fn add_bytes(&mut self, at: u64, bytes: u64) {
+        let second = self.by_second.index_at(at);
+        self.seconds[second].bytes += bytes;
+    }
+
+    /// A message without an answer was taken by the kernel.
+    #[inline]
+    pub(crate) fn taken(&mut self, intended: u64) {
+        self.totals.completed += 1;
+        if self.window.contains(intended) {
+            self.completed += 1;
+            let second = self.by_second.index_at(intended);
+            self.seconds[second].completed += 1;
+        }
+    }
+
+    #[inline]
+    fn observe(&mut self, intended: u64, until: u64) -> usize {
+        let latency = until.saturating_sub(intended);
+        self.latency.record(latency);
+        let slice = self.by_slice.index_at(intended);
+        self.by_slice.record(slice, latency);
+        let second = self.by_second.index_at(intended);
+        self.by_second.record(second, latency);
+        second
+    }
+
+    /// Adds bytes to the running total only; bulk counts its window apart.
+    pub(crate) fn note_bytes(&mut self, bytes: u64) {
+        self.totals.bytes += bytes;
+    }
+
+    /// Passes what has happened since the last call to the live display.
+    pub(crate) fn publish(&mut self) {
+        if let Some(progress) = &self.progress {
+            let totals = std::mem::take(&mut self.totals);
+            progress.add(totals.completed, totals.errors, totals.bytes);
+        }
+    }
+
+    /// Adds the accounts of another worker of the same load.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.planned += other.planned;
+        self.sent += other.sent;
+        self.completed += other.completed;
+        self.censored += other.censored;
+        self.waited += other.waited;
+        self.errors.add(&other.errors);
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.latency.merge(&other.latency);
+        self.service_time.merge(&other.service_time);
+        self.send_lag.merge(&other.send_lag);
+        self.generator_lag.merge(&other.generator_lag);
+        self.connect.merge(&other.connect);
+        self.by_second.merge(&other.by_second);
+        self.by_slice.merge(&other.by_slice);
+        for (second, theirs) in self.seconds.iter_mut().zip(&other.seconds) {
+            second.completed += theirs.completed;
+            second.errors += theirs.errors;
+            second.bytes += theirs.bytes;
+        }
+    }
+
+    /// Length of the measured window in nanoseconds; 0 when it never opened.
+    pub(crate) fn window_ns(&self) -> u64 {
+        self.window.length()
+    }
+
+    /// One entry per second of the window as it was, in time order.
+    pub(crate) fn seconds(&self) -> Vec<SecondOfLoad> {
+        let length = self.window.length().div_ceil(SECOND) as usize;
+        let seconds = self.seconds.iter().take(length).enumerate();
+        seconds
+            .map(|(index, second)| SecondOfLoad {
+                p50_ns: self.by_second.quantile(index, 0.5),
+                p99_ns: self.by_second.quantile(index, 0.99),
+                max_ns: self.by_second.slices()[index].max_ns,
+                ..*second
+            })
+            .collect()
+    }
+
+    /// Median latency of each slice that has one, in time order, nanoseconds.
+    pub(crate) fn slice_p50_ns(&self) -> Vec<u64> {
+        (0..SLICES as usize)
+            .filter(|&slice| self.by_slice.slices()[slice].count > 0)
+            .map(|slice| self.by_slice.quantile(slice, 0.5))
+            .collect()
+    }
+}

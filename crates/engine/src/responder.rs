@@ -1,0 +1,132 @@
+//! The other end of a load.
+
+mod datagrams;
+mod echo;
+mod streams;
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use plumbline_experiment::{Protocol, WorkloadKind};
+use plumbline_record::ServeResult;
+use plumbline_sys::socket::Socket;
+
+use crate::worker::bind_to_cpu;
+use crate::{EngineError, ServePlan};
+
+/// A server that answers one workload, and checks what it is asked.
+///
+/// It never sends more than its plan's response size for each request that it
+/// got (S-5).
+pub struct Responder {
+    plan: ServePlan,
+    sockets: Vec<Socket>,
+    address: SocketAddr,
+}
+
+impl Responder {
+    /// Listens, but answers nothing before [`run`](Self::run).
+    ///
+    /// # Errors
+    /// When the plan cannot be served, the port is taken, or the address is
+    /// not this machine's.
+    pub fn bind(plan: &ServePlan) -> Result<Self, EngineError> {
+        plan.check()?;
+        let threads = plan.threads.max(1);
+        let mut sockets = Vec::with_capacity(threads);
+        let mut address = plan.listen;
+        for _ in 0..threads {
+            let socket = listen(plan, address, threads > 1)
+                .map_err(|source| EngineError::listen(plan.listen, source))?;
+            // The first socket may have let the kernel pick; the others join it.
+            address = socket
+                .local_addr()
+                .map_err(EngineError::system("getsockname"))?;
+            sockets.push(socket);
+        }
+        Ok(Self {
+            plan: plan.clone(),
+            sockets,
+            address,
+        })
+    }
+
+    /// Where it listens; the port is the real one even if the plan said 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `stop` becomes true, then returns within 100 ms with what
+    /// it saw.
+    ///
+    /// # Errors
+    /// When a thread cannot be bound to its CPU, or the kernel refuses to wait
+    /// for sockets. Trouble on single connections ends those connections only.
+    pub fn run(self, stop: &AtomicBool) -> Result<ServeResult, EngineError> {
+        let plan = &self.plan;
+        thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .sockets
+                .into_iter()
+                .enumerate()
+                .map(|(index, socket)| {
+                    scope.spawn(move || {
+                        bind_to_cpu(&plan.cpus, index)?;
+                        serve(plan, socket, stop)
+                    })
+                })
+                .collect();
+            let mut all = ServeResult::default();
+            for thread in threads {
+                let part = thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                add(&mut all, &part);
+            }
+            Ok(all)
+        })
+    }
+}
+
+fn listen(plan: &ServePlan, at: SocketAddr, reuse_port: bool) -> std::io::Result<Socket> {
+    if is_udp(plan) {
+        Socket::bind_udp(at, reuse_port)
+    } else {
+        Socket::listen_tcp(at, reuse_port)
+    }
+}
+
+fn is_udp(plan: &ServePlan) -> bool {
+    match plan.workload.kind {
+        WorkloadKind::Rr => plan.workload.protocol == Protocol::Udp,
+        WorkloadKind::Datagram => true,
+        _ => false,
+    }
+}
+
+fn serve(plan: &ServePlan, socket: Socket, stop: &AtomicBool) -> Result<ServeResult, EngineError> {
+    let spec = &plan.workload;
+    match spec.kind {
+        WorkloadKind::Rr if is_udp(plan) => datagrams::answer(spec, socket, stop),
+        WorkloadKind::Rr | WorkloadKind::Crr => streams::serve(echo::Echo::new(spec), socket, stop),
+        _ => Err(EngineError::Plan("not built yet".into())),
+    }
+}
+
+fn add(all: &mut ServeResult, part: &ServeResult) {
+    all.connections += part.connections;
+    all.requests += part.requests;
+    all.bytes_received += part.bytes_received;
+    all.bytes_sent += part.bytes_sent;
+    all.corrupt += part.corrupt;
+    if let Some(theirs) = part.datagrams {
+        let datagrams = all.datagrams.get_or_insert_default();
+        datagrams.received += theirs.received;
+        datagrams.bytes += theirs.bytes;
+        datagrams.duplicated += theirs.duplicated;
+        datagrams.reordered += theirs.reordered;
+        // Each thread sees its own flows over the same time.
+        datagrams.span_ns = datagrams.span_ns.max(theirs.span_ns);
+    }
+}

@@ -1,0 +1,100 @@
+//! The server's loop for datagrams.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plumbline_experiment::Workload;
+use plumbline_record::ServeResult;
+use plumbline_sys::clock::now_ns;
+use plumbline_sys::socket::{Messages, Socket};
+
+use crate::EngineError;
+use crate::codec::{Frame, FrameReader};
+use crate::driver::{Driver, Epoll, Watch};
+use crate::pattern::Direction;
+
+/// Longest time between two looks at the stop flag.
+const NAP_NS: u64 = 50_000_000;
+/// Datagrams per system call.
+const BATCH: usize = 32;
+
+/// Answers `rr` over UDP until asked to stop.
+pub(super) fn answer(
+    spec: &Workload,
+    socket: Socket,
+    stop: &AtomicBool,
+) -> Result<ServeResult, EngineError> {
+    let request = Frame::new(Direction::Request, spec.request_size);
+    let response = Frame::new(Direction::Response, spec.response_size);
+    // One byte more than a request, so that a longer one is noticed.
+    let mut requests = Messages::new(BATCH, request.size() + 1);
+    let mut responses = Messages::new(BATCH, response.size());
+    let mut seen = ServeResult::default();
+    receive(socket, &mut requests, stop, |socket, requests| {
+        responses.clear();
+        for index in 0..requests.len() {
+            let bytes = requests.get(index);
+            seen.bytes_received += bytes.len() as u64;
+            match request.read(&mut FrameReader::default(), bytes) {
+                (taken, Some(message)) if message.intact && taken == bytes.len() => {
+                    seen.requests += 1;
+                    let reply = responses.push_reply(requests, index, response.size());
+                    response.write(message.seq, 0, reply);
+                }
+                _ => seen.corrupt += 1,
+            }
+        }
+        let sent = send_all(socket, &mut responses);
+        seen.bytes_sent += (sent * response.size()) as u64;
+    })?;
+    Ok(seen)
+}
+
+/// Hands every batch of datagrams to `digest` until asked to stop.
+pub(super) fn receive(
+    socket: Socket,
+    batch: &mut Messages,
+    stop: &AtomicBool,
+    mut digest: impl FnMut(&Socket, &Messages),
+) -> Result<(), EngineError> {
+    let mut io = Epoll::relaxed(1, 0).map_err(EngineError::system("setting up epoll"))?;
+    io.insert(0, socket, Watch::Queue)
+        .map_err(EngineError::system("watching the datagram socket"))?;
+    while !stop.load(Ordering::Relaxed) {
+        let now = now_ns();
+        io.wait(now, now + NAP_NS)
+            .map_err(EngineError::system("waiting for datagrams"))?;
+        let Some(socket) = io.socket(0) else {
+            break;
+        };
+        loop {
+            match socket.receive_messages(batch) {
+                Ok(_) => digest(socket, batch),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                // An answer that came back as undeliverable: its sender is
+                // gone, the others are not.
+                Err(_) => break,
+            }
+            if !batch.is_full() || stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sends all messages and gives how many went out. One that the kernel
+/// refuses is lost, as on the way: its sender sees it unanswered.
+fn send_all(socket: &Socket, messages: &mut Messages) -> usize {
+    let (mut from, mut sent) = (0, 0);
+    while from < messages.len() {
+        match socket.send_messages(messages, from) {
+            Ok(count) => {
+                from += count;
+                sent += count;
+            }
+            Err(_) => from += 1,
+        }
+    }
+    sent
+}

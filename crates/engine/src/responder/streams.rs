@@ -1,0 +1,233 @@
+//! The server's event loop for everything over TCP.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plumbline_record::ServeResult;
+use plumbline_sys::clock::now_ns;
+use plumbline_sys::socket::Socket;
+
+use crate::EngineError;
+use crate::driver::{Driver, Epoll, Event, Watch};
+
+/// Longest time between two looks at the stop flag.
+const NAP_NS: u64 = 50_000_000;
+/// Bytes read at once.
+const READ_BUFFER: usize = 256 << 10;
+/// Connections accepted before others get their turn.
+const ACCEPTS: usize = 64;
+/// The slot of the listening socket; connections follow.
+const LISTENER: usize = 0;
+
+/// What a server makes of the bytes of its connections.
+pub(super) trait Service {
+    /// How far the requests of one connection have been read.
+    type Reader: Default;
+
+    /// Reads the next bytes of a connection and appends what is to be answered
+    /// to `out`.
+    fn read(
+        &mut self,
+        reader: &mut Self::Reader,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        seen: &mut ServeResult,
+    ) -> Next;
+}
+
+/// What becomes of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It stays open.
+    Keep,
+    /// It is closed once the answers are out.
+    Close,
+}
+
+struct Connection<R> {
+    reader: R,
+    /// Answers that the kernel would not take yet. While there are any, no
+    /// more is read: whoever does not take answers gets no further ones.
+    rest: Vec<u8>,
+    /// How many of these the kernel has taken since.
+    rest_sent: usize,
+    closing: bool,
+}
+
+struct Server<S: Service> {
+    service: S,
+    io: Epoll,
+    connections: Vec<Option<Connection<S::Reader>>>,
+    spare: Vec<usize>,
+    out: Vec<u8>,
+    seen: ServeResult,
+}
+
+/// Serves until asked to stop.
+pub(super) fn serve<S: Service>(
+    service: S,
+    listener: Socket,
+    stop: &AtomicBool,
+) -> Result<ServeResult, EngineError> {
+    let setup = EngineError::system("setting up epoll");
+    let mut io = Epoll::relaxed(1, READ_BUFFER).map_err(setup)?;
+    io.insert(LISTENER, listener, Watch::Queue)
+        .map_err(EngineError::system("watching the listening socket"))?;
+    let mut server = Server {
+        service,
+        io,
+        connections: vec![None],
+        spare: Vec::new(),
+        out: Vec::new(),
+        seen: ServeResult::default(),
+    };
+    while !stop.load(Ordering::Relaxed) {
+        let now = now_ns();
+        let events = server
+            .io
+            .wait(now, now + NAP_NS)
+            .map_err(EngineError::system("waiting for the sockets"))?;
+        for index in 0..events {
+            let event = server.io.event(index);
+            if event.slot == LISTENER {
+                server.accept();
+            } else {
+                server.event(event);
+            }
+        }
+    }
+    Ok(server.seen)
+}
+
+impl<S: Service> Server<S> {
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS {
+            let Some(accepted) = self.io.socket(LISTENER).map(Socket::accept) else {
+                return;
+            };
+            match accepted {
+                Ok(socket) => self.admit(socket),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                // Out of files, or gone before it was accepted: the caller
+                // sees it as a broken connection. Others go on.
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: Socket) {
+        let slot = self.spare.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.io.grow(self.connections.len());
+            self.connections.len() - 1
+        });
+        if self.io.insert(slot, socket, Watch::Stream).is_err() {
+            self.spare.push(slot);
+            return;
+        }
+        self.seen.connections += 1;
+        self.connections[slot] = Some(Connection {
+            reader: S::Reader::default(),
+            rest: Vec::new(),
+            rest_sent: 0,
+            closing: false,
+        });
+    }
+
+    fn close(&mut self, slot: usize) {
+        self.io.remove(slot);
+        self.connections[slot] = None;
+        self.spare.push(slot);
+    }
+
+    fn event(&mut self, event: Event) {
+        let slot = event.slot;
+        let Some(connection) = &mut self.connections[slot] else {
+            return;
+        };
+        if !connection.rest.is_empty() {
+            if !event.writable || !self.send_rest(slot) {
+                return;
+            }
+        } else if !event.readable {
+            return;
+        }
+        self.read(slot, event.hangup);
+    }
+
+    /// Sends what was left; true when all is out and the connection goes on.
+    fn send_rest(&mut self, slot: usize) -> bool {
+        let Some(connection) = &mut self.connections[slot] else {
+            return false;
+        };
+        while connection.rest_sent < connection.rest.len() {
+            match self.io.send(slot, &connection.rest[connection.rest_sent..]) {
+                Ok(sent) => connection.rest_sent += sent,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
+                Err(_) => {
+                    self.close(slot);
+                    return false;
+                }
+            }
+        }
+        connection.rest.clear();
+        connection.rest_sent = 0;
+        if connection.closing {
+            self.close(slot);
+            return false;
+        }
+        true
+    }
+
+    fn read(&mut self, slot: usize, hangup: bool) {
+        while let Some(connection) = &mut self.connections[slot] {
+            let received = match self.io.receive(slot) {
+                Ok(received) => received,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => return self.close(slot),
+            };
+            if received.bytes.is_empty() {
+                return self.close(slot);
+            }
+            let drained = received.drained;
+            self.out.clear();
+            self.seen.bytes_received += received.bytes.len() as u64;
+            let next = self.service.read(
+                &mut connection.reader,
+                received.bytes,
+                &mut self.out,
+                &mut self.seen,
+            );
+            connection.closing = next == Next::Close;
+            if !self.send_out(slot) || drained && !hangup {
+                return;
+            }
+        }
+    }
+
+    /// Sends the answers just made; true when the connection may be read on.
+    fn send_out(&mut self, slot: usize) -> bool {
+        let Some(connection) = &mut self.connections[slot] else {
+            return false;
+        };
+        let mut sent = 0;
+        while sent < self.out.len() {
+            match self.io.send(slot, &self.out[sent..]) {
+                Ok(more) => sent += more,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    connection.rest.extend_from_slice(&self.out[sent..]);
+                    return false;
+                }
+                Err(_) => {
+                    self.close(slot);
+                    return false;
+                }
+            }
+        }
+        if connection.closing {
+            self.close(slot);
+            return false;
+        }
+        true
+    }
+}

@@ -1,0 +1,206 @@
+//! From a plan to a result: probe, connect, run the workers, join the accounts.
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use plumbline_experiment::{Protocol, WorkloadKind};
+use plumbline_record::{LoadResult, ProcessCpu};
+use plumbline_sys::clock::{now_ns, sleep_until_ns};
+use plumbline_sys::cpu::{self, ProcessTime};
+
+use crate::driver::{Driver, Epoll};
+use crate::recorder::Recorder;
+use crate::window::Window;
+use crate::worker::{self, Share};
+use crate::{EngineError, LoadPlan, Observer};
+
+/// How long the target may take to accept the first connection.
+const PROBE_LIMIT: Duration = Duration::from_secs(5);
+/// From the last connection to the first request.
+const HEAD_START_NS: u64 = 2_000_000;
+/// Longest time between two looks at the stop flag.
+const NAP_NS: u64 = 10_000_000;
+
+/// Runs a load and gives what the sender saw.
+///
+/// Blocks for warm-up, window and as much of the drain as is needed. When
+/// `stop` becomes true it returns within 100 ms with what was measured until
+/// then; [`LoadResult::window_ns`] tells how much of the window that was. The
+/// workers are threads of their own; `observer` is called on this one.
+///
+/// # Errors
+/// When the load cannot start: a plan that contradicts itself, a target that
+/// refuses or does not answer, too few file descriptors, CPUs that may not be
+/// used. Whatever happens to single requests later is counted, not returned.
+pub fn run(
+    plan: &LoadPlan,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<LoadResult, EngineError> {
+    plan.check()?;
+    check_file_limit(plan)?;
+    probe(plan)?;
+    let workers = plan.threads.clamp(1, plan.workload.connections as usize);
+    let abort = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (report, ready) = mpsc::channel();
+        let mut starts = Vec::with_capacity(workers);
+        let mut threads = Vec::with_capacity(workers);
+        for index in 0..workers {
+            let (start, started) = mpsc::channel();
+            starts.push(start);
+            let share = Share {
+                plan,
+                index,
+                workers,
+                stop,
+                abort: &abort,
+            };
+            let report = report.clone();
+            threads.push(scope.spawn(move || worker::work(&share, &report, &started)));
+        }
+        drop(report);
+        let window = open(plan, &ready, &starts, stop, &abort);
+        drop(starts);
+        let cpu = match &window {
+            Ok(Some(window)) => observe(*window, stop, observer)?,
+            _ => ProcessCpu::default(),
+        };
+        let mut merged: Option<Recorder> = None;
+        for thread in threads {
+            let part = thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            match &mut merged {
+                Some(all) => all.merge(&part),
+                None => merged = Some(part),
+            }
+        }
+        window?;
+        let accounts = merged.expect("there is at least one worker");
+        Ok(result(plan, &accounts, cpu))
+    })
+}
+
+/// Fails early where connections would fail one by one.
+fn check_file_limit(plan: &LoadPlan) -> Result<(), EngineError> {
+    let connections = u64::from(plan.workload.connections);
+    let limit = cpu::open_file_limit().map_err(EngineError::system("reading the file limit"))?;
+    if connections + 64 > limit {
+        return Err(EngineError::too_many_files(connections));
+    }
+    Ok(())
+}
+
+/// One connection ahead of all others, so that a wrong address is told in a
+/// sentence rather than as a count of failed requests. UDP cannot be asked.
+fn probe(plan: &LoadPlan) -> Result<(), EngineError> {
+    let udp = match plan.workload.kind {
+        WorkloadKind::Rr => plan.workload.protocol == Protocol::Udp,
+        WorkloadKind::Datagram => true,
+        _ => false,
+    };
+    if udp {
+        return Ok(());
+    }
+    TcpStream::connect_timeout(&plan.target, PROBE_LIMIT)
+        .map(drop)
+        .map_err(|e| EngineError::connect(plan.target, 1, e))
+}
+
+/// Waits until every worker has its connections, then lets all start at one
+/// moment. `None` when asked to stop before.
+fn open(
+    plan: &LoadPlan,
+    ready: &Receiver<bool>,
+    starts: &[Sender<Window>],
+    stop: &AtomicBool,
+    abort: &AtomicBool,
+) -> Result<Option<Window>, EngineError> {
+    for _ in starts {
+        // A worker that failed has hung up or said false; the join tells why.
+        if !matches!(ready.recv(), Ok(true)) {
+            abort.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let start = now_ns() + HEAD_START_NS;
+    let window = Window::starting(start, plan.warm_up, plan.measure, plan.drain);
+    for start in starts {
+        // A worker that has panicked meanwhile shows at the join.
+        let _ = start.send(window);
+    }
+    Ok(Some(window))
+}
+
+/// Calls the observer at the window's boundaries and measures the CPU time of
+/// this process between them.
+fn observe(
+    window: Window,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<ProcessCpu, EngineError> {
+    let process_time = || -> Result<ProcessTime, _> {
+        cpu::process_time().map_err(EngineError::system("getrusage"))
+    };
+    // Woken 50 µs late at most by the timer; a busy CPU may add to that.
+    let _ = cpu::set_timer_slack_ns(1);
+    if !sleep_until(window.open, stop) {
+        return Ok(ProcessCpu::default());
+    }
+    observer.window_opens();
+    let before = process_time()?;
+    sleep_until(window.close, stop);
+    let spent = process_time()?.since(before);
+    observer.window_closes();
+    Ok(ProcessCpu {
+        user_ns: spent.user_ns,
+        system_ns: spent.system_ns,
+    })
+}
+
+/// False when asked to stop before.
+fn sleep_until(moment: u64, stop: &AtomicBool) -> bool {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let now = now_ns();
+        if now >= moment {
+            return true;
+        }
+        sleep_until_ns(moment.min(now + NAP_NS));
+    }
+}
+
+fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
+    LoadResult {
+        driver: Epoll::NAME.into(),
+        arrival: plan.workload.arrival,
+        wait: plan.workload.wait,
+        seed: plan.seed,
+        window_ns: accounts.window_ns(),
+        planned: accounts.planned,
+        sent: accounts.sent,
+        completed: accounts.completed,
+        censored: accounts.censored,
+        errors: accounts.errors,
+        bytes_sent: accounts.bytes_sent,
+        bytes_received: accounts.bytes_received,
+        latency: accounts.latency.clone(),
+        service_time: accounts.service_time.clone(),
+        send_lag: accounts.send_lag.clone(),
+        generator_lag: accounts.generator_lag.clone(),
+        connect: accounts.connect.clone(),
+        waited_for_connection: accounts.waited,
+        seconds: accounts.seconds(),
+        slice_p50_ns: accounts.slice_p50_ns(),
+        cpu,
+    }
+}

@@ -1,0 +1,138 @@
+//! One worker: a thread with its own connections and its share of the rate.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, Sender};
+
+use plumbline_experiment::{Arrival, Protocol, Workload as Spec, WorkloadKind};
+use plumbline_sys::cpu;
+
+use crate::codec::Fixed;
+use crate::driver::Epoll;
+use crate::event_loop::{self, Workload};
+use crate::exchange::{Exchange, Rules};
+use crate::recorder::Recorder;
+use crate::schedule::Schedule;
+use crate::window::Window;
+use crate::{EngineError, LoadPlan};
+
+/// Bytes read at once.
+const READ_BUFFER: usize = 64 << 10;
+/// Bounds of the number of requests that may be out at once, by worker. What
+/// is beyond waits, and is charged for it.
+const LEAST_FLIGHTS: usize = 1 << 12;
+const MOST_FLIGHTS: usize = 1 << 17;
+
+/// What one worker is to do.
+pub(crate) struct Share<'a> {
+    pub(crate) plan: &'a LoadPlan,
+    pub(crate) index: usize,
+    pub(crate) workers: usize,
+    /// The caller's wish to stop.
+    pub(crate) stop: &'a AtomicBool,
+    /// Another worker could not start.
+    pub(crate) abort: &'a AtomicBool,
+}
+
+impl Share<'_> {
+    /// This worker's connections: an equal share, the rest to the first ones.
+    fn lines(&self) -> usize {
+        let all = self.plan.workload.connections as usize;
+        all / self.workers + usize::from(self.index < all % self.workers)
+    }
+
+    fn rules(&self) -> Rules {
+        let spec = &self.plan.workload;
+        let fresh = match spec.kind {
+            WorkloadKind::Crr => true,
+            WorkloadKind::Http => !spec.keep_alive,
+            _ => false,
+        };
+        let lines = self.lines();
+        Rules {
+            target: self.plan.target,
+            lines,
+            udp: spec.kind == WorkloadKind::Rr && spec.protocol == Protocol::Udp,
+            fresh,
+            pipelined: spec.kind == WorkloadKind::Rr && spec.arrival != Arrival::Closed,
+            closed: spec.arrival == Arrival::Closed,
+            ramp: self.plan.ramp.map(|rate| rate / self.workers as f64),
+            flights: self.flights(lines),
+            // Numbers of different workers never meet.
+            first: (self.index as u64) << 48,
+            request_bytes: u64::from(spec.request_size),
+        }
+    }
+
+    /// Room for what is sent in 2 s, within bounds.
+    fn flights(&self, lines: usize) -> usize {
+        let rate = self.plan.workload.arrival.rate().unwrap_or(0.0);
+        let wanted = (rate * 2.0 / self.workers as f64) as usize;
+        wanted.clamp(LEAST_FLIGHTS, MOST_FLIGHTS).max(4 * lines)
+    }
+}
+
+/// Runs one worker. Says on `report` whether it is ready, waits on `started`
+/// for the common start, and gives its accounts.
+pub(crate) fn work(
+    share: &Share<'_>,
+    report: &Sender<bool>,
+    started: &Receiver<Window>,
+) -> Result<Recorder, EngineError> {
+    let spec = &share.plan.workload;
+    let recorder = Recorder::new(
+        share.plan.measure.as_nanos() as u64,
+        share.plan.progress.clone(),
+    );
+    match spec.kind {
+        WorkloadKind::Rr | WorkloadKind::Crr => {
+            let codec = fixed(spec, share.plan.verify);
+            let exchange = Exchange::new(codec, share.rules(), recorder);
+            run(share, exchange, report, started)
+        }
+        _ => Err(EngineError::Plan("not built yet".into())),
+    }
+}
+
+fn fixed(spec: &Spec, verify: bool) -> Fixed {
+    Fixed::new(spec.request_size, spec.response_size, verify)
+}
+
+fn run(
+    share: &Share<'_>,
+    mut workload: impl Workload<Epoll>,
+    report: &Sender<bool>,
+    started: &Receiver<Window>,
+) -> Result<Recorder, EngineError> {
+    bind_to_cpu(&share.plan.cpus, share.index)?;
+    let wait = share.plan.workload.wait;
+    let mut io = Epoll::new(share.lines(), READ_BUFFER, wait)
+        .map_err(EngineError::system("setting up epoll"))?;
+    let open = event_loop::prepare(&mut io, &mut workload, [share.stop, share.abort])?;
+    // A coordinator that has given up no longer listens.
+    let _ = report.send(open);
+    if let Ok(window) = started.recv() {
+        let plan = share.plan;
+        let schedule = Schedule::new(
+            plan.workload.arrival,
+            plan.seed,
+            share.index,
+            share.workers,
+            window.start,
+        );
+        event_loop::drive(&mut io, &mut workload, schedule, window, share.stop)?;
+    }
+    Ok(workload.finish())
+}
+
+/// Binds the calling thread to its CPU, if CPUs were named, and lets its
+/// timers be exact.
+pub(crate) fn bind_to_cpu(cpus: &[usize], index: usize) -> Result<(), EngineError> {
+    // Refused only by seccomp profiles; the margin before a deadline then
+    // measures the default slack.
+    let _ = cpu::set_timer_slack_ns(1);
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let cpu = cpus[index % cpus.len()];
+    cpu::pin_thread(cpu).map_err(|source| EngineError::Pin { cpu, source })
+}

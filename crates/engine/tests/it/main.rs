@@ -1,0 +1,4 @@
+//! The engine against real sockets on the loopback device.
+
+mod loopback;
+mod rig;
