@@ -104,6 +104,19 @@ fn is_control(c: char) -> bool {
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A time in RFC 3339 and UTC to the minute, `2026-01-01 12:00 UTC`; any other
+/// text as it is.
+pub(crate) fn time(text: &str) -> String {
+    let minute = text
+        .strip_suffix('Z')
+        .and_then(|text| text.get(..16))
+        .and_then(|text| text.split_once('T'));
+    match minute {
+        Some((date, time)) => format!("{} {} UTC", clean(date), clean(time)),
+        None => clean(text),
+    }
+}
+
 /// The first line of an error, for a table.
 pub(crate) fn first_line(text: &str) -> String {
     clean(text.lines().next().unwrap_or_default().trim())

@@ -15,6 +15,7 @@
 //!   which numbers are printed.
 
 pub mod analysis;
+pub mod html;
 pub mod json;
 pub mod latency;
 pub mod number;

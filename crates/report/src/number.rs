@@ -31,6 +31,24 @@ pub fn signed_duration(ns: f64) -> String {
     format!("{}{digits}{NO_BREAK_SPACE}{unit}", sign(ns, &digits))
 }
 
+/// A number and its unit at the tick of an axis, where round values need no
+/// zeros behind the point: `5.00 µs` becomes `5 µs`, and any zero `0`.
+pub fn tick(text: &str) -> String {
+    let Some((digits, unit)) = text.split_once(NO_BREAK_SPACE) else {
+        return text.to_owned();
+    };
+    match trim_zeros(digits) {
+        "0" => "0".to_owned(),
+        digits => format!("{digits}{NO_BREAK_SPACE}{unit}"),
+    }
+}
+
+/// A round change at the tick of an axis: `+20 %`.
+pub fn tick_percent(fraction: f64) -> String {
+    let digits = trimmed_decimals(fraction.abs() * 100.0, 1);
+    format!("{}{digits}{NO_BREAK_SPACE}%", sign(fraction, &digits))
+}
+
 /// A rate in bits per second: `9.41 Gbit/s`.
 pub fn bit_rate(bits_per_second: f64) -> String {
     let (scaled, unit) = scale(bits_per_second, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
@@ -135,12 +153,19 @@ fn is_zero(digits: &str) -> bool {
 }
 
 fn trimmed(value: f64) -> String {
-    trimmed_decimals(value, if value.abs() < 10.0 { 2 } else { 1 })
+    trimmed_decimals(value, if value.abs() < 9.95 { 2 } else { 0 })
 }
 
 fn trimmed_decimals(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    trim_zeros(&format!("{value:.decimals$}")).to_owned()
+}
+
+fn trim_zeros(digits: &str) -> &str {
+    if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        digits
+    }
 }
 
 fn scale(value: f64, units: [&str; 4]) -> (f64, &str) {
@@ -205,6 +230,15 @@ mod tests {
         assert_eq!(plain(&percent_interval(0.27, 0.351)), "27 to 35 %");
         assert_eq!(plain(&percent_interval(-0.012, 0.034)), "−1.2 to 3.4 %");
         assert_eq!(plain(&percent_interval(0.05, 0.31)), "5 to 31 %");
+    }
+
+    #[test]
+    fn ticks_have_no_idle_zeros() {
+        assert_eq!(plain(&tick(&duration(5_000.0))), "5 µs");
+        assert_eq!(plain(&tick(&bit_rate(12.5e9))), "12.5 Gbit/s");
+        assert_eq!(plain(&tick(&duration(200e6))), "200 ms");
+        assert_eq!(tick(&duration(0.0)), "0");
+        assert_eq!(tick(&rate(5_000.0)), "5,000/s");
     }
 
     #[test]

@@ -39,8 +39,8 @@ impl Builder<'_> {
     fn open(&self) -> Vec<Column> {
         vec![
             self.p50(9),
-            self.p99(1),
             self.change(Metric::P50, 8),
+            self.p99(1),
             self.cpu("CPU/req"),
             self.change(Metric::CpuPerRequest, 3),
         ]

@@ -1,0 +1,59 @@
+//! The pictures of a section.
+
+mod context;
+mod overhead;
+mod percentiles;
+mod throughput;
+
+pub(super) use context::context;
+pub(super) use overhead::overhead;
+pub(super) use percentiles::percentiles;
+pub(super) use throughput::throughput;
+
+use crate::analysis::{Section, Summary, TreatmentSummary};
+use crate::describe;
+
+/// Width of every picture in units of its view box; the page scales it.
+const WIDTH: f64 = 860.0;
+/// Height of a row of dots or bars.
+const ROW: f64 = 30.0;
+/// Space for row labels.
+const LABELS: f64 = 150.0;
+/// Longest label in characters that this space takes.
+const LABEL_LENGTH: usize = 20;
+
+/// Colours that the page defines, apart from the baseline's.
+pub(super) const COLOURS: usize = 8;
+
+/// The class of a treatment's colour: the same for a label in all pictures,
+/// `c0` for baselines.
+pub(super) fn colour(summary: &Summary, treatment: &TreatmentSummary) -> String {
+    let label = &treatment.treatment.label;
+    let mut labels: Vec<&str> = Vec::new();
+    for one in &summary.treatments {
+        let known = labels.contains(&one.treatment.label.as_str());
+        if one.treatment.baseline.is_some() && !known {
+            labels.push(&one.treatment.label);
+        }
+    }
+    match labels.iter().position(|one| one == label) {
+        Some(place) => format!("c{}", place % COLOURS + 1),
+        None => "c0".to_owned(),
+    }
+}
+
+/// The treatments of a section that have data, in its order.
+fn rows<'a>(summary: &'a Summary, section: &'a Section) -> Vec<&'a TreatmentSummary> {
+    let treatments = section.treatments.iter().map(|&id| &summary.treatments[id]);
+    treatments.filter(|one| one.has_data()).collect()
+}
+
+/// A label that fits in front of a row.
+fn row_label(treatment: &TreatmentSummary) -> String {
+    let label = describe::clean(&treatment.treatment.label);
+    if label.chars().count() <= LABEL_LENGTH {
+        return label;
+    }
+    let kept: String = label.chars().take(LABEL_LENGTH - 1).collect();
+    format!("{kept}…")
+}

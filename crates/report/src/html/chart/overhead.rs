@@ -1,0 +1,204 @@
+//! Changes against the baseline as dots with their intervals.
+
+use plumbline_stats::verdict::Verdict;
+
+use super::{LABELS, ROW, WIDTH, colour, row_label, rows};
+use crate::analysis::{Comparison, Metric, Section, Summary, TreatmentSummary, metrics_of};
+use crate::html::axis::Axis;
+use crate::html::svg::{Anchor, Svg};
+use crate::number;
+
+const TOP: f64 = 48.0;
+/// Between two panels; the values stand there.
+const GUTTER: f64 = 76.0;
+/// Width of a tick's text with air around it.
+const TICK: f64 = 52.0;
+
+/// One panel of the chart: a metric over all treatments.
+struct Panel<'a> {
+    metric: Metric,
+    is_primary: bool,
+    comparisons: Vec<Option<&'a Comparison>>,
+}
+
+impl Panel<'_> {
+    /// Whether it shares its scale with others, so that they can be compared by
+    /// eye. A tail may lie many times as far, and throughput on the other side.
+    fn is_common(&self) -> bool {
+        self.is_primary && self.metric != Metric::Throughput
+    }
+}
+
+/// A row for each treatment, a panel for each metric; `None` when nothing is
+/// compared.
+pub(in crate::html) fn overhead(summary: &Summary, section: &Section) -> Option<String> {
+    let rows: Vec<_> = rows(summary, section)
+        .into_iter()
+        .filter(|one| one.treatment.baseline.is_some())
+        .collect();
+    let panels = panels(summary, section, &rows);
+    if panels.is_empty() || rows.is_empty() {
+        return None;
+    }
+    let bottom = TOP + ROW * rows.len() as f64;
+    let mut svg = Svg::new(
+        WIDTH,
+        bottom + 30.0,
+        "Change against the baseline, with 95 % interval",
+    );
+    for (row, treatment) in rows.iter().enumerate() {
+        let class = colour(summary, treatment);
+        let y = row_middle(row);
+        svg.group(&class, &row_label(treatment), |svg| {
+            svg.text(
+                "label",
+                (LABELS - 14.0, y + 4.5),
+                Anchor::End,
+                &row_label(treatment),
+            );
+        });
+    }
+    let width = (WIDTH - LABELS) / panels.len() as f64;
+    let common = extent(panels.iter().filter(|panel| panel.is_common()));
+    for (place, panel) in panels.iter().enumerate() {
+        let left = LABELS + width * place as f64;
+        let range = if panel.is_common() {
+            common
+        } else {
+            extent([panel])
+        };
+        let axis = Axis::linear(range, (left, left + width - GUTTER));
+        frame(&mut svg, panel, &axis, left, bottom);
+        for (row, (comparison, treatment)) in panel.comparisons.iter().zip(&rows).enumerate() {
+            if let Some(comparison) = comparison {
+                let class = colour(summary, treatment);
+                let right = left + width - GUTTER;
+                dot(
+                    &mut svg,
+                    &class,
+                    treatment,
+                    comparison,
+                    &axis,
+                    (right, row_middle(row)),
+                );
+            }
+        }
+    }
+    Some(svg.finish())
+}
+
+fn panels<'a>(
+    summary: &'a Summary,
+    section: &Section,
+    rows: &[&TreatmentSummary],
+) -> Vec<Panel<'a>> {
+    let workload = &summary.treatments[section.baseline].treatment.workload;
+    let panel = |&(metric, is_primary): &(Metric, bool)| Panel {
+        metric,
+        is_primary,
+        comparisons: rows
+            .iter()
+            .map(|row| {
+                summary
+                    .comparison(row.id(), metric)
+                    .filter(|one| one.effect.is_some())
+            })
+            .collect(),
+    };
+    metrics_of(workload)
+        .iter()
+        .map(panel)
+        .filter(|panel| panel.comparisons.iter().any(Option::is_some))
+        .collect()
+}
+
+/// The least range that holds zero, the margin, and every dot and interval.
+fn extent<'a, 'b: 'a>(panels: impl IntoIterator<Item = &'a Panel<'b>>) -> (f64, f64) {
+    let (mut low, mut high) = (0.0f64, 0.0f64);
+    let comparisons = panels
+        .into_iter()
+        .flat_map(|panel| panel.comparisons.iter().flatten());
+    for comparison in comparisons {
+        low = low.min(-comparison.margin);
+        high = high.max(comparison.margin);
+        if let Some(effect) = comparison.effect {
+            let ends = effect
+                .interval
+                .map_or([effect.ratio_minus_one; 2], |one| [one.low, one.high]);
+            low = low.min(ends[0]);
+            high = high.max(ends[1]);
+        }
+    }
+    let air = (high - low) * 0.04;
+    (low - air, high + air)
+}
+
+fn row_middle(row: usize) -> f64 {
+    TOP + ROW * (row as f64 + 0.5)
+}
+
+fn frame(svg: &mut Svg, panel: &Panel<'_>, axis: &Axis, left: f64, bottom: f64) {
+    svg.text("heading", (left, 16.0), Anchor::Start, panel.metric.words());
+    if !panel.is_primary {
+        svg.text("caption", (left, 32.0), Anchor::Start, "exploratory");
+    }
+    if let Some(first) = panel.comparisons.iter().flatten().next() {
+        let (from, to) = (axis.at(-first.margin), axis.at(first.margin));
+        svg.rect("margin", (from, TOP), (to - from, bottom - TOP));
+    }
+    for tick in axis.ticks((axis.length() / TICK) as usize) {
+        let x = axis.at(tick);
+        let class = if tick == 0.0 { "axis" } else { "grid" };
+        svg.line(class, (x, TOP), (x, bottom));
+        let text = number::tick_percent(tick);
+        svg.text("tick", (x, bottom + 18.0), Anchor::Middle, &text);
+    }
+}
+
+fn dot(
+    svg: &mut Svg,
+    class: &str,
+    treatment: &TreatmentSummary,
+    comparison: &Comparison,
+    axis: &Axis,
+    (right, y): (f64, f64),
+) {
+    let Some(effect) = comparison.effect else {
+        return;
+    };
+    let is_decided = matches!(comparison.verdict, Some(Verdict::Better | Verdict::Worse));
+    svg.group(class, &title(treatment, comparison), |svg| {
+        if let Some(interval) = effect.interval {
+            svg.line(
+                "whisker",
+                (axis.at(interval.low), y),
+                (axis.at(interval.high), y),
+            );
+        }
+        let mark = if is_decided { "dot" } else { "ring" };
+        svg.circle(mark, (axis.at(effect.ratio_minus_one), y), 5.0);
+        let text = number::signed_percent(effect.ratio_minus_one);
+        let class = if is_decided { "value" } else { "value faint" };
+        svg.text(class, (right + 8.0, y + 4.5), Anchor::Start, &text);
+    });
+}
+
+/// What hovering over a dot says.
+fn title(treatment: &TreatmentSummary, comparison: &Comparison) -> String {
+    let mut title = format!("{}, {}", row_label(treatment), comparison.metric.words());
+    if let Some(effect) = comparison.effect {
+        title += &format!("\n{}", number::signed_percent(effect.ratio_minus_one));
+        if let Some(interval) = effect.interval {
+            let interval = number::percent_interval(interval.low, interval.high);
+            title += &format!(", 95 % interval {interval}");
+        }
+        title += &format!("\n{} blocks", effect.pairs);
+    }
+    if let Some(verdict) = comparison.verdict {
+        title += &format!("\n{verdict}");
+    }
+    if let Some(smallest) = comparison.smallest_effect {
+        title += &format!("\n{} would have been seen", number::percent(smallest));
+    }
+    title
+}

@@ -1,0 +1,70 @@
+//! Throughput as bars from zero, with every trial as a dot.
+
+use super::{LABELS, ROW, WIDTH, colour, row_label, rows};
+use crate::analysis::{Metric, Section, Summary, TreatmentSummary};
+use crate::html::axis::Axis;
+use crate::html::svg::{Anchor, Svg};
+use crate::{describe, number};
+
+const TOP: f64 = 8.0;
+const RIGHT: f64 = 760.0;
+
+/// A bar for each treatment; `None` when the section does not compare throughput.
+pub(in crate::html) fn throughput(summary: &Summary, section: &Section) -> Option<String> {
+    let rows = rows(summary, section);
+    let workload = &summary.treatments[section.baseline].treatment.workload;
+    let highest = rows
+        .iter()
+        .flat_map(|one| one.values_of(Metric::Throughput))
+        .map(|one| one.value)
+        .reduce(f64::max)?;
+    let bottom = TOP + ROW * rows.len() as f64;
+    let axis = Axis::linear((0.0, highest * 1.02), (LABELS, RIGHT));
+    let mut svg = Svg::new(WIDTH, bottom + 30.0, "Throughput of each network");
+    for tick in axis.ticks(5) {
+        let x = axis.at(tick);
+        svg.line(
+            if tick == 0.0 { "axis" } else { "grid" },
+            (x, TOP),
+            (x, bottom),
+        );
+        let text = number::tick(&describe::value(Metric::Throughput, workload, tick));
+        svg.text("tick", (x, bottom + 18.0), Anchor::Middle, &text);
+    }
+    for (row, treatment) in rows.iter().enumerate() {
+        let y = TOP + ROW * row as f64;
+        bar(&mut svg, summary, treatment, &axis, y);
+    }
+    Some(svg.finish())
+}
+
+fn bar(svg: &mut Svg, summary: &Summary, treatment: &TreatmentSummary, axis: &Axis, y: f64) {
+    let is_bulk = treatment.is_bulk();
+    let rates = &treatment.rates;
+    let runs = if is_bulk {
+        rates.throughput_bits_per_second
+    } else {
+        rates.achieved_requests_per_second
+    };
+    let Some(runs) = runs else {
+        return;
+    };
+    let workload = &treatment.treatment.workload;
+    let text = describe::value(Metric::Throughput, workload, runs.median);
+    let middle = y + ROW / 2.0;
+    let title = format!("{}\n{text}, median of trials", row_label(treatment));
+    svg.group(&colour(summary, treatment), &title, |svg| {
+        svg.text(
+            "label",
+            (LABELS - 14.0, middle + 4.5),
+            Anchor::End,
+            &row_label(treatment),
+        );
+        let width = axis.at(runs.median) - axis.at(0.0);
+        svg.rect("bar", (axis.at(0.0), y + 5.0), (width, ROW - 10.0));
+        for one in treatment.values_of(Metric::Throughput) {
+            svg.circle("trial", (axis.at(one.value), middle), 2.5);
+        }
+        svg.text("value", (RIGHT + 12.0, middle + 4.5), Anchor::Start, &text);
+    });
+}

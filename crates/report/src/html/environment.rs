@@ -1,0 +1,93 @@
+//! The environment of a run (C-13).
+
+use plumbline_record::Run;
+
+use super::Table;
+use crate::{describe, number};
+
+/// The machine and the versions, one fact in each row.
+pub(super) fn table(run: &Run) -> Table {
+    let fingerprint = &run.fingerprint;
+    let optional = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
+    let mut facts: Vec<(String, String)> = [
+        ("command", run.provenance.command.join(" ")),
+        ("Plumbline", run.provenance.version.clone()),
+        ("kernel", fingerprint.kernel.clone()),
+        (
+            "kernel command line",
+            fingerprint.kernel_command_line.clone(),
+        ),
+        ("architecture", fingerprint.architecture.clone()),
+        ("CPU", fingerprint.cpu_model.clone()),
+        ("microcode", optional(&fingerprint.microcode)),
+        ("CPUs online", fingerprint.cpus.to_string()),
+        (
+            "threads per core",
+            optional(
+                &fingerprint
+                    .threads_per_core
+                    .map(|threads| threads.to_string()),
+            ),
+        ),
+        (
+            "hypervisor",
+            fingerprint
+                .hypervisor
+                .clone()
+                .unwrap_or_else(|| "none seen".to_owned()),
+        ),
+        ("CPU governor", optional(&fingerprint.governor)),
+        ("clock source", fingerprint.clock_source.clone()),
+        (
+            "reading the clock",
+            number::duration(fingerprint.clock_read_ns as f64),
+        ),
+        ("memory", number::bytes(fingerprint.memory_bytes as f64)),
+        (
+            "interrupt time accounted apart",
+            optional(&fingerprint.irq_time_accounting.map(|is| is.to_string())),
+        ),
+        (
+            "conntrack entries",
+            fingerprint.conntrack.map_or_else(
+                || "no table".to_owned(),
+                |(used, size)| format!("{used} of {size}"),
+            ),
+        ),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    facts.extend(fingerprint.sysctls.clone());
+    facts.extend(fingerprint.versions.clone());
+    let row =
+        |(name, value): (String, String)| vec![describe::clean(&name), describe::clean(&value)];
+    Table {
+        head: vec!["", ""],
+        rows: facts.into_iter().map(row).collect(),
+    }
+}
+
+/// The devices of each network's path.
+pub(super) fn devices(run: &Run) -> Table {
+    let devices = run.fingerprint.devices.iter();
+    let rows = devices.flat_map(|(network, devices)| {
+        devices.iter().map(|device| {
+            let cells = [
+                network.clone(),
+                device.namespace.clone(),
+                device.device.clone(),
+                device.driver.clone(),
+                device.mtu.to_string(),
+                device.qdisc.clone(),
+                device.offloads.join(", "),
+            ];
+            cells.map(|cell| describe::clean(&cell)).into()
+        })
+    });
+    Table {
+        head: vec![
+            "network", "where", "device", "driver", "MTU", "qdisc", "offloads",
+        ],
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,212 @@
+//! The tables behind the pictures.
+
+use plumbline_stats::order::MedianOfRuns;
+
+use super::Table;
+use crate::analysis::{Comparison, PerUnit, Section, Summary, TreatmentSummary, Unit};
+use crate::{describe, number};
+
+/// Every figure of a section's treatments.
+pub(super) fn figures(summary: &Summary, section: &Section) -> Table {
+    let treatments = section.treatments.iter().map(|&id| &summary.treatments[id]);
+    if summary.treatments[section.baseline].is_bulk() {
+        Table {
+            head: vec![
+                "network",
+                "throughput",
+                "lost",
+                "CPU per GB",
+                "client",
+                "server",
+                "busiest CPU in softirq",
+                "mean packet",
+                "packets/s",
+                "dropped",
+                "retransmitted",
+                "trials",
+            ],
+            rows: treatments.map(bulk_row).collect(),
+        }
+    } else {
+        Table {
+            head: vec![
+                "network",
+                "p50, median of trials",
+                "p50",
+                "p90",
+                "p99",
+                "p99.9",
+                "p99.99",
+                "p99.999",
+                "max",
+                "service p50",
+                "send lag p99",
+                "achieved",
+                "CPU per request",
+                "client",
+                "server",
+                "errors",
+                "unanswered",
+                "trials",
+            ],
+            rows: treatments.map(request_row).collect(),
+        }
+    }
+}
+
+fn request_row(of: &TreatmentSummary) -> Vec<String> {
+    let latency = of.latency.as_ref();
+    let p50 = latency.and_then(|one| one.p50_over_trials);
+    let mut row = vec![label(of), spread(p50, number::duration)];
+    match latency {
+        Some(latency) => {
+            let percentiles = latency.figures.percentiles();
+            row.extend(percentiles.map(|(_, value)| nanoseconds(value)));
+            row.push(nanoseconds(latency.figures.max));
+            row.push(nanoseconds(latency.service_time.p50));
+            row.push(nanoseconds(latency.send_lag.p99));
+        }
+        None => row.extend(std::iter::repeat_n(number::NONE.to_owned(), 9)),
+    }
+    row.push(spread(of.rates.achieved_requests_per_second, number::rate));
+    row.extend(costs(of));
+    row.push(number::count(of.rates.errors as f64));
+    row.push(number::count(of.rates.censored as f64));
+    row.push(trials(of));
+    row
+}
+
+fn bulk_row(of: &TreatmentSummary) -> Vec<String> {
+    let packets = &of.packets;
+    let mut row = vec![
+        label(of),
+        spread(of.rates.throughput_bits_per_second, number::bit_rate),
+        or_none(of.rates.loss_share.map(number::percent)),
+    ];
+    row.extend(costs(of));
+    let cost = of.cost.as_ref();
+    let busiest = cost.and_then(|cost| cost.busiest_cpu_softirq_share);
+    row.push(or_none(busiest.map(number::percent)));
+    row.push(or_none(packets.mean_size_bytes.map(number::bytes)));
+    row.push(or_none(packets.per_second.map(number::count)));
+    row.push(number::count(packets.dropped as f64));
+    row.push(number::count(packets.retransmitted as f64));
+    row.push(trials(of));
+    row
+}
+
+/// The whole cost, and the parts of both processes.
+fn costs(of: &TreatmentSummary) -> [String; 3] {
+    let Some(cost) = &of.cost else {
+        return [(); 3].map(|()| number::NONE.to_owned());
+    };
+    let unit = match cost.per {
+        PerUnit::Request => Unit::Nanoseconds,
+        PerUnit::Byte => Unit::NanosecondsPerByte,
+    };
+    let text = |value| describe::in_unit(unit, value);
+    [
+        spread(Some(cost.total), text),
+        or_none(cost.client_process.map(text)),
+        or_none(cost.server_process.map(text)),
+    ]
+}
+
+/// Every comparison of a section's treatments.
+pub(super) fn comparisons(summary: &Summary, section: &Section) -> Table {
+    let of_section = |one: &&Comparison| section.treatments.contains(&one.treatment);
+    let mut rows: Vec<&Comparison> = summary.comparisons.iter().filter(of_section).collect();
+    rows.sort_by_key(|one| {
+        let place = section
+            .treatments
+            .iter()
+            .position(|&id| id == one.treatment);
+        (!one.is_primary, one.metric, place)
+    });
+    Table {
+        head: vec![
+            "network",
+            "against",
+            "metric",
+            "change",
+            "95 % interval",
+            "difference",
+            "verdict",
+            "p after Holm",
+            "would have been seen",
+            "blocks",
+        ],
+        rows: rows
+            .into_iter()
+            .map(|one| comparison_row(summary, one))
+            .collect(),
+    }
+}
+
+fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
+    let treatment = &summary.treatments[one.treatment];
+    let workload = &treatment.treatment.workload;
+    let interval = one.effect.and_then(|effect| effect.interval);
+    let exploratory = if one.is_primary { "" } else { " (exploratory)" };
+    vec![
+        label(treatment),
+        label(&summary.treatments[one.baseline]),
+        format!("{}{exploratory}", one.metric.words()),
+        or_none(
+            one.effect
+                .map(|effect| number::signed_percent(effect.ratio_minus_one)),
+        ),
+        or_none(interval.map(|one| number::percent_interval(one.low, one.high))),
+        or_none(
+            one.difference
+                .map(|value| describe::value(one.metric, workload, value)),
+        ),
+        one.verdict.map_or_else(
+            || "too few blocks".to_owned(),
+            |verdict| verdict.to_string(),
+        ),
+        or_none(one.adjusted_p.map(|p| format!("{p:.4}"))),
+        or_none(one.smallest_effect.map(number::percent)),
+        one.effect.map_or(0, |effect| effect.pairs).to_string(),
+    ]
+}
+
+fn label(of: &TreatmentSummary) -> String {
+    describe::clean(&of.treatment.label)
+}
+
+fn trials(of: &TreatmentSummary) -> String {
+    let account = &of.account;
+    let mut text = format!("{} kept", account.kept);
+    if account.repeated > 0 {
+        text += &format!(", {} repeated", account.repeated);
+    }
+    if account.failed > 0 {
+        text += &format!(", {} failed", account.failed);
+    }
+    text
+}
+
+/// A median with its interval, where there is one.
+fn spread(runs: Option<MedianOfRuns>, text: impl Fn(f64) -> String) -> String {
+    let Some(runs) = runs else {
+        return number::NONE.to_owned();
+    };
+    match runs.interval {
+        Some(interval) => format!(
+            "{} ({} to {})",
+            text(runs.median),
+            text(interval.low),
+            text(interval.high)
+        ),
+        None => text(runs.median),
+    }
+}
+
+fn nanoseconds(value: Option<u64>) -> String {
+    or_none(value.map(|ns| number::duration(ns as f64)))
+}
+
+fn or_none(text: Option<String>) -> String {
+    text.unwrap_or_else(|| number::NONE.to_owned())
+}

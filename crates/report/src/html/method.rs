@@ -1,0 +1,75 @@
+//! How a run was measured, in words.
+
+use std::collections::BTreeSet;
+
+use plumbline_record::Run;
+
+use crate::analysis::Summary;
+use crate::{describe, number};
+
+/// Paragraphs on design, load and judgement.
+pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
+    let mut paragraphs = vec![design(summary, run)];
+    paragraphs.extend(loads(run));
+    paragraphs.push(
+        "Latency is counted from the moment at which a request was due, not from the moment at \
+         which it was sent, so a stall is charged to every request that it held up. A percentile \
+         is shown only with at least 100 independent samples beyond it; the median with its \
+         interval is taken over trials, and percentiles are never averaged."
+            .to_owned(),
+    );
+    paragraphs.push(
+        "CPU is that of the whole machine, interrupts included, less what it uses without load, \
+         divided by the requests answered or the bytes carried. The total comes from idle time; \
+         its split by context from the kernel's ticks, in proportion."
+            .to_owned(),
+    );
+    paragraphs.push(judgement(summary));
+    paragraphs
+}
+
+fn design(summary: &Summary, run: &Run) -> String {
+    let plan = &run.plan;
+    format!(
+        "{} blocks, each with every one of {} treatments once, in random order (seed {}). A trial \
+         has fresh endpoints; one that fails a validity gate is repeated up to {} times, and only \
+         its last valid attempt counts.",
+        summary.blocks,
+        plan.treatments.len(),
+        plan.seed,
+        plan.retries
+    )
+}
+
+/// A sentence for each workload with the phases of its trials.
+fn loads(run: &Run) -> BTreeSet<String> {
+    let sentence = |treatment: &plumbline_experiment::Treatment| {
+        let timing = treatment.timing;
+        format!(
+            "{}: {}. Warm-up {}, measured {}, then at most {} for outstanding answers.",
+            describe::clean(&treatment.workload.name),
+            describe::workload(&treatment.workload),
+            number::duration(timing.warm_up_ns as f64),
+            number::duration(timing.measure_ns as f64),
+            number::duration(timing.drain_ns as f64),
+        )
+    };
+    run.plan.treatments.iter().map(sentence).collect()
+}
+
+fn judgement(summary: &Summary) -> String {
+    let primary = summary
+        .comparisons
+        .iter()
+        .filter(|one| one.is_primary)
+        .count();
+    format!(
+        "A change is the Hodges–Lehmann estimate of the paired log-ratios against the baseline of \
+         the same block, with its exact signed-rank interval. The {primary} primary comparisons \
+         were declared before the run and are adjusted together by Holm’s method at 5 %, for \
+         which at least {} blocks are needed. “Equivalent” means that the whole interval lies \
+         inside the margin that does not matter in practice; “would have been seen” is the change \
+         that this run would have found with 80 % probability.",
+        summary.blocks_needed
+    )
+}

@@ -1,0 +1,145 @@
+//! A run as one page that needs no network and no script to be read.
+
+mod axis;
+mod chart;
+mod environment;
+mod figures;
+mod method;
+mod svg;
+mod trials;
+
+use askama::Template;
+use plumbline_record::{Run, Trial};
+
+use crate::analysis::{Section, Summary};
+use crate::sentence::{self, Subject};
+use crate::{describe, terminal};
+
+/// The page. All that comes from outside is escaped by the template or by
+/// `svg` (S-8); the policy in its head forbids scripts and anything remote.
+pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
+    let page = Page {
+        question: describe::clean(&summary.question),
+        experiment: describe::clean(&summary.experiment),
+        byline: byline(summary, run),
+        is_cut_off: summary.is_cut_off(),
+        answers: answers(summary),
+        sections: sections(summary),
+        method: method::paragraphs(summary, run),
+        account: terminal::account_text(summary),
+        notices: notices(summary),
+        outliers: terminal::outliers(summary),
+        environment: environment::table(run),
+        devices: environment::devices(run),
+        trials: trials::table(summary, trials),
+        version: describe::clean(&run.provenance.version),
+    };
+    page.render()
+        .expect("the page is text, and writing text to memory does not fail")
+}
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page {
+    question: String,
+    experiment: String,
+    byline: String,
+    is_cut_off: bool,
+    answers: Vec<Answer>,
+    sections: Vec<Chapter>,
+    method: Vec<String>,
+    account: String,
+    notices: Vec<String>,
+    outliers: Vec<String>,
+    environment: Table,
+    devices: Table,
+    trials: Table,
+    version: String,
+}
+
+struct Answer {
+    class: String,
+    label: String,
+    rest: String,
+    is_compared: bool,
+}
+
+/// A section of the run in pictures and tables. The pictures are markup.
+struct Chapter {
+    title: String,
+    about: String,
+    percentiles: Option<String>,
+    overhead: Option<String>,
+    throughput: Option<String>,
+    context: Option<String>,
+    is_bulk: bool,
+    is_same_node: bool,
+    figures: Table,
+    comparisons: Table,
+}
+
+/// Rows of cells; the first cell of a row names it.
+struct Table {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+fn byline(summary: &Summary, run: &Run) -> String {
+    let fingerprint = &run.fingerprint;
+    format!(
+        "{} · {} · Linux {} · {} · {} CPUs",
+        describe::time(&summary.started),
+        describe::clean(&summary.target),
+        describe::clean(&fingerprint.kernel),
+        describe::clean(&fingerprint.cpu_model),
+        fingerprint.cpus
+    )
+}
+
+fn answers(summary: &Summary) -> Vec<Answer> {
+    let class = |label: &str| {
+        let found = summary
+            .treatments
+            .iter()
+            .find(|one| describe::clean(&one.treatment.label) == label);
+        found.map_or_else(|| "c0".to_owned(), |one| chart::colour(summary, one))
+    };
+    let answer = |sentence: sentence::Sentence| Answer {
+        class: class(&sentence.label),
+        is_compared: sentence.subject == Subject::Compared,
+        label: sentence.label,
+        rest: sentence.rest,
+    };
+    sentence::sentences(summary)
+        .into_iter()
+        .map(answer)
+        .collect()
+}
+
+fn sections(summary: &Summary) -> Vec<Chapter> {
+    let chapter = |section: &Section| {
+        let treatment = &summary.treatments[section.baseline];
+        let baseline = &treatment.treatment;
+        let place = describe::place(baseline);
+        Chapter {
+            title: describe::clean(&baseline.workload.name),
+            about: format!("{}; {place}", describe::workload(&baseline.workload)),
+            percentiles: chart::percentiles(summary, section),
+            overhead: chart::overhead(summary, section),
+            throughput: chart::throughput(summary, section),
+            context: chart::context(summary, section),
+            is_bulk: treatment.is_bulk(),
+            is_same_node: baseline.placement == plumbline_experiment::Placement::SameNode,
+            figures: figures::figures(summary, section),
+            comparisons: figures::comparisons(summary, section),
+        }
+    };
+    summary.sections.iter().map(chapter).collect()
+}
+
+fn notices(summary: &Summary) -> Vec<String> {
+    let notices = summary.notices.iter();
+    notices
+        .map(|notice| terminal::notice_text(summary, notice))
+        .collect()
+}

@@ -1,0 +1,112 @@
+//! Every trial in a row of its own, the discarded ones too.
+
+use plumbline_record::{GateFailure, Trial, TrialStatus};
+
+use super::Table;
+use crate::analysis::{Metric, Summary, TreatmentSummary, metrics_of};
+use crate::{describe, number};
+
+/// All trials in the order in which they were run.
+pub(super) fn table(summary: &Summary, trials: &[Trial]) -> Table {
+    Table {
+        head: vec![
+            "block",
+            "position",
+            "network",
+            "workload",
+            "attempt",
+            "started",
+            "status",
+            "latency",
+            "throughput",
+            "CPU",
+            "lag p99",
+            "took",
+        ],
+        rows: trials
+            .iter()
+            .filter_map(|trial| row(summary, trial))
+            .collect(),
+    }
+}
+
+fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
+    let treatment = summary.treatments.get(trial.treatment)?;
+    let value = |metrics: &[Metric]| value_of(treatment, trial, metrics);
+    let observation = trial.observation.as_ref();
+    let lag = observation
+        .map(|one| &one.load.send_lag)
+        .filter(|lag| !lag.is_empty())
+        .map(|lag| number::duration(lag.value_at(0.99) as f64));
+    Some(vec![
+        (trial.block + 1).to_string(),
+        (trial.position + 1).to_string(),
+        describe::clean(&treatment.treatment.label),
+        describe::clean(&treatment.treatment.workload.name),
+        (trial.attempt + 1).to_string(),
+        describe::clean(&trial.started),
+        status(&trial.status),
+        value(&[Metric::P50]),
+        value(&[Metric::Throughput]),
+        value(&[Metric::CpuPerRequest, Metric::CpuPerByte]),
+        lag.unwrap_or_else(|| number::NONE.to_owned()),
+        number::duration(trial.took_ns as f64),
+    ])
+}
+
+/// The first of `metrics` that the trial's workload is compared on.
+fn value_of(treatment: &TreatmentSummary, trial: &Trial, metrics: &[Metric]) -> String {
+    let workload = &treatment.treatment.workload;
+    let metric = metrics_of(workload)
+        .iter()
+        .map(|&(metric, _)| metric)
+        .find(|metric| metrics.contains(metric));
+    let value = metric.and_then(|metric| {
+        let value = metric.value(workload, trial.observation.as_ref()?)?;
+        Some(describe::value(metric, workload, value))
+    });
+    value.unwrap_or_else(|| number::NONE.to_owned())
+}
+
+fn status(status: &TrialStatus) -> String {
+    match status {
+        TrialStatus::Valid => "kept".to_owned(),
+        TrialStatus::Invalid { gates } => {
+            let gates: Vec<String> = gates.iter().map(gate).collect();
+            gates.join("; ")
+        }
+        TrialStatus::Failed { error } => format!("failed: {}", describe::first_line(error)),
+    }
+}
+
+/// A failed gate with its figures.
+fn gate(gate: &GateFailure) -> String {
+    match gate {
+        GateFailure::SendLag {
+            quantile,
+            lag_ns,
+            limit_ns,
+        } => format!(
+            "sent {} late at {}, allowed {}",
+            number::duration(*lag_ns as f64),
+            number::percentile_name(*quantile),
+            number::duration(*limit_ns as f64)
+        ),
+        GateFailure::AchievedRate { planned, achieved } => format!(
+            "sent {} of {} in time",
+            number::count(*achieved as f64),
+            number::count(*planned as f64)
+        ),
+        GateFailure::Disturbed { by, amount, limit } => format!(
+            "disturbed by {}: {amount:.3}, allowed {limit:.3}",
+            describe::clean(by)
+        ),
+        GateFailure::WrongPath { detail } => format!("wrong path: {}", describe::clean(detail)),
+        GateFailure::PathFault { detail } => format!("path fault: {}", describe::clean(detail)),
+        GateFailure::Errors { failed, planned } => format!(
+            "{} of {} failed or unanswered",
+            number::count(*failed as f64),
+            number::count(*planned as f64)
+        ),
+    }
+}
