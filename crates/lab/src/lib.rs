@@ -1,1 +1,33 @@
 //! A Target on one machine: network namespaces joined by a network.
+//!
+//! Two nodes are namespaces joined by an underlay, and a pod is a further
+//! namespace, attached the way the network under test attaches pods. All of it
+//! happens in private namespaces (see
+//! [`enter_private`](plumbline_sys::namespace::enter_private)), which `main`
+//! enters before it starts a thread; nothing of the host is touched.
+//!
+//! A network is one file in [`network`] and one entry in its list.
+
+mod addressing;
+mod agent;
+mod error;
+mod hop;
+mod journal;
+mod lab;
+pub mod network;
+mod probe;
+mod spec;
+mod standing;
+mod topology;
+
+pub use addressing::Addressing;
+pub use agent::Launcher;
+pub use error::LabError;
+pub use hop::Hop;
+pub use journal::Journal;
+pub use lab::{Lab, LabOptions};
+pub use network::{Listing, list};
+pub use probe::{Need, Probe};
+pub use spec::{Spec, Validated};
+pub use standing::{Entrance, Standing};
+pub use topology::{Place, Pod, Topology, UPLINK, Underlay};

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod counters;
 pub mod cpu;
 pub mod ethtool;
+pub mod fragment;
 pub mod namespace;
 pub mod netlink;
 pub mod poll;

@@ -127,6 +127,14 @@ pub fn can_enter_private() -> Result<(), NamespaceError> {
     }
 }
 
+/// Whether the process is in a user namespace other than the machine's own, as
+/// far as it can tell: only the machine's own maps every user.
+pub fn in_user_namespace() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let fields: Vec<&str> = map.split_whitespace().collect();
+    fields != ["0", "0", "4294967295"]
+}
+
 fn map_to_root(file: &'static str, content: String) -> Result<(), NamespaceError> {
     std::fs::write(file, content).map_err(|source| NamespaceError::Step {
         action: "map the user into a user namespace",

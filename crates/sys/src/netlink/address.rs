@@ -11,7 +11,32 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::socket::Verb;
 use super::{NetlinkError, Socket};
 
+/// An address as the kernel shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Index of its device.
+    pub device: u32,
+    /// The address.
+    pub address: IpAddr,
+    /// Length of its prefix in bits.
+    pub prefix: u8,
+    /// Whether the kernel does not use it yet.
+    pub tentative: bool,
+}
+
 impl Socket {
+    /// All addresses of the namespace.
+    pub fn addresses(&self) -> Result<Vec<Address>, NetlinkError> {
+        let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        let mut addresses = Vec::new();
+        self.query(Verb::new("list", "addresses"), request, true, |answer| {
+            if let RouteNetlinkMessage::NewAddress(message) = answer {
+                addresses.extend(read(&message));
+            }
+        })?;
+        Ok(addresses)
+    }
+
     /// Gives a device an address. IPv6 addresses skip duplicate address
     /// detection: they are usable at once and nothing is sent.
     pub fn add_address(
@@ -42,6 +67,22 @@ impl Socket {
         let message = RouteNetlinkMessage::DelAddress(message(device, address, prefix));
         self.execute(verb, message, 0)
     }
+}
+
+fn read(message: &AddressMessage) -> Option<Address> {
+    let header = &message.header;
+    message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            AddressAttribute::Address(address) => Some(Address {
+                device: header.index,
+                address: *address,
+                prefix: header.prefix_len,
+                tentative: header.flags.contains(AddressHeaderFlags::Tentative),
+            }),
+            _ => None,
+        })
 }
 
 fn message(device: u32, address: IpAddr, prefix: u8) -> AddressMessage {

@@ -12,6 +12,7 @@ mod route;
 mod rule;
 mod socket;
 
+pub use self::address::Address;
 pub use self::error::NetlinkError;
 pub use self::link::{DeviceStats, IpvlanMode, Link, LinkSpec, Vxlan};
 pub use self::neighbour::NeighbourSpec;

@@ -1,0 +1,68 @@
+//! How long a lab of two nodes and two pods takes to come up and to go down,
+//! for every network that this kernel can build. The limit for each is 100 ms.
+
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use plumbline_experiment::{Family, Placement};
+use plumbline_lab::{LabError, Launcher, Probe, Spec, network};
+use plumbline_testkit as testkit;
+
+fn lab(criterion: &mut Criterion) {
+    if !testkit::in_private_namespaces("lab benchmark") {
+        return;
+    }
+    let launcher = Launcher::new("unused".into(), Vec::new());
+    let probe = Probe::default();
+    for name in network::names() {
+        for family in [Family::V4, Family::V6] {
+            let spec = Spec {
+                network: name.into(),
+                placement: Placement::CrossNode,
+                family,
+                mtu: 1500,
+            };
+            let validated = match spec.validate(&probe) {
+                Ok(validated) => validated,
+                Err(error @ LabError::Unsupported { .. }) => {
+                    testkit::skip(name, &error.to_string());
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            let label = format!("{name} v{}", u8::from(family));
+            // Each iteration does both; each benchmark counts one of them.
+            let mut cycle = |what: &str, part: fn(Duration, Duration) -> Duration| {
+                criterion.bench_function(&format!("lab {what}: {label}"), |bencher| {
+                    bencher.iter_custom(|rounds| {
+                        let mut total = Duration::ZERO;
+                        for _ in 0..rounds {
+                            let start = Instant::now();
+                            let mut standing = validated.build(&launcher).expect("up");
+                            let up = start.elapsed();
+                            let start = Instant::now();
+                            let errors = standing.take_down();
+                            drop(standing);
+                            total += part(up, start.elapsed());
+                            assert!(errors.is_empty(), "{errors:?}");
+                        }
+                        total
+                    });
+                });
+            };
+            cycle("up", |up, _| up);
+            cycle("down", |_, down| down);
+        }
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(1500))
+        .without_plots();
+    targets = lab
+}
+criterion_main!(benches);

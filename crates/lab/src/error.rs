@@ -1,0 +1,96 @@
+//! What can go wrong in a lab.
+
+use plumbline_harness::TargetError;
+use plumbline_sys::namespace::NamespaceError;
+use plumbline_sys::netlink::NetlinkError;
+use plumbline_sys::process::ProcessError;
+use plumbline_sys::sysctl::SysctlError;
+
+/// Why a lab could not be built, measured or taken down.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The kernel lacks what the network needs. A value, not a fault.
+    #[error("{what} is not supported here: {needs}")]
+    Unsupported {
+        /// The network.
+        what: String,
+        /// What is missing, and how to get it.
+        needs: String,
+    },
+    /// No network of this name.
+    #[error("no network `{name}`; there are {known}")]
+    UnknownNetwork {
+        /// What was asked for.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// An MTU that no packet of the family fits through.
+    #[error("an MTU of {mtu} bytes is out of range; choose one from {least} to 65535")]
+    Mtu {
+        /// What was asked for, in bytes.
+        mtu: u32,
+        /// The least that works, in bytes.
+        least: u32,
+    },
+    /// The agent's program is not there.
+    #[error("the agent program `{program}` cannot be used: {source}; build it, or give another")]
+    Agent {
+        /// Its path.
+        program: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The counters of a namespace could not be read.
+    #[error("cannot read the counters of {place}: {source}; is /proc mounted?")]
+    Counters {
+        /// The namespace.
+        place: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A device stayed without a carrier.
+    #[error(
+        "in {place}: device `{device}` is not ready after {} s; the machine may be overloaded, try again",
+        limit.as_secs()
+    )]
+    Unsettled {
+        /// The namespace.
+        place: String,
+        /// The device.
+        device: String,
+        /// How long was waited.
+        limit: std::time::Duration,
+    },
+    /// A step in one of the lab's namespaces failed.
+    #[error("in {place}: {source}")]
+    Netlink {
+        /// The namespace.
+        place: String,
+        /// The cause.
+        source: NetlinkError,
+    },
+    /// A sysctl of one of the lab's namespaces.
+    #[error("in {place}: {source}")]
+    Sysctl {
+        /// The namespace.
+        place: String,
+        /// The cause.
+        source: SysctlError,
+    },
+    /// A namespace.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// An agent.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+}
+
+impl From<LabError> for TargetError {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Unsupported { what, needs } => Self::Unsupported { what, needs },
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `aws-vpc`: a bridge on each node, and between the nodes a router that knows
+//! each node's pods, as Flannel's `aws-vpc` backend arranges it (Flannel's
+//! `Documentation/backends.md` and `aws-vpc-backend.md`: a route per subnet in
+//! the VPC's route table, its target the node's instance; nodes themselves only
+//! have their default route). The router is a namespace that forwards; what a
+//! cloud's fabric adds (rate limits, distance, its MTU of 9001) is not modelled.
+
+use plumbline_sys::netlink::RouteSpec;
+
+use super::{About, Network, bridge};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, Underlay};
+
+pub(super) struct AwsVpc;
+
+static ABOUT: About = About {
+    name: "aws-vpc",
+    aliases: &["flannel-aws-vpc"],
+    summary: "a bridge on each node, a router between nodes that knows each node's pods",
+    needs: &[Need::Veth, Need::Bridge],
+    underlay: Underlay::Router,
+    pods: true,
+};
+
+impl Network for AwsVpc {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        bridge::attach(topology, journal, topology.mtu)?;
+        let addressing = topology.addressing;
+        if let Some(router) = &topology.router {
+            for (number, node) in topology.numbered() {
+                let port = router.index(&node.name)?;
+                let route = RouteSpec::to(addressing.subnet(number), addressing.subnet_prefix());
+                let route = route.via(addressing.node(number)).dev(port).onlink();
+                journal.route(router, route)?;
+            }
+        }
+        Ok(bridge::SHAPE.hops(topology))
+    }
+}

@@ -1,0 +1,48 @@
+//! A bridge on each node with the pods as its ports, as the CNI plugin
+//! `bridge` makes it with `isGateway` and `isDefaultGateway` (the way Flannel
+//! calls it): containernetworking/plugins, `plugins/main/bridge/bridge.go`.
+//! Not modelled: masquerading and the port map, which are netfilter rules.
+
+use plumbline_sys::netlink::{LinkSpec, RouteSpec};
+
+use crate::error::LabError;
+use crate::journal::Journal;
+use crate::network::shape::{Shape, port_name};
+use crate::topology::{Topology, UPLINK};
+
+const BRIDGE: &str = "cni0";
+const PORT: &str = "veth";
+
+/// The devices of a pod behind a bridge.
+pub(super) const SHAPE: Shape = Shape {
+    port: Some(PORT),
+    bridge: Some(BRIDGE),
+    tunnel: None,
+};
+
+/// Makes the bridges and joins the pods to them; `mtu` in bytes.
+pub(super) fn attach(topology: &Topology, journal: &mut Journal, mtu: u32) -> Result<(), LabError> {
+    let addressing = topology.addressing;
+    let prefix = addressing.subnet_prefix();
+    let mut bridges = Vec::new();
+    for (number, node) in topology.numbered() {
+        let bridge = journal.link(node, BRIDGE, LinkSpec::bridge(BRIDGE).mtu(mtu).up())?;
+        journal.address(node, bridge, addressing.gateway(number), prefix)?;
+        bridges.push(bridge);
+    }
+    for pod in &topology.pods {
+        let node = topology.home(pod);
+        let name = port_name(PORT, pod);
+        let peer = LinkSpec::peer(UPLINK).mtu(mtu).inside(&pod.place.namespace);
+        let port = LinkSpec::veth(&name, peer)
+            .mtu(mtu)
+            .master(bridges[pod.node])
+            .up();
+        journal.link(node, &name, port)?;
+        let device = pod.place.bring_up(UPLINK)?;
+        journal.address(&pod.place, device, pod.address, prefix)?;
+        let gateway = addressing.gateway(topology.home_number(pod));
+        journal.route(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Pods attached as Calico attaches them: a veth to each pod, the pod's own
+//! address as its whole network, and a link-local gateway that exists nowhere.
+//! For IPv4 it is 169.254.1.1, answered by proxy ARP; for IPv6 it is the
+//! link-local address of the node's end, which Calico gives the hardware
+//! address ee:ee:ee:ee:ee:ee (projectcalico/calico@006d24a,
+//! `cni-plugin/pkg/dataplane/linux/dataplane_linux.go`: devices, routes,
+//! sysctls; `felix/dataplane/linux/endpoint_mgr.go`: reverse path filter and
+//! `route_localnet`). Not modelled: policy and masquerading, which are netfilter
+//! or eBPF rules.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::{LinkSpec, RouteSpec};
+
+use crate::addressing::Addressing;
+use crate::error::LabError;
+use crate::journal::Journal;
+use crate::network::shape::{Shape, port_name};
+use crate::topology::{Place, Topology, UPLINK};
+
+const PORT: &str = "cali";
+const PORT_MAC: [u8; 6] = [0xee; 6];
+const GATEWAY_V4: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
+/// What the kernel derives from [`PORT_MAC`] (RFC 4291, appendix A).
+const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xecee, 0xeeff, 0xfeee, 0xeeee);
+
+/// The devices of a pod that is routed to.
+pub(super) const SHAPE: Shape = Shape {
+    port: Some(PORT),
+    bridge: None,
+    tunnel: None,
+};
+
+/// The block of addresses that a node routes, of Calico's default size (64
+/// addresses): network address and prefix length.
+pub(super) fn block(addressing: Addressing, number: u8) -> (IpAddr, u8) {
+    (addressing.subnet(number), addressing.host_prefix() - 6)
+}
+
+/// Attaches the pods; `mtu` in bytes.
+pub(super) fn attach(topology: &Topology, journal: &mut Journal, mtu: u32) -> Result<(), LabError> {
+    let addressing = topology.addressing;
+    let host = addressing.host_prefix();
+    for pod in &topology.pods {
+        let node = topology.home(pod);
+        let name = port_name(PORT, pod);
+        let peer = LinkSpec::peer(UPLINK).mtu(mtu).inside(&pod.place.namespace);
+        let port = LinkSpec::veth(&name, peer).mtu(mtu).mac(PORT_MAC).up();
+        let port = journal.link(node, &name, port)?;
+        journal.device_sysctls(node, &port_sysctls(&name, addressing.family()))?;
+        journal.route(node, RouteSpec::to(pod.address, host).dev(port))?;
+
+        let device = pod.place.bring_up(UPLINK)?;
+        journal.address(&pod.place, device, pod.address, host)?;
+        let gateway = gateway(addressing.family());
+        if gateway.is_ipv4() {
+            let on_link = RouteSpec::to(gateway, host).dev(device);
+            journal.route(&pod.place, on_link)?;
+        }
+        journal.route(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
+    }
+    Ok(())
+}
+
+/// Gives a node the default route that every real node has. No packet of a lab
+/// takes it, but without any route to the gateway's address the kernel does not
+/// answer for it.
+pub(super) fn default_route(
+    topology: &Topology,
+    node: &Arc<Place>,
+    journal: &mut Journal,
+) -> Result<(), LabError> {
+    if topology.addressing.family() == Family::V4 {
+        let uplink = node.index(UPLINK)?;
+        let out = RouteSpec::default_via(topology.addressing.router());
+        journal.route(node, out.dev(uplink))?;
+    }
+    Ok(())
+}
+
+fn gateway(family: Family) -> IpAddr {
+    match family {
+        Family::V4 => GATEWAY_V4.into(),
+        Family::V6 => GATEWAY_V6.into(),
+    }
+}
+
+fn port_sysctls(port: &str, family: Family) -> Vec<(String, String)> {
+    let settings: &[(&str, &str, &str)] = match family {
+        Family::V4 => &[
+            ("ipv4/conf", "rp_filter", "1"),
+            ("ipv4/conf", "route_localnet", "1"),
+            ("ipv4/conf", "proxy_arp", "1"),
+            ("ipv4/neigh", "proxy_delay", "0"),
+            ("ipv4/conf", "forwarding", "1"),
+        ],
+        Family::V6 => &[
+            ("ipv6/conf", "proxy_ndp", "1"),
+            ("ipv6/conf", "forwarding", "1"),
+            ("ipv6/conf", "accept_ra", "0"),
+        ],
+    };
+    settings
+        .iter()
+        .map(|(area, key, value)| (format!("net/{area}/{port}/{key}"), value.to_string()))
+        .collect()
+}

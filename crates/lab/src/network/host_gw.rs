@@ -1,0 +1,44 @@
+//! `host-gw`: a bridge on each node and a route to each other node's pods
+//! through that node's address, as Flannel's `host-gw` backend
+//! (flannel-io/flannel@bd2e72e, `pkg/backend/hostgw` and `route_network.go`:
+//! one route per remote subnet, gateway the node's public address, out of the
+//! external interface).
+
+use plumbline_sys::netlink::RouteSpec;
+
+use super::{About, Network, bridge};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, UPLINK, Underlay};
+
+pub(super) struct HostGw;
+
+static ABOUT: About = About {
+    name: "host-gw",
+    aliases: &["flannel-host-gw"],
+    summary: "a bridge on each node, routes between nodes, no encapsulation",
+    needs: &[Need::Veth, Need::Bridge],
+    underlay: Underlay::Wire,
+    pods: true,
+};
+
+impl Network for HostGw {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        bridge::attach(topology, journal, topology.mtu)?;
+        let addressing = topology.addressing;
+        for (own, node) in topology.numbered() {
+            let uplink = node.index(UPLINK)?;
+            for remote in topology.remotes(own) {
+                let route = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
+                journal.route(node, route.via(addressing.node(remote)).dev(uplink))?;
+            }
+        }
+        Ok(bridge::SHAPE.hops(topology))
+    }
+}

@@ -1,0 +1,69 @@
+//! `ipvlan-l2` and `ipvlan-l3`: each pod has a device of its own on top of the
+//! node's uplink that shares its hardware address, as the CNI plugin `ipvlan`
+//! makes it (containernetworking/plugins, `plugins/main/ipvlan`, modes `l2` and
+//! `l3`). In L2 mode pods resolve each other; in L3 mode the node's routing
+//! table decides where packets leave, and each node has a route to the other
+//! node's pods (kernel documentation, `networking/ipvlan.rst`).
+
+use plumbline_sys::netlink::{IpvlanMode, LinkSpec, RouteSpec};
+
+use super::shape::Shape;
+use super::{About, Network};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, UPLINK, Underlay};
+
+pub(super) struct Ipvlan(pub(super) IpvlanMode);
+
+static L2: About = About {
+    name: "ipvlan-l2",
+    aliases: &["ipvlan"],
+    summary: "an ipvlan device per pod on the node's uplink, switched by address",
+    needs: &[Need::Veth, Need::Ipvlan],
+    underlay: Underlay::Wire,
+    pods: true,
+};
+
+static L3: About = About {
+    name: "ipvlan-l3",
+    aliases: &[],
+    summary: "an ipvlan device per pod on the node's uplink, routed by the node",
+    needs: &[Need::Veth, Need::Ipvlan],
+    underlay: Underlay::Wire,
+    pods: true,
+};
+
+impl Network for Ipvlan {
+    fn about(&self) -> &About {
+        match self.0 {
+            IpvlanMode::L2 => &L2,
+            IpvlanMode::L3 => &L3,
+        }
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        for pod in &topology.pods {
+            let parent = topology.home(pod).index(UPLINK)?;
+            let link = LinkSpec::ipvlan(UPLINK, parent, self.0);
+            topology.place_on_uplink(pod, link, journal)?;
+        }
+        if self.0 == IpvlanMode::L3 {
+            route_between_nodes(topology, journal)?;
+        }
+        Ok(Shape::default().hops(topology))
+    }
+}
+
+fn route_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
+    let addressing = topology.addressing;
+    for (own, node) in topology.numbered() {
+        let uplink = node.index(UPLINK)?;
+        for remote in topology.remotes(own) {
+            let route = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
+            journal.route(node, route.via(addressing.node(remote)).dev(uplink))?;
+        }
+    }
+    Ok(())
+}

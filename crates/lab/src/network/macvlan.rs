@@ -1,0 +1,40 @@
+//! `macvlan`: each pod has a device of its own on top of the node's uplink, in
+//! bridge mode, and all pods share one Ethernet segment, as the CNI plugin
+//! `macvlan` makes it (containernetworking/plugins, `plugins/main/macvlan`,
+//! mode `bridge`, its default). Packets do not pass the node's IP stack.
+
+use plumbline_sys::netlink::LinkSpec;
+
+use super::shape::Shape;
+use super::{About, Network};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, UPLINK, Underlay};
+
+pub(super) struct Macvlan;
+
+static ABOUT: About = About {
+    name: "macvlan",
+    aliases: &[],
+    summary: "a macvlan device per pod on the node's uplink, one Ethernet segment",
+    needs: &[Need::Veth, Need::Macvlan],
+    underlay: Underlay::Wire,
+    pods: true,
+};
+
+impl Network for Macvlan {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        for pod in &topology.pods {
+            let parent = topology.home(pod).index(UPLINK)?;
+            let link = LinkSpec::macvlan(UPLINK, parent);
+            topology.place_on_uplink(pod, link, journal)?;
+        }
+        Ok(Shape::default().hops(topology))
+    }
+}

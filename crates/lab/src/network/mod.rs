@@ -1,0 +1,145 @@
+//! The networks. Each is one file and one entry in [`ALL`].
+
+mod aws_vpc;
+mod bridge;
+mod calico;
+mod calico_vxlan;
+mod host;
+mod host_gw;
+mod ipvlan;
+mod macvlan;
+mod routed;
+mod shape;
+mod tunnel;
+mod vxlan;
+
+use plumbline_sys::netlink::IpvlanMode;
+
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::{Need, Probe};
+use crate::topology::{Topology, Underlay};
+
+/// How packets get from one endpoint to the other.
+pub trait Network: Sync {
+    /// What it is called and what it takes.
+    fn about(&self) -> &About;
+
+    /// Attaches the pods of a topology, and gives the devices that a packet
+    /// from client to server crosses, in order. What fails half way is undone
+    /// by the caller, from the journal.
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError>;
+}
+
+/// What a network is called and what it takes.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Name, as `--network` takes it.
+    pub name: &'static str,
+    /// Names of the systems that program this path.
+    pub aliases: &'static [&'static str],
+    /// The path in a sentence.
+    pub summary: &'static str,
+    /// Drivers that it needs.
+    pub needs: &'static [Need],
+    /// What joins the nodes.
+    pub underlay: Underlay,
+    /// Whether endpoints are in pods, as opposed to on the nodes.
+    pub pods: bool,
+}
+
+/// All networks, the baseline first.
+pub static ALL: &[&dyn Network] = &[
+    &host::Host,
+    &routed::Routed,
+    &host_gw::HostGw,
+    &aws_vpc::AwsVpc,
+    &macvlan::Macvlan,
+    &ipvlan::Ipvlan(IpvlanMode::L2),
+    &ipvlan::Ipvlan(IpvlanMode::L3),
+    &vxlan::Vxlan,
+    &calico_vxlan::CalicoVxlan,
+];
+
+/// The network of this name or alias.
+pub fn find(name: &str) -> Result<&'static dyn Network, LabError> {
+    ALL.iter()
+        .copied()
+        .find(|network| network.about().name == name || network.about().aliases.contains(&name))
+        .ok_or_else(|| LabError::UnknownNetwork {
+            name: name.into(),
+            known: names().collect::<Vec<_>>().join(", "),
+        })
+}
+
+/// The names of all networks.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|network| network.about().name)
+}
+
+/// A row of `plumbline list networks`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Name.
+    pub name: &'static str,
+    /// Names of the systems that program this path.
+    pub aliases: &'static [&'static str],
+    /// The path in a sentence.
+    pub summary: &'static str,
+    /// What is missing here, and how to get it; `None` when it can be built.
+    pub needs: Option<String>,
+}
+
+impl Listing {
+    /// Whether the network can be built here.
+    pub fn available(&self) -> bool {
+        self.needs.is_none()
+    }
+}
+
+/// All networks, and what each lacks here. To be called in private namespaces.
+pub fn list() -> Result<Vec<Listing>, LabError> {
+    let probe = Probe::default();
+    ALL.iter()
+        .map(|network| {
+            let About {
+                name,
+                aliases,
+                summary,
+                ..
+            } = *network.about();
+            Ok(Listing {
+                name,
+                aliases,
+                summary,
+                needs: probe.missing(*network)?,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_aliases_are_unique() {
+        let mut seen = std::collections::BTreeSet::new();
+        for network in ALL {
+            let about = network.about();
+            for name in about.aliases.iter().chain([&about.name]) {
+                assert!(seen.insert(*name), "{name} is there twice");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = find("weave").err().expect("unknown").to_string();
+        assert!(
+            error.contains("`weave`") && error.contains("host-gw"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! The order of devices on the usual paths.
+
+use crate::hop::Hop;
+use crate::topology::{Pod, Topology, UPLINK};
+use plumbline_experiment::Placement;
+
+/// What packets cross between a pod and its node's uplink.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shape {
+    /// First part of the name of a pod's device on the node, where it has one.
+    pub(super) port: Option<&'static str>,
+    /// The bridge, which carries itself only what it routes.
+    pub(super) bridge: Option<&'static str>,
+    /// The device that encapsulates.
+    pub(super) tunnel: Option<&'static str>,
+}
+
+/// The name of a pod's device on the node.
+pub(super) fn port_name(prefix: &str, pod: &Pod) -> String {
+    format!("{prefix}{}", pod.number)
+}
+
+impl Shape {
+    /// The devices from the first pod to the second.
+    pub(super) fn hops(self, topology: &Topology) -> Vec<Hop> {
+        let (client, server) = (&topology.pods[0], &topology.pods[1]);
+        let (from, to) = (topology.home(client), topology.home(server));
+        let port = |pod| self.port.map(|prefix| port_name(prefix, pod));
+
+        let mut hops = vec![Hop::sends(&client.place, UPLINK)];
+        hops.extend(port(client).map(|name| Hop::receives(from, &name)));
+        if topology.placement == Placement::CrossNode {
+            hops.extend(self.bridge.map(|name| Hop::receives(from, name)));
+            hops.extend(self.tunnel.map(|name| Hop::sends(from, name)));
+            hops.extend(between_nodes(topology));
+            hops.extend(self.tunnel.map(|name| Hop::receives(to, name)));
+            hops.extend(self.bridge.map(|name| Hop::sends(to, name)));
+        }
+        hops.extend(port(server).map(|name| Hop::sends(to, &name)));
+        hops.push(Hop::receives(&server.place, UPLINK));
+        hops
+    }
+}
+
+/// The devices from the uplink of the first node to that of the second.
+pub(super) fn between_nodes(topology: &Topology) -> Vec<Hop> {
+    let (first, second) = (&topology.nodes[0], &topology.nodes[1]);
+    let mut hops = vec![Hop::sends(first, UPLINK)];
+    if let Some(router) = &topology.router {
+        hops.push(Hop::receives(router, &first.name));
+        hops.push(Hop::sends(router, &second.name));
+    }
+    hops.push(Hop::receives(second, UPLINK));
+    hops
+}

@@ -1,0 +1,83 @@
+//! A VXLAN device on each node, with everything that it would have to learn
+//! set by hand: for each remote node a route through its tunnel endpoint, the
+//! endpoint's hardware address, and the node that it is behind.
+
+use std::net::IpAddr;
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec, Vxlan};
+
+use crate::addressing::Addressing;
+use crate::error::LabError;
+use crate::journal::Journal;
+use crate::topology::{Topology, UPLINK};
+
+/// What distinguishes one system's tunnel from another's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tunnel {
+    /// Device name.
+    pub(super) device: &'static str,
+    /// VXLAN network identifier.
+    pub(super) vni: u32,
+    /// UDP port.
+    pub(super) port: u16,
+    /// The route to each remote node's pods: their network and prefix length.
+    pub(super) block: fn(Addressing, u8) -> (IpAddr, u8),
+}
+
+/// What is left of the underlay's MTU, in bytes: Ethernet (14), VXLAN (8), UDP
+/// (8) and the outer IP header (20 or 40) come off.
+pub(super) fn inner_mtu(topology: &Topology) -> u32 {
+    let outer = match topology.addressing.family() {
+        Family::V4 => 50,
+        Family::V6 => 70,
+    };
+    topology.mtu - outer
+}
+
+impl Tunnel {
+    /// Makes the devices and tells each of all the others.
+    pub(super) fn attach(self, topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
+        let addressing = topology.addressing;
+        let mut endpoints = Vec::new();
+        for (number, node) in topology.numbered() {
+            let vxlan = Vxlan {
+                vni: self.vni,
+                port: self.port,
+                local: addressing.node(number),
+                underlay: node.index(UPLINK)?,
+            };
+            let link = LinkSpec::vxlan(self.device, vxlan)
+                .mtu(inner_mtu(topology))
+                .mac(endpoint_mac(number))
+                .up();
+            let device = journal.link(node, self.device, link)?;
+            journal.address(
+                node,
+                device,
+                addressing.subnet(number),
+                addressing.host_prefix(),
+            )?;
+            endpoints.push((number, node, device));
+        }
+        for (own, node, device) in endpoints {
+            for remote in topology.remotes(own) {
+                let endpoint = addressing.subnet(remote);
+                let mac = endpoint_mac(remote);
+                journal.neighbour(node, NeighbourSpec::permanent(device, endpoint, mac))?;
+                let behind = addressing.node(remote);
+                journal.neighbour(node, NeighbourSpec::forward(device, mac, behind))?;
+                let (network, prefix) = (self.block)(addressing, remote);
+                let route = RouteSpec::to(network, prefix).via(endpoint).dev(device);
+                journal.route(node, route.onlink())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A locally administered address for each node's tunnel endpoint. The real
+/// systems draw one at random and publish it; here all nodes know it anyway.
+fn endpoint_mac(number: u8) -> [u8; 6] {
+    [0x02, 0x50, 0x4c, 0x42, 0x00, number]
+}

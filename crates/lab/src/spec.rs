@@ -1,0 +1,93 @@
+//! What is to be built, checked before anything is.
+
+use plumbline_experiment::{Family, Placement};
+
+use crate::agent::Launcher;
+use crate::error::LabError;
+use crate::network::{self, Network};
+use crate::probe::Probe;
+use crate::standing::Standing;
+use crate::topology::{Topology, has_ipv6};
+
+/// A path that someone wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Name or alias of the network.
+    pub network: String,
+    /// Where the endpoints are.
+    pub placement: Placement,
+    /// IP version.
+    pub family: Family,
+    /// MTU of the underlay in bytes.
+    pub mtu: u32,
+}
+
+/// A path that this kernel can build.
+#[derive(Clone, Copy)]
+pub struct Validated {
+    /// The network.
+    pub network: &'static dyn Network,
+    placement: Placement,
+    family: Family,
+    mtu: u32,
+}
+
+/// The largest MTU that the kernel gives a veth (`ETH_MAX_MTU`).
+const MOST_MTU: u32 = 65_535;
+
+impl Spec {
+    /// Checks the name, the MTU and what the kernel has. Changes nothing.
+    pub fn validate(&self, probe: &Probe) -> Result<Validated, LabError> {
+        let network = network::find(&self.network)?;
+        // IPv6 wants 1280 bytes inside any tunnel (RFC 8200, section 5), IPv4
+        // 576 (RFC 791, section 3.1).
+        let least = match self.family {
+            Family::V4 => 576 + 50,
+            Family::V6 => 1280 + 70,
+        };
+        if !(least..=MOST_MTU).contains(&self.mtu) {
+            return Err(LabError::Mtu {
+                mtu: self.mtu,
+                least,
+            });
+        }
+        let unsupported = |needs| LabError::Unsupported {
+            what: network.about().name.into(),
+            needs,
+        };
+        if self.family == Family::V6 && !has_ipv6() {
+            return Err(unsupported(
+                "needs IPv6 (CONFIG_IPV6, not disabled at boot); use family 4".into(),
+            ));
+        }
+        match probe.missing(network)? {
+            Some(needs) => Err(unsupported(needs)),
+            None => Ok(Validated {
+                network,
+                placement: self.placement,
+                family: self.family,
+                mtu: self.mtu,
+            }),
+        }
+    }
+}
+
+impl Validated {
+    /// Makes nodes and pods that no network has attached yet.
+    pub fn topology(self) -> Result<Topology, LabError> {
+        let about = self.network.about();
+        Topology::build(
+            about.underlay,
+            about.pods,
+            self.placement,
+            self.family,
+            self.mtu,
+        )
+    }
+
+    /// Builds nodes, pods and the network. What fails half way is undone.
+    pub fn build(self, launcher: &Launcher) -> Result<Standing, LabError> {
+        let topology = self.topology()?;
+        Standing::attach(self.network, topology, launcher)
+    }
+}

@@ -1,0 +1,278 @@
+//! A path that stands: its endpoints, its devices, its counters.
+
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use plumbline_experiment::Placement;
+use plumbline_harness::{AgentLink, Path, PathSnapshot, Site, TargetError};
+use plumbline_record::{DeviceCounters, DeviceFingerprint, ProtocolCounters};
+use plumbline_sys::{counters, ethtool, namespace};
+
+use crate::agent::Launcher;
+use crate::error::LabError;
+use crate::hop::{Hop, prove};
+use crate::journal::Journal;
+use crate::network::{About, Network};
+use crate::topology::{Place, Topology};
+
+/// A network between two endpoints. Dropping it takes it down;
+/// [`take_down`](Self::take_down) does so too, and gives the errors.
+pub struct Standing {
+    network: &'static dyn Network,
+    // Before the topology: what was done in the namespaces is undone while
+    // they exist.
+    journal: Journal,
+    hops: Vec<Hop>,
+    /// Places that the path crosses, each once, in its order.
+    places: Vec<Arc<Place>>,
+    client: Endpoint,
+    server: Endpoint,
+    topology: Topology,
+}
+
+/// How to enter one of the namespaces of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entrance {
+    /// `node1`, `pod2`, `router`.
+    pub name: String,
+    /// The address of an endpoint or node; `None` for the router.
+    pub address: Option<IpAddr>,
+    /// A command line that starts a shell inside, as long as this process lives.
+    pub command: String,
+}
+
+impl Standing {
+    /// Attaches the pods of a topology to a network. What fails half way is
+    /// undone, and the topology dropped.
+    pub fn attach(
+        network: &'static dyn Network,
+        topology: Topology,
+        launcher: &Launcher,
+    ) -> Result<Self, LabError> {
+        let mut journal = Journal::default();
+        // An error drops the journal, which undoes what is in it.
+        let hops = network.attach(&topology, &mut journal)?;
+        for hop in &hops {
+            hop.place.settle(&hop.device)?;
+        }
+        let (client, server) = endpoints(&topology, launcher);
+        let mut places: Vec<Arc<Place>> = Vec::new();
+        for hop in &hops {
+            if !places.iter().any(|place| Arc::ptr_eq(place, &hop.place)) {
+                places.push(Arc::clone(&hop.place));
+            }
+        }
+        Ok(Self {
+            network,
+            journal,
+            hops,
+            places,
+            client,
+            server,
+            topology,
+        })
+    }
+
+    /// The network.
+    pub fn about(&self) -> &About {
+        self.network.about()
+    }
+
+    /// Nodes and pods.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The devices that every packet from client to server crosses, in order.
+    pub fn hops(&self) -> &[Hop] {
+        &self.hops
+    }
+
+    /// Where the client runs.
+    pub fn client_place(&self) -> &Place {
+        &self.client.place
+    }
+
+    /// Where the server runs.
+    pub fn server_place(&self) -> &Place {
+        &self.server.place
+    }
+
+    /// Undoes the network in reverse, without stopping at an error. The nodes
+    /// and pods go when the value is dropped.
+    pub fn take_down(&mut self) -> Vec<LabError> {
+        self.journal.undo()
+    }
+
+    /// How to enter each namespace with `nsenter`.
+    pub fn entrances(&self) -> Vec<Entrance> {
+        let pid = std::process::id();
+        let user = if namespace::in_user_namespace() {
+            format!(" -t {pid} -U --preserve-credentials")
+        } else {
+            String::new()
+        };
+        let entrance = |place: &Place, address| {
+            let fd = place.namespace.as_raw_fd();
+            Entrance {
+                name: place.name.clone(),
+                address,
+                command: format!("nsenter{user} --net=/proc/{pid}/fd/{fd}"),
+            }
+        };
+        let topology = &self.topology;
+        let addressing = topology.addressing;
+        let nodes = topology
+            .numbered()
+            .map(|(number, node)| entrance(node, Some(addressing.node(number))));
+        let pods = topology
+            .pods
+            .iter()
+            .map(|pod| entrance(&pod.place, Some(pod.address)));
+        let router = topology.router.iter().map(|router| entrance(router, None));
+        nodes.chain(pods).chain(router).collect()
+    }
+
+    /// The devices of the path as they are set up.
+    pub fn devices(&self) -> Result<Vec<DeviceFingerprint>, LabError> {
+        let describe = |hop: &Hop| {
+            let place = &hop.place;
+            let link = place.netlink().link(&hop.device);
+            let link = link.map_err(|error| place.failed(error))?;
+            let offloads = place
+                .namespace
+                .run(|| ethtool::active_features(&hop.device))?
+                .map_err(|source| LabError::Counters {
+                    place: place.name.clone(),
+                    source,
+                })?;
+            // The kernel made the loopback device itself, so netlink has no
+            // kind for it.
+            let driver = if link.kind.is_empty() {
+                link.name.clone()
+            } else {
+                link.kind
+            };
+            Ok(DeviceFingerprint {
+                namespace: place.name.clone(),
+                device: link.name,
+                driver,
+                mtu: link.mtu,
+                qdisc: link.qdisc,
+                offloads,
+            })
+        };
+        self.hops.iter().map(describe).collect()
+    }
+
+    /// Counters of the path's devices and namespaces since they were made.
+    pub fn counters(&self) -> Result<PathSnapshot, LabError> {
+        let devices = self.hops.iter().map(device_counters);
+        let protocols = self.places.iter().map(|place| protocol_counters(place));
+        Ok(PathSnapshot {
+            devices: devices.collect::<Result<_, _>>()?,
+            protocols: protocols.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Path for Standing {
+    fn server(&self) -> &dyn Site {
+        &self.server
+    }
+
+    fn client(&self) -> &dyn Site {
+        &self.client
+    }
+
+    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
+        Ok(self.counters()?)
+    }
+
+    fn check_path(
+        &self,
+        before: &PathSnapshot,
+        after: &PathSnapshot,
+        packets: u64,
+    ) -> Option<String> {
+        prove(&self.hops, before, after, packets)
+    }
+}
+
+struct Endpoint {
+    place: Arc<Place>,
+    address: IpAddr,
+    launcher: Launcher,
+}
+
+impl Site for Endpoint {
+    fn name(&self) -> &str {
+        &self.place.name
+    }
+
+    fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    fn start_agent(&self) -> Result<AgentLink, TargetError> {
+        self.launcher.start(&self.place)
+    }
+}
+
+/// The client and the server: the pods, or the nodes where there are none.
+fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
+    let endpoint = |place: &Arc<Place>, address| Endpoint {
+        place: Arc::clone(place),
+        address,
+        launcher: launcher.clone(),
+    };
+    if let [client, server, ..] = &topology.pods[..] {
+        return (
+            endpoint(&client.place, client.address),
+            endpoint(&server.place, server.address),
+        );
+    }
+    let far = match topology.placement {
+        Placement::CrossNode => 1,
+        Placement::SameNode => 0,
+    };
+    let on = |node: usize| {
+        let address = topology.addressing.node(node as u8 + 1);
+        endpoint(&topology.nodes[node], address)
+    };
+    (on(0), on(far))
+}
+
+fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {
+    let link = hop.place.netlink().link(&hop.device);
+    let stats = link.map_err(|error| hop.place.failed(error))?.stats;
+    Ok(DeviceCounters {
+        namespace: hop.place.name.clone(),
+        device: hop.device.clone(),
+        rx_packets: stats.rx_packets,
+        tx_packets: stats.tx_packets,
+        rx_bytes: stats.rx_bytes,
+        tx_bytes: stats.tx_bytes,
+        rx_dropped: stats.rx_dropped,
+        tx_dropped: stats.tx_dropped,
+        errors: stats.rx_errors + stats.tx_errors,
+    })
+}
+
+fn protocol_counters(place: &Place) -> Result<ProtocolCounters, LabError> {
+    let totals = place.namespace.run(counters::protocol)?;
+    let totals = totals.map_err(|source| LabError::Counters {
+        place: place.name.clone(),
+        source,
+    })?;
+    Ok(ProtocolCounters {
+        namespace: place.name.clone(),
+        tcp_retransmits: totals.tcp_retransmits,
+        tcp_timeouts: totals.tcp_timeouts,
+        checksum_errors: totals.checksum_errors,
+        udp_receive_buffer_errors: totals.udp_receive_buffer_errors,
+        udp_send_buffer_errors: totals.udp_send_buffer_errors,
+        ip_fragments: totals.ip_fragments,
+    })
+}

@@ -1,0 +1,159 @@
+//! Every network, placement and family, on real packets.
+//!
+//! `ip` is the independent eye: what our netlink code made is read back by a
+//! program that shares nothing with it.
+
+mod eye;
+mod packets;
+
+use plumbline_experiment::{Family, Placement};
+use plumbline_harness::Path;
+use plumbline_lab::{LabError, Launcher, Probe, Spec, Standing, network};
+use plumbline_testkit as testkit;
+
+const MTU: u32 = 1500;
+/// Exchanges in each direction: far above what namespaces send on their own.
+const EXCHANGES: u32 = 200;
+
+fn conform(network: &str, placement: Placement, family: Family) {
+    let test = format!("{network} {placement:?} {family:?}");
+    if !testkit::in_private_namespaces(&test) {
+        return;
+    }
+    let spec = Spec {
+        network: network.into(),
+        placement,
+        family,
+        mtu: MTU,
+    };
+    let validated = match spec.validate(&Probe::default()) {
+        Ok(validated) => validated,
+        Err(error @ LabError::Unsupported { .. }) => {
+            return testkit::skip(&test, &error.to_string());
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let topology = validated.topology().expect("topology");
+    let before = eye::state(&topology);
+    let launcher = Launcher::new("unused".into(), Vec::new());
+    let mut standing = Standing::attach(validated.network, topology, &launcher).expect("attached");
+
+    reaches_both_ways(&standing);
+    largest_packet_is_the_mtu(&standing);
+    devices_prove_the_path(&standing);
+
+    let errors = standing.take_down();
+    assert!(errors.is_empty(), "{errors:?}");
+    let after = eye::state(standing.topology());
+    match (before, after) {
+        (Some(before), Some(after)) => eye::assert_same(&before, &after),
+        _ => testkit::skip(
+            &format!("{test}: state before and after"),
+            "`ip` is not installed",
+        ),
+    }
+}
+
+fn reaches_both_ways(standing: &Standing) {
+    let (client, server) = (packets::client(standing), packets::server(standing));
+    packets::tcp_exchange(&client, &server);
+    packets::tcp_exchange(&server, &client);
+    packets::udp_exchanges(&client, &server, 3);
+    packets::udp_exchanges(&server, &client, 3);
+}
+
+/// N-4: a packet of exactly the MTU passes whole, both ways, and one byte more
+/// is refused where it starts.
+fn largest_packet_is_the_mtu(standing: &Standing) {
+    let before = standing.counters().expect("counters");
+    let (client, server) = (packets::client(standing), packets::server(standing));
+    let devices = standing.devices().expect("devices");
+    let mtu = devices
+        .iter()
+        .map(|device| device.mtu)
+        .min()
+        .expect("a device");
+    packets::largest_datagram(&client, &server, mtu);
+    packets::largest_datagram(&server, &client, mtu);
+    let after = standing.counters().expect("counters");
+    for (before, after) in before.protocols.iter().zip(&after.protocols) {
+        assert_eq!(
+            before.ip_fragments, after.ip_fragments,
+            "fragments in {}",
+            after.namespace
+        );
+    }
+}
+
+/// the devices of the path carried the packets, both ways; bulk TCP too,
+/// where the kernel merges segments.
+fn devices_prove_the_path(standing: &Standing) {
+    let (client, server) = (packets::client(standing), packets::server(standing));
+    let before = standing.counters().expect("counters");
+    packets::udp_exchanges(&client, &server, EXCHANGES);
+    let after = standing.counters().expect("counters");
+    assert_eq!(
+        standing.check_path(&before, &after, u64::from(EXCHANGES)),
+        None
+    );
+    for (before, after) in before.devices.iter().zip(&after.devices) {
+        let sent = after.tx_packets - before.tx_packets;
+        let received = after.rx_packets - before.rx_packets;
+        assert!(sent >= u64::from(EXCHANGES), "{after:?} sent {sent}");
+        assert!(
+            received >= u64::from(EXCHANGES),
+            "{after:?} received {received}"
+        );
+    }
+
+    let bytes = packets::tcp_bulk(&client, &server);
+    let bulk = standing.counters().expect("counters");
+    let least = bytes / u64::from(u16::MAX);
+    assert_eq!(standing.check_path(&after, &bulk, least), None);
+}
+
+macro_rules! networks {
+    ($($module:ident: $name:literal,)*) => {
+        $(mod $module {
+            use super::*;
+
+            #[test]
+            fn cross_node_v4() {
+                conform($name, Placement::CrossNode, Family::V4);
+            }
+
+            #[test]
+            fn cross_node_v6() {
+                conform($name, Placement::CrossNode, Family::V6);
+            }
+
+            #[test]
+            fn same_node_v4() {
+                conform($name, Placement::SameNode, Family::V4);
+            }
+
+            #[test]
+            fn same_node_v6() {
+                conform($name, Placement::SameNode, Family::V6);
+            }
+        })*
+
+        #[test]
+        fn every_network_is_tested() {
+            let tested = [$($name),*];
+            assert_eq!(network::names().collect::<Vec<_>>(), tested);
+        }
+    };
+}
+
+networks! {
+    host: "host",
+    routed: "routed",
+    host_gw: "host-gw",
+    aws_vpc: "aws-vpc",
+    macvlan: "macvlan",
+    ipvlan_l2: "ipvlan-l2",
+    ipvlan_l3: "ipvlan-l3",
+    vxlan: "vxlan",
+    calico_vxlan: "calico-vxlan",
+}

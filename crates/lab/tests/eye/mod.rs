@@ -1,0 +1,62 @@
+//! The state of namespaces as `ip -j` and `bridge -j` show it.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+
+use plumbline_lab::{Place, Topology};
+use serde_json::Value;
+
+/// What is asked of each namespace. Neighbours that the kernel learned age on
+/// their own; the ones that were set by hand must be gone.
+const QUESTIONS: &[&[&str]] = &[
+    &["ip", "-j", "-d", "link"],
+    &["ip", "-j", "addr"],
+    &["ip", "-j", "-4", "route", "show", "table", "all"],
+    &["ip", "-j", "-6", "route", "show", "table", "all"],
+    &["ip", "-j", "-4", "rule"],
+    &["ip", "-j", "-6", "rule"],
+    &["ip", "-j", "neigh", "show", "nud", "permanent"],
+    &["ip", "-j", "neigh", "show", "proxy"],
+    &["bridge", "-j", "fdb"],
+];
+
+pub(crate) type State = BTreeMap<String, Value>;
+
+/// The state of all namespaces; `None` where `ip` is not installed.
+pub(crate) fn state(topology: &Topology) -> Option<State> {
+    let pods = topology.pods.iter().map(|pod| &pod.place);
+    let places = topology.nodes.iter().chain(pods).chain(&topology.router);
+    let mut state = State::new();
+    for place in places {
+        for question in QUESTIONS {
+            let key = format!("{}: {}", place.name, question.join(" "));
+            state.insert(key, ask(place, question)?);
+        }
+    }
+    Some(state)
+}
+
+fn ask(place: &Arc<Place>, question: &[&str]) -> Option<Value> {
+    let output = place
+        .namespace
+        .run(|| Command::new(question[0]).args(&question[1..]).output())
+        .expect("entered");
+    let output = match output {
+        Ok(output) => output,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => panic!("{question:?}: {error}"),
+    };
+    assert!(output.status.success(), "{question:?}: {output:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    // `ip` prints nothing at all for some empty lists.
+    let text = if text.trim().is_empty() { "[]" } else { &text };
+    Some(serde_json::from_str(text).expect("JSON"))
+}
+
+/// Names the first question that is answered differently.
+pub(crate) fn assert_same(before: &State, after: &State) {
+    for (question, answer) in before {
+        assert_eq!(answer, &after[question], "{question} differs");
+    }
+}

@@ -1,0 +1,149 @@
+//! Real packets between the two ends of a path.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use plumbline_harness::Path;
+use plumbline_lab::{Place, Standing};
+use plumbline_sys::fragment;
+
+const PATIENCE: Duration = Duration::from_secs(3);
+const BULK_BYTES: usize = 8 << 20;
+const UDP_HEADER: u32 = 8;
+
+/// One end of a path.
+pub(crate) struct End<'a> {
+    place: &'a Place,
+    address: IpAddr,
+}
+
+pub(crate) fn client(standing: &Standing) -> End<'_> {
+    End {
+        place: standing.client_place(),
+        address: Path::client(standing).address(),
+    }
+}
+
+pub(crate) fn server(standing: &Standing) -> End<'_> {
+    End {
+        place: standing.server_place(),
+        address: Path::server(standing).address(),
+    }
+}
+
+impl End<'_> {
+    fn listener(&self) -> TcpListener {
+        let bind = || TcpListener::bind((self.address, 0));
+        self.place
+            .namespace
+            .run(bind)
+            .expect("entered")
+            .expect("listening")
+    }
+
+    fn connect(&self, to: SocketAddr) -> TcpStream {
+        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
+        let stream = self.place.namespace.run(connect).expect("entered");
+        let stream = stream.expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("timeout");
+        stream
+    }
+
+    fn socket(&self) -> UdpSocket {
+        let bind = || UdpSocket::bind((self.address, 0));
+        let socket = self
+            .place
+            .namespace
+            .run(bind)
+            .expect("entered")
+            .expect("bound");
+        socket.set_read_timeout(Some(PATIENCE)).expect("timeout");
+        socket
+    }
+}
+
+/// A connection from one end to the other, with a word each way.
+pub(crate) fn tcp_exchange(from: &End<'_>, to: &End<'_>) {
+    let listener = to.listener();
+    let mut here = from.connect(listener.local_addr().expect("address"));
+    let (mut there, peer) = listener.accept().expect("accepted");
+    assert_eq!(
+        peer.ip(),
+        from.address,
+        "the source address is the sender's own"
+    );
+    there.set_read_timeout(Some(PATIENCE)).expect("timeout");
+    here.write_all(b"ping").expect("sent");
+    let mut word = [0; 4];
+    there.read_exact(&mut word).expect("received");
+    assert_eq!(&word, b"ping");
+    there.write_all(b"pong").expect("sent");
+    here.read_exact(&mut word).expect("received");
+    assert_eq!(&word, b"pong");
+}
+
+/// Datagrams, each answered.
+pub(crate) fn udp_exchanges(from: &End<'_>, to: &End<'_>, count: u32) {
+    let (here, there) = (from.socket(), to.socket());
+    let target = there.local_addr().expect("address");
+    let mut buffer = [0; 64];
+    for number in 0..count {
+        let word = number.to_be_bytes();
+        here.send_to(&word, target).expect("sent");
+        let (length, source) = there.recv_from(&mut buffer).expect("received");
+        assert_eq!(&buffer[..length], &word);
+        assert_eq!(source, here.local_addr().expect("address"));
+        there.send_to(&buffer[..length], source).expect("answered");
+        let (length, _) = here.recv_from(&mut buffer).expect("received");
+        assert_eq!(&buffer[..length], &word);
+    }
+}
+
+/// Eight mebibytes over one connection; gives how many bytes arrived.
+pub(crate) fn tcp_bulk(from: &End<'_>, to: &End<'_>) -> u64 {
+    let listener = to.listener();
+    let mut here = from.connect(listener.local_addr().expect("address"));
+    let sender = std::thread::spawn(move || here.write_all(&vec![0x5a; BULK_BYTES]));
+    let (mut there, _) = listener.accept().expect("accepted");
+    there.set_read_timeout(Some(PATIENCE)).expect("timeout");
+    let received = std::io::copy(&mut there, &mut std::io::sink()).expect("received");
+    sender.join().expect("joined").expect("sent");
+    assert_eq!(received, BULK_BYTES as u64);
+    received
+}
+
+/// The largest datagram that `mtu` allows arrives whole; one byte more is
+/// refused.
+pub(crate) fn largest_datagram(from: &End<'_>, to: &End<'_>, mtu: u32) {
+    let (here, there) = (from.socket(), to.socket());
+    fragment::forbid(&here).expect("option");
+    let target = there.local_addr().expect("address");
+    let header = if target.is_ipv4() { 20 } else { 40 };
+    // The length field of IPv4 counts its own header: the loopback device's
+    // MTU is one byte more than a packet can have.
+    let packet = if target.is_ipv4() {
+        mtu.min(65_535)
+    } else {
+        mtu
+    };
+    let payload = vec![0xa5; (packet - header - UDP_HEADER) as usize];
+    here.send_to(&payload, target)
+        .expect("a packet of the MTU leaves");
+    let mut buffer = vec![0; 70_000];
+    let (length, _) = there.recv_from(&mut buffer).expect("and arrives");
+    assert_eq!(&buffer[..length], &payload[..]);
+
+    let mut larger = payload;
+    larger.push(0);
+    let refused = here
+        .send_to(&larger, target)
+        .expect_err("one byte more is refused");
+    // EMSGSIZE has no stable kind in the standard library.
+    assert_eq!(refused.raw_os_error(), Some(90), "{refused}");
+    there
+        .set_read_timeout(Some(Duration::from_millis(1)))
+        .expect("timeout");
+    let silence = there.recv_from(&mut buffer).expect_err("nothing arrives");
+    assert_eq!(silence.kind(), ErrorKind::WouldBlock);
+}
