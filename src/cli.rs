@@ -11,7 +11,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// `plumbline run` alone takes the tour: every network that this machine can
 /// build, in about a minute, without root.
 #[derive(Debug, Parser)]
-#[command(name = "plumbline", version, max_term_width = 100, propagate_version = true)]
+#[command(
+    name = "plumbline",
+    version,
+    max_term_width = 100,
+    propagate_version = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -89,7 +94,12 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Directory in which the run gets a directory of its own
-    #[arg(long, value_name = "DIR", default_value = "runs", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "runs",
+        conflicts_with = "resume"
+    )]
     pub(crate) out: PathBuf,
     /// Go on with a run that was cut off
     #[arg(long, value_name = "RUN")]
@@ -332,7 +342,14 @@ mod tests {
 
     #[test]
     fn public_addresses_need_a_word() {
-        for harmless in ["127.0.0.1", "10.1.2.3", "198.19.255.1", "::1", "fd00::1", "2001:2::5"] {
+        for harmless in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "198.19.255.1",
+            "::1",
+            "fd00::1",
+            "2001:2::5",
+        ] {
             assert!(is_harmless(harmless.parse().unwrap()), "{harmless}");
         }
         for public in ["8.8.8.8", "198.20.0.1", "2001:db8::1", "2606::1"] {

@@ -30,15 +30,28 @@ pub(crate) struct Finding {
 
 impl Finding {
     fn good(check: &'static str, finding: impl Into<String>) -> Self {
-        Self { check, level: Level::Good, finding: finding.into(), remedy: None }
+        Self {
+            check,
+            level: Level::Good,
+            finding: finding.into(),
+            remedy: None,
+        }
     }
 
     fn note(check: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { check, level: Level::Note, finding: finding.into(), remedy: Some(remedy.into()) }
+        Self {
+            check,
+            level: Level::Note,
+            finding: finding.into(),
+            remedy: Some(remedy.into()),
+        }
     }
 
     fn bad(check: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { level: Level::Bad, ..Self::note(check, finding, remedy) }
+        Self {
+            level: Level::Bad,
+            ..Self::note(check, finding, remedy)
+        }
     }
 }
 
@@ -68,12 +81,17 @@ pub(crate) fn examine() -> Vec<Finding> {
 fn watch() -> Result<CpuTime, String> {
     let before = Reading::take().map_err(|e| e.to_string())?;
     std::thread::sleep(WATCH);
-    Ok(Reading::take().map_err(|e| e.to_string())?.cpu_since(&before))
+    Ok(Reading::take()
+        .map_err(|e| e.to_string())?
+        .cpu_since(&before))
 }
 
 fn namespaces() -> Finding {
     match plumbline_sys::namespace::can_enter_private() {
-        Ok(()) => Finding::good("namespaces", "this user may make network namespaces of its own"),
+        Ok(()) => Finding::good(
+            "namespaces",
+            "this user may make network namespaces of its own",
+        ),
         // The error says the remedy itself.
         Err(error) => Finding::bad("namespaces", "no lab can be built", error.to_string()),
     }
@@ -83,15 +101,26 @@ fn cpus(fingerprint: &Fingerprint) -> Finding {
     let cpus = fingerprint.cpus;
     let seen = format!("{cpus} for this process, {}", fingerprint.cpu_model);
     match cpus {
-        0..=1 => Finding::bad("CPUs", seen, "sender and receiver share one CPU; give this process two or more"),
-        2..=3 => Finding::note("CPUs", seen, "with 4 or more, sender, receiver and the rest do not meet in the tail"),
+        0..=1 => Finding::bad(
+            "CPUs",
+            seen,
+            "sender and receiver share one CPU; give this process two or more",
+        ),
+        2..=3 => Finding::note(
+            "CPUs",
+            seen,
+            "with 4 or more, sender, receiver and the rest do not meet in the tail",
+        ),
         _ => Finding::good("CPUs", seen),
     }
 }
 
 fn governor(governor: Option<&str>) -> Finding {
     match governor {
-        None => Finding::good("CPU governor", "none to be seen: the clock is not this kernel's to change"),
+        None => Finding::good(
+            "CPU governor",
+            "none to be seen: the clock is not this kernel's to change",
+        ),
         Some("performance") => Finding::good("CPU governor", "performance"),
         Some(other) => Finding::bad(
             "CPU governor",
@@ -102,9 +131,16 @@ fn governor(governor: Option<&str>) -> Finding {
 }
 
 fn clock_source(fingerprint: &Fingerprint) -> Finding {
-    let seen = format!("{}, {} ns to read", fingerprint.clock_source, fingerprint.clock_read_ns);
+    let seen = format!(
+        "{}, {} ns to read",
+        fingerprint.clock_source, fingerprint.clock_read_ns
+    );
     if fingerprint.clock_read_ns > 200 {
-        return Finding::bad("clock source", seen, "boot with clocksource=tsc if the TSC is stable here");
+        return Finding::bad(
+            "clock source",
+            seen,
+            "boot with clocksource=tsc if the TSC is stable here",
+        );
     }
     Finding::good("clock source", seen)
 }
@@ -133,18 +169,20 @@ fn conntrack(table: Option<(u64, u64)>) -> Finding {
             format!("{count} of {max} entries in use"),
             "raise net.netfilter.nf_conntrack_max: above 80 % new connections suffer",
         ),
-        Some((count, max)) => Finding::good("conntrack", format!("{count} of {max} entries in use")),
+        Some((count, max)) => {
+            Finding::good("conntrack", format!("{count} of {max} entries in use"))
+        }
     }
 }
 
 fn open_files() -> Finding {
-    match plumbline_sys::process::open_file_limit() {
-        Ok((soft, hard)) if soft < 4096 => Finding::note(
+    match plumbline_sys::cpu::open_file_limit() {
+        Ok(limit) if limit < 4096 => Finding::note(
             "open files",
-            format!("{soft} (at most {hard})"),
-            format!("for more connections: ulimit -n {hard}"),
+            limit.to_string(),
+            "for more connections raise it: ulimit -n 20000",
         ),
-        Ok((soft, _)) => Finding::good("open files", soft.to_string()),
+        Ok(limit) => Finding::good("open files", limit.to_string()),
         Err(error) => Finding::note("open files", error.to_string(), "ulimit -n shows the limit"),
     }
 }
@@ -158,7 +196,9 @@ fn offloads() -> Finding {
     let mut seen = 0;
     for device in devices.flatten() {
         let name = device.file_name().to_string_lossy().into_owned();
-        let Ok(features) = plumbline_sys::ethtool::active_features(&name) else { continue };
+        let Ok(features) = plumbline_sys::ethtool::active_features(&name) else {
+            continue;
+        };
         seen += 1;
         let gro = features.iter().any(|f| f == "rx-gro");
         let tso = features.iter().any(|f| f == "tx-tcp-segmentation");
@@ -180,7 +220,11 @@ fn other_load(time: &CpuTime) -> Finding {
     let share = time.busy_ns as f64 / time.capacity_ns.max(1) as f64;
     let seen = format!("{:.1} % of the CPU time in use without us", share * 100.0);
     if share > 0.05 {
-        return Finding::bad("other load", seen, "stop what else runs: trials beside it are not counted");
+        return Finding::bad(
+            "other load",
+            seen,
+            "stop what else runs: trials beside it are not counted",
+        );
     }
     Finding::good("other load", seen)
 }
@@ -200,8 +244,17 @@ mod tests {
 
     #[test]
     fn every_bad_finding_has_a_remedy() {
-        let busy = CpuTime { capacity_ns: 100, busy_ns: 30, steal_ns: 10, ..CpuTime::default() };
-        let slow = Fingerprint { clock_read_ns: 900, cpus: 1, ..Fingerprint::default() };
+        let busy = CpuTime {
+            capacity_ns: 100,
+            busy_ns: 30,
+            steal_ns: 10,
+            ..CpuTime::default()
+        };
+        let slow = Fingerprint {
+            clock_read_ns: 900,
+            cpus: 1,
+            ..Fingerprint::default()
+        };
         let findings = [
             cpus(&slow),
             governor(Some("powersave")),
@@ -218,7 +271,11 @@ mod tests {
 
     #[test]
     fn a_quiet_machine_is_good() {
-        let quiet = CpuTime { capacity_ns: 1000, busy_ns: 5, ..CpuTime::default() };
+        let quiet = CpuTime {
+            capacity_ns: 1000,
+            busy_ns: 5,
+            ..CpuTime::default()
+        };
         assert_eq!(other_load(&quiet).level, Level::Good);
         assert_eq!(steal(&quiet).level, Level::Good);
         assert_eq!(governor(None).level, Level::Good);

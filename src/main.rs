@@ -25,8 +25,14 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             anstream::eprintln!("plumbline: {error:#}");
-            let bad_file = error.downcast_ref::<plumbline_experiment::SpecError>().is_some();
-            ExitCode::from(if bad_file || error.is::<command::BadUsage>() { 64 } else { 2 })
+            let bad_file = error
+                .downcast_ref::<plumbline_experiment::SpecError>()
+                .is_some();
+            ExitCode::from(if bad_file || error.is::<command::BadUsage>() {
+                64
+            } else {
+                2
+            })
         }
     }
 }

@@ -25,7 +25,13 @@ impl Reporter {
                 .progress_chars("━╸─");
             ProgressBar::new(0).with_style(style)
         });
-        Self { bar, blocks, last_block: None, started: Instant::now(), finished_before: None }
+        Self {
+            bar,
+            blocks,
+            last_block: None,
+            started: Instant::now(),
+            finished_before: None,
+        }
     }
 
     /// Takes the bar away, so that results stand alone.
@@ -38,7 +44,8 @@ impl Reporter {
     /// Time left, from the pace so far.
     fn left(&self, step: &Step<'_>) -> Option<Duration> {
         let done = step.finished.checked_sub(self.finished_before?)?;
-        (done > 0).then(|| self.started.elapsed() / done as u32 * (step.trials - step.finished) as u32)
+        (done > 0)
+            .then(|| self.started.elapsed() / done as u32 * (step.trials - step.finished) as u32)
     }
 
     fn say(&self, text: &str) {
@@ -52,14 +59,20 @@ impl Reporter {
 impl Progress for Reporter {
     fn starts(&mut self, step: &Step<'_>) {
         self.finished_before.get_or_insert(step.finished);
-        let left = self.left(step).map(|t| format!(", {} s left", t.as_secs().max(1))).unwrap_or_default();
+        let left = self
+            .left(step)
+            .map(|t| format!(", {} s left", t.as_secs().max(1)))
+            .unwrap_or_default();
         let block = format!("block {} of {}{left}", step.block + 1, self.blocks);
         if let Some(bar) = &self.bar {
             let again = if step.attempt > 0 { " (again)" } else { "" };
             let what = &step.treatment;
             bar.set_length(step.trials as u64);
             bar.set_position(step.finished as u64);
-            bar.set_message(format!("{block}  {} {}{again}", what.label, what.workload.name));
+            bar.set_message(format!(
+                "{block}  {} {}{again}",
+                what.label, what.workload.name
+            ));
             bar.tick();
         } else if self.last_block != Some(step.block) {
             anstream::eprintln!("{block}");
@@ -68,7 +81,12 @@ impl Progress for Reporter {
     }
 
     fn ended(&mut self, step: &Step<'_>, trial: &Trial) {
-        let what = format!("{} {}, block {}", step.treatment.label, step.treatment.workload.name, step.block + 1);
+        let what = format!(
+            "{} {}, block {}",
+            step.treatment.label,
+            step.treatment.workload.name,
+            step.block + 1
+        );
         match &trial.status {
             TrialStatus::Valid => {}
             TrialStatus::Invalid { gates } => {
@@ -84,7 +102,11 @@ impl Progress for Reporter {
 fn describe(gate: &GateFailure) -> String {
     let micro = |ns: u64| ns as f64 / 1000.0;
     match gate {
-        GateFailure::SendLag { quantile, lag_ns, limit_ns } => format!(
+        GateFailure::SendLag {
+            quantile,
+            lag_ns,
+            limit_ns,
+        } => format!(
             "sent {:.0} µs late at p{} ({:.0} allowed)",
             micro(*lag_ns),
             quantile * 100.0,
@@ -94,7 +116,11 @@ fn describe(gate: &GateFailure) -> String {
             format!("sent {achieved} of {planned} planned requests in time")
         }
         GateFailure::Disturbed { by, amount, limit } if *limit > 0.0 => {
-            format!("disturbed by {by} ({:.1} %, {:.1} % allowed)", amount * 100.0, limit * 100.0)
+            format!(
+                "disturbed by {by} ({:.1} %, {:.1} % allowed)",
+                amount * 100.0,
+                limit * 100.0
+            )
         }
         GateFailure::Disturbed { by, amount, .. } => format!("disturbed by {by} ({amount:.0})"),
         GateFailure::WrongPath { detail } | GateFailure::PathFault { detail } => detail.clone(),

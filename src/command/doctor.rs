@@ -19,7 +19,10 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
             Level::Note => "note",
             Level::Bad => "BAD ",
         };
-        print(&format!("{mark}  {:<20} {}\n", finding.check, finding.finding))?;
+        print(&format!(
+            "{mark}  {:<20} {}\n",
+            finding.check, finding.finding
+        ))?;
         if let Some(remedy) = &finding.remedy {
             print(&format!("{:<27}{remedy}\n", ""))?;
         }

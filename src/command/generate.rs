@@ -17,7 +17,8 @@ pub(crate) fn completions(args: &CompletionArgs) -> anyhow::Result<ExitCode> {
 
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
     if let Some(dir) = &args.dir {
-        std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+        std::fs::create_dir_all(dir)
+            .with_context(|| format!("{} cannot be made", dir.display()))?;
         clap_mangen::generate_to(Cli::command(), dir)
             .with_context(|| format!("the manual cannot be written to {}", dir.display()))?;
     } else {

@@ -11,19 +11,34 @@ use super::{BadUsage, print};
 use crate::cli::{LabAction, LabArgs};
 
 pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
-    let LabAction::Up { network, placement, family } = &args.action;
+    let LabAction::Up {
+        network,
+        placement,
+        family,
+    } = &args.action;
     let placement = match placement.as_str() {
         "cross-node" => Placement::CrossNode,
         "same-node" => Placement::SameNode,
-        other => return Err(BadUsage(format!("--placement {other}: write cross-node or same-node")).into()),
+        other => {
+            return Err(BadUsage(format!(
+                "--placement {other}: write cross-node or same-node"
+            ))
+            .into());
+        }
     };
     let family = Family::try_from(*family).map_err(|e| BadUsage(format!("--{e}")))?;
 
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = Lab::new(LabOptions::default())?;
-    let description = lab.stand(network, placement, family)?;
-    print(&description.to_string())?;
+    let mut lab = Lab::new(LabOptions::with_this_program()?);
+    let standing = lab.stand(network, placement, family)?;
+    for entrance in standing.entrances() {
+        let address = entrance.address.map(|a| a.to_string()).unwrap_or_default();
+        print(&format!(
+            "{:<7} {address:<15} {}\n",
+            entrance.name, entrance.command
+        ))?;
+    }
     print("Ctrl-C takes it down.\n")?;
     while !interrupted.load(Ordering::SeqCst) {
         std::thread::sleep(Duration::from_millis(100));

@@ -10,17 +10,51 @@ use crate::cli::{ListArgs, Listing};
 
 /// Kinds of load with what each is for.
 const WORKLOADS: &[(&str, &str)] = &[
-    ("rr", "request and response on open connections, TCP or UDP: latency at a rate"),
-    ("crr", "connect, request, response, close: what a new connection costs"),
+    (
+        "rr",
+        "request and response on open connections, TCP or UDP: latency at a rate",
+    ),
+    (
+        "crr",
+        "connect, request, response, close: what a new connection costs",
+    ),
     ("stream", "TCP bulk: throughput and CPU per byte"),
-    ("datagram", "UDP bulk by message size: what arrives, and what is lost"),
-    ("http", "HTTP/1.1 GET of a fixed body, keep-alive or a new connection each time"),
+    (
+        "datagram",
+        "UDP bulk by message size: what arrives, and what is lost",
+    ),
+    (
+        "http",
+        "HTTP/1.1 GET of a fixed body, keep-alive or a new connection each time",
+    ),
 ];
 
 #[derive(Serialize)]
 struct Named<'a> {
     name: &'a str,
     description: &'a str,
+}
+
+/// What scripts hold on to.
+#[derive(Serialize)]
+struct ListedNetwork<'a> {
+    name: &'a str,
+    aliases: &'a [&'a str],
+    available: bool,
+    needs: Option<&'a str>,
+    description: &'a str,
+}
+
+impl<'a> ListedNetwork<'a> {
+    fn new(listing: &'a plumbline_lab::network::Listing) -> Self {
+        Self {
+            name: listing.name,
+            aliases: listing.aliases,
+            available: listing.available(),
+            needs: listing.needs.as_deref(),
+            description: listing.summary,
+        }
+    }
 }
 
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
@@ -31,13 +65,20 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
             for (name, text) in ready_made() {
                 experiments.push((name, Experiment::parse(text, name)?));
             }
-            let rows: Vec<_> =
-                experiments.iter().map(|(name, e)| Named { name, description: e.question() }).collect();
+            let rows: Vec<_> = experiments
+                .iter()
+                .map(|(name, e)| Named {
+                    name,
+                    description: e.question(),
+                })
+                .collect();
             named(&rows, args.json)?;
         }
         Listing::Workloads => {
-            let rows: Vec<_> =
-                WORKLOADS.iter().map(|&(name, description)| Named { name, description }).collect();
+            let rows: Vec<_> = WORKLOADS
+                .iter()
+                .map(|&(name, description)| Named { name, description })
+                .collect();
             named(&rows, args.json)?;
         }
     }
@@ -48,22 +89,33 @@ fn named(rows: &[Named<'_>], json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(&rows);
     }
-    let text: String = rows.iter().map(|row| format!("{:<12} {}\n", row.name, row.description)).collect();
+    let text: String = rows
+        .iter()
+        .map(|row| format!("{:<12} {}\n", row.name, row.description))
+        .collect();
     print(&text)
 }
 
 fn networks(json: bool) -> anyhow::Result<()> {
     // Probing builds each kind of device, in namespaces of our own.
     plumbline_sys::namespace::enter_private()?;
-    let listed = plumbline_lab::list();
+    let listed = plumbline_lab::list()?;
     if json {
-        return print_json(&listed);
+        let rows: Vec<_> = listed.iter().map(ListedNetwork::new).collect();
+        return print_json(&rows);
     }
     for network in &listed {
-        let state = network.needs.as_deref().map_or("available".to_owned(), |needs| format!("needs {needs}"));
-        print(&format!("{:<13} {state}\n{:<13} {}\n", network.name, "", network.description))?;
+        let state = network.needs.as_deref().unwrap_or("available");
+        print(&format!(
+            "{:<13} {state}\n{:<13} {}\n",
+            network.name, "", network.summary
+        ))?;
         if !network.aliases.is_empty() {
-            print(&format!("{:<13} also: {}\n", "", network.aliases.join(", ")))?;
+            print(&format!(
+                "{:<13} also: {}\n",
+                "",
+                network.aliases.join(", ")
+            ))?;
         }
     }
     Ok(())

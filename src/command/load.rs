@@ -8,7 +8,8 @@ use anyhow::Context as _;
 use plumbline_engine::LoadPlan;
 use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_record::LoadResult;
-use plumbline_report::{LatencySummary, latency_json, number};
+use plumbline_report::latency::{latency_json, latency_table};
+use plumbline_report::number;
 use serde_json::json;
 
 use super::{BadUsage, print, print_json};
@@ -54,7 +55,11 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     } else {
         print(&to_text(&result))?;
     }
-    Ok(if result.completed == 0 { ExitCode::from(2) } else { ExitCode::SUCCESS })
+    Ok(if result.completed == 0 {
+        ExitCode::from(2)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn destination(text: &str) -> Result<Destination, BadUsage> {
@@ -64,21 +69,34 @@ fn destination(text: &str) -> Result<Destination, BadUsage> {
         ));
     }
     let Some(rest) = text.strip_prefix("http://") else {
-        return Ok(Destination { authority: text.to_owned(), path: "/".to_owned(), http: false });
+        return Ok(Destination {
+            authority: text.to_owned(),
+            path: "/".to_owned(),
+            http: false,
+        });
     };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let path = if path.is_empty() { "/" } else { path };
-    Ok(Destination { authority: authority.to_owned(), path: path.to_owned(), http: true })
+    Ok(Destination {
+        authority: authority.to_owned(),
+        path: path.to_owned(),
+        http: true,
+    })
 }
 
 fn resolve(destination: &Destination) -> anyhow::Result<SocketAddr> {
     let authority = &destination.authority;
-    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let has_port = authority
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let with_port = match (has_port, destination.http) {
         (true, _) => authority.clone(),
         (false, true) => format!("{authority}:80"),
         (false, false) => {
-            return Err(BadUsage(format!("`{authority}` has no port; write HOST:PORT or http://HOST")).into());
+            return Err(BadUsage(format!(
+                "`{authority}` has no port; write HOST:PORT or http://HOST"
+            ))
+            .into());
         }
     };
     with_port
@@ -96,7 +114,11 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Workload {
     };
     let mut workload = Workload::of_kind(kind);
     workload.connections = args.connections;
-    workload.protocol = if args.udp { Protocol::Udp } else { workload.protocol };
+    workload.protocol = if args.udp {
+        Protocol::Udp
+    } else {
+        workload.protocol
+    };
     workload.keep_alive = kind == WorkloadKind::Http && !args.no_keep_alive;
     workload.wait = if args.spin { Wait::Spin } else { Wait::Block };
     workload.request_size = args.request_size.unwrap_or(workload.request_size);
@@ -175,28 +197,46 @@ fn to_text(result: &LoadResult) -> String {
     let seconds = result.window_ns as f64 / 1e9;
     let mut text = String::new();
     if !result.latency.is_empty() {
-        text += &LatencySummary::new(&result.latency).to_text("latency");
+        let mut columns = vec![("latency", &result.latency)];
         if result.arrival.rate().is_some() {
-            text += &LatencySummary::new(&result.send_lag).to_text("send lag");
-        } else {
+            columns.push(("service time", &result.service_time));
+            columns.push(("send lag", &result.send_lag));
+        }
+        text += &latency_table(&columns);
+        if result.arrival == Arrival::Closed {
             text += "closed loop: a stall holds back the load too; --rate N shows what users would see\n";
         }
     }
-    text += &format!("requests     {:.0}/s ({} in {seconds:.2} s)\n", achieved_rate(result), result.completed);
+    text += &format!(
+        "requests     {:.0}/s ({} in {seconds:.2} s)\n",
+        achieved_rate(result),
+        result.completed
+    );
     text += &format!(
         "throughput   {} sent, {} received\n",
-        number::bit_rate(result.bytes_sent as f64 * 8.0 / seconds),
-        number::bit_rate(result.bytes_received as f64 * 8.0 / seconds)
+        number::plain(&number::bit_rate(result.bytes_sent as f64 * 8.0 / seconds)),
+        number::plain(&number::bit_rate(
+            result.bytes_received as f64 * 8.0 / seconds
+        ))
     );
     let cpu = (result.cpu.user_ns + result.cpu.system_ns) as f64;
     if result.completed > 0 {
-        text += &format!("client CPU   {:.2} µs per request\n", cpu / result.completed as f64 / 1e3);
+        text += &format!(
+            "client CPU   {:.2} µs per request\n",
+            cpu / result.completed as f64 / 1e3
+        );
     }
     let errors = &result.errors;
     if errors.total() + result.censored > 0 {
         text += &format!(
             "ERRORS       {}: {} connect, {} closed early, {} wrong content, {} wrong protocol, {} send; {} never answered\n",
-            errors.total(), errors.connect, errors.closed, errors.corrupt, errors.protocol, errors.send, result.censored
+            errors.total(),
+            errors.connect,
+            errors.closed,
+            errors.corrupt,
+            errors.protocol,
+            errors.send,
+            result.censored
         );
     }
     text
@@ -209,12 +249,25 @@ mod tests {
     #[test]
     fn targets_are_read_as_people_write_them() {
         let url = destination("http://127.0.0.1:8080/a/b?c").unwrap();
-        assert_eq!((url.authority.as_str(), url.path.as_str(), url.http), ("127.0.0.1:8080", "/a/b?c", true));
+        assert_eq!(
+            (url.authority.as_str(), url.path.as_str(), url.http),
+            ("127.0.0.1:8080", "/a/b?c", true)
+        );
         assert_eq!(destination("http://h").unwrap().path, "/");
         assert!(!destination("10.0.0.1:7117").unwrap().http);
         assert!(destination("https://h").is_err());
-        assert_eq!(resolve(&destination("http://127.0.0.1").unwrap()).unwrap().port(), 80);
-        assert_eq!(resolve(&destination("[::1]:99").unwrap()).unwrap().to_string(), "[::1]:99");
+        assert_eq!(
+            resolve(&destination("http://127.0.0.1").unwrap())
+                .unwrap()
+                .port(),
+            80
+        );
+        assert_eq!(
+            resolve(&destination("[::1]:99").unwrap())
+                .unwrap()
+                .to_string(),
+            "[::1]:99"
+        );
         assert!(resolve(&destination("127.0.0.1").unwrap()).is_err());
     }
 

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use plumbline_record::{Run, RunDirectory, Trial};
-use plumbline_report::{Style, Summary, csv, html, json, markdown, terminal};
+use plumbline_report::terminal::Style;
+use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
 use super::print;
 use crate::cli::{Format, ReportArgs};
@@ -15,7 +16,8 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let text = render(&run, &trials, args.format);
     match &args.output {
         Some(file) => {
-            std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))?;
+            std::fs::write(file, text)
+                .with_context(|| format!("{} cannot be written", file.display()))?;
         }
         None => print(&text)?,
     }
@@ -36,5 +38,8 @@ pub(crate) fn render(run: &Run, trials: &[Trial], format: Format) -> String {
 
 /// Colour only where a person looks; never wider than 80 columns.
 fn terminal_style() -> Style {
-    Style { colour: std::io::stdout().is_terminal(), width: 80 }
+    Style {
+        colour: std::io::stdout().is_terminal(),
+        width: 80,
+    }
 }

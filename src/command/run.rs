@@ -9,7 +9,9 @@ use anyhow::Context as _;
 use plumbline_experiment::{Experiment, Flag, Plan, ready_made};
 use plumbline_harness::{Outcome, Settings, Target as _, Thresholds, conduct};
 use plumbline_lab::{Lab, LabOptions};
-use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, Warning};
+use plumbline_record::{
+    FORMAT_VERSION, Fingerprint, Provenance, Run, RunDirectory, Trial, Warning,
+};
 
 use super::{BadUsage, print, report};
 use crate::cli::{Format, RunArgs};
@@ -24,12 +26,20 @@ struct Prepared {
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     // Before any thread: a process enters a user namespace alone or not at all.
-    let experiment = if args.resume.is_none() { Some(experiment(args)?) } else { None };
+    let experiment = if args.resume.is_none() {
+        Some(experiment(args)?)
+    } else {
+        None
+    };
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = Lab::new(LabOptions::default())?;
+    let mut lab = Lab::new(LabOptions::with_this_program()?);
 
-    let Prepared { mut directory, run, mut done } = match (&args.resume, experiment) {
+    let Prepared {
+        mut directory,
+        run,
+        mut done,
+    } = match (&args.resume, experiment) {
         (Some(path), _) => resume(path, &lab)?,
         (None, Some(experiment)) => prepare(args, experiment, &mut lab)?,
         (None, None) => unreachable!("clap gives an experiment its default"),
@@ -53,14 +63,21 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     progress.close();
     let teardown = take_down(&mut lab);
     let outcome = outcome?;
-    finish(args, &directory, run, &done, &outcome)?;
+    finish(args, &directory, &run, &done, &outcome)?;
     teardown?;
-    Ok(if outcome.interrupted { ExitCode::from(2) } else { ExitCode::SUCCESS })
+    Ok(if outcome.interrupted {
+        ExitCode::from(2)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// The experiment with what was typed on top. Touches files only.
 fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
-    let (text, name) = match ready_made().iter().find(|(name, _)| *name == args.experiment) {
+    let (text, name) = match ready_made()
+        .iter()
+        .find(|(name, _)| *name == args.experiment)
+    {
         Some((name, text)) => ((*text).to_owned(), format!("{name}.toml")),
         None => {
             let text = std::fs::read_to_string(&args.experiment).map_err(|error| {
@@ -103,14 +120,19 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
         Flag::Blocks => args.blocks.clone(),
         Flag::Seed => args.seed.map(|seed| seed.to_string()),
     };
-    Flag::ALL.into_iter().filter_map(|flag| Some((flag, value(flag)?))).collect()
+    Flag::ALL
+        .into_iter()
+        .filter_map(|flag| Some((flag, value(flag)?)))
+        .collect()
 }
 
 /// Resolves the plan, builds every path once, and only then makes the run directory.
 fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
     let left_out = RefCell::new(Vec::new());
-    let plan = experiment.resolve(random_seed(), &|word| expand(word, &mut left_out.borrow_mut()))?;
+    let plan = experiment.resolve(random_seed(), &|word| {
+        expand(word, &mut left_out.borrow_mut())
+    })?;
     lab.validate(&plan.treatments)?;
     for treatment in &plan.treatments {
         lab.path(treatment)?;
@@ -126,29 +148,41 @@ fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Res
             started: now(),
             target: lab.name().to_owned(),
         },
-        fingerprint: lab.fingerprint()?,
+        fingerprint: Fingerprint {
+            devices: lab.fingerprint()?.devices,
+            ..plumbline_agent::fingerprint()
+        },
         experiment_text: Some(text),
         warnings,
         plan,
     };
     let directory = RunDirectory::create(&args.out, &run.plan.experiment, &run)?;
-    Ok(Prepared { directory, run, done: Vec::new() })
+    Ok(Prepared {
+        directory,
+        run,
+        done: Vec::new(),
+    })
 }
 
 fn resume(path: &Path, lab: &Lab) -> anyhow::Result<Prepared> {
     let (run, done, directory) = RunDirectory::open(path)?;
     lab.validate(&run.plan.treatments)?;
-    Ok(Prepared { directory, run, done })
+    Ok(Prepared {
+        directory,
+        run,
+        done,
+    })
 }
 
 /// What a network word stands for; of `all`, those that cannot be built here
 /// are left out with a warning.
 fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
     if word != "all" {
-        return plumbline_lab::resolve(word).map(|name| vec![name.to_owned()]);
+        let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
+        return Ok(vec![network.about().name.to_owned()]);
     }
     let mut names = Vec::new();
-    for network in plumbline_lab::list() {
+    for network in plumbline_lab::list().map_err(|e| e.to_string())? {
         match network.needs {
             None => names.push(network.name.to_owned()),
             Some(needs) => {
@@ -162,7 +196,10 @@ fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String
 
 fn design_warnings(plan: &Plan) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let (blocks, needed) = (plan.blocks.len() as u32, plan.minimum_blocks(plumbline_report::ALPHA));
+    let (blocks, needed) = (
+        plan.blocks.len() as u32,
+        plan.minimum_blocks(plumbline_report::analysis::ALPHA),
+    );
     if blocks < needed {
         warnings.push(Warning::TooFewBlocks { blocks, needed });
     }
@@ -189,25 +226,25 @@ fn settings() -> Settings {
 fn finish(
     args: &RunArgs,
     directory: &RunDirectory,
-    mut run: Run,
+    run: &Run,
     done: &[Trial],
     outcome: &Outcome,
 ) -> anyhow::Result<()> {
-    run.warnings.extend(outcome.warnings.iter().cloned());
-    if outcome.interrupted {
-        run.warnings.push(Warning::CutOff {
-            finished: outcome.finished as u32,
-            planned: run.plan.trials() as u32,
-        });
-    }
-    let format = if args.json { Format::Json } else { Format::Terminal };
-    print(&report::render(&run, done, format))?;
+    let format = if args.json {
+        Format::Json
+    } else {
+        Format::Terminal
+    };
+    print(&report::render(run, done, format))?;
     let page = directory.path().join("report.html");
-    std::fs::write(&page, report::render(&run, done, Format::Html))
+    std::fs::write(&page, report::render(run, done, Format::Html))
         .with_context(|| format!("{} cannot be written", page.display()))?;
     anstream::eprintln!("\nThe page: {}", page.display());
     if outcome.interrupted {
-        anstream::eprintln!("To go on: plumbline run --resume {}", directory.path().display());
+        anstream::eprintln!(
+            "To go on: plumbline run --resume {}",
+            directory.path().display()
+        );
     }
     Ok(())
 }
@@ -219,7 +256,10 @@ pub(crate) fn take_down(lab: &mut Lab) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    Err(anyhow::anyhow!("the lab could not be taken down cleanly: {}", all.join("; ")))
+    Err(anyhow::anyhow!(
+        "the lab could not be taken down cleanly: {}",
+        all.join("; ")
+    ))
 }
 
 fn now() -> String {

@@ -59,14 +59,12 @@ pub trait Progress {
 }
 
 /// How a run ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// Trials of the plan that are finished, those of an earlier part included.
     pub finished: usize,
     /// Whether it was interrupted.
     pub interrupted: bool,
-    /// What to distrust.
-    pub warnings: Vec<Warning>,
 }
 
 /// Runs every trial of a plan that is not in `done`, and hands each to `keep`
@@ -126,11 +124,6 @@ pub fn conduct(
                     break;
                 }
                 if attempt >= plan.retries {
-                    let treatment = format!("{} {}", treatment.label, treatment.workload.name);
-                    let warning = Warning::RetriesExhausted { treatment };
-                    if !outcome.warnings.contains(&warning) {
-                        outcome.warnings.push(warning);
-                    }
                     break;
                 }
                 attempt += 1;
