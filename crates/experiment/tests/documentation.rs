@@ -1,0 +1,59 @@
+//! docs/experiment-file.md says what the program does.
+
+use plumbline_experiment::{Experiment, Flag, METRICS};
+
+const PAGE: &str = include_str!("../../../docs/experiment-file.md");
+
+/// The text of the first code block of a language.
+fn block(language: &str) -> &'static str {
+    let fence = format!("```{language}\n");
+    let start = PAGE.find(&fence).expect("the page has such a block") + fence.len();
+    let length = PAGE[start..].find("```").expect("the block ends");
+    &PAGE[start..start + length]
+}
+
+#[test]
+fn the_annotated_example_is_an_experiment() {
+    let experiment =
+        Experiment::parse(block("toml"), "page.toml").unwrap_or_else(|e| panic!("{e}"));
+    let plan = experiment
+        .resolve(1, &|word| Ok(vec![word.to_owned()]))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let labels: Vec<String> = plan
+        .treatments
+        .iter()
+        .map(|t| format!("{} / {}", t.label, t.workload.name))
+        .collect();
+    assert_eq!(
+        labels,
+        [
+            "host / page rate=1000",
+            "host-gw / page rate=1000",
+            "vxlan / page rate=1000",
+            "host / page rate=4000",
+            "host-gw / page rate=4000",
+            "vxlan / page rate=4000",
+        ]
+    );
+    assert!(plan.blocks.len() >= plan.minimum_blocks(0.05) as usize);
+}
+
+#[test]
+fn the_error_on_the_page_is_the_error_of_the_program() {
+    let text = format!(
+        "{}[[workload]]\nkind = \"rr\"\n\nrates = 1000\n",
+        "\n".repeat(8)
+    );
+    let error = Experiment::parse(&text, "tour.toml").unwrap_err();
+    assert_eq!(error.to_string(), block("text").trim_end());
+}
+
+#[test]
+fn every_flag_and_metric_is_on_the_page() {
+    for flag in Flag::ALL {
+        assert!(PAGE.contains(flag.name()), "{}", flag.name());
+    }
+    for metric in METRICS {
+        assert!(PAGE.contains(&format!("`{metric}`")), "{metric}");
+    }
+}
