@@ -41,8 +41,8 @@ fn the_annotated_example_is_an_experiment() {
 #[test]
 fn the_error_on_the_page_is_the_error_of_the_program() {
     let text = format!(
-        "{}[[workload]]\nkind = \"rr\"\n\nrates = 1000\n",
-        "\n".repeat(8)
+        "name = \"tour\"{}[[workload]]\nkind = \"rr\"\nrates = 1000\n",
+        "\n".repeat(9)
     );
     let error = Experiment::parse(&text, "tour.toml").unwrap_err();
     assert_eq!(error.to_string(), block("text").trim_end());
