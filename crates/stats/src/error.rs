@@ -22,6 +22,18 @@ pub enum StatsError {
         /// The baseline's value.
         b: f64,
     },
+    /// One of two groups is empty.
+    #[error(
+        "cannot compare: a group has no value, probably because its trials failed; \
+         look at the trials' warnings, or run it again"
+    )]
+    NoValues,
+    /// A value of a group has no logarithm.
+    #[error(
+        "cannot compare the value {0}: a ratio needs positive, finite values; \
+         a zero usually means that nothing was measured in that trial, so leave it out and say so"
+    )]
+    NoLogarithm(f64),
     /// The significance level makes no sense.
     #[error("the significance level is {0}, but has to lie between 0 and 1, such as 0.05")]
     Alpha(f64),

@@ -13,6 +13,8 @@
 //! * [`paired`] turns blocks that hold both treatments into an
 //!   [`Effect`](paired::Effect): a ratio, its interval, a p-value, and the
 //!   smallest effect that the data could have shown.
+//! * [`unpaired`] does the same for two groups that nothing pairs, such as two
+//!   runs.
 //! * [`holm()`] adjusts the p-values of several comparisons.
 //! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of these.
 //! * [`independence`] tells how many independent samples a series is worth.
@@ -30,6 +32,7 @@ pub mod order;
 pub mod outlier;
 pub mod paired;
 mod rank;
+pub mod unpaired;
 pub mod verdict;
 
 pub use crate::error::StatsError;

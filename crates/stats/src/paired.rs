@@ -14,7 +14,7 @@ use crate::{Interval, StatsError, normal};
 pub use signed_rank::{signed_rank_interval, signed_rank_p};
 
 /// Probability of finding an effect as large as the smallest effect (C-8).
-const POWER: f64 = 0.8;
+pub(crate) const POWER: f64 = 0.8;
 
 /// What treatment A does to a metric, compared with baseline B.
 ///

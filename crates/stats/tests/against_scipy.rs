@@ -1,7 +1,7 @@
 //! Holds the crate against numbers from SciPy; `scipy/make_expected.py` makes
 //! them.
 
-use plumbline_stats::{Interval, holm, independence, order, outlier, paired};
+use plumbline_stats::{Interval, holm, independence, order, outlier, paired, unpaired};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -14,6 +14,7 @@ struct Expected {
     holm: Vec<HolmCase>,
     series: Vec<SeriesCase>,
     outliers: Vec<OutlierCase>,
+    rank_sum: Vec<RankSumCase>,
 }
 
 #[derive(Deserialize)]
@@ -71,6 +72,16 @@ struct SeriesCase {
 struct OutlierCase {
     values: Vec<f64>,
     scores: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct RankSumCase {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    p: f64,
+    shift: f64,
+    low: Option<f64>,
+    high: Option<f64>,
 }
 
 fn expected() -> Expected {
@@ -203,6 +214,20 @@ fn outliers() {
             .zip(&case.scores)
         {
             assert_near(*found, *score, &format!("{:?}", case.values));
+        }
+    }
+}
+
+#[test]
+fn rank_sum_p_and_shift() {
+    for case in cases(expected().rank_sum) {
+        let sizes = format!("{} and {} values", case.a.len(), case.b.len());
+        assert_near(unpaired::rank_sum_p(&case.a, &case.b), case.p, &sizes);
+        assert_near(unpaired::shift(&case.a, &case.b), case.shift, &sizes);
+        let found = unpaired::shift_interval(&case.a, &case.b, 0.05).unwrap();
+        if let (Some(low), Some(high)) = (case.low, case.high) {
+            assert_near(found.low, low, &sizes);
+            assert_near(found.high, high, &sizes);
         }
     }
 }

@@ -214,8 +214,35 @@ def outliers():
     return rows
 
 
+def rank_sum():
+    """Groups drawn last, so that the sections above keep their figures."""
+    rows = []
+    for n, m, decimals in [(4, 4, 6), (10, 10, 6), (7, 12, 6), (30, 30, 6), (6, 7, 1), (45, 50, 6)]:
+        a, b = rng.normal(0.5, 1, n).round(decimals), rng.normal(0, 1, m).round(decimals)
+        differences = np.sort(np.subtract.outer(a, b).ravel())
+        if decimals == 1:
+            # Ties: every choice of n ranks.
+            ranks = stats.rankdata(np.concatenate([a, b]))
+            sums = np.array([sum(c) for c in itertools.combinations(ranks, n)])
+            seen = ranks[:n].sum()
+            p = min(1, 2 * min((sums <= seen + 1e-9).mean(), (sums >= seen - 1e-9).mean()))
+        else:
+            method = "exact" if n + m <= 60 else "asymptotic"
+            p = stats.mannwhitneyu(a, b, method=method).pvalue
+        # The interval, as the shifts that the test does not reject.
+        def is_kept(shift):
+            return stats.mannwhitneyu(a - shift, b, method="exact").pvalue > 0.05
+        middles = (differences[1:] + differences[:-1]) / 2
+        kept = [is_kept(s) for s in middles] if decimals == 6 and n + m <= 60 else None
+        rows.append({"a": a.tolist(), "b": b.tolist(), "p": float(p),
+                     "shift": float(np.median(differences)),
+                     "low": differences[kept.index(True)] if kept else None,
+                     "high": differences[len(kept) - kept[::-1].index(True)] if kept else None})
+    return rows
+
+
 sections = [normal, student, percentile_ranks, medians, signed_rank, signed_rank_ties,
-            signed_rank_many, holm, series, outliers]
+            signed_rank_many, holm, series, outliers, rank_sum]
 expected = {"made_with": f"scipy {scipy.__version__}, numpy {np.__version__}"}
 expected |= {section.__name__: section() for section in sections}
 path = pathlib.Path(__file__).with_name("expected.json")
