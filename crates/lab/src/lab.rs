@@ -124,10 +124,8 @@ impl Target for Lab {
         Ok(standing)
     }
 
-    /// Fills in the devices of the paths; what belongs to the machine is for
-    /// the caller to add.
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
-        let mut fingerprint = Fingerprint::default();
+        let mut fingerprint = plumbline_agent::fingerprint();
         for ((network, placement, family), standing) in &self.standing {
             let mut name = network.to_string();
             if *placement == Placement::SameNode {

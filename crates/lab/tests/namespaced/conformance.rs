@@ -3,13 +3,12 @@
 //! `ip` is the independent eye: what our netlink code made is read back by a
 //! program that shares nothing with it.
 
-mod eye;
-mod packets;
-
 use plumbline_experiment::{Family, Placement};
 use plumbline_harness::Path;
 use plumbline_lab::{LabError, Launcher, Probe, Spec, Standing, network};
 use plumbline_testkit as testkit;
+
+use crate::{eye, packets};
 
 const MTU: u32 = 1500;
 /// Exchanges in each direction: far above what namespaces send on their own.

@@ -1,0 +1,8 @@
+//! Tests in private namespaces: no root needed, nothing of the machine touched.
+
+mod agents;
+mod conformance;
+mod eye;
+mod packets;
+mod proof;
+mod undo;
