@@ -15,13 +15,17 @@
 //!   which numbers are printed.
 
 pub mod analysis;
+pub mod compare;
+pub mod csv;
 pub mod html;
 pub mod json;
 pub mod latency;
+pub mod markdown;
 pub mod number;
 pub mod sentence;
 pub mod terminal;
 
 mod describe;
+mod figures;
 
 pub use analysis::Summary;

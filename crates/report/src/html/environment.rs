@@ -2,7 +2,7 @@
 
 use plumbline_record::Run;
 
-use super::Table;
+use crate::figures::Table;
 use crate::{describe, number};
 
 /// The machine and the versions, one fact in each row.

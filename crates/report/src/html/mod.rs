@@ -3,7 +3,6 @@
 mod axis;
 mod chart;
 mod environment;
-mod figures;
 mod method;
 mod svg;
 mod trials;
@@ -12,6 +11,7 @@ use askama::Template;
 use plumbline_record::{Run, Trial};
 
 use crate::analysis::{Section, Summary};
+use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
 use crate::{describe, terminal};
 
@@ -76,12 +76,6 @@ struct Chapter {
     is_same_node: bool,
     figures: Table,
     comparisons: Table,
-}
-
-/// Rows of cells; the first cell of a row names it.
-struct Table {
-    head: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
 }
 
 fn byline(summary: &Summary, run: &Run) -> String {

@@ -2,8 +2,8 @@
 
 use plumbline_record::{GateFailure, Trial, TrialStatus};
 
-use super::Table;
 use crate::analysis::{Metric, Summary, TreatmentSummary, metrics_of};
+use crate::figures::Table;
 use crate::{describe, number};
 
 /// All trials in the order in which they were run.

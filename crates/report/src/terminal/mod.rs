@@ -85,6 +85,11 @@ pub fn render(summary: &Summary, style: Style) -> String {
     out
 }
 
+/// One text in lines of the style's width.
+pub(crate) fn wrapped(text: &str, style: Style) -> String {
+    format!("{}\n", text::wrap(text, style.width, 2))
+}
+
 const LEGEND: &str = "Changes are against the baseline, with their 95\u{a0}% interval in percent. \
     =\u{a0}equivalent, ?\u{a0}no verdict.";
 

@@ -1,13 +1,19 @@
-//! The tables behind the pictures.
+//! All figures of a section in two tables, for HTML and Markdown.
 
 use plumbline_stats::order::MedianOfRuns;
 
-use super::Table;
-use crate::analysis::{Comparison, PerUnit, Section, Summary, TreatmentSummary, Unit};
+use crate::analysis::{Comparison, PerUnit, Section, Summary, TreatmentSummary, Unit, metrics_of};
 use crate::{describe, number};
 
+/// Rows of cells; the first cell of a row names it. Cells have no-break spaces
+/// and hold the names of others as they are: who shows them escapes them.
+pub(crate) struct Table {
+    pub(crate) head: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
 /// Every figure of a section's treatments.
-pub(super) fn figures(summary: &Summary, section: &Section) -> Table {
+pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
     let treatments = section.treatments.iter().map(|&id| &summary.treatments[id]);
     if summary.treatments[section.baseline].is_bulk() {
         Table {
@@ -113,15 +119,18 @@ fn costs(of: &TreatmentSummary) -> [String; 3] {
 }
 
 /// Every comparison of a section's treatments.
-pub(super) fn comparisons(summary: &Summary, section: &Section) -> Table {
+pub(crate) fn comparisons(summary: &Summary, section: &Section) -> Table {
     let of_section = |one: &&Comparison| section.treatments.contains(&one.treatment);
     let mut rows: Vec<&Comparison> = summary.comparisons.iter().filter(of_section).collect();
+    let workload = &summary.treatments[section.baseline].treatment.workload;
+    let metrics = metrics_of(workload);
     rows.sort_by_key(|one| {
-        let place = section
+        let metric = metrics.iter().position(|(metric, _)| *metric == one.metric);
+        let treatment = section
             .treatments
             .iter()
             .position(|&id| id == one.treatment);
-        (!one.is_primary, one.metric, place)
+        (metric, treatment)
     });
     Table {
         head: vec![
@@ -159,7 +168,7 @@ fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
         or_none(interval.map(|one| number::percent_interval(one.low, one.high))),
         or_none(
             one.difference
-                .map(|value| describe::value(one.metric, workload, value)),
+                .map(|value| signed(value, describe::value(one.metric, workload, value))),
         ),
         one.verdict.map_or_else(
             || "too few blocks".to_owned(),
@@ -169,6 +178,15 @@ fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
         or_none(one.smallest_effect.map(number::percent)),
         one.effect.map_or(0, |effect| effect.pairs).to_string(),
     ]
+}
+
+/// A difference with its sign; a minus stands in the text already.
+fn signed(value: f64, text: String) -> String {
+    if value > 0.0 {
+        format!("+{text}")
+    } else {
+        text
+    }
 }
 
 fn label(of: &TreatmentSummary) -> String {

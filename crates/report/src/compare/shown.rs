@@ -1,0 +1,143 @@
+//! A comparison of runs for terminal and scripts.
+
+use serde_json::{Value, json};
+
+use super::{Change, Compared, LimitCheck, Outcome, blocks_for_a_limit};
+use crate::terminal::{self, Style};
+use crate::{describe, number};
+
+/// What changed between runs and which limits hold, one line each. For a run
+/// alone, its own report comes first.
+pub fn render(compared: &Compared, style: Style) -> String {
+    let mut out = String::new();
+    if let [only] = compared.runs.as_slice() {
+        out += &terminal::render(only, style);
+        out.push('\n');
+    }
+    for difference in &compared.differences {
+        out += &format!(
+            "warning: run {}: {} is {}, was {}; a change may come from that\n",
+            difference.run + 1,
+            describe::clean(&difference.fact),
+            difference.later,
+            difference.first
+        );
+    }
+    for change in compared.changes.iter().filter(|change| change.is_primary) {
+        out += &terminal::wrapped(&change_text(change), style);
+    }
+    for check in &compared.limits {
+        out += &terminal::wrapped(&limit_text(check), style);
+    }
+    out
+}
+
+/// `run 2, vxlan (rr): p50 +4.2 % (95 % interval 2.0 to 6.1 %), worse`.
+fn change_text(change: &Change) -> String {
+    let mut text = format!(
+        "run {}, {} ({}): {} ",
+        change.run + 1,
+        describe::clean(&change.label),
+        describe::clean(&change.workload),
+        change.metric.words()
+    );
+    let Some(effect) = change.effect else {
+        return text + "cannot be compared: a run has no valid trial of it";
+    };
+    text += &number::signed_percent(effect.ratio_minus_one);
+    if let Some(interval) = effect.interval {
+        let interval = number::percent_interval(interval.low, interval.high);
+        text += &format!(" (95{}% interval {interval})", number::NO_BREAK_SPACE);
+    }
+    match change.verdict {
+        Some(verdict) => text += &format!(", {verdict}"),
+        None => text += ", too few trials to judge",
+    }
+    if let Some(smallest) = change.smallest_effect {
+        text += &format!("; {} would have been seen", number::percent(smallest));
+    }
+    text
+}
+
+/// `limit broken: vxlan (rr): p50 +31 % (27 to 35 %), allowed 10 %`.
+fn limit_text(check: &LimitCheck) -> String {
+    let outcome = match check.outcome {
+        Outcome::Held => "limit held",
+        Outcome::Broken => "limit broken",
+        Outcome::Undecided => "limit undecided",
+    };
+    let metric = describe::clean(&check.metric);
+    let limit = number::percent(check.limit);
+    let Some(overhead) = check.overhead else {
+        return format!(
+            "{outcome}: nothing was compared on {metric} (allowed {limit}); a limit needs a \
+             primary or exploratory metric of a workload of the run"
+        );
+    };
+    let found = match check.interval {
+        Some((low, high)) => format!(" ({})", number::percent_interval(low, high)),
+        None => format!(
+            ", without an interval; it takes at least {} blocks",
+            blocks_for_a_limit()
+        ),
+    };
+    format!(
+        "{outcome}: run {}, {} ({}): {metric} overhead {}{found}, allowed {limit}",
+        check.run + 1,
+        describe::clean(&check.label),
+        describe::clean(&check.workload),
+        number::signed_percent(overhead),
+    )
+}
+
+/// The same for scripts: `changes`, `limits`, `differences`, `broken`, and the
+/// report of each run under `runs`.
+pub fn json(compared: &Compared) -> String {
+    let object = json!({
+        "schema_version": crate::json::SCHEMA_VERSION,
+        "broken": compared.is_broken(),
+        "changes": compared.changes.iter().map(change_json).collect::<Vec<_>>(),
+        "limits": compared.limits.iter().map(limit_json).collect::<Vec<_>>(),
+        "differences": compared.differences.iter().map(|one| json!({
+            "run": one.run, "fact": one.fact, "first": one.first, "later": one.later,
+        })).collect::<Vec<_>>(),
+        "runs": compared.runs.iter().map(crate::json::value).collect::<Vec<_>>(),
+    });
+    format!("{object:#}\n")
+}
+
+fn change_json(change: &Change) -> Value {
+    let interval = change.effect.and_then(|effect| effect.interval);
+    json!({
+        "run": change.run,
+        "treatment": change.label,
+        "workload": change.workload,
+        "metric": change.metric.name(),
+        "primary": change.is_primary,
+        "effect": change.effect.map(|effect| effect.ratio_minus_one),
+        "low": interval.map(|interval| interval.low),
+        "high": interval.map(|interval| interval.high),
+        "adjusted_p": change.adjusted_p,
+        "verdict": change.verdict.map(|verdict| verdict.to_string()),
+        "smallest_effect": change.smallest_effect,
+        "margin": change.margin,
+    })
+}
+
+fn limit_json(check: &LimitCheck) -> Value {
+    json!({
+        "run": check.run,
+        "treatment": check.label,
+        "workload": check.workload,
+        "metric": check.metric,
+        "limit": check.limit,
+        "overhead": check.overhead,
+        "low": check.interval.map(|(low, _)| low),
+        "high": check.interval.map(|(_, high)| high),
+        "outcome": match check.outcome {
+            Outcome::Held => "held",
+            Outcome::Broken => "broken",
+            Outcome::Undecided => "undecided",
+        },
+    })
+}

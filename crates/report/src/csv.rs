@@ -1,0 +1,194 @@
+//! A run as CSV in long form: a row for each treatment and metric.
+
+use plumbline_experiment::{Family, Placement};
+use plumbline_stats::order::MedianOfRuns;
+
+use crate::analysis::{Metric, Summary, TreatmentSummary};
+use crate::json::unit_name;
+use crate::latency::LatencySummary;
+use crate::number;
+
+const HEAD: &str = "treatment,workload,network,placement,family,metric,value,low,high,\
+    baseline,change,change_low,change_high,verdict,smallest_effect";
+
+/// One metric of one treatment. `value` has the unit that the name ends in;
+/// low and high bound it at 95 %.
+struct Row {
+    metric: String,
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    compared: Option<Metric>,
+}
+
+/// The figures of one run; what is not known is empty (RFC 4180, CRLF).
+pub fn render(summary: &Summary) -> String {
+    let mut out = format!("{HEAD}\r\n");
+    for treatment in &summary.treatments {
+        for row in rows(treatment) {
+            out += &line(summary, treatment, &row);
+        }
+    }
+    out
+}
+
+fn rows(of: &TreatmentSummary) -> Vec<Row> {
+    let mut rows: Vec<Row> = of
+        .values
+        .iter()
+        .map(|(metric, _)| compared_row(of, *metric))
+        .collect();
+    if let Some(latency) = &of.latency {
+        rows.extend(percentiles("latency", &latency.figures));
+        rows.extend(percentiles("service_time", &latency.service_time));
+        rows.extend(percentiles("send_lag", &latency.send_lag));
+    }
+    let rates = &of.rates;
+    rows.push(single(
+        "offered_requests_per_second",
+        rates.offered_requests_per_second,
+    ));
+    rows.push(spread(
+        "achieved_requests_per_second",
+        rates.achieved_requests_per_second,
+        None,
+    ));
+    rows.push(single("loss_share", rates.loss_share));
+    rows.push(single("errors", Some(rates.errors as f64)));
+    rows.push(single("unanswered", Some(rates.censored as f64)));
+    rows.push(single("mean_packet_size_bytes", of.packets.mean_size_bytes));
+    rows.push(single("packets_per_second", of.packets.per_second));
+    rows.push(single("trials_kept", Some(of.account.kept as f64)));
+    rows.push(single("trials_repeated", Some(of.account.repeated as f64)));
+    rows.push(single("trials_failed", Some(of.account.failed as f64)));
+    rows
+}
+
+/// A metric on which treatments are compared: its median over trials.
+fn compared_row(of: &TreatmentSummary, metric: Metric) -> Row {
+    let unit = unit_name(metric, &of.treatment.workload);
+    let latency = of.latency.as_ref();
+    match metric {
+        Metric::P50 => spread(
+            "p50_over_trials_ns",
+            latency.and_then(|one| one.p50_over_trials),
+            Some(metric),
+        ),
+        Metric::P99 => spread(
+            "p99_over_trials_ns",
+            latency
+                .filter(|one| one.every_trial_carries_p99)
+                .and_then(|one| one.p99_over_trials),
+            Some(metric),
+        ),
+        Metric::CpuPerRequest | Metric::CpuPerByte => {
+            let name = if metric == Metric::CpuPerByte {
+                "cpu_ns_per_byte"
+            } else {
+                "cpu_ns_per_request"
+            };
+            spread(name, of.cost.as_ref().map(|cost| cost.total), Some(metric))
+        }
+        Metric::Throughput => {
+            let runs = if of.is_bulk() {
+                of.rates.throughput_bits_per_second
+            } else {
+                of.rates.achieved_requests_per_second
+            };
+            spread(&format!("throughput_{unit}"), runs, Some(metric))
+        }
+    }
+}
+
+/// The pooled figures, named `latency_p99.9_ns`.
+fn percentiles(of: &str, figures: &LatencySummary) -> Vec<Row> {
+    let mut rows: Vec<Row> = figures
+        .percentiles()
+        .into_iter()
+        .map(|(quantile, value)| {
+            let name = number::percentile_name(quantile);
+            single(&format!("{of}_{name}_ns"), value.map(|ns| ns as f64))
+        })
+        .collect();
+    rows.push(single(
+        &format!("{of}_max_ns"),
+        figures.max.map(|ns| ns as f64),
+    ));
+    rows.push(single(&format!("{of}_mean_ns"), figures.mean));
+    rows
+}
+
+fn single(metric: &str, value: Option<f64>) -> Row {
+    Row {
+        metric: metric.to_owned(),
+        value,
+        low: None,
+        high: None,
+        compared: None,
+    }
+}
+
+fn spread(metric: &str, runs: Option<MedianOfRuns>, compared: Option<Metric>) -> Row {
+    let interval = runs.and_then(|runs| runs.interval);
+    Row {
+        low: interval.map(|one| one.low),
+        high: interval.map(|one| one.high),
+        compared,
+        ..single(metric, runs.map(|runs| runs.median))
+    }
+}
+
+fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
+    let comparison = row
+        .compared
+        .and_then(|metric| summary.comparison(of.id(), metric));
+    let effect = comparison.and_then(|one| one.effect);
+    let interval = effect.and_then(|effect| effect.interval);
+    let baseline = comparison.map(|one| &summary.treatments[one.baseline].treatment.label);
+    let verdict = comparison.and_then(|one| one.verdict);
+    let treatment = &of.treatment;
+    let cells = [
+        text(&treatment.label),
+        text(&treatment.workload.name),
+        text(&treatment.network),
+        text(match treatment.placement {
+            Placement::CrossNode => "cross-node",
+            Placement::SameNode => "same-node",
+        }),
+        text(match treatment.family {
+            Family::V4 => "4",
+            Family::V6 => "6",
+        }),
+        text(&row.metric),
+        figure(row.value),
+        figure(row.low),
+        figure(row.high),
+        baseline.map(|label| text(label)).unwrap_or_default(),
+        figure(effect.map(|effect| effect.ratio_minus_one)),
+        figure(interval.map(|one| one.low)),
+        figure(interval.map(|one| one.high)),
+        verdict.map(|one| one.to_string()).unwrap_or_default(),
+        figure(comparison.and_then(|one| one.smallest_effect)),
+    ];
+    format!("{}\r\n", cells.join(","))
+}
+
+fn figure(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// A text cell. One that a spreadsheet would run as a formula gets an
+/// apostrophe before it (S-8).
+fn text(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if is_formula {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    };
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}

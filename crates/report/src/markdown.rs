@@ -1,0 +1,86 @@
+//! A run as Markdown, to paste into an issue or a document.
+
+use crate::analysis::Summary;
+use crate::figures::{self, Table};
+use crate::sentence::{self, Subject};
+use crate::{describe, number, terminal};
+
+/// The report of one run: sentences, tables, warnings.
+pub fn render(summary: &Summary) -> String {
+    let mut out = format!("# {}\n\n", escape(&summary.question));
+    if summary.is_cut_off() {
+        out += "**This run was cut off; what follows is what there is of it.**\n\n";
+    }
+    for sentence in sentence::sentences(summary) {
+        let mark = if sentence.subject == Subject::Compared {
+            "**"
+        } else {
+            ""
+        };
+        let (label, rest) = (escape(&sentence.label), escape(&sentence.rest));
+        out += &format!("- {mark}{label}{mark}{rest}\n");
+    }
+    for section in &summary.sections {
+        let baseline = &summary.treatments[section.baseline].treatment;
+        out += &format!(
+            "\n## {}\n\n{}; {}.\n\n",
+            escape(&baseline.workload.name),
+            escape(&describe::workload(&baseline.workload)),
+            describe::place(baseline)
+        );
+        out += &table(&figures::figures(summary, section));
+        let comparisons = figures::comparisons(summary, section);
+        if !comparisons.rows.is_empty() {
+            out.push('\n');
+            out += &table(&comparisons);
+        }
+    }
+    out += "\n## What to distrust\n\n";
+    for notice in &summary.notices {
+        out += &format!("- {}\n", escape(&terminal::notice_text(summary, notice)));
+    }
+    for outlier in terminal::outliers(summary) {
+        out += &format!("- {}\n", escape(&outlier));
+    }
+    let account = escape(&terminal::account_text(summary));
+    out += &format!(
+        "- {account}\n\nExperiment {}, started {}, on {}.\n",
+        escape(&summary.experiment),
+        describe::time(&summary.started),
+        escape(&summary.target)
+    );
+    out
+}
+
+fn table(table: &Table) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut out = line(table.head.iter().map(|name| (*name).to_owned()).collect());
+    let rules = table.head.iter().enumerate();
+    out += &line(
+        rules
+            .map(|(column, _)| if column == 0 { ":--" } else { "--:" }.to_owned())
+            .collect(),
+    );
+    for row in &table.rows {
+        out += &line(row.iter().map(|cell| escape(cell)).collect());
+    }
+    out
+}
+
+/// Text that Markdown shows as it is: no markup, no HTML, one line (S-8).
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in number::plain(&describe::clean(text)).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '!' | '#' | '~' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
