@@ -1,9 +1,11 @@
 //! A latency histogram: HDR, 3 significant digits, 1 ns to 60 s (D12, L-20).
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
-use serde::{Deserialize, Serialize};
+mod sparse;
+mod stored;
+
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+
+use sparse::Sparse;
 
 /// Largest value kept apart, in nanoseconds; beyond it counts as overflow.
 const HIGHEST_NS: u64 = 60_000_000_000;
@@ -14,15 +16,26 @@ const DIGITS: u8 = 3;
 ///
 /// Values above 60 s are counted in the topmost bucket and in
 /// [`overflow`](Self::overflow); the exact maximum is kept all the same.
-/// Recording does not allocate.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// One made by [`new`](Self::new) has all its counters, and recording into it
+/// does not allocate. One that was read from a file keeps only the counters
+/// that are not zero, and is expanded when it is recorded or merged into.
+#[derive(Clone, Debug)]
 pub struct Histogram {
-    buckets: hdrhistogram::Histogram<u64>,
+    counts: Counts,
     max_ns: u64,
     overflow: u64,
 }
 
-/// A histogram that could not be read or joined.
+#[derive(Clone, Debug)]
+enum Counts {
+    Dense(Dense),
+    Sparse(Sparse),
+}
+
+type Dense = hdrhistogram::Histogram<u64>;
+
+/// A histogram that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HistogramError {
     /// The text is not base64.
@@ -42,10 +55,8 @@ impl Default for Histogram {
 impl Histogram {
     /// An empty histogram.
     pub fn new() -> Self {
-        let buckets = hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
-            .expect("1 ns to 60 s at 3 digits is a valid shape");
         Self {
-            buckets,
+            counts: Counts::Dense(dense()),
             max_ns: 0,
             overflow: 0,
         }
@@ -66,21 +77,29 @@ impl Histogram {
         if ns > self.max_ns && n > 0 {
             self.max_ns = ns;
         }
-        self.buckets.saturating_record_n(ns.clamp(1, HIGHEST_NS), n);
+        self.dense_mut()
+            .saturating_record_n(ns.clamp(1, HIGHEST_NS), n);
     }
 
     /// Adds all of another histogram (L-15: for the pooled curve only).
     pub fn merge(&mut self, other: &Self) {
-        self.buckets
-            .add(&other.buckets)
-            .expect("all our histograms have one shape");
         self.max_ns = self.max_ns.max(other.max_ns);
         self.overflow += other.overflow;
+        let counters = self.dense_mut();
+        match &other.counts {
+            Counts::Dense(others) => counters
+                .add(others)
+                .expect("all our histograms have one shape"),
+            Counts::Sparse(others) => pour(others, counters),
+        }
     }
 
     /// How many durations were counted.
     pub fn len(&self) -> u64 {
-        self.buckets.len()
+        match &self.counts {
+            Counts::Dense(counters) => counters.len(),
+            Counts::Sparse(counters) => counters.len(),
+        }
     }
 
     /// Whether nothing was counted.
@@ -92,10 +111,13 @@ impl Histogram {
     /// 0 when empty. Whether there are enough samples is for `stats` to say (D4).
     pub fn value_at(&self, q: f64) -> u64 {
         if self.is_empty() {
-            0
-        } else {
-            self.buckets.value_at_quantile(q).min(self.max_ns.max(1))
+            return 0;
         }
+        let value = match &self.counts {
+            Counts::Dense(counters) => counters.value_at_quantile(q),
+            Counts::Sparse(counters) => counters.value_at(q),
+        };
+        value.min(self.max_ns.max(1))
     }
 
     /// The exact maximum in nanoseconds; 0 when empty.
@@ -105,10 +127,9 @@ impl Histogram {
 
     /// The mean in nanoseconds, within 0.1 %; 0 when empty.
     pub fn mean(&self) -> f64 {
-        if self.is_empty() {
-            0.0
-        } else {
-            self.buckets.mean()
+        match &self.counts {
+            Counts::Dense(counters) => counters.mean(),
+            Counts::Sparse(counters) => counters.mean(),
         }
     }
 
@@ -119,102 +140,86 @@ impl Histogram {
 
     /// The number of durations at or below `ns`.
     pub fn count_at_or_below(&self, ns: u64) -> u64 {
-        self.buckets.count_between(0, ns.clamp(1, HIGHEST_NS))
+        let ns = ns.clamp(1, HIGHEST_NS);
+        match &self.counts {
+            Counts::Dense(counters) => counters.count_between(0, ns),
+            Counts::Sparse(counters) => counters.count_at_or_below(ns),
+        }
     }
 
     /// Non-empty buckets in rising order: highest duration of the bucket in
     /// nanoseconds, and its count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.buckets
-            .iter_recorded()
-            .map(|b| (b.value_iterated_to(), b.count_at_value()))
+        let (dense, sparse) = match &self.counts {
+            Counts::Dense(counters) => (Some(counters), None),
+            Counts::Sparse(counters) => (None, Some(counters)),
+        };
+        let dense = dense
+            .into_iter()
+            .flat_map(|counters| counters.iter_recorded())
+            .map(|b| (b.value_iterated_to(), b.count_at_value()));
+        dense.chain(sparse.into_iter().flat_map(Sparse::buckets))
     }
 
-    fn encode(&self) -> String {
-        let mut bytes = Vec::new();
-        V2Serializer::new()
-            .serialize(&self.buckets, &mut bytes)
-            .expect("writing to memory does not fail");
-        STANDARD.encode(bytes)
-    }
-
-    fn decode(text: &str, max_ns: u64, overflow: u64) -> Result<Self, HistogramError> {
-        let bytes = STANDARD.decode(text)?;
-        if !has_our_shape(&bytes) {
-            return Err(HistogramError::Format("another range or precision".into()));
+    /// The counters, all of them.
+    #[inline]
+    fn dense_mut(&mut self) -> &mut Dense {
+        if let Counts::Sparse(counters) = &self.counts {
+            self.counts = Counts::Dense(expand(counters));
         }
-        let buckets: hdrhistogram::Histogram<u64> = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
-            .map_err(|e| HistogramError::Format(format!("{e:?}")))?;
+        match &mut self.counts {
+            Counts::Dense(counters) => counters,
+            Counts::Sparse(_) => unreachable!("it was expanded above"),
+        }
+    }
+
+    /// HDR V2, not compressed.
+    fn encode(&self) -> Vec<u8> {
+        let write = |counters: &Dense| {
+            let mut bytes = Vec::new();
+            V2Serializer::new()
+                .serialize(counters, &mut bytes)
+                .expect("writing to memory does not fail");
+            bytes
+        };
+        match &self.counts {
+            Counts::Dense(counters) => write(counters),
+            Counts::Sparse(counters) => write(&expand(counters)),
+        }
+    }
+
+    fn decode(bytes: &[u8], max_ns: u64, overflow: u64) -> Result<Self, HistogramError> {
         Ok(Self {
-            buckets,
+            counts: Counts::Sparse(Sparse::decode(bytes)?),
             max_ns,
             overflow,
         })
     }
 }
 
-/// Whether the header asks for our range and precision. Looked at first, since
-/// the decoder makes whatever size a header asks for (S-7).
-fn has_our_shape(bytes: &[u8]) -> bool {
-    // The V2 header: cookie, length and offset of 4 bytes each, then digits
-    // (4), lowest (8) and highest value (8), all big-endian.
-    let digits = bytes.get(12..16);
-    let lowest = bytes.get(16..24);
-    let highest = bytes.get(24..32);
-    digits == Some(&u32::from(DIGITS).to_be_bytes())
-        && lowest == Some(&1u64.to_be_bytes())
-        && highest == Some(&HIGHEST_NS.to_be_bytes())
-}
-
-/// The stored form: base64 of HDR V2, the exact maximum beside it.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "Histogram")]
-struct Stored {
-    /// Base64 of the HdrHistogram V2 encoding (uncompressed), values in nanoseconds.
-    hdr_v2: String,
-    /// Number of values counted.
-    count: u64,
-    /// Exact maximum in nanoseconds.
-    max_ns: u64,
-    /// Values above 60 s.
-    overflow: u64,
-}
-
-impl Serialize for Histogram {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let stored = Stored {
-            hdr_v2: self.encode(),
-            count: self.len(),
-            max_ns: self.max_ns,
-            overflow: self.overflow,
-        };
-        stored.serialize(serializer)
+/// Equal when the same was counted, whatever the form.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        (self.max_ns, self.overflow) == (other.max_ns, other.overflow)
+            && self.buckets().eq(other.buckets())
     }
 }
 
-impl<'de> Deserialize<'de> for Histogram {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
-        let histogram = Self::decode(&stored.hdr_v2, stored.max_ns, stored.overflow)
-            .map_err(serde::de::Error::custom)?;
-        if histogram.len() != stored.count {
-            return Err(serde::de::Error::custom(format!(
-                "a histogram holds {} values but says {}",
-                histogram.len(),
-                stored.count
-            )));
-        }
-        Ok(histogram)
-    }
+fn dense() -> Dense {
+    Dense::new_with_bounds(1, HIGHEST_NS, DIGITS)
+        .expect("1 ns to 60 s at 3 digits is a valid shape")
 }
 
-impl schemars::JsonSchema for Histogram {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        Stored::schema_name()
-    }
+#[cold]
+fn expand(sparse: &Sparse) -> Dense {
+    let mut counters = dense();
+    pour(sparse, &mut counters);
+    counters
+}
 
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Stored::json_schema(generator)
+fn pour(from: &Sparse, into: &mut Dense) {
+    for (highest, count) in from.buckets() {
+        // The topmost bucket reaches beyond the range.
+        into.saturating_record_n(highest.min(HIGHEST_NS), count);
     }
 }

@@ -137,6 +137,49 @@ proptest! {
         prop_assert_eq!(histogram.value_at(1.0), histogram.max().max(1));
     }
 
+    /// What was read keeps few counters; it must answer as what was recorded.
+    #[test]
+    fn a_histogram_that_was_read_answers_as_the_one_that_was_written(
+        values in values(),
+        q in prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0f64],
+        ns in any::<u64>(),
+    ) {
+        let written = filled(&values);
+        let text = serde_json::to_string(&written).unwrap();
+        let mut read: Histogram = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(read.len(), written.len());
+        prop_assert_eq!(read.value_at(q), written.value_at(q));
+        prop_assert_eq!(read.max(), written.max());
+        prop_assert_eq!(read.mean(), written.mean());
+        for ns in [ns, ns % MINUTE, values[0], values[0] + 1, values[0].saturating_sub(1)] {
+            prop_assert_eq!(read.count_at_or_below(ns), written.count_at_or_below(ns));
+        }
+        prop_assert!(read.buckets().eq(written.buckets()));
+        prop_assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        let mut twice = written.clone();
+        twice.merge(&read);
+        read.merge(&written);
+        prop_assert_eq!(&read, &twice);
+        read.record(values[0]);
+        prop_assert_eq!(read.len(), 2 * written.len() + 1);
+    }
+
+    /// S-7: bytes of any kind are a histogram or an error.
+    #[test]
+    fn any_bytes_are_answered(mut bytes in prop::collection::vec(any::<u8>(), 0..60), cut in 0..60usize) {
+        use base64::Engine as _;
+        use base64::engine::general_purpose::STANDARD;
+
+        let mut value = serde_json::to_value(filled(&[10, 20_000, 3_000_000])).unwrap();
+        let sound = STANDARD.decode(value["hdr_v2"].as_str().unwrap()).unwrap();
+        let kept = cut.min(sound.len());
+        bytes.splice(0..0, sound[..kept].iter().copied());
+        value["hdr_v2"] = STANDARD.encode(&bytes).into();
+        if let Ok(histogram) = serde_json::from_value::<Histogram>(value) {
+            prop_assert_eq!(histogram.len(), 3);
+        }
+    }
+
     #[test]
     fn merging_is_recording_together(left in values(), right in values()) {
         let mut merged = filled(&left);
