@@ -16,7 +16,7 @@ pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, Softne
 pub use fingerprint::{DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
 pub use load::{DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
-pub use run_directory::{RunDirectory, RunDirectoryError, write_atomically};
+pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
 pub use trial::{GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
 pub use warning::Warning;
 

@@ -19,8 +19,8 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::{Run, Trial};
 pub use atomic::write_atomically;
-pub use error::RunDirectoryError;
-use error::{Cause as _, NotARun};
+use error::Cause as _;
+pub use error::{NotARun, RunDirectoryError};
 
 /// The plan and the environment.
 const RUN_FILE: &str = "run.json";
