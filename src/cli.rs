@@ -25,7 +25,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run an experiment and report on it
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Give verdicts, inside a run or between runs; exit 1 when a limit is broken
     Compare(CompareArgs),
     /// Render a run again: HTML, Markdown, CSV, JSON or the terminal's table

@@ -21,7 +21,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
 #[test]
 fn crates_use_only_what_the_design_allows() {
     if !std::path::Path::new("Cargo.toml").exists() {
-        return crate::world::skip("crates_use_only_what_the_design_allows", "no source tree here");
+        return crate::world::skip(
+            "crates_use_only_what_the_design_allows",
+            "no source tree here",
+        );
     }
     let metadata = match MetadataCommand::new().no_deps().exec() {
         Ok(metadata) => metadata,
@@ -35,10 +38,18 @@ fn crates_use_only_what_the_design_allows() {
     let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
     let mut seen = BTreeSet::new();
     for package in &metadata.packages {
-        let Some(name) = package.name.strip_prefix("plumbline-") else { continue };
+        let Some(name) = package.name.strip_prefix("plumbline-") else {
+            continue;
+        };
         seen.insert(name.to_owned());
-        let may_use = allowed.get(name).unwrap_or_else(|| panic!("{name} is not in the design"));
-        for dependency in package.dependencies.iter().filter(|d| d.kind == DependencyKind::Normal) {
+        let may_use = allowed
+            .get(name)
+            .unwrap_or_else(|| panic!("{name} is not in the design"));
+        for dependency in package
+            .dependencies
+            .iter()
+            .filter(|d| d.kind == DependencyKind::Normal)
+        {
             if let Some(used) = dependency.name.strip_prefix("plumbline-") {
                 assert!(may_use.contains(&used), "{name} may not use {used}");
             }

@@ -9,46 +9,76 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::world::{
-    self, Running, eventually, family, namespaces_of, output, plumbline, run_directory, runs_in, stderr, stdout, trials,
+    self, Running, eventually, family, namespaces_of, output, plumbline, run_directory, runs_in,
+    stderr, stdout, trials,
 };
 
 /// A run that would take minutes.
 fn long(out: &std::path::Path) -> Vec<&str> {
     vec![
-        "run", "--out", out.to_str().unwrap(), "--network", "vxlan,routed", "--workload", "rr", "--rate", "2000",
-        "--blocks", "100", "--duration", "100ms", "--set", "design.warm_up=20ms",
+        "run",
+        "--out",
+        out.to_str().unwrap(),
+        "--network",
+        "vxlan,routed",
+        "--workload",
+        "rr",
+        "--rate",
+        "2000",
+        "--blocks",
+        "100",
+        "--duration",
+        "100ms",
+        "--set",
+        "design.warm_up=20ms",
     ]
 }
 
 /// Waits until a run has some finished trials; gives its directory.
 fn under_way(out: &std::path::Path, finished: usize) -> std::path::PathBuf {
-    eventually("the run has finished trials", Duration::from_secs(30), || {
-        runs_in(out).first().is_some_and(|run| trials(run) >= finished)
-    });
+    eventually(
+        "the run has finished trials",
+        Duration::from_secs(30),
+        || {
+            runs_in(out)
+                .first()
+                .is_some_and(|run| trials(run) >= finished)
+        },
+    );
     run_directory(out)
 }
 
 /// Namespaces that exist only because of `pids`.
 fn own_namespaces(pids: &BTreeSet<u32>) -> BTreeSet<String> {
     let everybody_else = namespaces_of(&BTreeSet::from([std::process::id()]));
-    namespaces_of(pids).difference(&everybody_else).cloned().collect()
+    namespaces_of(pids)
+        .difference(&everybody_else)
+        .cloned()
+        .collect()
 }
 
 /// Nothing of a run is left: no process of it, and no process in its namespaces.
 #[track_caller]
 fn nothing_left(pids: &BTreeSet<u32>, namespaces: &BTreeSet<String>) {
-    eventually("every process of the run has ended", Duration::from_secs(3), || {
-        pids.iter().all(|pid| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
-        })
-    });
+    eventually(
+        "every process of the run has ended",
+        Duration::from_secs(3),
+        || {
+            pids.iter().all(|pid| {
+                let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+                stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+            })
+        },
+    );
     let everybody: BTreeSet<u32> = fs::read_dir("/proc")
         .unwrap()
         .flatten()
         .filter_map(|e| e.file_name().to_str()?.parse().ok())
         .collect();
-    let left: Vec<_> = namespaces_of(&everybody).intersection(namespaces).cloned().collect();
+    let left: Vec<_> = namespaces_of(&everybody)
+        .intersection(namespaces)
+        .cloned()
+        .collect();
     assert_eq!(left, Vec::<String>::new(), "namespaces are held");
 }
 
@@ -99,7 +129,12 @@ fn a_killed_run_leaves_nothing_and_can_be_resumed() {
     let places: BTreeSet<(u64, u64)> = text
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
-        .map(|trial| (trial["block"].as_u64().unwrap(), trial["position"].as_u64().unwrap()))
+        .map(|trial| {
+            (
+                trial["block"].as_u64().unwrap(),
+                trial["position"].as_u64().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(places.len(), 12, "every place of the plan has a trial");
     assert!(trials(&directory) > kept);
@@ -124,10 +159,15 @@ fn a_killed_agent_costs_its_trial_only() {
         // It may have ended by itself meanwhile; the next one will do.
         let _ = kill(Pid::from_raw(agent.unwrap() as i32), Signal::SIGKILL);
         let before = trials(&directory);
-        eventually("the run goes on", Duration::from_secs(10), || trials(&directory) >= before + 2);
+        eventually("the run goes on", Duration::from_secs(10), || {
+            trials(&directory) >= before + 2
+        });
     }
     let text = fs::read_to_string(directory.join("trials.jsonl")).unwrap();
-    assert!(text.contains("\"status\":\"failed\""), "a killed agent's trial is kept as failed");
+    assert!(
+        text.contains("\"status\":\"failed\""),
+        "a killed agent's trial is kept as failed"
+    );
 }
 
 #[test]
@@ -162,7 +202,10 @@ fn without_namespaces_the_error_says_what_to_do() {
         return;
     }
     if nix::unistd::geteuid().is_root() {
-        return world::skip("without_namespaces_the_error_says_what_to_do", "root may always make namespaces");
+        return world::skip(
+            "without_namespaces_the_error_says_what_to_do",
+            "root may always make namespaces",
+        );
     }
     // In a user namespace whose limit is 0 nobody may make another.
     let program = plumbline(&[]).get_program().to_owned();
@@ -170,12 +213,21 @@ fn without_namespaces_the_error_says_what_to_do() {
         "echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /proc/sys/user/max_net_namespaces; exec {} list networks",
         program.to_string_lossy()
     );
-    let result = std::process::Command::new("unshare").args(["-Ur", "sh", "-c", &script]).output();
+    let result = std::process::Command::new("unshare")
+        .args(["-Ur", "sh", "-c", &script])
+        .output();
     let Ok(result) = result else {
-        return world::skip("without_namespaces_the_error_says_what_to_do", "`unshare` is not installed");
+        return world::skip(
+            "without_namespaces_the_error_says_what_to_do",
+            "`unshare` is not installed",
+        );
     };
     assert_eq!(result.status.code(), Some(2), "{}", stderr(&result));
-    assert!(stderr(&result).contains("namespaces"), "{}", stderr(&result));
+    assert!(
+        stderr(&result).contains("namespaces"),
+        "{}",
+        stderr(&result)
+    );
 }
 
 #[test]
@@ -205,13 +257,23 @@ fn a_standing_lab_can_be_entered_and_ends_with_ctrl_c() {
         }
     }
     assert!(enter.len() >= 4, "two nodes and two pods: {enter:?}");
-    let looked = std::process::Command::new("sh").args(["-c", &format!("{} cat /proc/net/dev", enter[0])]).output();
+    let looked = std::process::Command::new("sh")
+        .args(["-c", &format!("{} cat /proc/net/dev", enter[0])])
+        .output();
     match looked {
         Ok(looked) if looked.status.code() != Some(127) => {
             let devices = stdout(&looked);
-            assert!(devices.contains("eth0"), "{}: {devices}{}", enter[0], stderr(&looked));
+            assert!(
+                devices.contains("eth0"),
+                "{}: {devices}{}",
+                enter[0],
+                stderr(&looked)
+            );
         }
-        _ => world::skip("a_standing_lab_can_be_entered_and_ends_with_ctrl_c", "`nsenter` is not installed"),
+        _ => world::skip(
+            "a_standing_lab_can_be_entered_and_ends_with_ctrl_c",
+            "`nsenter` is not installed",
+        ),
     }
     let pids = family(lab.pid());
     let namespaces = own_namespaces(&pids);

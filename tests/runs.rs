@@ -7,7 +7,16 @@ use serde_json::Value;
 use crate::world::{self, json, output, run_directory, stderr, stdout};
 
 /// A short experiment: enough blocks to judge nothing, but all of the way.
-const SHORT: &[&str] = &["--blocks", "2", "--duration", "60ms", "--set", "design.warm_up=20ms", "--seed", "5"];
+const SHORT: &[&str] = &[
+    "--blocks",
+    "2",
+    "--duration",
+    "60ms",
+    "--set",
+    "design.warm_up=20ms",
+    "--seed",
+    "5",
+];
 
 fn run<'a>(out: &'a std::path::Path, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", "--out", out.to_str().unwrap()];
@@ -17,7 +26,11 @@ fn run<'a>(out: &'a std::path::Path, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn of<'a>(list: &'a Value, key: &str, value: &str) -> Vec<&'a Value> {
-    list.as_array().unwrap().iter().filter(|item| item[key] == value).collect()
+    list.as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item[key] == value)
+        .collect()
 }
 
 #[test]
@@ -30,14 +43,25 @@ fn a_run_goes_from_experiment_to_report() {
     assert!(result.status.success(), "{}", stderr(&result));
     let table = stdout(&result);
     assert!(table.contains("host") && table.contains("vxlan"), "{table}");
-    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
 
     let directory = run_directory(out.path());
     let path = directory.to_str().unwrap();
     let page = std::fs::read_to_string(directory.join("report.html")).unwrap();
     assert!(page.contains("vxlan"));
-    assert_eq!(stdout(&output(&["report", path])), table.trim_end_matches('\n').to_owned() + "\n");
-    for (format, has) in [("html", "<svg"), ("markdown", "|"), ("csv", "vxlan"), ("json", "\"treatments\"")] {
+    assert_eq!(
+        stdout(&output(&["report", path])),
+        table.trim_end_matches('\n').to_owned() + "\n"
+    );
+    for (format, has) in [
+        ("html", "<svg"),
+        ("markdown", "|"),
+        ("csv", "vxlan"),
+        ("json", "\"treatments\""),
+    ] {
         let text = stdout(&output(&["report", path, "--format", format]));
         assert!(text.contains(has), "{format}: {text}");
     }
@@ -53,11 +77,25 @@ fn the_json_is_what_scripts_hold_on_to() {
     let treatments = report["treatments"].as_array().unwrap();
     assert_eq!(treatments.len(), 4, "two networks, two workloads");
     for treatment in treatments {
-        for key in ["factors", "latency_ns", "service_time_ns", "send_lag_ns", "rates", "costs", "trials", "warnings"] {
+        for key in [
+            "factors",
+            "latency_ns",
+            "service_time_ns",
+            "send_lag_ns",
+            "rates",
+            "costs",
+            "trials",
+            "warnings",
+        ] {
             assert!(!treatment[key].is_null(), "{key}: {treatment}");
         }
-        for quantile in ["p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max", "mean"] {
-            assert!(treatment["latency_ns"].get(quantile).is_some(), "{quantile}");
+        for quantile in [
+            "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max", "mean",
+        ] {
+            assert!(
+                treatment["latency_ns"].get(quantile).is_some(),
+                "{quantile}"
+            );
         }
         // 120 ms of any load cannot carry a p99.999.
         assert!(treatment["latency_ns"]["p99.999"].is_null());
@@ -65,10 +103,22 @@ fn the_json_is_what_scripts_hold_on_to() {
     let comparisons = report["comparisons"].as_array().unwrap();
     assert!(!comparisons.is_empty());
     for comparison in comparisons {
-        for key in ["treatment", "baseline", "metric", "effect", "low", "high", "verdict", "smallest_effect"] {
+        for key in [
+            "treatment",
+            "baseline",
+            "metric",
+            "effect",
+            "low",
+            "high",
+            "verdict",
+            "smallest_effect",
+        ] {
             assert!(comparison.get(key).is_some(), "{key}: {comparison}");
         }
-        assert_eq!(comparison["verdict"], "inconclusive", "two blocks prove nothing: {comparison}");
+        assert_eq!(
+            comparison["verdict"], "inconclusive",
+            "two blocks prove nothing: {comparison}"
+        );
     }
 }
 
@@ -78,7 +128,15 @@ fn every_workload_runs_over_a_network() {
         return;
     }
     let out = tempfile::tempdir().unwrap();
-    let more = ["--network", "routed", "--workload", "rr,crr,stream,datagram,http", "--rate", "2000", "--json"];
+    let more = [
+        "--network",
+        "routed",
+        "--workload",
+        "rr,crr,stream,datagram,http",
+        "--rate",
+        "2000",
+        "--json",
+    ];
     let report = json(&run(out.path(), &more));
     let workloads: BTreeSet<&str> = report["treatments"]
         .as_array()
@@ -86,7 +144,10 @@ fn every_workload_runs_over_a_network() {
         .iter()
         .map(|t| t["factors"]["workload"].as_str().unwrap())
         .collect();
-    assert_eq!(workloads, BTreeSet::from(["crr", "datagram", "http", "rr", "stream"]));
+    assert_eq!(
+        workloads,
+        BTreeSet::from(["crr", "datagram", "http", "rr", "stream"])
+    );
 }
 
 #[test]
@@ -96,8 +157,17 @@ fn both_families_and_placements_run() {
     }
     let out = tempfile::tempdir().unwrap();
     let more = [
-        "--network", "vxlan", "--workload", "rr", "--rate", "2000", "--family", "4,6", "--placement",
-        "cross-node,same-node", "--json",
+        "--network",
+        "vxlan",
+        "--workload",
+        "rr",
+        "--rate",
+        "2000",
+        "--family",
+        "4,6",
+        "--placement",
+        "cross-node,same-node",
+        "--json",
     ];
     let report = json(&run(out.path(), &more));
     assert_eq!(report["treatments"].as_array().unwrap().len(), 8);
@@ -109,9 +179,16 @@ fn an_a_a_experiment_has_two_labels_and_no_host() {
         return;
     }
     let out = tempfile::tempdir().unwrap();
-    let report = json(&run(out.path(), &["--network", "host-gw,host-gw", "--json"]));
-    let labels: BTreeSet<&str> =
-        report["treatments"].as_array().unwrap().iter().map(|t| t["label"].as_str().unwrap()).collect();
+    let report = json(&run(
+        out.path(),
+        &["--network", "host-gw,host-gw", "--json"],
+    ));
+    let labels: BTreeSet<&str> = report["treatments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["label"].as_str().unwrap())
+        .collect();
     assert_eq!(labels, BTreeSet::from(["host-gw", "host-gw#2"]));
     assert!(!of(&report["comparisons"], "treatment", "host-gw#2").is_empty());
     assert!(of(&report["comparisons"], "treatment", "host-gw").is_empty());
@@ -123,7 +200,15 @@ fn networks_are_listed_with_what_they_need() {
         return;
     }
     let networks = json(&["list", "networks", "--json"]);
-    for name in ["host", "host-gw", "vxlan", "macvlan", "routed", "ipvlan-l2", "ipvlan-l3"] {
+    for name in [
+        "host",
+        "host-gw",
+        "vxlan",
+        "macvlan",
+        "routed",
+        "ipvlan-l2",
+        "ipvlan-l3",
+    ] {
         let found = of(&networks, "name", name);
         assert_eq!(found.len(), 1, "{name}");
         let network = found[0];
@@ -140,14 +225,28 @@ fn a_network_that_cannot_be_built_is_a_clear_error() {
         return;
     }
     let networks = json(&["list", "networks", "--json"]);
-    let missing = networks.as_array().unwrap().iter().find(|n| n["available"] == false);
+    let missing = networks
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|n| n["available"] == false);
     let Some(missing) = missing else {
-        return world::skip("a_network_that_cannot_be_built_is_a_clear_error", "this kernel has every driver");
+        return world::skip(
+            "a_network_that_cannot_be_built_is_a_clear_error",
+            "this kernel has every driver",
+        );
     };
     let out = tempfile::tempdir().unwrap();
-    let result = output(&run(out.path(), &["--network", missing["name"].as_str().unwrap()]));
+    let result = output(&run(
+        out.path(),
+        &["--network", missing["name"].as_str().unwrap()],
+    ));
     assert_eq!(result.status.code(), Some(2), "{}", stderr(&result));
-    assert!(stderr(&result).contains(missing["needs"].as_str().unwrap()), "{}", stderr(&result));
+    assert!(
+        stderr(&result).contains(missing["needs"].as_str().unwrap()),
+        "{}",
+        stderr(&result)
+    );
     assert_eq!(world::runs_in(out.path()).len(), 0);
 
     let unknown = output(&run(out.path(), &["--network", "warp"]));
@@ -160,11 +259,29 @@ fn a_broken_limit_is_exit_code_1() {
         return;
     }
     let out = tempfile::tempdir().unwrap();
-    assert!(output(&run(out.path(), &["--network", "vxlan"])).status.success());
+    // Six blocks are the fewest that give an interval (C-7).
+    let mut arguments = run(
+        out.path(),
+        &["--network", "vxlan", "--workload", "rr", "--rate", "2000"],
+    );
+    let blocks = arguments.iter().position(|a| *a == "2").unwrap();
+    arguments[blocks] = "6";
+    assert!(output(&arguments).status.success());
     let directory = run_directory(out.path());
     let path = directory.to_str().unwrap();
     assert_eq!(output(&["compare", path]).status.code(), Some(0));
-    assert_eq!(output(&["compare", path, "--limit", "p50=100000%"]).status.code(), Some(0));
+    assert_eq!(
+        output(&["compare", path, "--limit", "p50=100000%"])
+            .status
+            .code(),
+        Some(0)
+    );
     let broken = output(&["compare", path, "--limit", "p50=-99%"]);
-    assert_eq!(broken.status.code(), Some(1), "{}{}", stdout(&broken), stderr(&broken));
+    assert_eq!(
+        broken.status.code(),
+        Some(1),
+        "{}{}",
+        stdout(&broken),
+        stderr(&broken)
+    );
 }

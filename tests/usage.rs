@@ -10,7 +10,10 @@ fn refused(arguments: &[&str], code: i32, says: &[&str]) {
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
     for part in says {
-        assert!(text.contains(part), "{arguments:?} should say {part:?}: {text}");
+        assert!(
+            text.contains(part),
+            "{arguments:?} should say {part:?}: {text}"
+        );
     }
 }
 
@@ -21,7 +24,16 @@ fn refused_file(text: &str, says: &[&str]) {
     let file = dir.path().join("bad.toml");
     fs::write(&file, text).unwrap();
     let out = dir.path().join("out");
-    refused(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap()], 64, says);
+    refused(
+        &[
+            "run",
+            file.to_str().unwrap(),
+            "--out",
+            out.to_str().unwrap(),
+        ],
+        64,
+        says,
+    );
     assert!(!out.exists(), "a refused experiment leaves nothing");
 }
 
@@ -29,7 +41,11 @@ fn refused_file(text: &str, says: &[&str]) {
 fn bad_usage_is_64() {
     refused(&["frobnicate"], 64, &["frobnicate"]);
     refused(&["run", "--bogus"], 64, &["--bogus"]);
-    refused(&["run", "no-such-experiment"], 64, &["no-such-experiment", "list experiments"]);
+    refused(
+        &["run", "no-such-experiment"],
+        64,
+        &["no-such-experiment", "list experiments"],
+    );
     refused(&["compare", "x", "--limit", "p50"], 64, &["METRIC=SHARE"]);
     refused(&["compare", "x", "--limit", "speed=1%"], 64, &["p50"]);
     refused(&["load", "https://127.0.0.1/"], 64, &["https"]);
@@ -40,7 +56,12 @@ fn bad_usage_is_64() {
 
 #[test]
 fn help_and_version_are_0() {
-    for arguments in [&["--help"][..], &["--version"], &["run", "--help"], &["help", "load"]] {
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["run", "--help"],
+        &["help", "load"],
+    ] {
         assert!(output(arguments).status.success(), "{arguments:?}");
     }
 }
@@ -49,10 +70,22 @@ fn help_and_version_are_0() {
 fn a_bad_experiment_shows_its_line_and_the_remedy() {
     refused_file("name = \"x\"\nbloks = 3\n", &["bad.toml:2", "bloks"]);
     let workload = "name = \"x\"\n[factors]\nnetwork = [\"host\", \"vxlan\"]\n[[workload]]\n";
-    refused_file(&format!("{workload}kind = \"rr\"\nrate = -5\n"), &["bad.toml:6", "rate"]);
-    refused_file(&format!("{workload}kind = \"stream\"\nrate = 5\n"), &["bad.toml:6", "rate"]);
-    refused_file(&format!("{workload}kind = \"http\"\nprotocol = \"udp\"\nrate = 5\n"), &["bad.toml:6", "udp"]);
-    refused_file(&format!("{workload}kind = \"rr\"\nrate = 5\nconections = 5\n"), &["bad.toml:7", "connections"]);
+    refused_file(
+        &format!("{workload}kind = \"rr\"\nrate = -5\n"),
+        &["bad.toml:6", "rate"],
+    );
+    refused_file(
+        &format!("{workload}kind = \"stream\"\nrate = 5\n"),
+        &["bad.toml:6", "rate"],
+    );
+    refused_file(
+        &format!("{workload}kind = \"http\"\nprotocol = \"udp\"\nrate = 5\n"),
+        &["bad.toml:6", "udp"],
+    );
+    refused_file(
+        &format!("{workload}kind = \"rr\"\nrate = 5\nconections = 5\n"),
+        &["bad.toml:7", "connections"],
+    );
     refused_file("name = [", &["bad.toml:1"]);
 }
 
@@ -80,25 +113,41 @@ fn a_newer_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("run.json"), "{\"format\": 999}").unwrap();
     fs::write(dir.path().join("trials.jsonl"), "").unwrap();
-    refused(&["report", dir.path().to_str().unwrap()], 2, &["999", "newer"]);
+    refused(
+        &["report", dir.path().to_str().unwrap()],
+        2,
+        &["999", "newer"],
+    );
 }
 
 #[test]
 fn lists_are_for_people_and_scripts() {
     assert!(stdout(&output(&["list", "experiments"])).contains("tour"));
     let workloads = crate::world::json(&["list", "workloads", "--json"]);
-    let names: Vec<_> = workloads.as_array().unwrap().iter().map(|w| w["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = workloads
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|w| w["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["rr", "crr", "stream", "datagram", "http"]);
 }
 
 #[test]
 fn completions_and_manual_are_made() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(stdout(&output(&["completions", shell])).contains("plumbline"), "{shell}");
+        assert!(
+            stdout(&output(&["completions", shell])).contains("plumbline"),
+            "{shell}"
+        );
     }
     assert!(stdout(&output(&["man"])).contains(".TH"));
     let dir = tempfile::tempdir().unwrap();
     let pages = dir.path().join("man");
-    assert!(output(&["man", "--dir", pages.to_str().unwrap()]).status.success());
+    assert!(
+        output(&["man", "--dir", pages.to_str().unwrap()])
+            .status
+            .success()
+    );
     assert!(pages.join("plumbline-run.1").exists());
 }

@@ -2,36 +2,32 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use plumbline_record::RunDirectory;
-use plumbline_report::compare::{Options, compare};
+use plumbline_report::compare::{compare, json, render};
 
-use super::{BadUsage, print, print_json};
+use super::{BadUsage, print, report};
 use crate::cli::CompareArgs;
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let mut runs = Vec::new();
-    for path in &args.runs {
-        runs.push(RunDirectory::read(path).with_context(|| path.display().to_string())?);
-    }
     let limits = args
         .limit
         .iter()
         .map(|text| limit(text))
-        .collect::<Result<_, _>>()?;
-    let options = Options {
-        across_environments: args.across_environments,
-        limits,
-    };
-    let comparison = compare(&runs, &options)?;
-    if args.json {
-        print_json(&comparison.to_json())?;
-    } else {
-        print(&comparison.to_text())?;
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut runs = Vec::new();
+    for path in &args.runs {
+        let (mut run, trials) = RunDirectory::read(path)?;
+        // What is typed outranks what the experiment says.
+        run.plan.limits.extend(limits.iter().cloned());
+        runs.push((run, trials));
     }
-    Ok(ExitCode::from(u8::from(
-        !comparison.broken_limits().is_empty(),
-    )))
+    let compared = compare(&runs, args.across_environments)?;
+    print(&if args.json {
+        json(&compared)
+    } else {
+        render(&compared, report::terminal_style())
+    })?;
+    Ok(ExitCode::from(u8::from(compared.is_broken())))
 }
 
 /// `p50=10%` or `p50=0.1`.

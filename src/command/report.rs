@@ -37,7 +37,7 @@ pub(crate) fn render(run: &Run, trials: &[Trial], format: Format) -> String {
 }
 
 /// Colour only where a person looks; never wider than 80 columns.
-fn terminal_style() -> Style {
+pub(super) fn terminal_style() -> Style {
     Style {
         colour: std::io::stdout().is_terminal(),
         width: 80,

@@ -24,12 +24,15 @@ pub struct Settings {
     pub now: fn() -> String,
 }
 
+/// Whatever kept a trial from being kept.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a run could not go on. Trials kept so far are safe.
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
     /// A finished trial could not be kept.
     #[error("a finished trial could not be written: {0}")]
-    Keep(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Keep(#[source] Cause),
     /// The machine could not be read.
     #[error("the idle machine could not be measured: {0}")]
     Idle(#[source] std::io::Error),
@@ -74,7 +77,7 @@ pub fn conduct(
     plan: &Plan,
     done: &[Trial],
     target: &mut dyn Target,
-    keep: &mut dyn FnMut(&Trial) -> Result<(), Box<dyn std::error::Error + Send + Sync>>,
+    keep: &mut dyn FnMut(&Trial) -> Result<(), Cause>,
     progress: &mut dyn Progress,
     settings: &Settings,
     interrupted: &AtomicBool,

@@ -13,6 +13,6 @@ mod planted;
 mod target;
 mod trial;
 
-pub use conduct::{HarnessError, Outcome, Progress, Settings, Step, conduct};
+pub use conduct::{Cause, HarnessError, Outcome, Progress, Settings, Step, conduct};
 pub use gate::{Thresholds, judge};
 pub use target::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};

@@ -54,7 +54,10 @@ pub(crate) fn run(
         .map(|detail| GateFailure::WrongPath { detail })
         .into_iter()
         .collect();
-    Ok((observation(measured, served, &before, &after, idle), gates))
+    Ok((
+        observation(*measured, *served, &before, &after, idle),
+        gates,
+    ))
 }
 
 fn listen(
@@ -122,13 +125,12 @@ fn least_packets(workload: &Workload, served: &Served) -> u64 {
 }
 
 fn observation(
-    measured: Box<Measured>,
-    served: Box<Served>,
+    measured: Measured,
+    served: Served,
     before: &PathSnapshot,
     after: &PathSnapshot,
     idle: IdleSample,
 ) -> Observation {
-    let (measured, served) = (*measured, *served);
     Observation {
         load: measured.load,
         serve: served.serve,
