@@ -1,8 +1,11 @@
 //! How requests are written and answers are read.
 
 mod fixed;
+mod http;
+pub(crate) mod lines;
 
 pub(crate) use fixed::{Fixed, Frame, FrameReader};
+pub(crate) use http::{Http, body_of};
 
 /// The language of one workload, as the client speaks it.
 pub(crate) trait Codec {

@@ -78,8 +78,11 @@ pub(crate) fn drive<D: Driver>(
     mut window: Window,
     stop: &AtomicBool,
 ) -> Result<(), EngineError> {
-    let mut next_tick = window.start + TICK_NS;
+    while now_ns() < window.start {
+        poll(io, workload, now_ns(), window.start)?;
+    }
     workload.begin(io, window);
+    let mut next_tick = window.start + TICK_NS;
     loop {
         let now = now_ns();
         if stop.load(Ordering::Relaxed) {

@@ -57,8 +57,6 @@ pub(crate) struct Rules {
     pub(crate) flights: usize,
     /// First sequence number.
     pub(crate) first: u64,
-    /// Bytes of a request, for the accounts.
-    pub(crate) request_bytes: u64,
 }
 
 /// The client's side of all request and answer workloads.
@@ -148,8 +146,8 @@ impl<C: Codec> Exchange<C> {
         let Some(seq) = self.flights.book(slot, intended, now) else {
             return false;
         };
-        self.recorder
-            .sent(intended, now, free, self.rules.request_bytes);
+        let bytes = self.codec.length() as u64;
+        self.recorder.sent(intended, now, free, bytes);
         if self.rules.fresh {
             self.connect(io, slot, now);
         } else {

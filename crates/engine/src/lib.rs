@@ -12,6 +12,7 @@
 //! every request is charged from the time that it was *intended* for, whether
 //! or not it could be sent then.
 
+mod bulk;
 mod codec;
 mod driver;
 mod error;
@@ -28,6 +29,9 @@ mod schedule;
 mod timeline;
 mod window;
 mod worker;
+
+#[cfg(test)]
+mod omission_tests;
 
 pub use error::EngineError;
 pub use plan::{LoadPlan, Observer, Progress, ServePlan};

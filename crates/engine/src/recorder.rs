@@ -47,6 +47,8 @@ pub(crate) struct Recorder {
     by_second: Timeline,
     by_slice: Timeline,
     totals: Totals,
+    /// Length of the window where it was measured rather than planned.
+    measured_ns: Option<u64>,
     progress: Option<Arc<Progress>>,
 }
 
@@ -82,6 +84,7 @@ impl Recorder {
             by_second: Timeline::new(SECOND, seconds),
             by_slice: Timeline::new(length.div_ceil(SLICES), SLICES as usize),
             totals: Totals::default(),
+            measured_ns: None,
             progress,
         }
     }
@@ -209,9 +212,21 @@ impl Recorder {
         second
     }
 
-    /// Adds bytes to the running total only; bulk counts its window apart.
-    pub(crate) fn note_bytes(&mut self, bytes: u64) {
+    /// The kernel took a write of a byte stream at `now`. The window's bytes
+    /// are counted elsewhere, by what the other side acknowledged.
+    #[inline]
+    pub(crate) fn wrote(&mut self, now: u64, bytes: u64) {
         self.totals.bytes += bytes;
+        self.planned(now);
+        self.sent += u64::from(self.window.contains(now));
+        self.taken(now);
+    }
+
+    /// A byte stream carried `bytes` in the `length` nanoseconds between its
+    /// two readings.
+    pub(crate) fn measured_bytes(&mut self, length: u64, bytes: u64) {
+        self.bytes_sent = bytes;
+        self.measured_ns = Some(length);
     }
 
     /// Passes what has happened since the last call to the live display.
@@ -237,6 +252,8 @@ impl Recorder {
         self.send_lag.merge(&other.send_lag);
         self.generator_lag.merge(&other.generator_lag);
         self.connect.merge(&other.connect);
+        // Workers read their boundaries within microseconds of each other.
+        self.measured_ns = self.measured_ns.max(other.measured_ns);
         self.by_second.merge(&other.by_second);
         self.by_slice.merge(&other.by_slice);
         for (second, theirs) in self.seconds.iter_mut().zip(&other.seconds) {
@@ -248,7 +265,7 @@ impl Recorder {
 
     /// Length of the measured window in nanoseconds; 0 when it never opened.
     pub(crate) fn window_ns(&self) -> u64 {
-        self.window.length()
+        self.measured_ns.unwrap_or_else(|| self.window.length())
     }
 
     /// One entry per second of the window as it was, in time order.

@@ -2,7 +2,9 @@
 
 mod datagrams;
 mod echo;
+mod sink;
 mod streams;
+mod web;
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -110,7 +112,9 @@ fn serve(plan: &ServePlan, socket: Socket, stop: &AtomicBool) -> Result<ServeRes
     match spec.kind {
         WorkloadKind::Rr if is_udp(plan) => datagrams::answer(spec, socket, stop),
         WorkloadKind::Rr | WorkloadKind::Crr => streams::serve(echo::Echo::new(spec), socket, stop),
-        _ => Err(EngineError::Plan("not built yet".into())),
+        WorkloadKind::Http => streams::serve(web::Web::new(spec), socket, stop),
+        WorkloadKind::Stream => streams::serve(sink::Sink::new(), socket, stop),
+        WorkloadKind::Datagram => datagrams::count(spec, socket, stop),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 
-use plumbline_experiment::{Arrival, Protocol, Workload as Spec, WorkloadKind};
+use plumbline_experiment::{Arrival, Protocol, WorkloadKind};
 use plumbline_sys::cpu;
 
-use crate::codec::Fixed;
+use crate::bulk::{Datagrams, Stream};
+use crate::codec::{Fixed, Http};
 use crate::driver::Epoll;
 use crate::event_loop::{self, Workload};
 use crate::exchange::{Exchange, Rules};
@@ -40,6 +41,13 @@ impl Share<'_> {
         all / self.workers + usize::from(self.index < all % self.workers)
     }
 
+    /// The numbers of this worker's flows, out of those of all workers.
+    fn flows(&self) -> std::ops::Range<u32> {
+        let all = self.plan.workload.connections as usize;
+        let first = all / self.workers * self.index + self.index.min(all % self.workers);
+        first as u32..(first + self.lines()) as u32
+    }
+
     fn rules(&self) -> Rules {
         let spec = &self.plan.workload;
         let fresh = match spec.kind {
@@ -59,7 +67,6 @@ impl Share<'_> {
             flights: self.flights(lines),
             // Numbers of different workers never meet.
             first: (self.index as u64) << 48,
-            request_bytes: u64::from(spec.request_size),
         }
     }
 
@@ -85,16 +92,34 @@ pub(crate) fn work(
     );
     match spec.kind {
         WorkloadKind::Rr | WorkloadKind::Crr => {
-            let codec = fixed(spec, share.plan.verify);
+            let codec = Fixed::new(spec.request_size, spec.response_size, share.plan.verify);
             let exchange = Exchange::new(codec, share.rules(), recorder);
             run(share, exchange, report, started)
         }
-        _ => Err(EngineError::Plan("not built yet".into())),
+        WorkloadKind::Http => {
+            let exchange = Exchange::new(http(share.plan), share.rules(), recorder);
+            run(share, exchange, report, started)
+        }
+        WorkloadKind::Stream => {
+            let stream = Stream::new(share.plan.target, share.lines(), recorder);
+            run(share, stream, report, started)
+        }
+        WorkloadKind::Datagram => {
+            let closed = spec.arrival == Arrival::Closed;
+            let target = share.plan.target;
+            let datagrams =
+                Datagrams::new(target, spec.request_size, closed, share.flows(), recorder);
+            run(share, datagrams, report, started)
+        }
     }
 }
 
-fn fixed(spec: &Spec, verify: bool) -> Fixed {
-    Fixed::new(spec.request_size, spec.response_size, verify)
+fn http(plan: &LoadPlan) -> Http {
+    let spec = &plan.workload;
+    let address = plan.target.to_string();
+    let authority = plan.authority.as_deref().unwrap_or(&address);
+    let body = plan.verify.then_some(spec.response_size);
+    Http::new(authority, &plan.path, spec.keep_alive, body)
 }
 
 fn run(

@@ -9,14 +9,17 @@ use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::{Messages, Socket};
 
 use crate::EngineError;
+use crate::bulk::{MeterMessage, Tally};
 use crate::codec::{Frame, FrameReader};
 use crate::driver::{Driver, Epoll, Watch};
-use crate::pattern::Direction;
+use crate::pattern::{Direction, Pattern};
 
 /// Longest time between two looks at the stop flag.
 const NAP_NS: u64 = 50_000_000;
 /// Datagrams per system call.
-const BATCH: usize = 32;
+const BATCH: usize = 64;
+/// Bytes asked for as receive buffer; the kernel may give less.
+const BUFFER: usize = 4 << 20;
 
 /// Answers `rr` over UDP until asked to stop.
 pub(super) fn answer(
@@ -47,6 +50,39 @@ pub(super) fn answer(
         let sent = send_all(socket, &mut responses);
         seen.bytes_sent += (sent * response.size()) as u64;
     })?;
+    Ok(seen)
+}
+
+/// Counts `datagram` messages until asked to stop.
+pub(super) fn count(
+    spec: &Workload,
+    socket: Socket,
+    stop: &AtomicBool,
+) -> Result<ServeResult, EngineError> {
+    // Refused is fine: then the buffer has the default size.
+    let _ = socket.set_buffers(BUFFER, BUFFER);
+    let size = spec.request_size as usize;
+    let pattern = Pattern::new(Direction::Request, size);
+    let mut messages = Messages::new(BATCH, size + 1);
+    let mut tally = Tally::new(spec.connections as usize);
+    let mut seen = ServeResult::default();
+    receive(socket, &mut messages, stop, |_, messages| {
+        let now = now_ns();
+        for index in 0..messages.len() {
+            let bytes = messages.get(index);
+            let length = bytes.len() as u64;
+            seen.bytes_received += length;
+            let sound = match MeterMessage::read(&pattern, bytes, size) {
+                Some(message) if message.measured => {
+                    tally.count(message.flow, message.seq, length, now)
+                }
+                Some(_) => true,
+                None => false,
+            };
+            seen.corrupt += u64::from(!sound);
+        }
+    })?;
+    seen.datagrams = Some(tally.counts());
     Ok(seen)
 }
 

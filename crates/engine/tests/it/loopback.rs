@@ -1,9 +1,10 @@
 //! Every workload, both ends ours, over IPv4 and IPv6.
 
+use plumbline_engine::{LoadPlan, ServePlan};
 use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, ServeResult};
 
-use crate::rig::{both_ends, loopback_v4, loopback_v6, workload};
+use crate::rig::{Server, both_ends, load, loopback_v4, loopback_v6, short, workload};
 
 /// What must hold for every request and answer workload on a healthy path.
 fn check_exchange(spec: &Workload, load: &LoadResult, serve: &ServeResult) {
@@ -78,5 +79,121 @@ fn crr_opens_a_connection_for_each_request() {
         let (load, serve) = both_ends(&spec, loopback_v4());
         assert_eq!(load.connect.len(), load.completed);
         assert!(serve.connections >= serve.requests);
+    }
+}
+
+#[test]
+fn http_keeps_connections_or_opens_new_ones() {
+    for keep_alive in [true, false] {
+        for arrival in [Arrival::Closed, Arrival::Poisson { rate: 1_000.0 }] {
+            let spec = Workload {
+                arrival,
+                keep_alive,
+                ..workload(WorkloadKind::Http)
+            };
+            check_both_families(&spec);
+            let (load, serve) = both_ends(&spec, loopback_v4());
+            if keep_alive {
+                // The four, and the one that looks whether anybody is there.
+                assert_eq!(serve.connections, 5);
+                assert_eq!(load.connect.len(), 4);
+            } else {
+                assert!(serve.connections >= serve.requests);
+                assert_eq!(load.connect.len(), load.completed);
+            }
+        }
+    }
+}
+
+#[test]
+fn http_bodies_may_be_empty_or_large() {
+    for response_size in [0, 1, 1_000_000] {
+        check_both_families(&Workload {
+            response_size,
+            ..workload(WorkloadKind::Http)
+        });
+    }
+}
+
+#[test]
+fn a_stream_reports_what_the_receiver_acknowledged() {
+    for listen in [loopback_v4(), loopback_v6()] {
+        let (load, serve) = both_ends(&workload(WorkloadKind::Stream), listen);
+        assert_eq!(load.errors.total(), 0);
+        assert_eq!(serve.corrupt, 0);
+        // A tenth of a gigabit per second is far below any loopback.
+        assert!(load.bytes_sent > 2_500_000, "{} bytes", load.bytes_sent);
+        assert!(load.bytes_sent < serve.bytes_received);
+        let by_second: u64 = load.seconds.iter().map(|s| s.bytes).sum();
+        assert_eq!(by_second, load.bytes_sent);
+        let window_ms = load.window_ns as f64 / 1e6;
+        assert!((window_ms - 200.0).abs() < 20.0, "{window_ms} ms");
+        assert!(load.completed > 0 && load.latency.is_empty());
+    }
+}
+
+#[test]
+fn datagrams_of_the_window_are_counted_by_the_receiver() {
+    for listen in [loopback_v4(), loopback_v6()] {
+        for size in [16, 1_000] {
+            let spec = Workload {
+                request_size: size,
+                arrival: Arrival::Constant { rate: 5_000.0 },
+                ..workload(WorkloadKind::Datagram)
+            };
+            let (load, serve) = both_ends(&spec, listen);
+            let counts = serve.datagrams.unwrap();
+            assert_eq!(load.errors.total() + serve.corrupt, 0);
+            assert_eq!(load.planned, 1_000);
+            assert_eq!((load.sent, load.completed), (1_000, 1_000));
+            // At this rate a loopback device loses nothing.
+            assert_eq!(counts.received, 1_000);
+            assert_eq!((counts.duplicated, counts.reordered), (0, 0));
+            assert_eq!(counts.bytes, 1_000 * u64::from(size));
+            assert!((150_000_000..250_000_000).contains(&counts.span_ns));
+            // The warm-up arrived too, but is not counted.
+            assert!(serve.bytes_received > counts.bytes);
+            assert_eq!(load.send_lag.len(), 1_000);
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_datagrams_is_counted_without_gaps_in_the_accounts() {
+    let (load, serve) = both_ends(&workload(WorkloadKind::Datagram), loopback_v4());
+    let counts = serve.datagrams.unwrap();
+    assert_eq!(serve.corrupt, 0);
+    assert_eq!(load.planned, load.sent + load.errors.send + load.censored);
+    assert!(counts.received > 1_000 && counts.received <= load.sent);
+    assert_eq!(counts.duplicated, 0);
+}
+
+#[test]
+fn several_workers_share_the_load() {
+    for kind in [
+        WorkloadKind::Rr,
+        WorkloadKind::Crr,
+        WorkloadKind::Http,
+        WorkloadKind::Datagram,
+    ] {
+        let spec = Workload {
+            connections: 5,
+            arrival: Arrival::Constant { rate: 3_000.0 },
+            ..workload(kind)
+        };
+        let server = Server::start(&ServePlan {
+            threads: 2,
+            ..ServePlan::new(spec.clone(), loopback_v4())
+        });
+        let load = load(&LoadPlan {
+            threads: 3,
+            ..short(spec, server.address)
+        });
+        let serve = server.finish();
+        assert_eq!(load.errors.total() + serve.corrupt, 0);
+        assert_eq!((load.planned, load.completed), (600, 600), "{kind:?}");
+        if let Some(counts) = serve.datagrams {
+            assert_eq!(counts.received, 600);
+        }
     }
 }

@@ -1,0 +1,9 @@
+//! Bulk: bytes and datagrams that go one way.
+
+mod datagram;
+mod stream;
+mod tally;
+
+pub(crate) use datagram::{Datagrams, MeterMessage};
+pub(crate) use stream::{PERIOD, Stream};
+pub(crate) use tally::Tally;

@@ -1,0 +1,257 @@
+//! `datagram`: messages that nobody answers, at a rate or as fast as it goes.
+
+use std::io;
+use std::net::SocketAddr;
+
+use plumbline_sys::clock::now_ns;
+use plumbline_sys::socket::{Messages, Socket};
+
+use crate::EngineError;
+use crate::driver::{Driver, Event, Watch};
+use crate::event_loop::Workload;
+use crate::pattern::{Direction, Pattern};
+use crate::recorder::{Failure, Recorder};
+use crate::window::Window;
+
+/// Messages per system call.
+const BATCH: usize = 64;
+/// Batches sent before the clock and the sockets are looked at again.
+const TURN: usize = 4;
+/// Bytes of a message before its content.
+const HEAD: usize = 16;
+/// Marks our messages.
+const MAGIC: [u8; 3] = *b"plb";
+/// Bytes asked for as send buffer; the kernel may give less.
+const BUFFER: usize = 4 << 20;
+
+/// The head of a message: its number, the socket that it came from, and
+/// whether it belongs to the measured window. The receiver counts only those
+/// that do, whatever its own clock says (N-13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MeterMessage {
+    pub(crate) seq: u64,
+    pub(crate) flow: u32,
+    pub(crate) measured: bool,
+}
+
+impl MeterMessage {
+    /// Writes the message over `bytes`, at least 16 of them.
+    pub(crate) fn write(self, pattern: &Pattern, bytes: &mut [u8]) {
+        bytes[..8].copy_from_slice(&self.seq.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.flow.to_le_bytes());
+        bytes[12] = u8::from(self.measured);
+        bytes[13..HEAD].copy_from_slice(&MAGIC);
+        let length = bytes.len() - HEAD;
+        bytes[HEAD..].copy_from_slice(pattern.content(self.seq, 0, length));
+    }
+
+    /// Reads a message and checks its content; `None` when it is none of ours,
+    /// cut, or corrupt.
+    pub(crate) fn read(pattern: &Pattern, bytes: &[u8], size: usize) -> Option<Self> {
+        if bytes.len() != size || bytes[13..HEAD] != MAGIC || bytes[12] > 1 {
+            return None;
+        }
+        let message = Self {
+            seq: u64::from_le_bytes(bytes[..8].try_into().ok()?),
+            flow: u32::from_le_bytes(bytes[8..12].try_into().ok()?),
+            measured: bytes[12] == 1,
+        };
+        let content = pattern.content(message.seq, 0, size - HEAD);
+        (bytes[HEAD..] == *content).then_some(message)
+    }
+}
+
+/// One socket and the numbers of its next messages, warm-up and measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    next: [u64; 2],
+    full: bool,
+}
+
+/// The sending side of `datagram`.
+pub(crate) struct Datagrams {
+    target: SocketAddr,
+    size: usize,
+    closed: bool,
+    /// Number of the first flow; others count on.
+    first_flow: u32,
+    lines: Vec<Line>,
+    /// The socket that the batch at hand goes out on.
+    current: usize,
+    batch: Messages,
+    /// Intended times of the batch, and how many of it are out.
+    intended: Vec<u64>,
+    gone: usize,
+    pattern: Pattern,
+    recorder: Recorder,
+    /// Since when there has been room in the sockets.
+    free_since: u64,
+}
+
+impl Datagrams {
+    pub(crate) fn new(
+        target: SocketAddr,
+        size: u32,
+        closed: bool,
+        flows: std::ops::Range<u32>,
+        recorder: Recorder,
+    ) -> Self {
+        let size = size as usize;
+        Self {
+            target,
+            size,
+            closed,
+            first_flow: flows.start,
+            lines: vec![Line::default(); flows.len()],
+            current: 0,
+            batch: Messages::new(BATCH, size),
+            intended: Vec::with_capacity(BATCH),
+            gone: 0,
+            pattern: Pattern::new(Direction::Request, size),
+            recorder,
+            free_since: 0,
+        }
+    }
+
+    fn push(&mut self, intended: u64) {
+        let measured = self.recorder.window.contains(intended);
+        let next = &mut self.lines[self.current].next[usize::from(measured)];
+        let message = MeterMessage {
+            seq: *next,
+            flow: self.first_flow + self.current as u32,
+            measured,
+        };
+        *next += 1;
+        message.write(&self.pattern, self.batch.push(self.size));
+        self.intended.push(intended);
+    }
+
+    /// Sends what is in the batch; true when all of it is out and the next
+    /// batch can begin, on the next socket.
+    fn send<D: Driver>(&mut self, io: &mut D) -> bool {
+        while self.gone < self.batch.len() {
+            let Some(socket) = io.socket(self.current) else {
+                return false;
+            };
+            let outcome = socket.send_messages(&mut self.batch, self.gone);
+            // After the call, so that no message is dated before it was out.
+            let now = now_ns();
+            match outcome {
+                Ok(count) => {
+                    for _ in 0..count {
+                        let intended = self.intended[self.gone];
+                        self.recorder
+                            .sent(intended, now, self.free_since, self.size as u64);
+                        self.recorder.taken(intended);
+                        self.gone += 1;
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.lines[self.current].full = true;
+                    return false;
+                }
+                Err(_) => {
+                    self.recorder
+                        .failed(self.intended[self.gone], Failure::Send);
+                    self.gone += 1;
+                }
+            }
+        }
+        self.batch.clear();
+        self.intended.clear();
+        self.gone = 0;
+        self.current = (self.current + 1) % self.lines.len();
+        true
+    }
+}
+
+impl<D: Driver> Workload<D> for Datagrams {
+    fn prepare(&mut self, io: &mut D, _: u64) -> Result<bool, EngineError> {
+        for slot in 0..self.lines.len() {
+            let made = Socket::connect_udp(self.target).and_then(|socket| {
+                // Refused is fine: then the buffer has the default size.
+                let _ = socket.set_buffers(BUFFER, BUFFER);
+                io.insert(slot, socket, Watch::Sink)
+            });
+            let lines = self.lines.len() as u64;
+            made.map_err(|e| EngineError::connect(self.target, lines, e))?;
+        }
+        Ok(true)
+    }
+
+    fn begin(&mut self, _: &mut D, window: Window) {
+        self.recorder.begin(window);
+        self.free_since = window.start;
+    }
+
+    fn dispatch(&mut self, io: &mut D, intended: u64) -> bool {
+        if self.batch.is_full() && (self.lines[self.current].full || !self.send(io)) {
+            return false;
+        }
+        self.push(intended);
+        true
+    }
+
+    fn flush(&mut self, io: &mut D, now: u64) -> bool {
+        if self.lines[self.current].full {
+            return false;
+        }
+        if !self.closed {
+            self.send(io);
+            return false;
+        }
+        let mut now = now;
+        for _ in 0..TURN {
+            if self.batch.is_empty() {
+                if now >= self.recorder.window.close {
+                    return false;
+                }
+                while !self.batch.is_full() {
+                    self.recorder.planned(now);
+                    self.push(now);
+                }
+            }
+            if !self.send(io) {
+                return false;
+            }
+            now = now_ns();
+        }
+        true
+    }
+
+    fn event(&mut self, io: &mut D, event: Event) {
+        if event.hangup
+            && let Some(socket) = io.socket(event.slot)
+        {
+            // Nobody listens there: an ICMP answer to an earlier message.
+            // Taking the error off the socket lets the next one go out.
+            let _ = socket.take_error();
+            self.recorder.failed(now_ns(), Failure::Send);
+        }
+        if event.writable && std::mem::take(&mut self.lines[event.slot].full) {
+            self.free_since = now_ns();
+        }
+    }
+
+    fn tick(&mut self, _: &mut D, _: u64) {
+        self.recorder.publish();
+    }
+
+    fn busy(&self) -> bool {
+        !self.batch.is_empty()
+    }
+
+    fn end(&mut self, _: &mut D, now: u64) {
+        for &intended in &self.intended[self.gone..] {
+            self.recorder.censored(intended, None, now);
+        }
+    }
+
+    fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    fn finish(self) -> Recorder {
+        self.recorder
+    }
+}

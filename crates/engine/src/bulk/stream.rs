@@ -1,0 +1,290 @@
+//! `stream`: as many bytes as the path carries, from client to server.
+//!
+//! The sender reports the bytes that the *receiver's kernel* acknowledged
+//! between the window's boundaries (`tcpi_bytes_acked`), not those that its own
+//! kernel took: those may still sit in the send buffer. The receiver's own
+//! count is over its whole life.
+
+use std::io;
+use std::net::SocketAddr;
+
+use plumbline_sys::clock::now_ns;
+use plumbline_sys::socket::Socket;
+
+use crate::EngineError;
+use crate::driver::{Driver, Event, Watch};
+use crate::event_loop::Workload;
+use crate::pattern::{Direction, Pattern};
+use crate::recorder::{Failure, Recorder};
+use crate::window::Window;
+
+/// The content repeats after so many bytes. A prime, so that no alignment of
+/// reads or writes hides a slip.
+pub(crate) const PERIOD: usize = 65_521;
+/// Bytes offered to the kernel at once.
+const WRITE: usize = 128 << 10;
+/// Writes to a connection before others get their turn.
+const TURN: usize = 4;
+/// How long the connections may take to open.
+const CONNECT_LIMIT_NS: u64 = 5_000_000_000;
+/// Pause before a broken connection is opened again.
+const RETRY_NS: u64 = 10_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// The content of a stream: `length` bytes, repeating after [`PERIOD`].
+fn content(length: usize) -> Vec<u8> {
+    let pattern = Pattern::new(Direction::Request, PERIOD);
+    let period = pattern.content(0, 0, PERIOD);
+    period.iter().copied().cycle().take(length).collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unopened,
+    Connecting,
+    /// The kernel takes bytes, as far as we know.
+    Ready,
+    /// The send buffer is full.
+    Full,
+    Down,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    state: State,
+    since: u64,
+    /// Bytes that the kernel has taken on this connection.
+    position: u64,
+}
+
+/// The sending side of `stream`.
+pub(crate) struct Stream {
+    target: SocketAddr,
+    lines: Vec<Line>,
+    content: Vec<u8>,
+    recorder: Recorder,
+    running: bool,
+    started: u64,
+    fatal: Option<io::Error>,
+    /// Bytes acknowledged on connections that are gone.
+    gone: u64,
+    /// Bytes acknowledged at the last mark, and when the next mark is due.
+    marked: u64,
+    next_mark: u64,
+    /// When the window's first and last marks were taken, and the bytes then.
+    opened_at: Option<(u64, u64)>,
+    closed_at: Option<(u64, u64)>,
+}
+
+impl Stream {
+    pub(crate) fn new(target: SocketAddr, lines: usize, recorder: Recorder) -> Self {
+        let line = Line {
+            state: State::Unopened,
+            since: 0,
+            position: 0,
+        };
+        Self {
+            target,
+            lines: vec![line; lines],
+            content: content(PERIOD + WRITE),
+            recorder,
+            running: false,
+            started: 0,
+            fatal: None,
+            gone: 0,
+            marked: 0,
+            next_mark: u64::MAX,
+            opened_at: None,
+            closed_at: None,
+        }
+    }
+
+    fn connect<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        let made = Socket::connect_tcp(self.target)
+            .and_then(|socket| io.insert(slot, socket, Watch::Stream));
+        self.lines[slot] = Line {
+            state: State::Connecting,
+            since: now,
+            position: 0,
+        };
+        if let Err(e) = made {
+            self.not_connected(io, slot, e, now);
+        }
+    }
+
+    fn connected<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        let outcome = match io.socket(slot) {
+            Some(socket) => socket.take_error(),
+            None => return,
+        };
+        match outcome {
+            Ok(None) => {
+                let took = now - self.lines[slot].since;
+                self.recorder.connected(took, None, now);
+                self.lines[slot].state = State::Ready;
+            }
+            Ok(Some(e)) | Err(e) => self.not_connected(io, slot, e, now),
+        }
+    }
+
+    fn not_connected<D: Driver>(&mut self, io: &mut D, slot: usize, error: io::Error, now: u64) {
+        if !self.running {
+            self.fatal = Some(error);
+        }
+        self.break_line(io, slot, Failure::Connect, now);
+    }
+
+    fn break_line<D: Driver>(&mut self, io: &mut D, slot: usize, failure: Failure, now: u64) {
+        self.recorder.failed(now, failure);
+        self.gone += acked(io, slot);
+        io.remove(slot);
+        self.lines[slot].state = State::Down;
+        self.lines[slot].since = now;
+    }
+
+    /// Writes a few times; the kernel's full buffer ends the turn.
+    fn write<D: Driver>(&mut self, io: &mut D, slot: usize) {
+        for _ in 0..TURN {
+            let from = (self.lines[slot].position % PERIOD as u64) as usize;
+            match io.send(slot, &self.content[from..from + WRITE]) {
+                Ok(taken) => {
+                    self.lines[slot].position += taken as u64;
+                    let now = now_ns();
+                    self.recorder.wrote(now, taken as u64);
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    self.lines[slot].state = State::Full;
+                    return;
+                }
+                Err(_) => return self.break_line(io, slot, Failure::Closed, now_ns()),
+            }
+        }
+    }
+
+    /// Books the bytes acknowledged since the last mark.
+    fn mark<D: Driver>(&mut self, io: &D, now: u64) {
+        let window = self.recorder.window;
+        let total = self.gone + (0..self.lines.len()).map(|s| acked(io, s)).sum::<u64>();
+        if self.opened_at.is_none() {
+            self.opened_at = Some((now, total));
+            self.next_mark = window.open;
+        } else {
+            // The mark belongs to the second that has just ended.
+            let at = self.next_mark.min(window.close) - 1;
+            self.recorder.add_bytes(at, total - self.marked);
+        }
+        self.marked = total;
+        if now >= window.close {
+            self.closed_at = Some((now, total));
+            self.next_mark = u64::MAX;
+        } else {
+            self.next_mark = (self.next_mark + SECOND).min(window.close);
+        }
+    }
+}
+
+/// Bytes that the other side's kernel has acknowledged on a connection.
+fn acked<D: Driver>(io: &D, slot: usize) -> u64 {
+    let info = io.socket(slot).and_then(|socket| socket.tcp_info().ok());
+    info.unwrap_or_default().bytes_acked
+}
+
+impl<D: Driver> Workload<D> for Stream {
+    fn prepare(&mut self, io: &mut D, now: u64) -> Result<bool, EngineError> {
+        if self.started == 0 {
+            self.started = now;
+            for slot in 0..self.lines.len() {
+                self.connect(io, slot, now);
+            }
+        }
+        let open = self.lines.iter().all(|line| line.state == State::Ready);
+        if !open && now - self.started > CONNECT_LIMIT_NS {
+            self.fatal = Some(io::ErrorKind::TimedOut.into());
+        }
+        match self.fatal.take() {
+            Some(e) => {
+                let lines = self.lines.len() as u64;
+                Err(EngineError::connect(self.target, lines, e))
+            }
+            None => Ok(open),
+        }
+    }
+
+    fn begin(&mut self, _: &mut D, window: Window) {
+        self.recorder.begin(window);
+        self.running = true;
+        self.next_mark = window.open;
+    }
+
+    fn dispatch(&mut self, _: &mut D, _: u64) -> bool {
+        // Bulk has no schedule.
+        false
+    }
+
+    fn flush(&mut self, io: &mut D, now: u64) -> bool {
+        let close = self.recorder.window.close;
+        if now >= self.next_mark.min(close) && self.closed_at.is_none() {
+            self.mark(io, now);
+        }
+        if now >= close {
+            return false;
+        }
+        let mut more = false;
+        for slot in 0..self.lines.len() {
+            if self.lines[slot].state == State::Ready {
+                self.write(io, slot);
+                more |= self.lines[slot].state == State::Ready;
+            }
+        }
+        more
+    }
+
+    fn event(&mut self, io: &mut D, event: Event) {
+        let slot = event.slot;
+        match self.lines[slot].state {
+            State::Connecting if event.writable => self.connected(io, slot, now_ns()),
+            State::Full if event.writable && !event.hangup => {
+                self.lines[slot].state = State::Ready;
+            }
+            State::Ready | State::Full if event.hangup => {
+                self.break_line(io, slot, Failure::Closed, now_ns());
+            }
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, io: &mut D, now: u64) {
+        self.recorder.publish();
+        if now >= self.recorder.window.close {
+            return;
+        }
+        for slot in 0..self.lines.len() {
+            let line = self.lines[slot];
+            if line.state == State::Down && now - line.since >= RETRY_NS {
+                self.connect(io, slot, now);
+            }
+        }
+    }
+
+    fn busy(&self) -> bool {
+        false
+    }
+
+    fn end(&mut self, io: &mut D, now: u64) {
+        // Asked to stop before the window closed by itself.
+        if self.closed_at.is_none() && self.opened_at.is_some() {
+            self.mark(io, now);
+        }
+        if let (Some((from, before)), Some((to, after))) = (self.opened_at, self.closed_at) {
+            self.recorder.measured_bytes(to - from, after - before);
+        }
+    }
+
+    fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    fn finish(self) -> Recorder {
+        self.recorder
+    }
+}

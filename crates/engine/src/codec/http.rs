@@ -1,0 +1,175 @@
+//! HTTP/1.1 as a client: a GET, and whatever a server may say to it
+//! (RFC 9112).
+//!
+//! The reader allocates nothing, keeps 160 bytes per connection, and takes
+//! each byte once. Anything that is not HTTP ends the connection as an error;
+//! nothing makes it wait for what cannot come.
+
+mod head;
+#[cfg(test)]
+mod tests;
+
+use super::lines::Lines;
+use super::{Answer, Codec, Quality, Step};
+use crate::pattern::{Direction, Pattern};
+use head::{Head, Stage, Turn};
+
+/// Most bytes of a head or of a chunk's size line.
+const HEAD_LIMIT: usize = 64 << 10;
+
+/// The client's side of `http`.
+#[derive(Debug)]
+pub(crate) struct Http {
+    request: Vec<u8>,
+    /// Our responder's body, to compare with.
+    expected: Option<Vec<u8>>,
+}
+
+/// How far one response has been read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HttpReader {
+    lines: Lines,
+    /// Bytes of the head, or of a chunk's size line, so far.
+    head_bytes: usize,
+    head: Head,
+    body: u64,
+    corrupt: bool,
+}
+
+impl Http {
+    /// Requests for `path` of `authority`. `body` is what every answer must
+    /// hold; `None` accepts any.
+    pub(crate) fn new(authority: &str, path: &str, keep_alive: bool, body: Option<u32>) -> Self {
+        let close = if keep_alive {
+            ""
+        } else {
+            "Connection: close\r\n"
+        };
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: plumbline\r\nAccept: */*\r\n{close}\r\n"
+        );
+        Self {
+            request: request.into_bytes(),
+            expected: body.map(body_of),
+        }
+    }
+
+    /// Reads a piece of a body.
+    #[inline]
+    fn take_body(&self, reader: &mut HttpReader, piece: &[u8]) {
+        if let Some(expected) = &self.expected
+            && !reader.corrupt
+        {
+            let from = (reader.body as usize).min(expected.len());
+            reader.corrupt = !expected[from..].starts_with(piece);
+        }
+        reader.body += piece.len() as u64;
+    }
+
+    fn complete(&self, reader: &mut HttpReader) -> Answer {
+        let complete = |expected: &Vec<u8>| expected.len() as u64 == reader.body;
+        let quality = if !reader.head.is_success() {
+            Quality::Refusal
+        } else if reader.corrupt || !self.expected.as_ref().is_none_or(complete) {
+            Quality::Corrupt
+        } else {
+            Quality::Good
+        };
+        let answer = Answer {
+            seq: None,
+            bytes: reader.body,
+            quality,
+            last: reader.head.last,
+        };
+        reader.reset();
+        answer
+    }
+}
+
+/// The body that our responder gives: the same for every request, for HTTP
+/// has no place for a sequence number.
+pub(crate) fn body_of(size: u32) -> Vec<u8> {
+    let size = size as usize;
+    Pattern::new(Direction::Response, size)
+        .content(0, 0, size)
+        .to_vec()
+}
+
+impl Codec for Http {
+    type Reader = HttpReader;
+
+    fn length(&self) -> usize {
+        self.request.len()
+    }
+
+    #[inline]
+    fn encode(&mut self, _: u64, from: usize) -> &[u8] {
+        &self.request[from..]
+    }
+
+    #[inline]
+    fn decode(&self, reader: &mut HttpReader, bytes: &[u8]) -> (usize, Step) {
+        let mut taken = 0;
+        loop {
+            let rest = &bytes[taken..];
+            if rest.is_empty() {
+                return (taken, Step::More);
+            }
+            let turn = match reader.head.stage {
+                Stage::Body(left) | Stage::Chunk(left) => {
+                    let piece =
+                        &rest[..rest.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+                    self.take_body(reader, piece);
+                    taken += piece.len();
+                    reader.head.after_body(left - piece.len() as u64)
+                }
+                Stage::UntilClose => {
+                    self.take_body(reader, rest);
+                    return (bytes.len(), Step::More);
+                }
+                _ => {
+                    let (length, turn) = reader.read_line(rest);
+                    taken += length;
+                    turn
+                }
+            };
+            match turn {
+                Turn::Go(stage) => reader.head.stage = stage,
+                Turn::Done => return (taken, Step::Answer(self.complete(reader))),
+                Turn::Garbage => return (taken, Step::Garbage),
+            }
+        }
+    }
+
+    fn end(&self, reader: &mut HttpReader) -> Option<Answer> {
+        (reader.head.stage == Stage::UntilClose).then(|| self.complete(reader))
+    }
+}
+
+impl HttpReader {
+    /// Ready for the next response. The line buffer needs no clearing.
+    fn reset(&mut self) {
+        self.lines.reset();
+        self.head_bytes = 0;
+        self.head = Head::default();
+        self.body = 0;
+        self.corrupt = false;
+    }
+
+    /// Reads at most one line and says where it leads.
+    #[inline]
+    fn read_line(&mut self, bytes: &[u8]) -> (usize, Turn) {
+        let (taken, line) = self.lines.next(bytes);
+        self.head_bytes += taken;
+        if self.head_bytes > HEAD_LIMIT {
+            return (taken, Turn::Garbage);
+        }
+        let Some(line) = line else {
+            return (taken, Turn::Go(self.head.stage));
+        };
+        if self.head.stage == Stage::ChunkEnd {
+            self.head_bytes = 0;
+        }
+        (taken, self.head.line(line))
+    }
+}

@@ -1,0 +1,47 @@
+//! `stream`: takes bytes, and looks at them now and then.
+
+use plumbline_record::ServeResult;
+
+use super::streams::{Next, Service};
+use crate::bulk::PERIOD;
+use crate::pattern::{Direction, Pattern};
+
+/// Bytes compared at the start of what each read gives. TCP's own checksum
+/// guards the rest; this finds a wrong or short-circuited path, and a slip.
+const SAMPLE: usize = 64;
+
+/// Takes everything, answers nothing.
+pub(super) struct Sink {
+    pattern: Pattern,
+}
+
+impl Sink {
+    pub(super) fn new() -> Self {
+        Self {
+            pattern: Pattern::new(Direction::Request, PERIOD),
+        }
+    }
+}
+
+impl Service for Sink {
+    /// Bytes of the stream so far.
+    type Reader = u64;
+
+    #[inline]
+    fn read(
+        &mut self,
+        position: &mut u64,
+        bytes: &[u8],
+        _: &mut Vec<u8>,
+        seen: &mut ServeResult,
+    ) -> Next {
+        let from = (*position % PERIOD as u64) as usize;
+        let length = bytes.len().min(SAMPLE).min(PERIOD - from);
+        *position += bytes.len() as u64;
+        if bytes[..length] != *self.pattern.content(0, from, length) {
+            seen.corrupt += 1;
+            return Next::Close;
+        }
+        Next::Keep
+    }
+}
