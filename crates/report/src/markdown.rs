@@ -46,7 +46,7 @@ pub fn render(summary: &Summary) -> String {
     out += &format!(
         "- {account}\n\nExperiment {}, started {}, on {}.\n",
         escape(&summary.experiment),
-        describe::time(&summary.started),
+        escape(&describe::time(&summary.started)),
         escape(&summary.target)
     );
     out

@@ -1,6 +1,6 @@
 //! Treatments against their baselines, by blocks.
 
-use plumbline_experiment::{Plan, TreatmentId};
+use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::Fingerprint;
 use plumbline_stats::order::median_of_runs;
 use plumbline_stats::paired::{self, Effect};
@@ -53,13 +53,11 @@ pub(super) struct Declared {
     pub(super) is_primary: bool,
 }
 
-/// Every comparison of a plan. A baseline that the plan does not hold, as in a
-/// file written by others, is none.
-pub(super) fn declared(plan: &Plan) -> Vec<Declared> {
+/// Every comparison of some treatments, whose baselines are among them.
+pub(super) fn declared(treatments: &[Treatment]) -> Vec<Declared> {
     let mut declared = Vec::new();
-    for treatment in &plan.treatments {
-        let known = |&id: &TreatmentId| id < plan.treatments.len() && id != treatment.id;
-        let Some(baseline) = treatment.baseline.filter(known) else {
+    for treatment in treatments {
+        let Some(baseline) = treatment.baseline else {
             continue;
         };
         for &(metric, is_primary) in metrics_of(&treatment.workload) {

@@ -103,7 +103,7 @@ fn per_unit(spent_ns: f64, workload: &Workload, observation: &Observation) -> Op
 }
 
 fn busy_of(cpu: ProcessCpu) -> f64 {
-    (cpu.user_ns + cpu.system_ns) as f64
+    cpu.user_ns as f64 + cpu.system_ns as f64
 }
 
 fn split(total: f64, kept: &[&Observation]) -> Option<CostByContext> {

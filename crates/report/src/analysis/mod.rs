@@ -23,7 +23,7 @@ pub use treatment::{Latency, Outlier, TreatmentSummary, TrialValue};
 
 pub(crate) use metric::metrics_of;
 
-use plumbline_experiment::TreatmentId;
+use plumbline_experiment::{Plan, Treatment, TreatmentId};
 use plumbline_record::{Run, Trial};
 
 use ledger::Ledger;
@@ -69,12 +69,12 @@ impl Summary {
     pub fn new(run: &Run, trials: &[Trial]) -> Self {
         let plan = &run.plan;
         let ledger = Ledger::new(plan, trials);
-        let treatments: Vec<_> = plan
-            .treatments
+        let known = with_known_baselines(plan);
+        let treatments: Vec<_> = known
             .iter()
             .map(|treatment| TreatmentSummary::new(treatment, &ledger, run.fingerprint.cpus))
             .collect();
-        let declared = comparison::declared(plan);
+        let declared = comparison::declared(&known);
         let comparisons = comparison::compare_all(&declared, &treatments, &run.fingerprint);
         let primary = declared.iter().filter(|one| one.is_primary).count();
         let blocks_needed = plumbline_stats::paired::minimum_pairs(primary, ALPHA);
@@ -104,4 +104,21 @@ impl Summary {
     pub fn is_cut_off(&self) -> bool {
         self.account.missing > 0
     }
+}
+
+/// The treatments of a plan by position, without baselines that are not in it.
+fn with_known_baselines(plan: &Plan) -> Vec<Treatment> {
+    let mut treatments = plan.treatments.clone();
+    let count = treatments.len();
+    for (position, treatment) in treatments.iter_mut().enumerate() {
+        treatment.id = position;
+        let is_known = |&baseline: &TreatmentId| baseline < count && baseline != position;
+        treatment.baseline = treatment.baseline.filter(is_known);
+    }
+    treatments
+}
+
+/// A sum that stays at the largest number when a file holds absurd counters.
+fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }

@@ -2,6 +2,8 @@
 
 use plumbline_record::{DeviceCounters, Observation, ProtocolCounters};
 
+use super::total;
+
 /// Packets and faults over all kept trials of a treatment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packets {
@@ -25,13 +27,13 @@ pub struct Packets {
 impl Packets {
     pub(crate) fn new(kept: &[&Observation]) -> Self {
         let of_devices = |count: fn(&DeviceCounters) -> u64| -> u64 {
-            kept.iter().flat_map(|one| &one.devices).map(count).sum()
+            total(kept.iter().flat_map(|one| &one.devices).map(count))
         };
         let of_protocols = |count: fn(&ProtocolCounters) -> u64| -> u64 {
-            kept.iter().flat_map(|one| &one.protocols).map(count).sum()
+            total(kept.iter().flat_map(|one| &one.protocols).map(count))
         };
-        let softnet: u64 = kept.iter().map(|one| one.softnet.dropped).sum();
-        let window_ns: u64 = kept.iter().map(|one| one.load.window_ns).sum();
+        let softnet = total(kept.iter().map(|one| one.softnet.dropped));
+        let window_ns = total(kept.iter().map(|one| one.load.window_ns));
         let busiest = busiest_device(kept);
         Self {
             mean_size_bytes: busiest.as_ref().and_then(DeviceCounters::mean_packet_size),
@@ -40,10 +42,13 @@ impl Packets {
                 .filter(|_| window_ns > 0)
                 .map(|device| packets_of(device) as f64 * 1e9 / window_ns as f64),
             device: busiest.map(|device| format!("{} {}", device.namespace, device.device)),
-            dropped: of_devices(|device| device.rx_dropped + device.tx_dropped) + softnet,
+            dropped: of_devices(|device| device.rx_dropped.saturating_add(device.tx_dropped))
+                .saturating_add(softnet),
             retransmitted: of_protocols(|protocol| protocol.tcp_retransmits),
             buffer_errors: of_protocols(|protocol| {
-                protocol.udp_receive_buffer_errors + protocol.udp_send_buffer_errors
+                protocol
+                    .udp_receive_buffer_errors
+                    .saturating_add(protocol.udp_send_buffer_errors)
             }),
             checksum_errors: of_protocols(|protocol| protocol.checksum_errors),
         }
@@ -59,10 +64,10 @@ fn busiest_device(kept: &[&Observation]) -> Option<DeviceCounters> {
         };
         match sums.iter_mut().find(is_same) {
             Some(sum) => {
-                sum.rx_packets += device.rx_packets;
-                sum.tx_packets += device.tx_packets;
-                sum.rx_bytes += device.rx_bytes;
-                sum.tx_bytes += device.tx_bytes;
+                sum.rx_packets = sum.rx_packets.saturating_add(device.rx_packets);
+                sum.tx_packets = sum.tx_packets.saturating_add(device.tx_packets);
+                sum.rx_bytes = sum.rx_bytes.saturating_add(device.rx_bytes);
+                sum.tx_bytes = sum.tx_bytes.saturating_add(device.tx_bytes);
             }
             None => sums.push(device.clone()),
         }
@@ -71,5 +76,5 @@ fn busiest_device(kept: &[&Observation]) -> Option<DeviceCounters> {
 }
 
 fn packets_of(device: &DeviceCounters) -> u64 {
-    device.rx_packets + device.tx_packets
+    device.rx_packets.saturating_add(device.tx_packets)
 }

@@ -4,8 +4,8 @@ use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::Observation;
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
-use super::LEVEL;
 use super::metric::is_bulk;
+use super::{LEVEL, total};
 
 /// How much a treatment carried. Rates are medians over its trials with their
 /// order-statistic interval (L-15); counts are sums.
@@ -38,7 +38,7 @@ impl Rates {
                 .collect();
             median_of_runs(&values, LEVEL)
         };
-        let sum = |count: &dyn Fn(&Observation) -> u64| kept.iter().map(|one| count(one)).sum();
+        let sum = |count: &dyn Fn(&Observation) -> u64| total(kept.iter().map(|one| count(one)));
         Self {
             offered_requests_per_second: workload.arrival.rate(),
             achieved_requests_per_second: over_trials(&requests_per_second),
@@ -97,11 +97,11 @@ pub(crate) fn units(workload: &Workload, observation: &Observation) -> f64 {
 }
 
 fn loss_share(kept: &[&Observation]) -> Option<f64> {
-    let (mut sent, mut received) = (0, 0);
+    let (mut sent, mut received) = (0u64, 0u64);
     for observation in kept {
         if let Some(datagrams) = observation.serve.datagrams {
-            sent += observation.load.sent;
-            received += datagrams.received;
+            sent = sent.saturating_add(observation.load.sent);
+            received = received.saturating_add(datagrams.received);
         }
     }
     (sent > 0).then(|| sent.saturating_sub(received) as f64 / sent as f64)

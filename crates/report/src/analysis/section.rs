@@ -86,13 +86,13 @@ fn overhead(
 }
 
 /// The end of a chain of baselines. Files may be written by others, so a chain
-/// that is a ring ends after as many steps as there are treatments.
+/// that is a ring is left after as many steps as there are treatments.
 fn root_of(treatments: &[TreatmentSummary], id: TreatmentId) -> TreatmentId {
     let mut root = id;
     for _ in 0..treatments.len() {
         match treatments[root].treatment.baseline {
-            Some(next) if next < treatments.len() && next != root => root = next,
-            _ => return root,
+            Some(next) => root = next,
+            None => return root,
         }
     }
     // A ring: every treatment of it stands alone.

@@ -10,10 +10,14 @@ use super::metric::{is_bulk, metrics_of};
 use super::{Account, Cost, LEVEL, Metric, Packets, Rates};
 use crate::latency::{LatencySummary, Support};
 
+/// Fewer values than this have no rest to be far from.
+const LEAST_FOR_OUTLIERS: usize = 6;
+
 /// What one treatment showed by itself, over its valid trials.
 #[derive(Clone, Debug)]
 pub struct TreatmentSummary {
-    /// What was run.
+    /// What was run. Its baseline is in the plan and another treatment; in a
+    /// file of others that says otherwise it is taken for none.
     pub treatment: Treatment,
     /// Latencies; `None` for bulk, which has no answers, and without a valid trial.
     pub latency: Option<Latency>,
@@ -119,7 +123,7 @@ impl Latency {
         let mut pooled = Histogram::new();
         let mut service_time = Histogram::new();
         let mut send_lag = Histogram::new();
-        let (mut effective_samples, mut censored) = (0.0, 0);
+        let (mut effective_samples, mut censored) = (0.0, 0u64);
         let mut every_trial_carries_p99 = true;
         for observation in kept {
             let load = &observation.load;
@@ -129,7 +133,7 @@ impl Latency {
             let support = support_of(observation);
             effective_samples += support.effective_samples;
             every_trial_carries_p99 &= support.shows(0.99);
-            censored += load.censored;
+            censored = censored.saturating_add(load.censored);
         }
         let support = Support {
             effective_samples,
@@ -198,6 +202,9 @@ fn values(treatment: &Treatment, ledger: &Ledger<'_>) -> Vec<(Metric, Vec<TrialV
 fn outliers(values: &[(Metric, Vec<TrialValue>)]) -> Vec<Outlier> {
     let mut outliers = Vec::new();
     for (metric, values) in values {
+        if values.len() < LEAST_FOR_OUTLIERS {
+            continue;
+        }
         let numbers: Vec<f64> = values.iter().map(|one| one.value).collect();
         let scores = outlier::modified_z_scores(&numbers);
         for (one, score) in values.iter().zip(scores) {

@@ -39,11 +39,11 @@ fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
         .filter(|lag| !lag.is_empty())
         .map(|lag| number::duration(lag.value_at(0.99) as f64));
     Some(vec![
-        (trial.block + 1).to_string(),
-        (trial.position + 1).to_string(),
+        ordinal(trial.block),
+        ordinal(trial.position),
         describe::clean(&treatment.treatment.label),
         describe::clean(&treatment.treatment.workload.name),
-        (trial.attempt + 1).to_string(),
+        ordinal(trial.attempt),
         describe::clean(&trial.started),
         status(&trial.status),
         value(&[Metric::P50]),
@@ -52,6 +52,11 @@ fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
         lag.unwrap_or_else(|| number::NONE.to_owned()),
         number::duration(trial.took_ns as f64),
     ])
+}
+
+/// People count from 1.
+fn ordinal(index: u32) -> String {
+    (u64::from(index) + 1).to_string()
 }
 
 /// The first of `metrics` that the trial's workload is compared on.

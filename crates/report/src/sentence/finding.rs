@@ -130,44 +130,44 @@ fn doubtful(comparison: &Comparison) -> String {
     )
 }
 
+/// What would have been seen, so that "no difference" cannot pass for "none"
+/// (C-8). When nothing differs at all, the metrics need no naming twice.
 fn no_difference(same: &[&Comparison], is_all: bool) -> String {
-    let mut text = "no difference found".to_owned();
-    if !is_all {
-        text += " ";
-        text += &list(same, |one| place(one.metric), " and ");
-    }
-    let seen: Vec<&Comparison> = same
-        .iter()
-        .copied()
-        .filter(|one| one.smallest_effect.is_some())
-        .collect();
-    if !seen.is_empty() {
-        let seen = list(&seen, |one| would_have_been_seen(one, same.len()), " and ");
-        text += &format!("; {seen} would have been seen");
-    }
-    let equivalent: Vec<&Comparison> = same
-        .iter()
-        .copied()
-        .filter(|one| one.verdict == Some(Verdict::Equivalent))
-        .collect();
-    if let Some(first) = equivalent.first() {
-        let margin = number::percent(first.margin);
-        text += &format!("; the same within {margin}");
-        if equivalent.len() < same.len() || !is_all {
-            text += " ";
-            text += &list(&equivalent, |one| place(one.metric), " and ");
+    let mut text = if is_all {
+        let seen = |one: &Comparison| {
+            let smallest = one.smallest_effect.map(number::percent);
+            smallest.map(|text| match same {
+                [_] => text,
+                _ => format!("{text} {}", place(one.metric)),
+            })
+        };
+        let seen: Vec<String> = same.iter().copied().filter_map(seen).collect();
+        if seen.is_empty() {
+            "no difference found".to_owned()
+        } else {
+            format!(
+                "no difference found; {} would have been seen",
+                join(&seen, " and ")
+            )
         }
+    } else {
+        let mut words = " would have been seen";
+        let found = |one: &Comparison| match one.smallest_effect.map(number::percent) {
+            Some(smallest) => {
+                let text = format!("{} ({smallest}{words})", one.metric.words());
+                words = "";
+                text
+            }
+            None => one.metric.words().to_owned(),
+        };
+        let found: Vec<String> = same.iter().copied().map(found).collect();
+        format!("no difference found in {}", join(&found, " and "))
+    };
+    let is_equivalent = |one: &&Comparison| one.verdict == Some(Verdict::Equivalent);
+    if let Some(first) = same.first().filter(|_| same.iter().all(is_equivalent)) {
+        text += &format!("; the same within {}", number::percent(first.margin));
     }
     text
-}
-
-fn would_have_been_seen(comparison: &Comparison, of: usize) -> String {
-    let smallest = number::percent(comparison.smallest_effect.unwrap_or_default());
-    if of == 1 {
-        smallest
-    } else {
-        format!("{smallest} {}", place(comparison.metric))
-    }
 }
 
 fn too_few(comparisons: &[&Comparison]) -> String {
@@ -246,7 +246,11 @@ fn place(metric: Metric) -> String {
 /// Items with commas between them and `last` before the last one.
 fn list(items: &[&Comparison], text: impl Fn(&Comparison) -> String, last: &str) -> String {
     let texts: Vec<String> = items.iter().map(|item| text(item)).collect();
-    match texts.as_slice() {
+    join(&texts, last)
+}
+
+fn join(texts: &[String], last: &str) -> String {
+    match texts {
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., end] => format!("{}{last}{end}", first.join(", ")),

@@ -146,7 +146,8 @@ impl Builder<'_> {
     }
 }
 
-/// `+31 % [27, 35]`, marked `=` when equivalent and `?` without a verdict.
+/// `+31 % [27, 35]`, marked `=` when equivalent and `?` without a verdict. The
+/// mark stands close, or six networks would not fit 80 columns.
 fn change(comparison: &Comparison, with_interval: bool) -> Cell {
     let Some(effect) = comparison.effect else {
         return Cell::new(number::NONE, Tint::Faint);
@@ -157,11 +158,13 @@ fn change(comparison: &Comparison, with_interval: bool) -> Cell {
         Some(Verdict::Equivalent) => ('=', Tint::Faint),
         Some(Verdict::Inconclusive) | None => ('?', Tint::Faint),
     };
-    let mut text = number::signed_percent(effect.ratio_minus_one);
-    if let Some(interval) = effect.interval.filter(|_| with_interval) {
-        text += &format!(" {}", number::percent_brackets(interval.low, interval.high));
-    }
-    text.push(' ');
-    text.push(mark);
+    let change = number::signed_percent(effect.ratio_minus_one);
+    let text = match effect.interval.filter(|_| with_interval) {
+        Some(interval) => {
+            let interval = number::percent_brackets(interval.low, interval.high);
+            format!("{change} {interval}{mark}")
+        }
+        None => format!("{change} {mark}"),
+    };
     Cell::new(&number::plain(&text), tint)
 }

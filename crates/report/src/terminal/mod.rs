@@ -180,7 +180,7 @@ pub(crate) fn outliers(summary: &Summary) -> Vec<String> {
                     let workload = &treatment.treatment.workload;
                     let value = describe::value(outlier.metric, workload, outlier.value);
                     let words = outlier.metric.words();
-                    format!("{words} {value} in block {}", outlier.block + 1)
+                    format!("{words} {value} in block {}", u64::from(outlier.block) + 1)
                 })
                 .collect();
             let label = describe::full_label(summary, treatment);

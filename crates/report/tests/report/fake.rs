@@ -212,6 +212,19 @@ pub(crate) fn stream() -> Workload {
     }
 }
 
+/// UDP bulk in messages of 1,400 bytes.
+pub(crate) fn datagram() -> Workload {
+    Workload {
+        name: "datagram".to_owned(),
+        kind: WorkloadKind::Datagram,
+        protocol: Protocol::Udp,
+        request_size: 1_400,
+        connections: 1,
+        arrival: Arrival::Closed,
+        ..rr()
+    }
+}
+
 /// The networks of the demonstration.
 pub(crate) fn networks() -> Vec<Network> {
     let network = |label, latency, tail, cpu, throughput| Network {

@@ -1,4 +1,9 @@
 //! The report against runs whose effects are known.
 
+mod analysis;
+mod compare;
 mod fake;
+mod formats;
+mod hostile;
+mod sentences;
 mod terminal;

@@ -1,11 +1,16 @@
 //! JSON that scripts can hold on to: units in the names, null for what is not
 //! known, and a version that counts up when a key changes its meaning.
 
+mod object;
+
 use std::collections::BTreeMap;
 
 use plumbline_experiment::{Arrival, Workload};
 use plumbline_stats::order::MedianOfRuns;
-use serde::Serialize;
+
+use object::{
+    Contexts, Costs, Factors, Judged, Outlier, Packets, Rates, Report, Spread, Treatment, Trials,
+};
 
 use crate::analysis::{Comparison, Metric, PerUnit, Summary, TreatmentSummary};
 use crate::latency::LatencySummary;
@@ -26,142 +31,6 @@ pub fn render(summary: &Summary) -> String {
 /// The same as a value, for callers that put it into a larger object.
 pub fn value(summary: &Summary) -> serde_json::Value {
     serde_json::to_value(report(summary)).expect("numbers and texts are JSON")
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    schema_version: u32,
-    experiment: &'a str,
-    question: &'a str,
-    started: &'a str,
-    target: &'a str,
-    cut_off: bool,
-    answers: Vec<String>,
-    treatments: Vec<Treatment<'a>>,
-    comparisons: Vec<Judged<'a>>,
-    trials: Trials,
-    warnings: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Treatment<'a> {
-    label: &'a str,
-    factors: Factors<'a>,
-    latency_ns: LatencySummary,
-    service_time_ns: LatencySummary,
-    send_lag_ns: LatencySummary,
-    latency_over_trials_ns: BTreeMap<&'static str, Option<Spread>>,
-    rates: Rates,
-    costs: Costs,
-    packets: Packets<'a>,
-    trials: Trials,
-    outliers: Vec<Outlier>,
-    warnings: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Factors<'a> {
-    network: &'a str,
-    placement: plumbline_experiment::Placement,
-    family: plumbline_experiment::Family,
-    workload: &'a str,
-    kind: plumbline_experiment::WorkloadKind,
-    protocol: plumbline_experiment::Protocol,
-    arrival: &'static str,
-    connections: u32,
-    request_size_bytes: u32,
-    response_size_bytes: u32,
-    keep_alive: bool,
-}
-
-/// A median over trials with its order-statistic interval.
-#[derive(Serialize)]
-struct Spread {
-    median: f64,
-    low: Option<f64>,
-    high: Option<f64>,
-    level: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Rates {
-    offered_requests_per_second: Option<f64>,
-    achieved_requests_per_second: Option<Spread>,
-    throughput_bits_per_second: Option<Spread>,
-    loss_share: Option<f64>,
-    planned: u64,
-    completed: u64,
-    errors: u64,
-    unanswered: u64,
-}
-
-#[derive(Default, Serialize)]
-struct Costs {
-    cpu_ns_per_request: Option<Spread>,
-    cpu_ns_per_byte: Option<Spread>,
-    by_context: Option<Contexts>,
-    client_process_ns: Option<f64>,
-    server_process_ns: Option<f64>,
-    busiest_cpu_softirq_share: Option<f64>,
-}
-
-/// Nanoseconds per request, or per byte for bulk.
-#[derive(Serialize)]
-struct Contexts {
-    user_ns: f64,
-    system_ns: f64,
-    softirq_ns: f64,
-    irq_ns: f64,
-}
-
-#[derive(Serialize)]
-struct Packets<'a> {
-    device: Option<&'a str>,
-    per_second: Option<f64>,
-    mean_size_bytes: Option<f64>,
-    dropped: u64,
-    retransmitted: u64,
-    buffer_errors: u64,
-    checksum_errors: u64,
-}
-
-#[derive(Serialize)]
-struct Trials {
-    kept: usize,
-    repeated: usize,
-    failed: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<usize>,
-    reasons: BTreeMap<String, usize>,
-}
-
-#[derive(Serialize)]
-struct Outlier {
-    metric: &'static str,
-    block: u32,
-    value: f64,
-}
-
-#[derive(Serialize)]
-struct Judged<'a> {
-    treatment: &'a str,
-    baseline: &'a str,
-    workload: &'a str,
-    metric: &'static str,
-    primary: bool,
-    effect: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    level: Option<f64>,
-    difference: Option<f64>,
-    difference_unit: &'static str,
-    adjusted_p: Option<f64>,
-    verdict: Option<String>,
-    smallest_effect: Option<f64>,
-    margin: f64,
-    pairs: usize,
-    pairs_left_out: usize,
-    blocks_needed: usize,
 }
 
 fn report(summary: &Summary) -> Report<'_> {

@@ -1,0 +1,144 @@
+//! The object's shape, key by key in the order in which they are written.
+
+use std::collections::BTreeMap;
+
+use plumbline_experiment::{Family, Placement, Protocol, WorkloadKind};
+use serde::Serialize;
+
+use crate::latency::LatencySummary;
+
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    pub(super) schema_version: u32,
+    pub(super) experiment: &'a str,
+    pub(super) question: &'a str,
+    pub(super) started: &'a str,
+    pub(super) target: &'a str,
+    pub(super) cut_off: bool,
+    pub(super) answers: Vec<String>,
+    pub(super) treatments: Vec<Treatment<'a>>,
+    pub(super) comparisons: Vec<Judged<'a>>,
+    pub(super) trials: Trials,
+    pub(super) warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Treatment<'a> {
+    pub(super) label: &'a str,
+    pub(super) factors: Factors<'a>,
+    pub(super) latency_ns: LatencySummary,
+    pub(super) service_time_ns: LatencySummary,
+    pub(super) send_lag_ns: LatencySummary,
+    pub(super) latency_over_trials_ns: BTreeMap<&'static str, Option<Spread>>,
+    pub(super) rates: Rates,
+    pub(super) costs: Costs,
+    pub(super) packets: Packets<'a>,
+    pub(super) trials: Trials,
+    pub(super) outliers: Vec<Outlier>,
+    pub(super) warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Factors<'a> {
+    pub(super) network: &'a str,
+    pub(super) placement: Placement,
+    pub(super) family: Family,
+    pub(super) workload: &'a str,
+    pub(super) kind: WorkloadKind,
+    pub(super) protocol: Protocol,
+    pub(super) arrival: &'static str,
+    pub(super) connections: u32,
+    pub(super) request_size_bytes: u32,
+    pub(super) response_size_bytes: u32,
+    pub(super) keep_alive: bool,
+}
+
+/// A median over trials with its order-statistic interval.
+#[derive(Serialize)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+    pub(super) level: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Rates {
+    pub(super) offered_requests_per_second: Option<f64>,
+    pub(super) achieved_requests_per_second: Option<Spread>,
+    pub(super) throughput_bits_per_second: Option<Spread>,
+    pub(super) loss_share: Option<f64>,
+    pub(super) planned: u64,
+    pub(super) completed: u64,
+    pub(super) errors: u64,
+    pub(super) unanswered: u64,
+}
+
+#[derive(Default, Serialize)]
+pub(super) struct Costs {
+    pub(super) cpu_ns_per_request: Option<Spread>,
+    pub(super) cpu_ns_per_byte: Option<Spread>,
+    pub(super) by_context: Option<Contexts>,
+    pub(super) client_process_ns: Option<f64>,
+    pub(super) server_process_ns: Option<f64>,
+    pub(super) busiest_cpu_softirq_share: Option<f64>,
+}
+
+/// Nanoseconds per request, or per byte for bulk.
+#[derive(Serialize)]
+pub(super) struct Contexts {
+    pub(super) user_ns: f64,
+    pub(super) system_ns: f64,
+    pub(super) softirq_ns: f64,
+    pub(super) irq_ns: f64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Packets<'a> {
+    pub(super) device: Option<&'a str>,
+    pub(super) per_second: Option<f64>,
+    pub(super) mean_size_bytes: Option<f64>,
+    pub(super) dropped: u64,
+    pub(super) retransmitted: u64,
+    pub(super) buffer_errors: u64,
+    pub(super) checksum_errors: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Trials {
+    pub(super) kept: usize,
+    pub(super) repeated: usize,
+    pub(super) failed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) missing: Option<usize>,
+    pub(super) reasons: BTreeMap<String, usize>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Outlier {
+    pub(super) metric: &'static str,
+    pub(super) block: u32,
+    pub(super) value: f64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Judged<'a> {
+    pub(super) treatment: &'a str,
+    pub(super) baseline: &'a str,
+    pub(super) workload: &'a str,
+    pub(super) metric: &'static str,
+    pub(super) primary: bool,
+    pub(super) effect: Option<f64>,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+    pub(super) level: Option<f64>,
+    pub(super) difference: Option<f64>,
+    pub(super) difference_unit: &'static str,
+    pub(super) adjusted_p: Option<f64>,
+    pub(super) verdict: Option<String>,
+    pub(super) smallest_effect: Option<f64>,
+    pub(super) margin: f64,
+    pub(super) pairs: usize,
+    pub(super) pairs_left_out: usize,
+    pub(super) blocks_needed: usize,
+}

@@ -1,0 +1,278 @@
+use plumbline_record::{GateFailure, TrialStatus, Warning};
+use plumbline_report::Summary;
+use plumbline_report::analysis::Metric;
+use plumbline_stats::verdict::Verdict;
+
+use crate::fake::{self, Fake, Network};
+
+const VXLAN: Network = Network {
+    label: "vxlan",
+    latency: 1.31,
+    tail: 1.0,
+    cpu: 1.22,
+    throughput: 0.82,
+};
+
+fn two() -> Fake {
+    Fake::new(&[Network::same("host"), VXLAN])
+}
+
+fn summary(fake: &Fake) -> Summary {
+    let (run, trials) = fake.run();
+    Summary::new(&run, &trials)
+}
+
+#[test]
+fn planted_effects_are_found_with_their_sign() {
+    let summary = summary(&two());
+    let effect_of = |treatment, metric| {
+        let found = summary.comparison(treatment, metric).unwrap();
+        assert_eq!(found.verdict, Some(Verdict::Worse), "{metric:?}");
+        (found.effect.unwrap(), found.difference.unwrap())
+    };
+    for (treatment, metric, planted) in [
+        (1, Metric::P50, 0.31),
+        (1, Metric::CpuPerRequest, 0.22),
+        (3, Metric::Throughput, -0.18),
+        (3, Metric::CpuPerByte, 0.22),
+    ] {
+        let (effect, difference) = effect_of(treatment, metric);
+        let interval = effect.interval.unwrap();
+        assert!(interval.contains(planted), "{metric:?}: {effect:?}");
+        assert_eq!(difference > 0.0, planted > 0.0, "{metric:?}");
+    }
+    let (_, nanoseconds) = effect_of(1, Metric::P50);
+    assert!(
+        (nanoseconds / (0.31 * 28_000.0) - 1.0).abs() < 0.1,
+        "{nanoseconds}"
+    );
+}
+
+#[test]
+fn only_declared_metrics_are_primary_and_share_one_adjustment() {
+    let summary = summary(&two());
+    let primary: Vec<_> = summary
+        .comparisons
+        .iter()
+        .filter(|one| one.is_primary)
+        .map(|one| (one.treatment, one.metric))
+        .collect();
+    assert_eq!(
+        primary,
+        [
+            (1, Metric::P50),
+            (1, Metric::CpuPerRequest),
+            (3, Metric::Throughput),
+            (3, Metric::CpuPerByte)
+        ]
+    );
+    // Four comparisons whose every pair agrees: each has 2/2^10, times 4.
+    let adjusted = summary
+        .comparison(1, Metric::P50)
+        .unwrap()
+        .adjusted_p
+        .unwrap();
+    assert!((adjusted - 4.0 * 2.0 / 1024.0).abs() < 1e-12, "{adjusted}");
+    let p99 = summary.comparison(1, Metric::P99).unwrap();
+    assert!(!p99.is_primary);
+    assert!((p99.adjusted_p.unwrap() - 2.0 / 1024.0).abs() < 1e-12);
+}
+
+#[test]
+fn idle_cpu_is_no_cost_and_contexts_add_up() {
+    let fake = Fake {
+        noise: 0.0,
+        ..two()
+    };
+    let summary = summary(&fake);
+    let cost = summary.treatments[0].cost.as_ref().unwrap();
+    assert!(
+        (cost.total.median / 11_400.0 - 1.0).abs() < 1e-3,
+        "{cost:?}"
+    );
+    let split = cost.by_context.unwrap();
+    let sum = split.user + split.system + split.softirq + split.irq;
+    assert!((sum / cost.total.median - 1.0).abs() < 1e-9);
+    assert!((split.softirq / cost.total.median - 0.28).abs() < 1e-3);
+}
+
+#[test]
+fn without_an_idle_sample_there_is_no_cost_rather_than_a_wrong_one() {
+    let (run, mut trials) = two().run();
+    for trial in &mut trials {
+        trial.observation.as_mut().unwrap().idle.capacity_ns = 0;
+    }
+    let summary = Summary::new(&run, &trials);
+    assert!(summary.treatments.iter().all(|one| one.cost.is_none()));
+    let cpu = summary.comparison(1, Metric::CpuPerRequest).unwrap();
+    assert!(cpu.effect.is_none() && cpu.verdict.is_none());
+}
+
+#[test]
+fn a_percentile_without_samples_is_withheld() {
+    // 10 trials of 1,750 answers: 175 lie beyond p99, 17 beyond p99.9.
+    let summary = summary(&two());
+    let latency = summary.treatments[0].latency.as_ref().unwrap();
+    assert_eq!(latency.pooled.len(), 17_500);
+    assert!(latency.figures.p99.is_some());
+    assert_eq!(latency.figures.p99_9, None);
+    assert!(!latency.every_trial_carries_p99);
+}
+
+#[test]
+fn correlated_answers_are_worth_fewer() {
+    let (run, mut trials) = two().run();
+    for trial in &mut trials {
+        let load = &mut trial.observation.as_mut().unwrap().load;
+        // Half of the window is slow: slices that hang together.
+        load.slice_p50_ns = (0..100)
+            .map(|slice| if slice < 50 { 20_000 } else { 40_000 })
+            .collect();
+    }
+    let summary = Summary::new(&run, &trials);
+    let latency = summary.treatments[0].latency.as_ref().unwrap();
+    assert!(
+        latency.support.effective_samples < 2_000.0,
+        "{:?}",
+        latency.support
+    );
+    assert_eq!(latency.figures.p99, None);
+}
+
+#[test]
+fn the_last_valid_attempt_counts_and_the_rest_is_accounted_for() {
+    let (run, mut trials) = two().run();
+    // Block 0: host is disturbed once, then runs well; vxlan never does.
+    let disturbed = TrialStatus::Invalid {
+        gates: vec![GateFailure::Disturbed {
+            by: "steal".to_owned(),
+            amount: 0.02,
+            limit: 0.005,
+        }],
+    };
+    let mut again = trials.clone();
+    again.retain(|trial| trial.block == 0 && trial.treatment == 0);
+    again[0].attempt = 1;
+    let answers = again[0].observation.as_ref().unwrap().load.latency.clone();
+    for trial in trials
+        .iter_mut()
+        .filter(|one| one.block == 0 && one.treatment < 2)
+    {
+        trial.status = disturbed.clone();
+        let load = &mut trial.observation.as_mut().unwrap().load;
+        load.latency = fake::latencies(1_750, 1e6, 1.0);
+    }
+    trials.extend(again);
+    let summary = Summary::new(&run, &trials);
+
+    let host = &summary.treatments[0];
+    assert_eq!(
+        host.values_of(Metric::P50)[0].value,
+        answers.value_at(0.5) as f64
+    );
+    assert_eq!(
+        (
+            host.account.kept,
+            host.account.repeated,
+            host.account.failed
+        ),
+        (10, 1, 0)
+    );
+    let vxlan = &summary.treatments[1].account;
+    assert_eq!((vxlan.kept, vxlan.repeated, vxlan.failed), (9, 0, 1));
+    let all = &summary.account;
+    assert_eq!(all.planned, all.kept + all.failed + all.missing);
+    assert_eq!(all.failures[0].reason, "disturbed by steal");
+    assert_eq!(all.failures[0].trials, 2);
+    let compared = summary.comparison(1, Metric::P50).unwrap().effect.unwrap();
+    assert_eq!(compared.pairs, 9, "the block without vxlan is left out");
+    let exhausted = |warning: &Warning| matches!(warning, Warning::RetriesExhausted { .. });
+    assert!(summary.notices.iter().any(|one| exhausted(&one.warning)));
+}
+
+#[test]
+fn a_run_that_was_cut_off_says_so() {
+    let (run, mut trials) = two().run();
+    trials.truncate(25);
+    let summary = Summary::new(&run, &trials);
+    assert!(summary.is_cut_off());
+    assert_eq!(summary.account.missing, 15);
+    let cut = Warning::CutOff {
+        finished: 25,
+        planned: 40,
+    };
+    assert!(summary.notices.iter().any(|one| one.warning == cut));
+}
+
+#[test]
+fn an_outlier_is_flagged_and_kept() {
+    let (run, mut trials) = two().run();
+    let wild = trials
+        .iter_mut()
+        .find(|one| one.block == 4 && one.treatment == 1);
+    let load = &mut wild.unwrap().observation.as_mut().unwrap().load;
+    load.latency = fake::latencies(1_750, 400_000.0, 1.0);
+    let summary = Summary::new(&run, &trials);
+    let vxlan = &summary.treatments[1];
+    assert!(
+        vxlan
+            .outliers
+            .iter()
+            .any(|one| one.metric == Metric::P50 && one.block == 4)
+    );
+    assert_eq!(vxlan.values_of(Metric::P50).len(), 10);
+    let effect = summary.comparison(1, Metric::P50).unwrap().effect.unwrap();
+    assert_eq!(effect.pairs, 10);
+}
+
+#[test]
+fn the_cheapest_network_comes_first_after_the_baseline() {
+    let summary = summary(&Fake::new(&fake::networks()));
+    let labels: Vec<_> = summary.sections[0]
+        .treatments
+        .iter()
+        .map(|&id| summary.treatments[id].treatment.label.as_str())
+        .collect();
+    let rising = [
+        "host",
+        "macvlan",
+        "routed",
+        "host-gw",
+        "aws-vpc",
+        "calico-vxlan",
+        "vxlan",
+    ];
+    assert_eq!(labels, rising);
+}
+
+#[test]
+fn warnings_of_trials_are_gathered_with_the_worst_figure() {
+    let (run, mut trials) = two().run();
+    for (trial, share) in trials.iter_mut().zip([0.01, 0.03, 0.02]) {
+        trial.warnings.push(Warning::Steal { share });
+    }
+    let summary = Summary::new(&run, &trials);
+    let steal: Vec<_> = summary
+        .notices
+        .iter()
+        .filter(|one| matches!(one.warning, Warning::Steal { .. }))
+        .collect();
+    assert_eq!(steal.len(), 1);
+    assert_eq!(steal[0].warning, Warning::Steal { share: 0.03 });
+    assert_eq!(steal[0].trials, 3);
+}
+
+#[test]
+fn datagrams_count_where_they_arrive() {
+    let mut fake = two();
+    fake.workloads = vec![fake::datagram()];
+    let summary = summary(&fake);
+    let host = &summary.treatments[0];
+    let loss = host.rates.loss_share.unwrap();
+    assert!((loss - 0.01).abs() < 1e-3, "{loss}");
+    let rate = host.rates.throughput_bits_per_second.unwrap().median;
+    assert!(
+        (rate / (4.2e8 * 0.99 * 8.0 / 0.35) - 1.0).abs() < 0.05,
+        "{rate}"
+    );
+}

@@ -1,0 +1,150 @@
+use plumbline_record::{Run, Trial};
+use plumbline_report::analysis::Metric;
+use plumbline_report::compare::{CompareError, Compared, Outcome, compare, json, render};
+use plumbline_report::terminal::Style;
+use plumbline_stats::verdict::Verdict;
+
+use crate::fake::{Fake, Network};
+
+/// The text as one line, so that it does not matter where it was broken.
+fn shown(compared: &Compared) -> String {
+    let text = render(compared, Style::default());
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn vxlan(latency: f64) -> Network {
+    Network {
+        latency,
+        ..Network::same("vxlan")
+    }
+}
+
+fn run_with(latency: f64) -> (Run, Vec<Trial>) {
+    Fake::new(&[Network::same("host"), vxlan(latency)]).run()
+}
+
+#[test]
+fn a_change_between_runs_is_found_where_it_is() {
+    let compared = compare(&[run_with(1.1), run_with(1.3)], false).unwrap();
+    let of = |label: &str, metric| {
+        let found = compared
+            .changes
+            .iter()
+            .find(|one| one.label == label && one.metric == metric);
+        found.unwrap()
+    };
+    let changed = of("vxlan", Metric::P50);
+    assert_eq!(changed.verdict, Some(Verdict::Worse));
+    let interval = changed.effect.unwrap().interval.unwrap();
+    assert!(interval.contains(1.3 / 1.1 - 1.0), "{interval:?}");
+    assert_ne!(of("host", Metric::P50).verdict, Some(Verdict::Worse));
+    let text = shown(&compared);
+    assert!(text.contains("run 2, vxlan (rr): p50 +18 %"), "{text}");
+}
+
+#[test]
+fn different_environments_are_refused_unless_asked_for() {
+    let mut other = run_with(1.1);
+    other.0.fingerprint.kernel = "7.0.0".to_owned();
+    other
+        .0
+        .fingerprint
+        .sysctls
+        .insert("net.ipv4.tcp_rmem".to_owned(), "1".to_owned());
+    other.0.fingerprint.clock_read_ns += 1;
+    let runs = [run_with(1.1), other];
+    let refused = compare(&runs, false).unwrap_err();
+    let CompareError::DifferentEnvironments(differences) = &refused else {
+        panic!("{refused}");
+    };
+    let facts: Vec<&str> = differences.iter().map(|one| one.fact.as_str()).collect();
+    assert_eq!(facts, ["kernel", "sysctls.net.ipv4.tcp_rmem"]);
+    let text = refused.to_string();
+    assert!(
+        text.contains("run 2: kernel is 7.0.0, was 6.12.0-synthetic"),
+        "{text}"
+    );
+    assert!(text.contains("--across-environments"), "{text}");
+    let compared = compare(&runs, true).unwrap();
+    assert_eq!(compared.differences.len(), 2);
+    assert!(shown(&compared).contains("warning: run 2: kernel"));
+}
+
+#[test]
+fn a_workload_of_the_same_name_but_other_values_is_another_treatment() {
+    let mut other = run_with(1.1);
+    for treatment in &mut other.0.plan.treatments {
+        treatment.workload.request_size += 1;
+    }
+    let refused = compare(&[run_with(1.1), other], false).unwrap_err();
+    assert!(
+        matches!(refused, CompareError::NothingInCommon(2)),
+        "{refused}"
+    );
+    assert!(matches!(compare(&[], false), Err(CompareError::NoRuns)));
+}
+
+#[test]
+fn limits_are_held_broken_or_undecided() {
+    let (mut run, trials) = run_with(1.3);
+    let limits = [
+        ("p50", 0.1),
+        ("cpu_per_request", 0.1),
+        ("cpu_per_byte", 0.0),
+        ("p95", 0.1),
+    ];
+    run.plan.limits = limits
+        .map(|(metric, limit)| (metric.to_owned(), limit))
+        .into();
+    let compared = compare(&[(run, trials)], false).unwrap();
+    let outcome = |metric: &str| {
+        let found = compared.limits.iter().find(|one| one.metric == metric);
+        found.unwrap().outcome
+    };
+    assert_eq!(outcome("p50"), Outcome::Broken);
+    assert_eq!(outcome("cpu_per_request"), Outcome::Held);
+    assert_eq!(
+        outcome("cpu_per_byte"),
+        Outcome::Undecided,
+        "zero lies in the interval"
+    );
+    assert_eq!(
+        outcome("p95"),
+        Outcome::Undecided,
+        "nothing is compared on it"
+    );
+    assert!(compared.is_broken());
+    let text = shown(&compared);
+    assert!(
+        text.contains("limit broken: run 1, vxlan (rr): p50 overhead +29 %"),
+        "{text}"
+    );
+    let object: serde_json::Value = serde_json::from_str(&json(&compared)).unwrap();
+    assert_eq!(object["broken"], true);
+}
+
+#[test]
+fn a_loss_of_throughput_is_an_overhead() {
+    let slow = Network {
+        throughput: 0.8,
+        ..Network::same("slow")
+    };
+    let (mut run, trials) = Fake::new(&[Network::same("host"), slow]).run();
+    run.plan.limits.insert("throughput".to_owned(), 0.1);
+    let compared = compare(&[(run, trials)], false).unwrap();
+    assert_eq!(compared.limits[0].outcome, Outcome::Broken);
+    assert!((compared.limits[0].overhead.unwrap() - 0.2).abs() < 0.02);
+}
+
+#[test]
+fn too_few_blocks_leave_a_limit_undecided() {
+    let mut fake = Fake::new(&[Network::same("host"), vxlan(2.0)]);
+    fake.blocks = 3;
+    let (mut run, trials) = fake.run();
+    run.plan.limits.insert("p50".to_owned(), 0.1);
+    let compared = compare(&[(run, trials)], false).unwrap();
+    assert_eq!(compared.limits[0].outcome, Outcome::Undecided);
+    assert!(!compared.is_broken());
+    let text = shown(&compared);
+    assert!(text.contains("it takes at least 6 blocks"), "{text}");
+}

@@ -1,0 +1,157 @@
+use plumbline_report::{Summary, csv, html, json, markdown, terminal};
+use serde_json::Value;
+
+use crate::fake::{self, Fake, Network};
+
+fn two() -> Fake {
+    let vxlan = fake::networks()
+        .into_iter()
+        .find(|one| one.label == "vxlan");
+    Fake::new(&[Network::same("host"), vxlan.unwrap()])
+}
+
+fn parsed(summary: &Summary) -> Value {
+    serde_json::from_str(&json::render(summary)).unwrap()
+}
+
+#[test]
+fn json_has_the_keys_that_scripts_hold_on_to() {
+    let (run, trials) = two().run();
+    let report = parsed(&Summary::new(&run, &trials));
+    assert_eq!(report["schema_version"], 1);
+    let treatment = &report["treatments"][1];
+    assert_eq!(treatment["label"], "vxlan");
+    assert_eq!(treatment["factors"]["workload"], "rr");
+    assert_eq!(treatment["factors"]["family"], 4);
+    for object in ["latency_ns", "service_time_ns", "send_lag_ns"] {
+        let keys = [
+            "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max", "mean",
+        ];
+        for key in keys {
+            assert!(treatment[object].get(key).is_some(), "{object}.{key}");
+        }
+    }
+    assert!(treatment["latency_ns"]["p99"].is_u64());
+    assert!(treatment["latency_ns"]["p99.9"].is_null(), "withheld (D4)");
+    assert_eq!(treatment["rates"]["offered_requests_per_second"], 5_000.0);
+    assert!(treatment["costs"]["cpu_ns_per_request"]["median"].is_f64());
+    assert!(treatment["costs"]["cpu_ns_per_byte"].is_null());
+    assert_eq!(treatment["trials"]["kept"], 10);
+    let comparison = &report["comparisons"][0];
+    for key in [
+        "treatment",
+        "baseline",
+        "workload",
+        "metric",
+        "effect",
+        "low",
+        "high",
+    ] {
+        assert!(!comparison[key].is_null(), "{key}");
+    }
+    assert_eq!(comparison["verdict"], "worse");
+    assert!(comparison["smallest_effect"].is_f64());
+}
+
+#[test]
+fn what_is_not_defined_is_null_and_not_missing() {
+    let (run, _) = two().run();
+    let report = parsed(&Summary::new(&run, &[]));
+    let comparison = report["comparisons"][0].as_object().unwrap();
+    for key in ["effect", "low", "high", "verdict", "smallest_effect"] {
+        assert_eq!(comparison[key], Value::Null, "{key}");
+    }
+    assert_eq!(report["cut_off"], true);
+    assert!(report["treatments"][0]["latency_ns"]["max"].is_null());
+}
+
+#[test]
+fn every_row_of_csv_has_every_column() {
+    let (run, trials) = two().run();
+    let text = csv::render(&Summary::new(&run, &trials));
+    let mut lines = text.split_terminator("\r\n");
+    let head: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(head.len(), 15);
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert!(rows.iter().all(|row| row.len() == head.len()), "{text}");
+    let p50 = rows
+        .iter()
+        .find(|row| row[0] == "vxlan" && row[5] == "p50_over_trials_ns")
+        .unwrap();
+    assert_eq!((p50[9], p50[13]), ("host", "worse"));
+    assert!(
+        (p50[10].parse::<f64>().unwrap() - 0.31).abs() < 0.03,
+        "{p50:?}"
+    );
+    let withheld = rows
+        .iter()
+        .find(|row| row[5] == "latency_p99.9_ns")
+        .unwrap();
+    assert_eq!(withheld[6], "");
+}
+
+#[test]
+fn markdown_has_a_table_for_every_section() {
+    let (run, trials) = two().run();
+    let text = markdown::render(&Summary::new(&run, &trials));
+    assert_eq!(text.matches("\n## ").count(), 3, "{text}");
+    for line in text.lines().filter(|line| line.starts_with('|')) {
+        assert!(line.ends_with('|'));
+    }
+    assert!(text.contains("- **vxlan** costs +"), "{text}");
+    assert!(!text.contains('\u{a0}'));
+}
+
+#[test]
+fn html_needs_nothing_from_outside() {
+    let (run, trials) = Fake::new(&fake::networks()).run();
+    let page = html::render(&Summary::new(&run, &trials), &run, &trials);
+    for outside in [
+        "http:", "https:", "src=", "url(", "@import", "<script", "<link", "<iframe",
+    ] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.contains("default-src 'none'"));
+    assert!(page.contains("prefers-color-scheme: dark"));
+    assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    assert_eq!(
+        page.matches("<svg").count(),
+        page.matches("role=\"img\"").count()
+    );
+    // Overhead and CPU twice, latency and throughput once.
+    assert_eq!(page.matches("<figure>").count(), 6);
+    assert!(
+        !page.contains("NaN") && !page.contains("inf"),
+        "a position is not a number"
+    );
+}
+
+#[test]
+fn a_run_without_a_single_trial_still_gives_every_format() {
+    let (run, _) = two().run();
+    let summary = Summary::new(&run, &[]);
+    let texts = [
+        terminal::render(&summary, terminal::Style::default()),
+        html::render(&summary, &run, &[]),
+        markdown::render(&summary),
+        csv::render(&summary),
+        json::render(&summary),
+    ];
+    for text in &texts[..3] {
+        assert!(text.to_lowercase().contains("cut off"), "{text}");
+        assert!(text.contains("no valid trial"), "{text}");
+    }
+}
+
+#[test]
+fn a_thousand_trials_are_all_there() {
+    let mut fake = Fake::new(&fake::networks()[..5]);
+    fake.blocks = 100;
+    fake.samples = 400;
+    let (run, trials) = fake.run();
+    assert_eq!(trials.len(), 1_000);
+    let summary = Summary::new(&run, &trials);
+    assert_eq!(summary.account.kept, 1_000);
+    let page = html::render(&summary, &run, &trials);
+    assert_eq!(page.matches("<td>kept</td>").count(), 1_000);
+}

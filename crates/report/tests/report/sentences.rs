@@ -1,0 +1,223 @@
+use plumbline_experiment::Arrival;
+use plumbline_record::{Trial, TrialStatus, Warning};
+use plumbline_report::{Summary, number, sentence};
+
+use crate::fake::{Fake, Network};
+
+fn sentences(summary: &Summary) -> Vec<String> {
+    let all = sentence::sentences(summary);
+    all.iter()
+        .map(|one| number::plain(&one.to_string()))
+        .collect()
+}
+
+fn of(fake: &Fake) -> Vec<String> {
+    let (run, trials) = fake.run();
+    sentences(&Summary::new(&run, &trials))
+}
+
+fn network(label: &'static str, latency: f64, cpu: f64, throughput: f64) -> Network {
+    Network {
+        label,
+        latency,
+        tail: 1.0,
+        cpu,
+        throughput,
+    }
+}
+
+#[test]
+fn a_cost_is_said_with_its_interval() {
+    let found = of(&Fake::new(&[
+        Network::same("host"),
+        network("vxlan", 1.31, 1.22, 0.82),
+    ]));
+    assert!(
+        found[0].starts_with("host is the baseline: p50 "),
+        "{}",
+        found[0]
+    );
+    let vxlan = &found[1];
+    // The fake is deterministic; its effects are 31 %, 22 % and −18 %.
+    assert_eq!(
+        vxlan,
+        "vxlan costs +8.6 µs at p50 (+30 %, 95 % interval 29 to 32 %), +21 % CPU per request, \
+         +22 % CPU per byte; throughput −19 %"
+    );
+}
+
+#[test]
+fn what_does_not_differ_is_said_beside_what_does() {
+    let found = of(&Fake::new(&[
+        Network::same("host"),
+        network("slow", 1.31, 1.0, 1.0),
+    ]));
+    let (cost, same) = found[1].split_once("; no difference found in ").unwrap();
+    assert!(cost.starts_with("slow costs +8."), "{cost}");
+    assert_eq!(same.matches("would have been seen").count(), 1, "{same}");
+    assert!(same.starts_with("CPU per request ("), "{same}");
+    assert!(same.ends_with("; the same within 3.0 %"), "{same}");
+}
+
+#[test]
+fn an_overhead_may_be_negative() {
+    let found = of(&Fake::new(&[
+        Network::same("host"),
+        network("fast", 0.8, 0.9, 1.2),
+    ]));
+    assert!(found[1].contains("costs −"), "{}", found[1]);
+    assert!(
+        found[1].contains("(−20 %, 95 % interval −2"),
+        "{}",
+        found[1]
+    );
+    assert!(found[1].contains("throughput +19 %"), "{}", found[1]);
+}
+
+#[test]
+fn the_same_network_twice_shows_no_difference_and_what_would_have_been_seen() {
+    let found = of(&Fake::new(&[
+        Network::same("host-gw"),
+        Network::same("host-gw#2"),
+    ]));
+    let text = &found[1];
+    assert!(
+        text.starts_with("host-gw#2: no difference found; "),
+        "{text}"
+    );
+    assert!(text.contains("would have been seen"), "{text}");
+    assert!(!text.contains("costs"), "{text}");
+}
+
+#[test]
+fn one_comparison_alone_needs_no_names() {
+    let mut fake = Fake::new(&[Network::same("host"), Network::same("host#2")]);
+    fake.workloads.truncate(1);
+    let (run, mut trials) = fake.run();
+    for trial in &mut trials {
+        trial.observation.as_mut().unwrap().idle.capacity_ns = 0;
+    }
+    let found = sentences(&Summary::new(&run, &trials));
+    let end = found[1]
+        .strip_prefix("host#2: no difference found; ")
+        .unwrap();
+    let (smallest, rest) = end.split_once(" % would have been seen").unwrap();
+    assert!(smallest.parse::<f64>().unwrap() > 0.0);
+    assert!(
+        rest.is_empty() || rest.starts_with("; the same within 3.0 %"),
+        "{rest}"
+    );
+}
+
+#[test]
+fn too_few_blocks_say_how_many_it_takes() {
+    let mut fake = Fake::new(&[Network::same("host"), network("vxlan", 1.31, 1.22, 0.82)]);
+    fake.blocks = 3;
+    let found = of(&fake);
+    assert!(
+        found[1].starts_with("vxlan: too few blocks to judge (3); at least 8 needed; so far +3"),
+        "{}",
+        found[1]
+    );
+    // Enough for an interval, but not for Holm's adjustment.
+    fake.blocks = 7;
+    let found = of(&fake);
+    assert!(
+        found[1].contains("too few blocks to judge (7); at least 8 needed"),
+        "{}",
+        found[1]
+    );
+}
+
+#[test]
+fn a_network_that_always_failed_says_why() {
+    let (run, mut trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    let fail = |trial: &mut Trial| {
+        trial.observation = None;
+        trial.status = TrialStatus::Failed {
+            error: "the agent ended\nwith a stack trace".to_owned(),
+        };
+    };
+    let of_vxlan = |trial: &&mut Trial| trial.treatment % 2 == 1;
+    trials.iter_mut().filter(of_vxlan).for_each(fail);
+    let found = sentences(&Summary::new(&run, &trials));
+    assert!(
+        found[1].starts_with("vxlan: no valid trial in 10 blocks (failed: the agent ended)"),
+        "{}",
+        found[1]
+    );
+
+    trials
+        .iter_mut()
+        .for_each(|trial| trial.status = TrialStatus::Valid);
+    let found = sentences(&Summary::new(&run, &trials));
+    assert!(found[1].contains("nothing observed"), "{}", found[1]);
+}
+
+#[test]
+fn a_baseline_that_always_failed_is_named() {
+    let (run, mut trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    trials.retain(|trial| trial.treatment % 2 == 1);
+    let found = sentences(&Summary::new(&run, &trials));
+    let vxlan = found.iter().find(|one| one.starts_with("vxlan")).unwrap();
+    assert!(
+        vxlan.contains("its baseline host has no valid trial"),
+        "{vxlan}"
+    );
+}
+
+#[test]
+fn what_could_not_be_built_is_said_last() {
+    let (mut run, trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    run.warnings.push(Warning::Unsupported {
+        network: "ipvlan-l2".to_owned(),
+        needs: "the kernel module ipvlan".to_owned(),
+    });
+    let found = sentences(&Summary::new(&run, &trials));
+    assert_eq!(found[2], "ipvlan-l2 was left out: the kernel module ipvlan");
+}
+
+#[test]
+fn several_workloads_of_a_kind_are_told_apart() {
+    let mut fake = Fake::new(&[Network::same("host"), network("vxlan", 1.31, 1.22, 0.82)]);
+    let mut slow = fake.workloads[0].clone();
+    slow.name = "rr-slow".to_owned();
+    fake.workloads.push(slow);
+    let found = of(&fake);
+    assert!(found[1].contains(" under rr costs +"), "{}", found[1]);
+    assert!(found[1].contains(" under rr-slow costs +"), "{}", found[1]);
+}
+
+#[test]
+fn a_repetition_is_compared_with_what_it_repeats() {
+    let mut fake = Fake::new(&[
+        Network::same("host"),
+        network("vxlan", 1.31, 1.22, 0.82),
+        network("vxlan#2", 1.31, 1.22, 0.82),
+    ]);
+    fake.workloads.truncate(1);
+    let (mut run, trials) = fake.run();
+    run.plan.treatments[2].baseline = Some(1);
+    let summary = Summary::new(&run, &trials);
+    assert_eq!(summary.sections.len(), 1, "one table for the whole chain");
+    let found = sentences(&summary);
+    let repeated = found.iter().find(|one| one.starts_with("vxlan#2"));
+    assert!(
+        repeated
+            .unwrap()
+            .starts_with("vxlan#2 against vxlan: no difference found")
+    );
+}
+
+#[test]
+fn a_closed_loop_is_labelled_so() {
+    let mut fake = Fake::new(&[Network::same("host"), network("vxlan", 1.31, 1.22, 0.82)]);
+    fake.workloads.truncate(1);
+    fake.workloads[0].arrival = Arrival::Closed;
+    let (run, trials) = fake.run();
+    let summary = Summary::new(&run, &trials);
+    let closed = Warning::ClosedLoop { outstanding: 16 };
+    assert!(summary.notices.iter().any(|one| one.warning == closed));
+    let text = plumbline_report::terminal::render(&summary, Default::default());
+    assert!(text.contains("closed loop, 16 outstanding"), "{text}");
+}
