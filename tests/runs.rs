@@ -35,9 +35,9 @@ fn of<'a>(list: &'a Value, key: &str, value: &str) -> Vec<&'a Value> {
 
 #[test]
 fn a_run_goes_from_experiment_to_report() {
-    if !world::namespaces("a_run_goes_from_experiment_to_report") {
+    let Some(_alone) = world::lab("a_run_goes_from_experiment_to_report") else {
         return;
-    }
+    };
     let out = tempfile::tempdir().unwrap();
     let result = output(&run(out.path(), &["--network", "vxlan"]));
     assert!(result.status.success(), "{}", stderr(&result));
@@ -57,7 +57,7 @@ fn a_run_goes_from_experiment_to_report() {
         table.trim_end_matches('\n').to_owned() + "\n"
     );
     for (format, has) in [
-        ("html", "<svg"),
+        ("html", "</html>"),
         ("markdown", "|"),
         ("csv", "vxlan"),
         ("json", "\"treatments\""),
@@ -69,9 +69,9 @@ fn a_run_goes_from_experiment_to_report() {
 
 #[test]
 fn the_json_is_what_scripts_hold_on_to() {
-    if !world::namespaces("the_json_is_what_scripts_hold_on_to") {
+    let Some(_alone) = world::lab("the_json_is_what_scripts_hold_on_to") else {
         return;
-    }
+    };
     let out = tempfile::tempdir().unwrap();
     let report = json(&run(out.path(), &["--network", "host-gw", "--json"]));
     let treatments = report["treatments"].as_array().unwrap();
@@ -124,9 +124,9 @@ fn the_json_is_what_scripts_hold_on_to() {
 
 #[test]
 fn every_workload_runs_over_a_network() {
-    if !world::namespaces("every_workload_runs_over_a_network") {
+    let Some(_alone) = world::lab("every_workload_runs_over_a_network") else {
         return;
-    }
+    };
     let out = tempfile::tempdir().unwrap();
     let more = [
         "--network",
@@ -152,9 +152,9 @@ fn every_workload_runs_over_a_network() {
 
 #[test]
 fn both_families_and_placements_run() {
-    if !world::namespaces("both_families_and_placements_run") {
+    let Some(_alone) = world::lab("both_families_and_placements_run") else {
         return;
-    }
+    };
     let out = tempfile::tempdir().unwrap();
     let more = [
         "--network",
@@ -175,9 +175,9 @@ fn both_families_and_placements_run() {
 
 #[test]
 fn an_a_a_experiment_has_two_labels_and_no_host() {
-    if !world::namespaces("an_a_a_experiment_has_two_labels_and_no_host") {
+    let Some(_alone) = world::lab("an_a_a_experiment_has_two_labels_and_no_host") else {
         return;
-    }
+    };
     let out = tempfile::tempdir().unwrap();
     let report = json(&run(
         out.path(),
@@ -196,9 +196,9 @@ fn an_a_a_experiment_has_two_labels_and_no_host() {
 
 #[test]
 fn networks_are_listed_with_what_they_need() {
-    if !world::namespaces("networks_are_listed_with_what_they_need") {
+    let Some(_alone) = world::lab("networks_are_listed_with_what_they_need") else {
         return;
-    }
+    };
     let networks = json(&["list", "networks", "--json"]);
     for name in [
         "host",
@@ -221,9 +221,9 @@ fn networks_are_listed_with_what_they_need() {
 
 #[test]
 fn a_network_that_cannot_be_built_is_a_clear_error() {
-    if !world::namespaces("a_network_that_cannot_be_built_is_a_clear_error") {
+    let Some(_alone) = world::lab("a_network_that_cannot_be_built_is_a_clear_error") else {
         return;
-    }
+    };
     let networks = json(&["list", "networks", "--json"]);
     let missing = networks
         .as_array()
@@ -253,30 +253,43 @@ fn a_network_that_cannot_be_built_is_a_clear_error() {
     assert_eq!(unknown.status.code(), Some(64), "{}", stderr(&unknown));
 }
 
+/// Makes every trial of a run count, whatever its gates said: what follows
+/// from trials is under test, not whether this machine was quiet.
+fn make_all_valid(run: &std::path::Path) {
+    let file = run.join("trials.jsonl");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut valid = String::new();
+    for line in text.lines() {
+        let mut trial: Value = serde_json::from_str(line).unwrap();
+        assert!(!trial["observation"].is_null(), "{trial}");
+        trial["status"] = serde_json::json!({"status": "valid"});
+        valid += &(trial.to_string() + "\n");
+    }
+    std::fs::write(file, valid).unwrap();
+}
+
 #[test]
 fn a_broken_limit_is_exit_code_1() {
-    if !world::namespaces("a_broken_limit_is_exit_code_1") {
+    let Some(_alone) = world::lab("a_broken_limit_is_exit_code_1") else {
         return;
-    }
+    };
     let out = tempfile::tempdir().unwrap();
     // Six blocks are the fewest that give an interval (C-7).
     let mut arguments = run(
         out.path(),
-        &["--network", "vxlan", "--workload", "rr", "--rate", "2000"],
+        &["--network", "vxlan", "--workload", "rr", "--rate", "10000"],
     );
     let blocks = arguments.iter().position(|a| *a == "2").unwrap();
     arguments[blocks] = "6";
     assert!(output(&arguments).status.success());
     let directory = run_directory(out.path());
+    make_all_valid(&directory);
     let path = directory.to_str().unwrap();
+    let compare = |limit: &str| output(&["compare", path, "--limit", limit]);
     assert_eq!(output(&["compare", path]).status.code(), Some(0));
-    assert_eq!(
-        output(&["compare", path, "--limit", "p50=100000%"])
-            .status
-            .code(),
-        Some(0)
-    );
-    let broken = output(&["compare", path, "--limit", "p50=-99%"]);
+    let held = compare("p50=100000%");
+    assert_eq!(held.status.code(), Some(0), "{}", stdout(&held));
+    let broken = compare("p50=-99%");
     assert_eq!(
         broken.status.code(),
         Some(1),
@@ -284,4 +297,5 @@ fn a_broken_limit_is_exit_code_1() {
         stdout(&broken),
         stderr(&broken)
     );
+    assert!(stdout(&broken).contains("broken"), "{}", stdout(&broken));
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -62,13 +63,18 @@ pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
         .unwrap_or_else(|e| panic!("{arguments:?}: {e}: {}", stdout(&output)))
 }
 
-/// Whether this user may make namespaces; if not, the test is a counted skip.
-pub(crate) fn namespaces(test: &str) -> bool {
+/// Tests that measure do so one after the other: they would disturb each other.
+static MEASURING: Mutex<()> = Mutex::new(());
+
+/// The machine for one test alone; `None`, and a counted skip, where this user
+/// may not make namespaces.
+pub(crate) fn lab(test: &str) -> Option<MutexGuard<'static, ()>> {
     match plumbline_sys::namespace::can_enter_private() {
-        Ok(()) => true,
+        // A test that failed while it held the lock left nothing half-done in it.
+        Ok(()) => Some(MEASURING.lock().unwrap_or_else(PoisonError::into_inner)),
         Err(error) => {
             skip(test, &error.to_string());
-            false
+            None
         }
     }
 }

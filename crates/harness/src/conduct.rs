@@ -95,12 +95,6 @@ pub fn conduct(
                 }
                 Resume::Attempt(attempt) => attempt,
             };
-            let idle = match idle {
-                Some(sample) => sample,
-                None => *idle.insert(
-                    plumbline_agent::idle_sample(settings.idle).map_err(HarnessError::Idle)?,
-                ),
-            };
             loop {
                 let step = Step {
                     block,
@@ -110,6 +104,7 @@ pub fn conduct(
                     attempt,
                 };
                 progress.starts(&step);
+                let idle = quiet(&mut idle, settings).map_err(HarnessError::Idle)?;
                 let place = Place {
                     block,
                     position,
@@ -135,6 +130,17 @@ pub fn conduct(
         }
     }
     Ok(outcome)
+}
+
+/// The idle sample of a block. One that caught somebody else's load is taken
+/// again before the next trial, so that a short disturbance costs one trial
+/// and not the block.
+fn quiet(sample: &mut Option<IdleSample>, settings: &Settings) -> std::io::Result<IdleSample> {
+    let usable = |sample: &IdleSample| gate::idle_load(sample, &settings.thresholds).is_none();
+    match *sample {
+        Some(taken) if usable(&taken) => Ok(taken),
+        _ => Ok(*sample.insert(plumbline_agent::idle_sample(settings.idle)?)),
+    }
 }
 
 /// Where a resumed run goes on with one place of the plan.

@@ -5,7 +5,7 @@
 //! calibrated is written in docs/method.md.
 
 use plumbline_experiment::{Workload, WorkloadKind};
-use plumbline_record::{CpuTime, GateFailure, Observation};
+use plumbline_record::{CpuTime, GateFailure, IdleSample, Observation};
 
 /// What the gates allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +66,7 @@ pub fn judge(
     failures.extend(wrong_answers(observation));
     failures.extend(path_fault(workload, observation));
     failures.extend(disturbed(workload, observation, limits));
+    failures.extend(idle_load(&observation.idle, limits));
     failures
 }
 
@@ -164,21 +165,26 @@ fn disturbed(
             at_least_resolution(limits.other_load_share, machine),
         );
     }
-    let idle = &observation.idle;
-    if idle.capacity_ns > 0 {
-        let busy = idle.busy_ns as f64 / idle.capacity_ns as f64;
-        let resolution = CPU_RESOLUTION_NS as f64 / idle.capacity_ns as f64;
-        found(
-            "load-while-idle",
-            busy,
-            limits.idle_busy_share.max(resolution),
-        );
-    }
     // Bulk fills the receive queues by its nature; a held rate must not.
     if workload.arrival.rate().is_some() && workload.kind != WorkloadKind::Datagram {
         found("softnet-drop", observation.softnet.dropped as f64, 0.0);
     }
     failures
+}
+
+/// C-14: somebody else had the machine when nothing of ours ran. Then the
+/// baseline that costs are reduced by is wrong too.
+pub(crate) fn idle_load(idle: &IdleSample, limits: &Thresholds) -> Option<GateFailure> {
+    let capacity = idle.capacity_ns.max(1) as f64;
+    let amount = idle.busy_ns as f64 / capacity;
+    let limit = limits
+        .idle_busy_share
+        .max(CPU_RESOLUTION_NS as f64 / capacity);
+    (amount > limit).then(|| GateFailure::Disturbed {
+        by: "load-while-idle".to_owned(),
+        amount,
+        limit,
+    })
 }
 
 /// The receiver's user time, scaled from its life to the window by the
