@@ -82,8 +82,10 @@ impl Place {
 
     fn is_settled(&self, device: &str) -> Result<bool, NetlinkError> {
         let link = self.netlink().link(device)?;
+        // Kernel 6.1, for one, takes a veth as running until it knows better.
+        let carries = link.running && (link.state_known || link.kind != "veth");
         let waits = |it: &Address| it.device == link.index && it.tentative;
-        Ok(link.running && !self.netlink().addresses()?.iter().any(waits))
+        Ok(carries && !self.netlink().addresses()?.iter().any(waits))
     }
 
     /// An error that happened here.
@@ -215,18 +217,25 @@ impl Topology {
     }
 
     /// Gives a pod a device that shares its node's uplink, and its address in
-    /// a network that all pods are in.
-    pub fn place_on_uplink(
+    /// a network that all pods are in. `spec` takes the device's name and the
+    /// uplink's index.
+    pub fn place_on_uplink<'ns>(
         &self,
-        pod: &Pod,
-        link: LinkSpec<'_>,
+        pod: &'ns Pod,
         journal: &mut Journal,
+        spec: impl FnOnce(&str, u32) -> LinkSpec<'ns>,
     ) -> Result<(), LabError> {
-        let link = link.mtu(self.mtu).inside(&pod.place.namespace).up();
-        journal.link_inside(self.home(pod), &pod.place, link)?;
-        let device = pod.place.index(UPLINK)?;
-        let prefix = self.addressing.cluster_prefix();
-        journal.address(&pod.place, device, pod.address, prefix)
+        let (home, place) = (self.home(pod), &pod.place);
+        // Kernel 6.1, for one, refuses a name that the node has too, though the device
+        // is made in the pod. So it gets its name there, as CNI plugins do it.
+        let passing = format!("uplink{}", pod.number);
+        let link = spec(&passing, home.index(UPLINK)?);
+        journal.link_inside(home, place, link.mtu(self.mtu).inside(&place.namespace))?;
+        let device = place.index(&passing)?;
+        let renamed = place.netlink().rename_link(device, UPLINK);
+        renamed.map_err(|error| place.failed(error))?;
+        place.bring_up(UPLINK)?;
+        journal.address(place, device, pod.address, self.addressing.cluster_prefix())
     }
 
     fn wire(&self) -> Result<(), LabError> {

@@ -45,9 +45,8 @@ impl Network for Ipvlan {
 
     fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
         for pod in &topology.pods {
-            let parent = topology.home(pod).index(UPLINK)?;
-            let link = LinkSpec::ipvlan(UPLINK, parent, self.0);
-            topology.place_on_uplink(pod, link, journal)?;
+            let link = |name: &str, parent| LinkSpec::ipvlan(name, parent, self.0);
+            topology.place_on_uplink(pod, journal, link)?;
         }
         if self.0 == IpvlanMode::L3 {
             route_between_nodes(topology, journal)?;

@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
 use crate::probe::Need;
-use crate::topology::{Topology, UPLINK, Underlay};
+use crate::topology::{Topology, Underlay};
 
 pub(super) struct Macvlan;
 
@@ -31,9 +31,7 @@ impl Network for Macvlan {
 
     fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
         for pod in &topology.pods {
-            let parent = topology.home(pod).index(UPLINK)?;
-            let link = LinkSpec::macvlan(UPLINK, parent);
-            topology.place_on_uplink(pod, link, journal)?;
+            topology.place_on_uplink(pod, journal, LinkSpec::macvlan)?;
         }
         Ok(Shape::default().hops(topology))
     }

@@ -1,6 +1,7 @@
 //! The state of namespaces as `ip -j` and `bridge -j` show it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -30,6 +31,10 @@ pub(crate) fn state(topology: &Topology) -> Option<State> {
     let mut state = State::new();
     for place in places {
         for question in QUESTIONS {
+            // A kernel without IPv6 refuses the question.
+            if question.contains(&"-6") && !Path::new("/proc/sys/net/ipv6").exists() {
+                continue;
+            }
             let key = format!("{}: {}", place.name, question.join(" "));
             state.insert(key, ask(place, question)?);
         }

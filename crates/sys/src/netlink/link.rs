@@ -8,7 +8,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoVeth, InfoVxlan, IpVlanMode, LinkAttribute,
-    LinkFlags, LinkInfo, LinkMessage, MacVlanMode,
+    LinkFlags, LinkInfo, LinkMessage, MacVlanMode, State,
 };
 
 use super::socket::Verb;
@@ -178,9 +178,12 @@ pub struct Link {
     pub mac: Option<Mac>,
     /// Whether it is administratively up.
     pub up: bool,
-    /// Whether it can carry packets, and the stack has taken note of it. The
-    /// kernel does so some time after both ends of a pair are up.
+    /// Whether it can carry packets, as far as the stack has taken note of it.
+    /// The kernel does so some time after both ends of a pair are up.
     pub running: bool,
+    /// Whether the stack knows the operational state (RFC 2863). Of tunnels it
+    /// never does, and takes them as running.
+    pub state_known: bool,
     /// Counters since it was made.
     pub stats: DeviceStats,
 }
@@ -218,6 +221,7 @@ impl Link {
             match attribute {
                 LinkAttribute::IfName(name) => link.name = name,
                 LinkAttribute::Mtu(mtu) => link.mtu = mtu,
+                LinkAttribute::OperState(state) => link.state_known = state != State::Unknown,
                 LinkAttribute::Qdisc(qdisc) => link.qdisc = qdisc,
                 LinkAttribute::Address(bytes) => link.mac = bytes.try_into().ok(),
                 LinkAttribute::LinkInfo(infos) => {
@@ -294,6 +298,16 @@ impl Socket {
         let action = if up { "bring up" } else { "take down" };
         let verb = Verb::new(action, format!("device {index}"));
         self.execute(verb, RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Gives a device that is down another name.
+    pub fn rename_link(&self, index: u32, name: &str) -> Result<(), NetlinkError> {
+        self.change_link(
+            "rename",
+            format!("device {index} to `{name}`"),
+            index,
+            LinkAttribute::IfName(name.into()),
+        )
     }
 
     /// Sets the MTU of a device, in bytes.
