@@ -220,6 +220,8 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
         for slot in 0..self.lines.len() {
             if self.rules.fresh || self.lines[slot].state == State::Open {
                 self.release(io, slot, now);
+                // It could have taken the very first request in time.
+                self.lines[slot].idle_since = window.start;
             }
         }
     }

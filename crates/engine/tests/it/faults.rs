@@ -282,7 +282,7 @@ fn a_refused_target_is_told_in_a_sentence() {
             &AtomicBool::new(false),
             &mut (),
         );
-        let error = error.err().expect("nobody listens there");
+        let error = error.expect_err("nobody listens there");
         assert!(matches!(error, EngineError::Refused { .. }));
         assert!(error.to_string().contains(&target.to_string()));
     }
