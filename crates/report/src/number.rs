@@ -91,31 +91,25 @@ pub fn bytes(size: f64) -> String {
 
 /// A fraction as a percentage without a sign for gains: `31 %`.
 pub fn percent(fraction: f64) -> String {
-    format!("{}{NO_BREAK_SPACE}%", percent_digits(fraction, fraction))
+    format!("{}{NO_BREAK_SPACE}%", percent_digits(fraction))
 }
 
 /// A change as a percentage, always signed: `+31 %`, `−4.2 %`.
 pub fn signed_percent(fraction: f64) -> String {
-    let digits = percent_digits(fraction.abs(), fraction);
+    let digits = percent_digits(fraction.abs());
     format!("{}{digits}{NO_BREAK_SPACE}%", sign(fraction, &digits))
 }
 
 /// An interval of changes: `27 to 35 %`.
 pub fn percent_interval(low: f64, high: f64) -> String {
-    format!(
-        "{}{NO_BREAK_SPACE}to{NO_BREAK_SPACE}{}{NO_BREAK_SPACE}%",
-        percent_digits(low, high),
-        percent_digits(high, low)
-    )
+    let (low, high) = interval_digits(low, high);
+    format!("{low}{NO_BREAK_SPACE}to{NO_BREAK_SPACE}{high}{NO_BREAK_SPACE}%")
 }
 
 /// An interval of changes for a table: `[27, 35]`, in percent.
 pub fn percent_brackets(low: f64, high: f64) -> String {
-    format!(
-        "[{}, {}]",
-        percent_digits(low, high),
-        percent_digits(high, low)
-    )
+    let (low, high) = interval_digits(low, high);
+    format!("[{low}, {high}]")
 }
 
 /// Three significant digits: `0.42`, `9.41`, `38.3`, `412`.
@@ -135,10 +129,23 @@ pub fn percentile_name(quantile: f64) -> String {
     format!("p{}", trimmed_decimals(quantile * 100.0, 6))
 }
 
-/// Digits of a fraction in percent: one decimal below 10, as the larger of the
-/// number and its companion asks, so that both ends of an interval look alike.
-fn percent_digits(fraction: f64, companion: f64) -> String {
-    let decimals = usize::from(fraction.abs().max(companion.abs()) < 0.0995);
+/// Digits of a fraction in percent: one decimal below 10.
+fn percent_digits(fraction: f64) -> String {
+    digits_in_percent(fraction, usize::from(fraction.abs() < 0.0995))
+}
+
+/// Both ends of an interval with the same decimals: one where an end lies below
+/// 10 and the interval is narrow enough for it to mean something.
+fn interval_digits(low: f64, high: f64) -> (String, String) {
+    let is_fine = low.abs().min(high.abs()) < 0.0995 && high - low < 0.1;
+    let decimals = usize::from(is_fine);
+    (
+        digits_in_percent(low, decimals),
+        digits_in_percent(high, decimals),
+    )
+}
+
+fn digits_in_percent(fraction: f64, decimals: usize) -> String {
     let digits = format!("{:.decimals$}", fraction.abs() * 100.0);
     let sign = if is_zero(&digits) {
         ""
@@ -230,6 +237,7 @@ mod tests {
         assert_eq!(plain(&percent_interval(0.27, 0.351)), "27 to 35 %");
         assert_eq!(plain(&percent_interval(-0.012, 0.034)), "−1.2 to 3.4 %");
         assert_eq!(plain(&percent_interval(0.05, 0.31)), "5 to 31 %");
+        assert_eq!(plain(&percent_interval(-0.101, -0.088)), "−10.1 to −8.8 %");
     }
 
     #[test]

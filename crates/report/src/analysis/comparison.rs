@@ -26,7 +26,7 @@ pub struct Comparison {
     /// Hodges–Lehmann estimate of the paired differences, in the metric's unit.
     pub difference: Option<f64>,
     /// p-value after Holm's adjustment over all comparisons that are judged
-    /// together: the primary ones, or the exploratory ones.
+    /// together: the primary ones, or for an exploratory one all of them.
     pub adjusted_p: Option<f64>,
     /// The effect that would have been found with 80 % probability, one of as
     /// many comparisons as are judged together (C-8); `None` when the blocks
@@ -72,7 +72,9 @@ pub(super) fn declared(treatments: &[Treatment]) -> Vec<Declared> {
     declared
 }
 
-/// Compares everything that was declared, primary and exploratory apart.
+/// Compares everything that was declared. Primary comparisons are judged among
+/// themselves, exploratory ones among all, so that looking at more metrics
+/// makes none of the primary ones harder and none of the others easy (C-10).
 pub(super) fn compare_all(
     declared: &[Declared],
     treatments: &[TreatmentSummary],
@@ -82,14 +84,12 @@ pub(super) fn compare_all(
         .iter()
         .map(|one| compare(one, treatments, fingerprint))
         .unzip();
-    for is_primary in [true, false] {
-        let together: Vec<_> = comparisons
-            .iter_mut()
-            .zip(&pairs)
-            .filter(|(one, _)| one.is_primary == is_primary)
-            .collect();
-        judge(together);
-    }
+    let mut all: Vec<_> = comparisons.iter_mut().zip(&pairs).collect();
+    // The primary ones are judged last and by themselves, which replaces what
+    // was found for them among all.
+    judge(&mut all);
+    let mut primary: Vec<_> = all.into_iter().filter(|(one, _)| one.is_primary).collect();
+    judge(&mut primary);
     comparisons
 }
 
@@ -145,7 +145,7 @@ fn pairs(values: &[TrialValue], baseline: &[TrialValue]) -> (Pairs, usize) {
 
 /// Judges comparisons that belong together (C-7, C-10). Those without data
 /// count as not significant, so that losing one makes no other easier.
-fn judge(mut together: Vec<(&mut Comparison, &Pairs)>) {
+fn judge(together: &mut [(&mut Comparison, &Pairs)]) {
     let p: Vec<f64> = together
         .iter()
         .map(|(one, _)| one.effect.map_or(1.0, |effect| effect.p_value))

@@ -195,33 +195,32 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.ln()).collect()
 }
 
-/// Judges primary and exploratory changes apart, as inside a run.
+/// Judges primary changes among themselves and exploratory ones among all, as
+/// inside a run.
 fn judge(changes: &mut [Judged]) {
-    for is_primary in [true, false] {
-        let mut together: Vec<&mut Judged> = changes
-            .iter_mut()
-            .filter(|(change, _, _)| change.is_primary == is_primary)
-            .collect();
-        let p: Vec<f64> = together
-            .iter()
-            .map(|(change, _, _)| change.effect.map_or(1.0, |effect| effect.p_value))
-            .collect();
-        let number = together.len();
-        for ((change, ours, theirs), adjusted_p) in together
-            .iter_mut()
-            .map(|judged| &mut **judged)
-            .zip(holm(&p))
-        {
-            let Some(effect) = change.effect else {
-                continue;
-            };
-            change.adjusted_p = Some(adjusted_p);
-            change.smallest_effect = unpaired::smallest_effect(ours, theirs, ALPHA / number as f64);
-            let direction = change.metric.direction();
-            change.verdict = effect
-                .interval
-                .map(|_| verdict::judge(&effect, adjusted_p, ALPHA, change.margin, direction));
-        }
+    let mut all: Vec<&mut Judged> = changes.iter_mut().collect();
+    judge_together(&mut all);
+    all.retain(|judged| judged.0.is_primary);
+    judge_together(&mut all);
+}
+
+fn judge_together(together: &mut [&mut Judged]) {
+    let p: Vec<f64> = together
+        .iter()
+        .map(|judged| judged.0.effect.map_or(1.0, |effect| effect.p_value))
+        .collect();
+    let level = ALPHA / together.len() as f64;
+    for (judged, adjusted_p) in together.iter_mut().zip(holm(&p)) {
+        let (change, ours, theirs) = &mut **judged;
+        let Some(effect) = change.effect else {
+            continue;
+        };
+        change.adjusted_p = Some(adjusted_p);
+        change.smallest_effect = unpaired::smallest_effect(ours, theirs, level);
+        let direction = change.metric.direction();
+        change.verdict = effect
+            .interval
+            .map(|_| verdict::judge(&effect, adjusted_p, ALPHA, change.margin, direction));
     }
 }
 

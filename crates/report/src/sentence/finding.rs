@@ -53,7 +53,10 @@ impl<'a> Findings<'a> {
             self.sort(comparison);
         }
         if !has_effect {
-            self.missing.push(why_missing(summary, treatment));
+            let why = why_missing(summary, treatment);
+            if !self.missing.contains(&why) {
+                self.missing.push(why);
+            }
         }
     }
 

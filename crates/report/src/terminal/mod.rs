@@ -67,8 +67,9 @@ impl Style {
 pub fn render(summary: &Summary, style: Style) -> String {
     let mut out = String::new();
     if summary.is_cut_off() {
-        let cut = "Cut off: what follows is what there is of the run.\n\n";
+        let cut = "Cut off: what follows is what there is of the run.";
         out += &style.paint(Tint::Warning, cut);
+        out += "\n\n";
     }
     for section in &summary.sections {
         out += &heading(summary, section, style);
