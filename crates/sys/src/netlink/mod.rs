@@ -5,6 +5,7 @@
 //! no change of namespace per call (see [`crate::namespace::Namespace`]).
 
 mod address;
+mod device;
 mod error;
 mod link;
 mod neighbour;
@@ -13,8 +14,9 @@ mod rule;
 mod socket;
 
 pub use self::address::Address;
+pub use self::device::{DeviceStats, Link};
 pub use self::error::NetlinkError;
-pub use self::link::{DeviceStats, IpvlanMode, Link, LinkSpec, Vxlan};
+pub use self::link::{IpvlanMode, LinkSpec, Vxlan};
 pub use self::neighbour::NeighbourSpec;
 pub use self::route::RouteSpec;
 pub use self::rule::RuleSpec;

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    DecodeError, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use nix::errno::Errno;
@@ -142,28 +143,9 @@ impl Socket {
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         state.sequence = state.sequence.wrapping_add(1);
         let sequence = state.sequence;
-
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | flags;
-        header.sequence_number = sequence;
-        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        send(self.fd.as_raw_fd(), &bytes, MsgFlags::empty()).map_err(|errno| {
-            NetlinkError::Socket {
-                action: "send on",
-                source: errno.into(),
-            }
-        })?;
+        self.send(message, flags, sequence)?;
         loop {
-            let length = match recv(self.fd.as_raw_fd(), &mut state.buffer, MsgFlags::empty()) {
-                Err(Errno::EINTR) => continue,
-                other => other.map_err(|errno| NetlinkError::Socket {
-                    action: "receive from",
-                    source: errno.into(),
-                })?,
-            };
+            let length = self.receive(&mut state.buffer)?;
             let answers = Answers {
                 rest: &state.buffer[..length],
             };
@@ -184,14 +166,45 @@ impl Socket {
                             None => Err(verb.garbled("a truncated error")),
                         };
                     }
-                    _ => match NetlinkMessage::<RouteNetlinkMessage>::deserialize(answer.bytes) {
-                        Ok(message) => {
-                            if let NetlinkPayload::InnerMessage(inner) = message.payload {
-                                each(inner);
-                            }
-                        }
+                    _ => match answer.message() {
+                        Ok(message) => message.into_iter().for_each(&mut each),
                         Err(error) => return Err(verb.garbled(error)),
                     },
+                }
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        sequence: u32,
+    ) -> Result<(), NetlinkError> {
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | flags;
+        header.sequence_number = sequence;
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        let sent = send(self.fd.as_raw_fd(), &bytes, MsgFlags::empty());
+        sent.map(|_| ()).map_err(|errno| NetlinkError::Socket {
+            action: "send on",
+            source: errno.into(),
+        })
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> Result<usize, NetlinkError> {
+        loop {
+            match recv(self.fd.as_raw_fd(), buffer, MsgFlags::empty()) {
+                Err(Errno::EINTR) => {}
+                Ok(length) => return Ok(length),
+                Err(errno) => {
+                    return Err(NetlinkError::Socket {
+                        action: "receive from",
+                        source: errno.into(),
+                    });
                 }
             }
         }
@@ -233,6 +246,15 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
+    /// The message itself; `None` for one that says nothing.
+    fn message(&self) -> Result<Option<RouteNetlinkMessage>, DecodeError> {
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(self.bytes)?;
+        Ok(match message.payload {
+            NetlinkPayload::InnerMessage(inner) => Some(inner),
+            _ => None,
+        })
+    }
+
     /// The error of an error message; [`Errno::UnknownErrno`] (0) is success.
     fn error(&self) -> Option<(Errno, Option<String>)> {
         let code = i32::from_ne_bytes(

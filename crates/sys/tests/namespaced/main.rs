@@ -1,0 +1,5 @@
+//! Tests in private namespaces: no root needed, nothing of the machine touched.
+
+mod namespaces;
+mod netlink;
+mod processes;
