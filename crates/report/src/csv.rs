@@ -2,6 +2,7 @@
 
 use plumbline_experiment::{Family, Placement};
 use plumbline_stats::order::MedianOfRuns;
+use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{Metric, Summary, TreatmentSummary};
 use crate::json::unit_name;
@@ -145,7 +146,7 @@ fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
     let effect = comparison.and_then(|one| one.effect);
     let interval = effect.and_then(|effect| effect.interval);
     let baseline = comparison.map(|one| &summary.treatments[one.baseline].treatment.label);
-    let verdict = comparison.and_then(|one| one.verdict);
+    let verdict = comparison.map(|one| one.verdict.unwrap_or(Verdict::Inconclusive));
     let treatment = &of.treatment;
     let cells = [
         text(&treatment.label),

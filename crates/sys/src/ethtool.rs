@@ -67,6 +67,8 @@ pub fn active_features(device: &str) -> io::Result<Vec<String>> {
                 .unwrap_or(name.len());
             String::from_utf8_lossy(&name[..end]).into_owned()
         })
+        // The kernel has bits without a name.
+        .filter(|name| !name.is_empty())
         .collect();
     active.sort();
     Ok(active)

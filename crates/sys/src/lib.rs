@@ -2,7 +2,10 @@
 //!
 //! Each module wraps one facility of the kernel behind a safe interface; a
 //! caller cannot break memory safety, whatever it passes.
-#![allow(unsafe_code, reason = "the room where it is allowed; every block says why it is sound")]
+#![allow(
+    unsafe_code,
+    reason = "the room where it is allowed; every block says why it is sound"
+)]
 
 pub mod clock;
 pub mod counters;

@@ -14,7 +14,11 @@ extern "C" fn note(_signal: i32) {
 /// Turns SIGINT and SIGTERM into the flag that this gives. The first one sets
 /// it; the second ends the process as if nothing had been installed.
 pub fn interruption() -> nix::Result<&'static AtomicBool> {
-    let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESETHAND, SigSet::empty());
+    let action = SigAction::new(
+        SigHandler::Handler(note),
+        SaFlags::SA_RESETHAND,
+        SigSet::empty(),
+    );
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
         unsafe { sigaction(signal, &action) }?;

@@ -1,5 +1,6 @@
 //! A comparison of runs for terminal and scripts.
 
+use plumbline_stats::verdict::Verdict;
 use serde_json::{Value, json};
 
 use super::{Change, Compared, LimitCheck, Outcome, blocks_for_a_limit};
@@ -118,7 +119,7 @@ fn change_json(change: &Change) -> Value {
         "low": interval.map(|interval| interval.low),
         "high": interval.map(|interval| interval.high),
         "adjusted_p": change.adjusted_p,
-        "verdict": change.verdict.map(|verdict| verdict.to_string()),
+        "verdict": change.verdict.unwrap_or(Verdict::Inconclusive).to_string(),
         "smallest_effect": change.smallest_effect,
         "margin": change.margin,
     })

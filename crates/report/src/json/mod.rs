@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use plumbline_experiment::{Arrival, Workload};
 use plumbline_stats::order::MedianOfRuns;
+use plumbline_stats::verdict::Verdict;
 
 use object::{
     Contexts, Costs, Factors, Judged, Outlier, Packets, Rates, Report, Spread, Treatment, Trials,
@@ -198,7 +199,11 @@ fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> Judged<'a> {
         difference: comparison.difference,
         difference_unit: unit_name(comparison.metric, &treatment.workload),
         adjusted_p: comparison.adjusted_p,
-        verdict: comparison.verdict.map(|verdict| verdict.to_string()),
+        // Too few blocks leave it as open as too much noise does (D10).
+        verdict: comparison
+            .verdict
+            .unwrap_or(Verdict::Inconclusive)
+            .to_string(),
         smallest_effect: comparison.smallest_effect,
         margin: comparison.margin,
         pairs: comparison.effect.map_or(0, |effect| effect.pairs),

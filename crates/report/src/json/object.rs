@@ -135,7 +135,7 @@ pub(super) struct Judged<'a> {
     pub(super) difference: Option<f64>,
     pub(super) difference_unit: &'static str,
     pub(super) adjusted_p: Option<f64>,
-    pub(super) verdict: Option<String>,
+    pub(super) verdict: String,
     pub(super) smallest_effect: Option<f64>,
     pub(super) margin: f64,
     pub(super) pairs: usize,

@@ -42,7 +42,8 @@ pub fn cpu() -> io::Result<CpuTotals> {
     let text = read(PATH)?;
     let at_ns = crate::clock::now_ns();
     let tick_ns = 1_000_000_000 / ticks_per_second();
-    let cpus = parse(&text, tick_ns).ok_or_else(|| malformed(PATH, "no `cpuN` line that can be read"))?;
+    let cpus =
+        parse(&text, tick_ns).ok_or_else(|| malformed(PATH, "no `cpuN` line that can be read"))?;
     Ok(CpuTotals { at_ns, cpus })
 }
 
@@ -69,7 +70,12 @@ fn parse(text: &str, tick_ns: u64) -> Option<Vec<OneCpu>> {
 fn parse_line(line: &str, tick_ns: u64) -> Option<OneCpu> {
     let mut words = line.split_ascii_whitespace();
     let number = words.next()?.strip_prefix("cpu")?.parse().ok()?;
-    let mut next = || words.next().and_then(|w| w.parse::<u64>().ok()).map(|ticks| ticks.saturating_mul(tick_ns));
+    let mut next = || {
+        words
+            .next()
+            .and_then(|w| w.parse::<u64>().ok())
+            .map(|ticks| ticks.saturating_mul(tick_ns))
+    };
     let (user, nice) = (next()?, next()?);
     Some(OneCpu {
         number,
@@ -89,7 +95,8 @@ mod tests {
 
     #[test]
     fn reads_every_cpu_but_not_the_sum() {
-        let text = "cpu  10 1 2 3 4 5 6 7 0 0\ncpu0 10 1 2 3 4 5 6 7 0 0\ncpu9 1 0 0 0 0 0 0 0\nintr 5\n";
+        let text =
+            "cpu  10 1 2 3 4 5 6 7 0 0\ncpu0 10 1 2 3 4 5 6 7 0 0\ncpu9 1 0 0 0 0 0 0 0\nintr 5\n";
         let cpus = parse(text, 10).unwrap();
         assert_eq!(cpus.len(), 2);
         assert_eq!(cpus[0].user_ns, 110);
@@ -107,6 +114,13 @@ mod tests {
     fn this_machine_has_cpus_and_time_goes_on() {
         let totals = cpu().unwrap();
         assert!(!totals.cpus.is_empty());
-        assert!(totals.cpus.iter().map(|c| c.idle_ns + c.user_ns + c.system_ns).sum::<u64>() > 0);
+        assert!(
+            totals
+                .cpus
+                .iter()
+                .map(|c| c.idle_ns + c.user_ns + c.system_ns)
+                .sum::<u64>()
+                > 0
+        );
     }
 }

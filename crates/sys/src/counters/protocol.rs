@@ -43,7 +43,12 @@ fn totals(counters: &HashMap<String, u64>) -> ProtocolTotals {
         checksum_errors: sum(&["Tcp.InCsumErrors", "Udp.InCsumErrors", "Udp6InCsumErrors"]),
         udp_receive_buffer_errors: sum(&["Udp.RcvbufErrors", "Udp6RcvbufErrors"]),
         udp_send_buffer_errors: sum(&["Udp.SndbufErrors", "Udp6SndbufErrors"]),
-        ip_fragments: sum(&["Ip.FragCreates", "Ip.ReasmReqds", "Ip6FragCreates", "Ip6ReasmReqds"]),
+        ip_fragments: sum(&[
+            "Ip.FragCreates",
+            "Ip.ReasmReqds",
+            "Ip6FragCreates",
+            "Ip6ReasmReqds",
+        ]),
     }
 }
 
@@ -51,10 +56,15 @@ fn totals(counters: &HashMap<String, u64>) -> ProtocolTotals {
 fn parse_paired_lines(text: &str, into: &mut HashMap<String, u64>) {
     let mut lines = text.lines();
     while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
-        let (Some((family, names)), Some((_, values))) = (names.split_once(':'), values.split_once(':')) else {
+        let (Some((family, names)), Some((_, values))) =
+            (names.split_once(':'), values.split_once(':'))
+        else {
             continue;
         };
-        for (name, value) in names.split_ascii_whitespace().zip(values.split_ascii_whitespace()) {
+        for (name, value) in names
+            .split_ascii_whitespace()
+            .zip(values.split_ascii_whitespace())
+        {
             if let Ok(value) = value.parse() {
                 into.insert(format!("{family}.{name}"), value);
             }
@@ -83,7 +93,10 @@ mod tests {
             "Tcp: RetransSegs InErrs\nTcp: 3 1\nUdp: RcvbufErrors InCsumErrors\nUdp: 5 7\nTcp: MaxConn\nTcp: -1\n",
             &mut counters,
         );
-        parse_columns("Udp6RcvbufErrors   \t10\nIp6FragCreates 2\nodd\n", &mut counters);
+        parse_columns(
+            "Udp6RcvbufErrors   \t10\nIp6FragCreates 2\nodd\n",
+            &mut counters,
+        );
         let totals = totals(&counters);
         assert_eq!(totals.tcp_retransmits, 3);
         assert_eq!(totals.udp_receive_buffer_errors, 15);

@@ -22,13 +22,16 @@ pub struct SoftnetTotals {
 /// the kernel: differences must be taken per CPU modulo 2³² by callers that
 /// run for days; a trial is too short to wrap twice.
 pub fn softnet() -> io::Result<SoftnetTotals> {
-    parse(&read(PATH)?).ok_or_else(|| malformed(PATH, "a line has fewer than three hexadecimal words"))
+    parse(&read(PATH)?)
+        .ok_or_else(|| malformed(PATH, "a line has fewer than three hexadecimal words"))
 }
 
 fn parse(text: &str) -> Option<SoftnetTotals> {
     let mut totals = SoftnetTotals::default();
     for line in text.lines() {
-        let mut words = line.split_ascii_whitespace().map(|w| u64::from_str_radix(w, 16));
+        let mut words = line
+            .split_ascii_whitespace()
+            .map(|w| u64::from_str_radix(w, 16));
         totals.processed += words.next()?.ok()?;
         totals.dropped += words.next()?.ok()?;
         totals.squeezed += words.next()?.ok()?;
@@ -43,7 +46,11 @@ mod tests {
     #[test]
     fn sums_over_cpus() {
         let text = "00000010 00000001 00000002 0\n000000ff 00000000 00000001 0\n";
-        let expected = SoftnetTotals { processed: 0x10f, dropped: 1, squeezed: 3 };
+        let expected = SoftnetTotals {
+            processed: 0x10f,
+            dropped: 1,
+            squeezed: 3,
+        };
         assert_eq!(parse(text), Some(expected));
         assert_eq!(parse("10 zz 0\n"), None);
     }
