@@ -1,9 +1,9 @@
 //! A responder in the background, and plans to run against it.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plumbline_engine::{LoadPlan, Responder, ServePlan, run};
@@ -56,7 +56,7 @@ impl Server {
         let address = responder.local_addr();
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || responder.run(&flag).unwrap());
+        let thread = thread::spawn(move || responder.run(&flag).unwrap());
         Self {
             address,
             stop,
@@ -77,6 +77,21 @@ impl Drop for Server {
             let _ = thread.join();
         }
     }
+}
+
+/// A foreign server that handles each connection on a thread of its own, and is
+/// forgotten when the test ends.
+pub(crate) fn serve(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let handle = Arc::new(handle);
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let handle = Arc::clone(&handle);
+            thread::spawn(move || handle(connection));
+        }
+    });
+    address
 }
 
 /// Runs a plan to its end.
