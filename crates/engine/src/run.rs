@@ -60,7 +60,14 @@ pub fn run(
                 abort: &abort,
             };
             let report = report.clone();
-            threads.push(scope.spawn(move || worker::work(&share, &report, &started)));
+            threads.push(scope.spawn(move || {
+                let accounts = worker::work(&share, &report, &started);
+                if accounts.is_err() {
+                    // The others must not wait for this one.
+                    let _ = report.send(false);
+                }
+                accounts
+            }));
         }
         drop(report);
         let window = open(plan, &ready, &starts, stop, &abort);

@@ -19,9 +19,10 @@ const CALIBRATION_NS: u64 = 50_000;
 const LEAST_MARGIN_NS: u64 = 1_000;
 const MOST_MARGIN_NS: u64 = 30_000;
 
-/// Readiness by epoll: edge-triggered for streams, so that the kernel need
-/// not look again at a socket that was read, and level-triggered for queues,
-/// of which one message at a time is taken.
+/// Readiness by epoll: edge-triggered for streams, whose room to send is then
+/// watched without further calls, and level-triggered for queues, of which one
+/// message at a time is taken. Level-triggered streams were tried: with 1 and
+/// with 64 connections no difference showed in CPU or rate.
 pub(crate) struct Epoll {
     poller: Poller,
     sockets: Vec<Option<(Socket, Watch)>>,

@@ -157,6 +157,22 @@ fn more_connections_than_files_are_refused_ahead() {
 }
 
 #[test]
+fn a_cpu_that_is_not_there_is_told_by_every_worker() {
+    let spec = workload(WorkloadKind::Rr);
+    let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+    for cpus in [vec![0, 1_000], vec![1_000, 0], vec![1_000]] {
+        let plan = LoadPlan {
+            threads: 2,
+            cpus,
+            ..short(spec.clone(), server.address)
+        };
+        let error = run(&plan, &AtomicBool::new(false), &mut ());
+        let error = error.expect_err("no machine of ours has that many");
+        assert!(matches!(error, EngineError::Pin { cpu: 1_000, .. }));
+    }
+}
+
+#[test]
 fn impossible_plans_are_refused() {
     let mut plan = short(workload(WorkloadKind::Rr), loopback_v4());
     plan.workload.request_size = 15;
