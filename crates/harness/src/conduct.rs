@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Plan, Treatment};
-use plumbline_record::{GateFailure, IdleSample, Trial, TrialStatus, Warning};
+use plumbline_record::{GateFailure, IdleSample, Observation, Trial, TrialStatus, Warning};
 
 use crate::agent::TrialError;
 use crate::{Target, Thresholds, gate, trial};
@@ -82,54 +82,107 @@ pub fn conduct(
     settings: &Settings,
     interrupted: &AtomicBool,
 ) -> Result<Outcome, HarnessError> {
-    let mut outcome = Outcome::default();
-    let trials = plan.blocks.iter().map(Vec::len).sum();
+    let mut run = Running {
+        plan,
+        done,
+        spare: repetitions_left(plan, done),
+        session: done.iter().map(|t| t.session + 1).max().unwrap_or(0),
+        target,
+        keep,
+        progress,
+        settings,
+        interrupted,
+        outcome: Outcome::default(),
+    };
     for (block, order) in plan.blocks.iter().enumerate() {
         let mut idle = None;
         for (position, &id) in order.iter().enumerate() {
-            let treatment = &plan.treatments[id];
-            let mut attempt = match resume_at(plan, done, block, position) {
-                Resume::Done => {
-                    outcome.finished += 1;
-                    continue;
-                }
-                Resume::Attempt(attempt) => attempt,
-            };
-            loop {
-                let step = Step {
-                    block,
-                    finished: outcome.finished,
-                    trials,
-                    treatment,
-                    attempt,
-                };
-                progress.starts(&step);
-                let idle = quiet(&mut idle, settings).map_err(HarnessError::Idle)?;
-                let place = Place {
-                    block,
-                    position,
-                    attempt,
-                    seed: plan.seed,
-                };
-                let Some(trial) = run_one(&place, treatment, target, idle, settings, interrupted)
-                else {
-                    outcome.interrupted = true;
-                    return Ok(outcome);
-                };
-                keep(&trial).map_err(HarnessError::Keep)?;
-                progress.ended(&step, &trial);
-                if trial.status == TrialStatus::Valid {
-                    break;
-                }
-                if attempt >= plan.retries {
-                    break;
-                }
-                attempt += 1;
+            run.place(block, position, &plan.treatments[id], &mut idle)?;
+            if run.outcome.interrupted {
+                return Ok(run.outcome);
             }
-            outcome.finished += 1;
         }
     }
-    Ok(outcome)
+    Ok(run.outcome)
+}
+
+/// Repetitions that a whole run may spend: a quarter of its trials, or twice
+/// each treatment for short plans. A machine that disturbs everything gives a
+/// report that says so, not a run without end (C-14).
+fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
+    let allowed = (plan.trials() / 4).max(plan.treatments.len() * 2);
+    allowed.saturating_sub(done.iter().filter(|t| t.attempt > 0).count())
+}
+
+/// A run under way.
+struct Running<'a> {
+    plan: &'a Plan,
+    done: &'a [Trial],
+    spare: usize,
+    session: u32,
+    target: &'a mut dyn Target,
+    keep: &'a mut dyn FnMut(&Trial) -> Result<(), Cause>,
+    progress: &'a mut dyn Progress,
+    settings: &'a Settings,
+    interrupted: &'a AtomicBool,
+    outcome: Outcome,
+}
+
+impl Running<'_> {
+    /// Runs the treatment of one place of the plan until it counts, is given
+    /// up, or is interrupted.
+    fn place(
+        &mut self,
+        block: usize,
+        position: usize,
+        treatment: &Treatment,
+        idle: &mut Option<IdleSample>,
+    ) -> Result<(), HarnessError> {
+        let Resume::Attempt(mut attempt) = resume_at(self.plan, self.done, block, position) else {
+            self.outcome.finished += 1;
+            return Ok(());
+        };
+        loop {
+            let step = Step {
+                block,
+                finished: self.outcome.finished,
+                trials: self.plan.trials(),
+                treatment,
+                attempt,
+            };
+            self.progress.starts(&step);
+            let idle = quiet(idle, self.settings).map_err(HarnessError::Idle)?;
+            let place = Place {
+                block,
+                position,
+                attempt,
+                seed: self.plan.seed,
+                session: self.session,
+            };
+            let trial = run_one(
+                &place,
+                treatment,
+                self.target,
+                idle,
+                self.settings,
+                self.interrupted,
+            );
+            let Some(trial) = trial else {
+                self.outcome.interrupted = true;
+                return Ok(());
+            };
+            (self.keep)(&trial).map_err(HarnessError::Keep)?;
+            self.progress.ended(&step, &trial);
+            let again =
+                trial.status != TrialStatus::Valid && attempt < self.plan.retries && self.spare > 0;
+            if !again {
+                self.outcome.finished += 1;
+                return Ok(());
+            }
+            self.spare -= 1;
+            attempt += 1;
+        }
+    }
 }
 
 /// The idle sample of a block. One that caught somebody else's load is taken
@@ -168,6 +221,7 @@ struct Place {
     position: usize,
     attempt: u32,
     seed: u64,
+    session: u32,
 }
 
 impl Place {
@@ -226,13 +280,14 @@ fn run_one(
     };
     let warnings = observation
         .as_ref()
-        .map(|o| warnings(treatment, o))
+        .map(|o| warnings(treatment, o, settings))
         .unwrap_or_default();
     Some(Trial {
         block: place.block as u32,
         position: place.position as u32,
         treatment: treatment.id,
         attempt: place.attempt,
+        session: place.session,
         started,
         took_ns: clock.elapsed().as_nanos() as u64,
         status,
@@ -252,11 +307,14 @@ fn status(gates: Vec<GateFailure>) -> TrialStatus {
 /// Share of the machine above which a held rate queues for CPU (N-12).
 const NEAR_SATURATION: f64 = 0.80;
 
-fn warnings(treatment: &Treatment, observation: &plumbline_record::Observation) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+fn warnings(treatment: &Treatment, observation: &Observation, settings: &Settings) -> Vec<Warning> {
+    let workload = &treatment.workload;
+    let mut warnings: Vec<Warning> = gate::tail_lag(workload, observation, &settings.thresholds)
+        .into_iter()
+        .collect();
     for machine in &observation.machines {
         let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
-        if treatment.workload.arrival.rate().is_some() && share > NEAR_SATURATION {
+        if workload.arrival.rate().is_some() && share > NEAR_SATURATION {
             warnings.push(Warning::NearSaturation { share });
         }
     }

@@ -5,7 +5,7 @@
 //! calibrated is written in docs/method.md.
 
 use plumbline_experiment::{Workload, WorkloadKind};
-use plumbline_record::{CpuTime, GateFailure, IdleSample, Observation};
+use plumbline_record::{CpuTime, GateFailure, IdleSample, Observation, Warning};
 
 /// What the gates allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,8 +16,11 @@ pub struct Thresholds {
     pub lag_floor_ns: u64,
     /// D2: the generator's 99th percentile of lag, as a share of that of latency.
     pub tail_lag_share: f64,
-    /// D2: lag that is always allowed at the 99th percentile, nanoseconds.
+    /// D2: lag that never voids a trial at the 99th percentile, nanoseconds.
     pub tail_lag_floor_ns: u64,
+    /// D2: lag at the 99th percentile from which on that percentile is not
+    /// believed, while the trial still is, nanoseconds.
+    pub tail_warning_ns: u64,
     /// D3: how far sent may be from planned, as a share.
     pub rate_deviation: f64,
     /// C-14: steal, as a share of capacity.
@@ -36,7 +39,8 @@ impl Default for Thresholds {
             lag_share: 0.10,
             lag_floor_ns: 5_000,
             tail_lag_share: 0.50,
-            tail_lag_floor_ns: 100_000,
+            tail_lag_floor_ns: 1_000_000,
+            tail_warning_ns: 100_000,
             rate_deviation: 0.01,
             steal_share: 0.005,
             other_load_share: 0.05,
@@ -88,6 +92,22 @@ fn send_lag(observation: &Observation, limits: &Thresholds) -> Option<GateFailur
             limit_ns,
         })
     })
+}
+
+/// D2, below what voids a trial: the upper percentiles are the generator's own
+/// lateness, the median and the costs are not.
+pub(crate) fn tail_lag(
+    workload: &Workload,
+    observation: &Observation,
+    limits: &Thresholds,
+) -> Option<Warning> {
+    workload.arrival.rate()?;
+    let lag_ns = observation.load.generator_lag.value_at(0.99);
+    let latency_ns = observation.load.latency.value_at(0.99);
+    let limit_ns = limits
+        .tail_warning_ns
+        .max((latency_ns as f64 * limits.tail_lag_share) as u64);
+    (lag_ns > limit_ns).then_some(Warning::TailLag { lag_ns, latency_ns })
 }
 
 /// D3: what was sent in the window is what the schedule put there.

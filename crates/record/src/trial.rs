@@ -50,6 +50,9 @@ pub struct Trial {
     pub treatment: TreatmentId,
     /// 0 for the first execution, then counted up for each repetition.
     pub attempt: u32,
+    /// 0 for the first part of a run, then counted up for each resumption.
+    #[serde(default)]
+    pub session: u32,
     /// Start, RFC 3339, UTC.
     pub started: String,
     /// What it took from start to end, agents and teardown included, nanoseconds.
@@ -138,16 +141,36 @@ pub struct Observation {
     /// CPU of the machine(s) under the path over the window. One entry when
     /// both endpoints share a kernel, else client's and server's (N-12).
     pub machines: Vec<CpuTime>,
-    /// CPU of the receiving process over the window.
+    /// CPU of the receiving process from listening to stop, warm-up and drain
+    /// included; [`window_share`](Self::window_share) scales it.
     pub server_cpu: ProcessCpu,
-    /// Devices of the path.
+    /// Devices of the path over the whole trial, warm-up and drain included.
     pub devices: Vec<DeviceCounters>,
-    /// Protocol counters of the path's namespaces.
+    /// Protocol counters of the path's namespaces over the whole trial.
     pub protocols: Vec<ProtocolCounters>,
-    /// Receive queues of the machine(s).
+    /// Receive queues of the machine(s) over the window.
     pub softnet: SoftnetCounters,
     /// Idle baseline that costs are reduced by: the machine(s) without load.
     pub idle: IdleSample,
+}
+
+impl Observation {
+    /// What part of all that the receiver saw in its life belongs to the
+    /// measured window, from 0 to 1: requests, or payload bytes for bulk.
+    ///
+    /// Receiver, devices and protocols are counted from listening to stop. A
+    /// count of theirs times this share is the count of the window, as far as
+    /// each request or byte costs the same in the warm-up. `None` when the
+    /// receiver saw nothing.
+    pub fn window_share(&self) -> Option<f64> {
+        let (load, serve) = (&self.load, &self.serve);
+        let (in_window, in_life) = match (serve.datagrams, serve.requests) {
+            (Some(datagrams), _) => (datagrams.bytes, serve.bytes_received),
+            (None, 0) => (load.bytes_sent, serve.bytes_received),
+            (None, requests) => (load.completed, requests),
+        };
+        (in_life > 0).then(|| (in_window as f64 / in_life as f64).min(1.0))
+    }
 }
 
 /// The machine without load: measured once in each block.

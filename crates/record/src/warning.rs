@@ -70,6 +70,15 @@ pub enum Warning {
         /// Share of capacity, 0 to 1.
         share: f64,
     },
+    /// The generator's own lateness makes up more than half of the latency at
+    /// the 99th percentile (L-2): up there it is the generator that was
+    /// measured. Median and CPU of the trial stand.
+    TailLag {
+        /// The generator's lag at p99, nanoseconds.
+        lag_ns: u64,
+        /// The latency at p99, nanoseconds.
+        latency_ns: u64,
+    },
 }
 
 impl std::fmt::Display for Warning {
@@ -124,6 +133,13 @@ impl std::fmt::Display for Warning {
                 f,
                 "the machine was {:.0} % busy at a held rate; lower --rate for latencies without queueing",
                 share * 100.0
+            ),
+            Self::TailLag { lag_ns, latency_ns } => write!(
+                f,
+                "the sender itself was {:.0} µs late at p99, more than half of the latency of {:.0} µs there: \
+                 from p99 up that is the generator, not the network; use --wait spin, or a machine with more CPUs",
+                *lag_ns as f64 / 1e3,
+                *latency_ns as f64 / 1e3
             ),
         }
     }

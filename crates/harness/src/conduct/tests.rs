@@ -203,6 +203,34 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_machine_that_disturbs_everything_ends_the_repetitions_of_the_whole_run() {
+    let plan = plan(8, 2);
+    let played = play(&plan, &[], &mut Stage::new(vec![late(); 100]), None);
+    // 16 trials, and a quarter of 16 to repeat.
+    assert_eq!(played.trials.len(), 16 + 4);
+    assert_eq!(played.outcome.finished, 16);
+    let resumed = play(
+        &plan,
+        &played.trials,
+        &mut Stage::new(vec![late(); 100]),
+        None,
+    );
+    assert!(
+        resumed.started.iter().all(|&(_, _, attempt)| attempt == 1),
+        "nothing is left to spend"
+    );
+}
+
+#[test]
+fn a_resumption_is_recorded_in_its_trials() {
+    let plan = plan(2, 0);
+    let first = play(&plan, &[], &mut Stage::new([]), Some(1));
+    let second = play(&plan, &first.trials, &mut Stage::new([]), None);
+    assert!(first.trials.iter().all(|t| t.session == 0));
+    assert!(second.trials.iter().all(|t| t.session == 1));
+}
+
+#[test]
 fn a_resumed_run_does_not_repeat_what_was_given_up() {
     let plan = plan(1, 0);
     let first = play(&plan, &[], &mut Stage::new([late()]), None);
@@ -250,6 +278,7 @@ fn treatments_of_a_block_share_their_arrivals_and_blocks_do_not() {
             position,
             attempt,
             seed: 7,
+            session: 0,
         }
         .arrival_seed()
     };

@@ -1,7 +1,7 @@
 //! Each gate's violation, planted (L-9).
 
 use plumbline_experiment::{Arrival, Workload, WorkloadKind};
-use plumbline_record::{GateFailure, Observation};
+use plumbline_record::{GateFailure, Observation, Warning};
 
 use super::*;
 use crate::planted::{MS, healthy, histogram, workload};
@@ -52,6 +52,27 @@ fn a_generator_that_stalls_fails_d2_in_the_tail() {
         matches!(found[..], [GateFailure::SendLag { quantile: 0.99, .. }]),
         "{found:?}"
     );
+}
+
+#[test]
+fn a_late_tail_costs_the_tail_and_not_the_trial() {
+    let mut observation = healthy();
+    let late = |i| if i < 100 { MS / 2 } else { 3_000 };
+    observation.load.generator_lag = histogram((0..5000).map(late));
+    let limits = Thresholds::default();
+    assert_eq!(judge(&workload(), &observation, &limits), []);
+    let warning = tail_lag(&workload(), &observation, &limits);
+    assert!(
+        matches!(
+            warning,
+            Some(Warning::TailLag {
+                lag_ns: 499_000..501_000,
+                ..
+            })
+        ),
+        "{warning:?}"
+    );
+    assert_eq!(tail_lag(&workload(), &healthy(), &limits), None);
 }
 
 #[test]

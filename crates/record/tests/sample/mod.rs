@@ -63,6 +63,7 @@ pub(crate) fn trial(n: u32) -> Trial {
         position: n % 2,
         treatment: (n % 2) as usize,
         attempt: n / 80,
+        session: 0,
         started: format!("2026-01-31T23:59:59.{n:09}Z"),
         took_ns: 500_000_000 + u64::from(n),
         status,

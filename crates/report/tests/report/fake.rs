@@ -86,6 +86,7 @@ impl Fake {
                     position: position as u32,
                     treatment,
                     attempt: 0,
+                    session: 0,
                     started: format!("2026-01-01T12:{:02}:{:02}Z", block, position % 60),
                     took_ns: 560_000_000,
                     status: TrialStatus::Valid,
