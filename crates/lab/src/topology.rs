@@ -298,7 +298,8 @@ enum Role {
 
 /// Sysctls that make a namespace do nothing on its own, so that device counters
 /// and latencies show the load alone. What a namespace would inherit from the
-/// host (reverse path filters) is set too, for the same lab on every machine.
+/// host or its modules (reverse path filters, netfilter on bridges) is set too,
+/// for the same lab on every machine.
 fn quiet(role: Role, family: Family) -> Vec<(String, String)> {
     let forward = if role == Role::Node { "1" } else { "0" };
     let mut settings = vec![("net/ipv4/ip_forward".to_string(), forward.to_string())];
@@ -319,7 +320,20 @@ fn quiet(role: Role, family: Family) -> Vec<(String, String)> {
             both("ipv6", "forwarding", forward);
         }
     }
+    // Else a bridge hands each packet to netfilter, as routers do, on machines
+    // that have the module: a cost of the machine that looks like the network's.
+    if role == Role::Node && has_bridge_netfilter() {
+        for table in ["arptables", "iptables", "ip6tables"] {
+            settings.push((format!("net/bridge/bridge-nf-call-{table}"), "0".into()));
+        }
+    }
     settings
+}
+
+/// Whether bridged packets may be handed to netfilter (`br_netfilter`), and
+/// namespaces can decline it.
+fn has_bridge_netfilter() -> bool {
+    std::path::Path::new("/proc/sys/net/bridge").exists()
 }
 
 /// Whether the kernel has IPv6.

@@ -6,6 +6,7 @@
 use plumbline_experiment::{Family, Placement};
 use plumbline_harness::Path;
 use plumbline_lab::{LabError, Launcher, Probe, Spec, Standing, network};
+use plumbline_sys::sysctl;
 use plumbline_testkit as testkit;
 
 use crate::{eye, packets};
@@ -109,6 +110,32 @@ fn devices_prove_the_path(standing: &Standing) {
     let bulk = standing.counters().expect("counters");
     let least = bytes / u64::from(u16::MAX);
     assert_eq!(standing.check_path(&after, &bulk, least), None);
+}
+
+/// The same lab on a machine that hands bridged packets to netfilter. A kernel
+/// without the sysctl has no netfilter to hand them to.
+#[test]
+fn bridges_do_without_netfilter() {
+    if !testkit::in_private_namespaces("bridges do without netfilter") {
+        return;
+    }
+    let spec = Spec {
+        network: "host-gw".into(),
+        placement: Placement::CrossNode,
+        family: Family::V4,
+        mtu: MTU,
+    };
+    let validated = spec.validate(&Probe::default()).expect("supported");
+    let topology = validated.topology().expect("topology");
+    for node in &topology.nodes {
+        for table in ["arptables", "iptables", "ip6tables"] {
+            let key = format!("net/bridge/bridge-nf-call-{table}");
+            match sysctl::get(&node.namespace, &key) {
+                Ok(value) => assert_eq!(value, "0", "{key} in {}", node.name),
+                Err(error) => assert!(error.is_missing(), "{error}"),
+            }
+        }
+    }
 }
 
 macro_rules! networks {
