@@ -1,9 +1,14 @@
 //! `aws-vpc`: a bridge on each node, and between the nodes a router that knows
-//! each node's pods, as Flannel's `aws-vpc` backend arranges it (Flannel's
-//! `Documentation/backends.md` and `aws-vpc-backend.md`: a route per subnet in
-//! the VPC's route table, its target the node's instance; nodes themselves only
-//! have their default route). The router is a namespace that forwards; what a
-//! cloud's fabric adds (rate limits, distance, its MTU of 9001) is not modelled.
+//! each node's pods, as Flannel's `aws-vpc` backend arranges it
+//! (flannel-io/flannel@f6d7239, `backend/awsvpc/awsvpc.go`, and @718dfc4,
+//! `Documentation/aws-vpc-backend.md`). The backend writes one route per node
+//! into the VPC's route table, from the node's subnet to its network interface,
+//! and lets that interface carry addresses that are not its own. It makes no
+//! device and no route on the node, whose packets to other pods leave by the
+//! default route, with the interface's own MTU. It knows IPv4 only; IPv6 is
+//! arranged alike here. The router is a namespace that forwards; what a cloud's
+//! fabric adds (rate limits, distance, its MTU of 9001) is not modelled, nor
+//! that nodes of one VPC subnet reach each other, not their pods, directly.
 
 use plumbline_sys::netlink::RouteSpec;
 

@@ -1,7 +1,13 @@
-//! A bridge on each node with the pods as its ports, as the CNI plugin
-//! `bridge` makes it with `isGateway` and `isDefaultGateway` (the way Flannel
-//! calls it): containernetworking/plugins, `plugins/main/bridge/bridge.go`.
-//! Not modelled: masquerading and the port map, which are netfilter rules.
+//! A bridge on each node with the pods as its ports, as the CNI plugin `bridge`
+//! makes it (containernetworking/plugins@00406f9,
+//! `plugins/main/bridge/bridge.go`): the subnet's first address on the bridge,
+//! one MTU on bridge and pods, no promiscuous mode, no VLANs. Flannel asks for
+//! it with `isGateway` and the backend's MTU (flannel-io/cni-plugin@6f13a99,
+//! `flannel_linux.go`), its manifest with `isDefaultGateway` and `hairpinMode`
+//! (flannel-io/flannel@d01746e, `Documentation/kube-flannel.yml`, v0.13.0-rc2).
+//! Not modelled: hairpin, which touches no packet between two pods; a second
+//! route of the pod, to all pods by the same gateway; masquerading and the port
+//! map, which are netfilter rules.
 
 use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 

@@ -2,11 +2,15 @@
 //! address as its whole network, and a link-local gateway that exists nowhere.
 //! For IPv4 it is 169.254.1.1, answered by proxy ARP; for IPv6 it is the
 //! link-local address of the node's end, which Calico gives the hardware
-//! address ee:ee:ee:ee:ee:ee (projectcalico/calico@006d24a,
-//! `cni-plugin/pkg/dataplane/linux/dataplane_linux.go`: devices, routes,
-//! sysctls; `felix/dataplane/linux/endpoint_mgr.go`: reverse path filter and
-//! `route_localnet`). Not modelled: policy and masquerading, which are netfilter
-//! or eBPF rules.
+//! address ee:ee:ee:ee:ee:ee (projectcalico/calico@2fcbec1,
+//! `cni-plugin/pkg/dataplane/linux/dataplane_linux.go`: devices, routes and
+//! sysctls; @03807af, `felix/dataplane/linux/endpoint_mgr.go`: the sysctls
+//! again, by Felix).
+//!
+//! Not modelled: policy, masquerading and the check of a pod's source address,
+//! which are netfilter or eBPF rules; the route that drops what is for an unused
+//! address of the node's own block, which no packet of a lab takes; and that
+//! Felix tells the node each pod's hardware address, which it asks for here.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -33,8 +37,9 @@ pub(super) const SHAPE: Shape = Shape {
     tunnel: None,
 };
 
-/// The block of addresses that a node routes, of Calico's default size (64
-/// addresses): network address and prefix length.
+/// The block of addresses that a node routes, of Calico's default size, /26 and
+/// /122 (projectcalico/calico@04b4464, `api/pkg/apis/projectcalico/v3/ippool.go`):
+/// network address and prefix length.
 pub(super) fn block(addressing: Addressing, number: u8) -> (IpAddr, u8) {
     (addressing.subnet(number), addressing.host_prefix() - 6)
 }
@@ -87,10 +92,11 @@ fn gateway(family: Family) -> IpAddr {
     }
 }
 
+/// What Calico sets on the node's end. It leaves the reverse path filter as it is
+/// by default on the node (`felix/dataplane/linux/int_dataplane.go`@00157c1).
 fn port_sysctls(port: &str, family: Family) -> Vec<(String, String)> {
     let settings: &[(&str, &str, &str)] = match family {
         Family::V4 => &[
-            ("ipv4/conf", "rp_filter", "1"),
             ("ipv4/conf", "route_localnet", "1"),
             ("ipv4/conf", "proxy_arp", "1"),
             ("ipv4/neigh", "proxy_delay", "0"),

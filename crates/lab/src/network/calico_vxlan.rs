@@ -1,9 +1,14 @@
 //! `calico-vxlan`: pods are attached as Calico does it (see
-//! [`calico`](super::calico)), with VXLAN between nodes (projectcalico/calico@006d24a,
-//! `felix/dataplane/linux/vxlan_mgr.go` and `felix/vxlanfdb`: VNI 4096, port
-//! 4789, no learning, and for each remote node a permanent neighbour and
-//! forwarding entry and an on-link route to its block through its tunnel
-//! address, the first of the block).
+//! [`calico`](super::calico)), with VXLAN between nodes (projectcalico/calico;
+//! `felix/dataplane/linux/vxlan_mgr.go` and `route_mgr.go`@006d24a: the device,
+//! its single address, an on-link route to each remote block through the remote
+//! device's address; `felix/vxlanfdb/vxlan_fdb.go`@3bbfaf9: a permanent
+//! neighbour and forwarding entry for each remote node;
+//! `felix/config/config_params.go`@bbcc9c8: VNI 4096, port 4789;
+//! `felix/dataplane/linux/int_dataplane.go`@00157c1: the MTU, on pods too).
+//! Nothing is learnt. The device's address is one that Calico's IPAM happens to
+//! give it; here it is the first of the block. For IPv6 Calico has a device of
+//! its own, `vxlan-v6.calico`; here it has the same name.
 
 use super::shape::Shape;
 use super::tunnel::{Tunnel, inner_mtu};

@@ -1,8 +1,9 @@
 //! `host-gw`: a bridge on each node and a route to each other node's pods
 //! through that node's address, as Flannel's `host-gw` backend
-//! (flannel-io/flannel@bd2e72e, `pkg/backend/hostgw` and `route_network.go`:
-//! one route per remote subnet, gateway the node's public address, out of the
-//! external interface).
+//! (flannel-io/flannel, `pkg/backend/hostgw/hostgw.go`@9428fb8 and
+//! `pkg/backend/route_network.go`@0f89b8d): one route per remote subnet, its
+//! gateway the node's address, out of the external interface, with that
+//! interface's MTU.
 
 use plumbline_sys::netlink::RouteSpec;
 

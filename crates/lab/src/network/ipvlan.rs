@@ -1,9 +1,13 @@
 //! `ipvlan-l2` and `ipvlan-l3`: each pod has a device of its own on top of the
 //! node's uplink that shares its hardware address, as the CNI plugin `ipvlan`
-//! makes it (containernetworking/plugins, `plugins/main/ipvlan`, modes `l2` and
-//! `l3`). In L2 mode pods resolve each other; in L3 mode the node's routing
-//! table decides where packets leave, and each node has a route to the other
-//! node's pods (kernel documentation, `networking/ipvlan.rst`).
+//! makes it (containernetworking/plugins, `plugins/main/ipvlan/ipvlan.go`,
+//! @d385120 for the modes, of which `l2` is its default, and @06ba001: made in
+//! the pod under a passing name, with the uplink's MTU unless told otherwise,
+//! and announced once by `arp_notify`, which is not modelled). In L2 mode pods
+//! resolve each other; in L3 mode the node's routing table decides where packets
+//! leave (torvalds/linux@254a142, `Documentation/networking/ipvlan.rst`), and
+//! the lab gives each node a route to the other node's pods, which the plugin
+//! leaves to whoever runs the network.
 
 use plumbline_sys::netlink::{IpvlanMode, LinkSpec, RouteSpec};
 

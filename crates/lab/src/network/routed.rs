@@ -1,8 +1,17 @@
 //! `routed`: no bridge and no encapsulation. Pods are attached as Calico does
 //! it (see [`calico`](super::calico)), and each node has a route to the other
-//! node's block through that node's address, as Calico's BIRD installs it from
-//! BGP within one subnet. Romana programs the same kernel path, a veth with a
-//! host route per pod and routes between nodes (romana/core 2.0).
+//! node's block through that node's address, which Calico has from BGP, or sets
+//! itself where both nodes are in one subnet (projectcalico/calico,
+//! `confd/etc/calico/confd/templates/bird.cfg.template`@efd2a12 and
+//! `felix/dataplane/linux/route_mgr.go`@006d24a). Pods have the MTU of the nodes.
+//!
+//! Romana's path is the same but for one lookup (romana/core@2d72a8e,
+//! `cni/plugin.go` and `agent/rtable/route_table.go`; @cb43aac and @ac14fa8,
+//! `agent/simple/main.go` and `routes.go`): a veth and a host route per pod,
+//! proxy ARP on every device, and the routes between nodes in table 10 behind a
+//! rule, so that each packet is looked up there before the main table. That rule
+//! is not modelled; nor that a Romana pod has a default route without a gateway
+//! and resolves every address by itself. Romana has no IPv6.
 
 use plumbline_sys::netlink::RouteSpec;
 

@@ -1,9 +1,14 @@
 //! `vxlan`: a bridge on each node and a VXLAN device between nodes, as
-//! Flannel's `vxlan` backend (flannel-io/flannel@bd2e72e, `pkg/backend/vxlan`:
-//! VNI 1, the kernel's default port 8472, no learning, a permanent neighbour
-//! and forwarding entry and an on-link route per remote subnet, the subnet's
-//! first address on the device). The MTU is the underlay's less what the
-//! headers take; for IPv6 that is 70 bytes, not the 50 of that commit.
+//! Flannel's `vxlan` backend (flannel-io/flannel, `pkg/backend/vxlan`:
+//! `vxlan.go`@957443d, `device.go`@741366a, `vxlan_network.go`@bd2e72e): VNI 1,
+//! the kernel's default port 8472, no learning, the subnet's first address on
+//! the device, and for each remote subnet a permanent neighbour, a permanent
+//! forwarding entry and an on-link route. What it does not set has the kernel's
+//! defaults there and here, UDP checksums among them (vishvananda/netlink@7d9b424,
+//! `link_linux.go`).
+//!
+//! The MTU is the underlay's less what the headers take. For IPv6 that is 70
+//! bytes; Flannel takes off 50 there too, and names the device `flannel-v6.1`.
 
 use super::bridge;
 use super::shape::Shape;
