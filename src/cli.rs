@@ -101,9 +101,15 @@ pub(crate) struct RunArgs {
         conflicts_with = "resume"
     )]
     pub(crate) out: PathBuf,
-    /// Go on with a run that was cut off
-    #[arg(long, value_name = "RUN")]
+    /// Go on with a run that was cut off, as it was planned
+    #[arg(long, value_name = "RUN", conflicts_with_all = [
+        "network", "baseline", "workload", "placement", "family", "rate", "connections", "request_size",
+        "response_size", "duration", "blocks", "seed", "set",
+    ])]
     pub(crate) resume: Option<PathBuf>,
+    /// Go on although the environment is not the one that the run was started in
+    #[arg(long, requires = "resume")]
+    pub(crate) across_environments: bool,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

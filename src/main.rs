@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("plumbline: {error:#}");
+            progress::say(&format!("plumbline: {error:#}"));
             let bad_file = error
                 .downcast_ref::<plumbline_experiment::SpecError>()
                 .is_some();

@@ -1,11 +1,16 @@
 //! Where a run is, on standard error.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use plumbline_harness::{Progress, Step};
 use plumbline_record::{GateFailure, Trial, TrialStatus};
+
+/// Says a line on standard error. When nobody can hear it, the run goes on.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
 
 /// A bar on a terminal, one line per block elsewhere. It draws between trials
 /// only: a drawing thread would disturb what is measured.
@@ -50,8 +55,8 @@ impl Reporter {
 
     fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| anstream::eprintln!("{text}")),
-            None => anstream::eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| say(text)),
+            None => say(text),
         }
     }
 }
@@ -75,7 +80,7 @@ impl Progress for Reporter {
             ));
             bar.tick();
         } else if self.last_block != Some(step.block) {
-            anstream::eprintln!("{block}");
+            say(&block);
         }
         self.last_block = Some(step.block);
     }

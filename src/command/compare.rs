@@ -27,7 +27,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     } else {
         render(&compared, report::terminal_style())
     })?;
-    Ok(ExitCode::from(u8::from(compared.is_broken())))
+    Ok(match (compared.is_broken(), compared.has_undecided()) {
+        (true, _) => ExitCode::from(1),
+        // A limit that could not be judged must not pass for one that held.
+        (false, true) => ExitCode::from(2),
+        (false, false) => ExitCode::SUCCESS,
+    })
 }
 
 /// `p50=10%` or `p50=0.1`.

@@ -28,6 +28,8 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
     };
     let family = Family::try_from(*family).map_err(|e| BadUsage(format!("--{e}")))?;
 
+    plumbline_lab::network::find(network).map_err(|e| BadUsage(e.to_string()))?;
+
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
     let mut lab = Lab::new(LabOptions::with_this_program()?);

@@ -5,17 +5,18 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use plumbline_experiment::{Experiment, Flag, Plan, ready_made};
-use plumbline_harness::{Outcome, Settings, Target as _, Thresholds, conduct};
+use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{
-    FORMAT_VERSION, Fingerprint, Provenance, Run, RunDirectory, Trial, Warning,
+    FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
 };
+use plumbline_report::compare::{CompareError, differences};
+use plumbline_report::{Summary, html, json, terminal};
 
 use super::{BadUsage, print, report};
-use crate::cli::{Format, RunArgs};
-use crate::progress::Reporter;
+use crate::cli::RunArgs;
+use crate::progress::{self, Reporter};
 
 /// What a run has after its preparation.
 struct Prepared {
@@ -40,14 +41,14 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         run,
         mut done,
     } = match (&args.resume, experiment) {
-        (Some(path), _) => resume(path, &lab)?,
+        (Some(path), _) => resume(args, path, &mut lab)?,
         (None, Some(experiment)) => prepare(args, experiment, &mut lab)?,
         (None, None) => unreachable!("clap gives an experiment its default"),
     };
     let plan = &run.plan;
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
-    let outcome = conduct(
+    let conducted = conduct(
         plan,
         &earlier,
         &mut lab,
@@ -61,14 +62,19 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         interrupted,
     );
     progress.close();
-    let teardown = take_down(&mut lab);
-    let outcome = outcome?;
-    finish(args, &directory, &run, &done, &outcome)?;
-    teardown?;
-    Ok(if outcome.interrupted {
-        ExitCode::from(2)
-    } else {
+    // Whatever went wrong, what there is gets shown and everything is undone;
+    // only then is the first error told.
+    let torn_down = take_down(&mut lab);
+    let summary = Summary::new(&run, &done);
+    let shown = finish(args, &directory, &run, &done, &summary);
+    let outcome = conducted?;
+    torn_down?;
+    shown?;
+    let complete = !outcome.interrupted && summary.has_results();
+    Ok(if complete {
         ExitCode::SUCCESS
+    } else {
+        ExitCode::from(2)
     })
 }
 
@@ -96,9 +102,6 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     for pair in &args.set {
         experiment.set(pair)?;
     }
-    if let Some(baseline) = &args.baseline {
-        experiment.set(&format!("baseline={baseline}"))?;
-    }
     experiment.check()?;
     Ok(experiment)
 }
@@ -110,6 +113,7 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
     let value = |flag| match flag {
         Flag::Workload => list(&args.workload),
         Flag::Network => list(&args.network),
+        Flag::Baseline => args.baseline.clone(),
         Flag::Placement => list(&args.placement),
         Flag::Family => list(&args.family),
         Flag::Rate => args.rate.clone(),
@@ -133,13 +137,9 @@ fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Res
     let plan = experiment.resolve(random_seed(), &|word| {
         expand(word, &mut left_out.borrow_mut())
     })?;
-    lab.validate(&plan.treatments)?;
-    for treatment in &plan.treatments {
-        lab.path(treatment)?;
-    }
+    build(&plan, lab)?;
     let mut warnings = lab.warnings();
     warnings.extend(left_out.into_inner());
-    warnings.extend(design_warnings(&plan));
     let run = Run {
         format: FORMAT_VERSION,
         provenance: Provenance {
@@ -148,10 +148,7 @@ fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Res
             started: now(),
             target: lab.name().to_owned(),
         },
-        fingerprint: Fingerprint {
-            devices: lab.fingerprint()?.devices,
-            ..plumbline_agent::fingerprint()
-        },
+        fingerprint: lab.fingerprint()?,
         experiment_text: Some(text),
         warnings,
         plan,
@@ -164,14 +161,29 @@ fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Res
     })
 }
 
-fn resume(path: &Path, lab: &Lab) -> anyhow::Result<Prepared> {
+/// Goes on with a run, in the environment that it was started in (C-13).
+fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared> {
     let (run, done, directory) = RunDirectory::open(path)?;
-    lab.validate(&run.plan.treatments)?;
+    build(&run.plan, lab)?;
+    let differences = differences(1, &run.fingerprint, &lab.fingerprint()?);
+    if !differences.is_empty() && !args.across_environments {
+        return Err(CompareError::DifferentEnvironments(differences).into());
+    }
     Ok(Prepared {
         directory,
         run,
         done,
     })
+}
+
+/// Builds every path, so that what cannot be built is an error before the
+/// first trial and not in the middle.
+fn build(plan: &Plan, lab: &mut Lab) -> anyhow::Result<()> {
+    lab.validate(&plan.treatments)?;
+    for treatment in &plan.treatments {
+        lab.path(treatment)?;
+    }
+    Ok(())
 }
 
 /// What a network word stands for; of `all`, those that cannot be built here
@@ -194,18 +206,6 @@ fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String
     Ok(names)
 }
 
-fn design_warnings(plan: &Plan) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let (blocks, needed) = (
-        plan.blocks.len() as u32,
-        plan.minimum_blocks(plumbline_report::analysis::ALPHA),
-    );
-    if blocks < needed {
-        warnings.push(Warning::TooFewBlocks { blocks, needed });
-    }
-    warnings
-}
-
 /// The sender and the receiver on CPUs of their own where there are two.
 fn settings() -> Settings {
     let cpus = plumbline_sys::cpu::allowed().unwrap_or_default();
@@ -222,31 +222,34 @@ fn settings() -> Settings {
     }
 }
 
-/// Prints what there is, and writes the page.
+/// Writes the page, and prints what there is.
 fn finish(
     args: &RunArgs,
     directory: &RunDirectory,
     run: &Run,
     done: &[Trial],
-    outcome: &Outcome,
+    summary: &Summary,
 ) -> anyhow::Result<()> {
-    let format = if args.json {
-        Format::Json
-    } else {
-        Format::Terminal
-    };
-    print(&report::render(run, done, format))?;
     let page = directory.path().join("report.html");
-    std::fs::write(&page, report::render(run, done, Format::Html))
-        .with_context(|| format!("{} cannot be written", page.display()))?;
-    anstream::eprintln!("\nThe page: {}", page.display());
-    if outcome.interrupted {
-        anstream::eprintln!(
+    let written = write_atomically(&page, html::render(summary, run, done).as_bytes());
+    let text = if args.json {
+        json::render(summary)
+    } else {
+        terminal::render(summary, report::terminal_style())
+    };
+    let printed = print(&text);
+    match &written {
+        Ok(()) => progress::say(&format!("\nThe page: {}", page.display())),
+        Err(_) => progress::say(&format!("\nThe trials: {}", directory.path().display())),
+    }
+    if summary.is_cut_off() {
+        progress::say(&format!(
             "To go on: plumbline run --resume {}",
             directory.path().display()
-        );
+        ));
     }
-    Ok(())
+    written?;
+    printed
 }
 
 /// Undoes the lab, and says everything that could not be undone.

@@ -37,7 +37,7 @@ pub fn fingerprint() -> Fingerprint {
         architecture: std::env::consts::ARCH.to_owned(),
         cpu_model: cpuinfo_value(&cpuinfo, "model name").unwrap_or_else(|| "unknown".to_owned()),
         microcode: cpuinfo_value(&cpuinfo, "microcode"),
-        cpus: plumbline_sys::cpu::allowed().map_or(0, |cpus| cpus.len() as u32),
+        cpus: read("/sys/devices/system/cpu/online").map_or(0, |list| list_length(&list)),
         threads_per_core: read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
             .map(|list| list_length(&list)),
         hypervisor: hypervisor(&cpuinfo),

@@ -24,6 +24,8 @@ pub enum Flag {
     Workload,
     /// `--network A,B`.
     Network,
+    /// `--baseline NAME`.
+    Baseline,
     /// `--placement cross-node,same-node`.
     Placement,
     /// `--family 4,6`.
@@ -46,9 +48,10 @@ pub enum Flag {
 
 impl Flag {
     /// All flags in the order in which they should be applied.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Workload,
         Self::Network,
+        Self::Baseline,
         Self::Placement,
         Self::Family,
         Self::Rate,
@@ -74,6 +77,7 @@ impl Flag {
         match self {
             Self::Workload => ("--workload", "workload"),
             Self::Network => ("--network", "factors.network"),
+            Self::Baseline => ("--baseline", "baseline"),
             Self::Placement => ("--placement", "factors.placement"),
             Self::Family => ("--family", "factors.family"),
             Self::Rate => ("--rate", "workload.rate"),

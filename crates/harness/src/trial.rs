@@ -111,16 +111,18 @@ fn stop(server: &mut Agent, interrupted: &AtomicBool) -> Result<Box<Served>, Tri
 }
 
 /// The fewest packets that can have carried what the receiver saw: proof
-/// against a path that was short-circuited, not a count. TCP may put
-/// several small requests into one segment, and a super-packet may hold 192 KB
-/// (BIG TCP, N-2).
+/// against a path that was short-circuited, not a count. On a connection
+/// that stays open TCP may put several small requests into one segment, and a
+/// super-packet may hold 192 KB (BIG TCP, N-2); UDP may be merged by GRO.
 fn least_packets(workload: &Workload, served: &Served) -> u64 {
     let serve = &served.serve;
     match (workload.kind, workload.protocol) {
         (WorkloadKind::Stream, _) => serve.bytes_received / (192 << 10),
         (WorkloadKind::Datagram, _) => serve.datagrams.map_or(0, |d| d.received) / 64,
         (WorkloadKind::Rr, Protocol::Udp) => serve.requests / 64,
-        (WorkloadKind::Rr | WorkloadKind::Http | WorkloadKind::Crr, _) => serve.requests / 16,
+        (WorkloadKind::Crr, _) => serve.requests,
+        (WorkloadKind::Http, _) if !workload.keep_alive => serve.requests,
+        (WorkloadKind::Rr | WorkloadKind::Http, _) => serve.requests / 16,
     }
 }
 

@@ -100,6 +100,11 @@ impl Summary {
             .find(|one| one.treatment == treatment && one.metric == metric)
     }
 
+    /// Whether any trial counts.
+    pub fn has_results(&self) -> bool {
+        self.account.kept > 0
+    }
+
     /// Whether planned trials are missing because the run was stopped.
     pub fn is_cut_off(&self) -> bool {
         self.account.missing > 0

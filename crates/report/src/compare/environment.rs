@@ -27,7 +27,7 @@ pub struct Difference {
 
 /// Every fact that differs. Works on the stored form, so that a fact that is
 /// added to fingerprints is compared without a change here.
-pub(super) fn differences(run: usize, first: &Fingerprint, later: &Fingerprint) -> Vec<Difference> {
+pub fn differences(run: usize, first: &Fingerprint, later: &Fingerprint) -> Vec<Difference> {
     let value = |fingerprint| serde_json::to_value(fingerprint).unwrap_or_default();
     let mut differences = Vec::new();
     compare(run, "", &value(first), &value(later), &mut differences);

@@ -8,7 +8,7 @@ mod environment;
 mod limit;
 mod shown;
 
-pub use environment::Difference;
+pub use environment::{Difference, differences};
 pub use limit::{LimitCheck, Outcome};
 pub use shown::{json, render};
 
@@ -54,6 +54,11 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// Whether a stated limit could not be judged.
+    pub fn has_undecided(&self) -> bool {
+        self.limits.iter().any(|check| check.outcome == Outcome::Undecided)
+    }
+
     /// Whether a stated limit is broken beyond doubt.
     pub fn is_broken(&self) -> bool {
         self.limits
