@@ -15,7 +15,7 @@ use crate::driver::{Driver, Epoll, Watch};
 use crate::pattern::{Direction, Pattern};
 
 /// Longest time between two looks at the stop flag.
-const NAP_NS: u64 = 50_000_000;
+const NAP_NS: u64 = 5_000_000;
 /// Datagrams per system call.
 const BATCH: usize = 64;
 /// Bytes asked for as receive buffer; the kernel may give less.

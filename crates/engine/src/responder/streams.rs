@@ -11,7 +11,7 @@ use crate::EngineError;
 use crate::driver::{Driver, Epoll, Event, Watch};
 
 /// Longest time between two looks at the stop flag.
-const NAP_NS: u64 = 50_000_000;
+const NAP_NS: u64 = 5_000_000;
 /// Bytes read at once.
 const READ_BUFFER: usize = 256 << 10;
 /// Connections accepted before others get their turn.
