@@ -80,8 +80,12 @@ pub fn idle_sample(length: Duration) -> io::Result<IdleSample> {
     })
 }
 
-/// Protocol counters of the calling thread's namespace, named `namespace`.
-pub(crate) fn protocol(namespace: &str) -> io::Result<ProtocolCounters> {
+/// Protocol counters of the calling thread's namespace, which is named `namespace`.
+///
+/// # Errors
+///
+/// A `/proc` that is not mounted, or cannot be read.
+pub fn protocol_counters(namespace: &str) -> io::Result<ProtocolCounters> {
     let totals = counters::protocol()?;
     Ok(ProtocolCounters {
         namespace: namespace.to_owned(),

@@ -14,7 +14,7 @@ use crate::frame::{FrameError, read_frame, write_frame};
 use crate::message::{
     FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent,
 };
-use crate::meter::{self, Reading};
+use crate::meter::{Reading, protocol_counters};
 
 /// An agent that hears nothing for so long stops its load and ends (S-5e).
 pub const LEASE: Duration = Duration::from_secs(3);
@@ -156,7 +156,7 @@ fn serve(
         ..ServePlan::new(order.workload.clone(), (order.address, 0).into())
     };
     let responder = Responder::bind(&plan).map_err(|e| e.to_string())?;
-    let protocol = meter::protocol("server").map_err(|e| e.to_string())?;
+    let protocol = protocol_counters("server").map_err(|e| e.to_string())?;
     let cpu = plumbline_sys::cpu::process_time().map_err(|e| e.to_string())?;
     report(FromAgent::Listening {
         address: responder.local_addr(),
@@ -171,7 +171,7 @@ fn serve(
             user_ns: cpu.user_ns,
             system_ns: cpu.system_ns,
         },
-        protocol: meter::protocol("server")
+        protocol: protocol_counters("server")
             .map_err(|e| e.to_string())?
             .since(&protocol),
     })))
@@ -203,7 +203,7 @@ fn load(order: &LoadOrder, stop: &AtomicBool) -> Result<FromAgent, String> {
         cpus: order.cpus.clone(),
         ..LoadPlan::new(order.workload.clone(), order.target)
     };
-    let protocol = meter::protocol("client").map_err(|e| e.to_string())?;
+    let protocol = protocol_counters("client").map_err(|e| e.to_string())?;
     let mut meter = WindowMeter::default();
     let load = plumbline_engine::run(&plan, stop, &mut meter).map_err(|e| e.to_string())?;
     let (Some(opened), Some(closed)) = (meter.opened, meter.closed) else {
@@ -217,7 +217,7 @@ fn load(order: &LoadOrder, stop: &AtomicBool) -> Result<FromAgent, String> {
         load,
         machine: closed.cpu_since(&opened),
         softnet: closed.softnet_since(&opened),
-        protocol: meter::protocol("client")
+        protocol: protocol_counters("client")
             .map_err(|e| e.to_string())?
             .since(&protocol),
     })))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plumbline_experiment::Placement;
 use plumbline_harness::{AgentLink, Path, PathSnapshot, Site, TargetError};
 use plumbline_record::{DeviceCounters, DeviceFingerprint, ProtocolCounters};
-use plumbline_sys::{counters, ethtool, namespace};
+use plumbline_sys::{ethtool, namespace};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
@@ -261,18 +261,11 @@ fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {
 }
 
 fn protocol_counters(place: &Place) -> Result<ProtocolCounters, LabError> {
-    let totals = place.namespace.run(counters::protocol)?;
-    let totals = totals.map_err(|source| LabError::Counters {
+    let counters = place
+        .namespace
+        .run(|| plumbline_agent::protocol_counters(&place.name))?;
+    counters.map_err(|source| LabError::Counters {
         place: place.name.clone(),
         source,
-    })?;
-    Ok(ProtocolCounters {
-        namespace: place.name.clone(),
-        tcp_retransmits: totals.tcp_retransmits,
-        tcp_timeouts: totals.tcp_timeouts,
-        checksum_errors: totals.checksum_errors,
-        udp_receive_buffer_errors: totals.udp_receive_buffer_errors,
-        udp_send_buffer_errors: totals.udp_send_buffer_errors,
-        ip_fragments: totals.ip_fragments,
     })
 }
