@@ -189,6 +189,7 @@ fn to_json(result: &LoadResult) -> serde_json::Value {
         "send_lag_ns": latency_json(&result.send_lag),
         "connect_ns": latency_json(&result.connect),
         "cpu_seconds": (result.cpu.user_ns + result.cpu.system_ns) as f64 / 1e9,
+        "spin_seconds": result.spin_ns as f64 / 1e9,
         "seed": result.seed,
     })
 }

@@ -1,6 +1,8 @@
 //! What moves bytes: the seam between the event loop and the kernel.
 
 mod epoll;
+mod margin;
+mod waiting;
 
 use std::io;
 
@@ -60,6 +62,9 @@ pub(crate) trait Driver {
     /// the caller's last reading. May return early with nothing. Gives the
     /// number of events.
     fn wait(&mut self, now: u64, until: u64) -> io::Result<usize>;
+
+    /// Nanoseconds that all waits so far have spent on polling in vain.
+    fn spun_ns(&self) -> u64;
 
     /// The `index`th event of the last wait.
     fn event(&self, index: usize) -> Event;

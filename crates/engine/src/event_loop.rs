@@ -82,6 +82,7 @@ pub(crate) fn drive<D: Driver>(
         poll(io, workload, now_ns(), window.start)?;
     }
     workload.begin(io, window);
+    let mut spun = Spun::default();
     let mut next_tick = window.start + TICK_NS;
     loop {
         let now = now_ns();
@@ -89,6 +90,7 @@ pub(crate) fn drive<D: Driver>(
             window.cut(now);
             workload.recorder().window = window;
         }
+        spun.look(window, now, io);
         let blocked = send_due(io, workload, schedule.as_mut(), window, now);
         let more = workload.flush(io, now);
         if now >= next_tick {
@@ -110,12 +112,40 @@ pub(crate) fn drive<D: Driver>(
         poll(io, workload, now, wake.min(next_boundary(window, now)))?;
     }
     let now = now_ns();
+    spun.look(window, now, io);
+    workload.recorder().spin_ns = spun.within();
     workload.end(io, now);
     if let Some(schedule) = &mut schedule {
         give_up_unsent(workload.recorder(), schedule, window, now);
     }
     workload.recorder().publish();
     Ok(())
+}
+
+/// What a driver had spun when the window opened and when it closed.
+#[derive(Default)]
+struct Spun {
+    open: Option<u64>,
+    close: Option<u64>,
+}
+
+impl Spun {
+    /// Looks at the driver if a boundary has been passed. The loop wakes at
+    /// both, so no spin reaches across them.
+    fn look(&mut self, window: Window, now: u64, io: &impl Driver) {
+        if now >= window.open && self.open.is_none() {
+            self.open = Some(io.spun_ns());
+        }
+        if now >= window.close && self.close.is_none() {
+            self.close = Some(io.spun_ns());
+        }
+    }
+
+    /// What lies between.
+    fn within(&self) -> u64 {
+        let (open, close) = (self.open.unwrap_or(0), self.close.unwrap_or(0));
+        close.saturating_sub(open)
+    }
 }
 
 /// Sends what is due, at most a burst of it. True when something is due that

@@ -35,6 +35,8 @@ pub(crate) struct Recorder {
     pub(crate) completed: u64,
     pub(crate) censored: u64,
     pub(crate) waited: u64,
+    /// Time spent on polling in vain, nanoseconds.
+    pub(crate) spin_ns: u64,
     pub(crate) errors: ErrorCounts,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
@@ -72,6 +74,7 @@ impl Recorder {
             completed: 0,
             censored: 0,
             waited: 0,
+            spin_ns: 0,
             errors: ErrorCounts::default(),
             bytes_sent: 0,
             bytes_received: 0,
@@ -244,6 +247,7 @@ impl Recorder {
         self.completed += other.completed;
         self.censored += other.censored;
         self.waited += other.waited;
+        self.spin_ns += other.spin_ns;
         self.errors.add(&other.errors);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;

@@ -209,5 +209,6 @@ fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
         seconds: accounts.seconds(),
         slice_p50_ns: accounts.slice_p50_ns(),
         cpu,
+        spin_ns: accounts.spin_ns,
     }
 }

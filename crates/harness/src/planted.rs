@@ -71,6 +71,7 @@ pub(crate) fn healthy() -> Observation {
                 user_ns: 40 * MS,
                 system_ns: 100 * MS,
             },
+            spin_ns: 0,
         },
         serve: ServeResult {
             requests: 5000,

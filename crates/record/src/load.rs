@@ -62,6 +62,13 @@ pub struct LoadResult {
     pub slice_p50_ns: Vec<u64>,
     /// CPU of the sending process over the window.
     pub cpu: ProcessCpu,
+    /// Time within the window, summed over the sender's threads, in which they
+    /// only looked for something to do: the polling before a deadline, or all
+    /// of the waiting where they never sleep. It is in `cpu` too, and is the
+    /// generator's cost, not the path's: subtract it. Nanoseconds; 0 in records
+    /// made before it was counted.
+    #[serde(default)]
+    pub spin_ns: u64,
 }
 
 /// One second of the measured window.

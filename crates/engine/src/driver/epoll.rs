@@ -4,20 +4,14 @@ use std::io;
 use std::os::fd::AsFd;
 
 use plumbline_experiment::Wait;
-use plumbline_sys::clock::now_ns;
 use plumbline_sys::poll::{Interest, Poller, Trigger};
 use plumbline_sys::socket::Socket;
 
+use super::waiting::Waiting;
 use super::{Driver, Event, Received, Watch};
 
 /// Events per wait.
 const EVENTS: usize = 256;
-/// Sleeps of the calibration, and the length of each.
-const CALIBRATION_SLEEPS: usize = 24;
-const CALIBRATION_NS: u64 = 50_000;
-/// Bounds of the margin.
-const LEAST_MARGIN_NS: u64 = 1_000;
-const MOST_MARGIN_NS: u64 = 30_000;
 
 /// Readiness by epoll: edge-triggered for streams, whose room to send is then
 /// watched without further calls, and level-triggered for queues, of which one
@@ -27,60 +21,38 @@ pub(crate) struct Epoll {
     poller: Poller,
     sockets: Vec<Option<(Socket, Watch)>>,
     buffer: Vec<u8>,
-    /// How long before a deadline the sleep ends and the polling begins;
-    /// `None` never sleeps.
-    margin: Option<u64>,
+    waiting: Waiting,
 }
 
 impl Epoll {
     /// A driver with `slots` empty slots that reads at most `buffer` bytes at
-    /// once. [`Wait::Block`] sleeps up to shortly before a deadline, by a
-    /// margin that is measured here on the calling thread.
+    /// once and waits so as to meet deadlines. Made on the thread that will
+    /// wait: how late it wakes is measured here.
     pub(crate) fn new(slots: usize, buffer: usize, wait: Wait) -> io::Result<Self> {
         let mut poller = Poller::new(EVENTS)?;
-        let margin = match wait {
-            Wait::Spin => None,
-            Wait::Block => Some(wake_up_delay(&mut poller)?),
-        };
-        Ok(Self {
+        let waiting = Waiting::punctual(wait, |sleep| poller.wait(sleep))?;
+        Ok(Self::with(poller, slots, buffer, waiting))
+    }
+
+    /// A driver for those who keep no deadlines.
+    pub(crate) fn relaxed(slots: usize, buffer: usize) -> io::Result<Self> {
+        let poller = Poller::new(EVENTS)?;
+        Ok(Self::with(poller, slots, buffer, Waiting::relaxed()))
+    }
+
+    fn with(poller: Poller, slots: usize, buffer: usize, waiting: Waiting) -> Self {
+        Self {
             poller,
             sockets: (0..slots).map(|_| None).collect(),
             buffer: vec![0; buffer],
-            margin,
-        })
-    }
-
-    /// A driver that sleeps without a margin, for those who keep no deadlines.
-    pub(crate) fn relaxed(slots: usize, buffer: usize) -> io::Result<Self> {
-        Ok(Self {
-            poller: Poller::new(EVENTS)?,
-            sockets: (0..slots).map(|_| None).collect(),
-            buffer: vec![0; buffer],
-            margin: Some(0),
-        })
+            waiting,
+        }
     }
 
     /// Adds empty slots at the end.
     pub(crate) fn grow(&mut self, slots: usize) {
         self.sockets.resize_with(slots, || None);
     }
-}
-
-/// How late this thread wakes from a short sleep: the median of a few sleeps,
-/// within bounds. Sleeping that much less meets half of the deadlines to a
-/// microsecond, the others within the spread of the wake-ups, for next to no
-/// polling (L-18). A larger margin would poll more than it gains: on a virtual
-/// machine whose wake-ups took 25 µs, 25 µs brought the median lag from 21 to
-/// 0.2 µs at no measurable CPU; 40 µs cost a third more CPU for the same.
-fn wake_up_delay(poller: &mut Poller) -> io::Result<u64> {
-    let mut late = [0; CALIBRATION_SLEEPS];
-    for delay in &mut late {
-        let start = now_ns();
-        poller.wait(CALIBRATION_NS)?;
-        *delay = (now_ns() - start).saturating_sub(CALIBRATION_NS);
-    }
-    late.sort_unstable();
-    Ok(late[CALIBRATION_SLEEPS / 2].clamp(LEAST_MARGIN_NS, MOST_MARGIN_NS))
 }
 
 impl Driver for Epoll {
@@ -107,11 +79,12 @@ impl Driver for Epoll {
 
     #[inline]
     fn wait(&mut self, now: u64, until: u64) -> io::Result<usize> {
-        let timeout = match self.margin {
-            None => 0,
-            Some(margin) => until.saturating_sub(now).saturating_sub(margin),
-        };
-        self.poller.wait(timeout)
+        self.waiting
+            .wait(now, until, |sleep| self.poller.wait(sleep))
+    }
+
+    fn spun_ns(&self) -> u64 {
+        self.waiting.spun_ns()
     }
 
     #[inline]

@@ -128,5 +128,6 @@ fn load(n: u64) -> LoadResult {
         seconds: vec![SecondOfLoad::default()],
         slice_p50_ns: (0..100).map(|slice| 52_000 + slice * 7).collect(),
         cpu: ProcessCpu::default(),
+        spin_ns: 0,
     }
 }

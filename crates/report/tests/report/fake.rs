@@ -303,6 +303,7 @@ fn load(
         seconds: Vec::new(),
         slice_p50_ns: Vec::new(),
         cpu: process(busy * 0.35),
+        spin_ns: 0,
     }
 }
 

@@ -1,0 +1,202 @@
+//! When to sleep and when to poll.
+
+use std::io;
+
+use plumbline_experiment::Wait;
+use plumbline_sys::clock::now_ns;
+
+use super::margin::Margin;
+
+/// A sleep shorter than this is not worth its two context switches.
+const SHORTEST_SLEEP_NS: u64 = 3_000;
+/// A longer gap between two polls is not polling: the thread was off its CPU,
+/// or an interrupt was served. It is not counted as spinning.
+const LONGEST_GAP_NS: u64 = 20_000;
+/// Sleeps of the calibration, and the length of each.
+const CALIBRATION_SLEEPS: usize = 24;
+const CALIBRATION_NS: u64 = 50_000;
+
+/// How a driver waits for its sockets, whatever call it waits with.
+///
+/// Every method takes that call as `poll`: it is given how many nanoseconds it
+/// may sleep, 0 for not at all, and gives the number of events.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    style: Style,
+    /// Time spent on polling in vain.
+    spun_ns: u64,
+}
+
+#[derive(Debug)]
+enum Style {
+    /// Sleeps for as long as allowed: for those who keep no deadlines.
+    Relaxed,
+    /// Sleeps until shortly before the deadline, then polls.
+    Punctual(Margin),
+    /// Never sleeps.
+    Spinning,
+}
+
+impl Waiting {
+    /// Waits without regard to deadlines.
+    pub(super) fn relaxed() -> Self {
+        Self {
+            style: Style::Relaxed,
+            spun_ns: 0,
+        }
+    }
+
+    /// Waits so as to meet deadlines. [`Wait::Block`] begins with a few sleeps
+    /// on the calling thread, to learn how late it wakes.
+    pub(super) fn punctual(
+        wait: Wait,
+        mut poll: impl FnMut(u64) -> io::Result<usize>,
+    ) -> io::Result<Self> {
+        let style = match wait {
+            Wait::Spin => Style::Spinning,
+            Wait::Block => {
+                let mut late = [0; CALIBRATION_SLEEPS];
+                for delay in &mut late {
+                    let start = now_ns();
+                    poll(CALIBRATION_NS)?;
+                    *delay = (now_ns() - start).saturating_sub(CALIBRATION_NS);
+                }
+                Style::Punctual(Margin::calibrated(&mut late))
+            }
+        };
+        Ok(Self { style, spun_ns: 0 })
+    }
+
+    /// Waits until something happens or the clock reaches `until`; `now` is a
+    /// recent reading. May return early with nothing.
+    #[inline]
+    pub(super) fn wait(
+        &mut self,
+        now: u64,
+        until: u64,
+        mut poll: impl FnMut(u64) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        match &mut self.style {
+            Style::Relaxed => poll(until.saturating_sub(now)),
+            // What is left to do is done first, whatever time it is.
+            _ if until <= now => poll(0),
+            Style::Spinning => self.spin(until, poll),
+            Style::Punctual(margin) => {
+                // Sending may have taken many microseconds since `now`.
+                let wake = until.saturating_sub(margin.ns());
+                let sleep = wake.saturating_sub(now_ns());
+                if sleep < SHORTEST_SLEEP_NS {
+                    return self.spin(until, poll);
+                }
+                let events = poll(sleep)?;
+                let woke = now_ns();
+                if woke >= wake {
+                    margin.observe(woke - wake);
+                    if events == 0 && woke < until {
+                        return self.spin(until, poll);
+                    }
+                }
+                Ok(events)
+            }
+        }
+    }
+
+    /// Polls until something happens or the clock reaches `until`. The last
+    /// poll, which finds something, is not counted: it is part of the work.
+    #[inline]
+    fn spin(
+        &mut self,
+        until: u64,
+        mut poll: impl FnMut(u64) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let mut last = now_ns();
+        loop {
+            // At least once: answers must not starve where requests are late.
+            let events = poll(0)?;
+            if events > 0 {
+                return Ok(events);
+            }
+            let now = now_ns();
+            let gap = now - last;
+            if gap <= LONGEST_GAP_NS {
+                self.spun_ns += gap;
+            }
+            if now >= until {
+                return Ok(0);
+            }
+            last = now;
+        }
+    }
+
+    /// Nanoseconds spent on polling in vain so far.
+    pub(super) fn spun_ns(&self) -> u64 {
+        self.spun_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spin_is_counted_and_never_sleeps() {
+        let mut waiting = Waiting::punctual(Wait::Spin, |_| panic!("nothing to learn")).unwrap();
+        let start = now_ns();
+        let until = start + 2_000_000;
+        let events = waiting.wait(start, until, |sleep| {
+            assert_eq!(sleep, 0);
+            Ok(0)
+        });
+        assert_eq!(events.unwrap(), 0);
+        let took = now_ns() - start;
+        assert!(took >= 2_000_000);
+        assert!(waiting.spun_ns() <= took);
+        // Polls of 20 ns each: what is not counted is time off the CPU.
+        assert!(waiting.spun_ns() > 0);
+    }
+
+    #[test]
+    fn what_comes_during_a_spin_is_given_at_once() {
+        let mut waiting = Waiting::punctual(Wait::Spin, |_| Ok(0)).unwrap();
+        let start = now_ns();
+        let mut polls = 0;
+        let events = waiting.wait(start, start + 60_000_000_000, |_| {
+            polls += 1;
+            Ok(if polls < 3 { 0 } else { 2 })
+        });
+        assert_eq!((events.unwrap(), polls), (2, 3));
+    }
+
+    #[test]
+    fn a_punctual_wait_sleeps_until_its_margin_and_polls_the_rest() {
+        // A machine that wakes 40 µs late from every sleep.
+        let doze = |ns: u64| {
+            let wake = now_ns() + ns + 40_000;
+            while ns > 0 && now_ns() < wake {}
+            Ok(0)
+        };
+        let mut waiting = Waiting::punctual(Wait::Block, doze).unwrap();
+        let start = now_ns();
+        let mut slept = Vec::new();
+        let until = start + 300_000;
+        waiting
+            .wait(start, until, |ns| {
+                slept.push(ns);
+                doze(ns)
+            })
+            .unwrap();
+        assert!((210_000..=261_000).contains(&slept[0]), "{slept:?}");
+        assert!(slept[1..].iter().all(|&ns| ns == 0), "{slept:?}");
+        assert!(now_ns() >= until);
+    }
+
+    #[test]
+    fn a_relaxed_wait_sleeps_for_all_of_it() {
+        let mut waiting = Waiting::relaxed();
+        let events = waiting.wait(1_000, 51_000, |sleep| {
+            assert_eq!(sleep, 50_000);
+            Ok(1)
+        });
+        assert_eq!((events.unwrap(), waiting.spun_ns()), (1, 0));
+    }
+}
