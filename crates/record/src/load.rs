@@ -58,7 +58,9 @@ pub struct LoadResult {
     /// One entry per second of the window.
     pub seconds: Vec<SecondOfLoad>,
     /// Median latency of each of up to 100 equal slices of the window, in time
-    /// order, nanoseconds; for independence and stationarity checks (L-8, L-10).
+    /// order, nanoseconds. Reports take from them how many independent samples
+    /// the latencies are worth (L-8). Whether the window was stationary (L-10)
+    /// and the arrivals were as drawn (L-7) is not checked yet.
     pub slice_p50_ns: Vec<u64>,
     /// CPU of the sending process over the window.
     pub cpu: ProcessCpu,

@@ -2,6 +2,11 @@
 //!
 //! `load` prints the same table and the same JSON object as a report does.
 
+mod support;
+
+pub(crate) use support::share;
+pub use support::{Sample, Support};
+
 use plumbline_record::Histogram;
 use plumbline_stats::order;
 use serde::Serialize;
@@ -10,37 +15,6 @@ use crate::number;
 
 /// The percentiles that are looked at, as quantiles.
 pub const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
-
-/// Share of the samples beyond a quantile that may be censored before the
-/// quantile itself is in doubt (L-3).
-const CENSORED_SHARE: f64 = 0.1;
-
-/// What the samples of a histogram can carry.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Support {
-    /// Independent samples that the histogram is worth (L-8).
-    pub effective_samples: f64,
-    /// Samples that are only known to be at least so late, as a share of all (L-3).
-    pub censored_share: f64,
-}
-
-impl Support {
-    /// Takes every sample for independent and none for censored.
-    pub fn of(histogram: &Histogram) -> Self {
-        Self {
-            effective_samples: histogram.len() as f64,
-            censored_share: 0.0,
-        }
-    }
-
-    /// Whether the quantile may be shown: enough samples beyond it (D4), and
-    /// few enough of them censored (L-3).
-    pub fn shows(&self, quantile: f64) -> bool {
-        order::percentile_is_supported(self.effective_samples, quantile)
-            && (self.censored_share == 0.0
-                || self.censored_share < (1.0 - quantile) * CENSORED_SHARE)
-    }
-}
 
 /// Percentiles, maximum and mean of a histogram in nanoseconds. `None`, and
 /// null in JSON, is what the samples do not carry (D4).
@@ -90,7 +64,8 @@ impl LatencySummary {
             p99_99,
             p99_999,
             max: is_filled.then(|| histogram.max()),
-            mean: is_filled.then(|| histogram.mean()),
+            // A mean of bucket middles may lie above the exact maximum.
+            mean: is_filled.then(|| histogram.mean().min(histogram.max() as f64)),
         }
     }
 
@@ -109,56 +84,81 @@ impl LatencySummary {
 }
 
 /// The object that stands for a histogram in all our JSON: nanoseconds by
-/// `p50`, `p90`, `p99`, `p99.9`, `p99.99`, `p99.999`, `max` and `mean`.
-pub fn latency_json(histogram: &Histogram) -> serde_json::Value {
-    serde_json::to_value(LatencySummary::new(histogram)).expect("a struct of numbers is JSON")
+/// `p50`, `p90`, `p99`, `p99.9`, `p99.99`, `p99.999`, `max` and `mean`. Takes a
+/// [`Sample`], or a histogram whose every sample counts.
+pub fn latency_json<'a>(sample: impl Into<Sample<'a>>) -> serde_json::Value {
+    let Sample { histogram, support } = sample.into();
+    serde_json::to_value(LatencySummary::with_support(histogram, support))
+        .expect("a struct of numbers is JSON")
 }
 
-/// A table of latencies for the terminal, one named histogram per column.
+/// A table of latencies for the terminal, one named [`Sample`] or histogram in
+/// each column.
 ///
-/// A percentile that the samples do not carry says how many it would take.
-pub fn latency_table(columns: &[(&str, &Histogram)]) -> String {
-    const WIDTH: usize = 14;
-    let cell = |text: String| format!("{text:>WIDTH$}");
+/// A percentile that no column carries says why.
+pub fn latency_table<'a, S: Into<Sample<'a>> + Copy>(columns: &[(&str, S)]) -> String {
     let mut table = format!("{:<9}", "");
     for (name, _) in columns {
-        table += &cell((*name).to_owned());
+        table += &cell(name);
     }
     table.push('\n');
-    let summaries: Vec<_> = columns
+    let samples: Vec<Sample<'a>> = columns.iter().map(|&(_, one)| one.into()).collect();
+    let summaries: Vec<LatencySummary> = samples
         .iter()
-        .map(|(_, histogram)| LatencySummary::new(histogram))
+        .map(|one| LatencySummary::with_support(one.histogram, one.support))
         .collect();
     for (row, &quantile) in QUANTILES.iter().enumerate() {
+        let values = summaries.iter().map(|one| one.percentiles()[row].1);
         table += &format!("{:<9}", number::percentile_name(quantile));
-        for summary in &summaries {
-            table += &cell(match summary.percentiles()[row].1 {
-                Some(ns) => number::plain(&number::duration(ns as f64)),
-                None => number::NONE.to_owned(),
-            });
-        }
-        if summaries
-            .iter()
-            .all(|summary| summary.percentiles()[row].1.is_none())
-        {
-            let needed = number::count(order::samples_to_support(quantile) as f64);
-            table += &format!("   needs {needed} samples");
+        table.extend(
+            values
+                .clone()
+                .map(|ns| duration_cell(ns.map(|ns| ns as f64))),
+        );
+        if values.flatten().next().is_none() {
+            table += &format!("   {}", why_withheld(&samples, quantile));
         }
         table.push('\n');
     }
-    for (name, value) in [
-        ("max", |s: &LatencySummary| s.max.map(|ns| ns as f64)),
-        ("mean", |s: &LatencySummary| s.mean),
-    ] as [(&str, fn(&LatencySummary) -> Option<f64>); 2]
-    {
-        table += &format!("{name:<9}");
-        for summary in &summaries {
-            let shown = value(summary).map_or(number::NONE.to_owned(), number::duration);
-            table += &cell(number::plain(&shown));
-        }
-        table.push('\n');
-    }
+    let maxima = summaries.iter().map(|one| one.max.map(|ns| ns as f64));
+    table += &format!("{:<9}", "max");
+    table.extend(maxima.map(duration_cell));
+    table += &format!("\n{:<9}", "mean");
+    table.extend(summaries.iter().map(|one| duration_cell(one.mean)));
+    table.push('\n');
     table
+}
+
+fn cell(text: &str) -> String {
+    const WIDTH: usize = 14;
+    format!("{text:>WIDTH$}")
+}
+
+fn duration_cell(ns: Option<f64>) -> String {
+    cell(&number::plain(
+        &ns.map_or(number::NONE.to_owned(), number::duration),
+    ))
+}
+
+fn why_withheld(samples: &[Sample<'_>], quantile: f64) -> String {
+    let is_censored = |one: &Sample<'_>| one.support.is_censored(quantile);
+    let has_samples = |one: &Sample<'_>| one.support.has_samples(quantile);
+    if samples
+        .iter()
+        .any(|one| has_samples(one) && is_censored(one))
+    {
+        return "too many requests unanswered".to_owned();
+    }
+    let needed = number::count(order::samples_to_support(quantile) as f64);
+    let is_dependent =
+        |one: &Sample<'_>| order::percentile_is_supported(one.histogram.len() as f64, quantile);
+    // It would puzzle to be asked for what is there.
+    let kind = if samples.iter().any(is_dependent) {
+        " independent"
+    } else {
+        ""
+    };
+    format!("needs {needed}{kind} samples")
 }
 
 #[cfg(test)]
@@ -204,6 +204,57 @@ mod tests {
         };
         assert!(support.shows(0.99), "2 of 100 beyond p99 are censored");
         assert!(!support.shows(0.999), "a fifth beyond p99.9 is censored");
+    }
+
+    #[test]
+    fn a_mean_is_never_above_the_maximum() {
+        for ns in [1_234_567, 987_654_321, 4_097, 2_049] {
+            let mut histogram = Histogram::new();
+            histogram.record(ns);
+            let mean = LatencySummary::new(&histogram).mean.unwrap();
+            assert!(mean <= ns as f64, "{mean} of {ns}");
+            assert!((mean / ns as f64 - 1.0).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn unanswered_requests_of_a_load_hide_its_upper_percentiles() {
+        let histogram = uniform(1_000_000);
+        let sample = Sample {
+            histogram: &histogram,
+            support: Support {
+                censored_share: 0.0002,
+                ..Support::of(&histogram)
+            },
+        };
+        let json = latency_json(sample);
+        assert!(json["p99"].is_u64() && json["p99.9"].is_null(), "{json}");
+        let table = latency_table(&[("latency", sample)]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[3].starts_with("p99 ") && !lines[3].contains('–'));
+        assert!(
+            lines[4].ends_with("too many requests unanswered"),
+            "{table}"
+        );
+        assert!(lines[6].ends_with("needs 10,000,000 samples"), "{table}");
+    }
+
+    #[test]
+    fn dependent_samples_are_told_from_missing_ones() {
+        let histogram = uniform(20_000);
+        let support = Support {
+            effective_samples: 500.0,
+            ..Support::of(&histogram)
+        };
+        let sample = Sample {
+            histogram: &histogram,
+            support,
+        };
+        let table = latency_table(&[("latency", sample)]);
+        assert!(
+            table.contains("needs 10,000 independent samples"),
+            "{table}"
+        );
     }
 
     #[test]

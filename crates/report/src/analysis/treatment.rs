@@ -3,12 +3,12 @@
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Histogram, Observation};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
-use plumbline_stats::{independence, outlier};
+use plumbline_stats::outlier;
 
 use super::ledger::Ledger;
 use super::metric::{is_bulk, metrics_of};
 use super::{Account, Cost, LEVEL, Metric, Packets, Rates};
-use crate::latency::{LatencySummary, Support};
+use crate::latency::{LatencySummary, Support, share};
 
 /// Fewer values than this have no rest to be far from.
 const LEAST_FOR_OUTLIERS: usize = 6;
@@ -130,7 +130,7 @@ impl Latency {
             pooled.merge(&load.latency);
             service_time.merge(&load.service_time);
             send_lag.merge(&load.send_lag);
-            let support = support_of(observation);
+            let support = Support::of_load(load);
             effective_samples += support.effective_samples;
             every_trial_carries_p99 &= support.shows(0.99);
             censored = censored.saturating_add(load.censored);
@@ -138,6 +138,7 @@ impl Latency {
         let support = Support {
             effective_samples,
             censored_share: share(censored, pooled.len()),
+            end: 1.0,
         };
         let over_trials = |metric| {
             let (_, values) = values.iter().find(|(one, _)| *one == metric)?;
@@ -154,31 +155,6 @@ impl Latency {
             support,
             pooled,
         })
-    }
-}
-
-/// What the latencies of one trial carry. Their independence is judged by the
-/// medians of successive slices of the window (L-8).
-fn support_of(observation: &Observation) -> Support {
-    let load = &observation.load;
-    let samples = load.latency.len() as f64;
-    let slices: Vec<f64> = load.slice_p50_ns.iter().map(|&ns| ns as f64).collect();
-    let independent_share = if slices.is_empty() {
-        1.0
-    } else {
-        independence::effective_samples(&slices) / slices.len() as f64
-    };
-    Support {
-        effective_samples: samples * independent_share,
-        censored_share: share(load.censored, load.latency.len()),
-    }
-}
-
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
     }
 }
 
