@@ -2,11 +2,13 @@
 
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::Fingerprint;
-use plumbline_stats::order::median_of_runs;
 use plumbline_stats::paired::{self, Effect};
 use plumbline_stats::verdict::{self, Verdict};
 
-use super::{ALPHA, LEVEL, Metric, TreatmentSummary, TrialValue, metrics_of};
+use super::{
+    ALPHA, Metric, TreatmentSummary, TrialValue, least_seen, margin, metrics_of, no_finer,
+    resolution,
+};
 
 /// One treatment against its baseline on one metric.
 #[derive(Clone, Debug)]
@@ -37,6 +39,9 @@ pub struct Comparison {
     pub verdict: Option<Verdict>,
     /// The largest effect that does not matter in practice (D9).
     pub margin: f64,
+    /// The least effect that the meter can tell from none; the interval is no
+    /// narrower on either side. 0 where the meter is fine.
+    pub resolution: f64,
     /// Blocks in which both ran but one gave no positive number, so that there
     /// is no ratio.
     pub pairs_left_out: usize,
@@ -102,25 +107,30 @@ fn compare(
     treatments: &[TreatmentSummary],
     fingerprint: &Fingerprint,
 ) -> (Comparison, Pairs) {
-    let values = treatments[declared.treatment].values_of(declared.metric);
-    let baseline = treatments[declared.baseline].values_of(declared.metric);
-    let (pairs, pairs_left_out) = pairs(values, baseline);
+    let (treatment, baseline) = (
+        &treatments[declared.treatment],
+        &treatments[declared.baseline],
+    );
+    let metric = declared.metric;
+    let (pairs, pairs_left_out) = pairs(treatment.values_of(metric), baseline.values_of(metric));
+    let resolution = resolution(metric, treatment, baseline);
     let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
-    let typical: Vec<f64> = baseline.iter().map(|one| one.value).collect();
-    let typical = median_of_runs(&typical, LEVEL).map(|runs| runs.median);
     let comparison = Comparison {
         treatment: declared.treatment,
         baseline: declared.baseline,
-        metric: declared.metric,
+        metric,
         is_primary: declared.is_primary,
         // The pairs are positive and the level is ours, so the only error is
         // that there is no pair.
-        effect: paired::effect(&pairs, ALPHA).ok(),
+        effect: paired::effect(&pairs, ALPHA)
+            .ok()
+            .map(|effect| no_finer(effect, resolution)),
         difference: (!pairs.is_empty()).then(|| paired::hodges_lehmann(&differences)),
         adjusted_p: None,
         smallest_effect: None,
         verdict: None,
-        margin: declared.metric.margin(typical, fingerprint),
+        margin: margin(metric, baseline, fingerprint),
+        resolution,
         pairs_left_out,
         blocks_needed: 0,
     };
@@ -158,7 +168,8 @@ fn judge(together: &mut [(&mut Comparison, &Pairs)]) {
             continue;
         };
         let log_ratios: Vec<f64> = pairs.iter().map(|(a, b)| (a / b).ln()).collect();
-        comparison.smallest_effect = paired::smallest_effect(&log_ratios, ALPHA / number as f64);
+        let smallest = paired::smallest_effect(&log_ratios, ALPHA / number as f64);
+        comparison.smallest_effect = least_seen(smallest, comparison.resolution);
         comparison.adjusted_p = Some(adjusted_p);
         comparison.verdict = effect.interval.map(|_| {
             let direction = comparison.metric.direction();

@@ -1,7 +1,7 @@
 //! What the CPUs paid (N-10, N-11).
 
 use plumbline_experiment::Workload;
-use plumbline_record::{CpuTime, Observation, ProcessCpu};
+use plumbline_record::{CpuTime, LoadResult, Observation, ProcessCpu};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
 use super::LEVEL;
@@ -17,8 +17,11 @@ pub enum PerUnit {
     Byte,
 }
 
+/// The step in which kernels show CPU time, nanoseconds (USER_HZ is 100).
+const TICK_NS: u64 = 10_000_000;
+
 /// CPU time in nanoseconds per request or byte, of all machines under the path,
-/// less what they use without load.
+/// less what they use without load and what the sender spun away.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// What it is divided by.
@@ -27,10 +30,14 @@ pub struct Cost {
     pub total: MedianOfRuns,
     /// The median split by context.
     pub by_context: Option<CostByContext>,
-    /// Of which the sending process, as the kernel accounts it.
+    /// Of which the sending process, as the kernel accounts it, spinning left out.
     pub client_process: Option<f64>,
-    /// Of which the receiving process.
+    /// Of which the receiving process, whose CPU is that of its life scaled to
+    /// the window.
     pub server_process: Option<f64>,
+    /// What the steps of the kernel's figures add to the cost of one trial:
+    /// their standard deviation as a fraction of the cost, median over trials.
+    pub rounding: f64,
     /// Share of its capacity that the CPU with most soft interrupt work spent
     /// on it, median over trials; near 1 the path is bound by one CPU (N-9).
     pub busiest_cpu_softirq_share: Option<f64>,
@@ -52,15 +59,15 @@ pub struct CostByContext {
 }
 
 impl Cost {
-    /// `cpus` is the number of online CPUs of a machine, 0 if not known.
-    pub(crate) fn new(workload: &Workload, kept: &[&Observation], cpus: u32) -> Option<Self> {
+    pub(crate) fn new(workload: &Workload, kept: &[&Observation]) -> Option<Self> {
         let over_trials = |value: &dyn Fn(&Observation) -> Option<f64>| {
             let values: Vec<f64> = kept.iter().filter_map(|one| value(one)).collect();
             median_of_runs(&values, LEVEL)
         };
-        let process = |cpu: &dyn Fn(&Observation) -> ProcessCpu| {
-            over_trials(&|one| per_unit(busy_of(cpu(one)), workload, one)).map(|runs| runs.median)
+        let median = |value: &dyn Fn(&Observation) -> Option<f64>| {
+            over_trials(value).map(|runs| runs.median)
         };
+        let step_ns = step_of(kept);
         let total = over_trials(&|one| cpu_per_unit(workload, one))?;
         Some(Self {
             per: if is_bulk(workload) {
@@ -69,32 +76,94 @@ impl Cost {
                 PerUnit::Request
             },
             by_context: split(total.median, kept),
-            client_process: process(&|one| one.load.cpu),
-            server_process: process(&|one| one.server_cpu),
-            busiest_cpu_softirq_share: over_trials(&|one| busiest_softirq_share(one, cpus))
-                .map(|runs| runs.median),
+            client_process: median(&|one| per_unit(client_ns(one), workload, one)),
+            server_process: median(&|one| per_unit(server_ns(one)?, workload, one)),
+            rounding: median(&|one| rounding(one, step_ns)).unwrap_or(0.0),
+            busiest_cpu_softirq_share: median(&busiest_softirq_share),
             total,
         })
     }
 }
 
-/// (busy − idle share × capacity) / units, summed over machines (N-10).
+/// What a trial cost, divided by its requests or bytes (N-10).
 ///
 /// `None` without an idle sample, without a machine, and when nothing was
 /// completed. May be negative when the machine was busier without load: that is
 /// noise, and is shown rather than clipped.
 pub(crate) fn cpu_per_unit(workload: &Workload, observation: &Observation) -> Option<f64> {
+    per_unit(spent_ns(observation)?, workload, observation)
+}
+
+/// busy − idle share × capacity, summed over machines (N-10), less what the
+/// sender spun: that is the price of its punctuality, not of the network.
+/// Nanoseconds.
+fn spent_ns(observation: &Observation) -> Option<f64> {
     let idle = observation.idle;
     if idle.capacity_ns == 0 || observation.machines.is_empty() {
         return None;
     }
     let idle_share = idle.busy_ns as f64 / idle.capacity_ns as f64;
-    let spent = observation
+    let busy = |cpu: &CpuTime| cpu.busy_ns as f64 - idle_share * cpu.capacity_ns as f64;
+    let busy_ns: f64 = observation.machines.iter().map(busy).sum();
+    Some(busy_ns - spin_ns(&observation.load))
+}
+
+/// What the sender spun, nanoseconds. It is timed by the clock, so a sender
+/// that was put aside meanwhile spun less: never more than its own CPU.
+fn spin_ns(load: &LoadResult) -> f64 {
+    (load.spin_ns as f64).min(busy_of(load.cpu))
+}
+
+/// The step in which CPU time was shown: what divides all figures, and at most
+/// a tick.
+fn step_of(kept: &[&Observation]) -> u64 {
+    let figures = kept.iter().flat_map(|one| &one.machines).flat_map(|cpu| {
+        [
+            cpu.user_ns,
+            cpu.system_ns,
+            cpu.softirq_ns,
+            cpu.irq_ns,
+            cpu.iowait_ns,
+            cpu.steal_ns,
+            cpu.idle_ns,
+        ]
+    });
+    figures.fold(TICK_NS, greatest_common_divisor)
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
+    }
+}
+
+/// Standard deviation of a trial's cost that comes from rounding, as a
+/// fraction. On each CPU two readings of idle time are cut down to a step, each
+/// of them off by 0 to 1 step with a variance of step²/12.
+fn rounding(observation: &Observation, step_ns: u64) -> Option<f64> {
+    let spent_ns = spent_ns(observation).filter(|&ns| ns > 0.0)?;
+    let cpus: f64 = observation
         .machines
         .iter()
-        .map(|cpu| cpu.busy_ns as f64 - idle_share * cpu.capacity_ns as f64)
+        .filter_map(|machine| cpus_of(machine, observation))
         .sum();
-    per_unit(spent, workload, observation)
+    Some(step_ns as f64 * (cpus / 6.0).sqrt() / spent_ns)
+}
+
+/// How many CPUs the machine has: more than this process may run on, perhaps.
+fn cpus_of(machine: &CpuTime, observation: &Observation) -> Option<f64> {
+    let cpus = machine.capacity_ns as f64 / observation.load.window_ns as f64;
+    cpus.is_finite().then(|| cpus.round().max(1.0))
+}
+
+fn client_ns(observation: &Observation) -> f64 {
+    busy_of(observation.load.cpu) - spin_ns(&observation.load)
+}
+
+fn server_ns(observation: &Observation) -> Option<f64> {
+    Some(busy_of(observation.server_cpu) * observation.window_share()?)
 }
 
 fn per_unit(spent_ns: f64, workload: &Workload, observation: &Observation) -> Option<f64> {
@@ -111,8 +180,16 @@ fn split(total: f64, kept: &[&Observation]) -> Option<CostByContext> {
         let machines = kept.iter().flat_map(|one| &one.machines);
         machines.map(|cpu| context(cpu) as f64).sum::<f64>()
     };
-    let user = ticks(|cpu| cpu.user_ns);
-    let system = ticks(|cpu| cpu.system_ns);
+    // Spinning is in the sender's user and system time, as it has these.
+    let spun = |part: fn(&ProcessCpu) -> u64| {
+        let of_one = |load: &LoadResult| match busy_of(load.cpu) {
+            busy if busy > 0.0 => spin_ns(load) * part(&load.cpu) as f64 / busy,
+            _ => 0.0,
+        };
+        kept.iter().map(|one| of_one(&one.load)).sum::<f64>()
+    };
+    let user = (ticks(|cpu| cpu.user_ns) - spun(|cpu| cpu.user_ns)).max(0.0);
+    let system = (ticks(|cpu| cpu.system_ns) - spun(|cpu| cpu.system_ns)).max(0.0);
     let softirq = ticks(|cpu| cpu.softirq_ns);
     let irq = ticks(|cpu| cpu.irq_ns);
     let all = user + system + softirq + irq;
@@ -124,11 +201,11 @@ fn split(total: f64, kept: &[&Observation]) -> Option<CostByContext> {
     })
 }
 
-fn busiest_softirq_share(observation: &Observation, cpus: u32) -> Option<f64> {
-    let share = |cpu: &CpuTime| {
-        let one_cpu = cpu.capacity_ns as f64 / f64::from(cpus);
-        cpu.busiest_softirq_ns as f64 / one_cpu
+fn busiest_softirq_share(observation: &Observation) -> Option<f64> {
+    let share = |machine: &CpuTime| {
+        let one_cpu = machine.capacity_ns as f64 / cpus_of(machine, observation)?;
+        Some(machine.busiest_softirq_ns as f64 / one_cpu)
     };
-    let shares = observation.machines.iter().map(share);
+    let shares = observation.machines.iter().filter_map(share);
     shares.filter(|share| share.is_finite()).reduce(f64::max)
 }

@@ -1,13 +1,10 @@
 //! What treatments are compared on.
 
 use plumbline_experiment::{Workload, WorkloadKind};
-use plumbline_record::{Fingerprint, Observation};
+use plumbline_record::Observation;
 use plumbline_stats::verdict::Direction;
 
 use super::{cost, rates};
-
-/// Relative width of a histogram bucket (D12).
-const HISTOGRAM_QUANTUM: f64 = 1e-3;
 
 /// One number for each trial, on which treatments are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,20 +87,6 @@ impl Metric {
                 rates::throughput_bits_per_second(workload, observation)
             }
             Self::Throughput => rates::requests_per_second(observation),
-        }
-    }
-
-    /// The largest difference that does not matter in practice, as a fraction (D9).
-    ///
-    /// `typical` is a usual value of the metric, against which the resolution
-    /// of clock and histogram counts for p99.
-    pub(crate) fn margin(self, typical: Option<f64>, fingerprint: &Fingerprint) -> f64 {
-        let clock_quantum = typical
-            .filter(|&value| value > 0.0)
-            .map_or(0.0, |value| fingerprint.clock_read_ns as f64 / value);
-        match self {
-            Self::P99 => (2.0 * clock_quantum.max(HISTOGRAM_QUANTUM)).max(0.05),
-            _ => 0.03,
         }
     }
 }

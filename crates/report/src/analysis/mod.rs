@@ -4,6 +4,7 @@ mod account;
 mod comparison;
 mod cost;
 mod ledger;
+mod margin;
 mod metric;
 mod notice;
 mod packets;
@@ -21,6 +22,7 @@ pub use rates::Rates;
 pub use section::Section;
 pub use treatment::{Latency, Outlier, TreatmentSummary, TrialValue};
 
+pub(crate) use margin::{least_seen, margin, no_finer, resolution};
 pub(crate) use metric::metrics_of;
 
 use plumbline_experiment::{Plan, Treatment, TreatmentId};
@@ -72,7 +74,7 @@ impl Summary {
         let known = with_known_baselines(plan);
         let treatments: Vec<_> = known
             .iter()
-            .map(|treatment| TreatmentSummary::new(treatment, &ledger, run.fingerprint.cpus))
+            .map(|treatment| TreatmentSummary::new(treatment, &ledger))
             .collect();
         let declared = comparison::declared(&known);
         let comparisons = comparison::compare_all(&declared, &treatments, &run.fingerprint);

@@ -12,11 +12,16 @@ pub struct Packets {
     /// Mean size on it in bytes; above the MTU, packets were sent in bundles
     /// that no wire would carry (N-1).
     pub mean_size_bytes: Option<f64>,
-    /// Packets per second on it, both ways.
+    /// Packets per second on it within the window, both ways: packets for each
+    /// request or byte that the receiver saw, times the window's rate of these.
     pub per_second: Option<f64>,
-    /// Packets that any device or receive queue of the path dropped.
+    /// Packets that any device of the path dropped in the whole trials, or a
+    /// receive queue in the windows.
     pub dropped: u64,
-    /// TCP segments sent again.
+    /// Times within the windows that a receive queue ran out of its budget
+    /// with packets left.
+    pub squeezed: u64,
+    /// TCP segments sent again, in the whole trials like all that follow.
     pub retransmitted: u64,
     /// Datagrams that found a full socket buffer.
     pub buffer_errors: u64,
@@ -33,17 +38,16 @@ impl Packets {
             total(kept.iter().flat_map(|one| &one.protocols).map(count))
         };
         let softnet = total(kept.iter().map(|one| one.softnet.dropped));
-        let window_ns = total(kept.iter().map(|one| one.load.window_ns));
         let busiest = busiest_device(kept);
         Self {
             mean_size_bytes: busiest.as_ref().and_then(DeviceCounters::mean_packet_size),
             per_second: busiest
                 .as_ref()
-                .filter(|_| window_ns > 0)
-                .map(|device| packets_of(device) as f64 * 1e9 / window_ns as f64),
+                .and_then(|device| packets_per_second(kept, device)),
             device: busiest.map(|device| format!("{} {}", device.namespace, device.device)),
             dropped: of_devices(|device| device.rx_dropped.saturating_add(device.tx_dropped))
                 .saturating_add(softnet),
+            squeezed: total(kept.iter().map(|one| one.softnet.squeezed)),
             retransmitted: of_protocols(|protocol| protocol.tcp_retransmits),
             buffer_errors: of_protocols(|protocol| {
                 protocol
@@ -59,10 +63,7 @@ impl Packets {
 fn busiest_device(kept: &[&Observation]) -> Option<DeviceCounters> {
     let mut sums: Vec<DeviceCounters> = Vec::new();
     for device in kept.iter().flat_map(|one| &one.devices) {
-        let is_same = |sum: &&mut DeviceCounters| {
-            sum.namespace == device.namespace && sum.device == device.device
-        };
-        match sums.iter_mut().find(is_same) {
+        match sums.iter_mut().find(|sum| is_same(sum, device)) {
             Some(sum) => {
                 sum.rx_packets = sum.rx_packets.saturating_add(device.rx_packets);
                 sum.tx_packets = sum.tx_packets.saturating_add(device.tx_packets);
@@ -73,6 +74,24 @@ fn busiest_device(kept: &[&Observation]) -> Option<DeviceCounters> {
         }
     }
     sums.into_iter().max_by_key(packets_of)
+}
+
+/// Devices are counted over whole trials, so each trial counts by the share of
+/// what it carried that belongs to its window.
+fn packets_per_second(kept: &[&Observation], device: &DeviceCounters) -> Option<f64> {
+    let (mut packets, mut window_ns) = (0.0, 0.0);
+    for observation in kept {
+        let found = observation.devices.iter().find(|one| is_same(one, device));
+        if let (Some(found), Some(share)) = (found, observation.window_share()) {
+            packets += packets_of(found) as f64 * share;
+            window_ns += observation.load.window_ns as f64;
+        }
+    }
+    (window_ns > 0.0).then(|| packets * 1e9 / window_ns)
+}
+
+fn is_same(one: &DeviceCounters, other: &DeviceCounters) -> bool {
+    one.namespace == other.namespace && one.device == other.device
 }
 
 fn packets_of(device: &DeviceCounters) -> u64 {

@@ -78,7 +78,7 @@ pub struct Outlier {
 }
 
 impl TreatmentSummary {
-    pub(crate) fn new(treatment: &Treatment, ledger: &Ledger<'_>, cpus: u32) -> Self {
+    pub(crate) fn new(treatment: &Treatment, ledger: &Ledger<'_>) -> Self {
         let workload = &treatment.workload;
         let kept: Vec<&Observation> = ledger.kept(treatment.id).map(|(_, _, one)| one).collect();
         let values = values(treatment, ledger);
@@ -87,7 +87,7 @@ impl TreatmentSummary {
                 .then(|| Latency::new(&kept, &values))
                 .flatten(),
             rates: Rates::new(workload, &kept),
-            cost: Cost::new(workload, &kept, cpus),
+            cost: Cost::new(workload, &kept),
             packets: Packets::new(&kept),
             account: Account::of_treatment(treatment.id, ledger),
             outliers: outliers(&values),

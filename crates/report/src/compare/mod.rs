@@ -17,7 +17,9 @@ use plumbline_stats::paired::{Effect, minimum_pairs};
 use plumbline_stats::verdict::{self, Verdict};
 use plumbline_stats::{holm, unpaired};
 
-use crate::analysis::{ALPHA, Metric, Summary, TreatmentSummary, metrics_of};
+use crate::analysis::{
+    ALPHA, Metric, Summary, TreatmentSummary, least_seen, margin, metrics_of, no_finer, resolution,
+};
 
 /// Why runs cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +58,9 @@ pub struct Compared {
 impl Compared {
     /// Whether a stated limit could not be judged.
     pub fn has_undecided(&self) -> bool {
-        self.limits.iter().any(|check| check.outcome == Outcome::Undecided)
+        self.limits
+            .iter()
+            .any(|check| check.outcome == Outcome::Undecided)
     }
 
     /// Whether a stated limit is broken beyond doubt.
@@ -91,6 +95,8 @@ pub struct Change {
     pub verdict: Option<Verdict>,
     /// The largest change that does not matter in practice (D9).
     pub margin: f64,
+    /// The least change that the meter can tell from none.
+    pub resolution: f64,
 }
 
 /// Compares runs with the first of them, and each with its own limits. One run
@@ -155,18 +161,21 @@ fn changes_of(
         };
         for &(metric, is_primary) in metrics_of(&treatment.treatment.workload) {
             let (ours, theirs) = (positive(treatment, metric), positive(before, metric));
-            let typical = theirs.get(theirs.len() / 2).copied();
+            let resolution = resolution(metric, treatment, before);
             let change = Change {
                 run,
                 label: treatment.treatment.label.clone(),
                 workload: treatment.treatment.workload.name.clone(),
                 metric,
                 is_primary,
-                effect: unpaired::effect(&ours, &theirs, ALPHA).ok(),
+                effect: unpaired::effect(&ours, &theirs, ALPHA)
+                    .ok()
+                    .map(|effect| no_finer(effect, resolution)),
                 adjusted_p: None,
                 smallest_effect: None,
                 verdict: None,
-                margin: metric.margin(typical, fingerprint),
+                margin: margin(metric, before, fingerprint),
+                resolution,
             };
             changes.push((change, logarithms(&ours), logarithms(&theirs)));
         }
@@ -221,7 +230,8 @@ fn judge_together(together: &mut [&mut Judged]) {
             continue;
         };
         change.adjusted_p = Some(adjusted_p);
-        change.smallest_effect = unpaired::smallest_effect(ours, theirs, level);
+        let smallest = unpaired::smallest_effect(ours, theirs, level);
+        change.smallest_effect = least_seen(smallest, change.resolution);
         let direction = change.metric.direction();
         change.verdict = effect
             .interval

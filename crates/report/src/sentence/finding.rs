@@ -33,6 +33,8 @@ struct Findings<'a> {
     throughputs: Vec<&'a Comparison>,
     /// The interval excludes 0, but not after Holm's adjustment.
     doubtful: Vec<&'a Comparison>,
+    /// A difference that does not matter.
+    small: Vec<&'a Comparison>,
     /// No difference found.
     same: Vec<&'a Comparison>,
     /// Too few blocks to say anything.
@@ -68,6 +70,7 @@ impl<'a> Findings<'a> {
         let place = match (comparison.verdict, comparison.metric) {
             (Some(Verdict::Better | Verdict::Worse), Metric::Throughput) => &mut self.throughputs,
             (Some(Verdict::Better | Verdict::Worse), _) => &mut self.costs,
+            (Some(Verdict::Equivalent), _) if excludes_zero => &mut self.small,
             (Some(Verdict::Equivalent), _) => &mut self.same,
             (None, _) => &mut self.too_few,
             (Some(_), _) if effect.pairs < comparison.blocks_needed => &mut self.too_few,
@@ -78,15 +81,15 @@ impl<'a> Findings<'a> {
     }
 
     fn text(&self) -> String {
-        let is_decided = !(self.costs.is_empty() && self.throughputs.is_empty());
         let mut parts = Vec::new();
         if !self.costs.is_empty() {
             parts.push(list(&self.costs, cost, ", "));
         }
         parts.extend(self.throughputs.iter().copied().map(throughput));
         parts.extend(self.doubtful.iter().copied().map(doubtful));
+        parts.extend(self.small.iter().copied().map(small));
         if !self.same.is_empty() {
-            let is_all = !is_decided && self.doubtful.is_empty() && self.too_few.is_empty();
+            let is_all = parts.is_empty() && self.too_few.is_empty();
             parts.push(no_difference(&self.same, is_all));
         }
         if !self.too_few.is_empty() {
@@ -130,6 +133,23 @@ fn doubtful(comparison: &Comparison) -> String {
         number::signed_percent(change_of(comparison)),
         place(comparison.metric),
         interval(comparison),
+    )
+}
+
+/// `+1.5 % CPU per request (1.4 to 1.6 %), within the 3.0 % that does not matter`.
+fn small(comparison: &Comparison) -> String {
+    let interval = comparison.effect.and_then(|effect| effect.interval);
+    let interval = interval.map_or(String::new(), |one| {
+        format!(" ({})", number::percent_interval(one.low, one.high))
+    });
+    let place = match comparison.metric {
+        Metric::P50 | Metric::P99 => place(comparison.metric),
+        metric => metric.words().to_owned(),
+    };
+    format!(
+        "{} {place}{interval}, within the {} that does not matter",
+        number::signed_percent(change_of(comparison)),
+        number::percent(comparison.margin)
     )
 }
 

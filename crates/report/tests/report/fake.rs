@@ -5,10 +5,12 @@ use plumbline_experiment::{
     Arrival, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload, WorkloadKind,
 };
 use plumbline_record::{
-    CpuTime, DatagramCounts, DeviceCounters, DeviceFingerprint, ErrorCounts, FORMAT_VERSION,
-    Fingerprint, Histogram, IdleSample, LoadResult, Observation, ProcessCpu, Provenance, Run,
-    ServeResult, SoftnetCounters, Trial, TrialStatus, Warning,
+    DeviceFingerprint, FORMAT_VERSION, Fingerprint, Provenance, Run, Trial, TrialStatus, Warning,
 };
+
+// By its path, for the demonstration takes this file in from elsewhere.
+#[path = "fake/observed.rs"]
+pub(crate) mod observed;
 
 /// Phases of every trial.
 const TIMING: Timing = Timing {
@@ -91,7 +93,7 @@ impl Fake {
                     took_ns: 560_000_000,
                     status: TrialStatus::Valid,
                     warnings: Vec::new(),
-                    observation: Some(self.observation(network, workload, noise)),
+                    observation: Some(observed::observation(self, network, workload, noise)),
                 });
             }
         }
@@ -128,60 +130,6 @@ impl Fake {
             treatments,
             retries: 2,
             limits: Default::default(),
-        }
-    }
-
-    fn observation(&self, network: &Network, workload: &Workload, noise: [f64; 4]) -> Observation {
-        let is_bulk = matches!(workload.kind, WorkloadKind::Stream | WorkloadKind::Datagram);
-        let window_ns = TIMING.measure_ns;
-        let latency = if is_bulk {
-            Histogram::new()
-        } else {
-            latencies(
-                self.samples,
-                28_000.0 * network.latency * noise[0],
-                network.tail * noise[1],
-            )
-        };
-        let bytes = (4.2e8 * network.throughput * noise[2]) as u64;
-        let completed = if is_bulk {
-            bytes / 65_536
-        } else {
-            self.samples
-        };
-        let busy = if is_bulk {
-            bytes as f64 * 0.55 * network.cpu * noise[3]
-        } else {
-            self.samples as f64 * 11_400.0 * network.cpu * noise[3]
-        };
-        Observation {
-            load: load(
-                workload,
-                window_ns,
-                completed,
-                bytes * u64::from(is_bulk),
-                latency,
-                busy,
-            ),
-            serve: ServeResult {
-                requests: completed,
-                datagrams: (workload.kind == WorkloadKind::Datagram).then(|| DatagramCounts {
-                    received: completed * 99 / 100,
-                    bytes: bytes * 99 / 100,
-                    span_ns: window_ns,
-                    ..DatagramCounts::default()
-                }),
-                ..ServeResult::default()
-            },
-            machines: vec![cpu(window_ns, busy, network)],
-            server_cpu: process(busy * 0.3),
-            devices: vec![device(completed, bytes, is_bulk)],
-            protocols: Vec::new(),
-            softnet: SoftnetCounters::default(),
-            idle: IdleSample {
-                busy_ns: 2_000_000,
-                capacity_ns: 200_000_000,
-            },
         }
     }
 }
@@ -253,96 +201,6 @@ fn shuffled_whole(order: Vec<usize>, count: usize) -> Vec<usize> {
         whole.swap(place, pick);
     }
     whole
-}
-
-/// `samples` latencies in nanoseconds with median `p50` and an exponential
-/// tail, by their quantiles rather than at random.
-pub(crate) fn latencies(samples: u64, p50: f64, tail: f64) -> Histogram {
-    let mut histogram = Histogram::new();
-    for i in 0..samples {
-        let u = (i as f64 + 0.5) / samples as f64;
-        let beyond = -(2.0 * (1.0 - u)).ln();
-        let factor = if beyond > 0.0 {
-            1.0 + 0.22 * tail * beyond.powf(1.25)
-        } else {
-            1.0 + 0.25 * beyond
-        };
-        histogram.record((p50 * factor) as u64);
-    }
-    histogram
-}
-
-fn load(
-    workload: &Workload,
-    window_ns: u64,
-    completed: u64,
-    bytes_sent: u64,
-    latency: Histogram,
-    busy: f64,
-) -> LoadResult {
-    let samples = latency.len();
-    LoadResult {
-        driver: "epoll".to_owned(),
-        arrival: workload.arrival,
-        wait: workload.wait,
-        seed: 7,
-        window_ns,
-        planned: completed,
-        sent: completed,
-        completed,
-        censored: 0,
-        errors: ErrorCounts::default(),
-        bytes_sent,
-        bytes_received: 0,
-        service_time: latency.clone(),
-        latency,
-        send_lag: latencies(samples, 900.0, 1.0),
-        generator_lag: Histogram::new(),
-        connect: Histogram::new(),
-        waited_for_connection: 0,
-        seconds: Vec::new(),
-        slice_p50_ns: Vec::new(),
-        cpu: process(busy * 0.35),
-        spin_ns: 0,
-    }
-}
-
-fn cpu(window_ns: u64, busy: f64, network: &Network) -> CpuTime {
-    let capacity_ns = 4 * window_ns;
-    // One hundredth of the capacity is busy without load.
-    let busy_ns = busy as u64 + capacity_ns / 100;
-    let softirq = 0.28 + 0.3 * (network.cpu - 1.0);
-    CpuTime {
-        capacity_ns,
-        busy_ns,
-        user_ns: (busy * 0.18) as u64,
-        system_ns: (busy * (0.8 - softirq)) as u64,
-        irq_ns: (busy * 0.02) as u64,
-        softirq_ns: (busy * softirq) as u64,
-        idle_ns: capacity_ns - busy_ns.min(capacity_ns),
-        busiest_softirq_ns: (busy * softirq * 0.7) as u64,
-        ..CpuTime::default()
-    }
-}
-
-fn process(busy: f64) -> ProcessCpu {
-    ProcessCpu {
-        user_ns: (busy * 0.3) as u64,
-        system_ns: (busy * 0.7) as u64,
-    }
-}
-
-fn device(completed: u64, bytes: u64, is_bulk: bool) -> DeviceCounters {
-    let packets = if is_bulk { bytes / 40_000 } else { completed };
-    DeviceCounters {
-        namespace: "node1".to_owned(),
-        device: "eth0".to_owned(),
-        rx_packets: packets / if is_bulk { 8 } else { 1 },
-        tx_packets: packets,
-        rx_bytes: packets / if is_bulk { 8 } else { 1 } * if is_bulk { 66 } else { 130 },
-        tx_bytes: if is_bulk { bytes } else { packets * 130 },
-        ..DeviceCounters::default()
-    }
 }
 
 fn run_of(plan: Plan) -> Run {

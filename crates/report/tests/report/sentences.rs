@@ -60,6 +60,24 @@ fn what_does_not_differ_is_said_beside_what_does() {
 }
 
 #[test]
+fn a_difference_that_does_not_matter_is_not_called_none() {
+    let mut fake = Fake::new(&[Network::same("host"), network("near", 1.0, 1.015, 1.0)]);
+    fake.noise = 0.0005;
+    fake.workloads.truncate(1);
+    let found = of(&fake);
+    let (small, same) = found[1].split_once("; no difference found in p50").unwrap();
+    assert!(
+        small.starts_with("near: +1.5 % CPU per request (1.4 to 1."),
+        "{small}"
+    );
+    assert!(
+        small.ends_with("within the 3.0 % that does not matter"),
+        "{small}"
+    );
+    assert!(same.ends_with("; the same within 3.0 %"), "{same}");
+}
+
+#[test]
 fn an_overhead_may_be_negative() {
     let found = of(&Fake::new(&[
         Network::same("host"),

@@ -1,0 +1,184 @@
+//! What a made-up trial saw.
+
+use plumbline_experiment::{Workload, WorkloadKind};
+use plumbline_record::{
+    CpuTime, DatagramCounts, DeviceCounters, ErrorCounts, Histogram, IdleSample, LoadResult,
+    Observation, ProcessCpu, ServeResult, SoftnetCounters,
+};
+
+use super::{Fake, Network, TIMING};
+
+/// What the receiver sees in its life, of which 1 is the window: the warm-up
+/// has the same load, and the counters go on through it.
+const LIFE: f64 = 1.0 + TIMING.warm_up_ns as f64 / TIMING.measure_ns as f64;
+
+/// What the sender spins away in every trial.
+const SPIN_NS: u64 = 9_000_000;
+
+/// What a network's trial saw, with its figures off by `noise`.
+pub(super) fn observation(
+    fake: &Fake,
+    network: &Network,
+    workload: &Workload,
+    noise: [f64; 4],
+) -> Observation {
+    let is_bulk = matches!(workload.kind, WorkloadKind::Stream | WorkloadKind::Datagram);
+    let window_ns = TIMING.measure_ns;
+    let latency = if is_bulk {
+        Histogram::new()
+    } else {
+        latencies(
+            fake.samples,
+            28_000.0 * network.latency * noise[0],
+            network.tail * noise[1],
+        )
+    };
+    let bytes = (4.2e8 * network.throughput * noise[2]) as u64;
+    let (completed, busy) = if is_bulk {
+        (bytes / 65_536, bytes as f64 * 0.55)
+    } else {
+        (fake.samples, fake.samples as f64 * 11_400.0)
+    };
+    let busy = busy * network.cpu * noise[3];
+    let sent = bytes * u64::from(is_bulk);
+    Observation {
+        load: load(workload, window_ns, completed, sent, latency, busy),
+        serve: serve(workload, completed, sent),
+        machines: vec![cpu(window_ns, busy, network)],
+        server_cpu: process(busy * 0.3 * LIFE),
+        devices: vec![device(in_life(completed), in_life(bytes), is_bulk)],
+        protocols: Vec::new(),
+        softnet: SoftnetCounters::default(),
+        idle: IdleSample {
+            busy_ns: 2_000_000,
+            capacity_ns: 200_000_000,
+        },
+    }
+}
+
+fn in_life(in_window: u64) -> u64 {
+    (in_window as f64 * LIFE) as u64
+}
+
+/// One datagram in a hundred is lost on the way.
+fn serve(workload: &Workload, completed: u64, sent: u64) -> ServeResult {
+    let arrived = ServeResult {
+        bytes_received: in_life(sent),
+        ..ServeResult::default()
+    };
+    match workload.kind {
+        WorkloadKind::Stream => arrived,
+        WorkloadKind::Datagram => ServeResult {
+            bytes_received: in_life(sent * 99 / 100),
+            datagrams: Some(DatagramCounts {
+                received: completed * 99 / 100,
+                bytes: sent * 99 / 100,
+                span_ns: TIMING.measure_ns,
+                ..DatagramCounts::default()
+            }),
+            ..arrived
+        },
+        _ => ServeResult {
+            requests: in_life(completed),
+            ..arrived
+        },
+    }
+}
+
+/// `samples` latencies in nanoseconds with median `p50` and an exponential
+/// tail, by their quantiles rather than at random.
+pub(crate) fn latencies(samples: u64, p50: f64, tail: f64) -> Histogram {
+    let mut histogram = Histogram::new();
+    for i in 0..samples {
+        let u = (i as f64 + 0.5) / samples as f64;
+        let beyond = -(2.0 * (1.0 - u)).ln();
+        let factor = if beyond > 0.0 {
+            1.0 + 0.22 * tail * beyond.powf(1.25)
+        } else {
+            1.0 + 0.25 * beyond
+        };
+        histogram.record((p50 * factor) as u64);
+    }
+    histogram
+}
+
+fn load(
+    workload: &Workload,
+    window_ns: u64,
+    completed: u64,
+    bytes_sent: u64,
+    latency: Histogram,
+    busy: f64,
+) -> LoadResult {
+    let samples = latency.len();
+    LoadResult {
+        driver: "epoll".to_owned(),
+        arrival: workload.arrival,
+        wait: workload.wait,
+        seed: 7,
+        window_ns,
+        planned: completed,
+        sent: completed,
+        completed,
+        censored: 0,
+        errors: ErrorCounts::default(),
+        bytes_sent,
+        bytes_received: 0,
+        service_time: latency.clone(),
+        latency,
+        send_lag: latencies(samples, 900.0, 1.0),
+        generator_lag: Histogram::new(),
+        connect: Histogram::new(),
+        waited_for_connection: 0,
+        seconds: Vec::new(),
+        slice_p50_ns: Vec::new(),
+        cpu: spinning(process(busy * 0.35)),
+        spin_ns: SPIN_NS,
+    }
+}
+
+fn cpu(window_ns: u64, busy: f64, network: &Network) -> CpuTime {
+    let capacity_ns = 4 * window_ns;
+    // One hundredth of the capacity is busy without load.
+    let busy_ns = busy as u64 + SPIN_NS + capacity_ns / 100;
+    let softirq = 0.28 + 0.3 * (network.cpu - 1.0);
+    CpuTime {
+        capacity_ns,
+        busy_ns,
+        user_ns: (busy * 0.18) as u64 + SPIN_NS,
+        system_ns: (busy * (0.8 - softirq)) as u64,
+        irq_ns: (busy * 0.02) as u64,
+        softirq_ns: (busy * softirq) as u64,
+        idle_ns: capacity_ns - busy_ns.min(capacity_ns),
+        busiest_softirq_ns: (busy * softirq * 0.7) as u64,
+        ..CpuTime::default()
+    }
+}
+
+/// Spinning is the sender's user time.
+fn spinning(cpu: ProcessCpu) -> ProcessCpu {
+    ProcessCpu {
+        user_ns: cpu.user_ns + SPIN_NS,
+        ..cpu
+    }
+}
+
+fn process(busy: f64) -> ProcessCpu {
+    ProcessCpu {
+        user_ns: (busy * 0.3) as u64,
+        system_ns: (busy * 0.7) as u64,
+    }
+}
+
+fn device(completed: u64, bytes: u64, is_bulk: bool) -> DeviceCounters {
+    let packets = if is_bulk { bytes / 40_000 } else { completed };
+    DeviceCounters {
+        namespace: "node1".to_owned(),
+        device: "eth0".to_owned(),
+        rx_packets: packets / if is_bulk { 8 } else { 1 },
+        tx_packets: packets,
+        rx_bytes: packets / if is_bulk { 8 } else { 1 } * if is_bulk { 66 } else { 130 },
+        tx_bytes: if is_bulk { bytes } else { packets * 130 },
+        ..DeviceCounters::default()
+    }
+}
