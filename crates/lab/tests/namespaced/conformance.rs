@@ -48,7 +48,7 @@ fn conform(network: &str, placement: Placement, family: Family) {
     match (before, after) {
         (Some(before), Some(after)) => eye::assert_same(&before, &after),
         _ => testkit::skip(
-            &format!("{test}: state before and after"),
+            &format!("{test}, state before and after"),
             "`ip` is not installed",
         ),
     }
