@@ -1,6 +1,5 @@
 //! What happens when things go wrong in the middle.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
@@ -8,9 +7,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::left::{family, nothing_left, own_namespaces};
 use crate::world::{
-    self, Running, eventually, family, namespaces_of, output, plumbline, run_directory, runs_in,
-    stderr, stdout, trials,
+    self, Running, eventually, output, plumbline, run_directory, runs_in, stderr, stdout, trials,
 };
 
 /// A run that would take minutes.
@@ -48,40 +47,6 @@ fn under_way(out: &std::path::Path, finished: usize) -> std::path::PathBuf {
     run_directory(out)
 }
 
-/// Namespaces that exist only because of `pids`.
-fn own_namespaces(pids: &BTreeSet<u32>) -> BTreeSet<String> {
-    let everybody_else = namespaces_of(&BTreeSet::from([std::process::id()]));
-    namespaces_of(pids)
-        .difference(&everybody_else)
-        .cloned()
-        .collect()
-}
-
-/// Nothing of a run is left: no process of it, and no process in its namespaces.
-#[track_caller]
-fn nothing_left(pids: &BTreeSet<u32>, namespaces: &BTreeSet<String>) {
-    eventually(
-        "every process of the run has ended",
-        Duration::from_secs(3),
-        || {
-            pids.iter().all(|pid| {
-                let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-                stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
-            })
-        },
-    );
-    let everybody: BTreeSet<u32> = fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|e| e.file_name().to_str()?.parse().ok())
-        .collect();
-    let left: Vec<_> = namespaces_of(&everybody)
-        .intersection(namespaces)
-        .cloned()
-        .collect();
-    assert_eq!(left, Vec::<String>::new(), "namespaces are held");
-}
-
 #[test]
 fn ctrl_c_stops_within_a_second_and_keeps_what_is_finished() {
     let Some(_alone) = world::lab("ctrl_c_stops_within_a_second_and_keeps_what_is_finished") else {
@@ -103,42 +68,6 @@ fn ctrl_c_stops_within_a_second_and_keeps_what_is_finished() {
     let report = stdout(&output(&["report", directory.to_str().unwrap()]));
     assert!(report.contains("cut off"), "{report}");
     assert!(directory.join("report.html").exists());
-}
-
-#[test]
-fn a_killed_run_leaves_nothing_and_can_be_resumed() {
-    let Some(_alone) = world::lab("a_killed_run_leaves_nothing_and_can_be_resumed") else {
-        return;
-    };
-    let out = tempfile::tempdir().unwrap();
-    let mut arguments = long(out.path());
-    let blocks = arguments.iter().position(|a| *a == "100").unwrap();
-    arguments[blocks] = "4";
-    let mut run = Running::start(&arguments);
-    let directory = under_way(out.path(), 3);
-    let pids = family(run.pid());
-    let namespaces = own_namespaces(&pids);
-    run.signal(Signal::SIGKILL);
-    assert_eq!(run.wait(Duration::from_secs(5)), None);
-    nothing_left(&pids, &namespaces);
-
-    let kept = trials(&directory);
-    let resumed = output(&["run", "--resume", directory.to_str().unwrap()]);
-    assert!(resumed.status.success(), "{}", stderr(&resumed));
-    let text = fs::read_to_string(directory.join("trials.jsonl")).unwrap();
-    let places: BTreeSet<(u64, u64)> = text
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
-        .map(|trial| {
-            (
-                trial["block"].as_u64().unwrap(),
-                trial["position"].as_u64().unwrap(),
-            )
-        })
-        .collect();
-    assert_eq!(places.len(), 12, "every place of the plan has a trial");
-    assert!(trials(&directory) > kept);
-    assert!(!stdout(&resumed).contains("cut off"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::observed;
 use crate::world::{self, json, output, run_directory, stderr, stdout};
 
 /// A short experiment: enough blocks to judge nothing, but all of the way.
@@ -25,6 +26,14 @@ fn run<'a>(out: &'a std::path::Path, more: &[&'a str]) -> Vec<&'a str> {
     arguments
 }
 
+/// What a run that was asked for JSON printed.
+#[track_caller]
+fn report(out: &std::path::Path, more: &[&str]) -> Value {
+    let result = output(&run(out, more));
+    observed::ran_to_its_end(&result, &run_directory(out));
+    serde_json::from_slice(&result.stdout).unwrap_or_else(|e| panic!("{e}: {}", stdout(&result)))
+}
+
 fn of<'a>(list: &'a Value, key: &str, value: &str) -> Vec<&'a Value> {
     list.as_array()
         .unwrap()
@@ -40,7 +49,8 @@ fn a_run_goes_from_experiment_to_report() {
     };
     let out = tempfile::tempdir().unwrap();
     let result = output(&run(out.path(), &["--network", "vxlan"]));
-    assert!(result.status.success(), "{}", stderr(&result));
+    let directory = run_directory(out.path());
+    observed::ran_to_its_end(&result, &directory);
     let table = stdout(&result);
     assert!(table.contains("host") && table.contains("vxlan"), "{table}");
     assert!(
@@ -48,8 +58,8 @@ fn a_run_goes_from_experiment_to_report() {
         "{table}"
     );
 
-    let directory = run_directory(out.path());
     let path = directory.to_str().unwrap();
+    assert_eq!(observed::every_treatment_carried_load(&directory), 4);
     let page = std::fs::read_to_string(directory.join("report.html")).unwrap();
     assert!(page.contains("vxlan"));
     assert_eq!(
@@ -73,7 +83,7 @@ fn the_json_is_what_scripts_hold_on_to() {
         return;
     };
     let out = tempfile::tempdir().unwrap();
-    let report = json(&run(out.path(), &["--network", "host-gw", "--json"]));
+    let report = report(out.path(), &["--network", "host-gw", "--json"]);
     let treatments = report["treatments"].as_array().unwrap();
     assert_eq!(treatments.len(), 4, "two networks, two workloads");
     for treatment in treatments {
@@ -122,55 +132,67 @@ fn the_json_is_what_scripts_hold_on_to() {
     }
 }
 
-#[test]
-fn every_workload_runs_over_a_network() {
-    let Some(_alone) = world::lab("every_workload_runs_over_a_network") else {
-        return;
-    };
+/// The workloads of [`carries`], the rates low enough for a busy machine.
+const WORKLOADS: &[&str] = &[
+    "--workload",
+    "rr,crr,stream,datagram,http",
+    "--rate",
+    "1000",
+    "--blocks",
+    "1",
+    "--duration",
+    "60ms",
+    "--set",
+    "design.warm_up=20ms",
+    "--seed",
+    "5",
+];
+
+/// Runs every workload with these factors, and looks at every trial.
+#[track_caller]
+fn carries(factors: &[&str], treatments: usize) {
     let out = tempfile::tempdir().unwrap();
-    let more = [
-        "--network",
-        "routed",
-        "--workload",
-        "rr,crr,stream,datagram,http",
-        "--rate",
-        "2000",
-        "--json",
-    ];
-    let report = json(&run(out.path(), &more));
-    let workloads: BTreeSet<&str> = report["treatments"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|t| t["factors"]["workload"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        workloads,
-        BTreeSet::from(["crr", "datagram", "http", "rr", "stream"])
-    );
+    let mut arguments = vec!["run", "--out", out.path().to_str().unwrap()];
+    arguments.extend(factors);
+    arguments.extend(WORKLOADS);
+    let result = output(&arguments);
+    let directory = run_directory(out.path());
+    observed::ran_to_its_end(&result, &directory);
+    let seen = observed::every_treatment_carried_load(&directory);
+    assert_eq!(seen, treatments, "{factors:?}");
 }
 
 #[test]
-fn both_families_and_placements_run() {
-    let Some(_alone) = world::lab("both_families_and_placements_run") else {
+fn every_workload_runs_over_every_network() {
+    let Some(_alone) = world::lab("every_workload_runs_over_every_network") else {
         return;
     };
-    let out = tempfile::tempdir().unwrap();
-    let more = [
+    let networks = json(&["list", "networks", "--json"]);
+    let here = networks
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|network| network["available"] == true);
+    let here = here.count();
+    assert!(here >= 2, "{networks}");
+    carries(&["--network", "all"], 5 * here);
+}
+
+#[test]
+fn every_workload_runs_over_both_families_and_placements() {
+    let Some(_alone) = world::lab("every_workload_runs_over_both_families_and_placements") else {
+        return;
+    };
+    let factors = [
         "--network",
         "vxlan",
-        "--workload",
-        "rr",
-        "--rate",
-        "2000",
         "--family",
         "4,6",
         "--placement",
         "cross-node,same-node",
-        "--json",
     ];
-    let report = json(&run(out.path(), &more));
-    assert_eq!(report["treatments"].as_array().unwrap().len(), 8);
+    // The baseline and vxlan, two families, two placements.
+    carries(&factors, 5 * 2 * 2 * 2);
 }
 
 #[test]
@@ -179,10 +201,7 @@ fn an_a_a_experiment_has_two_labels_and_no_host() {
         return;
     };
     let out = tempfile::tempdir().unwrap();
-    let report = json(&run(
-        out.path(),
-        &["--network", "host-gw,host-gw", "--json"],
-    ));
+    let report = report(out.path(), &["--network", "host-gw,host-gw", "--json"]);
     let labels: BTreeSet<&str> = report["treatments"]
         .as_array()
         .unwrap()
@@ -281,8 +300,9 @@ fn a_broken_limit_is_exit_code_1() {
     );
     let blocks = arguments.iter().position(|a| *a == "2").unwrap();
     arguments[blocks] = "6";
-    assert!(output(&arguments).status.success());
+    let result = output(&arguments);
     let directory = run_directory(out.path());
+    observed::ran_to_its_end(&result, &directory);
     make_all_valid(&directory);
     let path = directory.to_str().unwrap();
     let compare = |limit: &str| output(&["compare", path, "--limit", limit]);

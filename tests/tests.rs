@@ -4,6 +4,9 @@
 mod architecture;
 mod engine;
 mod faults;
+mod killed;
+mod left;
+mod observed;
 mod runs;
 mod usage;
 mod world;

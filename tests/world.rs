@@ -1,6 +1,5 @@
 //! Running the program, and looking at what it leaves in the world.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -119,66 +118,6 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Every process below `root`, itself included.
-pub(crate) fn family(root: u32) -> BTreeSet<u32> {
-    let mut family = BTreeSet::from([root]);
-    loop {
-        let before = family.len();
-        for (pid, parent) in processes() {
-            if family.contains(&parent) {
-                family.insert(pid);
-            }
-        }
-        if family.len() == before {
-            return family;
-        }
-    }
-}
-
-/// Pairs of process and parent.
-fn processes() -> Vec<(u32, u32)> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-            // `pid (name) state parent …`; the name may hold anything, even `)`.
-            let mut words = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-            Some((pid, words.nth(1)?.parse().ok()?))
-        })
-        .collect()
-}
-
-/// Network and user namespaces that processes of the given set are in or hold open.
-pub(crate) fn namespaces_of(pids: &BTreeSet<u32>) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for pid in pids {
-        for link in ["ns/net", "ns/user"] {
-            found.extend(link_text(&format!("/proc/{pid}/{link}")));
-        }
-        let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
-            continue;
-        };
-        for file in files.flatten() {
-            let text = std::fs::read_link(file.path()).map(|p| p.to_string_lossy().into_owned());
-            found.extend(text.ok().filter(|t| t.starts_with("net:[")));
-        }
-    }
-    found
-}
-
-fn link_text(path: &str) -> Option<String> {
-    Some(
-        std::fs::read_link(Path::new(path))
-            .ok()?
-            .to_string_lossy()
-            .into_owned(),
-    )
 }
 
 /// Waits until a condition holds.

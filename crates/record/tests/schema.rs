@@ -13,10 +13,10 @@ use serde_json::Value;
 
 const BLESS: &str = "PLUMBLINE_BLESS";
 
+/// Cargo runs tests in the directory of their package. The path is not fixed at
+/// compile time, because CI runs the same binary in a copy of the tree too.
 fn checked_in(file: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs/schema")
-        .join(file)
+    PathBuf::from("../../docs/schema").join(file)
 }
 
 fn generated<T: schemars::JsonSchema>() -> Value {
@@ -30,7 +30,9 @@ fn assert_current(file: &str, schema: &Value) {
     if std::env::var_os(BLESS).is_some() {
         fs::write(&path, &text).unwrap();
     }
-    let standing = fs::read_to_string(&path).unwrap_or_default();
+    let standing = fs::read_to_string(&path).unwrap_or_else(|error| {
+        panic!("{} cannot be read: {error}", path.display());
+    });
     assert!(
         standing == text,
         "{} is not the schema of the type; if the change is meant, set {BLESS}=1 and run again",

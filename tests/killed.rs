@@ -1,0 +1,258 @@
+//! SIGKILL of a run at any moment: nothing is left, and `--resume` goes on.
+//!
+//! The moments are random, from a seed that is printed;
+//! `PLUMBLINE_TEST_SEED=N` repeats them.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime};
+
+use nix::sys::signal::Signal;
+
+use crate::left::{self, marked, nothing_left, own_namespaces};
+use crate::observed;
+use crate::world::{self, Running, eventually, output, plumbline, runs_in, trials};
+
+/// Two blocks of host and two networks; no repetitions, so that it is known
+/// when the last trial has ended.
+const TRIALS: usize = 6;
+const RUN: &[&str] = &[
+    "run",
+    "--network",
+    "vxlan,routed",
+    "--workload",
+    "rr",
+    "--rate",
+    "2000",
+    "--blocks",
+    "2",
+    "--duration",
+    "60ms",
+    "--set",
+    "design.warm_up=20ms",
+    "--set",
+    "design.retries=0",
+];
+
+/// Random moments (xorshift64).
+struct Moments(u64);
+
+impl Moments {
+    fn new(test: &str) -> Self {
+        let seed = match std::env::var("PLUMBLINE_TEST_SEED") {
+            Ok(seed) => seed.parse().expect("PLUMBLINE_TEST_SEED is a number"),
+            Err(_) => {
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+                now.unwrap().as_nanos() as u64
+            }
+        };
+        say(&format!("{test}: PLUMBLINE_TEST_SEED={seed}"));
+        Self(seed | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// A moment from now to `limit`.
+    fn within(&mut self, limit: Duration) -> Duration {
+        Duration::from_nanos(self.next() % (limit.as_nanos() as u64).max(1))
+    }
+}
+
+/// To the real standard error: the test harness would swallow `eprintln`.
+fn say(text: &str) {
+    writeln!(std::io::stderr(), "{text}").expect("standard error is open");
+}
+
+/// A marked run, and where it writes.
+struct Victim {
+    process: Running,
+    mark: String,
+    out: tempfile::TempDir,
+}
+
+impl Victim {
+    fn start(arguments: &[&str], moments: &mut Moments) -> Self {
+        let out = tempfile::tempdir().unwrap();
+        let mark = format!("{}-{}", std::process::id(), moments.next());
+        let mut command = plumbline(arguments);
+        if arguments == RUN {
+            command.arg("--out").arg(out.path());
+        }
+        let process = command
+            .env(left::MARK, &mark)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Self {
+            process: Running(process.expect("the program starts")),
+            mark,
+            out,
+        }
+    }
+
+    fn finished(&self) -> usize {
+        let runs = runs_in(self.out.path());
+        runs.first().map_or(0, |run| trials(run))
+    }
+
+    fn wait_for_trials(&self, count: usize) {
+        let what = format!("{count} trials are finished");
+        let limit = Duration::from_secs(30);
+        eventually(&what, limit, || self.finished() >= count);
+    }
+
+    /// Kills the controller, and sees that nothing is left. Gives how many
+    /// namespaces it had, `None` when it had ended before.
+    ///
+    /// With `look_first` it is stopped a moment earlier, so that what it has can
+    /// be listed; without, it dies in full flight.
+    fn kill(&mut self, look_first: bool) -> Option<usize> {
+        if self.process.0.try_wait().unwrap().is_some() {
+            self.nothing_marked();
+            return None;
+        }
+        let (mut pids, mut namespaces) = (BTreeSet::new(), BTreeSet::new());
+        if look_first {
+            self.process.signal(Signal::SIGSTOP);
+            pids = marked(&self.mark);
+            namespaces = own_namespaces(&pids);
+        }
+        self.process.signal(Signal::SIGKILL);
+        self.process.wait(Duration::from_secs(5));
+        self.nothing_marked();
+        nothing_left(&pids, &namespaces);
+        Some(namespaces.len())
+    }
+
+    /// No process of it is left, and so no namespace: nothing else holds them.
+    fn nothing_marked(&self) {
+        let limit = Duration::from_secs(3);
+        eventually("every process has ended", limit, || {
+            marked(&self.mark).is_empty()
+        });
+    }
+
+    /// Goes on with what the killed run left; gives whether there was a run.
+    fn resume(&self) -> bool {
+        let runs = runs_in(self.out.path());
+        assert!(runs.len() <= 1, "{runs:?}");
+        let Some(run) = runs.first() else {
+            return false;
+        };
+        let kept = observed_places(run);
+        let resumed = output(&["run", "--resume", run.to_str().unwrap()]);
+        observed::ran_to_its_end(&resumed, run);
+        let places = observed_places(run);
+        assert!(places.starts_with(&kept), "a finished trial was lost");
+        let different: BTreeSet<_> = places.iter().collect();
+        assert_eq!(
+            different.len(),
+            TRIALS,
+            "every place of the plan: {places:?}"
+        );
+        assert_eq!(places.len(), TRIALS, "no place twice: {places:?}");
+        assert!(run.join("report.html").exists());
+        true
+    }
+}
+
+/// Block and position of each whole line, in order.
+fn observed_places(run: &Path) -> Vec<(u64, u64)> {
+    let place = |trial: serde_json::Value| {
+        let (block, position) = (&trial["block"], &trial["position"]);
+        (block.as_u64().unwrap(), position.as_u64().unwrap())
+    };
+    observed::whole_lines(run).into_iter().map(place).collect()
+}
+
+/// How long an undisturbed run takes until its directory is there, and from its
+/// last trial to its end.
+fn calibrate(moments: &mut Moments) -> (Duration, Duration) {
+    let clock = Instant::now();
+    let mut run = Victim::start(RUN, moments);
+    eventually("a run directory", Duration::from_secs(10), || {
+        assert!(
+            !marked(&run.mark).is_empty(),
+            "processes are found by the mark"
+        );
+        !runs_in(run.out.path()).is_empty()
+    });
+    let start_up = clock.elapsed();
+    run.wait_for_trials(TRIALS);
+    let clock = Instant::now();
+    let code = run.process.wait(Duration::from_secs(10));
+    assert!(code.is_some(), "it ends by itself");
+    let teardown = clock.elapsed();
+    run.nothing_marked();
+    (start_up, teardown)
+}
+
+#[test]
+fn a_run_killed_at_any_moment_leaves_nothing_and_can_be_resumed() {
+    const TEST: &str = "a_run_killed_at_any_moment_leaves_nothing_and_can_be_resumed";
+    let Some(_alone) = world::lab(TEST) else {
+        return;
+    };
+    let mut moments = Moments::new(TEST);
+    let (start_up, teardown) = calibrate(&mut moments);
+    say(&format!("start-up {start_up:?}, teardown {teardown:?}"));
+
+    // Beyond the calibrated start-up now and then, for it varies.
+    killed("at start-up", 16, &mut moments, |_, moments| {
+        std::thread::sleep(moments.within(start_up * 3 / 2));
+    });
+    killed("between trials", 6, &mut moments, |run, moments| {
+        run.wait_for_trials(moments.next() as usize % (TRIALS - 1));
+        std::thread::sleep(moments.within(Duration::from_millis(150)));
+    });
+    killed("at teardown", 8, &mut moments, |run, moments| {
+        run.wait_for_trials(TRIALS);
+        std::thread::sleep(moments.within(teardown));
+    });
+}
+
+/// Kills as many runs, each when `moment` returns.
+fn killed(when: &str, times: usize, moments: &mut Moments, moment: impl Fn(&Victim, &mut Moments)) {
+    let (mut alive, mut namespaces, mut resumed) = (0, 0, 0);
+    for time in 0..times {
+        let mut run = Victim::start(RUN, moments);
+        moment(&run, moments);
+        if let Some(had) = run.kill(time % 2 == 0) {
+            alive += 1;
+            namespaces += had;
+        }
+        resumed += usize::from(run.resume());
+    }
+    say(&format!(
+        "killed {when}: {alive} of {times} still ran, {namespaces} namespaces seen, {resumed} resumed"
+    ));
+    assert!(
+        alive > 0,
+        "{when}: every run had ended before it was killed"
+    );
+    assert!(namespaces > 0, "{when}: no killed run had a namespace yet");
+}
+
+#[test]
+fn a_standing_lab_killed_leaves_nothing() {
+    const TEST: &str = "a_standing_lab_killed_leaves_nothing";
+    let Some(_alone) = world::lab(TEST) else {
+        return;
+    };
+    let mut moments = Moments::new(TEST);
+    let mut namespaces = 0;
+    for time in 0..8 {
+        let mut lab = Victim::start(&["lab", "up", "vxlan"], &mut moments);
+        std::thread::sleep(moments.within(Duration::from_millis(200)));
+        let had = lab.kill(time % 2 == 0);
+        namespaces += had.expect("a lab stands until it is told to end");
+    }
+    assert!(namespaces > 0, "no lab was killed while it stood");
+}

@@ -1,0 +1,120 @@
+//! What a run has, and what it leaves: processes and namespaces.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::world::eventually;
+
+/// The environment variable that marks every process of a run. A process that
+/// lost its parent is still found by it.
+pub(crate) const MARK: &str = "PLUMBLINE_TEST_MARK";
+
+/// Every process of this user that carries the mark, zombies aside.
+pub(crate) fn marked(mark: &str) -> BTreeSet<u32> {
+    let wanted = format!("{MARK}={mark}").into_bytes();
+    let carries = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|it| it == wanted)
+    };
+    processes()
+        .into_iter()
+        .map(|(pid, _)| pid)
+        .filter(carries)
+        .collect()
+}
+
+/// Every process below `root`, itself included.
+pub(crate) fn family(root: u32) -> BTreeSet<u32> {
+    let mut family = BTreeSet::from([root]);
+    loop {
+        let before = family.len();
+        for (pid, parent) in processes() {
+            if family.contains(&parent) {
+                family.insert(pid);
+            }
+        }
+        if family.len() == before {
+            return family;
+        }
+    }
+}
+
+/// Pairs of process and parent.
+fn processes() -> Vec<(u32, u32)> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            // `pid (name) state parent …`; the name may hold anything, even `)`.
+            let mut words = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+            Some((pid, words.nth(1)?.parse().ok()?))
+        })
+        .collect()
+}
+
+/// Network and user namespaces that processes of the given set are in or hold open.
+fn namespaces_of(pids: &BTreeSet<u32>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for pid in pids {
+        for link in ["ns/net", "ns/user"] {
+            found.extend(link_text(&format!("/proc/{pid}/{link}")));
+        }
+        let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+            continue;
+        };
+        for file in files.flatten() {
+            let text = fs::read_link(file.path()).map(|p| p.to_string_lossy().into_owned());
+            found.extend(text.ok().filter(|t| t.starts_with("net:[")));
+        }
+    }
+    found
+}
+
+fn link_text(path: &str) -> Option<String> {
+    Some(
+        fs::read_link(Path::new(path))
+            .ok()?
+            .to_string_lossy()
+            .into_owned(),
+    )
+}
+
+/// Namespaces that exist only because of `pids`.
+pub(crate) fn own_namespaces(pids: &BTreeSet<u32>) -> BTreeSet<String> {
+    let everybody_else = namespaces_of(&BTreeSet::from([std::process::id()]));
+    namespaces_of(pids)
+        .difference(&everybody_else)
+        .cloned()
+        .collect()
+}
+
+/// Nothing of a run is left: no process of it, and no process in its namespaces.
+#[track_caller]
+pub(crate) fn nothing_left(pids: &BTreeSet<u32>, namespaces: &BTreeSet<String>) {
+    eventually(
+        "every process of the run has ended",
+        Duration::from_secs(3),
+        || {
+            pids.iter().all(|pid| {
+                let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+                stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+            })
+        },
+    );
+    let everybody: BTreeSet<u32> = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .collect();
+    let left: Vec<_> = namespaces_of(&everybody)
+        .intersection(namespaces)
+        .cloned()
+        .collect();
+    assert_eq!(left, Vec::<String>::new(), "namespaces are held");
+}

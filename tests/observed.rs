@@ -1,0 +1,133 @@
+//! What the trials of a run say: that load really went over its path.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::world::stderr;
+
+/// Gates that a trial may fail because of the machine: others used it, or it
+/// stood still for longer than the drain waits. CI machines are like that.
+const OF_THE_MACHINE: &[&str] = &["disturbed", "send-lag", "achieved-rate", "errors"];
+
+/// The trials of a run; a line that was being written when it was killed is none.
+pub(crate) fn whole_lines(run: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    let parse = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    let lines = text.split_inclusive('\n');
+    lines
+        .filter(|line| line.ends_with('\n'))
+        .map(parse)
+        .collect()
+}
+
+/// A run went to its end: exit code 0, or 2 when the machine was too busy for a
+/// single trial to count.
+#[track_caller]
+pub(crate) fn ran_to_its_end(result: &Output, run: &Path) {
+    let counts = |trial: &Value| trial["status"]["status"] == "valid";
+    let expected = if whole_lines(run).iter().any(counts) {
+        0
+    } else {
+        2
+    };
+    assert_eq!(result.status.code(), Some(expected), "{}", stderr(result));
+}
+
+/// No trial of a run went wrong but for the machine, and every treatment of the
+/// plan has one in which both ends saw its load. Gives the number of treatments.
+#[track_caller]
+pub(crate) fn every_treatment_carried_load(run: &Path) -> usize {
+    let plan = std::fs::read_to_string(run.join("run.json")).unwrap();
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    let treatments = plan["plan"]["treatments"].as_array().unwrap();
+    let mut carried = BTreeSet::new();
+    for trial in whole_lines(run) {
+        let id = trial["treatment"].as_u64().unwrap();
+        let treatment = &treatments[id as usize];
+        assert_eq!(treatment["id"], id);
+        let faults = faults(&trial);
+        assert!(faults.is_empty(), "{treatment}: {faults:?}");
+        if !failed(&trial, "errors") {
+            carried_load(treatment, &trial["observation"]);
+            carried.insert(id);
+        }
+    }
+    for treatment in treatments {
+        let id = treatment["id"].as_u64().unwrap();
+        assert!(
+            carried.contains(&id),
+            "no trial without errors of {treatment}"
+        );
+    }
+    treatments.len()
+}
+
+fn gates(trial: &Value) -> &[Value] {
+    trial["status"]["gates"]
+        .as_array()
+        .map_or(&[], Vec::as_slice)
+}
+
+fn failed(trial: &Value, gate: &str) -> bool {
+    gates(trial).iter().any(|failure| failure["gate"] == gate)
+}
+
+/// What speaks against the program in the status of a trial.
+fn faults(trial: &Value) -> Vec<String> {
+    match trial["status"]["status"].as_str().unwrap() {
+        "valid" => Vec::new(),
+        "invalid" => gates(trial)
+            .iter()
+            .filter(|failure| !OF_THE_MACHINE.contains(&failure["gate"].as_str().unwrap()))
+            .map(Value::to_string)
+            .collect(),
+        _ => vec![trial["status"].to_string()],
+    }
+}
+
+/// Both ends saw what the workload is made of, and no error.
+#[track_caller]
+fn carried_load(treatment: &Value, observation: &Value) {
+    let (load, serve) = (&observation["load"], &observation["serve"]);
+    let kind = treatment["workload"]["kind"].as_str().unwrap();
+    let both = match kind {
+        "stream" => [&load["bytes_sent"], &serve["bytes_received"]],
+        "datagram" => [&load["sent"], &serve["datagrams"]["received"]],
+        _ => [&load["completed"], &serve["requests"]],
+    };
+    for count in both {
+        assert!(count.as_u64().unwrap() > 0, "{treatment}: {load} {serve}");
+    }
+    assert!(load["completed"].as_u64().unwrap() > 0, "{treatment}");
+    for (error, count) in load["errors"].as_object().unwrap() {
+        assert_eq!(count, 0, "{treatment}: {error}");
+    }
+    let packets = |device: &Value| device["rx_packets"].as_u64().unwrap();
+    let devices = observation["devices"].as_array().unwrap();
+    assert!(devices.iter().any(|d| packets(d) > 0), "{devices:?}");
+}
+
+#[test]
+fn planted_faults_are_seen() {
+    let trial = |status: &str| -> Value {
+        serde_json::from_str(&format!("{{\"status\": {status}}}")).unwrap()
+    };
+    for sound in [
+        r#"{"status": "valid"}"#,
+        r#"{"status": "invalid", "gates": [{"gate": "disturbed"}, {"gate": "send-lag"}]}"#,
+    ] {
+        assert!(faults(&trial(sound)).is_empty(), "{sound}");
+    }
+    for faulty in [
+        r#"{"status": "failed", "error": "no route"}"#,
+        r#"{"status": "invalid", "gates": [{"gate": "disturbed"}, {"gate": "wrong-path"}]}"#,
+        r#"{"status": "invalid", "gates": [{"gate": "path-fault"}]}"#,
+    ] {
+        assert_eq!(faults(&trial(faulty)).len(), 1, "{faulty}");
+    }
+    let unanswered = trial(r#"{"status": "invalid", "gates": [{"gate": "errors"}]}"#);
+    assert!(failed(&unanswered, "errors") && !failed(&unanswered, "disturbed"));
+}
