@@ -5,6 +5,10 @@ use std::net::SocketAddr;
 
 /// Why a load or a responder could not run. Errors of single requests are not
 /// here: they are counted in the result.
+///
+/// The text holds the kernel's word where it belongs, before the remedy; so
+/// that nobody prints it twice, it is not a [`source`](std::error::Error::source)
+/// as well.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The plan contradicts itself or asks for the impossible.
@@ -20,13 +24,13 @@ pub enum EngineError {
     },
     /// The target does not answer.
     #[error(
-        "{target} cannot be reached: {source}; check the address, the route and any firewall on the way"
+        "{target} cannot be reached: {cause}; check the address, the route and any firewall on the way"
     )]
     Unreachable {
         /// Where to.
         target: SocketAddr,
         /// The kernel's word.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The process may not open as many files as there are connections.
     #[error(
@@ -49,39 +53,37 @@ pub enum EngineError {
         at: SocketAddr,
     },
     /// The address to listen on is not of this machine, or needs a privilege.
-    #[error(
-        "cannot listen on {at}: {source}; use an address of this machine and a port above 1023"
-    )]
+    #[error("cannot listen on {at}: {cause}; use an address of this machine and a port above 1023")]
     Listen {
         /// Where.
         at: SocketAddr,
         /// The kernel's word.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A worker thread could not be bound to its CPU.
     #[error(
-        "cannot bind a worker to CPU {cpu}: {source}; `--cpus` must name CPUs that this process may use"
+        "cannot bind a worker to CPU {cpu}: {cause}; `--cpus` must name CPUs that this process may use"
     )]
     Pin {
         /// Which.
         cpu: usize,
         /// The kernel's word.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A system call failed that does not fail on a sound machine.
-    #[error("{what} failed: {source}; the machine is probably out of memory or file descriptors")]
+    #[error("{what} failed: {cause}; the machine is probably out of memory or file descriptors")]
     System {
         /// Which call, on what.
         what: &'static str,
         /// The kernel's word.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
 impl EngineError {
     /// Names the call that failed, for `map_err`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System { what, source }
+        move |cause| Self::System { what, cause }
     }
 
     /// Explains a failed connection.
@@ -89,7 +91,10 @@ impl EngineError {
         match source.raw_os_error() {
             Some(EMFILE | ENFILE) => Self::too_many_files(connections),
             _ if source.kind() == io::ErrorKind::ConnectionRefused => Self::Refused { target },
-            _ => Self::Unreachable { target, source },
+            _ => Self::Unreachable {
+                target,
+                cause: source,
+            },
         }
     }
 
@@ -106,7 +111,7 @@ impl EngineError {
     pub(crate) fn listen(at: SocketAddr, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::AddrInUse => Self::PortTaken { at },
-            _ => Self::Listen { at, source },
+            _ => Self::Listen { at, cause: source },
         }
     }
 }
@@ -115,3 +120,29 @@ impl EngineError {
 /// the same on every Linux architecture.
 const EMFILE: i32 = 24;
 const ENFILE: i32 = 23;
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn the_kernels_word_is_said_once() {
+        let target = SocketAddr::from(([192, 0, 2, 1], 80));
+        let cause = || io::Error::from(io::ErrorKind::TimedOut);
+        for error in [
+            EngineError::connect(target, 1, cause()),
+            EngineError::listen(target, cause()),
+            EngineError::system("epoll_create1")(cause()),
+            EngineError::Pin {
+                cpu: 7,
+                cause: cause(),
+            },
+        ] {
+            let text = error.to_string();
+            assert_eq!(text.matches(&cause().to_string()).count(), 1, "{text}");
+            assert!(error.source().is_none(), "{text}");
+        }
+    }
+}

@@ -134,6 +134,9 @@ fn check_workload(workload: &Workload) -> Result<(), EngineError> {
     if framed && workload.response_size < MIN_SIZE {
         return plan("responses must have at least 16 bytes for their sequence number");
     }
+    if datagram && workload.connections > MAX_FLOWS {
+        return plan("datagrams can be sent from at most 4,096 sockets at once");
+    }
     let limit = if datagram || workload.protocol == plumbline_experiment::Protocol::Udp {
         MAX_DATAGRAM
     } else {
@@ -153,6 +156,8 @@ fn plan<T>(text: &str) -> Result<T, EngineError> {
 
 /// Room for a sequence number and a tag.
 const MIN_SIZE: u32 = 16;
+/// Flows that a receiver of datagrams keeps apart, 8 KB each.
+pub(crate) const MAX_FLOWS: u32 = 4_096;
 /// The largest payload of a UDP datagram over IPv4.
 const MAX_DATAGRAM: u32 = 65_507;
 /// A ceiling on what one request or response may weigh (S-5).

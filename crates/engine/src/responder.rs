@@ -130,6 +130,7 @@ fn add(all: &mut ServeResult, part: &ServeResult) {
         datagrams.bytes += theirs.bytes;
         datagrams.duplicated += theirs.duplicated;
         datagrams.reordered += theirs.reordered;
+        datagrams.missing += theirs.missing;
         // Each thread sees its own flows over the same time.
         datagrams.span_ns = datagrams.span_ns.max(theirs.span_ns);
     }

@@ -42,10 +42,10 @@ impl Share<'_> {
     }
 
     /// The numbers of this worker's flows, out of those of all workers.
-    fn flows(&self) -> std::ops::Range<u32> {
+    fn flows(&self) -> std::ops::Range<u16> {
         let all = self.plan.workload.connections as usize;
         let first = all / self.workers * self.index + self.index.min(all % self.workers);
-        first as u32..(first + self.lines()) as u32
+        first as u16..(first + self.lines()) as u16
     }
 
     fn rules(&self) -> Rules {
@@ -159,5 +159,5 @@ pub(crate) fn bind_to_cpu(cpus: &[usize], index: usize) -> Result<(), EngineErro
         return Ok(());
     }
     let cpu = cpus[index % cpus.len()];
-    cpu::pin_thread(cpu).map_err(|source| EngineError::Pin { cpu, source })
+    cpu::pin_thread(cpu).map_err(|cause| EngineError::Pin { cpu, cause })
 }

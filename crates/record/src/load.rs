@@ -149,6 +149,10 @@ pub struct DatagramCounts {
     pub duplicated: u64,
     /// Arrived after a later one.
     pub reordered: u64,
+    /// Never arrived, although a later one did. Messages lost after the last
+    /// one that arrived are not here: only the sender knows of them.
+    #[serde(default)]
+    pub missing: u64,
     /// First to last arrival of the window's messages, nanoseconds.
     pub span_ns: u64,
 }

@@ -26,11 +26,13 @@ const BUFFER: usize = 4 << 20;
 
 /// The head of a message: its number, the socket that it came from, and
 /// whether it belongs to the measured window. The receiver counts only those
-/// that do, whatever its own clock says (N-13).
+/// that do, whatever its own clock says (N-13). The session tells one load from
+/// the next, whose numbers start anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MeterMessage {
     pub(crate) seq: u64,
-    pub(crate) flow: u32,
+    pub(crate) flow: u16,
+    pub(crate) session: u16,
     pub(crate) measured: bool,
 }
 
@@ -38,7 +40,8 @@ impl MeterMessage {
     /// Writes the message over `bytes`, at least 16 of them.
     pub(crate) fn write(self, pattern: &Pattern, bytes: &mut [u8]) {
         bytes[..8].copy_from_slice(&self.seq.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.flow.to_le_bytes());
+        bytes[8..10].copy_from_slice(&self.flow.to_le_bytes());
+        bytes[10..12].copy_from_slice(&self.session.to_le_bytes());
         bytes[12] = u8::from(self.measured);
         bytes[13..HEAD].copy_from_slice(&MAGIC);
         let length = bytes.len() - HEAD;
@@ -53,7 +56,8 @@ impl MeterMessage {
         }
         let message = Self {
             seq: u64::from_le_bytes(bytes[..8].try_into().ok()?),
-            flow: u32::from_le_bytes(bytes[8..12].try_into().ok()?),
+            flow: u16::from_le_bytes(bytes[8..10].try_into().ok()?),
+            session: u16::from_le_bytes(bytes[10..12].try_into().ok()?),
             measured: bytes[12] == 1,
         };
         let content = pattern.content(message.seq, 0, size - HEAD);
@@ -74,7 +78,8 @@ pub(crate) struct Datagrams {
     size: usize,
     closed: bool,
     /// Number of the first flow; others count on.
-    first_flow: u32,
+    first_flow: u16,
+    session: u16,
     lines: Vec<Line>,
     /// The socket that the batch at hand goes out on.
     current: usize,
@@ -93,7 +98,7 @@ impl Datagrams {
         target: SocketAddr,
         size: u32,
         closed: bool,
-        flows: std::ops::Range<u32>,
+        flows: std::ops::Range<u16>,
         recorder: Recorder,
     ) -> Self {
         let size = size as usize;
@@ -102,6 +107,8 @@ impl Datagrams {
             size,
             closed,
             first_flow: flows.start,
+            // Any number that the last load did not have by likelihood.
+            session: (now_ns().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as u16,
             lines: vec![Line::default(); flows.len()],
             current: 0,
             batch: Messages::new(BATCH, size),
@@ -118,7 +125,8 @@ impl Datagrams {
         let next = &mut self.lines[self.current].next[usize::from(measured)];
         let message = MeterMessage {
             seq: *next,
-            flow: self.first_flow + self.current as u32,
+            flow: self.first_flow + self.current as u16,
+            session: self.session,
             measured,
         };
         *next += 1;

@@ -2,13 +2,16 @@
 
 use plumbline_record::DatagramCounts;
 
+use super::MeterMessage;
+use crate::plan::MAX_FLOWS;
+
 /// How far back a message is recognised as a duplicate. A later one counts as
 /// reordered.
 const MEMORY: u64 = 1 << 16;
 const WORDS: usize = (MEMORY / 64) as usize;
 
 /// The measured messages of all flows, counted at the receiver (N-13).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
     flows: Vec<Flow>,
     counts: DatagramCounts,
@@ -17,33 +20,41 @@ pub(crate) struct Tally {
 
 #[derive(Debug)]
 struct Flow {
+    session: u16,
     /// One more than the highest number seen; 0 before the first.
     next: u64,
+    /// Different numbers that arrived.
+    arrived: u64,
     /// A bit for each of the last [`MEMORY`] numbers.
     seen: Box<[u64]>,
 }
 
 impl Tally {
-    /// A tally of `flows` flows, numbered from 0.
-    pub(crate) fn new(flows: usize) -> Self {
-        let flow = || Flow {
-            next: 0,
-            seen: vec![0; WORDS].into(),
-        };
-        Self {
-            flows: (0..flows).map(|_| flow()).collect(),
-            counts: DatagramCounts::default(),
-            first_ns: 0,
+    /// Makes room for a flow ahead of its measured messages; false when its
+    /// number is beyond what a load may have.
+    pub(crate) fn admit(&mut self, flow: u16) -> bool {
+        if u32::from(flow) >= MAX_FLOWS {
+            return false;
         }
+        while self.flows.len() <= usize::from(flow) {
+            self.flows.push(Flow::new());
+        }
+        true
     }
 
     /// Counts a measured message of `bytes` bytes that arrived at `now`; false
-    /// when there is no such flow.
-    pub(crate) fn count(&mut self, flow: u32, seq: u64, bytes: u64, now: u64) -> bool {
-        let Some(flow) = self.flows.get_mut(flow as usize) else {
+    /// when there can be no such flow.
+    pub(crate) fn count(&mut self, message: MeterMessage, bytes: u64, now: u64) -> bool {
+        if !self.admit(message.flow) {
             return false;
-        };
+        }
+        let flow = &mut self.flows[usize::from(message.flow)];
         let counts = &mut self.counts;
+        if flow.session != message.session {
+            counts.missing += flow.missing();
+            flow.begin(message.session);
+        }
+        let seq = message.seq;
         let late = seq < flow.next;
         if late && flow.next - seq <= MEMORY {
             if flow.is_seen(seq) {
@@ -66,16 +77,42 @@ impl Tally {
 
     /// What was counted.
     pub(crate) fn counts(&self) -> DatagramCounts {
-        self.counts
+        let open: u64 = self.flows.iter().map(Flow::missing).sum();
+        DatagramCounts {
+            missing: self.counts.missing + open,
+            ..self.counts
+        }
     }
 }
 
 impl Flow {
+    fn new() -> Self {
+        Self {
+            session: 0,
+            next: 0,
+            arrived: 0,
+            seen: vec![0; WORDS].into(),
+        }
+    }
+
+    fn begin(&mut self, session: u16) {
+        self.session = session;
+        self.next = 0;
+        self.arrived = 0;
+        self.seen.fill(0);
+    }
+
+    fn missing(&self) -> u64 {
+        // A duplicate older than the memory counts as an arrival.
+        self.next.saturating_sub(self.arrived)
+    }
+
     fn is_seen(&self, seq: u64) -> bool {
         self.seen[(seq % MEMORY / 64) as usize] >> (seq % 64) & 1 == 1
     }
 
     fn mark(&mut self, seq: u64) {
+        self.arrived += 1;
         if self.next - seq <= MEMORY {
             self.seen[(seq % MEMORY / 64) as usize] |= 1 << (seq % 64);
         }
@@ -90,7 +127,7 @@ impl Flow {
                 self.seen[(passed % MEMORY / 64) as usize] &= !(1 << (passed % 64));
             }
         }
-        self.next = seq + 1;
+        self.next = seq.saturating_add(1);
     }
 }
 
@@ -98,10 +135,19 @@ impl Flow {
 mod tests {
     use super::*;
 
+    fn message(session: u16, flow: u16, seq: u64) -> MeterMessage {
+        MeterMessage {
+            seq,
+            flow,
+            session,
+            measured: true,
+        }
+    }
+
     fn tally(seqs: impl IntoIterator<Item = u64>) -> DatagramCounts {
-        let mut tally = Tally::new(1);
+        let mut tally = Tally::default();
         for (at, seq) in seqs.into_iter().enumerate() {
-            assert!(tally.count(0, seq, 10, 1_000 + at as u64));
+            assert!(tally.count(message(1, 0, seq), 10, 1_000 + at as u64));
         }
         tally.counts()
     }
@@ -114,6 +160,7 @@ mod tests {
             bytes: 60,
             duplicated: 2,
             reordered: 1,
+            missing: 4,
             span_ns: 7,
         };
         assert_eq!(counts, expected);
@@ -133,7 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_flow_is_refused() {
-        assert!(!Tally::new(2).count(2, 0, 1, 1));
+    fn the_next_load_starts_anew_and_takes_nothing_back() {
+        let mut tally = Tally::default();
+        for (session, seq) in [(1, 0), (1, 2), (2, 0), (2, 1), (2, 3), (2, 4)] {
+            assert!(tally.count(message(session, 3, seq), 10, 1));
+        }
+        let counts = tally.counts();
+        assert_eq!((counts.received, counts.missing), (6, 2));
+        assert_eq!((counts.duplicated, counts.reordered), (0, 0));
+    }
+
+    #[test]
+    fn a_flow_that_no_load_has_is_refused() {
+        let mut tally = Tally::default();
+        assert!(!tally.count(message(1, MAX_FLOWS as u16, 0), 1, 1));
+        assert!(tally.count(message(1, MAX_FLOWS as u16 - 1, 0), 1, 1));
     }
 }

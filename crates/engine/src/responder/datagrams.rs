@@ -64,7 +64,7 @@ pub(super) fn count(
     let size = spec.request_size as usize;
     let pattern = Pattern::new(Direction::Request, size);
     let mut messages = Messages::new(BATCH, size + 1);
-    let mut tally = Tally::new(spec.connections as usize);
+    let mut tally = Tally::default();
     let mut seen = ServeResult::default();
     receive(socket, &mut messages, stop, |_, messages| {
         let now = now_ns();
@@ -73,10 +73,8 @@ pub(super) fn count(
             let length = bytes.len() as u64;
             seen.bytes_received += length;
             let sound = match MeterMessage::read(&pattern, bytes, size) {
-                Some(message) if message.measured => {
-                    tally.count(message.flow, message.seq, length, now)
-                }
-                Some(_) => true,
+                Some(message) if message.measured => tally.count(message, length, now),
+                Some(message) => tally.admit(message.flow),
                 None => false,
             };
             seen.corrupt += u64::from(!sound);

@@ -197,3 +197,20 @@ fn several_workers_share_the_load() {
         }
     }
 }
+
+#[test]
+fn the_time_spent_spinning_is_counted_apart() {
+    let at = |wait, arrival| Workload {
+        wait,
+        arrival,
+        ..workload(WorkloadKind::Rr)
+    };
+    let rate = Arrival::Constant { rate: 1_000.0 };
+    let (spinning, _) = both_ends(&at(Wait::Spin, rate), loopback_v4());
+    let share = |load: &LoadResult| load.spin_ns as f64 / load.window_ns as f64;
+    // Some 0.95 on a CPU of its own; less where others want that CPU too.
+    assert!((0.05..=1.0).contains(&share(&spinning)), "{spinning:?}");
+    // A closed loop keeps no deadlines but the window's and the ticks'.
+    let (sleeping, _) = both_ends(&at(Wait::Block, Arrival::Closed), loopback_v4());
+    assert!(share(&sleeping) < 0.05, "{}", share(&sleeping));
+}
