@@ -30,6 +30,8 @@ pub struct Account {
 pub struct Failure {
     /// In a few words, such as `disturbed by other-load`.
     pub reason: String,
+    /// What to do about it.
+    pub remedy: &'static str,
     /// Trials with this reason; a trial that failed two gates has two.
     pub trials: usize,
 }
@@ -47,6 +49,11 @@ impl Account {
     /// Counts one treatment of a plan.
     pub(crate) fn of_treatment(id: usize, ledger: &Ledger<'_>) -> Self {
         Self::of_cells(ledger.cells_of(id).map(|(_, cell)| Some(cell)))
+    }
+
+    /// Trials that were run, those of all attempts.
+    pub fn attempts(&self) -> usize {
+        self.kept + self.failed + self.repeated
     }
 
     fn of_cells<'a, 'c: 'a>(cells: impl Iterator<Item = Option<&'a Cell<'c>>>) -> Self {
@@ -69,7 +76,11 @@ impl Account {
         }
         account.failures = reasons
             .into_iter()
-            .map(|(reason, trials)| Failure { reason, trials })
+            .map(|((reason, remedy), trials)| Failure {
+                reason,
+                remedy,
+                trials,
+            })
             .collect();
         // Stable, so that equally frequent reasons stay in alphabetical order.
         account
@@ -79,23 +90,51 @@ impl Account {
     }
 }
 
-fn reasons_of(trial: &Trial) -> Vec<String> {
+/// A reason without its figures, so that equal ones add up, and its remedy.
+type Reason = (String, &'static str);
+
+fn reasons_of(trial: &Trial) -> Vec<Reason> {
     match &trial.status {
         TrialStatus::Valid if trial.observation.is_some() => Vec::new(),
-        TrialStatus::Valid => vec!["nothing observed".to_owned()],
-        TrialStatus::Invalid { gates } => gates.iter().map(gate_name).collect(),
-        TrialStatus::Failed { error } => vec![format!("failed: {}", describe::first_line(error))],
+        TrialStatus::Valid => vec![(
+            "nothing observed".to_owned(),
+            "the file was changed or made by another program; run again",
+        )],
+        TrialStatus::Invalid { gates } => gates.iter().map(reason_of).collect(),
+        TrialStatus::Failed { error } => vec![(
+            format!("failed: {}", describe::first_line(error)),
+            "`plumbline doctor` checks what a run needs of this machine",
+        )],
     }
 }
 
-/// The gate without its figures, so that equal failures add up.
-fn gate_name(gate: &GateFailure) -> String {
+fn reason_of(gate: &GateFailure) -> Reason {
+    let fixed = |reason: &str, remedy| (reason.to_owned(), remedy);
     match gate {
-        GateFailure::SendLag { .. } => "sent too late".to_owned(),
-        GateFailure::AchievedRate { .. } => "rate not achieved".to_owned(),
-        GateFailure::Disturbed { by, .. } => format!("disturbed by {by}"),
-        GateFailure::WrongPath { .. } => "wrong path or content".to_owned(),
-        GateFailure::PathFault { .. } => "checksum errors or fragments".to_owned(),
-        GateFailure::Errors { .. } => "errors or lost answers".to_owned(),
+        GateFailure::SendLag { .. } => fixed(
+            "sent too late",
+            "set wait = \"spin\", lower the rate, or use a machine with more CPUs",
+        ),
+        GateFailure::AchievedRate { .. } => fixed(
+            "rate not achieved",
+            "lower the rate, or raise the number of connections",
+        ),
+        GateFailure::Disturbed { by, .. } => (
+            format!("disturbed by {}", describe::clean(by)),
+            "stop what else runs on this machine, or use one that is not shared; `plumbline \
+             doctor` tells what disturbs",
+        ),
+        GateFailure::WrongPath { .. } => fixed(
+            "wrong path or content",
+            "something redirects or answers this traffic; look for proxies and packet filters",
+        ),
+        GateFailure::PathFault { .. } => fixed(
+            "checksum errors or fragments",
+            "lower the MTU or the message size, and check the offloads of the devices",
+        ),
+        GateFailure::Errors { .. } => fixed(
+            "errors or lost answers",
+            "lower the rate or the number of connections, or give the drain more time",
+        ),
     }
 }

@@ -1,8 +1,8 @@
 //! In what two environments differ (C-13).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use plumbline_record::Fingerprint;
+use plumbline_record::{DeviceFingerprint, Fingerprint};
 use serde_json::Value;
 
 use crate::describe;
@@ -26,12 +26,100 @@ pub struct Difference {
 }
 
 /// Every fact that differs. Works on the stored form, so that a fact that is
-/// added to fingerprints is compared without a change here.
+/// added to fingerprints is compared without a change here. Devices are
+/// compared on the paths that both runs have: a run of other networks on the
+/// same machine is no other environment.
 pub fn differences(run: usize, first: &Fingerprint, later: &Fingerprint) -> Vec<Difference> {
-    let value = |fingerprint| serde_json::to_value(fingerprint).unwrap_or_default();
+    let value = |fingerprint: &Fingerprint| {
+        let without_devices = Fingerprint {
+            devices: BTreeMap::new(),
+            ..fingerprint.clone()
+        };
+        serde_json::to_value(without_devices).unwrap_or_default()
+    };
     let mut differences = Vec::new();
     compare(run, "", &value(first), &value(later), &mut differences);
+    for (path, ours) in &first.devices {
+        if let Some(theirs) = later.devices.get(path) {
+            let differing = devices(path, ours, theirs);
+            differences.extend(
+                differing
+                    .into_iter()
+                    .map(|(fact, first, later)| Difference {
+                        run,
+                        fact,
+                        first: describe::clean(&first),
+                        later: describe::clean(&later),
+                    }),
+            );
+        }
+    }
     differences
+}
+
+/// A fact with its value in the first and in the later run.
+type Fact = (String, String, String);
+
+/// What differs between the devices of one path: a fact for each field.
+fn devices(path: &str, first: &[DeviceFingerprint], later: &[DeviceFingerprint]) -> Vec<Fact> {
+    let by_place = |devices: &[DeviceFingerprint]| -> BTreeMap<_, _> {
+        let named = devices.iter().cloned();
+        named
+            .map(|one| (format!("{}/{}", one.namespace, one.device), one))
+            .collect()
+    };
+    let (first, later) = (by_place(first), by_place(later));
+    let places: BTreeSet<&String> = first.keys().chain(later.keys()).collect();
+    let mut facts = Vec::new();
+    for place in places {
+        let name = |field: &str| format!("devices.{path}.{place}{field}");
+        match (first.get(place), later.get(place)) {
+            (Some(ours), Some(theirs)) => {
+                let pairs = fields(ours).into_iter().zip(fields(theirs));
+                let differing = pairs.filter(|(ours, theirs)| ours != theirs);
+                facts.extend(
+                    differing.map(|((field, ours), (_, theirs))| (name(field), ours, theirs)),
+                );
+                let offloads = offloads(ours, theirs);
+                facts.extend(
+                    offloads.map(|(offload, was, is)| (name(&format!(".{offload}")), was, is)),
+                );
+            }
+            (ours, theirs) => {
+                let driver = |one: Option<&DeviceFingerprint>| {
+                    one.map_or("absent".to_owned(), |one| one.driver.clone())
+                };
+                facts.push((name(""), driver(ours), driver(theirs)));
+            }
+        }
+    }
+    facts
+}
+
+fn fields(device: &DeviceFingerprint) -> [(&'static str, String); 3] {
+    [
+        (".driver", device.driver.clone()),
+        (".mtu", device.mtu.to_string()),
+        (".qdisc", device.qdisc.clone()),
+    ]
+}
+
+/// The offloads that only one of both has on.
+fn offloads<'a>(
+    ours: &'a DeviceFingerprint,
+    theirs: &'a DeviceFingerprint,
+) -> impl Iterator<Item = (&'a str, String, String)> {
+    let ours: BTreeSet<&str> = ours.offloads.iter().map(String::as_str).collect();
+    let theirs: BTreeSet<&str> = theirs.offloads.iter().map(String::as_str).collect();
+    let state = |is_on| if is_on { "on" } else { "off" }.to_owned();
+    let differing: Vec<&str> = ours.symmetric_difference(&theirs).copied().collect();
+    differing.into_iter().map(move |name| {
+        (
+            name,
+            state(ours.contains(name)),
+            state(theirs.contains(name)),
+        )
+    })
 }
 
 fn compare(run: usize, fact: &str, first: &Value, later: &Value, found: &mut Vec<Difference>) {

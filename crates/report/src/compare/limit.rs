@@ -1,9 +1,11 @@
 //! Overheads against the limits that an experiment states.
 
 use plumbline_experiment::Plan;
+use plumbline_stats::paired::minimum_pairs;
 use plumbline_stats::verdict::Direction;
 
-use crate::analysis::{Comparison, Summary};
+use crate::analysis::{ALPHA, Comparison, Summary, TreatmentSummary, metrics_of};
+use crate::describe;
 
 /// One limit on one treatment.
 #[derive(Clone, Debug)]
@@ -24,6 +26,8 @@ pub struct LimitCheck {
     pub interval: Option<(f64, f64)>,
     /// What follows.
     pub outcome: Outcome,
+    /// Why it is undecided, with the remedy; `None` when it is decided.
+    pub reason: Option<String>,
 }
 
 /// What follows from an overhead and its limit.
@@ -33,7 +37,7 @@ pub enum Outcome {
     Held,
     /// The whole interval is beyond the limit.
     Broken,
-    /// The interval holds the limit, or there is none: more blocks would tell.
+    /// The interval holds the limit, or there is none.
     Undecided,
 }
 
@@ -58,6 +62,7 @@ pub(super) fn check(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitChec
                 overhead: None,
                 interval: None,
                 outcome: Outcome::Undecided,
+                reason: Some(why_not_compared(metric, summary)),
             });
         }
     }
@@ -78,6 +83,11 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
             interval.map(|one| (-one.high, -one.low)),
         ),
     };
+    let outcome = match interval {
+        Some((low, _)) if low > limit => Outcome::Broken,
+        Some((_, high)) if high <= limit => Outcome::Held,
+        _ => Outcome::Undecided,
+    };
     LimitCheck {
         run,
         label: treatment.label.clone(),
@@ -86,10 +96,66 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
         limit,
         overhead,
         interval,
-        outcome: match interval {
-            Some((low, _)) if low > limit => Outcome::Broken,
-            Some((_, high)) if high <= limit => Outcome::Held,
-            _ => Outcome::Undecided,
-        },
+        outcome,
+        reason: (outcome == Outcome::Undecided).then(|| why_undecided(summary, of)),
     }
+}
+
+/// Why there is no comparison on a metric.
+fn why_not_compared(metric: &str, summary: &Summary) -> String {
+    let has_metric = |one: &&TreatmentSummary| {
+        let metrics = metrics_of(&one.treatment.workload);
+        metrics.iter().any(|(known, _)| known.name() == metric)
+    };
+    let with_metric: Vec<_> = summary.treatments.iter().filter(has_metric).collect();
+    let Some(baseline) = with_metric.first() else {
+        return "no workload of this run has that metric".to_owned();
+    };
+    format!(
+        "only the baseline {} was run; add a network to compare with it",
+        describe::clean(&baseline.treatment.label)
+    )
+}
+
+/// Why a comparison does not decide a limit.
+fn why_undecided(summary: &Summary, of: &Comparison) -> String {
+    let Some(effect) = of.effect else {
+        return why_no_effect(summary, of);
+    };
+    if effect.interval.is_none() {
+        return format!(
+            "{} blocks give no interval; it takes at least {}",
+            effect.pairs,
+            blocks_for_a_limit()
+        );
+    }
+    "the interval holds the limit; more blocks or longer trials would tell".to_owned()
+}
+
+fn why_no_effect(summary: &Summary, of: &Comparison) -> String {
+    for id in [of.treatment, of.baseline] {
+        let one = &summary.treatments[id];
+        let label = describe::clean(&one.treatment.label);
+        if !one.has_data() {
+            let failures = one.account.failures.first();
+            let why = failures.map_or("it was not run".to_owned(), |main| {
+                format!("{}; {}", main.reason, main.remedy)
+            });
+            return format!("{label} has no valid trial ({why})");
+        }
+        if one.values_of(of.metric).is_empty() {
+            return format!(
+                "{} was not measured in any trial of {label}",
+                of.metric.words()
+            );
+        }
+    }
+    "no block holds a positive value of both it and its baseline; resume the run, or use more \
+     blocks"
+        .to_owned()
+}
+
+/// Blocks that a run needs before its limits can be judged alone.
+fn blocks_for_a_limit() -> usize {
+    minimum_pairs(1, ALPHA)
 }

@@ -13,7 +13,7 @@ pub use limit::{LimitCheck, Outcome};
 pub use shown::{json, render};
 
 use plumbline_record::{Run, Trial};
-use plumbline_stats::paired::{Effect, minimum_pairs};
+use plumbline_stats::paired::Effect;
 use plumbline_stats::verdict::{self, Verdict};
 use plumbline_stats::{holm, unpaired};
 
@@ -56,18 +56,18 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Whether a stated limit could not be judged.
-    pub fn has_undecided(&self) -> bool {
-        self.limits
-            .iter()
-            .any(|check| check.outcome == Outcome::Undecided)
-    }
-
     /// Whether a stated limit is broken beyond doubt.
     pub fn is_broken(&self) -> bool {
         self.limits
             .iter()
             .any(|check| check.outcome == Outcome::Broken)
+    }
+
+    /// Whether a stated limit could not be judged.
+    pub fn has_undecided(&self) -> bool {
+        self.limits
+            .iter()
+            .any(|check| check.outcome == Outcome::Undecided)
     }
 }
 
@@ -237,9 +237,4 @@ fn judge_together(together: &mut [&mut Judged]) {
             .interval
             .map(|_| verdict::judge(&effect, adjusted_p, ALPHA, change.margin, direction));
     }
-}
-
-/// Blocks that a run needs before its limits can be judged alone.
-pub(crate) fn blocks_for_a_limit() -> usize {
-    minimum_pairs(1, ALPHA)
 }

@@ -3,7 +3,7 @@
 use plumbline_stats::verdict::Verdict;
 use serde_json::{Value, json};
 
-use super::{Change, Compared, LimitCheck, Outcome, blocks_for_a_limit};
+use super::{Change, Compared, LimitCheck, Outcome};
 use crate::terminal::{self, Style};
 use crate::{describe, number};
 
@@ -68,35 +68,36 @@ fn limit_text(check: &LimitCheck) -> String {
         Outcome::Undecided => "limit undecided",
     };
     let metric = describe::clean(&check.metric);
-    let limit = number::percent(check.limit);
-    let Some(overhead) = check.overhead else {
-        return format!(
-            "{outcome}: nothing was compared on {metric} (allowed {limit}); a limit needs a \
-             primary or exploratory metric of a workload of the run"
+    let mut text = format!("{outcome}: run {}", check.run + 1);
+    if !check.label.is_empty() {
+        text += &format!(
+            ", {} ({})",
+            describe::clean(&check.label),
+            describe::clean(&check.workload)
         );
-    };
-    let found = match check.interval {
-        Some((low, high)) => format!(" ({})", number::percent_interval(low, high)),
-        None => format!(
-            ", without an interval; it takes at least {} blocks",
-            blocks_for_a_limit()
-        ),
-    };
-    format!(
-        "{outcome}: run {}, {} ({}): {metric} overhead {}{found}, allowed {limit}",
-        check.run + 1,
-        describe::clean(&check.label),
-        describe::clean(&check.workload),
-        number::signed_percent(overhead),
-    )
+    }
+    text += &format!(": {metric} overhead ");
+    match check.overhead {
+        Some(overhead) => text += &number::signed_percent(overhead),
+        None => text += "not known",
+    }
+    if let Some((low, high)) = check.interval {
+        text += &format!(" ({})", number::percent_interval(low, high));
+    }
+    text += &format!(", allowed {}", number::percent(check.limit));
+    if let Some(reason) = &check.reason {
+        text += &format!(": {reason}");
+    }
+    text
 }
 
-/// The same for scripts: `changes`, `limits`, `differences`, `broken`, and the
-/// report of each run under `runs`.
+/// The same for scripts: `changes`, `limits`, `differences`, `broken`,
+/// `undecided`, and the report of each run under `runs`.
 pub fn json(compared: &Compared) -> String {
     let object = json!({
         "schema_version": crate::json::SCHEMA_VERSION,
         "broken": compared.is_broken(),
+        "undecided": compared.has_undecided(),
         "changes": compared.changes.iter().map(change_json).collect::<Vec<_>>(),
         "limits": compared.limits.iter().map(limit_json).collect::<Vec<_>>(),
         "differences": compared.differences.iter().map(|one| json!({
@@ -140,5 +141,6 @@ fn limit_json(check: &LimitCheck) -> Value {
             Outcome::Broken => "broken",
             Outcome::Undecided => "undecided",
         },
+        "reason": check.reason,
     })
 }

@@ -71,6 +71,91 @@ fn different_environments_are_refused_unless_asked_for() {
 }
 
 #[test]
+fn other_networks_are_no_other_environment() {
+    let mut other = run_with(1.1);
+    let vxlan = other.0.fingerprint.devices.remove("vxlan").unwrap();
+    other
+        .0
+        .fingerprint
+        .devices
+        .insert("macvlan".to_owned(), vxlan);
+    assert!(compare(&[run_with(1.1), other], false).is_ok());
+}
+
+#[test]
+fn a_device_that_changed_is_named_with_what_changed() {
+    let mut other = run_with(1.1);
+    let devices = other.0.fingerprint.devices.get_mut("vxlan").unwrap();
+    devices[0].mtu = 1_500;
+    devices[0].offloads.push("rx-gro".to_owned());
+    devices.push(plumbline_record::DeviceFingerprint {
+        namespace: "node2".to_owned(),
+        device: "cni0".to_owned(),
+        driver: "bridge".to_owned(),
+        ..Default::default()
+    });
+    let refused = compare(&[run_with(1.1), other], false).unwrap_err();
+    let text = refused.to_string();
+    for line in [
+        "  run 2: devices.vxlan.node1/flannel.1.mtu is 1500, was 1450\n",
+        "  run 2: devices.vxlan.node1/flannel.1.rx-gro is on, was off\n",
+        "  run 2: devices.vxlan.node2/cni0 is bridge, was absent\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert_eq!(text.matches("run 2:").count(), 3, "{text}");
+}
+
+#[test]
+fn a_limit_that_cannot_be_judged_says_why() {
+    let reasons = |prepare: &dyn Fn(&mut Run, &mut Vec<Trial>)| -> String {
+        let (mut run, mut trials) = run_with(1.3);
+        run.plan.limits.insert("cpu_per_request".to_owned(), 0.1);
+        prepare(&mut run, &mut trials);
+        let compared = compare(&[(run, trials)], false).unwrap();
+        assert!(compared.has_undecided());
+        shown(&compared)
+    };
+    let unmeasured = reasons(&|_, trials| {
+        for trial in trials {
+            trial.observation.as_mut().unwrap().idle.capacity_ns = 0;
+        }
+    });
+    assert!(
+        unmeasured.contains("CPU per request was not measured in any trial of vxlan"),
+        "{unmeasured}"
+    );
+    let failed = reasons(&|_, trials| {
+        for trial in trials.iter_mut().filter(|one| one.treatment == 1) {
+            trial.status = plumbline_record::TrialStatus::Invalid {
+                gates: vec![plumbline_record::GateFailure::Errors {
+                    failed: 9,
+                    planned: 10,
+                }],
+            };
+        }
+    });
+    assert!(
+        failed.contains("vxlan has no valid trial (errors or lost answers; lower the rate"),
+        "{failed}"
+    );
+    let alone = reasons(&|run, _| {
+        for treatment in &mut run.plan.treatments {
+            treatment.baseline = None;
+        }
+    });
+    assert!(alone.contains("only the baseline host was run"), "{alone}");
+    let unknown = reasons(&|run, _| {
+        run.plan.limits.insert("p95".to_owned(), 0.1);
+        run.plan.limits.remove("cpu_per_request");
+    });
+    assert!(
+        unknown.contains("p95 overhead not known, allowed 10 %: no workload of this run has that"),
+        "{unknown}"
+    );
+}
+
+#[test]
 fn a_workload_of_the_same_name_but_other_values_is_another_treatment() {
     let mut other = run_with(1.1);
     for treatment in &mut other.0.plan.treatments {
@@ -146,5 +231,8 @@ fn too_few_blocks_leave_a_limit_undecided() {
     assert_eq!(compared.limits[0].outcome, Outcome::Undecided);
     assert!(!compared.is_broken());
     let text = shown(&compared);
-    assert!(text.contains("it takes at least 6 blocks"), "{text}");
+    assert!(
+        text.contains("3 blocks give no interval; it takes at least 6"),
+        "{text}"
+    );
 }
