@@ -28,6 +28,7 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
                 "mean packet",
                 "packets/s",
                 "dropped",
+                "squeezed",
                 "retransmitted",
                 "trials",
             ],
@@ -38,13 +39,7 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
             head: vec![
                 "network",
                 "p50, median of trials",
-                "p50",
-                "p90",
-                "p99",
-                "p99.9",
-                "p99.99",
-                "p99.999",
-                "max",
+                "p99, median of trials",
                 "service p50",
                 "send lag p99",
                 "achieved",
@@ -63,23 +58,61 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
 fn request_row(of: &TreatmentSummary) -> Vec<String> {
     let latency = of.latency.as_ref();
     let p50 = latency.and_then(|one| one.p50_over_trials);
-    let mut row = vec![label(of), spread(p50, number::duration)];
-    match latency {
-        Some(latency) => {
-            let percentiles = latency.figures.percentiles();
-            row.extend(percentiles.map(|(_, value)| nanoseconds(value)));
-            row.push(nanoseconds(latency.figures.max));
-            row.push(nanoseconds(latency.service_time.p50));
-            row.push(nanoseconds(latency.send_lag.p99));
-        }
-        None => row.extend(std::iter::repeat_n(number::NONE.to_owned(), 9)),
-    }
+    let p99 = latency
+        .filter(|one| one.every_trial_carries_p99)
+        .and_then(|one| one.p99_over_trials);
+    let mut row = vec![
+        label(of),
+        spread(p50, number::duration),
+        spread(p99, number::duration),
+        nanoseconds(latency.and_then(|one| one.service_time.p50)),
+        nanoseconds(latency.and_then(|one| one.send_lag.p99)),
+    ];
     row.push(spread(of.rates.achieved_requests_per_second, number::rate));
     row.extend(costs(of));
     row.push(number::count(of.rates.errors as f64));
     row.push(number::count(of.rates.censored as f64));
     row.push(trials(of));
     row
+}
+
+/// The percentiles of all samples together, each with its interval within the
+/// run (L-14); `None` for bulk.
+pub(crate) fn percentiles(summary: &Summary, section: &Section) -> Option<Table> {
+    if summary.treatments[section.baseline].is_bulk() {
+        return None;
+    }
+    let row = |&id: &usize| {
+        let of = &summary.treatments[id];
+        let mut row = vec![label(of)];
+        match &of.latency {
+            Some(latency) => {
+                let values = latency.figures.percentiles();
+                let cells = values.iter().zip(latency.intervals);
+                row.extend(cells.map(|(&(_, value), interval)| bounded(value, interval)));
+                row.push(nanoseconds(latency.figures.max));
+            }
+            None => row.extend(std::iter::repeat_n(number::NONE.to_owned(), 7)),
+        }
+        row
+    };
+    Some(Table {
+        head: vec![
+            "network", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max",
+        ],
+        rows: section.treatments.iter().map(row).collect(),
+    })
+}
+
+/// A percentile with the samples that bound it.
+fn bounded(value: Option<u64>, interval: Option<(u64, u64)>) -> String {
+    let text = |ns: u64| number::duration(ns as f64);
+    match (value, interval) {
+        (Some(value), Some((low, high))) => {
+            format!("{} ({} to {})", text(value), text(low), text(high))
+        }
+        (value, _) => nanoseconds(value),
+    }
 }
 
 fn bulk_row(of: &TreatmentSummary) -> Vec<String> {
@@ -96,6 +129,7 @@ fn bulk_row(of: &TreatmentSummary) -> Vec<String> {
     row.push(or_none(packets.mean_size_bytes.map(number::bytes)));
     row.push(or_none(packets.per_second.map(number::count)));
     row.push(number::count(packets.dropped as f64));
+    row.push(number::count(packets.squeezed as f64));
     row.push(number::count(packets.retransmitted as f64));
     row.push(trials(of));
     row
@@ -176,8 +210,17 @@ fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
         ),
         or_none(one.adjusted_p.map(|p| format!("{p:.4}"))),
         or_none(one.smallest_effect.map(number::percent)),
-        one.effect.map_or(0, |effect| effect.pairs).to_string(),
+        pairs(one),
     ]
+}
+
+/// Blocks that were paired, and those that could not be.
+fn pairs(one: &Comparison) -> String {
+    let pairs = one.effect.map_or(0, |effect| effect.pairs);
+    match one.pairs_left_out {
+        0 => pairs.to_string(),
+        left_out => format!("{pairs}, {left_out} without a ratio"),
+    }
 }
 
 /// A difference with its sign; a minus stands in the text already.

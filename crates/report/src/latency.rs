@@ -63,7 +63,8 @@ impl LatencySummary {
             p99_9,
             p99_99,
             p99_999,
-            max: is_filled.then(|| histogram.max()),
+            // Where the tail is not the network's, neither is its end.
+            max: (is_filled && support.end >= 1.0).then(|| histogram.max()),
             // A mean of bucket middles may lie above the exact maximum.
             mean: is_filled.then(|| histogram.mean().min(histogram.max() as f64)),
         }

@@ -29,6 +29,10 @@ pub fn render(summary: &Summary) -> String {
             describe::place(baseline)
         );
         out += &table(&figures::figures(summary, section));
+        if let Some(percentiles) = figures::percentiles(summary, section) {
+            out += "\nPercentiles of all trials together, with their interval within this run:\n\n";
+            out += &table(&percentiles);
+        }
         let comparisons = figures::comparisons(summary, section);
         if !comparisons.rows.is_empty() {
             out.push('\n');

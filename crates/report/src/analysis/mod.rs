@@ -3,6 +3,7 @@
 mod account;
 mod comparison;
 mod cost;
+mod latency;
 mod ledger;
 mod margin;
 mod metric;
@@ -15,12 +16,13 @@ mod treatment;
 pub use account::{Account, Failure};
 pub use comparison::Comparison;
 pub use cost::{Cost, CostByContext, PerUnit};
+pub use latency::Latency;
 pub use metric::{Metric, Unit};
 pub use notice::Notice;
 pub use packets::Packets;
 pub use rates::Rates;
 pub use section::Section;
-pub use treatment::{Latency, Outlier, TreatmentSummary, TrialValue};
+pub use treatment::{Outlier, TreatmentSummary, TrialValue};
 
 pub(crate) use margin::{least_seen, margin, no_finer, resolution};
 pub(crate) use metric::metrics_of;

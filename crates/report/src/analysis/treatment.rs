@@ -1,14 +1,13 @@
 //! What one treatment showed by itself.
 
 use plumbline_experiment::{Treatment, TreatmentId};
-use plumbline_record::{Histogram, Observation};
-use plumbline_stats::order::{MedianOfRuns, median_of_runs};
+use plumbline_record::{Observation, Trial};
 use plumbline_stats::outlier;
 
+use super::latency::has_late_tail;
 use super::ledger::Ledger;
 use super::metric::{is_bulk, metrics_of};
-use super::{Account, Cost, LEVEL, Metric, Packets, Rates};
-use crate::latency::{LatencySummary, Support, share};
+use super::{Account, Cost, Latency, Metric, Packets, Rates};
 
 /// Fewer values than this have no rest to be far from.
 const LEAST_FOR_OUTLIERS: usize = 6;
@@ -35,28 +34,6 @@ pub struct TreatmentSummary {
     pub outliers: Vec<Outlier>,
 }
 
-/// Latencies of a treatment, pooled over its trials for the curve and taken
-/// trial by trial for every statement about it (L-15).
-#[derive(Clone, Debug)]
-pub struct Latency {
-    /// Received − intended, pooled.
-    pub pooled: Histogram,
-    /// What the pooled samples carry.
-    pub support: Support,
-    /// Percentiles of the pooled latencies.
-    pub figures: LatencySummary,
-    /// Received − sent, pooled.
-    pub service_time: LatencySummary,
-    /// Sent − intended, pooled.
-    pub send_lag: LatencySummary,
-    /// Median over trials of each trial's median, nanoseconds.
-    pub p50_over_trials: Option<MedianOfRuns>,
-    /// Median over trials of each trial's 99th percentile, nanoseconds.
-    pub p99_over_trials: Option<MedianOfRuns>,
-    /// Whether each single trial has the samples for its own p99 (D4).
-    pub every_trial_carries_p99: bool,
-}
-
 /// A metric's number of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialValue {
@@ -80,11 +57,15 @@ pub struct Outlier {
 impl TreatmentSummary {
     pub(crate) fn new(treatment: &Treatment, ledger: &Ledger<'_>) -> Self {
         let workload = &treatment.workload;
-        let kept: Vec<&Observation> = ledger.kept(treatment.id).map(|(_, _, one)| one).collect();
+        let trials: Vec<(&Trial, &Observation)> = ledger
+            .kept(treatment.id)
+            .map(|(_, trial, observation)| (trial, observation))
+            .collect();
+        let kept: Vec<&Observation> = trials.iter().map(|&(_, observation)| observation).collect();
         let values = values(treatment, ledger);
         Self {
             latency: (!is_bulk(workload))
-                .then(|| Latency::new(&kept, &values))
+                .then(|| Latency::new(&trials, &values))
                 .flatten(),
             rates: Rates::new(workload, &kept),
             cost: Cost::new(workload, &kept),
@@ -118,49 +99,12 @@ impl TreatmentSummary {
     }
 }
 
-impl Latency {
-    fn new(kept: &[&Observation], values: &[(Metric, Vec<TrialValue>)]) -> Option<Self> {
-        let mut pooled = Histogram::new();
-        let mut service_time = Histogram::new();
-        let mut send_lag = Histogram::new();
-        let (mut effective_samples, mut censored) = (0.0, 0u64);
-        let mut every_trial_carries_p99 = true;
-        for observation in kept {
-            let load = &observation.load;
-            pooled.merge(&load.latency);
-            service_time.merge(&load.service_time);
-            send_lag.merge(&load.send_lag);
-            let support = Support::of_load(load);
-            effective_samples += support.effective_samples;
-            every_trial_carries_p99 &= support.shows(0.99);
-            censored = censored.saturating_add(load.censored);
-        }
-        let support = Support {
-            effective_samples,
-            censored_share: share(censored, pooled.len()),
-            end: 1.0,
-        };
-        let over_trials = |metric| {
-            let (_, values) = values.iter().find(|(one, _)| *one == metric)?;
-            let values: Vec<f64> = values.iter().map(|one| one.value).collect();
-            median_of_runs(&values, LEVEL)
-        };
-        (!pooled.is_empty()).then(|| Self {
-            figures: LatencySummary::with_support(&pooled, support),
-            service_time: LatencySummary::with_support(&service_time, support),
-            send_lag: LatencySummary::new(&send_lag),
-            p50_over_trials: over_trials(Metric::P50),
-            p99_over_trials: over_trials(Metric::P99),
-            every_trial_carries_p99,
-            support,
-            pooled,
-        })
-    }
-}
-
 fn values(treatment: &Treatment, ledger: &Ledger<'_>) -> Vec<(Metric, Vec<TrialValue>)> {
     let of_metric = |metric: Metric| {
-        let value = |(block, _, observation)| {
+        let value = |(block, trial, observation)| {
+            if metric == Metric::P99 && has_late_tail(trial) {
+                return None;
+            }
             let value = metric.value(&treatment.workload, observation)?;
             Some(TrialValue { block, value })
         };

@@ -75,6 +75,7 @@ struct Chapter {
     is_bulk: bool,
     is_same_node: bool,
     figures: Table,
+    percentile_table: Option<Table>,
     comparisons: Table,
 }
 
@@ -100,7 +101,7 @@ fn answers(summary: &Summary) -> Vec<Answer> {
     };
     let answer = |sentence: sentence::Sentence| Answer {
         class: class(&sentence.label),
-        is_compared: sentence.subject == Subject::Compared,
+        is_compared: matches!(sentence.subject, Subject::Compared | Subject::Run),
         label: sentence.label,
         rest: sentence.rest,
     };
@@ -125,6 +126,7 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
             is_bulk: treatment.is_bulk(),
             is_same_node: baseline.placement == plumbline_experiment::Placement::SameNode,
             figures: figures::figures(summary, section),
+            percentile_table: figures::percentiles(summary, section),
             comparisons: figures::comparisons(summary, section),
         }
     };

@@ -13,8 +13,8 @@ use object::{
     Contexts, Costs, Factors, Judged, Outlier, Packets, Rates, Report, Spread, Treatment, Trials,
 };
 
-use crate::analysis::{Comparison, Metric, PerUnit, Summary, TreatmentSummary};
-use crate::latency::LatencySummary;
+use crate::analysis::{Comparison, Latency, Metric, PerUnit, Summary, TreatmentSummary};
+use crate::latency::{LatencySummary, QUANTILES};
 use crate::number;
 use crate::sentence;
 
@@ -64,13 +64,12 @@ fn report(summary: &Summary) -> Report<'_> {
 
 fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> Treatment<'a> {
     let latency = of.latency.as_ref();
-    let figures = |choose: fn(&crate::analysis::Latency) -> LatencySummary| {
-        latency.map(choose).unwrap_or_default()
-    };
+    let figures = |choose: fn(&Latency) -> LatencySummary| latency.map(choose).unwrap_or_default();
     Treatment {
         label: &of.treatment.label,
         factors: factors(&of.treatment),
         latency_ns: figures(|one| one.figures),
+        latency_interval_ns: intervals(latency),
         service_time_ns: figures(|one| one.service_time),
         send_lag_ns: figures(|one| one.send_lag),
         latency_over_trials_ns: BTreeMap::from([
@@ -102,6 +101,16 @@ fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> Treatment<'a> {
         outliers: of.outliers.iter().map(outlier).collect(),
         warnings: warnings(summary, |concerned| concerned.contains(&of.id())),
     }
+}
+
+/// Each percentile by name with its interval within the run.
+fn intervals(latency: Option<&Latency>) -> BTreeMap<String, Option<(u64, u64)>> {
+    let intervals = latency.map_or([None; QUANTILES.len()], |one| one.intervals);
+    QUANTILES
+        .into_iter()
+        .map(number::percentile_name)
+        .zip(intervals)
+        .collect()
 }
 
 fn factors(treatment: &plumbline_experiment::Treatment) -> Factors<'_> {

@@ -27,6 +27,7 @@ pub(super) struct Treatment<'a> {
     pub(super) label: &'a str,
     pub(super) factors: Factors<'a>,
     pub(super) latency_ns: LatencySummary,
+    pub(super) latency_interval_ns: BTreeMap<String, Option<(u64, u64)>>,
     pub(super) service_time_ns: LatencySummary,
     pub(super) send_lag_ns: LatencySummary,
     pub(super) latency_over_trials_ns: BTreeMap<&'static str, Option<Spread>>,

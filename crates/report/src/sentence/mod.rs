@@ -17,6 +17,8 @@ use crate::{describe, number};
 /// What a sentence is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
+    /// The whole run, when it has no result.
+    Run,
     /// What the others are compared with.
     Baseline,
     /// A network against its baseline.
@@ -42,7 +44,7 @@ impl fmt::Display for Sentence {
     }
 }
 
-/// The sentences of a run: baselines first, then the cheapest network, then
+/// The sentences of a run: why it has no result, if it has none; baselines first, then the cheapest network, then
 /// dearer ones, at last those that could not be built.
 pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = Vec::new();
@@ -56,8 +58,34 @@ pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     }
     // A run with several sections has several baselines; they lead together.
     sentences.sort_by_key(|sentence| sentence.subject != Subject::Baseline);
+    if !summary.has_results() {
+        sentences.insert(0, no_result(summary));
+    }
     sentences.extend(summary.notices.iter().filter_map(unsupported));
     sentences
+}
+
+/// Why there is nothing to read, and what to do.
+fn no_result(summary: &Summary) -> Sentence {
+    let account = &summary.account;
+    let rest = match account.failures.first() {
+        Some(main) => format!(
+            ": none of the {} trials that were run counts; the main reason is “{}”, in {} of them. \
+             Remedy: {}",
+            account.attempts(),
+            main.reason,
+            main.trials,
+            main.remedy
+        ),
+        None => ": the run was cut off before a trial had finished; go on with `plumbline run \
+                 --resume`"
+            .to_owned(),
+    };
+    Sentence {
+        subject: Subject::Run,
+        label: "No result".to_owned(),
+        rest,
+    }
 }
 
 /// Latency before bulk, since p50 decides the order of the networks.

@@ -113,6 +113,7 @@ fn answers(summary: &Summary, style: Style) -> String {
         let tint = match sentence.subject {
             Subject::Baseline | Subject::Unsupported => Tint::Faint,
             Subject::Compared => Tint::Plain,
+            Subject::Run => Tint::Warning,
         };
         out += &style.paint(tint, &text::wrap(&line, style.width, 2));
         out.push('\n');
@@ -216,6 +217,14 @@ pub(crate) fn account_text(summary: &Summary) -> String {
         .collect();
     if !reasons.is_empty() {
         text += &format!(" ({})", reasons.join(", "));
+    }
+    let left_out: usize = summary
+        .comparisons
+        .iter()
+        .map(|one| one.pairs_left_out)
+        .sum();
+    if left_out > 0 {
+        text += &format!("; {left_out} pairs left out of comparisons, having no ratio");
     }
     text
 }

@@ -289,6 +289,77 @@ fn the_last_valid_attempt_counts_and_the_rest_is_accounted_for() {
     assert!(summary.notices.iter().any(|one| exhausted(&one.warning)));
 }
 
+/// A run whose vxlan trials of `request/response` had a late sender in the
+/// first `late` blocks, which shows as a tail of its own.
+fn with_late_tails(late: u32) -> Summary {
+    let (run, mut trials) = two().run();
+    for trial in trials
+        .iter_mut()
+        .filter(|one| one.treatment == 1 && one.block < late)
+    {
+        trial.warnings.push(Warning::TailLag {
+            lag_ns: 900_000,
+            latency_ns: 1_000_000 + u64::from(trial.block),
+        });
+        let load = &mut trial.observation.as_mut().unwrap().load;
+        (0..40).for_each(|_| load.latency.record(1_000_000));
+    }
+    Summary::new(&run, &trials)
+}
+
+#[test]
+fn a_late_tail_costs_the_tail_of_its_trial_only() {
+    let summary = with_late_tails(3);
+    let pairs = |metric| summary.comparison(1, metric).unwrap().effect.unwrap().pairs;
+    assert_eq!((pairs(Metric::P50), pairs(Metric::CpuPerRequest)), (10, 10));
+    assert_eq!(pairs(Metric::P99), 7);
+    let latency = summary.treatments[1].latency.as_ref().unwrap();
+    assert_eq!((latency.late_tails, latency.pooled.len()), (3, 7 * 1_750));
+    assert!(latency.figures.p99.unwrap() < 200_000, "{latency:?}");
+    let notice = summary
+        .notices
+        .iter()
+        .find(|one| matches!(one.warning, Warning::TailLag { .. }));
+    assert_eq!(
+        (notice.unwrap().trials, &notice.unwrap().treatments[..]),
+        (3, &[1][..])
+    );
+}
+
+#[test]
+fn where_most_tails_are_late_none_is_shown() {
+    let summary = with_late_tails(6);
+    let latency = summary.treatments[1].latency.as_ref().unwrap();
+    let figures = latency.figures;
+    assert!(figures.p90.is_some() && figures.p99.is_none() && figures.max.is_none());
+    assert!(latency.p99_over_trials.is_none());
+    assert_eq!(latency.pooled.len(), 10 * 1_750 + 6 * 40);
+    assert_eq!(latency.p50_over_trials.unwrap().median, {
+        let values = summary.treatments[1].values_of(Metric::P50);
+        assert_eq!(values.len(), 10);
+        plumbline_stats::order::median_of_runs(
+            &values.iter().map(|one| one.value).collect::<Vec<_>>(),
+            0.95,
+        )
+        .unwrap()
+        .median
+    });
+}
+
+#[test]
+fn a_percentile_lies_between_the_samples_that_bound_it() {
+    let summary = summary(&two());
+    let latency = summary.treatments[0].latency.as_ref().unwrap();
+    let (low, high) = latency.intervals[2].unwrap();
+    let p99 = latency.figures.p99.unwrap();
+    assert!(low < p99 && p99 < high, "{low} {p99} {high}");
+    // Of 17,500 samples the bounds are p98.85 and p99.15.
+    let at = |quantile| latency.pooled.value_at(quantile);
+    assert!(at(0.988) < low && low < at(0.989), "{low}");
+    assert!(at(0.991) < high && high < at(0.992), "{high}");
+    assert_eq!(latency.intervals[3], None, "withheld with its percentile");
+}
+
 #[test]
 fn a_run_that_was_cut_off_says_so() {
     let (run, mut trials) = two().run();

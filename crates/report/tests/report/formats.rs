@@ -33,6 +33,9 @@ fn json_has_the_keys_that_scripts_hold_on_to() {
     }
     assert!(treatment["latency_ns"]["p99"].is_u64());
     assert!(treatment["latency_ns"]["p99.9"].is_null(), "withheld (D4)");
+    let interval = &treatment["latency_interval_ns"];
+    assert!(interval["p99"][0].as_u64() < interval["p99"][1].as_u64());
+    assert!(interval["p99.9"].is_null() && interval.get("p99.999").is_some());
     assert_eq!(treatment["rates"]["offered_requests_per_second"], 5_000.0);
     assert!(treatment["costs"]["cpu_ns_per_request"]["median"].is_f64());
     assert!(treatment["costs"]["cpu_ns_per_byte"].is_null());
@@ -101,6 +104,35 @@ fn markdown_has_a_table_for_every_section() {
     }
     assert!(text.contains("- **vxlan** costs +"), "{text}");
     assert!(!text.contains('\u{a0}'));
+}
+
+#[test]
+fn what_is_left_out_and_squeezed_is_shown() {
+    let (run, mut trials) = two().run();
+    for trial in trials.iter_mut().filter(|one| one.block < 2) {
+        let observation = trial.observation.as_mut().unwrap();
+        observation.softnet.squeezed = 77;
+        if trial.treatment == 1 {
+            // As busy as without load: there is no ratio of that.
+            observation.machines[0].busy_ns = 0;
+        }
+    }
+    let summary = Summary::new(&run, &trials);
+    let said = "2 pairs left out of comparisons";
+    let text = terminal::render(&summary, terminal::Style::default());
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains(said), "{text}");
+    let page = html::render(&summary, &run, &trials);
+    assert!(page.contains(said) && page.contains("<td>8, 2 without a ratio</td>"));
+    assert!(page.contains(">squeezed</th>") && page.contains("<td>154</td>"));
+    assert!(
+        page.contains("within this run"),
+        "percentiles have intervals"
+    );
+    assert_eq!(
+        parsed(&summary)["treatments"][2]["packets"]["squeezed"],
+        154
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use plumbline_experiment::Arrival;
-use plumbline_record::{Trial, TrialStatus, Warning};
+use plumbline_record::{GateFailure, Trial, TrialStatus, Warning};
 use plumbline_report::{Summary, number, sentence};
 
 use crate::fake::{Fake, Network};
@@ -170,6 +170,34 @@ fn a_network_that_always_failed_says_why() {
         .for_each(|trial| trial.status = TrialStatus::Valid);
     let found = sentences(&Summary::new(&run, &trials));
     assert!(found[1].contains("nothing observed"), "{}", found[1]);
+}
+
+#[test]
+fn a_run_without_a_valid_trial_begins_with_the_reason_and_its_remedy() {
+    let (run, mut trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    for (place, trial) in trials.iter_mut().enumerate() {
+        let late = GateFailure::SendLag {
+            quantile: 0.5,
+            lag_ns: 9_000,
+            limit_ns: 5_000,
+        };
+        let few = GateFailure::AchievedRate {
+            planned: 100,
+            achieved: 50,
+        };
+        let gates = if place < 30 { vec![late] } else { vec![few] };
+        trial.status = TrialStatus::Invalid { gates };
+    }
+    let summary = Summary::new(&run, &trials);
+    assert!(!summary.has_results());
+    assert_eq!(
+        sentences(&summary)[0],
+        "No result: none of the 40 trials that were run counts; the main reason is “sent too \
+         late”, in 30 of them. Remedy: set wait = \"spin\", lower the rate, or use a machine with \
+         more CPUs"
+    );
+    let nothing = Summary::new(&run, &[]);
+    assert!(sentences(&nothing)[0].contains("cut off before a trial had finished"));
 }
 
 #[test]
