@@ -2,7 +2,7 @@
 
 use std::mem::{Discriminant, discriminant};
 
-use plumbline_experiment::TreatmentId;
+use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Run, Trial, Warning};
 
 use super::Account;
@@ -77,17 +77,32 @@ fn derived(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> Vec<Warning>
             needed: blocks_needed as u32,
         });
     }
-    for treatment in &plan.treatments {
-        if ledger
-            .cells_of(treatment.id)
-            .any(|(_, cell)| cell.kept().is_none())
-        {
-            derived.push(Warning::RetriesExhausted {
-                treatment: format!("{} ({})", treatment.label, treatment.workload.name),
-            });
-        }
-    }
+    derived.extend(exhausted(run, ledger));
     derived
+}
+
+/// One warning for all treatments that lost a block.
+fn exhausted(run: &Run, ledger: &Ledger<'_>) -> Option<Warning> {
+    let treatments = &run.plan.treatments;
+    let has_lost = |id: TreatmentId| {
+        let mut cells = ledger.cells_of(id);
+        cells.any(|(_, cell)| cell.kept().is_none())
+    };
+    let named = |(_, treatment): (usize, &Treatment)| {
+        format!("{} ({})", treatment.label, treatment.workload.name)
+    };
+    let lost = treatments
+        .iter()
+        .enumerate()
+        .filter(|(id, _)| has_lost(*id));
+    let lost: Vec<String> = lost.map(named).collect();
+    let treatment = match lost.as_slice() {
+        [] => return None,
+        [one] => one.clone(),
+        all if all.len() == treatments.len() => "every treatment".to_owned(),
+        several => format!("each of {}", several.join(", ")),
+    };
+    Some(Warning::RetriesExhausted { treatment })
 }
 
 /// One notice for each number of outstanding requests (L-4). Bulk is always a

@@ -17,7 +17,7 @@ use crate::{describe, number};
 /// What a sentence is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// The whole run, when it has no result.
+    /// The whole run, when it has no result or lost most of its trials.
     Run,
     /// What the others are compared with.
     Baseline,
@@ -44,8 +44,9 @@ impl fmt::Display for Sentence {
     }
 }
 
-/// The sentences of a run: why it has no result, if it has none; baselines first, then the cheapest network, then
-/// dearer ones, at last those that could not be built.
+/// The sentences of a run: why it has few results or none, if so; then
+/// baselines, the cheapest network, dearer ones, at last those that could not be
+/// built.
 pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = Vec::new();
     for section in in_reading_order(summary) {
@@ -58,20 +59,24 @@ pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     }
     // A run with several sections has several baselines; they lead together.
     sentences.sort_by_key(|sentence| sentence.subject != Subject::Baseline);
-    if !summary.has_results() {
-        sentences.insert(0, no_result(summary));
+    if !summary.has_results() || summary.account.failed > summary.account.kept {
+        sentences.insert(0, few_results(summary));
     }
     sentences.extend(summary.notices.iter().filter_map(unsupported));
     sentences
 }
 
-/// Why there is nothing to read, and what to do.
-fn no_result(summary: &Summary) -> Sentence {
+/// Why there is little or nothing to read, and what to do.
+fn few_results(summary: &Summary) -> Sentence {
     let account = &summary.account;
+    let counting = match account.kept {
+        0 => "none".to_owned(),
+        kept => format!("only {kept}"),
+    };
     let rest = match account.failures.first() {
         Some(main) => format!(
-            ": none of the {} trials that were run counts; the main reason is “{}”, in {} of them. \
-             Remedy: {}",
+            ": {counting} of the {} trials that were run can be used; the main reason is “{}”, in \
+             {} of them. Remedy: {}",
             account.attempts(),
             main.reason,
             main.trials,
@@ -83,7 +88,11 @@ fn no_result(summary: &Summary) -> Sentence {
     };
     Sentence {
         subject: Subject::Run,
-        label: "No result".to_owned(),
+        label: if summary.has_results() {
+            "Few results".to_owned()
+        } else {
+            "No result".to_owned()
+        },
         rest,
     }
 }

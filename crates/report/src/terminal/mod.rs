@@ -6,6 +6,7 @@ mod table;
 mod text;
 
 use anstyle::{AnsiColor, Effects, Style as Ansi};
+use plumbline_experiment::TreatmentId;
 
 use crate::analysis::{Notice, Section, Summary};
 use crate::describe;
@@ -151,20 +152,30 @@ pub(crate) fn notice_text(summary: &Summary, notice: &Notice) -> String {
     if notice.treatments.is_empty() {
         return warning;
     }
-    let whom = if notice.treatments.len() == summary.treatments.len() {
-        "all treatments".to_owned()
-    } else {
-        let labels = notice
-            .treatments
-            .iter()
-            .map(|&id| describe::full_label(summary, &summary.treatments[id]));
-        labels.collect::<Vec<_>>().join(", ")
-    };
+    let whom = whom(summary, &notice.treatments);
     match notice.trials {
         0 => format!("{whom}: {warning}"),
         1 => format!("1 trial of {whom}: {warning}"),
         trials => format!("{trials} trials of {whom}: {warning}"),
     }
+}
+
+/// `all treatments`, `all networks under rr`, or their labels.
+fn whom(summary: &Summary, treatments: &[TreatmentId]) -> String {
+    if treatments.len() == summary.treatments.len() {
+        return "all treatments".to_owned();
+    }
+    let workload = |id: TreatmentId| &summary.treatments[id].treatment.workload;
+    let of_first = |id: &TreatmentId| workload(*id) == workload(treatments[0]);
+    let of_workload = (0..summary.treatments.len()).filter(of_first).count();
+    if treatments.len() > 1 && treatments.len() == of_workload && treatments.iter().all(of_first) {
+        let name = describe::clean(&workload(treatments[0]).name);
+        return format!("all networks under {name}");
+    }
+    let labels = treatments
+        .iter()
+        .map(|&id| describe::full_label(summary, &summary.treatments[id]));
+    labels.collect::<Vec<_>>().join(", ")
 }
 
 /// A line for each treatment with outliers (C-12).

@@ -192,7 +192,7 @@ fn a_run_without_a_valid_trial_begins_with_the_reason_and_its_remedy() {
     assert!(!summary.has_results());
     assert_eq!(
         sentences(&summary)[0],
-        "No result: none of the 40 trials that were run counts; the main reason is “sent too \
+        "No result: none of the 40 trials that were run can be used; the main reason is “sent too \
          late”, in 30 of them. Remedy: set wait = \"spin\", lower the rate, or use a machine with \
          more CPUs"
     );
