@@ -240,9 +240,9 @@ pub(crate) struct LoadArgs {
     /// Requests per second over all connections; without it a closed loop
     #[arg(short, long, value_name = "N")]
     pub(crate) rate: Option<f64>,
-    /// Gaps between requests when a rate is given
-    #[arg(long, value_enum, default_value = "poisson")]
-    pub(crate) arrival: Process,
+    /// Gaps between requests when a rate is given; poisson unless said
+    #[arg(long, value_enum)]
+    pub(crate) arrival: Option<Process>,
     /// Concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 16)]
     pub(crate) connections: u32,
@@ -304,6 +304,9 @@ pub(crate) struct ServeArgs {
     /// CPUs to pin the threads to
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) cpus: Vec<usize>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

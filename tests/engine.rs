@@ -1,12 +1,14 @@
 //! `load` and `serve`, as a user of wrk or iperf3 would.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
 use crate::world::{Running, json, output, stderr, stdout};
+
+mod nginx;
 
 /// A responder on a port that the kernel picked.
 fn serve(arguments: &[&str]) -> (Running, String) {
@@ -25,78 +27,148 @@ fn serve(arguments: &[&str]) -> (Running, String) {
     (server, address.to_owned())
 }
 
+/// Ends a responder as a user does, and gives what it printed.
+fn farewell(mut server: Running) -> String {
+    server.signal(Signal::SIGINT);
+    assert_eq!(server.wait(Duration::from_secs(2)), Some(0));
+    read_all(server.0.stdout.take())
+}
+
+fn read_all(stream: Option<impl Read>) -> String {
+    let mut text = String::new();
+    let mut stream = stream.expect("it is piped");
+    stream.read_to_string(&mut text).expect("it is text");
+    text
+}
+
+/// A short load of the given kind, as its JSON.
+#[track_caller]
+fn short_load(target: &str, arguments: &[&str]) -> serde_json::Value {
+    let mut all = vec!["load", target, "-d", "300ms", "--warm-up", "50ms", "--json"];
+    all.extend(arguments);
+    json(&all)
+}
+
+/// What scripts hold on to (the keys, and nulls instead of guesses).
+#[track_caller]
+fn check_json(result: &serde_json::Value) {
+    assert_eq!(result["errors"], 0, "{result}");
+    assert!(result["requests"].as_u64().unwrap() > 0, "{result}");
+    assert!(result["achieved_rate"].as_f64().unwrap() > 0.0);
+    assert!(result["cpu_seconds"].as_f64().unwrap() > 0.0);
+    assert!(result["warnings"].is_array());
+    assert_eq!(result["cut_off"], false);
+    for key in ["latency_ns", "service_time_ns", "send_lag_ns"] {
+        for quantile in [
+            "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max", "mean",
+        ] {
+            let value = result[key].get(quantile);
+            assert!(value.is_some(), "{key} {quantile}: {result}");
+        }
+        let last = &result[key]["p99.999"];
+        assert!(last.is_null(), "300 ms cannot carry it: {result}");
+    }
+}
+
 #[test]
 fn every_workload_gives_the_json_that_scripts_hold_on_to() {
-    let cases: &[(&[&str], &[&str])] = &[
-        (&[], &["--rate", "2000"]),
-        (&["--udp"], &["--udp", "--rate", "2000"]),
+    for (server, client) in [
+        ("--workload rr", "--rate 2000"),
+        ("--udp", "--udp --rate 2000"),
+        ("--workload crr", "--workload crr --rate 500"),
+        ("--workload http", "--workload http --rate 2000"),
         (
-            &["--workload", "crr"],
-            &["--workload", "crr", "--rate", "500"],
+            "--workload http",
+            "--workload http --rate 500 --no-keep-alive",
         ),
-        (
-            &["--workload", "http"],
-            &["--workload", "http", "--rate", "2000"],
-        ),
-        (
-            &["--workload", "http"],
-            &["--workload", "http", "--rate", "500", "--no-keep-alive"],
-        ),
-        (
-            &["--workload", "stream"],
-            &["--workload", "stream", "-c", "1"],
-        ),
-        (
-            &["--workload", "datagram"],
-            &["--workload", "datagram", "-c", "1", "--rate", "2000"],
-        ),
-        (&[], &[]),
-    ];
-    for (server, client) in cases {
-        let (mut server, address) = serve(server);
-        let mut arguments = vec![
-            "load",
-            address.as_str(),
-            "-d",
-            "300ms",
-            "--warm-up",
-            "50ms",
-            "--json",
-        ];
-        arguments.extend(*client);
-        let result = json(&arguments);
-        assert_eq!(result["errors"], 0, "{client:?}: {result}");
-        assert!(
-            result["requests"].as_u64().unwrap() > 0,
-            "{client:?}: {result}"
-        );
-        assert!(result["achieved_rate"].as_f64().unwrap() > 0.0);
-        assert!(result["cpu_seconds"].as_f64().unwrap() > 0.0);
-        for key in ["latency_ns", "service_time_ns", "send_lag_ns"] {
-            for quantile in [
-                "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max", "mean",
-            ] {
-                assert!(
-                    result[key].get(quantile).is_some(),
-                    "{key} {quantile}: {result}"
-                );
-            }
-            assert!(
-                result[key]["p99.999"].is_null(),
-                "300 ms cannot carry it: {result}"
-            );
-        }
-        server.signal(Signal::SIGINT);
-        assert_eq!(server.wait(Duration::from_secs(2)), Some(0));
-        let mut told = String::new();
-        server
-            .0
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_string(&mut told)
-            .unwrap();
-        assert!(told.contains("requests"), "{told}");
+        ("--workload rr", "-c 2 -t 2"),
+    ] {
+        let words = |text: &'static str| text.split(' ').collect::<Vec<_>>();
+        let (server, address) = serve(&words(server));
+        check_json(&short_load(&address, &words(client)));
+        let told = farewell(server);
+        assert!(told.contains(" requests, "), "{told}");
+        assert!(!told.contains("WRONG"), "{told}");
+    }
+}
+
+#[test]
+fn a_stream_is_told_in_bytes() {
+    let (server, address) = serve(&["--workload", "stream"]);
+    check_json(&short_load(&address, &["--workload", "stream", "-c", "1"]));
+    let told = output(&[
+        "load",
+        &address,
+        "--workload",
+        "stream",
+        "-c",
+        "1",
+        "-d",
+        "200ms",
+    ]);
+    let told = stdout(&told);
+    assert!(
+        told.contains("bit/s") && told.contains("per byte"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("requests") && !told.contains("p50"),
+        "{told}"
+    );
+    assert!(!farewell(server).contains("requests"));
+}
+
+#[test]
+fn the_receiver_of_datagrams_counts_load_after_load() {
+    let (server, address) = serve(&["--workload", "datagram"]);
+    let arguments = ["--workload", "datagram", "-c", "2", "--rate", "2000"];
+    let mut sent = 0;
+    for _ in 0..2 {
+        let result = short_load(&address, &arguments);
+        check_json(&result);
+        sent += result["requests"].as_u64().unwrap();
+    }
+    let told = farewell(server);
+    let expected = format!("{sent} messages received, 0 lost (0.000 %), 0 reordered, 0 twice");
+    assert!(told.contains(&expected), "{expected}: {told}");
+}
+
+#[test]
+fn ends_that_differ_are_told_how_to_agree() {
+    for (server, client) in [
+        ("--request-size 64", "--request-size 100"),
+        ("--request-size 100", "--request-size 64"),
+        ("--response-size 100", "--response-size 64"),
+        ("--response-size 64", "--response-size 100"),
+        ("--workload http", "--workload rr"),
+        ("--udp --response-size 64", "--udp --response-size 100"),
+    ] {
+        let words = |text: &'static str| text.split(' ').collect::<Vec<_>>();
+        let (_server, address) = serve(&words(server));
+        let mut arguments = vec!["load", &address, "-d", "30s"];
+        arguments.extend(words(client));
+        let result = output(&arguments);
+        let told = stderr(&result);
+        assert_eq!(result.status.code(), Some(2), "{server}, {client}: {told}");
+        assert!(told.contains("same workload and sizes"), "{told}");
+        assert!(told.contains("plumbline serve 127.0.0.1:"), "{told}");
+    }
+}
+
+#[test]
+fn contradictions_are_bad_usage() {
+    for arguments in [
+        &["load", "127.0.0.1:9", "--workload", "stream", "--rate", "9"][..],
+        &["load", "127.0.0.1:9", "-t", "0"],
+        &["load", "127.0.0.1:9", "--request-size", "15"],
+        &["load", "127.0.0.1:9", "-d", "0"],
+        &["serve", "127.0.0.1:0", "--udp", "--workload", "http"],
+        &["serve", "127.0.0.1:0", "--response-size", "15"],
+    ] {
+        let result = output(arguments);
+        let told = stderr(&result);
+        assert_eq!(result.status.code(), Some(64), "{arguments:?}: {told}");
+        assert!(!told.trim().is_empty());
     }
 }
 
@@ -175,10 +247,36 @@ fn an_http_server_that_closes_each_connection_is_understood() {
 }
 
 #[test]
-fn ctrl_c_ends_a_load() {
+fn ctrl_c_ends_a_load_with_what_there_is() {
     let (_server, address) = serve(&[]);
-    let mut load = Running::start(&["load", &address, "-d", "60s", "--rate", "100"]);
-    std::thread::sleep(Duration::from_millis(300));
+    let mut load = Running::start(&["load", &address, "-d", "60s", "--rate", "500"]);
+    // The warm-up takes half a second of it.
+    std::thread::sleep(Duration::from_millis(1_500));
     load.signal(Signal::SIGINT);
-    load.wait(Duration::from_secs(1));
+    assert_eq!(load.wait(Duration::from_secs(1)), Some(0));
+    let told = read_all(load.0.stdout.take());
+    assert!(told.contains("p50"), "{told}");
+    assert!(told.contains("warning: cut off after "), "{told}");
+    assert!(told.contains(" of 60.0 s"), "{told}");
+    assert!(!told.contains("ERRORS"), "{told}");
+    assert!(!told.contains("never answered"), "{told}");
+}
+
+#[test]
+fn ctrl_c_tells_what_was_in_flight() {
+    let (mut load, _silent) = load_of_a_silent_server();
+    std::thread::sleep(Duration::from_millis(1_000));
+    load.signal(Signal::SIGINT);
+    assert_eq!(load.wait(Duration::from_secs(1)), Some(0));
+    let told = read_all(load.0.stdout.take());
+    assert!(told.contains(" when stopped"), "{told}");
+    assert!(!told.contains("never answered"), "{told}");
+}
+
+/// An HTTP server that accepts and keeps silent, and a load that waits for it.
+fn load_of_a_silent_server() -> (Running, TcpListener) {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let load = Running::start(&["load", &url, "-d", "60s", "--warm-up", "0", "-c", "2"]);
+    (load, silent)
 }

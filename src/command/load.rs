@@ -1,19 +1,24 @@
 //! `plumbline load`: the engine alone, against any HTTP server or `plumbline serve`.
 
+mod check;
+mod live;
+mod rehearsal;
+mod shown;
+
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use plumbline_engine::LoadPlan;
+use plumbline_engine::{EngineError, LoadPlan, Progress};
 use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
-use plumbline_record::LoadResult;
-use plumbline_report::latency::{latency_json, latency_table};
-use plumbline_report::number;
-use serde_json::json;
 
 use super::{BadUsage, print, print_json};
 use crate::cli::{self, Kind, LoadArgs, Process};
+pub(super) use check::serve as check_serve;
+use shown::Outcome;
 
 /// Where to send, as typed.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +30,7 @@ struct Destination {
 
 pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let destination = destination(&args.target)?;
+    check::load(args, &destination)?;
     let target = resolve(&destination)?;
     if !cli::is_harmless(target.ip()) && !args.i_own_this {
         return Err(BadUsage(format!(
@@ -32,34 +38,35 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         ))
         .into());
     }
-    let workload = workload(args, &destination);
+    let progress = Arc::new(Progress::default());
     let plan = LoadPlan {
-        authority: Some(destination.authority.clone()),
-        path: destination.path.clone(),
-        warm_up: duration(&args.warm_up, "--warm-up")?,
-        measure: duration(&args.duration, "--duration")?,
-        seed: args.seed,
-        threads: args.threads,
-        cpus: args.cpus.clone(),
-        // Only our own responder makes bodies that can be checked byte for byte.
-        verify: !destination.http,
-        ..LoadPlan::new(workload, target)
+        progress: Some(Arc::clone(&progress)),
+        ..plan(args, &destination, target)?
     };
     let interrupted = plumbline_sys::signal::interruption()?;
     if !args.json {
-        anstream::eprintln!("{}", headline(&plan));
+        anstream::eprintln!("{}", shown::headline(&plan));
     }
-    let result = plumbline_engine::run(&plan, interrupted, &mut ())?;
-    if args.json {
-        print_json(&to_json(&result))?;
-    } else {
-        print(&to_text(&result))?;
-    }
-    Ok(if result.completed == 0 {
-        ExitCode::from(2)
-    } else {
-        ExitCode::SUCCESS
+    rehearsal::hold(&plan, interrupted)?;
+    let result = live::shown_while(&plan, &progress, || {
+        plumbline_engine::run(&plan, interrupted, &mut ())
     })
+    .map_err(usage_or_error)?;
+    let outcome = Outcome::new(&plan, &result, interrupted.load(Ordering::Relaxed));
+    if args.json {
+        print_json(&outcome.to_json())?;
+    } else {
+        print(&outcome.to_text())?;
+    }
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+/// What the engine refuses because it was asked so is bad usage.
+pub(super) fn usage_or_error(error: EngineError) -> anyhow::Error {
+    match error {
+        EngineError::Plan(_) | EngineError::Pin { .. } => BadUsage(error.to_string()).into(),
+        _ => error.into(),
+    }
 }
 
 fn destination(text: &str) -> Result<Destination, BadUsage> {
@@ -106,27 +113,49 @@ fn resolve(destination: &Destination) -> anyhow::Result<SocketAddr> {
         .with_context(|| format!("`{authority}` has no address"))
 }
 
-fn workload(args: &LoadArgs, destination: &Destination) -> Workload {
-    let kind = match (args.workload, destination.http) {
+fn plan(
+    args: &LoadArgs,
+    destination: &Destination,
+    target: SocketAddr,
+) -> Result<LoadPlan, BadUsage> {
+    Ok(LoadPlan {
+        authority: Some(destination.authority.clone()),
+        path: destination.path.clone(),
+        warm_up: duration(&args.warm_up, "--warm-up")?,
+        measure: duration(&args.duration, "--duration")?,
+        seed: args.seed,
+        threads: args.threads,
+        cpus: args.cpus.clone(),
+        // Only our own responder makes bodies that can be checked byte for byte.
+        verify: !destination.http,
+        ..LoadPlan::new(workload(args, destination), target)
+    })
+}
+
+/// The kind of load that was asked for, or that the target suggests.
+fn kind(args: &LoadArgs, destination: &Destination) -> WorkloadKind {
+    match (args.workload, destination.http) {
         (Some(kind), _) => cli_kind(kind),
         (None, true) => WorkloadKind::Http,
         (None, false) => WorkloadKind::Rr,
-    };
+    }
+}
+
+fn workload(args: &LoadArgs, destination: &Destination) -> Workload {
+    let kind = kind(args, destination);
     let mut workload = Workload::of_kind(kind);
     workload.connections = args.connections;
-    workload.protocol = if args.udp {
-        Protocol::Udp
-    } else {
-        workload.protocol
-    };
+    if args.udp {
+        workload.protocol = Protocol::Udp;
+    }
     workload.keep_alive = kind == WorkloadKind::Http && !args.no_keep_alive;
     workload.wait = if args.spin { Wait::Spin } else { Wait::Block };
     workload.request_size = args.request_size.unwrap_or(workload.request_size);
     workload.response_size = args.response_size.unwrap_or(workload.response_size);
     workload.arrival = match (args.rate, args.arrival) {
         (None, _) => Arrival::Closed,
-        (Some(rate), Process::Constant) => Arrival::Constant { rate },
-        (Some(rate), Process::Poisson) => Arrival::Poisson { rate },
+        (Some(rate), Some(Process::Constant)) => Arrival::Constant { rate },
+        (Some(rate), _) => Arrival::Poisson { rate },
     };
     workload
 }
@@ -150,97 +179,6 @@ fn duration(text: &str, flag: &str) -> Result<Duration, BadUsage> {
     }
     let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
     span.try_into().map_err(|_| wrong())
-}
-
-fn headline(plan: &LoadPlan) -> String {
-    let workload = &plan.workload;
-    let load = match workload.arrival {
-        Arrival::Closed => "closed loop".to_owned(),
-        Arrival::Constant { rate } => format!("{rate} requests/s at equal gaps"),
-        Arrival::Poisson { rate } => format!("{rate} requests/s, Poisson arrivals"),
-    };
-    format!(
-        "{} to {}: {} connections, {load}, {:.1} s",
-        workload.name,
-        plan.target,
-        workload.connections,
-        plan.measure.as_secs_f64()
-    )
-}
-
-fn achieved_rate(result: &LoadResult) -> f64 {
-    result.completed as f64 / (result.window_ns as f64 / 1e9)
-}
-
-fn to_json(result: &LoadResult) -> serde_json::Value {
-    json!({
-        "driver": result.driver,
-        "offered_rate": result.arrival.rate(),
-        "achieved_rate": achieved_rate(result),
-        "window_seconds": result.window_ns as f64 / 1e9,
-        "requests": result.completed,
-        "censored": result.censored,
-        "errors": result.errors.total(),
-        "errors_by_kind": result.errors,
-        "bytes_sent": result.bytes_sent,
-        "bytes_received": result.bytes_received,
-        "latency_ns": latency_json(&result.latency),
-        "service_time_ns": latency_json(&result.service_time),
-        "send_lag_ns": latency_json(&result.send_lag),
-        "connect_ns": latency_json(&result.connect),
-        "cpu_seconds": (result.cpu.user_ns + result.cpu.system_ns) as f64 / 1e9,
-        "spin_seconds": result.spin_ns as f64 / 1e9,
-        "seed": result.seed,
-    })
-}
-
-fn to_text(result: &LoadResult) -> String {
-    let seconds = result.window_ns as f64 / 1e9;
-    let mut text = String::new();
-    if !result.latency.is_empty() {
-        let mut columns = vec![("latency", &result.latency)];
-        if result.arrival.rate().is_some() {
-            columns.push(("service time", &result.service_time));
-            columns.push(("send lag", &result.send_lag));
-        }
-        text += &latency_table(&columns);
-        if result.arrival == Arrival::Closed {
-            text += "closed loop: a stall holds back the load too; --rate N shows what users would see\n";
-        }
-    }
-    text += &format!(
-        "requests     {:.0}/s ({} in {seconds:.2} s)\n",
-        achieved_rate(result),
-        result.completed
-    );
-    text += &format!(
-        "throughput   {} sent, {} received\n",
-        number::plain(&number::bit_rate(result.bytes_sent as f64 * 8.0 / seconds)),
-        number::plain(&number::bit_rate(
-            result.bytes_received as f64 * 8.0 / seconds
-        ))
-    );
-    let cpu = (result.cpu.user_ns + result.cpu.system_ns) as f64;
-    if result.completed > 0 {
-        text += &format!(
-            "client CPU   {:.2} µs per request\n",
-            cpu / result.completed as f64 / 1e3
-        );
-    }
-    let errors = &result.errors;
-    if errors.total() + result.censored > 0 {
-        text += &format!(
-            "ERRORS       {}: {} connect, {} closed early, {} wrong content, {} wrong protocol, {} send; {} never answered\n",
-            errors.total(),
-            errors.connect,
-            errors.closed,
-            errors.corrupt,
-            errors.protocol,
-            errors.send,
-            result.censored
-        );
-    }
-    text
 }
 
 #[cfg(test)]

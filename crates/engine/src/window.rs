@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// How long answers may still come after a stop.
+const LAST_CALL_NS: u64 = 30_000_000;
+
 /// When the warm-up starts, the window opens and closes, and the drain ends,
 /// in nanoseconds of [`now_ns`](plumbline_sys::clock::now_ns).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +47,13 @@ impl Window {
         self.open <= at && at < self.close
     }
 
-    /// Ends everything at `now`, because someone asked to stop. What was
-    /// measured so far stays measured.
+    /// Ends the load at `now`, because someone asked to stop. What was
+    /// measured so far stays measured; what is on its way may still arrive for
+    /// a moment, so that a stop does not make late answers of punctual ones.
     pub(crate) fn cut(&mut self, now: u64) {
         self.open = self.open.min(now);
         self.close = self.close.min(now);
-        self.end = self.end.min(now);
+        self.end = self.end.min(now + LAST_CALL_NS);
     }
 
     /// Length of the measured window in nanoseconds.
