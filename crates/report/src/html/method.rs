@@ -15,13 +15,17 @@ pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
         "Latency is counted from the moment at which a request was due, not from the moment at \
          which it was sent, so a stall is charged to every request that it held up. A percentile \
          is shown only with at least 100 independent samples beyond it; the median with its \
-         interval is taken over trials, and percentiles are never averaged."
+         interval is taken over trials, and percentiles are never averaged. A trial whose sender \
+         was itself late at p99 counts for median and CPU, but not for percentiles from p99 up."
             .to_owned(),
     );
     paragraphs.push(
-        "CPU is that of the whole machine, interrupts included, less what it uses without load, \
-         divided by the requests answered or the bytes carried. The total comes from idle time; \
-         its split by context from the kernel's ticks, in proportion."
+        "CPU is that of the whole machine, interrupts included, less what it uses without load \
+         and what the sender spun while it waited for a deadline, divided by the requests \
+         answered or the bytes carried. The total comes from idle time, which the kernel shows \
+         in steps of 10 ms: no interval is narrower than these steps allow. Its split by context \
+         comes from the kernel's ticks, in proportion. Packets per second and the receiver's CPU \
+         are counted over whole trials and scaled to the window."
             .to_owned(),
     );
     paragraphs.push(judgement(summary));

@@ -75,11 +75,11 @@ fn few_results(summary: &Summary) -> Sentence {
     };
     let rest = match account.failures.first() {
         Some(main) => format!(
-            ": {counting} of the {} trials that were run can be used; the main reason is “{}”, in \
-             {} of them. Remedy: {}",
+            ": {counting} of the {} trials that were run can be used; the main reason, in {} \
+             trials, is “{}”. Remedy: {}",
             account.attempts(),
-            main.reason,
             main.trials,
+            main.reason,
             main.remedy
         ),
         None => ": the run was cut off before a trial had finished; go on with `plumbline run \

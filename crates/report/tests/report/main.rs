@@ -2,6 +2,7 @@
 
 mod analysis;
 mod compare;
+mod cost;
 mod fake;
 mod formats;
 mod hostile;

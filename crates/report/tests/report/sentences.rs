@@ -192,9 +192,9 @@ fn a_run_without_a_valid_trial_begins_with_the_reason_and_its_remedy() {
     assert!(!summary.has_results());
     assert_eq!(
         sentences(&summary)[0],
-        "No result: none of the 40 trials that were run can be used; the main reason is “sent too \
-         late”, in 30 of them. Remedy: set wait = \"spin\", lower the rate, or use a machine with \
-         more CPUs"
+        "No result: none of the 40 trials that were run can be used; the main reason, in \
+         30 trials, is “sent too late”. Remedy: set wait = \"spin\", lower the rate, or use a \
+         machine with more CPUs"
     );
     let nothing = Summary::new(&run, &[]);
     assert!(sentences(&nothing)[0].contains("cut off before a trial had finished"));
