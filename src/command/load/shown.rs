@@ -153,10 +153,11 @@ impl<'a> Outcome<'a> {
             WorkloadKind::Datagram => self.datagrams(),
             _ => self.exchanges(),
         };
-        if self.result.spin_ns > 0 {
+        let polling = self.result.spin_ns as f64 / self.result.window_ns as f64;
+        if polling >= 0.001 {
             text += &format!(
                 "polling      {} of a CPU, to send on time; not in the figure above\n",
-                number::percent(self.result.spin_ns as f64 / self.result.window_ns as f64)
+                number::percent(polling)
             );
         }
         text += &self.failures();
