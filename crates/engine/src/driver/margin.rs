@@ -34,9 +34,14 @@ impl Margin {
         self.ns
     }
 
-    /// The thread woke `late` nanoseconds after it should have.
+    /// The thread woke `late` nanoseconds after it should have. Where that is
+    /// beyond all margins somebody else had the CPU: nothing can be learnt from
+    /// it, and polling more would only take more of that CPU.
     #[inline]
     pub(super) fn observe(&mut self, late: u64) {
+        if late > MOST_NS {
+            return;
+        }
         let ns = if late > self.ns {
             self.ns + COVERED * STEP_NS
         } else {
@@ -65,10 +70,17 @@ mod tests {
     }
 
     #[test]
+    fn a_busy_cpu_teaches_nothing() {
+        let mut margin = Margin::calibrated(&mut [20_000; 8]);
+        (0..1_000).for_each(|_| margin.observe(3_000_000));
+        assert_eq!(margin.ns(), 20_000);
+    }
+
+    #[test]
     fn the_margin_keeps_its_bounds() {
         let mut margin = Margin::calibrated(&mut [0; 8]);
         assert_eq!(margin.ns(), LEAST_NS);
-        (0..1_000).for_each(|_| margin.observe(10_000_000));
+        (0..1_000).for_each(|_| margin.observe(MOST_NS));
         assert_eq!(margin.ns(), MOST_NS);
         assert_eq!(Margin::calibrated(&mut [1 << 40; 24]).ns(), MOST_NS);
     }
