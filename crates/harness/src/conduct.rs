@@ -309,9 +309,12 @@ const NEAR_SATURATION: f64 = 0.80;
 
 fn warnings(treatment: &Treatment, observation: &Observation, settings: &Settings) -> Vec<Warning> {
     let workload = &treatment.workload;
-    let mut warnings: Vec<Warning> = gate::tail_lag(workload, observation, &settings.thresholds)
-        .into_iter()
-        .collect();
+    let limits = &settings.thresholds;
+    let marks = [
+        gate::tail_lag(workload, observation, limits),
+        gate::other_load(observation, limits),
+    ];
+    let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
     for machine in &observation.machines {
         let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
         if workload.arrival.rate().is_some() && share > NEAR_SATURATION {

@@ -14,21 +14,21 @@ pub struct Thresholds {
     pub lag_share: f64,
     /// D2: lag that is always allowed at the median, nanoseconds.
     pub lag_floor_ns: u64,
-    /// D2: the generator's 99th percentile of lag, as a share of that of latency.
+    /// D2: the generator's lag at the 90th percentile, as a share of the latency
+    /// there, that voids a trial; at the 99th, that voids this percentile.
     pub tail_lag_share: f64,
-    /// D2: lag that never voids a trial at the 99th percentile, nanoseconds.
+    /// D2: lag that is always allowed at these percentiles, nanoseconds.
     pub tail_lag_floor_ns: u64,
-    /// D2: lag at the 99th percentile from which on that percentile is not
-    /// believed, while the trial still is, nanoseconds.
-    pub tail_warning_ns: u64,
     /// D3: how far sent may be from planned, as a share.
     pub rate_deviation: f64,
     /// C-14: steal, as a share of capacity.
     pub steal_share: f64,
-    /// C-14: user time of others, as a share of capacity.
+    /// C-14: user time of others, as a share of capacity, that voids a trial.
     pub other_load_share: f64,
-    /// C-14: busy share of the machine in the block's idle sample.
+    /// C-14: busy share of the machine in the idle sample that voids a trial.
     pub idle_busy_share: f64,
+    /// C-14: either of the two that marks a trial.
+    pub marked_load_share: f64,
     /// L-3: failed and unanswered requests, as a share of the planned.
     pub error_share: f64,
 }
@@ -39,12 +39,12 @@ impl Default for Thresholds {
             lag_share: 0.10,
             lag_floor_ns: 5_000,
             tail_lag_share: 0.50,
-            tail_lag_floor_ns: 1_000_000,
-            tail_warning_ns: 100_000,
+            tail_lag_floor_ns: 100_000,
             rate_deviation: 0.01,
             steal_share: 0.005,
-            other_load_share: 0.05,
-            idle_busy_share: 0.05,
+            other_load_share: 0.15,
+            idle_busy_share: 0.15,
+            marked_load_share: 0.05,
             // (1 − q)/10 with q = 0.99, the highest quantile that is compared.
             error_share: 0.001,
         }
@@ -75,12 +75,12 @@ pub fn judge(
 }
 
 /// D2, per percentile: the median lag must not move the median latency, nor
-/// the tail of the lag make up the tail of the latency.
+/// one request in ten be later by the generator than by the path.
 fn send_lag(observation: &Observation, limits: &Thresholds) -> Option<GateFailure> {
     let load = &observation.load;
     [
         (0.50, limits.lag_share, limits.lag_floor_ns),
-        (0.99, limits.tail_lag_share, limits.tail_lag_floor_ns),
+        (0.90, limits.tail_lag_share, limits.tail_lag_floor_ns),
     ]
     .into_iter()
     .find_map(|(quantile, share, floor_ns)| {
@@ -105,7 +105,7 @@ pub(crate) fn tail_lag(
     let lag_ns = observation.load.generator_lag.value_at(0.99);
     let latency_ns = observation.load.latency.value_at(0.99);
     let limit_ns = limits
-        .tail_warning_ns
+        .tail_lag_floor_ns
         .max((latency_ns as f64 * limits.tail_lag_share) as u64);
     (lag_ns > limit_ns).then_some(Warning::TailLag { lag_ns, latency_ns })
 }
@@ -177,11 +177,10 @@ fn disturbed(
             share(machine.steal_ns, machine),
             at_least_resolution(limits.steal_share, machine),
         );
-        let ours = observation.load.cpu.user_ns + user_in_window(observation);
-        let others = machine.user_ns.saturating_sub(ours);
+        let others = others_user_share(machine, observation);
         found(
             "other-load",
-            share(others, machine),
+            others,
             at_least_resolution(limits.other_load_share, machine),
         );
     }
@@ -190,6 +189,27 @@ fn disturbed(
         found("softnet-drop", observation.softnet.dropped as f64, 0.0);
     }
     failures
+}
+
+/// C-14, below what voids a trial: the largest share of the machine that
+/// somebody else had, in the window or in the idle sample.
+pub(crate) fn other_load(observation: &Observation, limits: &Thresholds) -> Option<Warning> {
+    let idle = &observation.idle;
+    let in_idle = idle.busy_ns as f64 / idle.capacity_ns.max(1) as f64;
+    let in_window = observation
+        .machines
+        .iter()
+        .map(|m| others_user_share(m, observation));
+    let share = in_window.fold(in_idle, f64::max);
+    (share > limits.marked_load_share).then_some(Warning::OtherLoad { share })
+}
+
+/// User time that is neither the sender's nor the receiver's, as a share.
+fn others_user_share(machine: &CpuTime, observation: &Observation) -> f64 {
+    let scaled =
+        |whole: u64| (whole as f64 * observation.window_share().unwrap_or(1.0).min(1.0)) as u64;
+    let ours = observation.load.cpu.user_ns + scaled(observation.server_cpu.user_ns);
+    share(machine.user_ns.saturating_sub(ours), machine)
 }
 
 /// C-14: somebody else had the machine when nothing of ours ran. Then the
@@ -205,20 +225,6 @@ pub(crate) fn idle_load(idle: &IdleSample, limits: &Thresholds) -> Option<GateFa
         amount,
         limit,
     })
-}
-
-/// The receiver's user time, scaled from its life to the window by the
-/// requests or bytes of each.
-fn user_in_window(observation: &Observation) -> u64 {
-    let (load, serve) = (&observation.load, &observation.serve);
-    let share = if serve.requests > 0 {
-        load.completed as f64 / serve.requests as f64
-    } else if serve.bytes_received > 0 {
-        load.bytes_sent as f64 / serve.bytes_received as f64
-    } else {
-        1.0
-    };
-    (observation.server_cpu.user_ns as f64 * share.min(1.0)) as u64
 }
 
 fn share(ns: u64, machine: &CpuTime) -> f64 {

@@ -65,6 +65,11 @@ pub enum Warning {
         /// What.
         detail: String,
     },
+    /// Somebody else used the machine, less than what voids a trial (C-14).
+    OtherLoad {
+        /// Share of capacity, 0 to 1.
+        share: f64,
+    },
     /// CPU use of the machine above 80 % while a rate was held (N-12).
     NearSaturation {
         /// Share of capacity, 0 to 1.
@@ -129,6 +134,11 @@ impl std::fmt::Display for Warning {
                 "cut off after {finished} of {planned} trials; go on with `run --resume`"
             ),
             Self::Teardown { detail } => write!(f, "not everything could be undone: {detail}"),
+            Self::OtherLoad { share } => write!(
+                f,
+                "others used {:.0} % of the CPU time: intervals are wider than they could be; stop what else runs",
+                share * 100.0
+            ),
             Self::NearSaturation { share } => write!(
                 f,
                 "the machine was {:.0} % busy at a held rate; lower --rate for latencies without queueing",

@@ -45,11 +45,11 @@ fn a_generator_that_is_always_late_fails_d2_at_the_median() {
 }
 
 #[test]
-fn a_generator_that_stalls_fails_d2_in_the_tail() {
-    let stalled = (0..5000).map(|i| if i < 100 { 200 * MS } else { 3_000 });
+fn a_generator_that_is_late_with_one_in_ten_fails_d2() {
+    let stalled = (0..5000).map(|i| if i < 600 { 2 * MS } else { 3_000 });
     let found = failures(|o| o.load.generator_lag = histogram(stalled));
     assert!(
-        matches!(found[..], [GateFailure::SendLag { quantile: 0.99, .. }]),
+        matches!(found[..], [GateFailure::SendLag { quantile: 0.9, .. }]),
         "{found:?}"
     );
 }
@@ -171,14 +171,33 @@ fn steal_disturbs() {
 
 #[test]
 fn the_load_of_others_disturbs() {
+    let busy = |o: &mut Observation| o.machines[0].user_ns = 300 * MS;
+    assert_eq!(disturbances(busy), ["other-load"]);
     assert_eq!(
-        disturbances(|o| o.machines[0].user_ns = 240 * MS),
-        ["other-load"]
-    );
-    assert_eq!(
-        disturbances(|o| o.idle.busy_ns = 60 * MS),
+        disturbances(|o| o.idle.busy_ns = 120 * MS),
         ["load-while-idle"]
     );
+}
+
+#[test]
+fn a_little_load_of_others_is_marked_and_does_not_disturb() {
+    let limits = Thresholds::default();
+    assert_eq!(other_load(&healthy(), &limits), None);
+    for plant in [
+        |o: &mut Observation| o.machines[0].user_ns = 180 * MS,
+        |o: &mut Observation| {
+            o.idle.busy_ns = 60 * MS;
+        },
+    ] {
+        let mut observation = healthy();
+        plant(&mut observation);
+        assert_eq!(judge(&workload(), &observation, &limits), []);
+        let warning = other_load(&observation, &limits);
+        assert!(
+            matches!(warning, Some(Warning::OtherLoad { share: 0.09..=0.11 })),
+            "{warning:?}"
+        );
+    }
 }
 
 #[test]

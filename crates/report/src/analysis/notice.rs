@@ -165,7 +165,9 @@ fn is_said_once(warning: &Warning) -> bool {
 
 fn severity(warning: &Warning) -> f64 {
     match warning {
-        Warning::Steal { share } | Warning::NearSaturation { share } => *share,
+        Warning::Steal { share }
+        | Warning::OtherLoad { share }
+        | Warning::NearSaturation { share } => *share,
         Warning::TailLag { lag_ns, .. } => *lag_ns as f64,
         _ => 0.0,
     }
