@@ -99,7 +99,7 @@ impl<'a> Outcome<'a> {
         let (lag, latency) = (&self.result.generator_lag, &self.result.latency);
         [
             (0.50, limits.lag_share, limits.lag_floor_ns),
-            (0.99, limits.tail_lag_share, limits.tail_warning_ns),
+            (0.99, limits.tail_lag_share, limits.tail_lag_floor_ns),
         ]
         .into_iter()
         .find_map(|(quantile, share, floor)| {
