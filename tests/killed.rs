@@ -36,11 +36,17 @@ const RUN: &[&str] = &[
     "design.retries=0",
 ];
 
-/// Random moments (xorshift64).
-struct Moments(u64);
+/// How long the kernel may take to end processes, and agents to start.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Random moments of one test (xorshift64).
+struct Moments {
+    test: &'static str,
+    state: u64,
+}
 
 impl Moments {
-    fn new(test: &str) -> Self {
+    fn new(test: &'static str) -> Self {
         let seed = match std::env::var("PLUMBLINE_TEST_SEED") {
             Ok(seed) => seed.parse().expect("PLUMBLINE_TEST_SEED is a number"),
             Err(_) => {
@@ -49,14 +55,20 @@ impl Moments {
             }
         };
         say(&format!("{test}: PLUMBLINE_TEST_SEED={seed}"));
-        Self(seed | 1)
+        let state = seed | 1;
+        Self { test, state }
     }
 
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
+    }
+
+    /// How the mark of each run of this test begins.
+    fn marks(&self) -> String {
+        format!("{}-{}-", self.test, std::process::id())
     }
 
     /// A moment from now to `limit`.
@@ -67,7 +79,9 @@ impl Moments {
 
 /// To the real standard error: the test harness would swallow `eprintln`.
 fn say(text: &str) {
-    writeln!(std::io::stderr(), "{text}").expect("standard error is open");
+    let line = format!("{text}\n");
+    let mut stderr = std::io::stderr();
+    stderr.write_all(line.as_bytes()).expect("it is open");
 }
 
 /// A marked run, and where it writes.
@@ -80,7 +94,7 @@ struct Victim {
 impl Victim {
     fn start(arguments: &[&str], moments: &mut Moments) -> Self {
         let out = tempfile::tempdir().unwrap();
-        let mark = format!("{}-{}", std::process::id(), moments.next());
+        let mark = format!("{}{}.", moments.marks(), moments.next());
         let mut command = plumbline(arguments);
         if arguments == RUN {
             command.arg("--out").arg(out.path());
@@ -115,7 +129,7 @@ impl Victim {
     /// be listed; without, it dies in full flight.
     fn kill(&mut self, look_first: bool) -> Option<usize> {
         if self.process.0.try_wait().unwrap().is_some() {
-            self.nothing_marked();
+            nothing_marked(&self.mark);
             return None;
         }
         let (mut pids, mut namespaces) = (BTreeSet::new(), BTreeSet::new());
@@ -126,17 +140,9 @@ impl Victim {
         }
         self.process.signal(Signal::SIGKILL);
         self.process.wait(Duration::from_secs(5));
-        self.nothing_marked();
+        nothing_marked(&self.mark);
         nothing_left(&pids, &namespaces);
         Some(namespaces.len())
-    }
-
-    /// No process of it is left, and so no namespace: nothing else holds them.
-    fn nothing_marked(&self) {
-        let limit = Duration::from_secs(3);
-        eventually("every process has ended", limit, || {
-            marked(&self.mark).is_empty()
-        });
     }
 
     /// Goes on with what the killed run left; gives whether there was a run.
@@ -163,6 +169,13 @@ impl Victim {
     }
 }
 
+/// No process is left, and so no namespace: nothing else holds them.
+fn nothing_marked(beginning: &str) {
+    eventually("every process has ended", PATIENCE, || {
+        marked(beginning).is_empty()
+    });
+}
+
 /// Block and position of each whole line, in order.
 fn observed_places(run: &Path) -> Vec<(u64, u64)> {
     let place = |trial: serde_json::Value| {
@@ -178,19 +191,19 @@ fn calibrate(moments: &mut Moments) -> (Duration, Duration) {
     let clock = Instant::now();
     let mut run = Victim::start(RUN, moments);
     eventually("a run directory", Duration::from_secs(10), || {
-        assert!(
-            !marked(&run.mark).is_empty(),
-            "processes are found by the mark"
-        );
         !runs_in(run.out.path()).is_empty()
     });
     let start_up = clock.elapsed();
+    run.wait_for_trials(1);
+    eventually("an agent is found by its mark", PATIENCE, || {
+        marked(&run.mark).len() > 1
+    });
     run.wait_for_trials(TRIALS);
     let clock = Instant::now();
     let code = run.process.wait(Duration::from_secs(10));
     assert!(code.is_some(), "it ends by itself");
     let teardown = clock.elapsed();
-    run.nothing_marked();
+    nothing_marked(&run.mark);
     (start_up, teardown)
 }
 
@@ -216,6 +229,8 @@ fn a_run_killed_at_any_moment_leaves_nothing_and_can_be_resumed() {
         run.wait_for_trials(TRIALS);
         std::thread::sleep(moments.within(teardown));
     });
+    // Once more for all: a moment's look may have missed one that was starting.
+    nothing_marked(&moments.marks());
 }
 
 /// Kills as many runs, each when `moment` returns.
@@ -255,4 +270,5 @@ fn a_standing_lab_killed_leaves_nothing() {
         namespaces += had.expect("a lab stands until it is told to end");
     }
     assert!(namespaces > 0, "no lab was killed while it stood");
+    nothing_marked(&moments.marks());
 }

@@ -11,18 +11,16 @@ use crate::world::eventually;
 /// lost its parent is still found by it.
 pub(crate) const MARK: &str = "PLUMBLINE_TEST_MARK";
 
-/// Every process of this user that carries the mark, zombies aside.
-pub(crate) fn marked(mark: &str) -> BTreeSet<u32> {
-    let wanted = format!("{MARK}={mark}").into_bytes();
+/// Every process of this user whose mark begins so, zombies aside. One that the
+/// kernel is just replacing with another program shows no mark for a moment.
+pub(crate) fn marked(beginning: &str) -> BTreeSet<u32> {
+    let wanted = format!("{MARK}={beginning}").into_bytes();
     let carries = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|it| it == wanted)
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| variable.starts_with(&wanted))
     };
-    processes()
-        .into_iter()
-        .map(|(pid, _)| pid)
-        .filter(carries)
-        .collect()
+    running().filter(carries).collect()
 }
 
 /// Every process below `root`, itself included.
@@ -41,7 +39,12 @@ pub(crate) fn family(root: u32) -> BTreeSet<u32> {
     }
 }
 
-/// Pairs of process and parent.
+fn running() -> impl Iterator<Item = u32> {
+    processes().into_iter().map(|(pid, _)| pid)
+}
+
+/// Pairs of process and parent. Zombies are none: they run nothing and hold no
+/// network, and how long they stay is up to whoever reaps the machine's orphans.
 fn processes() -> Vec<(u32, u32)> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -53,7 +56,8 @@ fn processes() -> Vec<(u32, u32)> {
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
             // `pid (name) state parent …`; the name may hold anything, even `)`.
             let mut words = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-            Some((pid, words.nth(1)?.parse().ok()?))
+            let (state, parent) = (words.next()?, words.next()?);
+            (!["Z", "X"].contains(&state)).then_some((pid, parent.parse().ok()?))
         })
         .collect()
 }
@@ -97,24 +101,11 @@ pub(crate) fn own_namespaces(pids: &BTreeSet<u32>) -> BTreeSet<String> {
 /// Nothing of a run is left: no process of it, and no process in its namespaces.
 #[track_caller]
 pub(crate) fn nothing_left(pids: &BTreeSet<u32>, namespaces: &BTreeSet<String>) {
-    eventually(
-        "every process of the run has ended",
-        Duration::from_secs(3),
-        || {
-            pids.iter().all(|pid| {
-                let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-                stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
-            })
-        },
-    );
-    let everybody: BTreeSet<u32> = fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|e| e.file_name().to_str()?.parse().ok())
-        .collect();
-    let left: Vec<_> = namespaces_of(&everybody)
-        .intersection(namespaces)
-        .cloned()
-        .collect();
-    assert_eq!(left, Vec::<String>::new(), "namespaces are held");
+    let limit = Duration::from_secs(3);
+    eventually("every process of the run has ended", limit, || {
+        running().all(|pid| !pids.contains(&pid))
+    });
+    eventually("no namespace of the run is held", limit, || {
+        namespaces_of(&running().collect()).is_disjoint(namespaces)
+    });
 }

@@ -138,7 +138,8 @@ pub(crate) fn run_directory(out: &Path) -> PathBuf {
     runs.remove(0)
 }
 
-/// All run directories below `out`.
+/// All run directories below `out`. One that is still being made has a name with
+/// a dot in front, and is none yet.
 pub(crate) fn runs_in(out: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(out) else {
         return Vec::new();
@@ -146,6 +147,7 @@ pub(crate) fn runs_in(out: &Path) -> Vec<PathBuf> {
     entries
         .flatten()
         .map(|e| e.path())
+        .filter(|p| !p.file_name().unwrap().as_encoded_bytes().starts_with(b"."))
         .filter(|p| p.join("run.json").exists())
         .collect()
 }
