@@ -81,6 +81,9 @@ pub(crate) struct RunArgs {
     /// Bytes of a response
     #[arg(long, value_name = "BYTES")]
     pub(crate) response_size: Option<String>,
+    /// How the sender waits for the next request: block, or spin to send on time
+    #[arg(long, value_name = "HOW")]
+    pub(crate) wait: Option<String>,
     /// Measured window of each trial, such as 500ms
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
@@ -104,7 +107,7 @@ pub(crate) struct RunArgs {
     /// Go on with a run that was cut off, as it was planned
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "network", "baseline", "workload", "placement", "family", "rate", "connections", "request_size",
-        "response_size", "duration", "blocks", "seed", "set",
+        "response_size", "wait", "duration", "blocks", "seed", "set",
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// Go on although the environment is not the one that the run was started in
@@ -227,6 +230,16 @@ pub(crate) enum Process {
     Poisson,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Driver {
+    /// The better one, of those that this kernel allows
+    Auto,
+    /// Readiness, and a system call for each message
+    Epoll,
+    /// io_uring, Linux 6.1 and later
+    Uring,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
     /// http://HOST[:PORT][/PATH] of any server, or HOST:PORT of `plumbline serve`
@@ -270,6 +283,9 @@ pub(crate) struct LoadArgs {
     /// Never sleep between requests: costs a CPU, sends on time
     #[arg(long)]
     pub(crate) spin: bool,
+    /// What moves requests and answers
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) driver: Driver,
     /// Seed of the arrivals
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

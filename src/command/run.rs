@@ -120,6 +120,7 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
         Flag::Connections => args.connections.clone(),
         Flag::RequestSize => args.request_size.clone(),
         Flag::ResponseSize => args.response_size.clone(),
+        Flag::Wait => args.wait.clone(),
         Flag::Duration => args.duration.clone(),
         Flag::Blocks => args.blocks.clone(),
         Flag::Seed => args.seed.map(|seed| seed.to_string()),

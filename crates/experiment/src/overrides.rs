@@ -38,6 +38,8 @@ pub enum Flag {
     RequestSize,
     /// `--response-size`, bytes.
     ResponseSize,
+    /// `--wait block` or `--wait spin`.
+    Wait,
     /// `--duration` of the measured window of every workload, such as `400ms`.
     Duration,
     /// `--blocks`.
@@ -48,7 +50,7 @@ pub enum Flag {
 
 impl Flag {
     /// All flags in the order in which they should be applied.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Workload,
         Self::Network,
         Self::Baseline,
@@ -58,6 +60,7 @@ impl Flag {
         Self::Connections,
         Self::RequestSize,
         Self::ResponseSize,
+        Self::Wait,
         Self::Duration,
         Self::Blocks,
         Self::Seed,
@@ -84,6 +87,7 @@ impl Flag {
             Self::Connections => ("--connections", "workload.connections"),
             Self::RequestSize => ("--request-size", "workload.request_size"),
             Self::ResponseSize => ("--response-size", "workload.response_size"),
+            Self::Wait => ("--wait", "workload.wait"),
             Self::Duration => ("--duration", "design.duration"),
             Self::Blocks => ("--blocks", "design.blocks"),
             Self::Seed => ("--seed", "design.seed"),
