@@ -230,16 +230,6 @@ pub(crate) enum Process {
     Poisson,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Driver {
-    /// The better one, of those that this kernel allows
-    Auto,
-    /// Readiness, and a system call for each message
-    Epoll,
-    /// io_uring, Linux 6.1 and later
-    Uring,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
     /// http://HOST[:PORT][/PATH] of any server, or HOST:PORT of `plumbline serve`
@@ -283,9 +273,6 @@ pub(crate) struct LoadArgs {
     /// Never sleep between requests: costs a CPU, sends on time
     #[arg(long)]
     pub(crate) spin: bool,
-    /// What moves requests and answers
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) driver: Driver,
     /// Seed of the arrivals
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
