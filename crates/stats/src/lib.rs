@@ -18,6 +18,7 @@
 //! * [`holm()`] adjusts the p-values of several comparisons.
 //! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of these.
 //! * [`independence`] tells how many independent samples a series is worth.
+//! * [`mlrsearch`] finds the highest load that holds a goal, over noise.
 //! * [`outlier`] flags values far from the rest. Nothing is ever dropped.
 //!
 //! No function assumes normal noise, with one exception that says so:
@@ -27,6 +28,7 @@ mod binomial;
 mod error;
 mod holm;
 pub mod independence;
+pub mod mlrsearch;
 mod normal;
 pub mod order;
 pub mod outlier;
