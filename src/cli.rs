@@ -1,9 +1,13 @@
 //! What can be typed. Nothing here touches the system.
 
+mod find_max;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use find_max::FindMaxArgs;
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
@@ -276,6 +280,8 @@ pub(crate) struct LoadArgs {
     /// Seed of the arrivals
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) find_max: FindMaxArgs,
     /// Send load to an address that is neither loopback, private nor for benchmarks
     #[arg(long)]
     pub(crate) i_own_this: bool,

@@ -12,7 +12,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sys", &[]),
     ("engine", &["sys", "record", "experiment"]),
     ("agent", &["engine", "sys", "record", "experiment"]),
-    ("harness", &["agent", "sys", "record", "experiment"]),
+    (
+        "harness",
+        &["agent", "stats", "sys", "record", "experiment"],
+    ),
     ("lab", &["harness", "agent", "sys", "record", "experiment"]),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),

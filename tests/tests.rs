@@ -4,6 +4,7 @@
 mod architecture;
 mod engine;
 mod faults;
+mod find_max;
 mod killed;
 mod left;
 mod observed;

@@ -51,6 +51,28 @@ fn bad_usage_is_64() {
     refused(&["load", "https://127.0.0.1/"], 64, &["https"]);
     refused(&["load", "127.0.0.1"], 64, &["HOST:PORT"]);
     refused(&["load", "8.8.8.8:80"], 64, &["--i-own-this"]);
+    for limit in ["p99", "p99<1", "mean<1ms", "loss<0"] {
+        refused(
+            &["load", "127.0.0.1:1", "--find-max", limit],
+            64,
+            &[limit, "p99<1ms"],
+        );
+    }
+    let find_max = |more: &[&str], says: &str| {
+        let all = [&["load", "127.0.0.1:1", "--find-max", "loss=0"], more].concat();
+        refused(&all, 64, &[says]);
+    };
+    find_max(&["--rate", "5"], "--rate");
+    find_max(&["--workload", "stream"], "no rate");
+    find_max(&["--workload", "datagram"], "rr --udp");
+    find_max(&["--trial", "1ms"], "100ms");
+    find_max(&["--up-to", "50"], "50/s");
+    find_max(&["--width", "0"], "width");
+    refused(
+        &["load", "127.0.0.1:1", "--trial", "2s"],
+        64,
+        &["--find-max"],
+    );
     refused(&["lab", "up", "vxlan", "--family", "5"], 64, &["family"]);
 }
 

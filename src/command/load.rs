@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use plumbline_engine::{EngineError, LoadPlan, Progress};
 use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
 
-use super::{BadUsage, print, print_json};
+use super::{BadUsage, find_max, print, print_json};
 use crate::cli::{self, Kind, LoadArgs, Process};
 pub(super) use check::serve as check_serve;
 use shown::Outcome;
@@ -44,6 +44,10 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         ..plan(args, &destination, target)?
     };
     let interrupted = plumbline_sys::signal::interruption()?;
+    if let Some(limit) = args.find_max.limit {
+        rehearsal::hold(&plan, interrupted)?;
+        return find_max::run(args, limit, &plan, interrupted);
+    }
     if !args.json {
         anstream::eprintln!("{}", shown::headline(&plan));
     }
@@ -172,7 +176,7 @@ pub(super) fn cli_kind(kind: Kind) -> WorkloadKind {
 }
 
 /// `10s`, `500ms`, or a number of seconds.
-fn duration(text: &str, flag: &str) -> Result<Duration, BadUsage> {
+pub(super) fn duration(text: &str, flag: &str) -> Result<Duration, BadUsage> {
     let wrong = || BadUsage(format!("{flag} {text}: write a time such as 10s or 500ms"));
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+mod find_max;
 pub(crate) mod generate;
 pub(crate) mod lab;
 pub(crate) mod list;

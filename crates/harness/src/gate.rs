@@ -4,8 +4,8 @@
 //! its violation (L-9). How the thresholds marked [D] in the methodology were
 //! calibrated is written in docs/method.md.
 
-use plumbline_experiment::{Workload, WorkloadKind};
-use plumbline_record::{CpuTime, GateFailure, IdleSample, Observation, Warning};
+use plumbline_experiment::{Limit, Workload, WorkloadKind};
+use plumbline_record::{CpuTime, GateFailure, IdleSample, LoadResult, Observation, Warning};
 
 /// What the gates allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,8 +63,8 @@ pub fn judge(
 ) -> Vec<GateFailure> {
     let mut failures = Vec::new();
     if workload.arrival.rate().is_some() {
-        failures.extend(send_lag(observation, limits));
-        failures.extend(achieved_rate(observation, limits));
+        failures.extend(send_lag(&observation.load, limits));
+        failures.extend(achieved_rate(&observation.load, limits));
     }
     failures.extend(errors(observation, limits));
     failures.extend(wrong_answers(observation));
@@ -74,10 +74,46 @@ pub fn judge(
     failures
 }
 
+/// Which of its own checks the generator fails in a trial of a search: a limit
+/// that breaks then may have been broken by the generator.
+pub(crate) fn generator(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Vec<GateFailure> {
+    let mut failures: Vec<GateFailure> = send_lag(load, limits).into_iter().collect();
+    failures.extend(kept_back(load));
+    failures.extend(limited_lag(limit, load, limits));
+    failures
+}
+
+/// D3 without a margin, for a search goes closer than that: most of what was
+/// lost was never sent, although there was a connection for it. Where requests
+/// waited for connections, the answers were slow and not the generator.
+fn kept_back(load: &LoadResult) -> Option<GateFailure> {
+    let unsent = load.planned.saturating_sub(load.sent);
+    let lost = load.planned.saturating_sub(load.completed);
+    let ours = unsent * 2 > lost && load.waited_for_connection <= unsent;
+    ours.then_some(GateFailure::AchievedRate {
+        planned: load.planned,
+        achieved: load.sent,
+    })
+}
+
+/// D2 at the percentile that is limited, without a floor: the generator's
+/// lateness makes up half of what was to stay below the limit.
+fn limited_lag(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+    let Limit::Latency { quantile, .. } = limit else {
+        return None;
+    };
+    let lag_ns = load.generator_lag.value_at(quantile);
+    let limit_ns = (load.latency.value_at(quantile) as f64 * limits.tail_lag_share) as u64;
+    (lag_ns > limit_ns).then_some(GateFailure::SendLag {
+        quantile,
+        lag_ns,
+        limit_ns,
+    })
+}
+
 /// D2, per percentile: the median lag must not move the median latency, nor
 /// one request in ten be later by the generator than by the path.
-fn send_lag(observation: &Observation, limits: &Thresholds) -> Option<GateFailure> {
-    let load = &observation.load;
+fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
     [
         (0.50, limits.lag_share, limits.lag_floor_ns),
         (0.90, limits.tail_lag_share, limits.tail_lag_floor_ns),
@@ -111,8 +147,8 @@ pub(crate) fn tail_lag(
 }
 
 /// D3: what was sent in the window is what the schedule put there.
-fn achieved_rate(observation: &Observation, limits: &Thresholds) -> Option<GateFailure> {
-    let (planned, achieved) = (observation.load.planned, observation.load.sent);
+fn achieved_rate(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+    let (planned, achieved) = (load.planned, load.sent);
     let off = planned.abs_diff(achieved) as f64 > limits.rate_deviation * planned as f64;
     off.then_some(GateFailure::AchievedRate { planned, achieved })
 }

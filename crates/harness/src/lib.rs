@@ -10,9 +10,11 @@ mod conduct;
 mod gate;
 #[cfg(test)]
 mod planted;
+mod search;
 mod target;
 mod trial;
 
 pub use conduct::{Cause, HarnessError, Outcome, Progress, Settings, Step, conduct};
 pub use gate::{Thresholds, judge};
+pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, at_rate, find_max};
 pub use target::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};

@@ -9,6 +9,7 @@ mod fingerprint;
 mod histogram;
 mod load;
 mod run_directory;
+mod search;
 mod trial;
 mod warning;
 
@@ -17,6 +18,7 @@ pub use fingerprint::{DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
 pub use load::{DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
+pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use trial::{GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
 pub use warning::Warning;
 

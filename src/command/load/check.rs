@@ -17,7 +17,7 @@ pub(super) fn load(args: &LoadArgs, destination: &Destination) -> Result<(), Bad
         "a URL is asked for by HTTP; for another workload write HOST:PORT",
     )?;
     refuse(
-        args.arrival.is_some() && args.rate.is_none(),
+        args.arrival.is_some() && args.rate.is_none() && args.find_max.limit.is_none(),
         "--arrival says how the requests of a --rate are spread; give a --rate too",
     )?;
     refuse(

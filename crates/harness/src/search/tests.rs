@@ -1,0 +1,181 @@
+//! Searches over made-up loads.
+
+use plumbline_record::{ErrorCounts, GateFailure, Histogram, LoadResult};
+
+use super::*;
+use crate::planted::{healthy, histogram};
+
+const CAPACITY: f64 = 20_000.0;
+
+/// A path that answers `CAPACITY` per second at 60 µs; what is beyond waits.
+fn overloadable(step: &SearchStep) -> LoadResult {
+    let seconds = step.measure.as_secs_f64();
+    let planned = (step.rate * seconds) as u64;
+    let in_time = (CAPACITY * (seconds + step.drain.as_secs_f64())) as u64;
+    let completed = planned.min(in_time);
+    let backlog_ns = ((step.rate / CAPACITY - 1.0).max(0.0) * seconds * 1e9) as u64;
+    LoadResult {
+        planned,
+        sent: planned,
+        completed,
+        censored: planned - completed,
+        latency: histogram((0..1000).map(|i| 60_000 + backlog_ns * i / 1000)),
+        ..healthy().load
+    }
+}
+
+fn plan(limit: &str) -> SearchPlan {
+    SearchPlan::new(limit.parse().unwrap(), 1e6)
+}
+
+#[track_caller]
+fn search(plan: &SearchPlan, mut measure: impl FnMut(&SearchStep) -> LoadResult) -> Searched {
+    let mut seen = 0;
+    let searched = find_max::<String>(
+        plan,
+        &Thresholds::default(),
+        &mut |step| Ok(Some(measure(step))),
+        &mut |_| seen += 1,
+    )
+    .unwrap();
+    assert_eq!(seen, searched.trials.len());
+    searched
+}
+
+#[track_caller]
+fn found(searched: &Searched) -> (f64, f64, f64, bool) {
+    match searched.outcome {
+        Some(SearchOutcome::Found {
+            lower_bound,
+            upper_bound: Some(upper_bound),
+            conditional_throughput,
+            generator_limited,
+        }) => (
+            lower_bound,
+            upper_bound,
+            conditional_throughput,
+            generator_limited,
+        ),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_backlog_is_a_loss_and_costs_at_most_a_hundredth() {
+    let searched = search(&plan("loss=0"), overloadable);
+    let (lower, upper, throughput, generator) = found(&searched);
+    assert!(
+        lower >= CAPACITY && upper <= CAPACITY * 1.02,
+        "{lower} {upper}"
+    );
+    assert!((throughput / CAPACITY - 1.0).abs() < 0.02);
+    assert!(!generator);
+}
+
+#[test]
+fn a_limit_of_latency_is_found_below_the_capacity() {
+    // 1 ms of backlog after a second is a thousandth above the capacity.
+    let searched = search(&plan("p99<1ms"), overloadable);
+    let (lower, upper, _, generator) = found(&searched);
+    assert!(
+        lower <= CAPACITY * 1.001 && upper > CAPACITY,
+        "{lower} {upper}"
+    );
+    assert!(!generator);
+}
+
+#[test]
+fn a_late_generator_is_named_as_the_limit() {
+    let searched = search(&plan("p99<1ms"), |step| {
+        let mut load = overloadable(step);
+        load.generator_lag = load.latency.clone();
+        load
+    });
+    assert!(found(&searched).3);
+    let miss = searched.trials.iter().find(|trial| !trial.held).unwrap();
+    assert!(
+        matches!(miss.generator[0], GateFailure::SendLag { .. }),
+        "{:?}",
+        miss.generator
+    );
+}
+
+#[test]
+fn a_generator_that_cannot_send_lowers_the_answer_and_says_so() {
+    let searched = search(&plan("loss=0"), |step| {
+        let mut load = overloadable(step);
+        load.sent = load
+            .planned
+            .min((5_000.0 * step.measure.as_secs_f64()) as u64);
+        load.completed = load.completed.min(load.sent);
+        load
+    });
+    let (lower, upper, throughput, generator) = found(&searched);
+    assert!(
+        lower <= 5_010.0 && throughput <= 5_010.0,
+        "{lower} {throughput}"
+    );
+    assert!(upper > lower && generator);
+}
+
+#[test]
+fn requests_that_wait_for_slow_answers_are_not_the_generators_fault() {
+    let searched = search(&plan("loss=0"), |step| {
+        let mut load = overloadable(step);
+        load.sent = load.completed;
+        load.waited_for_connection = load.planned / 2;
+        load
+    });
+    assert!(!found(&searched).3);
+}
+
+#[test]
+fn an_error_misses_a_limit_of_latency() {
+    let searched = search(&plan("p99<1ms"), |step| {
+        let mut load = overloadable(step);
+        if step.rate > 8_000.0 {
+            load.errors = ErrorCounts {
+                closed: 1,
+                ..ErrorCounts::default()
+            };
+            load.completed -= 1;
+        }
+        load
+    });
+    let (lower, upper, ..) = found(&searched);
+    assert!(lower <= 8_000.0 && upper > 8_000.0, "{lower} {upper}");
+}
+
+#[test]
+fn a_path_without_answers_is_broken() {
+    let searched = search(&plan("loss<0.5%"), |step| LoadResult {
+        completed: 0,
+        latency: Histogram::new(),
+        ..overloadable(step)
+    });
+    assert_eq!(searched.outcome, Some(SearchOutcome::BrokenPath));
+    assert_eq!(drain(plan("loss=0").limit, &searched.trials), MOST_DRAIN);
+}
+
+#[test]
+fn an_interrupted_search_keeps_its_trials_and_gives_no_number() {
+    let searched = find_max::<String>(
+        &plan("loss=0"),
+        &Thresholds::default(),
+        &mut |step| Ok((step.index < 3).then(|| overloadable(step))),
+        &mut |_| (),
+    )
+    .unwrap();
+    assert_eq!((searched.outcome, searched.trials.len()), (None, 3));
+}
+
+#[test]
+fn the_first_trials_carry_the_limited_percentile() {
+    assert_eq!(plan("p99<1ms").bounds.least.round(), 1_000.0);
+    assert_eq!(plan("p99.9<1ms").bounds.least.round(), 10_000.0);
+    let shorter = plan("p99<1ms").with_trials_of(0.5);
+    assert_eq!(shorter.bounds.least.round(), 2_000.0);
+    assert_eq!(shorter.goal.duration_sum, 10.5);
+    let longer = plan("loss=0").with_trials_of(60.0);
+    assert_eq!(longer.bounds.least, LEAST_RATE);
+}

@@ -1,0 +1,34 @@
+//! The flags of `load --find-max`.
+
+use clap::Args;
+use plumbline_experiment::Limit;
+
+#[derive(Debug, Args)]
+pub(crate) struct FindMaxArgs {
+    /// Search the highest rate that holds a limit: p99<1ms, loss=0, loss<0.5%
+    #[arg(long = "find-max", value_name = "LIMIT", conflicts_with_all = ["rate", "duration"])]
+    pub(crate) limit: Option<Limit>,
+    /// --find-max: length of a trial
+    #[arg(long, value_name = "TIME", default_value = "1s", requires = "limit")]
+    pub(crate) trial: String,
+    /// --find-max: trials of which most decide about a rate
+    #[arg(long, value_name = "N", default_value_t = 21, requires = "limit",
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) trials: u32,
+    /// --find-max: how close the two bounds must be, in percent of the upper
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 0.5,
+        requires = "limit"
+    )]
+    pub(crate) width: f64,
+    /// --find-max: highest rate that is ever offered
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5_000_000.0,
+        requires = "limit"
+    )]
+    pub(crate) up_to: f64,
+}
