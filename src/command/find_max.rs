@@ -216,6 +216,11 @@ fn conclusion(search: &SearchPlan, searched: &Searched) -> String {
                 searched.trials.len()
             )
         }
+        Some(SearchOutcome::BrokenPath) if is_ours(searched) => format!(
+            "no number: {limit} does not hold even at {}/s, because the generator itself was late; \
+             quieten the machine, or try --spin",
+            rate(search.bounds.least)
+        ),
         Some(SearchOutcome::BrokenPath) => format!(
             "no number: {limit} does not hold even at {}/s; the path is broken, the limit out of reach, \
              or the rate too high to begin with: longer --trial begins lower",
@@ -233,6 +238,13 @@ fn conclusion(search: &SearchPlan, searched: &Searched) -> String {
             search.goal.width * 100.0
         ),
     }
+}
+
+/// Whether most misses are the generator's.
+fn is_ours(searched: &Searched) -> bool {
+    let misses = searched.trials.iter().filter(|trial| !trial.held);
+    let ours = misses.clone().filter(|trial| !trial.generator.is_empty());
+    ours.count() * 2 > misses.count()
 }
 
 fn to_json(search: &SearchPlan, searched: &Searched) -> serde_json::Value {

@@ -33,7 +33,7 @@ pub const FLOOR_SECONDS: f64 = 10.0;
 const FLOOR_SHARE: f64 = 0.05;
 /// Trials of the least load, and of the floor, before it is called bad: a
 /// single one may have met a burst of noise.
-const PATH_TRIALS: usize = 3;
+const PATH_TRIALS: usize = 5;
 const FLOOR_TRIALS: usize = 2;
 /// Growth of the load while nothing has missed.
 const RAMP: f64 = 2.0;

@@ -84,14 +84,24 @@ impl Target {
     ) -> Option<(f64, f64)> {
         let load = match (range.lower, range.upper) {
             (Some(lower), Some(upper)) if upper - lower <= self.width * upper => return None,
-            (Some(lower), Some(upper)) => self.between(goal, trials, lower, upper),
             (Some(lower), None) if lower >= bounds.most => return None,
-            (Some(lower), None) => self.above(goal, trials, lower, bounds.most),
             (None, Some(upper)) if upper <= bounds.least => return None,
+            // What a coarser target believes is tried first: most often it is
+            // right, and the loads far from it need no second look.
+            _ if self.is_open(goal, trials, range, hint) => hint,
+            (Some(lower), Some(upper)) => self.between(goal, trials, lower, upper),
+            (Some(lower), None) => self.above(goal, trials, lower, bounds.most),
             (None, Some(upper)) => self.below(goal, trials, upper, bounds.least),
             (None, None) => self.nearest_undecided(goal, trials, hint),
         };
         Some((load, self.final_trial))
+    }
+
+    /// Whether a load lies between what bounds there are, and is undecided.
+    fn is_open(&self, goal: &Goal, trials: &[Trial], range: Bracket, load: f64) -> bool {
+        range.lower.is_none_or(|lower| lower < load)
+            && range.upper.is_none_or(|upper| load < upper)
+            && self.class(goal, load, trials) == Class::Undecided
     }
 
     /// A load that was begun and not decided, between bounds, or their middle.
