@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Answer load: the other end of `load`
     Serve(ServeArgs),
+    /// Run our engine against the tools that are installed, and print how far they agree
+    Validate(ValidateArgs),
     /// Print a completion script
     Completions(CompletionArgs),
     /// Print the manual page, or write those of all commands into a directory
@@ -51,6 +53,9 @@ pub(crate) enum Command {
     /// Be one endpoint under command (started by `run`, not by people)
     #[command(hide = true)]
     Agent,
+    /// Bare blocking round trips: what no generator can go below (started by `validate`)
+    #[command(hide = true)]
+    Floor(FloorArgs),
 }
 
 #[derive(Debug, Args)]
@@ -236,7 +241,7 @@ pub(crate) enum Process {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// http://HOST[:PORT][/PATH] of any server, or HOST:PORT of `plumbline serve`
+    /// `http://HOST:PORT/PATH` of any server, or HOST:PORT of `plumbline serve`
     pub(crate) target: String,
     /// Kind of load; http for a URL, else rr
     #[arg(long, value_enum)]
@@ -316,6 +321,40 @@ pub(crate) struct ServeArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// Alternating pairs of each comparison; the interval needs six
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    pub(crate) pairs: u32,
+    /// Seconds that each run measures
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) seconds: u32,
+    /// Only these comparisons, such as wrk,stream
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Print what each figure is to reach, and whether it does
+    #[arg(long)]
+    pub(crate) figures: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FloorArgs {
+    /// Where the server listens
+    pub(crate) address: SocketAddr,
+    /// Be the server
+    #[arg(long)]
+    pub(crate) serve: bool,
+    /// Bytes each way
+    #[arg(long, value_name = "BYTES", default_value_t = 16)]
+    pub(crate) size: usize,
+    /// Seconds to measure
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) seconds: u64,
 }
 
 #[derive(Debug, Args)]

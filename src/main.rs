@@ -47,9 +47,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Lab(args) => command::lab::run(&args),
         Command::Load(args) => command::load::run(&args),
         Command::Serve(args) => command::serve::run(&args),
+        Command::Validate(args) => command::validate::run(&args),
         Command::Completions(args) => command::generate::completions(&args),
         Command::Man(args) => command::generate::man(&args),
         Command::Agent => command::agent::run(),
+        Command::Floor(args) => command::floor::run(&args),
     }
 }
 

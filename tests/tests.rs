@@ -10,4 +10,5 @@ mod left;
 mod observed;
 mod runs;
 mod usage;
+mod validate;
 mod world;

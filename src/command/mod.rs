@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 mod find_max;
+pub(crate) mod floor;
 pub(crate) mod generate;
 pub(crate) mod lab;
 pub(crate) mod list;
@@ -11,6 +12,7 @@ pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod validate;
 
 use std::io::Write as _;
 

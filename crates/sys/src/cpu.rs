@@ -38,11 +38,32 @@ pub fn process_time() -> io::Result<ProcessTime> {
     })
 }
 
-/// Binds the calling thread to one CPU. `EINVAL` when there is no such CPU or
+/// CPU time of all children of this process that have ended and were waited
+/// for, and of theirs: the difference around one wait is what that child used
+/// from its start to its end. Exact as [`process_time`] is.
+pub fn children_time() -> io::Result<ProcessTime> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    Ok(ProcessTime {
+        user_ns: usage.user_time().num_nanoseconds() as u64,
+        system_ns: usage.system_time().num_nanoseconds() as u64,
+    })
+}
+
+/// Binds the calling thread, and the processes that it starts from now on, to
+/// one CPU. `EINVAL` when there is no such CPU or
 /// the process may not use it.
 pub fn pin_thread(cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// Lets the calling thread run on any of `cpus`, and nowhere else.
+pub fn allow_thread(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu)?;
+    }
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
@@ -81,6 +102,30 @@ mod tests {
             pin_thread(last).unwrap();
             assert_eq!(allowed().unwrap(), [last]);
             assert!(pin_thread(CpuSet::count() + 1).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn what_a_child_used_shows_once_it_was_waited_for() {
+        let before = children_time().unwrap();
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done"])
+            .spawn()
+            .unwrap();
+        child.wait().unwrap();
+        let spent = children_time().unwrap().since(before);
+        assert!(spent.user_ns + spent.system_ns > 1_000_000, "{spent:?}");
+    }
+
+    #[test]
+    fn a_thread_may_get_its_cpus_back() {
+        std::thread::spawn(|| {
+            let all = allowed().unwrap();
+            pin_thread(all[0]).unwrap();
+            allow_thread(&all).unwrap();
+            assert_eq!(allowed().unwrap(), all);
         })
         .join()
         .unwrap();

@@ -153,6 +153,14 @@ impl Child {
         self.inner.stdout.take()
     }
 
+    /// Asks it to end as Ctrl-C would. Does nothing when it has ended.
+    pub fn interrupt(&self) {
+        let pid = nix::unistd::Pid::from_raw(self.inner.id() as i32);
+        // Its number cannot be another's before it was waited for, so the only
+        // error is that it has ended.
+        let _ = nix::sys::signal::kill(pid, Signal::SIGINT);
+    }
+
     /// Kills it. Does nothing when it has ended.
     pub fn kill(&mut self) {
         // The only error is that it has ended.
