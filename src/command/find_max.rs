@@ -85,7 +85,7 @@ fn search_plan(args: &FindMaxArgs, limit: Limit) -> Result<SearchPlan, BadUsage>
             args.trial
         )));
     }
-    if !(args.up_to <= 1e8) {
+    if args.up_to.is_nan() || args.up_to > 1e8 {
         return Err(BadUsage(format!(
             "--up-to {}: at most 100,000,000 requests per second can be asked for",
             args.up_to
