@@ -19,26 +19,39 @@ use super::{BadUsage, print, print_json};
 use crate::cli::{FindMaxArgs, LoadArgs, Process};
 use crate::progress;
 
+/// What to search, from what was typed; touches nothing.
+pub(super) fn plan(
+    args: &FindMaxArgs,
+    limit: Limit,
+    kind: WorkloadKind,
+) -> Result<SearchPlan, BadUsage> {
+    refuse_bulk(kind)?;
+    let search = search_plan(args, limit)?;
+    search
+        .check()
+        .map_err(|error| BadUsage(format!("--find-max: {error}")))?;
+    Ok(search)
+}
+
 /// Searches with the load of `plan`, whose rate and window are replaced.
 pub(super) fn run(
     args: &LoadArgs,
     limit: Limit,
+    search: &SearchPlan,
     plan: &LoadPlan,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<ExitCode> {
-    refuse_bulk(plan.workload.kind)?;
-    let search = search_plan(&args.find_max, limit)?;
     let plan = LoadPlan {
         workload: at_rate(&plan.workload, search.bounds.least),
         ..plan.clone()
     };
     let plan = with_gaps(plan, args.arrival);
     if !args.json {
-        print(&heading(&plan, &search))?;
+        print(&heading(&plan, search))?;
     }
     let mut failed = None;
     let searched = find_max::<EngineError>(
-        &search,
+        search,
         &Thresholds::default(),
         &mut |step| measure(&plan, step, interrupted),
         &mut |trial| {
@@ -52,15 +65,15 @@ pub(super) fn run(
         return Err(error);
     }
     if args.json {
-        print_json(&to_json(&search, &searched))?;
+        print_json(&to_json(search, &searched))?;
     } else {
-        print(&format!("\n{}\n", conclusion(&search, &searched)))?;
+        print(&format!("\n{}\n", conclusion(search, &searched)))?;
     }
     if let Some(SearchOutcome::Found { .. }) = searched.outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if args.json {
-        progress::say(&format!("plumbline: {}", conclusion(&search, &searched)));
+        progress::say(&format!("plumbline: {}", conclusion(search, &searched)));
     }
     Ok(ExitCode::from(2))
 }

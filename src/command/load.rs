@@ -45,8 +45,9 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     };
     let interrupted = plumbline_sys::signal::interruption()?;
     if let Some(limit) = args.find_max.limit {
+        let search = find_max::plan(&args.find_max, limit, plan.workload.kind)?;
         rehearsal::hold(&plan, interrupted)?;
-        return find_max::run(args, limit, &plan, interrupted);
+        return find_max::run(args, limit, &search, &plan, interrupted);
     }
     if !args.json {
         anstream::eprintln!("{}", shown::headline(&plan));

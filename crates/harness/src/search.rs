@@ -79,6 +79,15 @@ impl SearchPlan {
         self
     }
 
+    /// Checks what needs no trial to be known.
+    ///
+    /// # Errors
+    ///
+    /// Bounds and goals that contradict themselves or each other.
+    pub fn check(&self) -> Result<(), SearchError> {
+        Search::new(self.goal, self.bounds).map(drop)
+    }
+
     /// The goal as records keep it.
     pub fn recorded_goal(&self) -> SearchGoal {
         SearchGoal {
