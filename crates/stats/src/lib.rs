@@ -17,13 +17,16 @@
 //!   runs.
 //! * [`holm()`] adjusts the p-values of several comparisons.
 //! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of these.
-//! * [`independence`] tells how many independent samples a series is worth.
+//! * [`independence`] tells how many independent samples a series is worth,
+//!   [`stationarity`] whether it changes its level, and [`arrivals`] whether
+//!   requests went out as their schedule promised.
 //! * [`mlrsearch`] finds the highest load that holds a goal, over noise.
 //! * [`outlier`] flags values far from the rest. Nothing is ever dropped.
 //!
 //! No function assumes normal noise, with one exception that says so:
 //! [`paired::smallest_effect`].
 
+pub mod arrivals;
 mod binomial;
 mod error;
 mod holm;
@@ -34,6 +37,7 @@ pub mod order;
 pub mod outlier;
 pub mod paired;
 mod rank;
+pub mod stationarity;
 pub mod unpaired;
 pub mod verdict;
 
