@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::source::{Source, SourceKind};
 use crate::spec::{self, Spec};
 use crate::tree::{self, Data, Table};
-use crate::{Plan, SpecError, resolve};
+use crate::{Draft, Plan, SpecError, resolve};
 
 /// A question: factors with their levels, workloads, a design.
 ///
@@ -76,14 +76,29 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// As [`parse`](Self::parse); networks that `expand` refuses; plans of
+    /// As [`parse`](Self::parse); networks that `expand` refuses; loads that are
+    /// shares of a maximum, for which there is [`draft`](Self::draft); plans of
     /// more than [`MAX_TRIALS`](crate::ceiling::MAX_TRIALS) trials.
     pub fn resolve(
         self,
         seed: u64,
         expand: &dyn Fn(&str) -> Result<Vec<String>, String>,
     ) -> Result<Plan, SpecError> {
-        resolve::plan(self.spec()?, seed, expand)
+        self.draft(seed, expand)?.settle(&[])
+    }
+
+    /// Expands the experiment as [`resolve`](Self::resolve) does, and leaves
+    /// open what has to be measured first: the maxima that loads are shares of.
+    ///
+    /// # Errors
+    ///
+    /// As [`resolve`](Self::resolve), which refuses such loads.
+    pub fn draft(
+        self,
+        seed: u64,
+        expand: &dyn Fn(&str) -> Result<Vec<String>, String>,
+    ) -> Result<Draft, SpecError> {
+        resolve::draft(self.spec()?, seed, expand)
     }
 
     fn spec(&self) -> Result<Spec, SpecError> {

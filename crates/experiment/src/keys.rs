@@ -20,7 +20,12 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "rate",
     "keep_alive",
     "wait",
+    // The last, for its place in names.
+    "load",
 ];
+
+/// What the maximum has to hold that a `load` is a share of.
+pub(crate) const LIMIT: &str = "limit";
 
 /// Lengths of phases: of all workloads in `[design]`, of one in its section.
 pub(crate) const TIMING: &[&str] = &["warm_up", "duration", "drain"];
@@ -53,7 +58,7 @@ pub(crate) fn factors() -> Vec<&'static str> {
 
 /// All keys of `[[workload]]`, whatever its kind.
 pub(crate) fn workload() -> Vec<&'static str> {
-    [&["kind", "name"], WORKLOAD_FACTORS, TIMING].concat()
+    [&["kind", "name", LIMIT], WORKLOAD_FACTORS, TIMING].concat()
 }
 
 /// All keys as `--set` writes them, for suggestions.
@@ -90,7 +95,7 @@ impl WorkloadKind {
     pub(crate) fn takes(self, key: &str) -> bool {
         match key {
             "kind" | "name" | "connections" | "protocol" | "arrival" => true,
-            "rate" | "wait" => self != Self::Stream,
+            "rate" | "load" | LIMIT | "wait" => self != Self::Stream,
             "request_size" => matches!(self, Self::Rr | Self::Crr | Self::Datagram),
             "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             "keep_alive" => self == Self::Http,

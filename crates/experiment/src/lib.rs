@@ -7,9 +7,11 @@
 //!
 //! The way through the modules: `tree` reads TOML and keeps the place of every
 //! value, `overrides` changes the tree by flags, `spec` and `load` read it into
-//! types, `expand` multiplies workloads by factors, `resolve` makes the plan.
+//! types, `expand` multiplies workloads by factors, `resolve` makes the plan, or a
+//! `draft` of it where loads are shares of a maximum that must be measured.
 
 pub mod ceiling;
+mod draft;
 mod error;
 mod expand;
 mod experiment;
@@ -29,6 +31,7 @@ mod tree;
 mod validate;
 mod workload;
 
+pub use draft::{Draft, Sought};
 pub use error::SpecError;
 pub use experiment::Experiment;
 pub use keys::METRICS;

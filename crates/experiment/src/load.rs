@@ -5,16 +5,29 @@ use std::time::Duration;
 use crate::ceiling::{
     MAX_CONNECTIONS, MAX_DRAIN, MAX_DURATION, MAX_RATE, MAX_WARM_UP, MIN_DURATION,
 };
-use crate::keys::{self, KINDS};
+use crate::keys::{self, KINDS, LIMIT};
 use crate::section::{self, Section};
+use crate::tree::Data;
 use crate::workload::size_bounds;
-use crate::{Arrival, Protocol, SpecError, Timing, Wait, Workload, WorkloadKind};
+use crate::{
+    Arrival, Limit, LimitError, Protocol, SpecError, Timing, Wait, Workload, WorkloadKind,
+};
 
 /// A workload and the phases of its trials.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) workload: Workload,
     pub(crate) timing: Timing,
+    /// Where the rate is a share of a maximum; that of the workload means nothing then.
+    pub(crate) share: Option<Share>,
+}
+
+/// A share of the highest load that holds a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Share {
+    /// Above 0, at most 1.
+    pub(crate) of_maximum: f64,
+    pub(crate) limit: Limit,
 }
 
 /// The kind of a workload section.
@@ -35,6 +48,7 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
     refuse_ignored(section, kind)?;
     let protocol = protocol(section, kind)?;
     let (request_size, response_size) = sizes(section, kind, protocol)?;
+    let share = share(section, kind)?;
     let otherwise = Workload::of_kind(kind);
     let workload = Workload {
         name: name(section, kind)?,
@@ -45,7 +59,7 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
         connections: section
             .whole("connections", 1..=MAX_CONNECTIONS)?
             .unwrap_or(otherwise.connections),
-        arrival: arrival(section, kind)?,
+        arrival: arrival(section, kind, share)?,
         keep_alive: section
             .boolean("keep_alive")?
             .unwrap_or(otherwise.keep_alive),
@@ -55,7 +69,11 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
     };
     let timing = timing(section, design)?;
     refuse_empty_window(section, &workload, timing)?;
-    Ok(Load { workload, timing })
+    Ok(Load {
+        workload,
+        timing,
+        share,
+    })
 }
 
 /// The phases that a section names, over those of `otherwise`.
@@ -174,14 +192,23 @@ enum Law {
     Closed,
 }
 
-fn arrival(section: &Section<'_>, kind: WorkloadKind) -> Result<Arrival, SpecError> {
+fn arrival(
+    section: &Section<'_>,
+    kind: WorkloadKind,
+    share: Option<Share>,
+) -> Result<Arrival, SpecError> {
     let laws = [
         ("poisson", Law::Poisson),
         ("constant", Law::Constant),
         ("closed", Law::Closed),
     ];
     let given = section.choice("arrival", &laws)?;
-    let rate = rate(section)?;
+    let rate = match (rate(section)?, share) {
+        (Some(_), Some(_)) => return Err(rate_and_load(section)),
+        // Settled when the maximum is known.
+        (None, Some(_)) => Some(0.0),
+        (rate, None) => rate,
+    };
     if kind == WorkloadKind::Stream {
         return match (given, section.get("arrival")) {
             (Some(Law::Constant | Law::Poisson), Some(value)) => Err(SpecError::at(
@@ -196,11 +223,16 @@ fn arrival(section: &Section<'_>, kind: WorkloadKind) -> Result<Arrival, SpecErr
         (Law::Poisson, Some(rate)) => Ok(Arrival::Poisson { rate }),
         (Law::Constant, Some(rate)) => Ok(Arrival::Constant { rate }),
         (Law::Closed, None) => Ok(Arrival::Closed),
-        (Law::Closed, Some(_)) => Err(SpecError::at(
-            &section.table["rate"].key,
-            "a closed loop has no `rate`: a request leaves when the last answer is there",
-            "remove `rate`, or set arrival = \"poisson\" or \"constant\"",
-        )),
+        (Law::Closed, Some(_)) => {
+            let key = if share.is_some() { "load" } else { "rate" };
+            Err(SpecError::at(
+                &section.table[key].key,
+                format!(
+                    "a closed loop has no `{key}`: a request leaves when the last answer is there"
+                ),
+                format!("remove `{key}`, or set arrival = \"poisson\" or \"constant\""),
+            ))
+        }
         (Law::Poisson | Law::Constant, None) => {
             let key = if given.is_some() { "arrival" } else { "kind" };
             Err(SpecError::at(
@@ -209,7 +241,7 @@ fn arrival(section: &Section<'_>, kind: WorkloadKind) -> Result<Arrival, SpecErr
                     "this {} workload has no `rate`, and an open loop needs one",
                     kind.as_str()
                 ),
-                "add rate = requests per second, or arrival = \"closed\"",
+                "add rate = requests per second, load = \"50%\" with a limit, or arrival = \"closed\"",
             ))
         }
     }
@@ -228,6 +260,68 @@ fn rate(section: &Section<'_>) -> Result<Option<f64>, SpecError> {
         format!("`rate` is {rate}, which is not possible"),
         format!("use requests per second above 0, up to {MAX_RATE}"),
     ))
+}
+
+/// `load` and `limit`, of which neither means anything without the other.
+fn share(section: &Section<'_>, kind: WorkloadKind) -> Result<Option<Share>, SpecError> {
+    let limit = limit(section, kind)?;
+    let Some(value) = section.get("load") else {
+        return match section.get(LIMIT) {
+            None => Ok(None),
+            Some(value) => Err(SpecError::at(
+                &value.place,
+                "`limit` says what a maximum has to hold, and this workload has no share of one",
+                "add load = \"50%\", or remove `limit`; overheads are limited in [limits]",
+            )),
+        };
+    };
+    let percent = match &value.data {
+        Data::Text(text) => text
+            .strip_suffix('%')
+            .and_then(|number| number.trim().parse::<f64>().ok()),
+        _ => None,
+    };
+    match (percent, limit) {
+        (Some(percent), Some(limit)) if percent > 0.0 && percent <= 100.0 => Ok(Some(Share {
+            of_maximum: percent / 100.0,
+            limit,
+        })),
+        (Some(percent), None) if percent > 0.0 && percent <= 100.0 => Err(SpecError::at(
+            &value.place,
+            "`load` is a share of a maximum, and nothing says what that has to hold",
+            "add limit = \"p99<1ms\" or \"loss=0\" to the workload",
+        )),
+        _ => Err(SpecError::at(
+            &value.place,
+            "`load` is not a share of the maximum",
+            "write a percentage above 0, up to 100, such as \"50%\"; requests per second are a `rate`",
+        )),
+    }
+}
+
+fn limit(section: &Section<'_>, kind: WorkloadKind) -> Result<Option<Limit>, SpecError> {
+    let Some((text, place)) = section.text(LIMIT)? else {
+        return Ok(None);
+    };
+    let limit: Limit = text.parse().map_err(|error: LimitError| {
+        SpecError::at(place, error.to_string(), "such as limit = \"p99<1ms\"")
+    })?;
+    if kind == WorkloadKind::Datagram && matches!(limit, Limit::Latency { .. }) {
+        return Err(SpecError::at(
+            place,
+            "datagram gets no answers, so it has no latency to limit",
+            "limit its loss: limit = \"loss=0\"",
+        ));
+    }
+    Ok(Some(limit))
+}
+
+fn rate_and_load(section: &Section<'_>) -> SpecError {
+    SpecError::at(
+        &section.table["load"].key,
+        "this workload has a `rate` and a `load`, which says the rate too",
+        "remove one of them",
+    )
 }
 
 /// A window in which no request is due measures nothing.

@@ -7,7 +7,7 @@
 mod assignment;
 mod selection;
 
-use crate::keys::{DESIGN, METRICS, TIMING, WORKLOAD_FACTORS, assignable, factors};
+use crate::keys::{DESIGN, LIMIT, METRICS, TIMING, WORKLOAD_FACTORS, assignable, factors};
 use crate::nearest::nearest;
 use crate::section::Section;
 use crate::tree::{Data, Entry, Table, Value};
@@ -152,9 +152,7 @@ impl Experiment {
     fn set_factor(&mut self, key: &str, assignment: &Assignment) -> Result<(), SpecError> {
         for table in workloads(&mut self.root) {
             table.remove(key);
-            if key == "rate" {
-                remove_closed(table);
-            }
+            overrule(table, key);
         }
         self.put("factors", key, assignment);
         Ok(())
@@ -194,9 +192,11 @@ impl Experiment {
             found = true;
             table.insert(key.to_owned(), assignment.entry());
             match key {
-                "rate" => remove_closed(table),
-                "arrival" if closed => remove_from_file(table, "rate"),
-                _ => {}
+                "arrival" if closed => {
+                    remove_from_file(table, "rate");
+                    remove_from_file(table, "load");
+                }
+                _ => overrule(table, key),
             }
         }
         if !found {
@@ -208,8 +208,10 @@ impl Experiment {
         {
             // The last word on a key counts, whoever had the one before.
             factors.remove(key);
+            overrule(factors, key);
             if key == "arrival" && closed {
                 remove_from_file(factors, "rate");
+                remove_from_file(factors, "load");
             }
         }
         Ok(())
@@ -235,7 +237,7 @@ impl Experiment {
 }
 
 fn is_workload_key(key: &str) -> bool {
-    WORKLOAD_FACTORS.contains(&key) || TIMING.contains(&key)
+    key == LIMIT || WORKLOAD_FACTORS.contains(&key) || TIMING.contains(&key)
 }
 
 /// The `[[workload]]` tables; parsing made sure of their shape.
@@ -254,6 +256,22 @@ fn workloads(root: &mut Table) -> impl Iterator<Item = &mut Table> {
 fn remove_from_file(table: &mut Table, key: &str) {
     if table.get(key).is_some_and(|entry| !entry.key.is_flag()) {
         table.remove(key);
+    }
+}
+
+/// Removes what a rate or a share of the maximum says otherwise.
+fn overrule(table: &mut Table, key: &str) {
+    match key {
+        "rate" => {
+            remove_closed(table);
+            remove_from_file(table, "load");
+            remove_from_file(table, LIMIT);
+        }
+        "load" => {
+            remove_closed(table);
+            remove_from_file(table, "rate");
+        }
+        _ => {}
     }
 }
 

@@ -5,8 +5,9 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use crate::ceiling::MAX_TRIALS;
+use crate::load::Share;
 use crate::spec::{Spec, Word};
-use crate::{Family, Placement, Plan, SpecError, Treatment, TreatmentId};
+use crate::{Draft, Family, Placement, Plan, SpecError, Treatment, TreatmentId};
 
 /// Gives the target's names of a network as written.
 type Expand<'a> = &'a dyn Fn(&str) -> Result<Vec<String>, String>;
@@ -21,9 +22,9 @@ struct Level {
 }
 
 /// Expands a spec. `seed` counts where the spec sets none.
-pub(crate) fn plan(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Plan, SpecError> {
+pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, SpecError> {
     let levels = levels(&spec, expand)?;
-    let treatments = treatments(&spec, &levels);
+    let (treatments, shares) = treatments(&spec, &levels);
     let trials = treatments.len().saturating_mul(spec.blocks as usize);
     if trials > MAX_TRIALS {
         return Err(SpecError::nowhere(
@@ -36,7 +37,7 @@ pub(crate) fn plan(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Plan, Sp
         ));
     }
     let seed = spec.seed.unwrap_or(seed);
-    Ok(Plan {
+    let plan = Plan {
         experiment: spec.name,
         question: spec.question,
         seed,
@@ -44,7 +45,8 @@ pub(crate) fn plan(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Plan, Sp
         treatments,
         retries: spec.retries,
         limits: spec.limits,
-    })
+    };
+    Ok(Draft::new(plan, shares))
 }
 
 /// Each block holds every treatment once, in an order of its own (C-1).
@@ -140,13 +142,15 @@ fn with_baselines(names: &[String], baseline: &str) -> Vec<Level> {
 
 /// The full cross product. The network varies fastest, so that the baseline
 /// of a treatment is found at a fixed distance.
-fn treatments(spec: &Spec, levels: &[Level]) -> Vec<Treatment> {
+fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Share>>) {
     let mut treatments = Vec::new();
+    let mut shares = Vec::new();
     for load in &spec.loads {
         for &placement in &spec.placements {
             for &family in &spec.families {
                 let first = treatments.len();
                 for level in levels {
+                    shares.push(load.share);
                     treatments.push(Treatment {
                         id: treatments.len(),
                         label: label(spec, level, placement, family),
@@ -161,7 +165,7 @@ fn treatments(spec: &Spec, levels: &[Level]) -> Vec<Treatment> {
             }
         }
     }
-    treatments
+    (treatments, shares)
 }
 
 /// The network, and whatever else varies besides the workload.

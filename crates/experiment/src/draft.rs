@@ -1,0 +1,139 @@
+//! A plan whose loads may still be shares of a maximum that nobody has measured.
+
+use crate::ceiling::MAX_RATE;
+use crate::load::Share;
+use crate::{Arrival, Limit, Plan, SpecError, Treatment, TreatmentId, Workload};
+
+/// A plan with open questions: the maxima that its loads are shares of.
+/// [`sought`](Self::sought) asks, [`settle`](Self::settle) takes the answers.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    plan: Plan,
+    /// By treatment.
+    shares: Vec<Option<Share>>,
+    sought: Vec<Sought>,
+}
+
+/// A maximum that has to be measured: of a workload, on the baseline's path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sought {
+    /// The baseline's treatment, with the workload under its name without the
+    /// share. Its rate means nothing.
+    pub treatment: Treatment,
+    /// What the maximum has to hold.
+    pub limit: Limit,
+}
+
+impl Draft {
+    pub(crate) fn new(plan: Plan, shares: Vec<Option<Share>>) -> Self {
+        let mut sought: Vec<Sought> = Vec::new();
+        for (id, share) in shares.iter().enumerate() {
+            let Some(share) = share else { continue };
+            let one = asked(&plan, id, share);
+            if !sought.iter().any(|other| is_same(other, &one)) {
+                sought.push(one);
+            }
+        }
+        Self {
+            plan,
+            shares,
+            sought,
+        }
+    }
+
+    /// The plan as far as it is known: all but the rates of shares.
+    pub fn treatments(&self) -> &[Treatment] {
+        &self.plan.treatments
+    }
+
+    /// What has to be measured before the plan is one; empty when nothing is a
+    /// share.
+    pub fn sought(&self) -> &[Sought] {
+        &self.sought
+    }
+
+    /// The plan, given the maximum of each [`sought`](Self::sought) workload in
+    /// requests per second, in that order. Every treatment gets its share of
+    /// the *baseline's* maximum, so that all carry an equal load (N-11).
+    ///
+    /// # Errors
+    ///
+    /// A maximum that is missing, or whose share is no possible rate.
+    pub fn settle(mut self, maxima: &[f64]) -> Result<Plan, SpecError> {
+        for (id, share) in self.shares.iter().enumerate() {
+            let Some(share) = share else { continue };
+            let one = asked(&self.plan, id, share);
+            let at = self.sought.iter().position(|other| is_same(other, &one));
+            let Some(&maximum) = at.and_then(|at| maxima.get(at)) else {
+                return Err(unmeasured(&one));
+            };
+            let treatment = &mut self.plan.treatments[id];
+            let rate = share.of_maximum * maximum;
+            let window = treatment.timing.measure_ns as f64 / 1e9;
+            if !(rate > 0.0 && rate <= MAX_RATE && rate * window >= 1.0) {
+                return Err(impossible(share, maximum));
+            }
+            treatment.workload.arrival = match treatment.workload.arrival {
+                Arrival::Constant { .. } => Arrival::Constant { rate },
+                Arrival::Poisson { .. } | Arrival::Closed => Arrival::Poisson { rate },
+            };
+        }
+        Ok(self.plan)
+    }
+}
+
+/// The question that one treatment's share asks.
+fn asked(plan: &Plan, id: TreatmentId, share: &Share) -> Sought {
+    let mut root = &plan.treatments[id];
+    while let Some(baseline) = root.baseline {
+        root = &plan.treatments[baseline];
+    }
+    let mut treatment = root.clone();
+    let name = &mut treatment.workload.name;
+    // Only an expanded level can have put an `=` into a name.
+    if let Some(at) = name.find(" load=") {
+        name.truncate(at);
+    }
+    Sought {
+        treatment,
+        limit: share.limit,
+    }
+}
+
+fn is_same(one: &Sought, other: &Sought) -> bool {
+    let key = |sought: &Sought| {
+        let treatment = &sought.treatment;
+        let workload = Workload {
+            // A share says nothing of the maximum that it is a share of.
+            arrival: Arrival::Closed,
+            ..treatment.workload.clone()
+        };
+        (
+            workload,
+            treatment.network.clone(),
+            treatment.placement,
+            treatment.family,
+        )
+    };
+    one.limit == other.limit && key(one) == key(other)
+}
+
+fn unmeasured(sought: &Sought) -> SpecError {
+    SpecError::nowhere(
+        format!(
+            "the load of `{}` is a share of its maximum with {}, which has not been measured",
+            sought.treatment.workload.name, sought.limit
+        ),
+        "give a `rate`, or run the experiment where it can be measured",
+    )
+}
+
+fn impossible(share: &Share, maximum: f64) -> SpecError {
+    SpecError::nowhere(
+        format!(
+            "{}% of the maximum of {maximum:.0} per second is no possible rate",
+            share.of_maximum * 100.0
+        ),
+        "use another share, or a longer duration",
+    )
+}
