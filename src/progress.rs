@@ -129,6 +129,20 @@ fn describe(gate: &GateFailure) -> String {
         }
         GateFailure::Disturbed { by, amount, .. } => format!("disturbed by {by} ({amount:.0})"),
         GateFailure::WrongPath { detail } | GateFailure::PathFault { detail } => detail.clone(),
+        GateFailure::NoSteadyState {
+            before_ns,
+            after_ns,
+            ..
+        } => format!(
+            "no steady state: the latency went from {:.0} to {:.0} µs",
+            micro(*before_ns),
+            micro(*after_ns)
+        ),
+        GateFailure::GeneratorBusy { share, limit } => format!(
+            "sender {:.0} % busy ({:.0} % allowed)",
+            share * 100.0,
+            limit * 100.0
+        ),
         GateFailure::Errors { failed, planned } => format!("{failed} of {planned} requests failed"),
     }
 }

@@ -10,7 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("experiment", &[]),
     ("record", &["experiment"]),
     ("sys", &[]),
-    ("engine", &["sys", "record", "experiment"]),
+    ("engine", &["stats", "sys", "record", "experiment"]),
     ("agent", &["engine", "sys", "record", "experiment"]),
     (
         "harness",

@@ -9,12 +9,12 @@ use plumbline_experiment::{Arrival, Limit, WorkloadKind};
 use plumbline_harness::{
     FindMaxError, SearchPlan, SearchStep, Searched, Thresholds, at_rate, find_max,
 };
-use plumbline_record::{LoadResult, SearchOutcome, SearchPurpose, SearchTrial};
+use plumbline_record::{Floor, LoadResult, SearchOutcome, SearchPurpose, SearchTrial};
 use plumbline_report::latency::latency_json;
 use plumbline_report::number;
 use serde_json::json;
 
-use super::load::{duration, usage_or_error};
+use super::load::{duration, floor, floor_json, floor_text, usage_or_error};
 use super::{BadUsage, print, print_json};
 use crate::cli::{FindMaxArgs, LoadArgs, Process};
 use crate::progress;
@@ -46,7 +46,9 @@ pub(super) fn run(
         ..plan.clone()
     };
     let plan = with_gaps(plan, args.arrival);
+    let floor = floor(&plan.cpus, interrupted);
     if !args.json {
+        print(&floor.map(floor_text).unwrap_or_default())?;
         print(&heading(&plan, search))?;
     }
     let mut failed = None;
@@ -65,7 +67,7 @@ pub(super) fn run(
         return Err(error);
     }
     if args.json {
-        print_json(&to_json(search, &searched))?;
+        print_json(&to_json(search, &searched, floor))?;
     } else {
         print(&format!("\n{}\n", conclusion(search, &searched)))?;
     }
@@ -260,10 +262,11 @@ fn is_ours(searched: &Searched) -> bool {
     ours.count() * 2 > misses.count()
 }
 
-fn to_json(search: &SearchPlan, searched: &Searched) -> serde_json::Value {
+fn to_json(search: &SearchPlan, searched: &Searched, floor: Option<Floor>) -> serde_json::Value {
     let mut value = json!({
         "limit": search.limit,
         "goal": search.recorded_goal(),
+        "floor_ns": floor.map(floor_json),
         "outcome": "interrupted",
         "lower_bound": null,
         "upper_bound": null,

@@ -8,17 +8,20 @@ mod shown;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use plumbline_engine::{EngineError, LoadPlan, Progress};
 use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_record::Floor;
 
 use super::{BadUsage, find_max, print, print_json};
 use crate::cli::{self, Kind, LoadArgs, Process};
+use crate::progress;
 pub(super) use check::serve as check_serve;
 use shown::Outcome;
+pub(super) use shown::{floor_json, floor_text};
 
 /// Where to send, as typed.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,17 +56,30 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         anstream::eprintln!("{}", shown::headline(&plan));
     }
     rehearsal::hold(&plan, interrupted)?;
+    let floor = floor(&plan.cpus, interrupted);
     let result = live::shown_while(&plan, &progress, || {
         plumbline_engine::run(&plan, interrupted, &mut ())
     })
     .map_err(usage_or_error)?;
-    let outcome = Outcome::new(&plan, &result, interrupted.load(Ordering::Relaxed));
+    let outcome =
+        Outcome::new(&plan, &result, interrupted.load(Ordering::Relaxed)).with_floor(floor);
     if args.json {
         print_json(&outcome.to_json())?;
     } else {
         print(&outcome.to_text())?;
     }
     Ok(ExitCode::from(outcome.exit_code()))
+}
+
+/// What this generator measures where there is no network (L-13). A load does
+/// not fail for it.
+pub(super) fn floor(cpus: &[usize], interrupted: &AtomicBool) -> Option<Floor> {
+    plumbline_engine::floor(cpus, &[], interrupted).unwrap_or_else(|error| {
+        progress::say(&format!(
+            "the generator's own round trip was not measured: {error}"
+        ));
+        None
+    })
 }
 
 /// What the engine refuses because it was asked so is bad usage.

@@ -3,13 +3,15 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use plumbline_engine::EngineError;
 use plumbline_experiment::{Experiment, Flag, Plan, ready_made};
 use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{
-    FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
+    FORMAT_VERSION, Floor, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
 };
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         mut done,
     } = match (&args.resume, experiment) {
         (Some(path), _) => resume(args, path, &mut lab)?,
-        (None, Some(experiment)) => prepare(args, experiment, &mut lab)?,
+        (None, Some(experiment)) => prepare(args, experiment, &mut lab, interrupted)?,
         (None, None) => unreachable!("clap gives an experiment its default"),
     };
     let plan = &run.plan;
@@ -132,13 +134,19 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
 }
 
 /// Resolves the plan, builds every path once, and only then makes the run directory.
-fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Result<Prepared> {
+fn prepare(
+    args: &RunArgs,
+    experiment: Experiment,
+    lab: &mut Lab,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
     let left_out = RefCell::new(Vec::new());
     let plan = experiment.resolve(random_seed(), &|word| {
         expand(word, &mut left_out.borrow_mut())
     })?;
     build(&plan, lab)?;
+    let floor = floor(&settings(), interrupted)?;
     let mut warnings = lab.warnings();
     warnings.extend(left_out.into_inner());
     let run = Run {
@@ -148,6 +156,7 @@ fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Res
             command: std::env::args().collect(),
             started: now(),
             target: lab.name().to_owned(),
+            floor,
         },
         fingerprint: lab.fingerprint()?,
         experiment_text: Some(text),
@@ -160,6 +169,12 @@ fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Res
         run,
         done: Vec::new(),
     })
+}
+
+/// What the generator measures where there is no network, on the CPUs that the
+/// trials will use (L-13).
+fn floor(settings: &Settings, interrupted: &AtomicBool) -> Result<Option<Floor>, EngineError> {
+    plumbline_engine::floor(&settings.client_cpus, &settings.server_cpus, interrupted)
 }
 
 /// Goes on with a run, in the environment that it was started in (C-13).

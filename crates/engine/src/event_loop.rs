@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumbline_sys::clock::now_ns;
+use plumbline_sys::cpu::thread_time_ns;
 
 use crate::EngineError;
 use crate::driver::{Driver, Event};
@@ -82,7 +83,7 @@ pub(crate) fn drive<D: Driver>(
         poll(io, workload, now_ns(), window.start)?;
     }
     workload.begin(io, window);
-    let mut spun = Spun::default();
+    let mut spent = Spent::default();
     let mut next_tick = window.start + TICK_NS;
     loop {
         let now = now_ns();
@@ -90,7 +91,7 @@ pub(crate) fn drive<D: Driver>(
             window.cut(now);
             workload.recorder().window = window;
         }
-        spun.look(window, now, io);
+        spent.look(window, now, io);
         let blocked = send_due(io, workload, schedule.as_mut(), window, now);
         let more = workload.flush(io, now);
         if now >= next_tick {
@@ -112,8 +113,10 @@ pub(crate) fn drive<D: Driver>(
         poll(io, workload, now, wake.min(next_boundary(window, now)))?;
     }
     let now = now_ns();
-    spun.look(window, now, io);
-    workload.recorder().spin_ns = spun.within();
+    spent.look(window, now, io);
+    let spent = spent.within();
+    workload.recorder().spin_ns = spent.spun;
+    workload.recorder().busy_ns = spent.cpu.saturating_sub(spent.spun);
     workload.end(io, now);
     if let Some(schedule) = &mut schedule {
         give_up_unsent(workload.recorder(), schedule, window, now);
@@ -122,29 +125,46 @@ pub(crate) fn drive<D: Driver>(
     Ok(())
 }
 
-/// What a driver had spun when the window opened and when it closed.
+/// What a worker had spent when the window opened and when it closed.
 #[derive(Default)]
-struct Spun {
-    open: Option<u64>,
-    close: Option<u64>,
+struct Spent {
+    open: Option<Reading>,
+    close: Option<Reading>,
 }
 
-impl Spun {
-    /// Looks at the driver if a boundary has been passed. The loop wakes at
-    /// both, so no spin reaches across them.
+/// Time spent so far, nanoseconds: polling in vain, and CPU of this thread.
+#[derive(Clone, Copy, Default)]
+struct Reading {
+    spun: u64,
+    cpu: u64,
+}
+
+impl Spent {
+    /// Looks at driver and clock if a boundary has been passed. The loop wakes
+    /// at both, so no spin reaches across them.
     fn look(&mut self, window: Window, now: u64, io: &impl Driver) {
+        let reading = || Reading {
+            spun: io.spun_ns(),
+            cpu: thread_time_ns(),
+        };
         if now >= window.open && self.open.is_none() {
-            self.open = Some(io.spun_ns());
+            self.open = Some(reading());
         }
         if now >= window.close && self.close.is_none() {
-            self.close = Some(io.spun_ns());
+            self.close = Some(reading());
         }
     }
 
     /// What lies between.
-    fn within(&self) -> u64 {
-        let (open, close) = (self.open.unwrap_or(0), self.close.unwrap_or(0));
-        close.saturating_sub(open)
+    fn within(&self) -> Reading {
+        let (open, close) = (
+            self.open.unwrap_or_default(),
+            self.close.unwrap_or_default(),
+        );
+        Reading {
+            spun: close.spun.saturating_sub(open.spun),
+            cpu: close.cpu.saturating_sub(open.cpu),
+        }
     }
 }
 

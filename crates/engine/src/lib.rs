@@ -19,6 +19,8 @@ mod error;
 mod event_loop;
 mod exchange;
 mod flights;
+mod floor;
+mod gaps;
 mod idle;
 mod pattern;
 mod plan;
@@ -34,6 +36,7 @@ mod worker;
 mod omission_tests;
 
 pub use error::EngineError;
+pub use floor::floor;
 pub use plan::{LoadPlan, Observer, Progress, ServePlan};
 pub use responder::Responder;
 pub use run::run;

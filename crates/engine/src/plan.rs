@@ -65,6 +65,11 @@ impl LoadPlan {
         }
     }
 
+    /// Threads that a load runs in: no more than it has connections.
+    pub(crate) fn workers(&self) -> usize {
+        self.threads.clamp(1, self.workload.connections as usize)
+    }
+
     /// Refuses what cannot be run, so that the loop need not check.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         check_workload(&self.workload)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad};
 
+use crate::gaps::Gaps;
 use crate::plan::Progress;
 use crate::timeline::Timeline;
 use crate::window::Window;
@@ -37,6 +38,9 @@ pub(crate) struct Recorder {
     pub(crate) waited: u64,
     /// Time spent on polling in vain, nanoseconds.
     pub(crate) spin_ns: u64,
+    /// CPU time of the busiest worker without its polling, nanoseconds.
+    pub(crate) busy_ns: u64,
+    pub(crate) gaps: Gaps,
     pub(crate) errors: ErrorCounts,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
@@ -75,6 +79,8 @@ impl Recorder {
             censored: 0,
             waited: 0,
             spin_ns: 0,
+            busy_ns: 0,
+            gaps: Gaps::default(),
             errors: ErrorCounts::default(),
             bytes_sent: 0,
             bytes_received: 0,
@@ -90,6 +96,12 @@ impl Recorder {
             measured_ns: None,
             progress,
         }
+    }
+
+    /// Keeps a sample of the gaps between the `expected` requests (L-7).
+    pub(crate) fn sampling_gaps(mut self, expected: f64) -> Self {
+        self.gaps = Gaps::sampling(expected);
+        self
     }
 
     /// Places the window in time.
@@ -121,6 +133,7 @@ impl Recorder {
             .record(sent.saturating_sub(free.max(intended)));
         self.waited += u64::from(free > intended);
         self.add_bytes(intended, bytes);
+        self.gaps.sent(intended, sent);
     }
 
     /// The right answer to a request arrived at `received`.
@@ -248,6 +261,8 @@ impl Recorder {
         self.censored += other.censored;
         self.waited += other.waited;
         self.spin_ns += other.spin_ns;
+        self.busy_ns = self.busy_ns.max(other.busy_ns);
+        self.gaps.merge(&other.gaps);
         self.errors.add(&other.errors);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;

@@ -43,7 +43,7 @@ pub fn run(
     plan.check()?;
     check_file_limit(plan)?;
     probe(plan)?;
-    let workers = plan.threads.clamp(1, plan.workload.connections as usize);
+    let workers = plan.workers();
     let abort = AtomicBool::new(false);
     thread::scope(|scope| {
         let (report, ready) = mpsc::channel();
@@ -210,5 +210,7 @@ fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
         slice_p50_ns: accounts.slice_p50_ns(),
         cpu,
         spin_ns: accounts.spin_ns,
+        busiest_thread_ns: accounts.busy_ns,
+        arrivals: accounts.gaps.check(plan.workload.arrival, plan.workers()),
     }
 }

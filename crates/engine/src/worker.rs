@@ -86,10 +86,15 @@ pub(crate) fn work(
     started: &Receiver<Window>,
 ) -> Result<Recorder, EngineError> {
     let spec = &share.plan.workload;
-    let recorder = Recorder::new(
+    let mut recorder = Recorder::new(
         share.plan.measure.as_nanos() as u64,
         share.plan.progress.clone(),
     );
+    // Messages in bulk go out in batches, by design.
+    if let (Some(rate), true) = (spec.arrival.rate(), spec.kind != WorkloadKind::Datagram) {
+        let expected = rate * share.plan.measure.as_secs_f64() / share.workers as f64;
+        recorder = recorder.sampling_gaps(expected);
+    }
     match spec.kind {
         WorkloadKind::Rr | WorkloadKind::Crr => {
             let codec = Fixed::new(spec.request_size, spec.response_size, share.plan.verify);

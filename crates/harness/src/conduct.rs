@@ -7,7 +7,7 @@ use plumbline_experiment::{Plan, Treatment};
 use plumbline_record::{GateFailure, IdleSample, Observation, Trial, TrialStatus, Warning};
 
 use crate::agent::TrialError;
-use crate::{Target, Thresholds, gate, trial};
+use crate::{Target, Thresholds, gate, self_check, trial};
 
 /// How trials are run, beside what the plan says.
 #[derive(Clone, Debug)]
@@ -315,6 +315,7 @@ fn warnings(treatment: &Treatment, observation: &Observation, settings: &Setting
         gate::other_load(observation, limits),
     ];
     let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
+    warnings.extend(self_check::warnings(workload, &observation.load, limits));
     for machine in &observation.machines {
         let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
         if workload.arrival.rate().is_some() && share > NEAR_SATURATION {

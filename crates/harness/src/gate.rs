@@ -4,8 +4,10 @@
 //! its violation (L-9). How the thresholds marked [D] in the methodology were
 //! calibrated is written in docs/method.md.
 
-use plumbline_experiment::{Limit, Workload, WorkloadKind};
+use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::{CpuTime, GateFailure, IdleSample, LoadResult, Observation, Warning};
+
+use crate::self_check;
 
 /// What the gates allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +33,17 @@ pub struct Thresholds {
     pub marked_load_share: f64,
     /// L-3: failed and unanswered requests, as a share of the planned.
     pub error_share: f64,
+    /// L-7: distance of the real gaps from exponential ones, from 0 to 1, that
+    /// is not warned of.
+    pub arrival_distance: f64,
+    /// L-12: CPU time of the sender's busiest thread without polling, as a
+    /// share of the window, that is not warned of.
+    pub busy_share: f64,
+    /// L-10: how many times the latency may rise or fall inside the window
+    /// without a warning.
+    pub level_warning: f64,
+    /// L-10: the same for the trial to count.
+    pub level_gate: f64,
 }
 
 impl Default for Thresholds {
@@ -47,6 +60,10 @@ impl Default for Thresholds {
             marked_load_share: 0.05,
             // (1 − q)/10 with q = 0.99, the highest quantile that is compared.
             error_share: 0.001,
+            arrival_distance: 0.10,
+            busy_share: 0.70,
+            level_warning: 1.3,
+            level_gate: 2.0,
         }
     }
 }
@@ -66,6 +83,7 @@ pub fn judge(
         failures.extend(send_lag(&observation.load, limits));
         failures.extend(achieved_rate(&observation.load, limits));
     }
+    failures.extend(self_check::no_steady_state(&observation.load, limits));
     failures.extend(errors(observation, limits));
     failures.extend(wrong_answers(observation));
     failures.extend(path_fault(workload, observation));
@@ -74,46 +92,9 @@ pub fn judge(
     failures
 }
 
-/// Which of its own checks the generator fails in a trial of a search: a limit
-/// that breaks then may have been broken by the generator.
-pub(crate) fn generator(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Vec<GateFailure> {
-    let mut failures: Vec<GateFailure> = send_lag(load, limits).into_iter().collect();
-    failures.extend(kept_back(load));
-    failures.extend(limited_lag(limit, load, limits));
-    failures
-}
-
-/// D3 without a margin, for a search goes closer than that: most of what was
-/// lost was never sent, although there was a connection for it. Where requests
-/// waited for connections, the answers were slow and not the generator.
-fn kept_back(load: &LoadResult) -> Option<GateFailure> {
-    let unsent = load.planned.saturating_sub(load.sent);
-    let lost = load.planned.saturating_sub(load.completed);
-    let ours = unsent * 2 > lost && load.waited_for_connection <= unsent;
-    ours.then_some(GateFailure::AchievedRate {
-        planned: load.planned,
-        achieved: load.sent,
-    })
-}
-
-/// D2 at the percentile that is limited, without a floor: the generator's
-/// lateness makes up half of what was to stay below the limit.
-fn limited_lag(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
-    let Limit::Latency { quantile, .. } = limit else {
-        return None;
-    };
-    let lag_ns = load.generator_lag.value_at(quantile);
-    let limit_ns = (load.latency.value_at(quantile) as f64 * limits.tail_lag_share) as u64;
-    (lag_ns > limit_ns).then_some(GateFailure::SendLag {
-        quantile,
-        lag_ns,
-        limit_ns,
-    })
-}
-
 /// D2, per percentile: the median lag must not move the median latency, nor
 /// one request in ten be later by the generator than by the path.
-fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+pub(crate) fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
     [
         (0.50, limits.lag_share, limits.lag_floor_ns),
         (0.90, limits.tail_lag_share, limits.tail_lag_floor_ns),
@@ -192,7 +173,7 @@ fn path_fault(workload: &Workload, observation: &Observation) -> Option<GateFail
 }
 
 /// C-14: somebody else had the machine.
-fn disturbed(
+pub(crate) fn disturbed(
     workload: &Workload,
     observation: &Observation,
     limits: &Thresholds,

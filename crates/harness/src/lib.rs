@@ -11,10 +11,12 @@ mod gate;
 #[cfg(test)]
 mod planted;
 mod search;
+mod self_check;
 mod target;
 mod trial;
 
 pub use conduct::{Cause, HarnessError, Outcome, Progress, Settings, Step, conduct};
 pub use gate::{Thresholds, judge};
 pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, at_rate, find_max};
+pub use self_check::warnings as self_check;
 pub use target::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};

@@ -72,6 +72,8 @@ pub(crate) fn healthy() -> Observation {
                 system_ns: 100 * MS,
             },
             spin_ns: 0,
+            busiest_thread_ns: 70 * MS,
+            arrivals: None,
         },
         serve: ServeResult {
             requests: 5000,

@@ -9,8 +9,7 @@ use plumbline_stats::mlrsearch::{
     Bounds, Goal, Outcome, Purpose, Search, SearchError, Step, Trial, loss_ratio,
 };
 
-use crate::Thresholds;
-use crate::gate;
+use crate::{Thresholds, self_check};
 
 /// How long after the window an answer still counts, beside twice the latency
 /// of a path at rest. With a queue that never drops, as in TCP, only this
@@ -223,7 +222,7 @@ fn judged(
         duration_ns: step.measure.as_nanos() as u64,
         loss_ratio: loss,
         held: !missed && loss <= plan.goal.loss_ratio,
-        generator: gate::generator(plan.limit, &load, thresholds),
+        generator: self_check::generator(plan.limit, &load, thresholds),
         load,
     }
 }

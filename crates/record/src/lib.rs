@@ -16,10 +16,10 @@ mod warning;
 pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, SoftnetCounters};
 pub use fingerprint::{DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
-pub use load::{DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
+pub use load::{ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
-pub use trial::{GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
+pub use trial::{Floor, GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
 pub use warning::Warning;
 
 /// Version of the run directory's format. A directory with a newer one is refused.

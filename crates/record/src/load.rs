@@ -58,9 +58,8 @@ pub struct LoadResult {
     /// One entry per second of the window.
     pub seconds: Vec<SecondOfLoad>,
     /// Median latency of each of up to 100 equal slices of the window, in time
-    /// order, nanoseconds. Reports take from them how many independent samples
-    /// the latencies are worth (L-8). Whether the window was stationary (L-10)
-    /// and the arrivals were as drawn (L-7) is not checked yet.
+    /// order, nanoseconds. They tell how many independent samples the latencies
+    /// are worth (L-8), and whether the window was stationary (L-10).
     pub slice_p50_ns: Vec<u64>,
     /// CPU of the sending process over the window.
     pub cpu: ProcessCpu,
@@ -71,6 +70,39 @@ pub struct LoadResult {
     /// made before it was counted.
     #[serde(default)]
     pub spin_ns: u64,
+    /// CPU time within the window of the sender's busiest thread, without
+    /// what it spun, nanoseconds (L-12); 0 in records made before it was
+    /// counted.
+    #[serde(default)]
+    pub busiest_thread_ns: u64,
+    /// How the requests were really spread (L-7); null where no schedule was
+    /// kept, in bulk, and in records made before it was checked.
+    #[serde(default)]
+    pub arrivals: Option<ArrivalCheck>,
+}
+
+impl LoadResult {
+    /// How busy the sender's busiest thread was with its work, from 0 to 1;
+    /// what lies far above 0.7 queues in the sender (L-12).
+    pub fn busiest_thread(&self) -> f64 {
+        self.busiest_thread_ns as f64 / self.window_ns.max(1) as f64
+    }
+}
+
+/// The gaps between requests as they were sent, held against the schedule (L-7).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArrivalCheck {
+    /// Gaps that were looked at, at most 5,000 for each thread.
+    pub gaps: u64,
+    /// By how much a gap differed from the intended one, 99th percentile,
+    /// nanoseconds.
+    pub gap_error_p99_ns: u64,
+    /// Poisson arrivals: the statistic A² of Anderson and Darling; 3.86 is
+    /// exceeded by chance once in a hundred.
+    pub anderson_darling: Option<f64>,
+    /// Poisson arrivals: the largest error of the share of gaps below any
+    /// length, from 0 to 1 (Kolmogorov and Smirnov).
+    pub distance: Option<f64>,
 }
 
 /// One second of the measured window.

@@ -37,6 +37,22 @@ pub struct Provenance {
     pub started: String,
     /// `lab`, `kubernetes` or `hosts`.
     pub target: String,
+    /// The generator's own floor on this machine, measured before the first
+    /// trial (L-13); null in runs made before it was measured.
+    #[serde(default)]
+    pub floor: Option<Floor>,
+}
+
+/// The round trip of the generator to itself over loopback, one small request
+/// at a time: no path that it measures can show less (L-13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Floor {
+    /// How many were measured.
+    pub round_trips: u64,
+    /// Median, nanoseconds.
+    pub p50_ns: u64,
+    /// 99th percentile, nanoseconds.
+    pub p99_ns: u64,
 }
 
 /// One line of `trials.jsonl`: one execution of one treatment with fresh agents.
@@ -121,6 +137,23 @@ pub enum GateFailure {
     PathFault {
         /// What was counted.
         detail: String,
+    },
+    /// L-10: the latency changed its level inside the window, so there is no
+    /// one number.
+    NoSteadyState {
+        /// When, as a share of the window, from 0 to 1.
+        at: f64,
+        /// The median before, nanoseconds.
+        before_ns: u64,
+        /// The median after, nanoseconds.
+        after_ns: u64,
+    },
+    /// L-12: the sender's busiest thread had no time left.
+    GeneratorBusy {
+        /// Its CPU time without polling, as a share of the window.
+        share: f64,
+        /// What is allowed.
+        limit: f64,
     },
     /// Requests failed or were never answered beyond what L-3 allows.
     Errors {

@@ -84,6 +84,40 @@ pub enum Warning {
         /// The latency at p99, nanoseconds.
         latency_ns: u64,
     },
+    /// L-7: the requests did not go out as the Poisson process wanted.
+    ArrivalsDistorted {
+        /// Largest error of the share of gaps below any length, 0 to 1.
+        distance: f64,
+        /// Share of the requests that waited for a free connection, 0 to 1.
+        waited_share: f64,
+    },
+    /// L-7: the requests did not go out at equal gaps.
+    UnevenGaps {
+        /// Error of a gap at p99, nanoseconds.
+        error_ns: u64,
+        /// Share of the requests that waited for a free connection, 0 to 1.
+        waited_share: f64,
+    },
+    /// L-10: the latency changed its level inside the window.
+    LevelChanged {
+        /// When, as a share of the window, from 0 to 1.
+        at: f64,
+        /// The median before, nanoseconds.
+        before_ns: u64,
+        /// The median after, nanoseconds.
+        after_ns: u64,
+    },
+    /// The maximum that loads are shares of was the generator's.
+    GeneratorWasTheLimit {
+        /// The workload that was searched.
+        workload: String,
+    },
+    /// L-12: the sender had little time to spare, so that answers waited in it.
+    GeneratorBusy {
+        /// CPU time of its busiest thread without polling, as a share of the
+        /// window, 0 to 1.
+        share: f64,
+    },
 }
 
 impl std::fmt::Display for Warning {
@@ -151,6 +185,55 @@ impl std::fmt::Display for Warning {
                 *lag_ns as f64 / 1e3,
                 *latency_ns as f64 / 1e3
             ),
+            Self::ArrivalsDistorted {
+                distance,
+                waited_share,
+            } => write!(
+                f,
+                "requests did not go out as Poisson arrivals (distance {distance:.2}), {}",
+                cause(*waited_share)
+            ),
+            Self::UnevenGaps {
+                error_ns,
+                waited_share,
+            } => write!(
+                f,
+                "requests did not go out at equal gaps ({:.0} µs off at p99), {}",
+                *error_ns as f64 / 1e3,
+                cause(*waited_share)
+            ),
+            Self::LevelChanged {
+                at,
+                before_ns,
+                after_ns,
+            } => write!(
+                f,
+                "the latency went from {:.0} to {:.0} µs within a window, {:.0} % into it: no steady state; \
+                 a longer warm_up may reach one",
+                *before_ns as f64 / 1e3,
+                *after_ns as f64 / 1e3,
+                at * 100.0
+            ),
+            Self::GeneratorWasTheLimit { workload } => write!(
+                f,
+                "the generator was the limit of `{workload}`, not the network: its loads are shares of \
+                 what the generator can send"
+            ),
+            Self::GeneratorBusy { share } => write!(
+                f,
+                "the sender itself was {:.0} % busy, so answers waited for it; lower the rate",
+                share * 100.0
+            ),
         }
+    }
+}
+
+/// Why requests went out at other times than planned.
+fn cause(waited_share: f64) -> &'static str {
+    // What waited for a connection waited for answers.
+    if waited_share > 0.05 {
+        "because all connections were taken: use more connections, or a lower rate"
+    } else {
+        "because the sender was late: use --wait spin, or a machine with more CPUs"
     }
 }

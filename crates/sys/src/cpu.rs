@@ -5,6 +5,7 @@ use std::io;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
 /// CPU time of this process since it started, in nanoseconds.
@@ -47,6 +48,13 @@ pub fn children_time() -> io::Result<ProcessTime> {
         user_ns: usage.user_time().num_nanoseconds() as u64,
         system_ns: usage.system_time().num_nanoseconds() as u64,
     })
+}
+
+/// CPU time of the calling thread since it started, user and system together,
+/// in nanoseconds; exact, not sampled. 0 on a kernel without that clock.
+pub fn thread_time_ns() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.map_or(0, |time| time.num_nanoseconds() as u64)
 }
 
 /// Binds the calling thread, and the processes that it starts from now on, to
@@ -138,6 +146,19 @@ mod tests {
         while crate::clock::now_ns() - start < 20_000_000 {}
         let spent = process_time().unwrap().since(before);
         assert!(spent.user_ns + spent.system_ns > 1_000_000, "{spent:?}");
+    }
+
+    #[test]
+    fn a_thread_pays_for_its_own_work_only() {
+        let before = thread_time_ns();
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let asleep = thread_time_ns();
+        assert!(asleep - before < 10_000_000, "sleep costs no CPU");
+        let mut sum = 0_u64;
+        while thread_time_ns() - asleep < 5_000_000 {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(sum > 0);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use plumbline_engine::LoadPlan;
 use plumbline_experiment::{Arrival, WorkloadKind};
-use plumbline_harness::Thresholds;
-use plumbline_record::LoadResult;
+use plumbline_harness::{Thresholds, self_check};
+use plumbline_record::{Floor, LoadResult};
 use plumbline_report::latency::{Sample, latency_json, latency_table};
 use plumbline_report::number;
 use serde_json::json;
@@ -34,6 +34,8 @@ pub(super) fn headline(plan: &LoadPlan) -> String {
 pub(super) struct Outcome<'a> {
     plan: &'a LoadPlan,
     result: &'a LoadResult,
+    /// What the generator measures where there is no network (L-13).
+    floor: Option<Floor>,
     /// Somebody ended it before its time.
     interrupted: bool,
 }
@@ -43,8 +45,13 @@ impl<'a> Outcome<'a> {
         Self {
             plan,
             result,
+            floor: None,
             interrupted,
         }
+    }
+
+    pub(super) fn with_floor(self, floor: Option<Floor>) -> Self {
+        Self { floor, ..self }
     }
 
     /// 2 when nothing worked; a load that was stopped has done what was asked.
@@ -77,6 +84,9 @@ impl<'a> Outcome<'a> {
     /// Reasons to distrust the figures.
     fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = self.late_generator().into_iter().collect();
+        let limits = Thresholds::default();
+        let distrusted = self_check(&self.plan.workload, self.result, &limits);
+        warnings.extend(distrusted.iter().map(ToString::to_string));
         if self.interrupted {
             warnings.push(format!(
                 "cut off after {:.1} of {:.1} s",
@@ -136,6 +146,7 @@ impl<'a> Outcome<'a> {
             "latency_ns": latency_json(Sample::of_load(&result.latency, result)),
             "service_time_ns": latency_json(Sample::of_load(&result.service_time, result)),
             "send_lag_ns": latency_json(&result.send_lag),
+            "floor_ns": self.floor.map(floor_json),
             "generator_lag_ns": latency_json(&result.generator_lag),
             "connect_ns": latency_json(&result.connect),
             "cpu_seconds": (result.cpu.user_ns + result.cpu.system_ns) as f64 / 1e9,
@@ -160,6 +171,7 @@ impl<'a> Outcome<'a> {
                 number::percent(polling)
             );
         }
+        text += &self.floor.map(floor_text).unwrap_or_default();
         text += &self.failures();
         for warning in self.warnings() {
             text += &format!("warning: {warning}\n");
@@ -264,6 +276,18 @@ impl<'a> Outcome<'a> {
         }
         text
     }
+}
+
+/// As in the JSON of reports.
+pub(in crate::command) fn floor_json(floor: Floor) -> serde_json::Value {
+    json!({ "p50": floor.p50_ns, "p99": floor.p99_ns })
+}
+
+pub(in crate::command) fn floor_text(floor: Floor) -> String {
+    format!(
+        "floor        {}: a round trip of this generator to itself (p50, over loopback)\n",
+        number::plain(&number::duration(floor.p50_ns as f64))
+    )
 }
 
 #[cfg(test)]

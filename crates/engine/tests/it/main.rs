@@ -4,4 +4,5 @@ mod faults;
 mod http;
 mod loopback;
 mod rig;
+mod self_checks;
 mod stalls;

@@ -2,9 +2,9 @@
 
 use plumbline_experiment::{Arrival, Experiment, Wait};
 use plumbline_record::{
-    CpuTime, DeviceCounters, ErrorCounts, FORMAT_VERSION, Fingerprint, GateFailure, Histogram,
-    IdleSample, LoadResult, Observation, ProcessCpu, ProtocolCounters, Provenance, Run,
-    SecondOfLoad, ServeResult, SoftnetCounters, Trial, TrialStatus, Warning,
+    ArrivalCheck, CpuTime, DeviceCounters, ErrorCounts, FORMAT_VERSION, Fingerprint, Floor,
+    GateFailure, Histogram, IdleSample, LoadResult, Observation, ProcessCpu, ProtocolCounters,
+    Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial, TrialStatus, Warning,
 };
 
 const EXPERIMENT: &str = r#"
@@ -35,6 +35,11 @@ pub(crate) fn run() -> Run {
             command: vec!["plumbline".to_owned(), "run".to_owned()],
             started: "2026-01-31T23:59:59Z".to_owned(),
             target: "lab".to_owned(),
+            floor: Some(Floor {
+                round_trips: 9_000,
+                p50_ns: 21_000,
+                p99_ns: 40_000,
+            }),
         },
         fingerprint: Fingerprint {
             kernel: "6.18.0".to_owned(),
@@ -93,7 +98,8 @@ fn observation(n: u64) -> Observation {
     }
 }
 
-fn load(n: u64) -> LoadResult {
+/// What a sender saw; another for each `n`.
+pub(crate) fn load(n: u64) -> LoadResult {
     let mut random = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut spread = |around: u64| {
         let mut histogram = Histogram::new();
@@ -129,5 +135,12 @@ fn load(n: u64) -> LoadResult {
         slice_p50_ns: (0..100).map(|slice| 52_000 + slice * 7).collect(),
         cpu: ProcessCpu::default(),
         spin_ns: 0,
+        busiest_thread_ns: 0,
+        arrivals: Some(ArrivalCheck {
+            gaps: 5_000,
+            gap_error_p99_ns: 21_000,
+            anderson_darling: Some(1.25),
+            distance: Some(0.011),
+        }),
     }
 }

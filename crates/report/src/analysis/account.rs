@@ -132,6 +132,14 @@ fn reason_of(gate: &GateFailure) -> Reason {
             "checksum errors or fragments",
             "lower the MTU or the message size, and check the offloads of the devices",
         ),
+        GateFailure::NoSteadyState { .. } => fixed(
+            "no steady state",
+            "lengthen the warm_up, and stop what else runs on this machine",
+        ),
+        GateFailure::GeneratorBusy { .. } => fixed(
+            "sender too busy",
+            "lower the rate, or use a machine with more CPUs",
+        ),
         GateFailure::Errors { .. } => fixed(
             "errors or lost answers",
             "lower the rate or the number of connections, or give the drain more time",

@@ -28,7 +28,7 @@ pub(crate) use margin::{least_seen, margin, no_finer, resolution};
 pub(crate) use metric::metrics_of;
 
 use plumbline_experiment::{Plan, Treatment, TreatmentId};
-use plumbline_record::{Run, Trial};
+use plumbline_record::{Floor, Run, Trial};
 
 use ledger::Ledger;
 
@@ -50,6 +50,8 @@ pub struct Summary {
     pub started: String,
     /// `lab`, `kubernetes` or `hosts`.
     pub target: String,
+    /// What the generator measures where there is no network (L-13).
+    pub floor: Option<Floor>,
     /// One for each treatment, `treatments[id].treatment.id == id`.
     pub treatments: Vec<TreatmentSummary>,
     /// Every treatment against its baseline, by treatment, then metric.
@@ -87,6 +89,7 @@ impl Summary {
             question: plan.question.clone(),
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
+            floor: run.provenance.floor,
             sections: section::sections(&treatments, &comparisons),
             notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),
             account: Account::new(plan, &ledger),

@@ -169,6 +169,14 @@ fn severity(warning: &Warning) -> f64 {
         | Warning::OtherLoad { share }
         | Warning::NearSaturation { share } => *share,
         Warning::TailLag { lag_ns, .. } => *lag_ns as f64,
+        Warning::ArrivalsDistorted { distance, .. } => *distance,
+        Warning::UnevenGaps { error_ns, .. } => *error_ns as f64,
+        Warning::GeneratorBusy { share } => *share,
+        Warning::LevelChanged {
+            before_ns,
+            after_ns,
+            ..
+        } => (*after_ns.max(before_ns) as f64) / (*after_ns.min(before_ns)).max(1) as f64,
         _ => 0.0,
     }
 }

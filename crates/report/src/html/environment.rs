@@ -42,6 +42,19 @@ pub(super) fn table(run: &Run) -> Table {
             "reading the clock",
             number::duration(fingerprint.clock_read_ns as f64),
         ),
+        (
+            "the generator's own round trip (p50, p99)",
+            run.provenance.floor.map_or_else(
+                || "not measured".to_owned(),
+                |floor| {
+                    format!(
+                        "{}, {}",
+                        number::duration(floor.p50_ns as f64),
+                        number::duration(floor.p99_ns as f64)
+                    )
+                },
+            ),
+        ),
         ("memory", number::bytes(fingerprint.memory_bytes as f64)),
         (
             "interrupt time accounted apart",

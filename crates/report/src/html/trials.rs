@@ -108,6 +108,21 @@ fn gate(gate: &GateFailure) -> String {
         ),
         GateFailure::WrongPath { detail } => format!("wrong path: {}", describe::clean(detail)),
         GateFailure::PathFault { detail } => format!("path fault: {}", describe::clean(detail)),
+        GateFailure::NoSteadyState {
+            at,
+            before_ns,
+            after_ns,
+        } => format!(
+            "no steady state: {} before and {} after {} of the window",
+            number::duration(*before_ns as f64),
+            number::duration(*after_ns as f64),
+            number::percent(*at)
+        ),
+        GateFailure::GeneratorBusy { share, limit } => format!(
+            "sender {} busy, allowed {}",
+            number::percent(*share),
+            number::percent(*limit)
+        ),
         GateFailure::Errors { failed, planned } => format!(
             "{} of {} failed or unanswered",
             number::count(*failed as f64),

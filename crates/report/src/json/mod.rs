@@ -10,7 +10,8 @@ use plumbline_stats::order::MedianOfRuns;
 use plumbline_stats::verdict::Verdict;
 
 use object::{
-    Contexts, Costs, Factors, Judged, Outlier, Packets, Rates, Report, Spread, Treatment, Trials,
+    Contexts, Costs, Factors, FloorNs, Judged, Outlier, Packets, Rates, Report, Spread, Treatment,
+    Trials,
 };
 
 use crate::analysis::{Comparison, Latency, Metric, PerUnit, Summary, TreatmentSummary};
@@ -43,6 +44,10 @@ fn report(summary: &Summary) -> Report<'_> {
         started: &summary.started,
         target: &summary.target,
         cut_off: summary.is_cut_off(),
+        floor_ns: summary.floor.map(|floor| FloorNs {
+            p50: floor.p50_ns,
+            p99: floor.p99_ns,
+        }),
         answers: answers
             .iter()
             .map(|one| number::plain(&one.to_string()))

@@ -15,11 +15,18 @@ pub(super) struct Report<'a> {
     pub(super) started: &'a str,
     pub(super) target: &'a str,
     pub(super) cut_off: bool,
+    pub(super) floor_ns: Option<FloorNs>,
     pub(super) answers: Vec<String>,
     pub(super) treatments: Vec<Treatment<'a>>,
     pub(super) comparisons: Vec<Judged<'a>>,
     pub(super) trials: Trials,
     pub(super) warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct FloorNs {
+    pub(super) p50: u64,
+    pub(super) p99: u64,
 }
 
 #[derive(Serialize)]

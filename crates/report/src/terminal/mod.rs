@@ -9,8 +9,8 @@ use anstyle::{AnsiColor, Effects, Style as Ansi};
 use plumbline_experiment::TreatmentId;
 
 use crate::analysis::{Notice, Section, Summary};
-use crate::describe;
 use crate::sentence::{self, Subject};
+use crate::{describe, number};
 
 use table::Table;
 
@@ -236,6 +236,12 @@ pub(crate) fn account_text(summary: &Summary) -> String {
         .sum();
     if left_out > 0 {
         text += &format!("; {left_out} pairs left out of comparisons, having no ratio");
+    }
+    if let Some(floor) = summary.floor {
+        text += &format!(
+            ". The generator itself takes {} for a round trip (p50, over loopback)",
+            number::duration(floor.p50_ns as f64)
+        );
     }
     text
 }

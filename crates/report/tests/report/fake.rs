@@ -5,7 +5,8 @@ use plumbline_experiment::{
     Arrival, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload, WorkloadKind,
 };
 use plumbline_record::{
-    DeviceFingerprint, FORMAT_VERSION, Fingerprint, Provenance, Run, Trial, TrialStatus, Warning,
+    DeviceFingerprint, FORMAT_VERSION, Fingerprint, Floor, Provenance, Run, Trial, TrialStatus,
+    Warning,
 };
 
 // By its path, for the demonstration takes this file in from elsewhere.
@@ -213,6 +214,11 @@ fn run_of(plan: Plan) -> Run {
             command: vec!["plumbline".to_owned(), "run".to_owned()],
             started: "2026-01-01T12:00:00Z".to_owned(),
             target: "lab".to_owned(),
+            floor: Some(Floor {
+                round_trips: 9_000,
+                p50_ns: 21_000,
+                p99_ns: 40_000,
+            }),
         },
         fingerprint: fingerprint(),
         warnings: vec![Warning::OneKernel],

@@ -43,6 +43,8 @@ fn result(lag: u64) -> LoadResult {
             system_ns: 300_000_000,
         },
         spin_ns: 200_000_000,
+        busiest_thread_ns: 0,
+        arrivals: None,
     }
 }
 

@@ -1,0 +1,260 @@
+//! Whether the generator did what it was to do, and whether what it measured
+//! stood still: L-7, L-10, L-12.
+//!
+//! Most of what is found here is a warning and not a gate: an ordinary machine
+//! has some of it in many trials, and medians over blocks bear it. How the
+//! thresholds were calibrated is written in docs/method.md.
+
+use plumbline_experiment::{Arrival, Limit, Workload, WorkloadKind};
+use plumbline_record::{ArrivalCheck, GateFailure, LoadResult, Warning};
+use plumbline_stats::arrivals::ANDERSON_DARLING_1_PERCENT;
+use plumbline_stats::stationarity::{Change, change_point};
+
+use crate::{Thresholds, gate};
+
+/// How often chance may be taken for a change of level.
+const CHANGE_P_VALUE: f64 = 0.01;
+
+/// What in a load is to be distrusted: how it was sent (L-7), how busy the
+/// sender was (L-12), and whether the latency stood still (L-10).
+pub fn warnings(workload: &Workload, load: &LoadResult, limits: &Thresholds) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = Vec::new();
+    let is_bulk = matches!(workload.kind, WorkloadKind::Stream | WorkloadKind::Datagram);
+    if !is_bulk {
+        warnings.extend(arrivals(load, limits));
+        warnings.extend(busy(load, limits).map(|share| Warning::GeneratorBusy { share }));
+    }
+    warnings.extend(
+        level(load, limits.level_warning).map(|change| Warning::LevelChanged {
+            at: change.at,
+            before_ns: change.before as u64,
+            after_ns: change.after as u64,
+        }),
+    );
+    warnings
+}
+
+/// L-10: two levels that far apart are two measurements, not one.
+pub(crate) fn no_steady_state(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+    level(load, limits.level_gate).map(|change| GateFailure::NoSteadyState {
+        at: change.at,
+        before_ns: change.before as u64,
+        after_ns: change.after as u64,
+    })
+}
+
+/// Which of its own checks the generator fails in a trial of a search: a limit
+/// that breaks then may have been broken by the generator.
+pub(crate) fn generator(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Vec<GateFailure> {
+    let mut failures: Vec<GateFailure> = gate::send_lag(load, limits).into_iter().collect();
+    failures.extend(kept_back(load));
+    failures.extend(limited_lag(limit, load, limits));
+    failures.extend(generator_busy(load, limits));
+    failures
+}
+
+/// D3 without a margin, for a search goes closer than that: most of what was
+/// lost was never sent, although there was a connection for it. Where requests
+/// waited for connections, the answers were slow and not the generator.
+fn kept_back(load: &LoadResult) -> Option<GateFailure> {
+    let unsent = load.planned.saturating_sub(load.sent);
+    let lost = load.planned.saturating_sub(load.completed);
+    let ours = unsent * 2 > lost && load.waited_for_connection <= unsent;
+    ours.then_some(GateFailure::AchievedRate {
+        planned: load.planned,
+        achieved: load.sent,
+    })
+}
+
+/// D2 at the percentile that is limited, without a floor: the generator's
+/// lateness makes up half of what was to stay below the limit.
+fn limited_lag(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+    let Limit::Latency { quantile, .. } = limit else {
+        return None;
+    };
+    let lag_ns = load.generator_lag.value_at(quantile);
+    let limit_ns = (load.latency.value_at(quantile) as f64 * limits.tail_lag_share) as u64;
+    (lag_ns > limit_ns).then_some(GateFailure::SendLag {
+        quantile,
+        lag_ns,
+        limit_ns,
+    })
+}
+
+/// L-12, for searches: a thread without time to spare sends late and reads late.
+fn generator_busy(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+    busy(load, limits).map(|share| GateFailure::GeneratorBusy {
+        share,
+        limit: limits.busy_share,
+    })
+}
+
+/// L-7: the gaps between real sends, by significance and by size. Either alone
+/// misleads: many gaps make any grain significant, few make any distance.
+fn arrivals(load: &LoadResult, limits: &Thresholds) -> Option<Warning> {
+    let check = load.arrivals?;
+    let waited_share = load.waited_for_connection as f64 / load.planned.max(1) as f64;
+    match (load.arrival, check) {
+        (
+            Arrival::Poisson { .. },
+            ArrivalCheck {
+                anderson_darling: Some(statistic),
+                distance: Some(distance),
+                ..
+            },
+        ) => {
+            let differs =
+                statistic > 2.0 * ANDERSON_DARLING_1_PERCENT && distance > limits.arrival_distance;
+            differs.then_some(Warning::ArrivalsDistorted {
+                distance,
+                waited_share,
+            })
+        }
+        (Arrival::Constant { .. }, check) => {
+            let share = load.latency.value_at(0.99) as f64 * limits.tail_lag_share;
+            let limit_ns = limits.tail_lag_floor_ns.max(share as u64);
+            (check.gap_error_p99_ns > limit_ns).then_some(Warning::UnevenGaps {
+                error_ns: check.gap_error_p99_ns,
+                waited_share,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// L-12. A closed loop is as fast as it can be: busy is what it is to be.
+fn busy(load: &LoadResult, limits: &Thresholds) -> Option<f64> {
+    let share = load.busiest_thread();
+    (load.arrival.rate().is_some() && share > limits.busy_share).then_some(share)
+}
+
+/// A change of the median latency inside the window that is no chance, and
+/// larger than `factor`.
+fn level(load: &LoadResult, factor: f64) -> Option<Change> {
+    let slices: Vec<f64> = load.slice_p50_ns.iter().map(|&ns| ns as f64).collect();
+    change_point(&slices)
+        .filter(|change| change.p_value < CHANGE_P_VALUE && change.factor() > factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planted::{healthy, workload};
+
+    /// The warnings after `plant` has changed a healthy load.
+    fn found(plant: impl FnOnce(&mut LoadResult)) -> Vec<Warning> {
+        let mut load = healthy().load;
+        plant(&mut load);
+        let workload = Workload {
+            arrival: load.arrival,
+            ..workload()
+        };
+        warnings(&workload, &load, &Thresholds::default())
+    }
+
+    fn check(anderson_darling: f64, distance: f64) -> Option<ArrivalCheck> {
+        Some(ArrivalCheck {
+            gaps: 5_000,
+            gap_error_p99_ns: 400,
+            anderson_darling: Some(anderson_darling),
+            distance: Some(distance),
+        })
+    }
+
+    /// Two levels, with a ripple that makes neighbours differ.
+    fn levels(before: u64, after: u64) -> Vec<u64> {
+        (0..100)
+            .map(|i| (if i < 60 { before } else { after }) + i * 37 % 11)
+            .collect()
+    }
+
+    #[test]
+    fn a_healthy_load_gives_no_warning() {
+        assert_eq!(found(|load| load.arrivals = check(1.0, 0.01)), []);
+        assert_eq!(found(|load| load.slice_p50_ns = vec![60_000; 100]), []);
+    }
+
+    #[test]
+    fn requests_in_bursts_are_no_poisson_arrivals() {
+        let bursts = found(|load| load.arrivals = check(900.0, 0.6));
+        assert_eq!(
+            bursts,
+            [Warning::ArrivalsDistorted {
+                distance: 0.6,
+                waited_share: 0.0
+            }]
+        );
+        // Significant but small, and large but not significant.
+        assert_eq!(found(|load| load.arrivals = check(900.0, 0.02)), []);
+        assert_eq!(found(|load| load.arrivals = check(2.0, 0.6)), []);
+    }
+
+    #[test]
+    fn equal_gaps_that_are_not_equal_are_told() {
+        let uneven = |error_ns| {
+            found(|load| {
+                load.arrival = Arrival::Constant { rate: 10_000.0 };
+                load.arrivals = Some(ArrivalCheck {
+                    gaps: 5_000,
+                    gap_error_p99_ns: error_ns,
+                    anderson_darling: None,
+                    distance: None,
+                });
+            })
+        };
+        assert_eq!(uneven(50_000), []);
+        assert!(
+            matches!(
+                uneven(300_000)[..],
+                [Warning::UnevenGaps {
+                    error_ns: 300_000,
+                    ..
+                }]
+            ),
+            "{:?}",
+            uneven(300_000)
+        );
+    }
+
+    #[test]
+    fn a_busy_sender_is_told_but_not_for_what_it_spins() {
+        let busy = found(|load| load.busiest_thread_ns = load.window_ns * 9 / 10);
+        assert_eq!(busy, [Warning::GeneratorBusy { share: 0.9 }]);
+        assert_eq!(
+            found(|load| load.busiest_thread_ns = load.window_ns / 2),
+            []
+        );
+        let closed = found(|load| {
+            load.arrival = Arrival::Closed;
+            load.busiest_thread_ns = load.window_ns;
+        });
+        assert_eq!(closed, []);
+    }
+
+    #[test]
+    fn a_change_of_level_inside_the_window_is_told_and_a_large_one_voids() {
+        let limits = Thresholds::default();
+        let planted = |before, after| {
+            let mut load = healthy().load;
+            load.slice_p50_ns = levels(before, after);
+            (
+                warnings(&workload(), &load, &limits),
+                no_steady_state(&load, &limits),
+            )
+        };
+        assert_eq!(planted(60_000, 66_000), (vec![], None));
+        let (warned, voided) = planted(60_000, 90_000);
+        assert!(
+            matches!(warned[..], [Warning::LevelChanged { at: 0.6, .. }]),
+            "{warned:?}"
+        );
+        assert_eq!(voided, None);
+        for (before, after) in [(60_000, 180_000), (180_000, 60_000)] {
+            let voided = planted(before, after).1;
+            assert!(
+                matches!(voided, Some(GateFailure::NoSteadyState { at: 0.6, .. })),
+                "{voided:?}"
+            );
+        }
+    }
+}
