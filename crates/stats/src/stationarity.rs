@@ -6,8 +6,10 @@ use crate::rank::doubled_mid_ranks;
 /// Fewest values in which a change is looked for (L-10).
 const FEWEST: usize = 10;
 /// Parts that a longer series is cut into. Neighbours are alike, which would
-/// make a rank test see changes everywhere; medians of parts are less so.
-const PARTS: usize = 20;
+/// make a rank test see changes everywhere; medians of parts are less so. With
+/// fewer parts a change in the first or last fifth could not become
+/// significant at 1 %, however large.
+const PARTS: usize = 40;
 
 /// The most likely moment of a change of level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,10 +35,11 @@ impl Change {
 /// The most likely change of level in a `series` in the order of time; `None`
 /// with fewer than 10 values, or where all are equal.
 ///
-/// Pettitt's test over the medians of 20 equal parts (of all values, when there
-/// are fewer than 20): K = max |Uₜ| with Uₜ = 2 Σᵢ₌₁..ₜ rᵢ − t (n+1) over the
+/// Pettitt's test over the medians of 40 equal parts (of all values, when there
+/// are fewer than 40): K = max |Uₜ| with Uₜ = 2 Σᵢ₌₁..ₜ rᵢ − t (n+1) over the
 /// ranks r, and p ≈ 2 exp(−6 K² / (n³ + n²)). It knows no distribution, and a
-/// single outlier cannot make a change. Source: A. N. Pettitt, "A
+/// single outlier cannot make a change; nor can what fills less than about a
+/// fifth of the series at one of its ends. Source: A. N. Pettitt, "A
 /// Non-Parametric Approach to the Change-Point Problem", Applied Statistics 28
 /// (1979).
 pub fn change_point(series: &[f64]) -> Option<Change> {
@@ -101,9 +104,10 @@ mod tests {
             let mut series = noise(1);
             series[step..].iter_mut().for_each(|value| *value *= 1.5);
             let change = change_point(&series).unwrap();
-            assert!((change.at - share).abs() <= 0.05, "{step}: {change:?}");
-            assert!(change.p_value < 0.01 || step == 20, "{step}: {change:?}");
-            assert!((change.factor() - 1.5).abs() < 0.05, "{step}: {change:?}");
+            // A change near an end is placed a little towards the middle.
+            assert!((change.at - share).abs() <= 0.1, "{step}: {change:?}");
+            assert!(change.p_value < 0.01, "{step}: {change:?}");
+            assert!((change.factor() - 1.5).abs() < 0.1, "{step}: {change:?}");
         }
     }
 
