@@ -58,6 +58,8 @@ fn check_json(result: &serde_json::Value) {
     assert!(result["cpu_seconds"].as_f64().unwrap() > 0.0);
     assert!(result["warnings"].is_array());
     assert_eq!(result["cut_off"], false);
+    // L-13, with every result.
+    assert!(result["floor_ns"]["p50"].as_u64().unwrap() > 1_000);
     for key in ["latency_ns", "service_time_ns", "send_lag_ns"] {
         for quantile in [
             "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max", "mean",
@@ -90,6 +92,30 @@ fn every_workload_gives_the_json_that_scripts_hold_on_to() {
         assert!(told.contains(" requests, "), "{told}");
         assert!(!told.contains("WRONG"), "{told}");
     }
+}
+
+/// L-12, D3: five million a second are more than a thread can send anywhere.
+#[test]
+fn a_generator_that_cannot_keep_up_is_told_aloud() {
+    let (_server, address) = serve(&[]);
+    let target = [
+        "load",
+        &address,
+        "--warm-up",
+        "0",
+        "-d",
+        "300ms",
+        "-c",
+        "256",
+    ];
+    let load = |rate| output(&[&target[..], &["--rate", rate]].concat());
+    let verdict = "warning: the generator was the limit, not the network";
+    // A thread whose CPU others use is not at its end; then it may be another
+    // attempt.
+    let said = (0..5).any(|_| stdout(&load("5000000")).contains(verdict));
+    assert!(said, "{}", stdout(&load("5000000")));
+    let calm = (0..5).any(|_| !stdout(&load("100")).contains(verdict));
+    assert!(calm, "{}", stdout(&load("100")));
 }
 
 #[test]

@@ -10,7 +10,13 @@ use crate::world::stderr;
 
 /// Gates that a trial may fail because of the machine: others used it, or it
 /// stood still for longer than the drain waits. CI machines are like that.
-const OF_THE_MACHINE: &[&str] = &["disturbed", "send-lag", "achieved-rate", "errors"];
+const OF_THE_MACHINE: &[&str] = &[
+    "disturbed",
+    "send-lag",
+    "achieved-rate",
+    "errors",
+    "no-steady-state",
+];
 
 /// The trials of a run; a line that was being written when it was killed is none.
 pub(crate) fn whole_lines(run: &Path) -> Vec<Value> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use plumbline_engine::{EngineError, LoadPlan};
 use plumbline_experiment::{Arrival, Limit, WorkloadKind};
 use plumbline_harness::{
-    FindMaxError, SearchPlan, SearchStep, Searched, Thresholds, at_rate, find_max,
+    FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, Thresholds, at_rate, find_max,
 };
-use plumbline_record::{Floor, LoadResult, SearchOutcome, SearchPurpose, SearchTrial};
+use plumbline_record::{Floor, SearchOutcome, SearchPurpose, SearchTrial};
 use plumbline_report::latency::latency_json;
 use plumbline_report::number;
 use serde_json::json;
@@ -125,7 +125,7 @@ fn measure(
     plan: &LoadPlan,
     step: &SearchStep,
     interrupted: &AtomicBool,
-) -> Result<Option<LoadResult>, EngineError> {
+) -> Result<Option<SearchedLoad>, EngineError> {
     let trial = LoadPlan {
         workload: at_rate(&plan.workload, step.rate),
         measure: step.measure,
@@ -134,7 +134,10 @@ fn measure(
         ..plan.clone()
     };
     let load = plumbline_engine::run(&trial, interrupted, &mut ())?;
-    Ok((!interrupted.load(Ordering::SeqCst)).then_some(load))
+    // Nobody meters the machine here.
+    let disturbed = Vec::new();
+    let searched = SearchedLoad { load, disturbed };
+    Ok((!interrupted.load(Ordering::SeqCst)).then_some(searched))
 }
 
 fn explain(error: FindMaxError<EngineError>) -> anyhow::Error {

@@ -9,6 +9,7 @@ pub(crate) mod generate;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod load;
+mod maxima;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_engine::EngineError;
-use plumbline_experiment::{Experiment, Flag, Plan, ready_made};
+use plumbline_experiment::{Experiment, Flag, Treatment, ready_made};
 use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{
@@ -16,7 +16,7 @@ use plumbline_record::{
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
-use super::{BadUsage, print, report};
+use super::{BadUsage, maxima, print, report};
 use crate::cli::RunArgs;
 use crate::progress::{self, Reporter};
 
@@ -142,13 +142,16 @@ fn prepare(
 ) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
     let left_out = RefCell::new(Vec::new());
-    let plan = experiment.resolve(random_seed(), &|word| {
-        expand(word, &mut left_out.borrow_mut())
-    })?;
-    build(&plan, lab)?;
-    let floor = floor(&settings(), interrupted)?;
+    let seed = random_seed();
+    let draft = experiment.draft(seed, &|word| expand(word, &mut left_out.borrow_mut()))?;
+    build(draft.treatments(), lab)?;
+    let settings = settings();
+    let floor = floor(&settings, interrupted)?;
+    let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted)?;
+    let plan = draft.settle(&maxima.rates())?;
     let mut warnings = lab.warnings();
     warnings.extend(left_out.into_inner());
+    warnings.extend(maxima.warnings());
     let run = Run {
         format: FORMAT_VERSION,
         provenance: Provenance {
@@ -160,10 +163,12 @@ fn prepare(
         },
         fingerprint: lab.fingerprint()?,
         experiment_text: Some(text),
+        maxima: maxima.found,
         warnings,
         plan,
     };
-    let directory = RunDirectory::create(&args.out, &run.plan.experiment, &run)?;
+    let name = &run.plan.experiment;
+    let directory = RunDirectory::create_with(&args.out, name, &run, &maxima.searches)?;
     Ok(Prepared {
         directory,
         run,
@@ -180,7 +185,7 @@ fn floor(settings: &Settings, interrupted: &AtomicBool) -> Result<Option<Floor>,
 /// Goes on with a run, in the environment that it was started in (C-13).
 fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared> {
     let (run, done, directory) = RunDirectory::open(path)?;
-    build(&run.plan, lab)?;
+    build(&run.plan.treatments, lab)?;
     let differences = differences(1, &run.fingerprint, &lab.fingerprint()?);
     if !differences.is_empty() && !args.across_environments {
         return Err(CompareError::DifferentEnvironments(differences).into());
@@ -194,9 +199,9 @@ fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared
 
 /// Builds every path, so that what cannot be built is an error before the
 /// first trial and not in the middle.
-fn build(plan: &Plan, lab: &mut Lab) -> anyhow::Result<()> {
-    lab.validate(&plan.treatments)?;
-    for treatment in &plan.treatments {
+fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
+    lab.validate(treatments)?;
+    for treatment in treatments {
         lab.path(treatment)?;
     }
     Ok(())

@@ -316,6 +316,14 @@ fn warnings(treatment: &Treatment, observation: &Observation, settings: &Setting
     ];
     let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
     warnings.extend(self_check::warnings(workload, &observation.load, limits));
+    // Where others had the machine, that is the reason, and is told already.
+    if gate::disturbed(workload, observation, limits).is_empty() {
+        warnings.extend(self_check::was_the_limit(
+            workload,
+            &observation.load,
+            limits,
+        ));
+    }
     for machine in &observation.machines {
         let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
         if workload.arrival.rate().is_some() && share > NEAR_SATURATION {

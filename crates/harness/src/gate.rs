@@ -39,6 +39,8 @@ pub struct Thresholds {
     /// L-12: CPU time of the sender's busiest thread without polling, as a
     /// share of the window, that is not warned of.
     pub busy_share: f64,
+    /// L-12: the same from which on a thread has no time left.
+    pub saturated_share: f64,
     /// L-10: how many times the latency may rise or fall inside the window
     /// without a warning.
     pub level_warning: f64,
@@ -62,6 +64,7 @@ impl Default for Thresholds {
             error_share: 0.001,
             arrival_distance: 0.10,
             busy_share: 0.70,
+            saturated_share: 0.95,
             level_warning: 1.3,
             level_gate: 2.0,
         }

@@ -17,6 +17,7 @@ mod trial;
 
 pub use conduct::{Cause, HarnessError, Outcome, Progress, Settings, Step, conduct};
 pub use gate::{Thresholds, judge};
-pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, at_rate, find_max};
-pub use self_check::warnings as self_check;
+pub use search::path::{SearchFailure, maximum, search_path};
+pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
+pub use self_check::{warnings as self_check, was_the_limit};
 pub use target::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};

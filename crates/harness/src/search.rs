@@ -1,10 +1,14 @@
 //! The highest load that holds a limit: one fresh load per trial, judged here,
 //! steered by MLRsearch.
 
+pub(crate) mod path;
+
 use std::time::Duration;
 
 use plumbline_experiment::{Arrival, Limit, Workload};
-use plumbline_record::{LoadResult, SearchGoal, SearchOutcome, SearchPurpose, SearchTrial};
+use plumbline_record::{
+    GateFailure, LoadResult, SearchGoal, SearchOutcome, SearchPurpose, SearchTrial,
+};
 use plumbline_stats::mlrsearch::{
     Bounds, Goal, Outcome, Purpose, Search, SearchError, Step, Trial, loss_ratio,
 };
@@ -23,6 +27,12 @@ const SAMPLES_BEYOND: f64 = 10.0;
 /// The least load of a search for a loss, per second: a trial of a second can
 /// then tell 1 % from nothing.
 const LEAST_RATE: f64 = 100.0;
+
+/// Disturbed trials that are repeated, as a share of those that decided, and
+/// beside it. What is more counts all the same: a machine that is never left
+/// alone gives what it has, and takes no longer for it.
+const REPEATED_SHARE: f64 = 0.25;
+const REPEATED_ANYWAY: f64 = 2.0;
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,6 +124,15 @@ pub struct SearchStep {
     pub purpose: SearchPurpose,
 }
 
+/// What one trial gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchedLoad {
+    /// What the sender saw.
+    pub load: LoadResult,
+    /// What disturbed it, as far as anybody looked.
+    pub disturbed: Vec<GateFailure>,
+}
+
 /// What was found, and every trial on the way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
@@ -136,7 +155,9 @@ pub enum FindMaxError<E> {
 
 /// Searches for the highest load that holds the plan's limit. `measure` runs
 /// one trial with fresh connections and gives what the sender saw, or `None`
-/// when it was interrupted; `seen` is told of each trial that has ended.
+/// when it was interrupted. A disturbed trial is kept, but is repeated before it
+/// decides anything, as long as not too many are (C-14). `seen` is told of each
+/// trial that has ended.
 ///
 /// # Errors
 ///
@@ -144,11 +165,12 @@ pub enum FindMaxError<E> {
 pub fn find_max<E>(
     plan: &SearchPlan,
     thresholds: &Thresholds,
-    measure: &mut dyn FnMut(&SearchStep) -> Result<Option<LoadResult>, E>,
+    measure: &mut dyn FnMut(&SearchStep) -> Result<Option<SearchedLoad>, E>,
     seen: &mut dyn FnMut(&SearchTrial),
 ) -> Result<Searched, FindMaxError<E>> {
     let mut search = Search::new(plan.goal, plan.bounds)?;
     let mut trials: Vec<SearchTrial> = Vec::new();
+    let mut repeated = 0_u32;
     loop {
         let (load, duration, purpose) = match search.next() {
             Step::Measure {
@@ -173,7 +195,12 @@ pub fn find_max<E>(
             return Ok(Searched { outcome, trials });
         };
         let trial = judged(plan, &step, result, thresholds);
-        search.observe(purpose, as_evidence(&trial));
+        let allowed = REPEATED_ANYWAY + REPEATED_SHARE * search.trials().len() as f64;
+        if trial.disturbed.is_empty() || f64::from(repeated) >= allowed {
+            search.observe(purpose, as_evidence(&trial));
+        } else {
+            repeated += 1;
+        }
         seen(&trial);
         trials.push(trial);
     }
@@ -211,9 +238,10 @@ fn drain(limit: Limit, trials: &[SearchTrial]) -> Duration {
 fn judged(
     plan: &SearchPlan,
     step: &SearchStep,
-    load: LoadResult,
+    searched: SearchedLoad,
     thresholds: &Thresholds,
 ) -> SearchTrial {
+    let SearchedLoad { load, disturbed } = searched;
     let loss = loss_ratio(step.rate, load.planned, load.sent, load.completed);
     let missed = breaks(plan.limit, &load);
     SearchTrial {
@@ -223,6 +251,7 @@ fn judged(
         loss_ratio: loss,
         held: !missed && loss <= plan.goal.loss_ratio,
         generator: self_check::generator(plan.limit, &load, thresholds),
+        disturbed,
         load,
     }
 }

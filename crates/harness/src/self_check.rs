@@ -34,6 +34,29 @@ pub fn warnings(workload: &Workload, load: &LoadResult, limits: &Thresholds) -> 
     warnings
 }
 
+/// The verdict that a figure is the generator's and not the network's: at a held
+/// rate it sent too late by itself (D2), or less than was due although nothing
+/// held it back but itself (D3). `None` in bulk and in a closed loop, whose rate
+/// says how fast both are together.
+pub fn was_the_limit(
+    workload: &Workload,
+    load: &LoadResult,
+    limits: &Thresholds,
+) -> Option<Warning> {
+    load.arrival.rate()?;
+    if workload.kind == WorkloadKind::Datagram {
+        return None;
+    }
+    let unsent = load.planned.saturating_sub(load.sent);
+    let too_few = unsent as f64 > limits.rate_deviation * load.planned as f64;
+    let is_limit = gate::send_lag(load, limits).is_some() || (too_few && by_itself(load, limits));
+    is_limit.then(|| Warning::GeneratorWasTheLimit {
+        sent_share: load.sent as f64 / load.planned.max(1) as f64,
+        lag_ns: load.generator_lag.value_at(0.90),
+        busy_share: load.busiest_thread(),
+    })
+}
+
 /// L-10: two levels that far apart are two measurements, not one.
 pub(crate) fn no_steady_state(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
     level(load, limits.level_gate).map(|change| GateFailure::NoSteadyState {
@@ -47,19 +70,27 @@ pub(crate) fn no_steady_state(load: &LoadResult, limits: &Thresholds) -> Option<
 /// that breaks then may have been broken by the generator.
 pub(crate) fn generator(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Vec<GateFailure> {
     let mut failures: Vec<GateFailure> = gate::send_lag(load, limits).into_iter().collect();
-    failures.extend(kept_back(load));
+    failures.extend(kept_back(load, limits));
     failures.extend(limited_lag(limit, load, limits));
     failures.extend(generator_busy(load, limits));
     failures
 }
 
+/// Whether what was not sent is the sender's own doing. Where requests waited
+/// for connections, the answers were slow, unless the sender had no time to
+/// read them: in a backlog every request waits.
+fn by_itself(load: &LoadResult, limits: &Thresholds) -> bool {
+    let unsent = load.planned.saturating_sub(load.sent);
+    load.waited_for_connection <= unsent.min(load.sent / 2)
+        || load.busiest_thread() > limits.saturated_share
+}
+
 /// D3 without a margin, for a search goes closer than that: most of what was
-/// lost was never sent, although there was a connection for it. Where requests
-/// waited for connections, the answers were slow and not the generator.
-fn kept_back(load: &LoadResult) -> Option<GateFailure> {
+/// lost was never sent, although nothing else was in the way.
+fn kept_back(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
     let unsent = load.planned.saturating_sub(load.sent);
     let lost = load.planned.saturating_sub(load.completed);
-    let ours = unsent * 2 > lost && load.waited_for_connection <= unsent;
+    let ours = unsent * 2 > lost && by_itself(load, limits);
     ours.then_some(GateFailure::AchievedRate {
         planned: load.planned,
         achieved: load.sent,
@@ -229,6 +260,48 @@ mod tests {
             load.busiest_thread_ns = load.window_ns;
         });
         assert_eq!(closed, []);
+    }
+
+    #[test]
+    fn a_generator_that_is_the_limit_is_told_aloud() {
+        let verdict = |plant: fn(&mut LoadResult)| {
+            let mut load = healthy().load;
+            plant(&mut load);
+            was_the_limit(&workload(), &load, &Thresholds::default())
+        };
+        assert_eq!(verdict(|_| ()), None);
+        let late = |load: &mut LoadResult| {
+            load.generator_lag = crate::planted::histogram([400_000; 5000]);
+        };
+        let said = verdict(late).unwrap().to_string();
+        assert!(
+            said.starts_with("the generator was the limit, not the network")
+                && said.contains("more than 400 µs late"),
+            "{said}"
+        );
+        let few = |load: &mut LoadResult| load.sent = 4_000;
+        let said = verdict(few).unwrap().to_string();
+        assert!(said.contains("sent 80 % of what was due"), "{said}");
+        // The answers were slow, and no connection was free for more.
+        let slow = |load: &mut LoadResult| {
+            (load.sent, load.waited_for_connection) = (4_000, 4_500);
+        };
+        assert_eq!(verdict(slow), None);
+        let far_too_slow = |load: &mut LoadResult| {
+            (load.sent, load.waited_for_connection) = (1_000, 1_000);
+        };
+        assert_eq!(verdict(far_too_slow), None);
+        // They were there, but nobody read them.
+        let swamped = |load: &mut LoadResult| {
+            (load.sent, load.waited_for_connection) = (4_000, 4_500);
+            load.busiest_thread_ns = load.window_ns * 99 / 100;
+        };
+        assert!(verdict(swamped).is_some());
+        let closed = |load: &mut LoadResult| {
+            load.arrival = Arrival::Closed;
+            load.sent = 4_000;
+        };
+        assert_eq!(verdict(closed), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use fingerprint::{DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
 pub use load::{ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
-pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
+pub use search::{Maximum, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use trial::{Floor, GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
 pub use warning::Warning;
 

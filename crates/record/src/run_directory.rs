@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::{Run, Trial};
+use crate::{Run, SearchRecord, Trial};
 pub use atomic::write_atomically;
 use error::Cause as _;
 pub use error::{NotARun, RunDirectoryError};
@@ -26,6 +26,8 @@ pub use error::{NotARun, RunDirectoryError};
 const RUN_FILE: &str = "run.json";
 /// One line per finished trial.
 const TRIALS_FILE: &str = "trials.jsonl";
+/// The searches before the first trial, where loads are shares of a maximum.
+const SEARCHES_FILE: &str = "searches.jsonl";
 /// Runs of one experiment that may start in the same second.
 const MAX_SAME_SECOND: u32 = 1_000;
 
@@ -52,11 +54,26 @@ impl RunDirectory {
     ///
     /// [`Full`](RunDirectoryError::Full), [`Io`](RunDirectoryError::Io).
     pub fn create(parent: &Path, experiment: &str, run: &Run) -> Result<Self, RunDirectoryError> {
+        Self::create_with(parent, experiment, run, &[])
+    }
+
+    /// As [`create`](Self::create), with the searches that the plan's loads are
+    /// shares of in `searches.jsonl`; without searches there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn create_with(
+        parent: &Path,
+        experiment: &str,
+        run: &Run,
+        searches: &[SearchRecord],
+    ) -> Result<Self, RunDirectoryError> {
         fs::create_dir_all(parent).because("make the directory", parent)?;
         let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
         let name = format!("{time}-{experiment}");
         let partial = parent.join(format!(".{name}.{}.partial", std::process::id()));
-        let made = Self::prepare(&partial, run).and_then(|trials| {
+        let made = Self::prepare(&partial, run, searches).and_then(|trials| {
             let path = publish(&partial, parent, &name)?;
             Ok(Self {
                 path,
@@ -73,13 +90,21 @@ impl RunDirectory {
     }
 
     /// Fills a directory that nobody sees yet.
-    fn prepare(partial: &Path, run: &Run) -> Result<Flock<File>, RunDirectoryError> {
+    fn prepare(
+        partial: &Path,
+        run: &Run,
+        searches: &[SearchRecord],
+    ) -> Result<Flock<File>, RunDirectoryError> {
         fs::create_dir(partial).because("make the directory", partial)?;
         let mut text = serde_json::to_vec_pretty(run)
             .map_err(io::Error::from)
             .because("write", &partial.join(RUN_FILE))?;
         text.push(b'\n');
         write_atomically(&partial.join(RUN_FILE), &text)?;
+        if !searches.is_empty() {
+            let path = partial.join(SEARCHES_FILE);
+            write_atomically(&path, &lines(searches, &path)?)?;
+        }
         let path = partial.join(TRIALS_FILE);
         let file = OpenOptions::new()
             .create_new(true)
@@ -177,6 +202,18 @@ impl RunDirectory {
         self.length += line.len() as u64;
         Ok(())
     }
+}
+
+/// One line for each search.
+fn lines(searches: &[SearchRecord], path: &Path) -> Result<Vec<u8>, RunDirectoryError> {
+    let mut text = Vec::new();
+    for search in searches {
+        serde_json::to_writer(&mut text, search)
+            .map_err(io::Error::from)
+            .because("write", path)?;
+        text.push(b'\n');
+    }
+    Ok(text)
 }
 
 /// The line of a trial, known to be readable: one bad line would make the

@@ -26,6 +26,36 @@ pub struct SearchRecord {
     pub outcome: SearchOutcome,
     /// Every trial in the order in which it was run.
     pub trials: Vec<SearchTrial>,
+    /// Why trials ended without a result and were run again.
+    pub failed: Vec<String>,
+}
+
+/// In `run.json`: a maximum that loads of the plan are shares of. How it was
+/// found is in `searches.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Maximum {
+    /// Name of the workload, without the share.
+    pub workload: String,
+    /// The network that was searched: the baseline.
+    pub network: String,
+    /// Where its endpoints were.
+    pub placement: Placement,
+    /// IP version.
+    pub family: Family,
+    /// What the load had to hold.
+    pub limit: Limit,
+    /// What got through at the lower bound, per second: the loads are
+    /// shares of this.
+    pub rate: f64,
+    /// The highest load that held, per second.
+    pub lower_bound: f64,
+    /// The lowest load that did not, per second; null when the most that was
+    /// offered still held.
+    pub upper_bound: Option<f64>,
+    /// Whether it is the generator's and not the network's.
+    pub generator_limited: bool,
+    /// Trials of the search.
+    pub trials: u32,
 }
 
 /// The goal in the terms of MLRsearch.
@@ -100,6 +130,9 @@ pub struct SearchTrial {
     pub held: bool,
     /// The generator's own checks that it failed.
     pub generator: Vec<GateFailure>,
+    /// What disturbed it; then it was repeated and decided nothing, unless too
+    /// many were (C-14).
+    pub disturbed: Vec<GateFailure>,
     /// What the sender saw.
     pub load: LoadResult,
 }

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CpuTime, DeviceCounters, Fingerprint, LoadResult, ProcessCpu, ProtocolCounters, ServeResult,
-    SoftnetCounters, Warning,
+    CpuTime, DeviceCounters, Fingerprint, LoadResult, Maximum, ProcessCpu, ProtocolCounters,
+    ServeResult, SoftnetCounters, Warning,
 };
 
 /// `run.json`: written once, before the first trial.
@@ -22,6 +22,10 @@ pub struct Run {
     pub provenance: Provenance,
     /// The environment (C-13).
     pub fingerprint: Fingerprint,
+    /// The maxima that loads of the plan are shares of; none where loads are
+    /// plain rates.
+    #[serde(default)]
+    pub maxima: Vec<Maximum>,
     /// What to distrust in the whole run.
     pub warnings: Vec<Warning>,
 }

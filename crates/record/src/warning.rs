@@ -108,9 +108,20 @@ pub enum Warning {
         after_ns: u64,
     },
     /// The maximum that loads are shares of was the generator's.
-    GeneratorWasTheLimit {
+    MaximumOfTheGenerator {
         /// The workload that was searched.
         workload: String,
+    },
+    /// D2, D3: at a held rate the generator sent too little or too late, though
+    /// there were connections for more and nobody disturbed it.
+    GeneratorWasTheLimit {
+        /// What it sent of the requests that were due, 0 to 1.
+        sent_share: f64,
+        /// Its own lag at p90, nanoseconds.
+        lag_ns: u64,
+        /// CPU time of its busiest thread without polling, as a share of the
+        /// window, 0 to 1.
+        busy_share: f64,
     },
     /// L-12: the sender had little time to spare, so that answers waited in it.
     GeneratorBusy {
@@ -214,10 +225,23 @@ impl std::fmt::Display for Warning {
                 *after_ns as f64 / 1e3,
                 at * 100.0
             ),
-            Self::GeneratorWasTheLimit { workload } => write!(
+            Self::MaximumOfTheGenerator { workload } => write!(
                 f,
                 "the generator was the limit of `{workload}`, not the network: its loads are shares of \
                  what the generator can send"
+            ),
+            Self::GeneratorWasTheLimit {
+                sent_share,
+                lag_ns,
+                busy_share,
+            } => write!(
+                f,
+                "the generator was the limit, not the network: it sent {:.0} % of what was due, one request \
+                 in ten more than {:.0} µs late, and was {:.0} % busy; lower the rate, let it wait by \
+                 spinning, or give it more CPUs",
+                sent_share * 100.0,
+                *lag_ns as f64 / 1e3,
+                busy_share * 100.0
             ),
             Self::GeneratorBusy { share } => write!(
                 f,

@@ -8,7 +8,11 @@ mod sample;
 use std::fs;
 use std::path::PathBuf;
 
-use plumbline_record::{Run, RunDirectory, Trial, TrialStatus, Warning};
+use plumbline_experiment::{Family, Placement};
+use plumbline_record::{
+    GateFailure, Run, RunDirectory, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord,
+    SearchTrial, Trial, TrialStatus, Warning,
+};
 use serde_json::Value;
 
 const BLESS: &str = "PLUMBLINE_BLESS";
@@ -54,6 +58,7 @@ fn assert_valid(schema: &Value, instance: &Value) {
 fn the_schemas_are_current() {
     assert_current("run.schema.json", &generated::<Run>());
     assert_current("trial.schema.json", &generated::<Trial>());
+    assert_current("search.schema.json", &generated::<SearchRecord>());
 }
 
 #[test]
@@ -78,6 +83,71 @@ fn real_files_keep_their_schema() {
     for line in trials.lines() {
         assert_valid(&generated::<Trial>(), &serde_json::from_str(line).unwrap());
     }
+}
+
+/// A search of two trials.
+fn search() -> SearchRecord {
+    let trial = |purpose, rate, held| SearchTrial {
+        purpose,
+        rate,
+        duration_ns: 1_000_000_000,
+        loss_ratio: if held { 0.0 } else { 0.25 },
+        held,
+        generator: if held {
+            Vec::new()
+        } else {
+            vec![GateFailure::GeneratorBusy {
+                share: 0.95,
+                limit: 0.7,
+            }]
+        },
+        disturbed: Vec::new(),
+        load: sample::load(3),
+    };
+    SearchRecord {
+        workload: "rr".to_owned(),
+        network: "host".to_owned(),
+        placement: Placement::CrossNode,
+        family: Family::V4,
+        limit: "p99<1ms".parse().unwrap(),
+        goal: SearchGoal {
+            final_trial_ns: 1_000_000_000,
+            duration_sum_ns: 5_000_000_000,
+            loss_ratio: 0.0,
+            exceed_ratio: 0.5,
+            width: 0.05,
+        },
+        outcome: SearchOutcome::Found {
+            lower_bound: 80_000.0,
+            upper_bound: Some(82_000.0),
+            conditional_throughput: 79_990.0,
+            generator_limited: true,
+        },
+        trials: vec![
+            trial(SearchPurpose::Ramp, 80_000.0, true),
+            trial(SearchPurpose::Search, 82_000.0, false),
+        ],
+        failed: vec!["the agent on node2 ended".to_owned()],
+    }
+}
+
+#[test]
+fn searches_stand_beside_the_run_and_keep_their_schema() {
+    let parent = tempfile::tempdir().unwrap();
+    let search = search();
+    let run = sample::run();
+    let searched = [search.clone(), search];
+    let with = RunDirectory::create_with(parent.path(), "with", &run, &searched).unwrap();
+    let text = fs::read_to_string(with.path().join("searches.jsonl")).unwrap();
+    assert_eq!(text.lines().count(), 2);
+    for line in text.lines() {
+        let value: Value = serde_json::from_str(line).unwrap();
+        assert_valid(&generated::<SearchRecord>(), &value);
+        let read: SearchRecord = serde_json::from_value(value).unwrap();
+        assert_eq!(read, searched[0]);
+    }
+    let without = RunDirectory::create(parent.path(), "without", &run).unwrap();
+    assert!(!without.path().join("searches.jsonl").exists());
 }
 
 #[test]

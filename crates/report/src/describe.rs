@@ -50,11 +50,16 @@ fn arrival(workload: &Workload) -> String {
 
 /// Where a treatment runs: `cross-node, IPv4`.
 pub(crate) fn place(treatment: &Treatment) -> String {
-    let placement = match treatment.placement {
+    where_between(treatment.placement, treatment.family)
+}
+
+/// The same for what is no treatment.
+pub(crate) fn where_between(placement: Placement, family: Family) -> String {
+    let placement = match placement {
         Placement::CrossNode => "cross-node",
         Placement::SameNode => "same-node",
     };
-    let family = match treatment.family {
+    let family = match family {
         Family::V4 => "IPv4",
         Family::V6 => "IPv6",
     };

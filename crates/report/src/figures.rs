@@ -46,6 +46,7 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
                 "CPU per request",
                 "client",
                 "server",
+                "polling, of a CPU",
                 "errors",
                 "unanswered",
                 "trials",
@@ -70,6 +71,8 @@ fn request_row(of: &TreatmentSummary) -> Vec<String> {
     ];
     row.push(spread(of.rates.achieved_requests_per_second, number::rate));
     row.extend(costs(of));
+    let polling = of.cost.as_ref().and_then(|cost| cost.polling_cpus);
+    row.push(or_none(polling.map(number::percent)));
     row.push(number::count(of.rates.errors as f64));
     row.push(number::count(of.rates.censored as f64));
     row.push(trials(of));

@@ -46,6 +46,9 @@ pub fn render(summary: &Summary) -> String {
     for outlier in terminal::outliers(summary) {
         out += &format!("- {}\n", escape(&outlier));
     }
+    for maximum in terminal::maxima(summary) {
+        out += &format!("- {}\n", escape(&maximum));
+    }
     let account = escape(&terminal::account_text(summary));
     out += &format!(
         "- {account}\n\nExperiment {}, started {}, on {}.\n",

@@ -2,7 +2,7 @@
 
 use plumbline_engine::LoadPlan;
 use plumbline_experiment::{Arrival, WorkloadKind};
-use plumbline_harness::{Thresholds, self_check};
+use plumbline_harness::{Thresholds, self_check, was_the_limit};
 use plumbline_record::{Floor, LoadResult};
 use plumbline_report::latency::{Sample, latency_json, latency_table};
 use plumbline_report::number;
@@ -83,8 +83,11 @@ impl<'a> Outcome<'a> {
 
     /// Reasons to distrust the figures.
     fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = self.late_generator().into_iter().collect();
         let limits = Thresholds::default();
+        let verdict = was_the_limit(&self.plan.workload, self.result, &limits);
+        let mut warnings: Vec<String> = verdict.iter().map(ToString::to_string).collect();
+        warnings.extend(self.late_generator());
+        warnings.extend(self.saturated());
         let distrusted = self_check(&self.plan.workload, self.result, &limits);
         warnings.extend(distrusted.iter().map(ToString::to_string));
         if self.interrupted {
@@ -128,6 +131,22 @@ impl<'a> Outcome<'a> {
         })
     }
 
+    /// L-12 in a closed loop, whose rate is then what so many threads can do.
+    fn saturated(&self) -> Option<String> {
+        let is_closed = self.result.arrival == Arrival::Closed
+            && !matches!(
+                self.plan.workload.kind,
+                WorkloadKind::Stream | WorkloadKind::Datagram
+            );
+        let busy = self.result.busiest_thread();
+        (is_closed && busy > Thresholds::default().saturated_share).then(|| {
+            format!(
+                "the sender's busiest thread was {} busy, so the rate may be its own; more --threads tell",
+                number::percent(busy)
+            )
+        })
+    }
+
     /// What scripts hold on to; units are in the names.
     pub(super) fn to_json(&self) -> serde_json::Value {
         let result = self.result;
@@ -151,6 +170,10 @@ impl<'a> Outcome<'a> {
             "connect_ns": latency_json(&result.connect),
             "cpu_seconds": (result.cpu.user_ns + result.cpu.system_ns) as f64 / 1e9,
             "spin_seconds": result.spin_ns as f64 / 1e9,
+            "busiest_thread_share": result.busiest_thread(),
+            "arrivals": result.arrivals,
+            "generator_was_the_limit":
+                was_the_limit(&self.plan.workload, result, &Thresholds::default()).is_some(),
             "seed": result.seed,
             "warnings": self.warnings(),
         })
@@ -285,7 +308,7 @@ pub(in crate::command) fn floor_json(floor: Floor) -> serde_json::Value {
 
 pub(in crate::command) fn floor_text(floor: Floor) -> String {
     format!(
-        "floor        {}: a round trip of this generator to itself (p50, over loopback)\n",
+        "floor        {}: a round trip of this generator to itself (median, over loopback)\n",
         number::plain(&number::duration(floor.p50_ns as f64))
     )
 }

@@ -34,7 +34,12 @@ fn search(plan: &SearchPlan, mut measure: impl FnMut(&SearchStep) -> LoadResult)
     let searched = find_max::<String>(
         plan,
         &Thresholds::default(),
-        &mut |step| Ok(Some(measure(step))),
+        &mut |step| {
+            Ok(Some(SearchedLoad {
+                load: measure(step),
+                disturbed: Vec::new(),
+            }))
+        },
         &mut |_| seen += 1,
     )
     .unwrap();
@@ -130,6 +135,70 @@ fn requests_that_wait_for_slow_answers_are_not_the_generators_fault() {
 }
 
 #[test]
+fn disturbed_trials_are_kept_and_decide_nothing() {
+    let by = GateFailure::Disturbed {
+        by: "other-load".to_owned(),
+        amount: 0.6,
+        limit: 0.15,
+    };
+    let quiet = search(&plan("loss=0"), overloadable);
+    // Every sixth trial is disturbed, and loses half.
+    let disturbed = find_max::<String>(
+        &plan("loss=0"),
+        &Thresholds::default(),
+        &mut |step| {
+            let mut load = overloadable(step);
+            let is_disturbed = step.index % 6 == 5;
+            if is_disturbed {
+                load.completed /= 2;
+            }
+            Ok(Some(SearchedLoad {
+                load,
+                disturbed: is_disturbed.then(|| by.clone()).into_iter().collect(),
+            }))
+        },
+        &mut |_| (),
+    )
+    .unwrap();
+    assert_eq!(disturbed.outcome, quiet.outcome);
+    assert!(disturbed.trials.len() > quiet.trials.len());
+    assert!(
+        disturbed
+            .trials
+            .iter()
+            .any(|trial| trial.disturbed == [by.clone()])
+    );
+}
+
+#[test]
+fn a_machine_that_is_never_left_alone_does_not_search_for_ever() {
+    let quiet = search(&plan("loss=0"), overloadable);
+    let by = GateFailure::Disturbed {
+        by: "other-load".to_owned(),
+        amount: 0.6,
+        limit: 0.15,
+    };
+    let disturbed = find_max::<String>(
+        &plan("loss=0"),
+        &Thresholds::default(),
+        &mut |step| {
+            Ok(Some(SearchedLoad {
+                load: overloadable(step),
+                disturbed: vec![by.clone()],
+            }))
+        },
+        &mut |_| (),
+    )
+    .unwrap();
+    assert_eq!(disturbed.outcome, quiet.outcome);
+    let (least, trials) = (quiet.trials.len(), disturbed.trials.len());
+    assert!(
+        trials > least && trials <= least + least / 4 + 3,
+        "{trials} {least}"
+    );
+}
+
+#[test]
 fn an_error_misses_a_limit_of_latency() {
     let searched = search(&plan("p99<1ms"), |step| {
         let mut load = overloadable(step);
@@ -162,7 +231,13 @@ fn an_interrupted_search_keeps_its_trials_and_gives_no_number() {
     let searched = find_max::<String>(
         &plan("loss=0"),
         &Thresholds::default(),
-        &mut |step| Ok((step.index < 3).then(|| overloadable(step))),
+        &mut |step| {
+            let searched = SearchedLoad {
+                load: overloadable(step),
+                disturbed: Vec::new(),
+            };
+            Ok((step.index < 3).then_some(searched))
+        },
         &mut |_| (),
     )
     .unwrap();

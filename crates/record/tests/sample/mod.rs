@@ -46,6 +46,7 @@ pub(crate) fn run() -> Run {
             conntrack: Some((12, 262_144)),
             ..Fingerprint::default()
         },
+        maxima: Vec::new(),
         warnings: vec![Warning::OneKernel, Warning::SharedCpus { cpus: 2 }],
     }
 }

@@ -35,6 +35,9 @@ pub struct Cost {
     /// Of which the receiving process, whose CPU is that of its life scaled to
     /// the window.
     pub server_process: Option<f64>,
+    /// What the sender spent on waiting by polling, in CPUs, median over
+    /// trials: the price of its punctuality, not in the total.
+    pub polling_cpus: Option<f64>,
     /// What the steps of the kernel's figures add to the cost of one trial:
     /// their standard deviation as a fraction of the cost, median over trials.
     pub rounding: f64,
@@ -78,6 +81,10 @@ impl Cost {
             by_context: split(total.median, kept),
             client_process: median(&|one| per_unit(client_ns(one), workload, one)),
             server_process: median(&|one| per_unit(server_ns(one)?, workload, one)),
+            polling_cpus: median(&|one| {
+                let cpus = spin_ns(&one.load) / one.load.window_ns as f64;
+                cpus.is_finite().then_some(cpus)
+            }),
             rounding: median(&|one| rounding(one, step_ns)).unwrap_or(0.0),
             busiest_cpu_softirq_share: median(&busiest_softirq_share),
             total,

@@ -28,7 +28,7 @@ pub(crate) use margin::{least_seen, margin, no_finer, resolution};
 pub(crate) use metric::metrics_of;
 
 use plumbline_experiment::{Plan, Treatment, TreatmentId};
-use plumbline_record::{Floor, Run, Trial};
+use plumbline_record::{Floor, Maximum, Run, Trial};
 
 use ledger::Ledger;
 
@@ -52,6 +52,8 @@ pub struct Summary {
     pub target: String,
     /// What the generator measures where there is no network (L-13).
     pub floor: Option<Floor>,
+    /// The maxima that loads are shares of.
+    pub maxima: Vec<Maximum>,
     /// One for each treatment, `treatments[id].treatment.id == id`.
     pub treatments: Vec<TreatmentSummary>,
     /// Every treatment against its baseline, by treatment, then metric.
@@ -90,6 +92,7 @@ impl Summary {
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
             floor: run.provenance.floor,
+            maxima: run.maxima.clone(),
             sections: section::sections(&treatments, &comparisons),
             notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),
             account: Account::new(plan, &ledger),

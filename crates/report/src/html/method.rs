@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use plumbline_record::Run;
 
 use crate::analysis::Summary;
-use crate::{describe, number};
+use crate::{describe, number, terminal};
 
 /// Paragraphs on design, load and judgement.
 pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
     let mut paragraphs = vec![design(summary, run)];
     paragraphs.extend(loads(run));
+    paragraphs.extend(shares(summary));
     paragraphs.push(
         "Latency is counted from the moment at which a request was due, not from the moment at \
          which it was sent, so a stall is charged to every request that it held up. A percentile \
@@ -59,6 +60,17 @@ fn loads(run: &Run) -> BTreeSet<String> {
         )
     };
     run.plan.treatments.iter().map(sentence).collect()
+}
+
+/// What the loads are shares of, where they are.
+fn shares(summary: &Summary) -> Option<String> {
+    let maxima = terminal::maxima(summary);
+    (!maxima.is_empty()).then(|| {
+        format!(
+            "Loads are shares of the baseline’s maximum, searched before the first block (MLRsearch): {}.",
+            maxima.join("; ")
+        )
+    })
 }
 
 fn judgement(summary: &Summary) -> String {

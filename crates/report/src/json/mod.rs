@@ -48,6 +48,7 @@ fn report(summary: &Summary) -> Report<'_> {
             p50: floor.p50_ns,
             p99: floor.p99_ns,
         }),
+        maxima: &summary.maxima,
         answers: answers
             .iter()
             .map(|one| number::plain(&one.to_string()))
@@ -172,6 +173,7 @@ fn costs(of: &TreatmentSummary) -> Costs {
         }),
         client_process_ns: cost.client_process,
         server_process_ns: cost.server_process,
+        polling_cpus: cost.polling_cpus,
         busiest_cpu_softirq_share: cost.busiest_cpu_softirq_share,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plumbline_experiment::{Family, Placement, Protocol, WorkloadKind};
+use plumbline_record::Maximum;
 use serde::Serialize;
 
 use crate::latency::LatencySummary;
@@ -16,6 +17,7 @@ pub(super) struct Report<'a> {
     pub(super) target: &'a str,
     pub(super) cut_off: bool,
     pub(super) floor_ns: Option<FloorNs>,
+    pub(super) maxima: &'a [Maximum],
     pub(super) answers: Vec<String>,
     pub(super) treatments: Vec<Treatment<'a>>,
     pub(super) comparisons: Vec<Judged<'a>>,
@@ -89,6 +91,7 @@ pub(super) struct Costs {
     pub(super) by_context: Option<Contexts>,
     pub(super) client_process_ns: Option<f64>,
     pub(super) server_process_ns: Option<f64>,
+    pub(super) polling_cpus: Option<f64>,
     pub(super) busiest_cpu_softirq_share: Option<f64>,
 }
 

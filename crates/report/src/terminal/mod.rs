@@ -7,6 +7,7 @@ mod text;
 
 use anstyle::{AnsiColor, Effects, Style as Ansi};
 use plumbline_experiment::TreatmentId;
+use plumbline_record::Maximum;
 
 use crate::analysis::{Notice, Section, Summary};
 use crate::sentence::{self, Subject};
@@ -83,6 +84,11 @@ pub fn render(summary: &Summary, style: Style) -> String {
     }
     out += &answers(summary, style);
     out += &notices(summary, style);
+    for line in maxima(summary) {
+        out.push('\n');
+        out += &style.paint(Tint::Plain, &text::wrap(&line, style.width, 2));
+        out.push('\n');
+    }
     out += &account(summary, style);
     out
 }
@@ -200,6 +206,29 @@ pub(crate) fn outliers(summary: &Summary) -> Vec<String> {
             format!("outliers of {label}, kept: {}", listed.join(", "))
         })
         .collect()
+}
+
+/// What loads are shares of, one line each: `maximum of rr with p99<1ms on
+/// host, cross-node, IPv4: 31,000/s (30,800 held, 31,900 did not; 24 trials)`.
+pub(crate) fn maxima(summary: &Summary) -> Vec<String> {
+    let rate = |value: f64| number::rate(value.round());
+    let line = |one: &Maximum| {
+        let upper = one.upper_bound.map_or_else(
+            || "more was not offered".to_owned(),
+            |upper| format!("{} did not", rate(upper)),
+        );
+        format!(
+            "maximum of {} with {} on {}, {}: {} ({} held, {upper}; {} trials)",
+            describe::clean(&one.workload),
+            one.limit,
+            describe::clean(&one.network),
+            describe::where_between(one.placement, one.family),
+            rate(one.rate),
+            rate(one.lower_bound),
+            one.trials
+        )
+    };
+    summary.maxima.iter().map(line).collect()
 }
 
 /// What became of the trials.

@@ -221,6 +221,7 @@ fn run_of(plan: Plan) -> Run {
             }),
         },
         fingerprint: fingerprint(),
+        maxima: Vec::new(),
         warnings: vec![Warning::OneKernel],
     }
 }

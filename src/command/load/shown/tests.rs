@@ -61,7 +61,15 @@ fn a_late_generator_is_told_aloud() {
         "{text}"
     );
     assert!(text.contains("use --spin"), "{text}");
-    assert_eq!(outcome.to_json()["warnings"].as_array().unwrap().len(), 1);
+    assert!(
+        text.contains("warning: the generator was the limit, not the network"),
+        "{text}"
+    );
+    let json = outcome.to_json();
+    assert_eq!(json["warnings"].as_array().unwrap().len(), 2);
+    assert_eq!(json["generator_was_the_limit"], true);
+    let on_time = Outcome::new(&plan, &punctual, false).to_json();
+    assert_eq!(on_time["generator_was_the_limit"], false);
     // A closed loop has no schedule to be late for.
     let mut closed = result(50_000);
     closed.arrival = Arrival::Closed;

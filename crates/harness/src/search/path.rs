@@ -1,0 +1,322 @@
+//! A search on a path of a target: what shares of a maximum are shares of.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use plumbline_experiment::{Sought, Timing, Treatment, WorkloadKind};
+use plumbline_record::{
+    GateFailure, IdleSample, LoadResult, Maximum, Observation, SearchOutcome, SearchRecord,
+};
+
+use super::{FindMaxError, SearchPlan, SearchStep, SearchedLoad, at_rate, find_max};
+use crate::agent::TrialError;
+use crate::{Settings, Target, TargetError, gate, trial};
+
+/// Warm-up of a trial of a search, nanoseconds: connections are opened before
+/// it, so it only has to fill the path.
+const WARM_UP_NS: u64 = 100_000_000;
+
+/// Trials of a search that may end without a result, as when an agent is killed,
+/// before the search does.
+const FAILED_TRIALS: usize = 3;
+
+/// Why a maximum was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchFailure {
+    /// A trial could not be run, or the search contradicts itself.
+    #[error("the maximum of `{workload}` on {network} could not be searched: {problem}")]
+    Trial {
+        /// Which workload.
+        workload: String,
+        /// On which network.
+        network: String,
+        /// What went wrong.
+        problem: String,
+    },
+    /// There is none to be had.
+    #[error(
+        "`{workload}` has no maximum with {limit} on {network}: {why}; give a `rate` instead of a `load`"
+    )]
+    NoMaximum {
+        /// Which workload.
+        workload: String,
+        /// On which network.
+        network: String,
+        /// What it had to hold.
+        limit: String,
+        /// What was found.
+        why: &'static str,
+    },
+}
+
+/// Searches the maximum of a workload on the baseline's path, with fresh
+/// agents in each trial. Gives what the search saw; `None` when it was
+/// interrupted. `seen` is told of each trial that has ended.
+///
+/// # Errors
+///
+/// When a trial cannot be run, or no maximum can be told.
+pub fn search_path(
+    sought: &Sought,
+    plan: &SearchPlan,
+    target: &mut dyn Target,
+    seed: u64,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+    seen: &mut dyn FnMut(&plumbline_record::SearchTrial),
+) -> Result<Option<SearchRecord>, SearchFailure> {
+    let treatment = &sought.treatment;
+    let mut failed = Vec::new();
+    let mut measure = |step: &SearchStep| {
+        let at = Treatment {
+            workload: at_rate(&treatment.workload, step.rate),
+            timing: Timing {
+                warm_up_ns: WARM_UP_NS,
+                measure_ns: step.measure.as_nanos() as u64,
+                drain_ns: step.drain.as_nanos() as u64,
+            },
+            ..treatment.clone()
+        };
+        let seed = seed.wrapping_add(step.index as u64);
+        loop {
+            match one(&at, target, seed, settings, interrupted) {
+                Err(error @ TrialError::Agent { .. }) if failed.len() < FAILED_TRIALS => {
+                    failed.push(error.to_string());
+                }
+                result => return result,
+            }
+        }
+    };
+    let searched = find_max(plan, &settings.thresholds, &mut measure, seen)
+        .map_err(|error| unsearched(sought, &error))?;
+    let Some(outcome) = searched.outcome else {
+        return Ok(None);
+    };
+    let record = SearchRecord {
+        workload: treatment.workload.name.clone(),
+        network: treatment.network.clone(),
+        placement: treatment.placement,
+        family: treatment.family,
+        limit: sought.limit,
+        goal: plan.recorded_goal(),
+        outcome,
+        trials: searched.trials,
+        failed,
+    };
+    Ok(Some(record))
+}
+
+/// The maximum that a search found.
+///
+/// # Errors
+///
+/// [`SearchFailure::NoMaximum`] when there is none.
+pub fn maximum(record: &SearchRecord) -> Result<Maximum, SearchFailure> {
+    let none = |why| {
+        Err(SearchFailure::NoMaximum {
+            workload: record.workload.clone(),
+            network: record.network.clone(),
+            limit: record.limit.to_string(),
+            why,
+        })
+    };
+    match record.outcome {
+        SearchOutcome::Found {
+            lower_bound,
+            upper_bound,
+            conditional_throughput,
+            generator_limited,
+        } => Ok(Maximum {
+            workload: record.workload.clone(),
+            network: record.network.clone(),
+            placement: record.placement,
+            family: record.family,
+            limit: record.limit,
+            rate: conditional_throughput,
+            lower_bound,
+            upper_bound,
+            generator_limited,
+            trials: record.trials.len() as u32,
+        }),
+        SearchOutcome::BrokenPath => none("even the least load does not hold it"),
+        SearchOutcome::Unfit { .. } => none("a low load is not carried without loss"),
+        SearchOutcome::OutOfTime => none("the bounds did not come close enough in time"),
+    }
+}
+
+/// One trial with fresh agents; what the path's own checks say ends the search.
+fn one(
+    treatment: &Treatment,
+    target: &mut dyn Target,
+    seed: u64,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+) -> Result<Option<SearchedLoad>, TrialError> {
+    let path = target.path(treatment)?;
+    let idle = IdleSample::default();
+    match trial::run(path, treatment, seed, idle, settings, interrupted) {
+        Ok((observation, gates)) => match gates.first() {
+            None => {
+                let limits = &settings.thresholds;
+                let disturbed = gate::disturbed(&treatment.workload, &observation, limits);
+                let load = delivered(treatment, observation);
+                Ok(Some(SearchedLoad { load, disturbed }))
+            }
+            Some(GateFailure::WrongPath { detail }) => Err(wrong_path(detail)),
+            Some(other) => Err(wrong_path(&format!("{other:?}"))),
+        },
+        Err(TrialError::Interrupted) => Ok(None),
+        // Ctrl-C reaches the agents too; what fails then is no trial.
+        Err(_) if interrupted.load(Ordering::SeqCst) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn wrong_path(detail: &str) -> TrialError {
+    TargetError::Failed(format!("the path was not taken: {detail}")).into()
+}
+
+/// Of messages without answers, those count that the receiver saw (N-13).
+fn delivered(treatment: &Treatment, observation: Observation) -> LoadResult {
+    let received = observation.serve.datagrams.map(|d| d.received);
+    let mut load = observation.load;
+    if let (WorkloadKind::Datagram, Some(received)) = (treatment.workload.kind, received) {
+        load.completed = received.min(load.planned);
+    }
+    load
+}
+
+fn unsearched(sought: &Sought, error: &FindMaxError<TrialError>) -> SearchFailure {
+    SearchFailure::Trial {
+        workload: sought.treatment.workload.name.clone(),
+        network: sought.treatment.network.clone(),
+        problem: error.to_string(),
+    }
+}
+
+impl SearchPlan {
+    /// A search for a maximum that loads are shares of: known to 5 %, from
+    /// five trials at each bound, in at most ten minutes. They are as long as
+    /// those of the run, but from half a second to one. All treatments carry
+    /// the same share, so an error of the maximum moves all of them.
+    pub fn for_shares(sought: &Sought, most: f64) -> Self {
+        let trial = sought.treatment.timing.measure_ns as f64 / 1e9;
+        let mut plan = Self::new(sought.limit, most).with_trials_of(trial.clamp(0.5, 1.0));
+        plan.goal.duration_sum = 5.0 * plan.goal.final_trial;
+        plan.goal.width = plan.goal.loss_ratio.max(0.05);
+        plan.bounds.time_limit = Duration::from_secs(600).as_secs_f64();
+        plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumbline_experiment::{Arrival, Experiment};
+
+    use super::*;
+    use crate::Thresholds;
+    use crate::planted::{Act, MS, Stage, healthy};
+
+    const MOST: f64 = 3_000.0;
+
+    fn sought() -> Sought {
+        let text = "name = \"t\"\n[factors]\nnetwork = \"host\"\n[[workload]]\nkind = \"rr\"\n\
+                    load = \"50%\"\nlimit = \"p99<1ms\"\n";
+        let experiment = Experiment::parse(text, "t.toml").unwrap();
+        let draft = experiment.draft(1, &|word| Ok(vec![word.to_owned()]));
+        draft.unwrap().sought()[0].clone()
+    }
+
+    fn search(stage: &mut Stage, stop: bool) -> Result<Option<SearchRecord>, SearchFailure> {
+        let sought = sought();
+        let settings = Settings {
+            client_cpus: Vec::new(),
+            server_cpus: Vec::new(),
+            thresholds: Thresholds::default(),
+            idle: Duration::ZERO,
+            now: || "2026-01-31T23:59:59Z".to_owned(),
+        };
+        let plan = SearchPlan::for_shares(&sought, MOST);
+        let stop = AtomicBool::new(stop);
+        search_path(&sought, &plan, stage, 7, &settings, &stop, &mut |_| ())
+    }
+
+    #[test]
+    fn each_trial_has_agents_of_its_own_and_is_kept() {
+        let mut noisy = healthy();
+        noisy.machines[0].steal_ns = 400 * MS;
+        let mut stage = Stage::new([Act::Measure(Box::new(noisy))]);
+        let record = search(&mut stage, false).unwrap().unwrap();
+        assert_eq!(stage.left(), 0);
+        // The one that was disturbed decided nothing.
+        assert_eq!(record.trials[0].disturbed.len(), 1);
+        assert_eq!(record.trials[0].purpose, record.trials[1].purpose);
+        assert_eq!(record.trials[0].rate, record.trials[1].rate);
+        assert!(record.trials[1..].iter().all(|trial| trial.held));
+        let maximum = maximum(&record).unwrap();
+        assert_eq!(
+            (maximum.rate, maximum.generator_limited, maximum.upper_bound),
+            (MOST, false, None)
+        );
+        assert_eq!(maximum.trials as usize, record.trials.len());
+        assert_eq!(
+            (record.workload.as_str(), record.network.as_str()),
+            ("rr", "host")
+        );
+    }
+
+    #[test]
+    fn a_path_that_is_not_the_networks_gives_no_maximum() {
+        let mut stage = Stage::new([]);
+        stage.wrong_path = Some("no packet on vxlan1".to_owned());
+        let error = search(&mut stage, false).unwrap_err().to_string();
+        assert!(error.contains("no packet on vxlan1"), "{error}");
+    }
+
+    #[test]
+    fn a_failed_trial_is_told_and_run_again_until_they_are_too_many() {
+        let fails = |times| Stage::new((0..times).map(|_| Act::Fail("out of files")));
+        let record = search(&mut fails(FAILED_TRIALS), false).unwrap().unwrap();
+        assert_eq!(record.failed.len(), FAILED_TRIALS);
+        assert!(record.failed[0].contains("out of files"), "{record:?}");
+        assert!(maximum(&record).is_ok());
+        let error = search(&mut fails(FAILED_TRIALS + 1), false).unwrap_err();
+        assert!(error.to_string().contains("out of files"), "{error}");
+    }
+
+    #[test]
+    fn an_interrupted_search_gives_nothing() {
+        assert_eq!(search(&mut Stage::new([]), true).unwrap(), None);
+    }
+
+    #[test]
+    fn a_limit_out_of_reach_says_what_to_do() {
+        let slow = || {
+            let mut slow = healthy();
+            slow.load.latency = crate::planted::histogram([5 * MS; 5000]);
+            slow.load.arrival = Arrival::Poisson { rate: 1_000.0 };
+            Act::Measure(Box::new(slow))
+        };
+        let record = search(&mut Stage::new([slow(), slow(), slow()]), false)
+            .unwrap()
+            .unwrap();
+        let error = maximum(&record).unwrap_err().to_string();
+        assert!(
+            error.contains("even the least load") && error.contains("`rate`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn of_messages_those_count_that_arrived() {
+        let mut treatment = sought().treatment;
+        let mut observation = healthy();
+        observation.serve.datagrams = Some(plumbline_record::DatagramCounts {
+            received: 4_000,
+            ..Default::default()
+        });
+        assert_eq!(delivered(&treatment, observation.clone()).completed, 5_000);
+        treatment.workload.kind = WorkloadKind::Datagram;
+        assert_eq!(delivered(&treatment, observation).completed, 4_000);
+    }
+}

@@ -1,0 +1,84 @@
+//! The maxima that an experiment's loads are shares of, measured before its
+//! first block on the baseline's path.
+
+use std::sync::atomic::AtomicBool;
+
+use plumbline_experiment::{Draft, ceiling};
+use plumbline_harness::{SearchPlan, Settings, Target, maximum, search_path};
+use plumbline_record::{Maximum, SearchRecord, SearchTrial, Warning};
+use plumbline_report::number;
+
+use crate::progress;
+
+/// What was searched and what was found.
+#[derive(Default)]
+pub(super) struct Maxima {
+    /// In the order in which the draft asks.
+    pub(super) found: Vec<Maximum>,
+    pub(super) searches: Vec<SearchRecord>,
+}
+
+impl Maxima {
+    /// Per second, in the order in which the draft asks.
+    pub(super) fn rates(&self) -> Vec<f64> {
+        self.found.iter().map(|one| one.rate).collect()
+    }
+
+    /// Those that say nothing of the network.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
+        let of_the_generator = self.found.iter().filter(|one| one.generator_limited);
+        of_the_generator.map(|one| Warning::MaximumOfTheGenerator {
+            workload: one.workload.clone(),
+        })
+    }
+}
+
+/// Searches all that the draft asks for.
+pub(super) fn measure(
+    draft: &Draft,
+    target: &mut dyn Target,
+    seed: u64,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Maxima> {
+    let mut maxima = Maxima::default();
+    for sought in draft.sought() {
+        let what = format!(
+            "maximum of {} with {} on {}",
+            sought.treatment.workload.name, sought.limit, sought.treatment.network
+        );
+        progress::say(&format!("{what}: searching, about a minute"));
+        let plan = SearchPlan::for_shares(sought, ceiling::MAX_RATE);
+        let mut seen = |trial: &SearchTrial| progress::say(&line(trial));
+        let record = search_path(
+            sought,
+            &plan,
+            target,
+            seed,
+            settings,
+            interrupted,
+            &mut seen,
+        )?;
+        let Some(record) = record else {
+            anyhow::bail!("interrupted while a maximum was searched; nothing was kept");
+        };
+        let found = maximum(&record)?;
+        progress::say(&format!("{what}: {}", number::rate(found.rate.round())));
+        maxima.found.push(found);
+        maxima.searches.push(record);
+    }
+    Ok(maxima)
+}
+
+fn line(trial: &SearchTrial) -> String {
+    let verdict = if trial.held { "held" } else { "missed" };
+    let disturbed = if trial.disturbed.is_empty() {
+        ""
+    } else {
+        ", disturbed"
+    };
+    format!(
+        "  {} {verdict}{disturbed}",
+        number::rate(trial.rate.round())
+    )
+}
