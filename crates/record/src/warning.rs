@@ -258,6 +258,7 @@ fn cause(waited_share: f64) -> &'static str {
     if waited_share > 0.05 {
         "because all connections were taken: use more connections, or a lower rate"
     } else {
-        "because the sender was late: use --wait spin, or a machine with more CPUs"
+        "because the sender was late, or still busy with the request before: lower the rate, use --wait \
+         spin, or a machine with more CPUs"
     }
 }
