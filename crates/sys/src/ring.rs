@@ -4,15 +4,17 @@
 mod buffers;
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use buffers::{Incoming, Outgoing};
 
 /// Number of our only group of receive buffers.
 const GROUP: u16 = 0;
+/// What an empty slot holds instead of a descriptor.
+const NO_FILE: RawFd = -1;
 /// Completions taken up per wait.
 const BATCH: usize = 256;
 
@@ -23,9 +25,9 @@ pub struct Room {
     pub incoming: u16,
     /// Bytes of each. A longer datagram is cut.
     pub incoming_size: u32,
-    /// Buffers to send from, one for each slot.
-    pub outgoing: usize,
-    /// Bytes of each.
+    /// Slots: each has a place for a socket, and a buffer to send from.
+    pub slots: usize,
+    /// Bytes of such a buffer.
     pub outgoing_size: usize,
 }
 
@@ -108,7 +110,7 @@ impl Ring {
     /// `ENOSYS`, `EPERM` or `EINVAL` where the kernel, a seccomp profile or
     /// `kernel.io_uring_disabled` does not allow it.
     pub fn new(entries: u32, room: Room) -> io::Result<Self> {
-        let ring = IoUring::builder()
+        let ring: IoUring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_taskrun_flag()
@@ -126,36 +128,58 @@ impl Ring {
                 0,
             )?;
         }
+        ring.submitter()
+            .register_files_sparse(room.slots.max(1) as u32)?;
+        // Spares a look-up in each call; a kernel of before 5.18 refuses.
+        let _ = ring.submitter().register_ring_fd();
         Ok(Self {
             ring,
             incoming,
-            outgoing: Outgoing::new(room.outgoing, room.outgoing_size),
+            outgoing: Outgoing::new(room.slots, room.outgoing_size),
             done: Vec::with_capacity(BATCH),
         })
     }
 
-    /// Receives from a socket until an error, the end of the stream, or a lack
-    /// of buffers; each arrival is a completion.
-    pub fn receive(&mut self, socket: BorrowedFd<'_>, token: Token) -> io::Result<()> {
-        let entry = opcode::RecvMulti::new(Fd(socket.as_raw_fd()), GROUP).build();
+    /// Puts a socket into a slot, for the operations that follow.
+    pub fn attach(&mut self, slot: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+        self.set_file(slot, socket.as_raw_fd())
+    }
+
+    /// Takes the socket out of a slot. What is under way on it must have been
+    /// cancelled, or it stays open until that has ended.
+    pub fn detach(&mut self, slot: u32) -> io::Result<()> {
+        // What was not given to the kernel yet means this socket.
+        self.submit()?;
+        self.set_file(slot, NO_FILE)
+    }
+
+    fn set_file(&mut self, slot: u32, file: RawFd) -> io::Result<()> {
+        let submitter = self.ring.submitter();
+        submitter.register_files_update(slot, &[file]).map(drop)
+    }
+
+    /// Receives from a slot's socket until an error, the end of the stream, or
+    /// a lack of buffers; each arrival is a completion.
+    pub fn receive(&mut self, token: Token) -> io::Result<()> {
+        let entry = opcode::RecvMulti::new(Fixed(token.slot), GROUP).build();
         self.push(entry.user_data(Operation::Receive.stamp(token)))
     }
 
-    /// Waits once until a socket has room to send, or has failed.
-    pub fn watch_room(&mut self, socket: BorrowedFd<'_>, token: Token) -> io::Result<()> {
-        let entry = opcode::PollAdd::new(Fd(socket.as_raw_fd()), libc::POLLOUT as u32).build();
+    /// Waits once until a slot's socket has room to send, or has failed.
+    pub fn watch_room(&mut self, token: Token) -> io::Result<()> {
+        let entry = opcode::PollAdd::new(Fixed(token.slot), libc::POLLOUT as u32).build();
         self.push(entry.user_data(Operation::Room.stamp(token)))
     }
 
     /// Sends all of `bytes` from the slot's buffer, which is in use until the
     /// completion. False, and nothing is sent, while it is, or when it is too
     /// small.
-    pub fn send(&mut self, socket: BorrowedFd<'_>, token: Token, bytes: &[u8]) -> io::Result<bool> {
+    pub fn send(&mut self, token: Token, bytes: &[u8]) -> io::Result<bool> {
         let Some(address) = self.outgoing.fill(token.slot as usize, bytes) else {
             return Ok(false);
         };
         // The kernel goes on by itself until all is out.
-        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), address, bytes.len() as u32)
+        let entry = opcode::Send::new(Fixed(token.slot), address, bytes.len() as u32)
             .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
             .build();
         self.push(entry.user_data(Operation::Send.stamp(token)))?;
@@ -173,9 +197,8 @@ impl Ring {
         self.push(entry.user_data(Operation::Cancel.stamp(token)))
     }
 
-    /// Gives the kernel everything at once. A socket may only be closed when
-    /// nothing is left here that names it.
-    pub fn submit(&mut self) -> io::Result<()> {
+    /// Gives the kernel everything at once.
+    fn submit(&mut self) -> io::Result<()> {
         if self.ring.submission().is_empty() {
             return Ok(());
         }
@@ -257,8 +280,8 @@ impl Ring {
     fn push(&mut self, entry: squeue::Entry) -> io::Result<()> {
         loop {
             // SAFETY: the only memory that our operations name is that of
-            // `incoming` and `outgoing`, which outlive them; a descriptor that
-            // was closed meanwhile is an error of the operation.
+            // `incoming` and `outgoing`, which outlive them; a slot without a
+            // socket is an error of the operation.
             if unsafe { self.ring.submission().push(&entry) }.is_ok() {
                 return Ok(());
             }

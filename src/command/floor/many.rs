@@ -49,12 +49,7 @@ pub(super) fn run(args: &FloorArgs, connections: usize) -> anyhow::Result<ExitCo
 fn by_epoll(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u64> {
     let mut poller = Poller::new(streams.len())?;
     for (token, stream) in streams.iter().enumerate() {
-        poller.add(
-            stream.as_fd(),
-            token as u64,
-            Interest::Read,
-            Trigger::Level,
-        )?;
+        poller.add(stream.as_fd(), token as u64, Interest::Read, Trigger::Level)?;
         (&mut &*stream).write_all(request)?;
     }
     let mut buffer = [0; BUFFER];
@@ -79,13 +74,14 @@ fn by_uring(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u
     let room = Room {
         incoming: BUFFERS,
         incoming_size: BUFFER as u32,
-        outgoing: streams.len(),
+        slots: streams.len(),
         outgoing_size: request.len(),
     };
     let mut ring = Ring::new(ENTRIES, room).context("io_uring is not allowed here")?;
     for (slot, stream) in streams.iter().enumerate() {
-        ring.receive(stream.as_fd(), token(slot))?;
-        ring.send(stream.as_fd(), token(slot), request)?;
+        ring.attach(slot as u32, stream.as_fd())?;
+        ring.receive(token(slot))?;
+        ring.send(token(slot), request)?;
     }
     let mut answers = 0;
     while now_ns() < end {
@@ -100,9 +96,9 @@ fn by_uring(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u
             answers += 1;
             let slot = done.token.slot as usize;
             if !done.more {
-                ring.receive(streams[slot].as_fd(), token(slot))?;
+                ring.receive(token(slot))?;
             }
-            if !ring.send(streams[slot].as_fd(), token(slot), request)? {
+            if !ring.send(token(slot), request)? {
                 bail!("an answer came before its request was out");
             }
         }

@@ -52,16 +52,11 @@ struct Slot {
 impl Uring {
     /// A driver with `slots` empty slots, whose datagrams have at most
     /// `longest` bytes. Made on the thread that will wait.
-    pub(crate) fn new(
-        slots: usize,
-        longest: usize,
-        wait: Wait,
-        batched: bool,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(slots: usize, longest: usize, wait: Wait, batched: bool) -> io::Result<Self> {
         let room = Room {
             incoming: BUFFERS,
             incoming_size: longest.max(BUFFER) as u32,
-            outgoing: slots,
+            slots,
             outgoing_size: REQUEST,
         };
         let mut ring = Ring::new(ENTRIES, room)?;
@@ -84,21 +79,14 @@ impl Uring {
     }
 
     fn start_receiving(&mut self, slot: usize) -> io::Result<()> {
-        let token = self.token(slot);
-        let Some(socket) = &self.slots[slot].socket else {
-            return Ok(());
-        };
-        self.ring.receive(socket.as_fd(), token)?;
+        self.ring.receive(self.token(slot))?;
         self.slots[slot].receiving = true;
         Ok(())
     }
 
     fn watch_room(&mut self, slot: usize) -> io::Result<()> {
-        let token = self.token(slot);
-        if let Some(socket) = &self.slots[slot].socket
-            && !self.slots[slot].watching
-        {
-            self.ring.watch_room(socket.as_fd(), token)?;
+        if !self.slots[slot].watching {
+            self.ring.watch_room(self.token(slot))?;
             self.slots[slot].watching = true;
         }
         Ok(())
@@ -160,6 +148,7 @@ impl Driver for Uring {
     const NAME: &'static str = "uring";
 
     fn insert(&mut self, slot: usize, socket: Socket, watch: Watch) -> io::Result<()> {
+        self.ring.attach(slot as u32, socket.as_fd())?;
         let place = &mut self.slots[slot];
         // As many as a token keeps apart.
         place.generation = (place.generation + 1) % (1 << 30);
@@ -179,16 +168,15 @@ impl Driver for Uring {
         let receiving = std::mem::take(&mut place.receiving);
         let watching = std::mem::take(&mut place.watching);
         place.blocked = false;
-        // Nothing that names the socket may be left when it closes: its number
-        // may soon be another's. A ring that takes no more shows at the next
-        // wait.
+        // The socket closes when nothing refers to it any more. A ring that
+        // takes no more shows at the next wait.
         if receiving {
             let _ = self.ring.cancel(Operation::Receive, token);
         }
         if watching {
             let _ = self.ring.cancel(Operation::Room, token);
         }
-        let _ = self.ring.submit();
+        let _ = self.ring.detach(slot as u32);
         self.slots[slot].socket = None;
         self.slots[slot].generation = (token.generation + 1) % (1 << 30);
     }
@@ -240,7 +228,7 @@ impl Driver for Uring {
         let Some(socket) = &self.slots[slot].socket else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        if self.batched && self.ring.send(socket.as_fd(), token, bytes)? {
+        if self.batched && self.ring.send(token, bytes)? {
             return Ok(bytes.len());
         }
         if self.ring.is_sending(token.slot) {
