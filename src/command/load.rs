@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use plumbline_engine::{DriverChoice, EngineError, LoadPlan, Progress};
-use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_engine::{EngineError, LoadPlan, Progress};
+use plumbline_experiment::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};
 
 use super::{BadUsage, find_max, print, print_json};
-use crate::cli::{self, Driver, Kind, LoadArgs, Process};
+use crate::cli::{self, Kind, LoadArgs, Process};
 pub(super) use check::serve as check_serve;
 use shown::Outcome;
 
@@ -131,11 +131,6 @@ fn plan(
         seed: args.seed,
         threads: args.threads,
         cpus: args.cpus.clone(),
-        driver: match args.driver {
-            Driver::Auto => DriverChoice::Auto,
-            Driver::Epoll => DriverChoice::Epoll,
-            Driver::Uring => DriverChoice::Uring,
-        },
         // Only our own responder makes bodies that can be checked byte for byte.
         verify: !destination.http,
         ..LoadPlan::new(workload(args, destination), target)
@@ -160,6 +155,11 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Workload {
     }
     workload.keep_alive = kind == WorkloadKind::Http && !args.no_keep_alive;
     workload.wait = if args.spin { Wait::Spin } else { Wait::Block };
+    workload.driver = match args.driver {
+        cli::Driver::Auto => Driver::Auto,
+        cli::Driver::Epoll => Driver::Epoll,
+        cli::Driver::Uring => Driver::Uring,
+    };
     workload.request_size = args.request_size.unwrap_or(workload.request_size);
     workload.response_size = args.response_size.unwrap_or(workload.response_size);
     workload.arrival = match (args.rate, args.arrival) {

@@ -34,6 +34,6 @@ mod worker;
 mod omission_tests;
 
 pub use error::EngineError;
-pub use plan::{DriverChoice, LoadPlan, Observer, Progress, ServePlan};
+pub use plan::{LoadPlan, Observer, Progress, ServePlan};
 pub use responder::Responder;
 pub use run::run;

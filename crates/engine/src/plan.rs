@@ -9,19 +9,6 @@ use plumbline_experiment::{Workload, WorkloadKind};
 
 use crate::EngineError;
 
-/// What moves the bytes of requests and answers. Bulk always goes by epoll:
-/// its calls carry many messages each already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DriverChoice {
-    /// The better one, of those that this kernel allows.
-    #[default]
-    Auto,
-    /// Readiness, and a call for each message.
-    Epoll,
-    /// io_uring; an error where it is not allowed.
-    Uring,
-}
-
 /// One load, from its first connection to its last answer.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
@@ -53,9 +40,6 @@ pub struct LoadPlan {
     /// Connections opened per second before the load, over all threads;
     /// `None` for as fast as they are accepted.
     pub ramp: Option<f64>,
-    /// What moves the bytes; [`LoadResult::driver`](plumbline_record::LoadResult::driver)
-    /// tells what it was.
-    pub driver: DriverChoice,
     /// Counters for a live display.
     pub progress: Option<Arc<Progress>>,
 }
@@ -77,7 +61,6 @@ impl LoadPlan {
             cpus: Vec::new(),
             verify: true,
             ramp: None,
-            driver: DriverChoice::Auto,
             progress: None,
         }
     }

@@ -2,7 +2,8 @@
 //! tests, the demonstration and the benchmark.
 
 use plumbline_experiment::{
-    Arrival, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload, WorkloadKind,
+    Arrival, Driver, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload,
+    WorkloadKind,
 };
 use plumbline_record::{
     DeviceFingerprint, FORMAT_VERSION, Fingerprint, Provenance, Run, Trial, TrialStatus, Warning,
@@ -146,6 +147,7 @@ pub(crate) fn rr() -> Workload {
         arrival: Arrival::Poisson { rate: 5_000.0 },
         keep_alive: true,
         wait: Wait::Block,
+        driver: Driver::Auto,
     }
 }
 
