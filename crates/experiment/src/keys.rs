@@ -20,6 +20,7 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "rate",
     "keep_alive",
     "wait",
+    "driver",
     // The last, for its place in names.
     "load",
 ];
@@ -99,6 +100,7 @@ impl WorkloadKind {
             "request_size" => matches!(self, Self::Rr | Self::Crr | Self::Datagram),
             "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             "keep_alive" => self == Self::Http,
+            "driver" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             other => TIMING.contains(&other),
         }
     }

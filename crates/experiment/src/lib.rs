@@ -41,4 +41,4 @@ pub use plan::{Plan, Timing};
 pub use ready_made::ready_made;
 pub use treatment::{Family, Placement, Treatment, TreatmentId};
 pub use validate::PlanError;
-pub use workload::{Arrival, Protocol, Wait, Workload, WorkloadKind};
+pub use workload::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};

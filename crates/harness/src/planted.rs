@@ -10,7 +10,8 @@ use plumbline_agent::{
     FromAgent, Measured, PROTOCOL_VERSION, Served, ToAgent, read_frame, write_frame,
 };
 use plumbline_experiment::{
-    Arrival, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload, WorkloadKind,
+    Arrival, Driver, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload,
+    WorkloadKind,
 };
 use plumbline_record::{
     CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, LoadResult, Observation, ProcessCpu,
@@ -32,6 +33,7 @@ pub(crate) fn workload() -> Workload {
         arrival: Arrival::Poisson { rate: 10_000.0 },
         keep_alive: true,
         wait: Wait::Block,
+        driver: Driver::Auto,
     }
 }
 

@@ -1,13 +1,17 @@
-//! Dev-only: private namespaces for tests, and skips that are counted.
+//! Dev-only: private namespaces for tests, skips that are counted, and planted
+//! refusals.
 //!
 //! A test program that uses this crate runs in namespaces of its own from
 //! before its first thread. So its tests need no root and cannot touch the
 //! network of the machine.
 
+mod seccomp;
+
 use std::io::Write;
 use std::sync::OnceLock;
 
 use plumbline_sys::namespace::{Privacy, enter_private};
+pub use seccomp::forbid_io_uring;
 
 /// The environment variable that names the file to which skips are appended.
 pub const SKIPS: &str = "PLUMBLINE_SKIPS";

@@ -176,7 +176,7 @@ fn note_header(request: &mut Request, line: Line<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::{Arrival, Protocol, Wait, WorkloadKind};
+    use plumbline_experiment::{Arrival, Driver, Protocol, Wait, WorkloadKind};
 
     use super::*;
 
@@ -191,6 +191,7 @@ mod tests {
             arrival: Arrival::Closed,
             keep_alive: true,
             wait: Wait::Block,
+            driver: Driver::Auto,
         })
     }
 
