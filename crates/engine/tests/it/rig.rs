@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -17,8 +17,10 @@ thread_local! {
     static DRIVER: Cell<Driver> = const { Cell::new(Driver::Auto) };
 }
 
-/// Runs a test whose workloads go by one driver.
-pub(crate) fn by(driver: Driver, test: fn()) {
+/// Runs a test whose workloads go by one driver, when it is its turn.
+pub(crate) fn by(driver: Driver, turn: &Mutex<()>, test: fn()) {
+    // That the other one failed is its own affair.
+    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
     DRIVER.set(driver);
     test();
 }

@@ -2,8 +2,8 @@
 //!
 //! A server says the same to every request, or the same for as long as the
 //! second in its `Date` lasts. Equal bytes mean equal things, so comparing
-//! them replaces reading them line by line; 64 connections to nginx cost a
-//! fifth less user time for it.
+//! them replaces reading them line by line, which was a third of the user time
+//! of 64 connections to nginx.
 
 use super::head::Head;
 
