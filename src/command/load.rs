@@ -147,6 +147,9 @@ fn plan(
         seed: args.seed,
         threads: args.threads,
         cpus: args.cpus.clone(),
+        ramp: args.ramp,
+        sources: args.source.clone(),
+        trains: args.gso,
         // Only our own responder makes bodies that can be checked byte for byte.
         verify: !destination.http,
         ..LoadPlan::new(workload(args, destination), target)

@@ -32,6 +32,17 @@ pub enum EngineError {
         /// The kernel's word.
         cause: io::Error,
     },
+    /// No port is left to connect from, or the source address is another
+    /// machine's.
+    #[error(
+        "no address and port are left here for {connections} connections to {target}: a source address must be one of this machine, and has a port for some 28,000; name several sources, or widen net.ipv4.ip_local_port_range"
+    )]
+    NoSource {
+        /// Where to.
+        target: SocketAddr,
+        /// Connections asked for.
+        connections: u64,
+    },
     /// The process may not open as many files as there are connections.
     #[error(
         "the open-file limit of {limit} is too low for {connections} connections; raise it with `ulimit -n {needed}`"
@@ -91,6 +102,10 @@ impl EngineError {
         match source.raw_os_error() {
             Some(EMFILE | ENFILE) => Self::too_many_files(connections),
             _ if source.kind() == io::ErrorKind::ConnectionRefused => Self::Refused { target },
+            _ if source.kind() == io::ErrorKind::AddrNotAvailable => Self::NoSource {
+                target,
+                connections,
+            },
             _ => Self::Unreachable {
                 target,
                 cause: source,

@@ -122,16 +122,34 @@ impl Recorder {
     /// fault, what lies before is not (L-2).
     #[inline]
     pub(crate) fn sent(&mut self, intended: u64, sent: u64, free: u64, bytes: u64) {
+        self.sent_many(1, intended, sent, free, bytes);
+    }
+
+    /// As [`sent`](Self::sent), for `count` requests of `bytes` bytes each that
+    /// were intended at the same moment and went out together.
+    #[inline]
+    pub(crate) fn sent_many(
+        &mut self,
+        count: u64,
+        intended: u64,
+        sent: u64,
+        free: u64,
+        bytes: u64,
+    ) {
+        let bytes = count * bytes;
         self.totals.bytes += bytes;
         if !self.window.contains(intended) {
             return;
         }
-        self.sent += 1;
+        self.sent += count;
         self.bytes_sent += bytes;
-        self.send_lag.record(sent.saturating_sub(intended));
-        self.generator_lag
-            .record(sent.saturating_sub(free.max(intended)));
-        self.waited += u64::from(free > intended);
+        let lag = sent.saturating_sub(intended);
+        let own_lag = sent.saturating_sub(free.max(intended));
+        self.send_lag.record_n(lag, count);
+        self.generator_lag.record_n(own_lag, count);
+        if free > intended {
+            self.waited += count;
+        }
         self.add_bytes(intended, bytes);
         self.gaps.sent(intended, sent);
     }
@@ -206,14 +224,14 @@ impl Recorder {
         self.seconds[second].bytes += bytes;
     }
 
-    /// A message without an answer was taken by the kernel.
+    /// The kernel took `count` messages that nobody answers.
     #[inline]
-    pub(crate) fn taken(&mut self, intended: u64) {
-        self.totals.completed += 1;
+    pub(crate) fn taken(&mut self, count: u64, intended: u64) {
+        self.totals.completed += count;
         if self.window.contains(intended) {
-            self.completed += 1;
+            self.completed += count;
             let second = self.by_second.index_at(intended);
-            self.seconds[second].completed += 1;
+            self.seconds[second].completed += count;
         }
     }
 
@@ -235,7 +253,7 @@ impl Recorder {
         self.totals.bytes += bytes;
         self.planned(now);
         self.sent += u64::from(self.window.contains(now));
-        self.taken(now);
+        self.taken(1, now);
     }
 
     /// A byte stream carried `bytes` in the `length` nanoseconds between its

@@ -58,6 +58,7 @@ impl Share<'_> {
         let lines = self.lines();
         Rules {
             target: self.plan.target,
+            sources: self.plan.sources.clone(),
             lines,
             udp: spec.kind == WorkloadKind::Rr && spec.protocol == Protocol::Udp,
             fresh,
@@ -106,14 +107,19 @@ pub(crate) fn work(
             run(share, exchange, report, started)
         }
         WorkloadKind::Stream => {
-            let stream = Stream::new(share.plan.target, share.lines(), recorder);
+            let plan = share.plan;
+            let stream = Stream::new(plan.target, &plan.sources, share.lines(), recorder);
             run(share, stream, report, started)
         }
         WorkloadKind::Datagram => {
             let closed = spec.arrival == Arrival::Closed;
             let target = share.plan.target;
-            let datagrams =
-                Datagrams::new(target, spec.request_size, closed, share.flows(), recorder);
+            let mut datagrams =
+                Datagrams::new(target, spec.request_size, closed, share.flows(), recorder)
+                    .spread_over(&share.plan.sources);
+            if share.plan.trains {
+                datagrams = datagrams.in_trains();
+            }
             run(share, datagrams, report, started)
         }
     }

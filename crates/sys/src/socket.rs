@@ -2,11 +2,11 @@
 
 mod messages;
 
-pub use messages::Messages;
+pub use messages::{Messages, TRAIN_MESSAGES};
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, Type};
@@ -26,15 +26,17 @@ pub struct TcpInfo {
 }
 
 impl Socket {
-    /// Begins to connect. The socket becomes writable when the attempt has
-    /// ended; [`take_error`](Self::take_error) then tells how.
-    pub fn connect_tcp(to: SocketAddr) -> io::Result<Self> {
+    /// Begins to connect, from a given source address or one that the kernel
+    /// picks. The socket becomes writable when the attempt has ended;
+    /// [`take_error`](Self::take_error) then tells how.
+    pub fn connect_tcp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<Self> {
         let kind = Type::STREAM.nonblocking().cloexec();
-        let socket = new_raw(to, kind, Protocol::TCP)?;
-        socket.set_tcp_nodelay(true)?;
-        match socket.connect(&to.into()) {
+        let socket = Self(new_raw(to, kind, Protocol::TCP)?);
+        socket.0.set_tcp_nodelay(true)?;
+        socket.start_from(from)?;
+        match socket.0.connect(&to.into()) {
             Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),
-            _ => Ok(Self(socket)),
+            _ => Ok(socket),
         }
     }
 
@@ -61,12 +63,24 @@ impl Socket {
         Ok(Self(socket))
     }
 
-    /// A UDP socket that sends to `to` and hears only from there.
-    pub fn connect_udp(to: SocketAddr) -> io::Result<Self> {
+    /// A UDP socket that sends to `to` and hears only from there; its source
+    /// address is `from`, or one that the kernel picks.
+    pub fn connect_udp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<Self> {
         let kind = Type::DGRAM.nonblocking().cloexec();
-        let socket = new_raw(to, kind, Protocol::UDP)?;
-        socket.connect(&to.into())?;
-        Ok(Self(socket))
+        let socket = Self(new_raw(to, kind, Protocol::UDP)?);
+        socket.start_from(from)?;
+        socket.0.connect(&to.into())?;
+        Ok(socket)
+    }
+
+    /// Binds to a source address, but leaves its port open until the connect,
+    /// so that a port may serve for several destinations.
+    fn start_from(&self, from: Option<IpAddr>) -> io::Result<()> {
+        let Some(from) = from else {
+            return Ok(());
+        };
+        self.set_integer(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+        self.0.bind(&SocketAddr::new(from, 0).into())
     }
 
     /// A UDP socket bound to `at`; see [`listen_tcp`](Self::listen_tcp).
@@ -119,6 +133,52 @@ impl Socket {
         address
             .as_socket()
             .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))
+    }
+
+    /// Largest packet, headers included, that the path of a connected socket
+    /// is known to take, in bytes (`IP_MTU`, `IPV6_MTU`).
+    pub fn path_mtu(&self) -> io::Result<usize> {
+        let (level, name) = if self.local_addr()?.is_ipv4() {
+            (libc::IPPROTO_IP, libc::IP_MTU)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_MTU)
+        };
+        let mut mtu: libc::c_int = 0;
+        let mut length = mem::size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the kernel writes at most
+        // `length` bytes into `mtu`.
+        let code = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                level,
+                name,
+                std::ptr::from_mut(&mut mtu).cast(),
+                &mut length,
+            )
+        };
+        if code < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(mtu as usize)
+    }
+
+    fn set_integer(
+        &self,
+        level: libc::c_int,
+        name: libc::c_int,
+        value: libc::c_int,
+    ) -> io::Result<()> {
+        let length = mem::size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the kernel reads `length` bytes
+        // of `value`.
+        let code = unsafe {
+            let value = std::ptr::from_ref(&value).cast();
+            libc::setsockopt(self.0.as_raw_fd(), level, name, value, length)
+        };
+        if code < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
     }
 
     /// Acknowledged bytes and retransmissions of a TCP connection.

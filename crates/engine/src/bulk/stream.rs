@@ -6,7 +6,7 @@
 //! count is over its whole life.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
@@ -15,6 +15,7 @@ use crate::EngineError;
 use crate::driver::{Driver, Event, Watch};
 use crate::event_loop::Workload;
 use crate::pattern::{Direction, Pattern};
+use crate::plan::source;
 use crate::recorder::{Failure, Recorder};
 use crate::window::Window;
 
@@ -60,6 +61,7 @@ struct Line {
 /// The sending side of `stream`.
 pub(crate) struct Stream {
     target: SocketAddr,
+    sources: Vec<IpAddr>,
     lines: Vec<Line>,
     content: Vec<u8>,
     recorder: Recorder,
@@ -77,7 +79,13 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(target: SocketAddr, lines: usize, recorder: Recorder) -> Self {
+    /// Streams to `target`, from `sources` in turn.
+    pub(crate) fn new(
+        target: SocketAddr,
+        sources: &[IpAddr],
+        lines: usize,
+        recorder: Recorder,
+    ) -> Self {
         let line = Line {
             state: State::Unopened,
             since: 0,
@@ -85,6 +93,7 @@ impl Stream {
         };
         Self {
             target,
+            sources: sources.to_vec(),
             lines: vec![line; lines],
             content: content(PERIOD + WRITE),
             recorder,
@@ -100,7 +109,7 @@ impl Stream {
     }
 
     fn connect<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
-        let made = Socket::connect_tcp(self.target)
+        let made = Socket::connect_tcp(self.target, source(&self.sources, slot))
             .and_then(|socket| io.insert(slot, socket, Watch::Stream));
         self.lines[slot] = Line {
             state: State::Connecting,

@@ -1,5 +1,6 @@
 //! The engine against real sockets on the loopback device.
 
+mod bulk;
 mod faults;
 mod http;
 mod loopback;
