@@ -45,6 +45,9 @@ pub(super) const OPEN_CONNECTIONS: u32 = 16;
 pub(super) const DATAGRAM: u32 = 64;
 /// Many connections.
 pub(super) const MANY: u32 = 15_000;
+/// Requests per second over few and over many: equal load, so that only the
+/// number of connections differs (N-11).
+pub(super) const SCALE_RATE: u32 = 20_000;
 
 /// All comparisons, in the order of the table.
 pub(super) const ALL: &[Bout] = &[
@@ -214,7 +217,7 @@ pub(super) const ALL: &[Bout] = &[
         theirs: peers::iperf3_datagram,
         ours: ours::datagram,
         points: &[point(
-            "UDP, 64 B: messages/s (theirs arrived, ours lossless)",
+            "UDP, 64 B, ours by GSO: messages/s (theirs arrived, ours lossless)",
             Metric::Rate,
             Some(Goal::AtLeast(2.0)),
         )],
@@ -226,9 +229,21 @@ pub(super) const ALL: &[Bout] = &[
         theirs: peers::sockperf_datagram,
         ours: ours::datagram,
         points: &[point(
-            "UDP, 64 B: messages/s (theirs arrived, ours lossless)",
+            "UDP, 64 B, ours by GSO: messages/s (theirs arrived, ours lossless)",
             Metric::Rate,
             Some(Goal::AtLeast(2.0)),
+        )],
+    },
+    Bout {
+        name: "packets-iperf3",
+        against: "iperf3",
+        needs: &["iperf3"],
+        theirs: peers::iperf3_datagram,
+        ours: ours::datagram_single,
+        points: &[point(
+            "UDP, 64 B, a packet each: messages/s (theirs arrived, ours lossless)",
+            Metric::Rate,
+            None,
         )],
     },
     Bout {
@@ -239,16 +254,28 @@ pub(super) const ALL: &[Bout] = &[
         ours: ours::many_connections,
         points: &[
             point(
-                "15,000 connections: CPU per request",
+                "15,000 connections at 20,000/s: client CPU per request",
                 Metric::CpuPerRequest,
                 Some(Goal::AtMost(1.3)),
             ),
             point(
-                "15,000 connections: memory of each",
+                "15,000 connections: client memory of each",
                 Metric::Memory,
                 Some(Goal::Ceiling(1024.0)),
             ),
         ],
+    },
+    Bout {
+        name: "scale-closed",
+        against: "64 conns",
+        needs: &[],
+        theirs: ours::few_connections_closed,
+        ours: ours::many_connections_closed,
+        points: &[point(
+            "15,000 connections, closed loop: client CPU per request",
+            Metric::CpuPerRequest,
+            None,
+        )],
     },
 ];
 
