@@ -8,6 +8,7 @@ use std::time::Duration;
 use plumbline_experiment::{Workload, WorkloadKind};
 
 use crate::EngineError;
+use crate::bulk::train_of;
 
 /// One load, from its first connection to its last answer.
 #[derive(Clone, Debug)]
@@ -82,6 +83,16 @@ impl LoadPlan {
         self.threads.clamp(1, self.workload.connections as usize)
     }
 
+    /// Most messages that the kernel is given as one train; 0 where there are no
+    /// messages.
+    pub(crate) fn train(&self) -> u32 {
+        match self.workload.kind {
+            WorkloadKind::Datagram if self.trains => train_of(self.workload.request_size),
+            WorkloadKind::Datagram => 1,
+            _ => 0,
+        }
+    }
+
     /// Refuses what cannot be run, so that the loop need not check.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         check_workload(&self.workload)?;
@@ -102,6 +113,9 @@ impl LoadPlan {
         }
         if self.trains && self.workload.kind != WorkloadKind::Datagram {
             return plan("only messages of `datagram` can go out in trains");
+        }
+        if self.workload.zero_copy && self.workload.kind != WorkloadKind::Stream {
+            return plan("only `stream` can be sent without a copy");
         }
         let is_clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
         if !self.path.starts_with('/') || !is_clean(&self.path) {

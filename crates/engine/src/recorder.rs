@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad};
+use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad, ZeroCopyCounts};
 
 use crate::gaps::Gaps;
 use crate::plan::Progress;
@@ -41,6 +41,8 @@ pub(crate) struct Recorder {
     /// CPU time of the busiest worker without its polling, nanoseconds.
     pub(crate) busy_ns: u64,
     pub(crate) gaps: Gaps,
+    /// What the kernel told of writes that it was to send without a copy.
+    pub(crate) zero_copy: Option<ZeroCopyCounts>,
     pub(crate) errors: ErrorCounts,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
@@ -81,6 +83,7 @@ impl Recorder {
             spin_ns: 0,
             busy_ns: 0,
             gaps: Gaps::default(),
+            zero_copy: None,
             errors: ErrorCounts::default(),
             bytes_sent: 0,
             bytes_received: 0,
@@ -282,6 +285,11 @@ impl Recorder {
         self.busy_ns = self.busy_ns.max(other.busy_ns);
         self.gaps.merge(&other.gaps);
         self.errors.add(&other.errors);
+        if let Some(theirs) = other.zero_copy {
+            let ours = self.zero_copy.get_or_insert_default();
+            ours.told += theirs.told;
+            ours.copied += theirs.copied;
+        }
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.latency.merge(&other.latency);

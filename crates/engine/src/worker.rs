@@ -108,7 +108,10 @@ pub(crate) fn work(
         }
         WorkloadKind::Stream => {
             let plan = share.plan;
-            let stream = Stream::new(plan.target, &plan.sources, share.lines(), recorder);
+            let mut stream = Stream::new(plan.target, &plan.sources, share.lines(), recorder);
+            if spec.zero_copy {
+                stream = stream.without_copies();
+            }
             run(share, stream, report, started)
         }
         WorkloadKind::Datagram => {

@@ -69,6 +69,7 @@ fn workload(
         arrival,
         keep_alive,
         wait: Wait::Block,
+        zero_copy: false,
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "rate",
     "keep_alive",
     "wait",
+    "zero_copy",
     // The last, for its place in names.
     "load",
 ];
@@ -99,6 +100,7 @@ impl WorkloadKind {
             "request_size" => matches!(self, Self::Rr | Self::Crr | Self::Datagram),
             "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             "keep_alive" => self == Self::Http,
+            "zero_copy" => self == Self::Stream,
             other => TIMING.contains(&other),
         }
     }

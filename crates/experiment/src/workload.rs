@@ -95,6 +95,10 @@ pub struct Workload {
     pub keep_alive: bool,
     /// How the sender waits.
     pub wait: Wait,
+    /// `stream`: let the kernel send from the sender's own pages
+    /// (`MSG_ZEROCOPY`).
+    #[serde(default)]
+    pub zero_copy: bool,
 }
 
 impl Workload {
@@ -146,6 +150,7 @@ impl Workload {
             arrival: Arrival::Closed,
             keep_alive: kind == WorkloadKind::Http,
             wait: Wait::Block,
+            zero_copy: false,
         }
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn workload() -> Workload {
         arrival: Arrival::Poisson { rate: 10_000.0 },
         keep_alive: true,
         wait: Wait::Block,
+        zero_copy: false,
     }
 }
 
@@ -74,6 +75,8 @@ pub(crate) fn healthy() -> Observation {
             spin_ns: 0,
             busiest_thread_ns: 70 * MS,
             arrivals: None,
+            train: 0,
+            zero_copy: None,
         },
         serve: ServeResult {
             requests: 5000,

@@ -1,8 +1,10 @@
 //! Non-blocking TCP and UDP sockets with the options that a load needs.
 
 mod messages;
+mod zero_copy;
 
 pub use messages::{Messages, TRAIN_MESSAGES};
+pub use zero_copy::ZeroCopyNotice;
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -23,6 +25,8 @@ pub struct TcpInfo {
     pub bytes_acked: u64,
     /// Segments sent again.
     pub retransmits: u32,
+    /// Both sides may still send.
+    pub established: bool,
 }
 
 impl Socket {
@@ -61,6 +65,11 @@ impl Socket {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let (socket, _) = self.0.accept4(flags)?;
         Ok(Self(socket))
+    }
+
+    /// Another descriptor of the same socket.
+    pub fn duplicate(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
     }
 
     /// A UDP socket that sends to `to` and hears only from there; its source
@@ -203,9 +212,14 @@ impl Socket {
         Ok(TcpInfo {
             bytes_acked: info.tcpi_bytes_acked,
             retransmits: info.tcpi_total_retrans,
+            established: info.tcpi_state == TCP_ESTABLISHED,
         })
     }
 }
+
+/// State of a connection whose handshake is done and of which neither side has
+/// sent its end (include/net/tcp_states.h).
+const TCP_ESTABLISHED: u8 = 1;
 
 fn new_raw(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<socket2::Socket> {
     socket2::Socket::new_raw(Domain::for_address(address), kind, Some(protocol))

@@ -71,6 +71,11 @@ impl MeterMessage {
     }
 }
 
+/// Most messages of `size` bytes that make up one train.
+pub(crate) fn train_of(size: u32) -> u32 {
+    (TRAIN_BYTES as u32 / size).clamp(1, TRAIN_MESSAGES as u32)
+}
+
 /// Trains are cut into packets, so each message must fit into one.
 fn check_fit(size: usize, mtu: usize, target: SocketAddr) -> Result<(), EngineError> {
     let headers = if target.is_ipv4() {
@@ -151,7 +156,7 @@ impl Datagrams {
     /// Lets messages go out as trains, which the kernel cuts up as late as it
     /// can, instead of one by one.
     pub(crate) fn in_trains(mut self) -> Self {
-        self.train = (TRAIN_BYTES / self.size).clamp(1, TRAIN_MESSAGES);
+        self.train = train_of(self.size as u32) as usize;
         self
     }
 

@@ -152,3 +152,29 @@ fn a_connection_starts_from_the_address_asked_for() {
     let error = Socket::connect_udp(to, Some(foreign)).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
 }
+
+#[test]
+fn a_send_without_a_copy_is_told_of_and_loopback_copies_it() {
+    static BYTES: [u8; 100_000] = [7; 100_000];
+    for at in loopback() {
+        let listener = Socket::listen_tcp(at, false).unwrap();
+        let near = Socket::connect_tcp(listener.local_addr().unwrap(), None).unwrap();
+        let far = patiently(|| listener.accept());
+        near.allow_zero_copy().unwrap();
+        let sent = patiently(|| near.send_zero_copy(&BYTES)).unwrap();
+        let (mut got, mut buffer) = (0, vec![0; 65_536]);
+        while got < sent {
+            let count = patiently(|| far.receive(&mut buffer));
+            assert!(buffer[..count].iter().all(|&byte| byte == 7));
+            got += count;
+        }
+        let told = ZeroCopyNotice {
+            sends: 1,
+            copied: true,
+        };
+        assert_eq!(patiently(|| near.zero_copy_notice()), told);
+        let none = near.zero_copy_notice().unwrap_err();
+        assert_eq!(none.kind(), io::ErrorKind::WouldBlock);
+        assert!(near.tcp_info().unwrap().established);
+    }
+}
