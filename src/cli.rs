@@ -288,6 +288,9 @@ pub(crate) struct LoadArgs {
     /// datagram: give the kernel up to 64 messages as one train, which it cuts up late (UDP GSO)
     #[arg(long)]
     pub(crate) gso: bool,
+    /// stream: let the kernel send from our pages; pays on real devices only (MSG_ZEROCOPY)
+    #[arg(long)]
+    pub(crate) zerocopy: bool,
     /// Never sleep between requests: costs a CPU, sends on time
     #[arg(long)]
     pub(crate) spin: bool,

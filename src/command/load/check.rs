@@ -36,6 +36,10 @@ pub(super) fn load(args: &LoadArgs, destination: &Destination) -> Result<(), Bad
         args.gso && kind != WorkloadKind::Datagram,
         "--gso is for --workload datagram; leave it out",
     )?;
+    refuse(
+        args.zerocopy && kind != WorkloadKind::Stream,
+        "--zerocopy is for --workload stream; leave it out",
+    )?;
     ramp(args, kind)?;
     transport(kind, args.udp)?;
     sizes(kind, args.request_size, args.response_size)
@@ -152,6 +156,7 @@ mod tests {
             ("load h:1 -c 0", "at least 1"),
             ("load h:1 -t 3 -c 2", "fewer --threads"),
             ("load h:1 --gso", "--gso is for --workload datagram"),
+            ("load h:1 --zerocopy", "--zerocopy is for --workload stream"),
             ("load h:1 --ramp 0", "above 0"),
             ("load http://h --ramp 5 --no-keep-alive", "stay open"),
             ("load h:1 --workload stream --ramp 5", "stay open"),

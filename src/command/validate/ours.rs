@@ -165,9 +165,19 @@ pub(super) fn floor(stage: &Stage<'_>) -> anyhow::Result<Reading> {
 }
 
 pub(super) fn stream(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    stream_sent(stage, &[])
+}
+
+/// The kernel sends from the sender's own pages, where it can.
+pub(super) fn stream_zero_copy(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    stream_sent(stage, &["--zerocopy"])
+}
+
+fn stream_sent(stage: &Stage<'_>, how: &[&str]) -> anyhow::Result<Reading> {
     let more = ["--workload", "stream"];
     let server = serve(stage, Transport::Tcp, &more)?;
-    let more = ["--workload", "stream", "-c", "1", "--warm-up", "0"];
+    let mut more = vec!["--workload", "stream", "-c", "1", "--warm-up", "0"];
+    more.extend(how);
     let (json, client) = load(stage, &server.address.to_string(), &more, false)?;
     let cpu = client.cpu_ns() + server.end()?.cpu_ns();
     let bytes = field(&json, "/bytes_sent")?;
@@ -280,6 +290,13 @@ fn connections(stage: &Stage<'_>, count: u32, rate: Option<u32>) -> anyhow::Resu
     }
     let (json, ended) = load(stage, &url, &more, true)?;
     server.end()?;
+    if let Ok(rate) = field(&json, "/offered_rate") {
+        let achieved = field(&json, "/achieved_rate")?;
+        // D3: else the loads were not equal.
+        if (achieved / rate - 1.0).abs() > 0.01 {
+            bail!("{count} connections were to carry {rate}/s and carried {achieved:.0}/s");
+        }
+    }
     let cpu = field(&json, "/cpu_seconds")? - field(&json, "/spin_seconds")?;
     Ok((
         cpu * 1e9 / field(&json, "/requests")?,
