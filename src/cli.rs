@@ -289,6 +289,18 @@ pub(crate) struct LoadArgs {
     /// CPUs to pin the workers to, such as 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) cpus: Vec<usize>,
+    /// Open this many connections per second, instead of all at once
+    #[arg(long, value_name = "N")]
+    pub(crate) ramp: Option<f64>,
+    /// Addresses of this machine to connect from, in turn: each has some 28,000 ports
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) source: Vec<IpAddr>,
+    /// datagram: give the kernel up to 64 messages as one train, which it cuts up late (UDP GSO)
+    #[arg(long)]
+    pub(crate) gso: bool,
+    /// stream: let the kernel send from our pages; pays on real devices only (MSG_ZEROCOPY)
+    #[arg(long)]
+    pub(crate) zerocopy: bool,
     /// Never sleep between requests: costs a CPU, sends on time
     #[arg(long)]
     pub(crate) spin: bool,

@@ -3,6 +3,7 @@
 mod check;
 mod live;
 mod rehearsal;
+mod sharing;
 mod shown;
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -52,6 +53,8 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         rehearsal::hold(&plan, interrupted)?;
         return find_max::run(args, limit, &search, &plan, interrupted);
     }
+    // Looked at while the receiver is there.
+    let remarks = sharing::warnings(&plan);
     if !args.json {
         anstream::eprintln!("{}", shown::headline(&plan));
     }
@@ -61,8 +64,10 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         plumbline_engine::run(&plan, interrupted, &mut ())
     })
     .map_err(usage_or_error)?;
-    let outcome =
-        Outcome::new(&plan, &result, interrupted.load(Ordering::Relaxed)).with_floor(floor);
+    let interrupted = interrupted.load(Ordering::Relaxed);
+    let outcome = Outcome::new(&plan, &result, interrupted)
+        .with_floor(floor)
+        .remarking(remarks);
     if args.json {
         print_json(&outcome.to_json())?;
     } else {
@@ -85,7 +90,10 @@ pub(super) fn floor(cpus: &[usize], interrupted: &AtomicBool) -> Option<Floor> {
 /// What the engine refuses because it was asked so is bad usage.
 pub(super) fn usage_or_error(error: EngineError) -> anyhow::Error {
     match error {
-        EngineError::Plan(_) | EngineError::Pin { .. } => BadUsage(error.to_string()).into(),
+        EngineError::Plan(_)
+        | EngineError::Pin { .. }
+        | EngineError::TooManyFiles { .. }
+        | EngineError::TooManyPorts { .. } => BadUsage(error.to_string()).into(),
         _ => error.into(),
     }
 }
@@ -147,6 +155,9 @@ fn plan(
         seed: args.seed,
         threads: args.threads,
         cpus: args.cpus.clone(),
+        ramp: args.ramp,
+        sources: args.source.clone(),
+        trains: args.gso,
         // Only our own responder makes bodies that can be checked byte for byte.
         verify: !destination.http,
         ..LoadPlan::new(workload(args, destination), target)
@@ -170,6 +181,7 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Workload {
         workload.protocol = Protocol::Udp;
     }
     workload.keep_alive = kind == WorkloadKind::Http && !args.no_keep_alive;
+    workload.zero_copy = args.zerocopy;
     workload.wait = if args.spin { Wait::Spin } else { Wait::Block };
     workload.driver = match args.driver {
         cli::Driver::Auto => Driver::Auto,

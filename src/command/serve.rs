@@ -54,6 +54,12 @@ fn to_text(spec: &Workload, result: &ServeResult) -> String {
             size(result.bytes_sent)
         ),
     };
+    if result.turned_away > 0 {
+        text += &format!(
+            "TURNED AWAY  {} connections: this process may not have more files open; raise the hard limit (`ulimit -n` as root), or use fewer connections\n",
+            result.turned_away
+        );
+    }
     if result.corrupt > 0 {
         text += &format!(
             "WRONG        {} were not what `load` sends with these sizes; start both ends with the same workload and sizes\n",

@@ -3,7 +3,8 @@
 mod datagram;
 mod stream;
 mod tally;
+mod zero_copy;
 
-pub(crate) use datagram::{Datagrams, MeterMessage};
+pub(crate) use datagram::{Datagrams, MeterMessage, train_of};
 pub(crate) use stream::{PERIOD, Stream};
 pub(crate) use tally::Tally;

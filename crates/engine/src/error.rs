@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::limits;
+
 /// Why a load or a responder could not run. Errors of single requests are not
 /// here: they are counted in the result.
 ///
@@ -32,17 +34,44 @@ pub enum EngineError {
         /// The kernel's word.
         cause: io::Error,
     },
+    /// No port is left to connect from, or the source address is another
+    /// machine's.
+    #[error(
+        "no address and port are left here for {connections} connections to {target}: a source address must be one of this machine, and has a port for some 28,000; name several sources, or widen net.ipv4.ip_local_port_range"
+    )]
+    NoSource {
+        /// Where to.
+        target: SocketAddr,
+        /// Connections asked for.
+        connections: u64,
+    },
     /// The process may not open as many files as there are connections.
     #[error(
-        "the open-file limit of {limit} is too low for {connections} connections; raise it with `ulimit -n {needed}`"
+        "the open-file limit of {limit} allows at most {most} connections, not {connections}; use fewer, or raise the hard limit: `ulimit -n {needed}` as root, or LimitNOFILE= of the service"
     )]
     TooManyFiles {
-        /// The soft limit of this process.
+        /// The limit of this process, raised as far as it may.
         limit: u64,
+        /// Connections that it allows.
+        most: u64,
         /// Connections asked for.
         connections: u64,
         /// A limit that would do.
         needed: u64,
+    },
+    /// The addresses to connect from have too few ports.
+    #[error(
+        "{connections} connections to {target} need more ports than the {most} that there are; use fewer, give at least {sources} source addresses, or widen net.ipv4.ip_local_port_range"
+    )]
+    TooManyPorts {
+        /// Where to.
+        target: SocketAddr,
+        /// Connections asked for.
+        connections: u64,
+        /// Ports of all source addresses together.
+        most: u64,
+        /// Source addresses that would do.
+        sources: u64,
     },
     /// The port to listen on is taken.
     #[error(
@@ -101,9 +130,13 @@ impl EngineError {
 
     /// Explains a failed connection.
     pub(crate) fn connect(target: SocketAddr, connections: u64, source: io::Error) -> Self {
-        match source.raw_os_error() {
-            Some(EMFILE | ENFILE) => Self::too_many_files(connections),
-            _ if source.kind() == io::ErrorKind::ConnectionRefused => Self::Refused { target },
+        match source.kind() {
+            _ if out_of_files(&source) => Self::too_many_files(connections),
+            io::ErrorKind::ConnectionRefused => Self::Refused { target },
+            io::ErrorKind::AddrNotAvailable => Self::NoSource {
+                target,
+                connections,
+            },
             _ => Self::Unreachable {
                 target,
                 cause: source,
@@ -113,10 +146,12 @@ impl EngineError {
 
     /// The open-file limit stands in the way of so many connections.
     pub(crate) fn too_many_files(connections: u64) -> Self {
+        let limit = plumbline_sys::cpu::open_file_limit().unwrap_or(0);
         Self::TooManyFiles {
-            limit: plumbline_sys::cpu::open_file_limit().unwrap_or(0),
+            limit,
+            most: limits::connections_in(limit),
             connections,
-            needed: connections + 64,
+            needed: limits::files_for(connections),
         }
     }
 
@@ -127,6 +162,11 @@ impl EngineError {
             _ => Self::Listen { at, cause: source },
         }
     }
+}
+
+/// Whether a call failed because no more files may be open.
+pub(crate) fn out_of_files(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
 }
 
 /// "Too many open files" of this process, and of the machine. The values are

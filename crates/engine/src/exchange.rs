@@ -10,7 +10,7 @@ mod answers;
 mod lines;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use plumbline_sys::clock::now_ns;
 
@@ -37,10 +37,12 @@ const LINGER_NS: u64 = 20_000_000;
 const ANSWER_LIMIT_NS: u64 = 1_000_000_000;
 
 /// What distinguishes the members of the family.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rules {
     /// Where to.
     pub(crate) target: SocketAddr,
+    /// Where from, in turn; empty lets the kernel choose.
+    pub(crate) sources: Vec<IpAddr>,
     /// Connections of this worker.
     pub(crate) lines: usize,
     /// Datagrams: answers may be lost or come in any order.
@@ -87,10 +89,10 @@ impl<C: Codec> Exchange<C> {
     pub(crate) fn new(codec: C, rules: Rules, recorder: Recorder) -> Self {
         Self {
             codec,
-            rules,
             lines: (0..rules.lines).map(|_| Line::new()).collect(),
             idle: Idle::new(rules.lines),
             flights: Flights::new(rules.flights, rules.lines, rules.first),
+            rules,
             recorder,
             cursor: 0,
             begun: 0,

@@ -22,6 +22,7 @@ mod flights;
 mod floor;
 mod gaps;
 mod idle;
+mod limits;
 mod pattern;
 mod plan;
 mod recorder;

@@ -1,13 +1,14 @@
 //! What a caller asks for.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use plumbline_experiment::{Workload, WorkloadKind};
+use plumbline_experiment::{Driver, Workload, WorkloadKind};
 
 use crate::EngineError;
+use crate::bulk::train_of;
 
 /// One load, from its first connection to its last answer.
 #[derive(Clone, Debug)]
@@ -40,6 +41,16 @@ pub struct LoadPlan {
     /// Connections opened per second before the load, over all threads;
     /// `None` for as fast as they are accepted.
     pub ramp: Option<f64>,
+    /// Addresses of this machine to connect from, in turn; empty lets the
+    /// kernel choose. One address has a port for some 28,000 connections to one
+    /// target (`net.ipv4.ip_local_port_range`).
+    pub sources: Vec<IpAddr>,
+    /// `datagram`: hand the kernel up to 64 messages at once as a train, which
+    /// it cuts into packets as late as it can (UDP GSO). That multiplies the
+    /// rate that one CPU can send. But where devices are virtual a train
+    /// crosses them as one, so its messages share the cost of the path: leave
+    /// it out where each message is to pay for itself (N-1).
+    pub trains: bool,
     /// Counters for a live display.
     pub progress: Option<Arc<Progress>>,
 }
@@ -61,6 +72,8 @@ impl LoadPlan {
             cpus: Vec::new(),
             verify: true,
             ramp: None,
+            sources: Vec::new(),
+            trains: false,
             progress: None,
         }
     }
@@ -68,6 +81,16 @@ impl LoadPlan {
     /// Threads that a load runs in: no more than it has connections.
     pub(crate) fn workers(&self) -> usize {
         self.threads.clamp(1, self.workload.connections as usize)
+    }
+
+    /// Most messages that the kernel is given as one train; 0 where there are no
+    /// messages.
+    pub(crate) fn train(&self) -> u32 {
+        match self.workload.kind {
+            WorkloadKind::Datagram if self.trains => train_of(self.workload.request_size),
+            WorkloadKind::Datagram => 1,
+            _ => 0,
+        }
     }
 
     /// Refuses what cannot be run, so that the loop need not check.
@@ -83,6 +106,23 @@ impl LoadPlan {
         }
         if self.ramp.is_some_and(|r| !(r.is_finite() && r > 0.0)) {
             return plan("the ramp must be above 0 connections per second");
+        }
+        let target = self.target.is_ipv4();
+        if self.sources.iter().any(|it| it.is_ipv4() != target) {
+            return plan("source addresses must have the IP version of the target");
+        }
+        if self.trains && self.workload.kind != WorkloadKind::Datagram {
+            return plan("only messages of `datagram` can go out in trains");
+        }
+        if self.workload.zero_copy && self.workload.kind != WorkloadKind::Stream {
+            return plan("only `stream` can be sent without a copy");
+        }
+        let bulk = matches!(
+            self.workload.kind,
+            WorkloadKind::Stream | WorkloadKind::Datagram
+        );
+        if self.workload.driver == Driver::Uring && bulk {
+            return plan("`stream` and `datagram` always go by epoll; leave the driver to `auto`");
         }
         let is_clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
         if !self.path.starts_with('/') || !is_clean(&self.path) {
@@ -153,6 +193,12 @@ fn check_workload(workload: &Workload) -> Result<(), EngineError> {
         )));
     }
     Ok(())
+}
+
+/// Where connection `slot` starts from.
+pub(crate) fn source(sources: &[IpAddr], slot: usize) -> Option<IpAddr> {
+    let turn = slot.checked_rem(sources.len())?;
+    Some(sources[turn])
 }
 
 fn plan<T>(text: &str) -> Result<T, EngineError> {

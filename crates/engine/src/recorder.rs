@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad};
+use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad, ZeroCopyCounts};
 
 use crate::gaps::Gaps;
 use crate::plan::Progress;
@@ -43,6 +43,8 @@ pub(crate) struct Recorder {
     /// CPU time of the busiest worker without its polling, nanoseconds.
     pub(crate) busy_ns: u64,
     pub(crate) gaps: Gaps,
+    /// What the kernel told of writes that it was to send without a copy.
+    pub(crate) zero_copy: Option<ZeroCopyCounts>,
     pub(crate) errors: ErrorCounts,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
@@ -84,6 +86,7 @@ impl Recorder {
             spin_ns: 0,
             busy_ns: 0,
             gaps: Gaps::default(),
+            zero_copy: None,
             errors: ErrorCounts::default(),
             bytes_sent: 0,
             bytes_received: 0,
@@ -125,16 +128,34 @@ impl Recorder {
     /// fault, what lies before is not (L-2).
     #[inline]
     pub(crate) fn sent(&mut self, intended: u64, sent: u64, free: u64, bytes: u64) {
+        self.sent_many(1, intended, sent, free, bytes);
+    }
+
+    /// As [`sent`](Self::sent), for `count` requests of `bytes` bytes each that
+    /// were intended at the same moment and went out together.
+    #[inline]
+    pub(crate) fn sent_many(
+        &mut self,
+        count: u64,
+        intended: u64,
+        sent: u64,
+        free: u64,
+        bytes: u64,
+    ) {
+        let bytes = count * bytes;
         self.totals.bytes += bytes;
         if !self.window.contains(intended) {
             return;
         }
-        self.sent += 1;
+        self.sent += count;
         self.bytes_sent += bytes;
-        self.send_lag.record(sent.saturating_sub(intended));
-        self.generator_lag
-            .record(sent.saturating_sub(free.max(intended)));
-        self.waited += u64::from(free > intended);
+        let lag = sent.saturating_sub(intended);
+        let own_lag = sent.saturating_sub(free.max(intended));
+        self.send_lag.record_n(lag, count);
+        self.generator_lag.record_n(own_lag, count);
+        if free > intended {
+            self.waited += count;
+        }
         self.add_bytes(intended, bytes);
         self.gaps.sent(intended, sent);
     }
@@ -209,14 +230,14 @@ impl Recorder {
         self.seconds[second].bytes += bytes;
     }
 
-    /// A message without an answer was taken by the kernel.
+    /// The kernel took `count` messages that nobody answers.
     #[inline]
-    pub(crate) fn taken(&mut self, intended: u64) {
-        self.totals.completed += 1;
+    pub(crate) fn taken(&mut self, count: u64, intended: u64) {
+        self.totals.completed += count;
         if self.window.contains(intended) {
-            self.completed += 1;
+            self.completed += count;
             let second = self.by_second.index_at(intended);
-            self.seconds[second].completed += 1;
+            self.seconds[second].completed += count;
         }
     }
 
@@ -238,7 +259,7 @@ impl Recorder {
         self.totals.bytes += bytes;
         self.planned(now);
         self.sent += u64::from(self.window.contains(now));
-        self.taken(now);
+        self.taken(1, now);
     }
 
     /// A byte stream carried `bytes` in the `length` nanoseconds between its
@@ -267,6 +288,11 @@ impl Recorder {
         self.busy_ns = self.busy_ns.max(other.busy_ns);
         self.gaps.merge(&other.gaps);
         self.errors.add(&other.errors);
+        if let Some(theirs) = other.zero_copy {
+            let ours = self.zero_copy.get_or_insert_default();
+            ours.told += theirs.told;
+            ours.copied += theirs.copied;
+        }
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.latency.merge(&other.latency);

@@ -12,6 +12,7 @@ use std::thread;
 
 use plumbline_experiment::{Protocol, WorkloadKind};
 use plumbline_record::ServeResult;
+use plumbline_sys::cpu;
 use plumbline_sys::socket::Socket;
 
 use crate::worker::bind_to_cpu;
@@ -35,6 +36,9 @@ impl Responder {
     /// not this machine's.
     pub fn bind(plan: &ServePlan) -> Result<Self, EngineError> {
         plan.check()?;
+        // How many will connect is not known: as many as may.
+        cpu::allow_open_files(u64::MAX)
+            .map_err(EngineError::system("raising the open-file limit"))?;
         let threads = plan.threads.max(1);
         let mut sockets = Vec::with_capacity(threads);
         let mut address = plan.listen;
@@ -124,6 +128,7 @@ fn add(all: &mut ServeResult, part: &ServeResult) {
     all.bytes_received += part.bytes_received;
     all.bytes_sent += part.bytes_sent;
     all.corrupt += part.corrupt;
+    all.turned_away += part.turned_away;
     if let Some(theirs) = part.datagrams {
         let datagrams = all.datagrams.get_or_insert_default();
         datagrams.received += theirs.received;

@@ -11,6 +11,7 @@ use plumbline_record::{LoadResult, ProcessCpu};
 use plumbline_sys::clock::{now_ns, sleep_until_ns};
 use plumbline_sys::cpu::{self, ProcessTime};
 
+use crate::limits;
 use crate::recorder::Recorder;
 use crate::window::Window;
 use crate::worker::{self, Share};
@@ -40,7 +41,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<LoadResult, EngineError> {
     plan.check()?;
-    check_file_limit(plan)?;
+    limits::check(plan)?;
     probe(plan)?;
     let workers = plan.workers();
     let abort = AtomicBool::new(false);
@@ -89,16 +90,6 @@ pub fn run(
         let accounts = merged.expect("there is at least one worker");
         Ok(result(plan, &accounts, cpu))
     })
-}
-
-/// Fails early where connections would fail one by one.
-fn check_file_limit(plan: &LoadPlan) -> Result<(), EngineError> {
-    let connections = u64::from(plan.workload.connections);
-    let limit = cpu::open_file_limit().map_err(EngineError::system("reading the file limit"))?;
-    if connections + 64 > limit {
-        return Err(EngineError::too_many_files(connections));
-    }
-    Ok(())
 }
 
 /// One connection ahead of all others, so that a wrong address is told in a
@@ -211,5 +202,7 @@ fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
         spin_ns: accounts.spin_ns,
         busiest_thread_ns: accounts.busy_ns,
         arrivals: accounts.gaps.check(plan.workload.arrival, plan.workers()),
+        train: plan.train(),
+        zero_copy: accounts.zero_copy,
     }
 }

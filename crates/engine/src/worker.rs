@@ -58,6 +58,7 @@ impl Share<'_> {
         let lines = self.lines();
         Rules {
             target: self.plan.target,
+            sources: self.plan.sources.clone(),
             lines,
             udp: spec.kind == WorkloadKind::Rr && spec.protocol == Protocol::Udp,
             fresh,
@@ -123,14 +124,22 @@ pub(crate) fn work(
             exchange_by(share, exchange, report, started)
         }
         WorkloadKind::Stream => {
-            let stream = Stream::new(share.plan.target, share.lines(), recorder);
+            let plan = share.plan;
+            let mut stream = Stream::new(plan.target, &plan.sources, share.lines(), recorder);
+            if spec.zero_copy {
+                stream = stream.without_copies();
+            }
             run(share, share.epoll()?, stream, report, started)
         }
         WorkloadKind::Datagram => {
             let closed = spec.arrival == Arrival::Closed;
             let target = share.plan.target;
-            let datagrams =
-                Datagrams::new(target, spec.request_size, closed, share.flows(), recorder);
+            let mut datagrams =
+                Datagrams::new(target, spec.request_size, closed, share.flows(), recorder)
+                    .spread_over(&share.plan.sources);
+            if share.plan.trains {
+                datagrams = datagrams.in_trains();
+            }
             run(share, share.epoll()?, datagrams, report, started)
         }
     }

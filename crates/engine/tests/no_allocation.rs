@@ -71,6 +71,7 @@ fn workload(
         keep_alive,
         wait: Wait::Block,
         driver: Driver::Auto,
+        zero_copy: false,
     }
 }
 

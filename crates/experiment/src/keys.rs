@@ -21,6 +21,7 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "keep_alive",
     "wait",
     "driver",
+    "zero_copy",
     // The last, for its place in names.
     "load",
 ];
@@ -101,6 +102,7 @@ impl WorkloadKind {
             "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             "keep_alive" => self == Self::Http,
             "driver" => matches!(self, Self::Rr | Self::Crr | Self::Http),
+            "zero_copy" => self == Self::Stream,
             other => TIMING.contains(&other),
         }
     }

@@ -74,6 +74,7 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
             .choice("wait", &[("block", Wait::Block), ("spin", Wait::Spin)])?
             .unwrap_or_default(),
         driver: section.choice("driver", DRIVERS)?.unwrap_or_default(),
+        zero_copy: section.boolean("zero_copy")?.unwrap_or(otherwise.zero_copy),
     };
     let timing = timing(section, design)?;
     refuse_empty_window(section, &workload, timing)?;

@@ -113,6 +113,10 @@ pub struct Workload {
     /// which one ran.
     #[serde(default)]
     pub driver: Driver,
+    /// `stream`: let the kernel send from the sender's own pages
+    /// (`MSG_ZEROCOPY`).
+    #[serde(default)]
+    pub zero_copy: bool,
 }
 
 impl Workload {
@@ -165,6 +169,7 @@ impl Workload {
             keep_alive: kind == WorkloadKind::Http,
             wait: Wait::Block,
             driver: Driver::Auto,
+            zero_copy: false,
         }
     }
 }

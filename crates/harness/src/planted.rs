@@ -34,6 +34,7 @@ pub(crate) fn workload() -> Workload {
         keep_alive: true,
         wait: Wait::Block,
         driver: Driver::Auto,
+        zero_copy: false,
     }
 }
 
@@ -76,6 +77,8 @@ pub(crate) fn healthy() -> Observation {
             spin_ns: 0,
             busiest_thread_ns: 70 * MS,
             arrivals: None,
+            train: 0,
+            zero_copy: None,
         },
         serve: ServeResult {
             requests: 5000,

@@ -16,7 +16,10 @@ mod warning;
 pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, SoftnetCounters};
 pub use fingerprint::{DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
-pub use load::{ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
+pub use load::{
+    ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult,
+    ZeroCopyCounts,
+};
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
 pub use search::{Maximum, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use trial::{Floor, GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};

@@ -79,6 +79,15 @@ pub struct LoadResult {
     /// kept, in bulk, and in records made before it was checked.
     #[serde(default)]
     pub arrivals: Option<ArrivalCheck>,
+    /// `datagram`: most messages that the kernel was given as one train (UDP
+    /// GSO), which crosses virtual devices as one packet; 1 when each was a
+    /// packet of its own. 0 for other workloads, and in records made before it
+    /// was noted.
+    #[serde(default)]
+    pub train: u32,
+    /// `stream`: what became of sending without a copy, where it was asked for.
+    #[serde(default)]
+    pub zero_copy: Option<ZeroCopyCounts>,
 }
 
 impl LoadResult {
@@ -103,6 +112,17 @@ pub struct ArrivalCheck {
     /// Poisson arrivals: the largest error of the share of gaps below any
     /// length, from 0 to 1 (Kolmogorov and Smirnov).
     pub distance: Option<f64>,
+}
+
+/// Writes that the kernel was to send without a copy (`MSG_ZEROCOPY`), over the
+/// whole life of a load, warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ZeroCopyCounts {
+    /// Writes of which the kernel has told what it did.
+    pub told: u64,
+    /// Of these, how many it copied all the same. It does wherever packets stay
+    /// on the machine that sends them: loopback, veth, bridges.
+    pub copied: u64,
 }
 
 /// One second of the measured window.
@@ -168,6 +188,10 @@ pub struct ServeResult {
     pub corrupt: u64,
     /// `datagram`: what arrived of the measured window.
     pub datagrams: Option<DatagramCounts>,
+    /// Connections closed at once, because the process may not have more files
+    /// open.
+    #[serde(default)]
+    pub turned_away: u64,
 }
 
 /// Datagrams by sequence number, counted at the receiver (N-13).

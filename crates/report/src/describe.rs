@@ -23,6 +23,9 @@ pub(crate) fn workload(workload: &Workload) -> String {
         WorkloadKind::Crr => {
             format!("a new TCP connection per request, {request} out and {response} back")
         }
+        WorkloadKind::Stream if workload.zero_copy => {
+            "TCP bulk, one way, sent without a copy".to_owned()
+        }
         WorkloadKind::Stream => "TCP bulk, one way".to_owned(),
         WorkloadKind::Datagram => format!("UDP bulk, messages of {request}"),
         WorkloadKind::Http if workload.keep_alive => format!("HTTP GET of {response}, keep-alive"),

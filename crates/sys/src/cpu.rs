@@ -3,7 +3,7 @@
 use std::io;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
@@ -97,6 +97,19 @@ pub fn set_timer_slack_ns(slack: u64) -> io::Result<()> {
 /// How many files this process may have open (the soft limit).
 pub fn open_file_limit() -> io::Result<u64> {
     Ok(getrlimit(Resource::RLIMIT_NOFILE)?.0)
+}
+
+/// Lets this process have `needed` files open, as far as it may: raises the
+/// soft limit towards the hard one, which needs no privilege. Gives the limit
+/// that holds now.
+pub fn allow_open_files(needed: u64) -> io::Result<u64> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    let wanted = needed.min(hard);
+    if wanted <= soft {
+        return Ok(soft);
+    }
+    setrlimit(Resource::RLIMIT_NOFILE, wanted, hard)?;
+    Ok(wanted)
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Non-blocking TCP and UDP sockets with the options that a load needs.
 
 mod messages;
+mod zero_copy;
 
-pub use messages::Messages;
+pub use messages::{Messages, TRAIN_MESSAGES};
+pub use zero_copy::ZeroCopyNotice;
 
 use std::io;
 use std::mem;
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, Type};
@@ -23,18 +25,22 @@ pub struct TcpInfo {
     pub bytes_acked: u64,
     /// Segments sent again.
     pub retransmits: u32,
+    /// Both sides may still send.
+    pub established: bool,
 }
 
 impl Socket {
-    /// Begins to connect. The socket becomes writable when the attempt has
-    /// ended; [`take_error`](Self::take_error) then tells how.
-    pub fn connect_tcp(to: SocketAddr) -> io::Result<Self> {
+    /// Begins to connect, from a given source address or one that the kernel
+    /// picks. The socket becomes writable when the attempt has ended;
+    /// [`take_error`](Self::take_error) then tells how.
+    pub fn connect_tcp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<Self> {
         let kind = Type::STREAM.nonblocking().cloexec();
-        let socket = new_raw(to, kind, Protocol::TCP)?;
-        socket.set_tcp_nodelay(true)?;
-        match socket.connect(&to.into()) {
+        let socket = Self(new_raw(to, kind, Protocol::TCP)?);
+        socket.0.set_tcp_nodelay(true)?;
+        socket.start_from(from)?;
+        match socket.0.connect(&to.into()) {
             Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),
-            _ => Ok(Self(socket)),
+            _ => Ok(socket),
         }
     }
 
@@ -61,12 +67,29 @@ impl Socket {
         Ok(Self(socket))
     }
 
-    /// A UDP socket that sends to `to` and hears only from there.
-    pub fn connect_udp(to: SocketAddr) -> io::Result<Self> {
+    /// Another descriptor of the same socket.
+    pub fn duplicate(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
+    /// A UDP socket that sends to `to` and hears only from there; its source
+    /// address is `from`, or one that the kernel picks.
+    pub fn connect_udp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<Self> {
         let kind = Type::DGRAM.nonblocking().cloexec();
-        let socket = new_raw(to, kind, Protocol::UDP)?;
-        socket.connect(&to.into())?;
-        Ok(Self(socket))
+        let socket = Self(new_raw(to, kind, Protocol::UDP)?);
+        socket.start_from(from)?;
+        socket.0.connect(&to.into())?;
+        Ok(socket)
+    }
+
+    /// Binds to a source address, but leaves its port open until the connect,
+    /// so that a port may serve for several destinations.
+    fn start_from(&self, from: Option<IpAddr>) -> io::Result<()> {
+        let Some(from) = from else {
+            return Ok(());
+        };
+        self.set_integer(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+        self.0.bind(&SocketAddr::new(from, 0).into())
     }
 
     /// A UDP socket bound to `at`; see [`listen_tcp`](Self::listen_tcp).
@@ -142,6 +165,52 @@ impl Socket {
             .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))
     }
 
+    /// Largest packet, headers included, that the path of a connected socket
+    /// is known to take, in bytes (`IP_MTU`, `IPV6_MTU`).
+    pub fn path_mtu(&self) -> io::Result<usize> {
+        let (level, name) = if self.local_addr()?.is_ipv4() {
+            (libc::IPPROTO_IP, libc::IP_MTU)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_MTU)
+        };
+        let mut mtu: libc::c_int = 0;
+        let mut length = mem::size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the kernel writes at most
+        // `length` bytes into `mtu`.
+        let code = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                level,
+                name,
+                std::ptr::from_mut(&mut mtu).cast(),
+                &mut length,
+            )
+        };
+        if code < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(mtu as usize)
+    }
+
+    fn set_integer(
+        &self,
+        level: libc::c_int,
+        name: libc::c_int,
+        value: libc::c_int,
+    ) -> io::Result<()> {
+        let length = mem::size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the kernel reads `length` bytes
+        // of `value`.
+        let code = unsafe {
+            let value = std::ptr::from_ref(&value).cast();
+            libc::setsockopt(self.0.as_raw_fd(), level, name, value, length)
+        };
+        if code < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
     /// Acknowledged bytes and retransmissions of a TCP connection.
     pub fn tcp_info(&self) -> io::Result<TcpInfo> {
         // SAFETY: tcp_info is made of integers only, for which zero is valid.
@@ -164,6 +233,7 @@ impl Socket {
         Ok(TcpInfo {
             bytes_acked: info.tcpi_bytes_acked,
             retransmits: info.tcpi_total_retrans,
+            established: info.tcpi_state == TCP_ESTABLISHED,
         })
     }
 }
@@ -173,6 +243,10 @@ impl Socket {
 fn bytes_or_error(code: libc::c_long) -> io::Result<usize> {
     usize::try_from(code).map_err(|_| io::Error::last_os_error())
 }
+
+/// State of a connection whose handshake is done and of which neither side has
+/// sent its end (include/net/tcp_states.h).
+const TCP_ESTABLISHED: u8 = 1;
 
 fn new_raw(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<socket2::Socket> {
     socket2::Socket::new_raw(Domain::for_address(address), kind, Some(protocol))

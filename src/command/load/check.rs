@@ -37,8 +37,34 @@ pub(super) fn load(args: &LoadArgs, destination: &Destination) -> Result<(), Bad
             && matches!(kind, WorkloadKind::Stream | WorkloadKind::Datagram),
         "streams and datagrams always go by epoll; leave --driver out",
     )?;
+    refuse(
+        args.gso && kind != WorkloadKind::Datagram,
+        "--gso is for --workload datagram; leave it out",
+    )?;
+    refuse(
+        args.zerocopy && kind != WorkloadKind::Stream,
+        "--zerocopy is for --workload stream; leave it out",
+    )?;
+    ramp(args, kind)?;
     transport(kind, args.udp)?;
     sizes(kind, args.request_size, args.response_size)
+}
+
+fn ramp(args: &LoadArgs, kind: WorkloadKind) -> Result<(), BadUsage> {
+    let opens_ahead = match kind {
+        WorkloadKind::Rr => true,
+        WorkloadKind::Http => !args.no_keep_alive,
+        _ => false,
+    };
+    refuse(
+        args.ramp.is_some() && !opens_ahead,
+        "--ramp is for connections that stay open: rr, or http with keep-alive; leave it out",
+    )?;
+    refuse(
+        args.ramp
+            .is_some_and(|ramp| !(ramp.is_finite() && ramp > 0.0)),
+        "--ramp must be above 0 connections per second; leave it out to open all at once",
+    )
 }
 
 /// Refuses flags of `serve` that cannot be meant together.
@@ -134,6 +160,11 @@ mod tests {
             ("load h:1 -t 0", "use 1"),
             ("load h:1 -c 0", "at least 1"),
             ("load h:1 -t 3 -c 2", "fewer --threads"),
+            ("load h:1 --gso", "--gso is for --workload datagram"),
+            ("load h:1 --zerocopy", "--zerocopy is for --workload stream"),
+            ("load h:1 --ramp 0", "above 0"),
+            ("load http://h --ramp 5 --no-keep-alive", "stay open"),
+            ("load h:1 --workload stream --ramp 5", "stay open"),
             ("load h:1 -d 0", "at least 100ms"),
             ("load h:1 -d 0ms", "at least 100ms"),
             ("load h:1 -d soon", "such as 10s"),
@@ -160,6 +191,8 @@ mod tests {
             "load h:1 --workload http --response-size 9",
             "load h:1 --workload datagram --request-size 16 --rate 1e6",
             "load h:1 --warm-up 0",
+            "load h:1 --ramp 500 --source 127.0.0.1,127.0.0.2",
+            "load h:1 --workload datagram --gso --source ::1",
             "serve --udp --request-size 9 --response-size 9",
         ] {
             check(flags).unwrap_or_else(|error| panic!("{flags}: {error}"));

@@ -38,6 +38,8 @@ pub(super) struct Outcome<'a> {
     floor: Option<Floor>,
     /// Somebody ended it before its time.
     interrupted: bool,
+    /// What was noticed before the load.
+    remarks: Vec<String>,
 }
 
 impl<'a> Outcome<'a> {
@@ -47,11 +49,18 @@ impl<'a> Outcome<'a> {
             result,
             floor: None,
             interrupted,
+            remarks: Vec::new(),
         }
     }
 
     pub(super) fn with_floor(self, floor: Option<Floor>) -> Self {
         Self { floor, ..self }
+    }
+
+    /// With reasons to distrust that were there before the load.
+    pub(super) fn remarking(mut self, remarks: Vec<String>) -> Self {
+        self.remarks = remarks;
+        self
     }
 
     /// 2 when nothing worked; a load that was stopped has done what was asked.
@@ -85,11 +94,13 @@ impl<'a> Outcome<'a> {
     fn warnings(&self) -> Vec<String> {
         let limits = Thresholds::default();
         let verdict = was_the_limit(&self.plan.workload, self.result, &limits);
-        let mut warnings: Vec<String> = verdict.iter().map(ToString::to_string).collect();
+        let mut warnings = self.remarks.clone();
+        warnings.extend(verdict.iter().map(ToString::to_string));
         warnings.extend(self.late_generator());
         warnings.extend(self.saturated());
         let distrusted = self_check(&self.plan.workload, self.result, &limits);
         warnings.extend(distrusted.iter().map(ToString::to_string));
+        warnings.extend(self.copied());
         if self.interrupted {
             warnings.push(format!(
                 "cut off after {:.1} of {:.1} s",
@@ -147,6 +158,16 @@ impl<'a> Outcome<'a> {
         })
     }
 
+    /// Sending without a copy that was none.
+    fn copied(&self) -> Option<String> {
+        let counts = self.result.zero_copy.filter(|counts| counts.copied > 0)?;
+        Some(format!(
+            "the kernel copied {} of {} writes all the same, as it does where packets stay on one machine \
+             (loopback, veth) and where a device cannot gather: that costs more than plain sending; leave --zerocopy out",
+            counts.copied, counts.told
+        ))
+    }
+
     /// What scripts hold on to; units are in the names.
     pub(super) fn to_json(&self) -> serde_json::Value {
         let result = self.result;
@@ -174,6 +195,8 @@ impl<'a> Outcome<'a> {
             "arrivals": result.arrivals,
             "generator_was_the_limit":
                 was_the_limit(&self.plan.workload, result, &Thresholds::default()).is_some(),
+            "messages_per_train": result.train,
+            "zero_copy": result.zero_copy,
             "seed": result.seed,
             "warnings": self.warnings(),
         })
@@ -248,6 +271,12 @@ impl<'a> Outcome<'a> {
             self.seconds(),
             self.bit_rate(result.bytes_sent)
         );
+        text += &match result.train {
+            0 | 1 => "sent         each as a packet of its own\n".to_owned(),
+            n => format!(
+                "sent         in trains of up to {n} (UDP GSO), which virtual devices carry as one packet\n"
+            ),
+        };
         text += &self.cpu_per(result.completed, "message");
         text + "lost         only the receiver knows: `plumbline serve` prints it when it ends\n"
     }

@@ -45,6 +45,10 @@ pub(super) const OPEN_CONNECTIONS: u32 = 16;
 pub(super) const DATAGRAM: u32 = 64;
 /// Many connections.
 pub(super) const MANY: u32 = 15_000;
+/// Requests per second over few and over many: equal load, so that only the
+/// number of connections differs (N-11). High enough that several requests
+/// share a wake-up: at a low rate the wake-ups hide what the connections cost.
+pub(super) const SCALE_RATE: u32 = 50_000;
 
 /// All comparisons, in the order of the table.
 pub(super) const ALL: &[Bout] = &[
@@ -296,13 +300,28 @@ pub(super) const ALL: &[Bout] = &[
         ],
     },
     Bout {
+        name: "stream-zerocopy",
+        against: "with copies",
+        needs: &[],
+        theirs: ours::stream,
+        ours: ours::stream_zero_copy,
+        points: &[
+            point("TCP stream, zero copy: rate", Metric::BitRate, None),
+            point(
+                "TCP stream, zero copy: CPU of both ends per kB",
+                Metric::CpuPerKilobyte,
+                None,
+            ),
+        ],
+    },
+    Bout {
         name: "datagram-iperf3",
         against: "iperf3",
         needs: &["iperf3"],
         theirs: peers::iperf3_datagram,
         ours: ours::datagram,
         points: &[point(
-            "UDP, 64 B: messages/s (theirs arrived, ours lossless)",
+            "UDP, 64 B, ours by GSO: messages/s (theirs arrived, ours lossless)",
             Metric::Rate,
             Some(Goal::AtLeast(2.0)),
         )],
@@ -314,9 +333,21 @@ pub(super) const ALL: &[Bout] = &[
         theirs: peers::sockperf_datagram,
         ours: ours::datagram,
         points: &[point(
-            "UDP, 64 B: messages/s (theirs arrived, ours lossless)",
+            "UDP, 64 B, ours by GSO: messages/s (theirs arrived, ours lossless)",
             Metric::Rate,
             Some(Goal::AtLeast(2.0)),
+        )],
+    },
+    Bout {
+        name: "packets-iperf3",
+        against: "iperf3",
+        needs: &["iperf3"],
+        theirs: peers::iperf3_datagram,
+        ours: ours::datagram_single,
+        points: &[point(
+            "UDP, 64 B, a packet each: messages/s (theirs arrived, ours lossless)",
+            Metric::Rate,
+            None,
         )],
     },
     Bout {
@@ -327,16 +358,28 @@ pub(super) const ALL: &[Bout] = &[
         ours: ours::many_connections,
         points: &[
             point(
-                "15,000 connections: CPU per request",
+                "15,000 connections at 50,000/s: client CPU per request",
                 Metric::CpuPerRequest,
                 Some(Goal::AtMost(1.3)),
             ),
             point(
-                "15,000 connections: memory of each",
+                "15,000 connections: client memory of each",
                 Metric::Memory,
                 Some(Goal::Ceiling(1024.0)),
             ),
         ],
+    },
+    Bout {
+        name: "scale-closed",
+        against: "64 conns",
+        needs: &[],
+        theirs: ours::few_connections_closed,
+        ours: ours::many_connections_closed,
+        points: &[point(
+            "15,000 connections, closed loop: client CPU per request",
+            Metric::CpuPerRequest,
+            None,
+        )],
     },
 ];
 

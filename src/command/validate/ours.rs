@@ -3,7 +3,9 @@
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use super::bouts::{CONNECTIONS, DATAGRAM, MANY, OPEN_CONNECTIONS, OPEN_RATE, Reading, SMALL};
+use super::bouts::{
+    CONNECTIONS, DATAGRAM, MANY, OPEN_CONNECTIONS, OPEN_RATE, Reading, SCALE_RATE, SMALL,
+};
 use super::peers::{nginx, rate_under_wrk};
 use super::point::Metric;
 use super::stage::{Ended, Server, Stage, Transport};
@@ -198,9 +200,19 @@ pub(super) fn floor(stage: &Stage<'_>) -> anyhow::Result<Reading> {
 }
 
 pub(super) fn stream(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    stream_sent(stage, &[])
+}
+
+/// The kernel sends from the sender's own pages, where it can.
+pub(super) fn stream_zero_copy(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    stream_sent(stage, &["--zerocopy"])
+}
+
+fn stream_sent(stage: &Stage<'_>, how: &[&str]) -> anyhow::Result<Reading> {
     let more = ["--workload", "stream"];
     let server = serve(stage, Transport::Tcp, &more)?;
-    let more = ["--workload", "stream", "-c", "1", "--warm-up", "0"];
+    let mut more = vec!["--workload", "stream", "-c", "1", "--warm-up", "0"];
+    more.extend(how);
     let (json, client) = load(stage, &server.address.to_string(), &more, false)?;
     let cpu = client.cpu_ns() + server.end()?.cpu_ns();
     let bytes = field(&json, "/bytes_sent")?;
@@ -213,12 +225,22 @@ pub(super) fn stream(stage: &Stage<'_>) -> anyhow::Result<Reading> {
     ]))
 }
 
+/// In trains (UDP GSO), as anyone would who sends many.
+pub(super) fn datagram(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    lossless(stage, &["--gso"])
+}
+
+/// Each message as a packet of its own, as the peers send them.
+pub(super) fn datagram_single(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    lossless(stage, &[])
+}
+
 /// The rate of messages that all arrive: first as fast as it goes, then lower
 /// until none is missing (N-13: what is lost in a flood says nothing).
-pub(super) fn datagram(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+fn lossless(stage: &Stage<'_>, how: &[&str]) -> anyhow::Result<Reading> {
     let mut rate = None;
     for _ in 0..STEPS {
-        let (sent, received, seconds) = send_datagrams(stage, rate)?;
+        let (sent, received, seconds) = send_datagrams(stage, how, rate)?;
         if sent == received {
             return Ok(Reading::from([(Metric::Rate, received / seconds)]));
         }
@@ -228,13 +250,18 @@ pub(super) fn datagram(stage: &Stage<'_>) -> anyhow::Result<Reading> {
 }
 
 /// Sent and received messages of the window, and its length in seconds.
-fn send_datagrams(stage: &Stage<'_>, rate: Option<f64>) -> anyhow::Result<(f64, f64, f64)> {
+fn send_datagrams(
+    stage: &Stage<'_>,
+    how: &[&str],
+    rate: Option<f64>,
+) -> anyhow::Result<(f64, f64, f64)> {
     let size = DATAGRAM.to_string();
     let more = ["--workload", "datagram", "--request-size", &size];
     let server = serve(stage, Transport::Udp, &more)?;
     let rate = rate.map(|rate| rate.to_string());
     let mut more = Vec::from(more);
     more.extend(["-c", "1"]);
+    more.extend(how);
     if let Some(rate) = &rate {
         more.extend(["--rate", rate, "--arrival", "constant"]);
     }
@@ -251,15 +278,16 @@ fn send_datagrams(stage: &Stage<'_>, rate: Option<f64>) -> anyhow::Result<(f64, 
     ))
 }
 
+/// Few connections at the rate at which many are compared with them.
 pub(super) fn few_connections(stage: &Stage<'_>) -> anyhow::Result<Reading> {
-    let (cpu, _) = connections(stage, CONNECTIONS)?;
+    let (cpu, _) = connections(stage, CONNECTIONS, Some(SCALE_RATE))?;
     Ok(Reading::from([(Metric::CpuPerRequest, cpu)]))
 }
 
 /// Memory is the difference to a run with few connections, by connection.
 pub(super) fn many_connections(stage: &Stage<'_>) -> anyhow::Result<Reading> {
-    let (_, few) = connections(stage, CONNECTIONS)?;
-    let (cpu, many) = connections(stage, MANY)?;
+    let (_, few) = connections(stage, CONNECTIONS, Some(SCALE_RATE))?;
+    let (cpu, many) = connections(stage, MANY, Some(SCALE_RATE))?;
     let more = f64::from(MANY - CONNECTIONS);
     Ok(Reading::from([
         (Metric::CpuPerRequest, cpu),
@@ -267,17 +295,46 @@ pub(super) fn many_connections(stage: &Stage<'_>) -> anyhow::Result<Reading> {
     ]))
 }
 
-/// CPU per request within the window, without the opening of connections, and
-/// resident memory in bytes.
-fn connections(stage: &Stage<'_>, count: u32) -> anyhow::Result<(f64, f64)> {
+/// The same as fast as it goes. With many connections a round trip then takes
+/// longer than the kernel waits before it sends a bare acknowledgement, so
+/// there are more packets per request too.
+pub(super) fn few_connections_closed(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    let (cpu, _) = connections(stage, CONNECTIONS, None)?;
+    Ok(Reading::from([(Metric::CpuPerRequest, cpu)]))
+}
+
+/// See [`few_connections_closed`].
+pub(super) fn many_connections_closed(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    let (cpu, _) = connections(stage, MANY, None)?;
+    Ok(Reading::from([(Metric::CpuPerRequest, cpu)]))
+}
+
+/// CPU per request within the window, without the opening of connections and
+/// without what was spent on looking at the clock; and resident memory in bytes.
+fn connections(stage: &Stage<'_>, count: u32, rate: Option<u32>) -> anyhow::Result<(f64, f64)> {
     let server = serve(
         stage,
         Transport::Tcp,
         &["--workload", "http", "--response-size", "100"],
     )?;
     let url = format!("http://{}/", server.address);
-    let (json, ended) = load(stage, &url, &["-c", &count.to_string()], true)?;
+    let (count, rate) = (count.to_string(), rate.map(|rate| rate.to_string()));
+    let mut more = vec!["-c", &count];
+    if let Some(rate) = &rate {
+        more.extend(["--rate", rate, "--arrival", "constant"]);
+    }
+    let (json, ended) = load(stage, &url, &more, true)?;
     server.end()?;
-    let cpu = field(&json, "/cpu_seconds")? * 1e9 / field(&json, "/requests")?;
-    Ok((cpu, ended.resident as f64))
+    if let Ok(rate) = field(&json, "/offered_rate") {
+        let achieved = field(&json, "/achieved_rate")?;
+        // D3: else the loads were not equal.
+        if (achieved / rate - 1.0).abs() > 0.01 {
+            bail!("{count} connections were to carry {rate}/s and carried {achieved:.0}/s");
+        }
+    }
+    let cpu = field(&json, "/cpu_seconds")? - field(&json, "/spin_seconds")?;
+    Ok((
+        cpu * 1e9 / field(&json, "/requests")?,
+        ended.resident as f64,
+    ))
 }

@@ -1,15 +1,16 @@
 //! `datagram`: messages that nobody answers, at a rate or as fast as it goes.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use plumbline_sys::clock::now_ns;
-use plumbline_sys::socket::{Messages, Socket};
+use plumbline_sys::socket::{Messages, Socket, TRAIN_MESSAGES};
 
 use crate::EngineError;
 use crate::driver::{Driver, Event, Watch};
 use crate::event_loop::Workload;
 use crate::pattern::{Direction, Pattern};
+use crate::plan::source;
 use crate::recorder::{Failure, Recorder};
 use crate::window::Window;
 
@@ -23,6 +24,11 @@ const HEAD: usize = 16;
 const MAGIC: [u8; 3] = *b"plb";
 /// Bytes asked for as send buffer; the kernel may give less.
 const BUFFER: usize = 4 << 20;
+/// Most bytes of a train: what one datagram could hold.
+const TRAIN_BYTES: usize = 65_507;
+/// Bytes of the headers of UDP and of IPv4 or IPv6, without options.
+const HEADERS_V4: usize = 28;
+const HEADERS_V6: usize = 48;
 
 /// The head of a message: its number, the socket that it came from, and
 /// whether it belongs to the measured window. The receiver counts only those
@@ -65,6 +71,27 @@ impl MeterMessage {
     }
 }
 
+/// Most messages of `size` bytes that make up one train.
+pub(crate) fn train_of(size: u32) -> u32 {
+    (TRAIN_BYTES as u32 / size).clamp(1, TRAIN_MESSAGES as u32)
+}
+
+/// Trains are cut into packets, so each message must fit into one.
+fn check_fit(size: usize, mtu: usize, target: SocketAddr) -> Result<(), EngineError> {
+    let headers = if target.is_ipv4() {
+        HEADERS_V4
+    } else {
+        HEADERS_V6
+    };
+    let most = mtu.saturating_sub(headers);
+    if size <= most {
+        return Ok(());
+    }
+    Err(EngineError::Plan(format!(
+        "messages of {size} bytes do not fit into the packets of this path, whose MTU is {mtu}, so the kernel cannot send them in trains; use at most {most} bytes, or leave trains out"
+    )))
+}
+
 /// One socket and the numbers of its next messages, warm-up and measured.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
@@ -80,6 +107,10 @@ pub(crate) struct Datagrams {
     /// Number of the first flow; others count on.
     first_flow: u16,
     session: u16,
+    /// Most messages that are handed to the kernel as one train; 1 for each as
+    /// a packet of its own.
+    train: usize,
+    sources: Vec<IpAddr>,
     lines: Vec<Line>,
     /// The socket that the batch at hand goes out on.
     current: usize,
@@ -109,6 +140,8 @@ impl Datagrams {
             first_flow: flows.start,
             // Any number that the last load did not have by likelihood.
             session: (now_ns().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as u16,
+            train: 1,
+            sources: Vec::new(),
             lines: vec![Line::default(); flows.len()],
             current: 0,
             batch: Messages::new(BATCH, size),
@@ -118,6 +151,19 @@ impl Datagrams {
             recorder,
             free_since: 0,
         }
+    }
+
+    /// Lets messages go out as trains, which the kernel cuts up as late as it
+    /// can, instead of one by one.
+    pub(crate) fn in_trains(mut self) -> Self {
+        self.train = train_of(self.size as u32) as usize;
+        self
+    }
+
+    /// Sends from these addresses in turn.
+    pub(crate) fn spread_over(mut self, sources: &[IpAddr]) -> Self {
+        self.sources = sources.to_vec();
+        self
     }
 
     fn push(&mut self, intended: u64) {
@@ -141,27 +187,27 @@ impl Datagrams {
             let Some(socket) = io.socket(self.current) else {
                 return false;
             };
-            let outcome = socket.send_messages(&mut self.batch, self.gone);
+            let train = self.train.min(self.batch.len() - self.gone);
+            let outcome = if train > 1 {
+                socket.send_train(&self.batch, self.gone, train)
+            } else {
+                socket.send_messages(&mut self.batch, self.gone)
+            };
             // After the call, so that no message is dated before it was out.
             let now = now_ns();
             match outcome {
-                Ok(count) => {
-                    for _ in 0..count {
-                        let intended = self.intended[self.gone];
-                        self.recorder
-                            .sent(intended, now, self.free_since, self.size as u64);
-                        self.recorder.taken(intended);
-                        self.gone += 1;
-                    }
-                }
+                Ok(count) => self.book(count, now),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     self.lines[self.current].full = true;
                     return false;
                 }
                 Err(_) => {
-                    self.recorder
-                        .failed(self.intended[self.gone], Failure::Send);
-                    self.gone += 1;
+                    // A train is refused as a whole.
+                    for _ in 0..train {
+                        let intended = self.intended[self.gone];
+                        self.recorder.failed(intended, Failure::Send);
+                        self.gone += 1;
+                    }
                 }
             }
         }
@@ -173,16 +219,38 @@ impl Datagrams {
     }
 }
 
+impl Datagrams {
+    /// Books the next `count` messages of the batch as out.
+    fn book(&mut self, count: usize, now: u64) {
+        let mut left = &self.intended[self.gone..self.gone + count];
+        while let [intended, ..] = *left {
+            // As fast as it goes, all of a batch are due at once.
+            let same = left.iter().take_while(|&&it| it == intended).count();
+            left = &left[same..];
+            let (same, size) = (same as u64, self.size as u64);
+            self.recorder
+                .sent_many(same, intended, now, self.free_since, size);
+            self.recorder.taken(same, intended);
+        }
+        self.gone += count;
+    }
+}
+
 impl<D: Driver> Workload<D> for Datagrams {
     fn prepare(&mut self, io: &mut D, _: u64) -> Result<bool, EngineError> {
         for slot in 0..self.lines.len() {
-            let made = Socket::connect_udp(self.target).and_then(|socket| {
-                // Refused is fine: then the buffer has the default size.
-                let _ = socket.set_buffers(BUFFER, BUFFER);
-                io.insert(slot, socket, Watch::Sink)
-            });
+            let from = source(&self.sources, slot);
             let lines = self.lines.len() as u64;
-            made.map_err(|e| EngineError::connect(self.target, lines, e))?;
+            let failed = |e| EngineError::connect(self.target, lines, e);
+            let socket = Socket::connect_udp(self.target, from).map_err(failed)?;
+            if self.train > 1 {
+                let mtu = socket.path_mtu();
+                let mtu = mtu.map_err(EngineError::system("reading the path's MTU"))?;
+                check_fit(self.size, mtu, self.target)?;
+            }
+            // Refused is fine: then the buffer has the default size.
+            let _ = socket.set_buffers(BUFFER, BUFFER);
+            io.insert(slot, socket, Watch::Sink).map_err(failed)?;
         }
         Ok(true)
     }
@@ -261,5 +329,21 @@ impl<D: Driver> Workload<D> for Datagrams {
 
     fn finish(self) -> Recorder {
         self.recorder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_fits_into_a_packet_goes_in_trains() {
+        let v4 = SocketAddr::from(([127, 0, 0, 1], 9));
+        let v6 = "[::1]:9".parse().unwrap();
+        assert!(check_fit(1_472, 1_500, v4).is_ok());
+        assert!(check_fit(1_452, 1_500, v6).is_ok());
+        assert!(check_fit(1_453, 1_500, v6).is_err());
+        let text = check_fit(1_473, 1_500, v4).unwrap_err().to_string();
+        assert!(text.contains("at most 1472 bytes"), "{text}");
     }
 }

@@ -6,15 +6,18 @@
 //! count is over its whole life.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
 
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
 
+use super::zero_copy::ZeroCopy;
 use crate::EngineError;
 use crate::driver::{Driver, Event, Watch};
 use crate::event_loop::Workload;
 use crate::pattern::{Direction, Pattern};
+use crate::plan::source;
 use crate::recorder::{Failure, Recorder};
 use crate::window::Window;
 
@@ -31,11 +34,15 @@ const CONNECT_LIMIT_NS: u64 = 5_000_000_000;
 const RETRY_NS: u64 = 10_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// The content of a stream: `length` bytes, repeating after [`PERIOD`].
-fn content(length: usize) -> Vec<u8> {
-    let pattern = Pattern::new(Direction::Request, PERIOD);
-    let period = pattern.content(0, 0, PERIOD);
-    period.iter().copied().cycle().take(length).collect()
+/// The content of a stream from any place within [`PERIOD`] on. Kept to the end
+/// of the process: the kernel may still read from it when the load has ended.
+fn content() -> &'static [u8] {
+    static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
+    CONTENT.get_or_init(|| {
+        let pattern = Pattern::new(Direction::Request, PERIOD);
+        let period = pattern.content(0, 0, PERIOD).iter().copied();
+        period.cycle().take(PERIOD + WRITE).collect()
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +67,11 @@ struct Line {
 /// The sending side of `stream`.
 pub(crate) struct Stream {
     target: SocketAddr,
+    sources: Vec<IpAddr>,
     lines: Vec<Line>,
-    content: Vec<u8>,
+    content: &'static [u8],
+    /// Present when the kernel is to send without a copy.
+    zero_copy: Option<ZeroCopy>,
     recorder: Recorder,
     running: bool,
     started: u64,
@@ -77,7 +87,13 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(target: SocketAddr, lines: usize, recorder: Recorder) -> Self {
+    /// Streams to `target`, from `sources` in turn.
+    pub(crate) fn new(
+        target: SocketAddr,
+        sources: &[IpAddr],
+        lines: usize,
+        recorder: Recorder,
+    ) -> Self {
         let line = Line {
             state: State::Unopened,
             since: 0,
@@ -85,8 +101,10 @@ impl Stream {
         };
         Self {
             target,
+            sources: sources.to_vec(),
             lines: vec![line; lines],
-            content: content(PERIOD + WRITE),
+            content: content(),
+            zero_copy: None,
             recorder,
             running: false,
             started: 0,
@@ -99,8 +117,23 @@ impl Stream {
         }
     }
 
+    /// Lets the kernel send from this program's own pages (`MSG_ZEROCOPY`).
+    pub(crate) fn without_copies(mut self) -> Self {
+        self.zero_copy = Some(ZeroCopy::new(self.lines.len()));
+        self
+    }
+
+    fn open(&self, slot: usize) -> io::Result<Socket> {
+        let socket = Socket::connect_tcp(self.target, source(&self.sources, slot))?;
+        if self.zero_copy.is_some() {
+            socket.allow_zero_copy()?;
+        }
+        Ok(socket)
+    }
+
     fn connect<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
-        let made = Socket::connect_tcp(self.target)
+        let made = self
+            .open(slot)
             .and_then(|socket| io.insert(slot, socket, Watch::Stream));
         self.lines[slot] = Line {
             state: State::Connecting,
@@ -138,6 +171,9 @@ impl Stream {
         self.recorder.failed(now, failure);
         self.gone += acked(io, slot);
         io.remove(slot);
+        if let Some(zero_copy) = &mut self.zero_copy {
+            zero_copy.forget(slot);
+        }
         self.lines[slot].state = State::Down;
         self.lines[slot].since = now;
     }
@@ -146,7 +182,7 @@ impl Stream {
     fn write<D: Driver>(&mut self, io: &mut D, slot: usize) {
         for _ in 0..TURN {
             let from = (self.lines[slot].position % PERIOD as u64) as usize;
-            match io.send(slot, &self.content[from..from + WRITE]) {
+            match self.offer(io, slot, &self.content[from..from + WRITE]) {
                 Ok(taken) => {
                     self.lines[slot].position += taken as u64;
                     let now = now_ns();
@@ -159,6 +195,29 @@ impl Stream {
                 Err(_) => return self.break_line(io, slot, Failure::Closed, now_ns()),
             }
         }
+    }
+
+    fn offer<D: Driver>(
+        &mut self,
+        io: &mut D,
+        slot: usize,
+        bytes: &'static [u8],
+    ) -> io::Result<usize> {
+        match (&mut self.zero_copy, io.socket(slot)) {
+            (Some(zero_copy), Some(socket)) => zero_copy.send(socket, slot, bytes),
+            _ => io.send(slot, bytes),
+        }
+    }
+
+    /// Whether a connection that is reported as failed only has notices about
+    /// writes without a copy. They are taken.
+    fn only_notices<D: Driver>(&mut self, io: &D, slot: usize) -> bool {
+        let (Some(zero_copy), Some(socket)) = (&mut self.zero_copy, io.socket(slot)) else {
+            return false;
+        };
+        zero_copy.collect(socket, slot);
+        let is_sound = matches!(socket.take_error(), Ok(None));
+        is_sound && socket.tcp_info().is_ok_and(|info| info.established)
     }
 
     /// Books the bytes acknowledged since the last mark.
@@ -241,12 +300,15 @@ impl<D: Driver> Workload<D> for Stream {
 
     fn event(&mut self, io: &mut D, event: Event) {
         let slot = event.slot;
-        match self.lines[slot].state {
+        let state = self.lines[slot].state;
+        let is_up = matches!(state, State::Ready | State::Full);
+        let hangup = event.hangup && !(is_up && self.only_notices(io, slot));
+        match state {
             State::Connecting if event.writable => self.connected(io, slot, now_ns()),
-            State::Full if event.writable && !event.hangup => {
+            State::Full if event.writable && !hangup => {
                 self.lines[slot].state = State::Ready;
             }
-            State::Ready | State::Full if event.hangup => {
+            State::Ready | State::Full if hangup => {
                 self.break_line(io, slot, Failure::Closed, now_ns());
             }
             _ => {}
@@ -271,6 +333,14 @@ impl<D: Driver> Workload<D> for Stream {
     }
 
     fn end(&mut self, io: &mut D, now: u64) {
+        if let Some(zero_copy) = &mut self.zero_copy {
+            for slot in 0..self.lines.len() {
+                if let Some(socket) = io.socket(slot) {
+                    zero_copy.collect(socket, slot);
+                }
+            }
+            self.recorder.zero_copy = Some(zero_copy.counts());
+        }
         // Asked to stop before the window closed by itself.
         if self.closed_at.is_none() && self.opened_at.is_some() {
             self.mark(io, now);

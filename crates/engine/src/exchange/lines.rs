@@ -8,6 +8,7 @@ use super::{CONNECT_LIMIT_NS, Exchange, LINGER_NS, OPENING, RETRY_NS};
 use crate::EngineError;
 use crate::codec::Codec;
 use crate::driver::{Driver, Watch};
+use crate::plan::source;
 use crate::recorder::Failure;
 
 /// Where a line is in its life.
@@ -98,10 +99,11 @@ impl<C: Codec> Exchange<C> {
     /// Begins to open a line's connection.
     pub(super) fn connect<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
         let target = self.rules.target;
+        let from = source(&self.rules.sources, slot);
         let (made, watch) = if self.rules.udp {
-            (Socket::connect_udp(target), Watch::Queue)
+            (Socket::connect_udp(target, from), Watch::Queue)
         } else {
-            (Socket::connect_tcp(target), Watch::Stream)
+            (Socket::connect_tcp(target, from), Watch::Stream)
         };
         if let Err(e) = made.and_then(|socket| io.insert(slot, socket, watch)) {
             return self.not_connected(io, slot, e, now);

@@ -9,6 +9,7 @@ use plumbline_sys::socket::Socket;
 
 use crate::EngineError;
 use crate::driver::{Driver, Epoll, Event, Watch};
+use crate::error::out_of_files;
 
 /// Longest time between two looks at the stop flag.
 const NAP_NS: u64 = 5_000_000;
@@ -59,6 +60,8 @@ struct Server<S: Service> {
     io: Epoll,
     connections: Vec<Option<Connection<S::Reader>>>,
     spare: Vec<usize>,
+    /// A file kept open only so that it can be given up for a moment.
+    reserve: Option<Socket>,
     out: Vec<u8>,
     seen: ServeResult,
 }
@@ -78,9 +81,14 @@ pub(super) fn serve<S: Service>(
         io,
         connections: vec![None],
         spare: Vec::new(),
+        reserve: None,
         out: Vec::new(),
         seen: ServeResult::default(),
     };
+    server.reserve = server
+        .io
+        .socket(LISTENER)
+        .and_then(|it| it.duplicate().ok());
     while !stop.load(Ordering::Relaxed) {
         let now = now_ns();
         let events = server
@@ -108,11 +116,31 @@ impl<S: Service> Server<S> {
             match accepted {
                 Ok(socket) => self.admit(socket),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                // Out of files, or gone before it was accepted: the caller
-                // sees it as a broken connection. Others go on.
+                Err(e) if out_of_files(&e) => {
+                    if !self.turn_away() {
+                        return;
+                    }
+                }
+                // Gone before it was accepted: the caller sees it as a broken
+                // connection. Others go on.
                 Err(_) => return,
             }
         }
+    }
+
+    /// Accepts a connection in place of the reserve and closes it, so that the
+    /// other side hears of it at once instead of waiting in the queue. False
+    /// when there was none.
+    fn turn_away(&mut self) -> bool {
+        self.reserve = None;
+        let Some(listener) = self.io.socket(LISTENER) else {
+            return false;
+        };
+        let turned_away = listener.accept().is_ok();
+        self.seen.turned_away += u64::from(turned_away);
+        // Failing again, the next one waits until a connection ends.
+        self.reserve = listener.duplicate().ok();
+        turned_away && self.reserve.is_some()
     }
 
     fn admit(&mut self, socket: Socket) {

@@ -192,6 +192,7 @@ mod tests {
             keep_alive: true,
             wait: Wait::Block,
             driver: Driver::Auto,
+            zero_copy: false,
         })
     }
 

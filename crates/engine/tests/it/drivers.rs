@@ -48,3 +48,21 @@ fn a_refused_ring_is_told_with_a_remedy_and_auto_does_without() {
     let text = error.to_string();
     assert!(text.contains("seccomp") && text.contains("use epoll"));
 }
+
+#[test]
+fn bulk_knows_one_driver_and_says_so() {
+    for kind in [WorkloadKind::Stream, WorkloadKind::Datagram] {
+        let bulk = Workload {
+            driver: Driver::Uring,
+            ..workload(kind)
+        };
+        let error = run(
+            &short(bulk, loopback_v4()),
+            &AtomicBool::new(false),
+            &mut (),
+        )
+        .unwrap_err();
+        assert!(matches!(error, EngineError::Plan(_)), "{error}");
+        assert!(error.to_string().contains("always go by epoll"));
+    }
+}

@@ -27,6 +27,7 @@ macro_rules! by_each_driver {
     };
 }
 
+mod bulk;
 mod drivers;
 mod faults;
 mod http;

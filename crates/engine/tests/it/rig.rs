@@ -54,7 +54,12 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         arrival: Arrival::Closed,
         keep_alive: true,
         wait: Wait::Block,
-        driver: DRIVER.get(),
+        driver: match kind {
+            // These know but one.
+            WorkloadKind::Stream | WorkloadKind::Datagram => Driver::Auto,
+            _ => DRIVER.get(),
+        },
+        zero_copy: false,
     }
 }
 

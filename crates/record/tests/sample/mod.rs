@@ -143,5 +143,7 @@ pub(crate) fn load(n: u64) -> LoadResult {
             anderson_darling: Some(1.25),
             distance: Some(0.011),
         }),
+        train: 0,
+        zero_copy: None,
     }
 }

@@ -149,6 +149,7 @@ pub(crate) fn rr() -> Workload {
         keep_alive: true,
         wait: Wait::Block,
         driver: Driver::Auto,
+        zero_copy: false,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Many datagrams in one system call (`sendmmsg`, `recvmmsg`).
+//! Many datagrams in one system call (`sendmmsg`, `recvmmsg`), and trains of
+//! them that pass through the kernel as one (UDP GSO and GRO).
 
 use std::io;
 use std::mem;
@@ -6,6 +7,17 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 use super::Socket;
+
+/// Bytes of the largest train that can arrive.
+const TRAIN_BYTES: usize = 1 << 16;
+/// Most datagrams of a train to send. Kernels before 6.9 take no more
+/// (`UDP_MAX_SEGMENTS`).
+pub const TRAIN_MESSAGES: usize = 64;
+
+/// Room for one control message that holds an integer.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; 32]);
 
 /// A fixed number of datagram buffers of a fixed size, filled by one receive
 /// or sent by one send. Allocates only when made.
@@ -17,6 +29,11 @@ pub struct Messages {
     name_lengths: Vec<libc::socklen_t>,
     parts: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
+    /// Where the kernel tells the size of a train's datagrams; empty when no
+    /// trains are expected.
+    controls: Vec<Control>,
+    /// Bytes of each datagram of what was received.
+    segments: Vec<usize>,
     len: usize,
 }
 
@@ -43,7 +60,19 @@ impl Messages {
             name_lengths: vec![0; capacity],
             parts: vec![part; capacity],
             headers: vec![header; capacity],
+            controls: Vec::new(),
+            segments: vec![0; capacity],
             len: 0,
+        }
+    }
+
+    /// Room to receive `capacity` trains of any size, on a socket that
+    /// [accepts trains](Socket::accept_trains); [`datagrams`](Self::datagrams)
+    /// takes them apart again.
+    pub fn for_trains(capacity: usize) -> Self {
+        Self {
+            controls: vec![Control([0; 32]); capacity],
+            ..Self::new(capacity, TRAIN_BYTES)
         }
     }
 
@@ -75,6 +104,17 @@ impl Messages {
         assert!(index < self.len, "message {index} of {}", self.len);
         let start = index * self.size;
         &self.bytes[start..start + self.lengths[index]]
+    }
+
+    /// The datagrams of received message `index`: itself, or those of a train.
+    /// An empty datagram shows as none.
+    ///
+    /// # Panics
+    /// When there is no such message.
+    #[inline]
+    pub fn datagrams(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        let bytes = self.get(index);
+        bytes.chunks(self.segments[index].max(1))
     }
 
     /// Adds a message of `length` bytes for a connected socket and gives its
@@ -122,6 +162,13 @@ impl Messages {
             header.msg_iov = parts.wrapping_add(index);
             header.msg_iovlen = 1;
             header.msg_namelen = name_length;
+            (header.msg_control, header.msg_controllen) = match self.controls.get_mut(index) {
+                Some(control) if receive => (
+                    control.0.as_mut_ptr().cast(),
+                    mem::size_of::<Control>() as _,
+                ),
+                _ => (ptr::null_mut(), 0),
+            };
             header.msg_name = if name_length == 0 {
                 ptr::null_mut()
             } else {
@@ -158,6 +205,8 @@ impl Socket {
             let header = &messages.headers[index];
             messages.lengths[index] = (header.msg_len as usize).min(messages.size);
             messages.name_lengths[index] = header.msg_hdr.msg_namelen;
+            let whole = messages.lengths[index];
+            messages.segments[index] = train_segment(&header.msg_hdr).unwrap_or(whole);
         }
         Ok(messages.len)
     }
@@ -187,7 +236,84 @@ impl Socket {
         Ok(sent as usize)
     }
 
+    /// Sends `count` messages from `from` on as one train (`UDP_SEGMENT`,
+    /// Linux 4.18), at most [`TRAIN_MESSAGES`] and 65,507 bytes, and gives
+    /// `count`; `WouldBlock` when the kernel takes none. The kernel, or the
+    /// device, cuts the train into datagrams as late as it can: all that lies
+    /// before handles it as one.
+    ///
+    /// The kernel refuses datagrams that do not fit the path's MTU.
+    ///
+    /// # Panics
+    /// When a message does not have the size given to [`Messages::new`].
+    pub fn send_train(&self, messages: &Messages, from: usize, count: usize) -> io::Result<usize> {
+        let size = messages.size;
+        let whole = messages.lengths[from..from + count].iter();
+        assert!(whole.copied().all(|length| length == size));
+        let bytes = &messages.bytes[from * size..(from + count) * size];
+        let mut part = libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        let mut control = Control([0; 32]);
+        // SAFETY: msghdr is a plain C structure, for which zero is valid.
+        let mut header: libc::msghdr = unsafe { mem::zeroed() };
+        header.msg_iov = &mut part;
+        header.msg_iovlen = 1;
+        header.msg_control = control.0.as_mut_ptr().cast();
+        // SAFETY: computes a size from a size.
+        header.msg_controllen = unsafe { libc::CMSG_SPACE(2) } as _;
+        // SAFETY: `control` is aligned for a cmsghdr and larger than the space
+        // for one of two bytes, so the first header lies within, and its data.
+        unsafe {
+            let first = libc::CMSG_FIRSTHDR(&header);
+            (*first).cmsg_level = libc::IPPROTO_UDP;
+            (*first).cmsg_type = libc::UDP_SEGMENT;
+            (*first).cmsg_len = libc::CMSG_LEN(2) as _;
+            ptr::write_unaligned(libc::CMSG_DATA(first).cast(), size as u16);
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: `header` points to `part` and `control`, which live until
+        // after the call, and `part` to bytes that the kernel only reads.
+        let sent = unsafe { libc::sendmsg(self.as_raw_fd(), &header, flags) };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(count)
+    }
+
+    /// Lets trains arrive whole (`UDP_GRO`, Linux 5.0). Receive with
+    /// [`Messages::for_trains`], or trains are taken for single datagrams.
+    pub fn accept_trains(&self) -> io::Result<()> {
+        self.set_integer(libc::IPPROTO_UDP, libc::UDP_GRO, 1)
+    }
+
     fn as_raw_fd(&self) -> libc::c_int {
         self.0.as_raw_fd()
     }
+}
+
+/// Bytes of each datagram of a train; `None` for a single datagram.
+fn train_segment(header: &libc::msghdr) -> Option<usize> {
+    if header.msg_controllen == 0 {
+        return None;
+    }
+    // SAFETY: `header` is as the kernel left it: its control bytes are those of
+    // a `Control` that its `Messages` owns, as many as `msg_controllen` says,
+    // and the kernel writes whole headers. Data is read only when its length
+    // is that of an integer.
+    unsafe {
+        let mut next = libc::CMSG_FIRSTHDR(header);
+        while let Some(control) = next.as_ref() {
+            let is_size = (control.cmsg_level, control.cmsg_type)
+                == (libc::IPPROTO_UDP, libc::UDP_GRO)
+                && control.cmsg_len == libc::CMSG_LEN(4) as _;
+            if is_size {
+                let size: i32 = ptr::read_unaligned(libc::CMSG_DATA(control).cast());
+                return usize::try_from(size).ok().filter(|&size| size > 0);
+            }
+            next = libc::CMSG_NXTHDR(header, control);
+        }
+    }
+    None
 }

@@ -136,6 +136,8 @@ fn load(
         spin_ns: SPIN_NS,
         busiest_thread_ns: 0,
         arrivals: None,
+        train: 0,
+        zero_copy: None,
     }
 }
 

@@ -1,0 +1,104 @@
+//! What the machine allows, looked at before the first connection: a load that
+//! runs out of files or ports half-way measures something else than was asked.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use plumbline_sys::cpu;
+
+use crate::{EngineError, LoadPlan};
+
+/// Files beside the connections: standard streams, epoll, pipes to whoever
+/// commands, what is open for a moment.
+const OTHER_FILES: u64 = 64;
+/// The kernel's own ports to connect from, when no address of a family is bound.
+const PORTS: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+/// Makes room for the connections of a plan, or says what stands in the way.
+pub(crate) fn check(plan: &LoadPlan) -> Result<(), EngineError> {
+    let connections = u64::from(plan.workload.connections);
+    let needed = files_for(connections);
+    let limit = cpu::allow_open_files(needed)
+        .map_err(EngineError::system("raising the open-file limit"))?;
+    if needed > limit {
+        return Err(EngineError::too_many_files(connections));
+    }
+    // Where the range cannot be read, the kernel will tell.
+    let Some(ports) = local_ports() else {
+        return Ok(());
+    };
+    let sources: BTreeSet<_> = plan.sources.iter().collect();
+    let most = ports * sources.len().max(1) as u64;
+    if connections > most {
+        return Err(EngineError::TooManyPorts {
+            target: plan.target,
+            connections,
+            most,
+            sources: connections.div_ceil(ports.max(1)),
+        });
+    }
+    Ok(())
+}
+
+/// Open files that so many connections take.
+pub(crate) fn files_for(connections: u64) -> u64 {
+    connections + OTHER_FILES
+}
+
+/// Connections that so many open files allow.
+pub(crate) fn connections_in(files: u64) -> u64 {
+    files.saturating_sub(OTHER_FILES)
+}
+
+/// How many ports one address has for connections to one target.
+fn local_ports() -> Option<u64> {
+    let text = fs::read_to_string(PORTS).ok()?;
+    ports_in(&text)
+}
+
+fn ports_in(range: &str) -> Option<u64> {
+    let mut bounds = range.split_whitespace().map(str::parse::<u64>);
+    let (first, last) = (bounds.next()?.ok()?, bounds.next()?.ok()?);
+    (first <= last).then(|| last - first + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumbline_experiment::{Workload, WorkloadKind};
+
+    use super::*;
+
+    #[test]
+    fn the_port_range_is_read() {
+        assert_eq!(ports_in("32768\t60999\n"), Some(28_232));
+        assert_eq!(ports_in("9 8"), None);
+        assert_eq!(ports_in("no"), None);
+    }
+
+    #[test]
+    fn too_few_files_or_ports_are_told_with_what_would_do() {
+        let plan = |connections| LoadPlan {
+            workload: Workload {
+                connections,
+                ..Workload::of_kind(WorkloadKind::Rr)
+            },
+            ..LoadPlan::new(
+                Workload::of_kind(WorkloadKind::Rr),
+                ([127, 0, 0, 1], 9).into(),
+            )
+        };
+        assert!(check(&plan(16)).is_ok());
+        let limit = cpu::allow_open_files(u64::from(u32::MAX)).unwrap();
+        let most = connections_in(limit);
+        let text = check(&plan(u32::MAX)).unwrap_err().to_string();
+        assert!(
+            text.contains(&format!("at most {most} connections")),
+            "{text}"
+        );
+        let ports = local_ports().unwrap();
+        if most > ports {
+            let text = check(&plan(ports as u32 + 1)).unwrap_err().to_string();
+            assert!(text.contains("2 source addresses"), "{text}");
+        }
+    }
+}

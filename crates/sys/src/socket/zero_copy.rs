@@ -1,0 +1,105 @@
+//! Sending from our own pages instead of a copy of them (`MSG_ZEROCOPY`), and
+//! the kernel's notices that it is done with them.
+
+use std::io;
+use std::mem;
+use std::os::fd::AsRawFd;
+
+use super::Socket;
+
+/// Room for a notice: an extended error and the address that comes with it.
+#[repr(C, align(8))]
+struct Control([u8; 128]);
+
+/// The kernel has no more use for the bytes of some sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZeroCopyNotice {
+    /// How many sends this is about; each is told of once.
+    pub sends: u32,
+    /// The kernel made a copy after all (`SO_EE_CODE_ZEROCOPY_COPIED`): it
+    /// does wherever packets are received on the machine that sent them.
+    pub copied: bool,
+}
+
+impl Socket {
+    /// Lets [`send_zero_copy`](Self::send_zero_copy) be used on a TCP socket
+    /// (`SO_ZEROCOPY`, Linux 4.14).
+    pub fn allow_zero_copy(&self) -> io::Result<()> {
+        self.set_integer(libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
+    }
+
+    /// Sends as [`send`](Self::send), but the kernel may read the bytes later,
+    /// as often as it must send them again: so they must never change.
+    ///
+    /// `None` when the kernel keeps no more account (`ENOBUFS`): too many sends
+    /// wait for their notice (`net.core.optmem_max`), or too many pages are
+    /// held (`RLIMIT_MEMLOCK`).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    #[inline]
+    pub fn send_zero_copy(&self, bytes: &'static [u8]) -> io::Result<Option<usize>> {
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_ZEROCOPY;
+        match self.0.send_with_flags(bytes, flags) {
+            Ok(taken) => Ok(Some(taken)),
+            Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Takes the next notice about sends without a copy. While there are any,
+    /// pollers report the socket as failed.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no notice.
+    pub fn zero_copy_notice(&self) -> io::Result<ZeroCopyNotice> {
+        let mut control = Control([0; 128]);
+        // SAFETY: msghdr is a plain C structure, for which zero is valid.
+        let mut header: libc::msghdr = unsafe { mem::zeroed() };
+        header.msg_control = control.0.as_mut_ptr().cast();
+        header.msg_controllen = mem::size_of::<Control>() as _;
+        let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+        // SAFETY: `header` points to `control`, which lives until after the
+        // call, and to no other memory.
+        let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut header, flags) };
+        if received < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // Notices of something else do not concern any send.
+        Ok(notice(&header).unwrap_or(ZeroCopyNotice {
+            sends: 0,
+            copied: false,
+        }))
+    }
+}
+
+/// The notice in what came from an error queue; `None` when it is an error.
+fn notice(header: &libc::msghdr) -> Option<ZeroCopyNotice> {
+    // SAFETY: `header` is as the kernel left it: its control bytes are those of
+    // a `Control`, as many as `msg_controllen` says, and the kernel writes whole
+    // headers. Data is read only when it is long enough for an extended error.
+    let error = unsafe {
+        let control = libc::CMSG_FIRSTHDR(header).as_ref()?;
+        let is_error = matches!(
+            (control.cmsg_level, control.cmsg_type),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
+        );
+        let least = libc::CMSG_LEN(mem::size_of::<libc::sock_extended_err>() as u32);
+        if !is_error || (control.cmsg_len as usize) < least as usize {
+            return None;
+        }
+        let data = libc::CMSG_DATA(control).cast::<libc::sock_extended_err>();
+        std::ptr::read_unaligned(data)
+    };
+    let is_notice = error.ee_errno == 0 && error.ee_origin == ORIGIN_ZERO_COPY;
+    is_notice.then(|| ZeroCopyNotice {
+        // First and last number of the sends; the numbers wrap.
+        sends: error.ee_data.wrapping_sub(error.ee_info).wrapping_add(1),
+        copied: error.ee_code & CODE_COPIED != 0,
+    })
+}
+
+/// `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED` of
+/// linux/errqueue.h, which libc does not have.
+const ORIGIN_ZERO_COPY: u8 = 5;
+const CODE_COPIED: u8 = 1;

@@ -1,0 +1,205 @@
+//! Whether sender and receiver must share a CPU: then each measures the other's
+//! work as well (N-12). Found out only where both are in sight.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use plumbline_engine::LoadPlan;
+use plumbline_experiment::{Protocol, WorkloadKind};
+use plumbline_sys::cpu;
+
+/// What to know before the figures are believed.
+pub(super) fn warnings(plan: &LoadPlan) -> Vec<String> {
+    let Ok(allowed) = cpu::allowed() else {
+        return Vec::new();
+    };
+    let ours = workers_cpus(plan, &allowed);
+    let mut warnings = Vec::new();
+    if ours.len() < plan.threads {
+        warnings.push(format!(
+            "{} workers share {} ({}); use fewer --threads or name more --cpus",
+            plan.threads,
+            plural(ours.len()),
+            list(&ours)
+        ));
+    }
+    let theirs = receivers_cpus(plan);
+    if theirs
+        .iter()
+        .any(|cpus| must_share(&ours, plan.threads, cpus))
+    {
+        warnings.push(format!(
+            "sender and receiver share {} ({}): each waits for the other, and is charged for it; give both CPUs of their own with --cpus",
+            plural(ours.len()),
+            list(&ours)
+        ));
+    }
+    warnings
+}
+
+/// The CPUs on which the workers may run.
+fn workers_cpus(plan: &LoadPlan, allowed: &[usize]) -> BTreeSet<usize> {
+    if plan.cpus.is_empty() {
+        return allowed.iter().copied().collect();
+    }
+    let workers = plan.cpus.iter().cycle().take(plan.threads);
+    workers.copied().collect()
+}
+
+/// Whether a thread that may run on `theirs` only finds CPUs that the workers
+/// take up.
+fn must_share(ours: &BTreeSet<usize>, workers: usize, theirs: &BTreeSet<usize>) -> bool {
+    !theirs.is_empty() && ours.len() <= workers && theirs.is_subset(ours)
+}
+
+fn plural(cpus: usize) -> String {
+    match cpus {
+        1 => "one CPU".to_owned(),
+        n => format!("{n} CPUs"),
+    }
+}
+
+fn list(cpus: &BTreeSet<usize>) -> String {
+    let names: Vec<_> = cpus.iter().map(usize::to_string).collect();
+    names.join(",")
+}
+
+/// For each thread of the processes that hold the target's socket: its CPUs.
+/// Empty when the target is elsewhere, or somebody else's.
+fn receivers_cpus(plan: &LoadPlan) -> Vec<BTreeSet<usize>> {
+    let udp =
+        plan.workload.protocol == Protocol::Udp || plan.workload.kind == WorkloadKind::Datagram;
+    let tables = if udp {
+        ["udp", "udp6"]
+    } else {
+        ["tcp", "tcp6"]
+    };
+    let inodes: BTreeSet<u64> = tables
+        .iter()
+        .filter_map(|table| fs::read_to_string(format!("/proc/self/net/{table}")).ok())
+        .flat_map(|text| bound_inodes(&text, plan.target, udp))
+        .collect();
+    if inodes.is_empty() || !is_local(plan.target) {
+        return Vec::new();
+    }
+    entries(Path::new("/proc"))
+        .filter(|process| holds(process, &inodes))
+        .flat_map(|process| entries(&process.join("task")))
+        .filter_map(|task| fs::read_to_string(task.join("status")).ok())
+        .filter_map(|status| cpus_in(&status))
+        .collect()
+}
+
+/// An address of this machine can be bound to.
+fn is_local(target: SocketAddr) -> bool {
+    std::net::UdpSocket::bind((target.ip(), 0)).is_ok()
+}
+
+/// Numbered entries of a directory of `/proc`.
+fn entries(directory: &Path) -> impl Iterator<Item = std::path::PathBuf> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+        })
+        .map(|entry| entry.path())
+}
+
+fn holds(process: &Path, inodes: &BTreeSet<u64>) -> bool {
+    entries(&process.join("fd")).any(|fd| {
+        fs::read_link(fd).is_ok_and(|link| {
+            let link = link.to_string_lossy();
+            let inode = link
+                .strip_prefix("socket:[")
+                .and_then(|it| it.strip_suffix(']'));
+            inode.is_some_and(|it| it.parse().is_ok_and(|it| inodes.contains(&it)))
+        })
+    })
+}
+
+/// Inodes of the sockets of a table of `/proc/net` that wait on the target's
+/// port: listening ones, or unconnected ones for UDP.
+fn bound_inodes(table: &str, target: SocketAddr, udp: bool) -> Vec<u64> {
+    let port = format!(":{:04X}", target.port());
+    let state = if udp { "07" } else { "0A" };
+    table
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let waits = fields.get(1)?.ends_with(&port) && *fields.get(3)? == state;
+            waits.then(|| fields.get(9)?.parse().ok()).flatten()
+        })
+        .collect()
+}
+
+/// `Cpus_allowed_list` of a status of `/proc`, such as `0-2,5`.
+fn cpus_in(status: &str) -> Option<BTreeSet<usize>> {
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let mut cpus = BTreeSet::new();
+    for range in list.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        cpus.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
+    }
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumbline_experiment::Workload;
+
+    use super::*;
+
+    fn set(cpus: &[usize]) -> BTreeSet<usize> {
+        cpus.iter().copied().collect()
+    }
+
+    #[test]
+    fn sharing_is_told_only_where_it_cannot_be_avoided() {
+        assert!(must_share(&set(&[0]), 1, &set(&[0])));
+        assert!(must_share(&set(&[0, 1]), 2, &set(&[1])));
+        assert!(!must_share(&set(&[0]), 1, &set(&[1])));
+        assert!(!must_share(&set(&[0]), 1, &set(&[0, 1])));
+        assert!(!must_share(&set(&[0, 1]), 1, &set(&[0, 1])));
+    }
+
+    #[test]
+    fn lists_of_cpus_and_tables_of_sockets_are_read() {
+        let status = "Name:\tx\nCpus_allowed_list:\t0-2,5\n";
+        assert_eq!(cpus_in(status), Some(set(&[0, 1, 2, 5])));
+        assert_eq!(cpus_in("Name:\tx\n"), None);
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
+            0: 0100007F:4E20 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0\n   \
+            1: 0100007F:4E20 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0\n";
+        let target = SocketAddr::from(([127, 0, 0, 1], 0x4e20));
+        assert_eq!(bound_inodes(table, target, false), [4711]);
+        assert_eq!(bound_inodes(table, target, true), [] as [u64; 0]);
+    }
+
+    /// The listener is this very process, bound to the CPU that the load names.
+    #[test]
+    fn a_receiver_on_the_same_cpu_is_found() {
+        let cpus = cpu::allowed().unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let plan = LoadPlan {
+            cpus: vec![cpus[0]],
+            ..LoadPlan::new(
+                Workload::of_kind(WorkloadKind::Rr),
+                listener.local_addr().unwrap(),
+            )
+        };
+        std::thread::spawn(move || {
+            cpu::pin_thread(cpus[0]).unwrap();
+            let warnings = warnings(&plan);
+            assert!(warnings[0].contains("sender and receiver share one CPU"));
+            let twice = LoadPlan { threads: 2, ..plan };
+            assert!(super::warnings(&twice)[0].contains("2 workers share one CPU"));
+        })
+        .join()
+        .unwrap();
+    }
+}
