@@ -137,6 +137,9 @@ fn check_workload(workload: &Workload) -> Result<(), EngineError> {
     if datagram && workload.connections > MAX_FLOWS {
         return plan("datagrams can be sent from at most 4,096 sockets at once");
     }
+    if workload.timestamps != 0.0 {
+        check_timestamps(workload)?;
+    }
     let limit = if datagram || workload.protocol == plumbline_experiment::Protocol::Udp {
         MAX_DATAGRAM
     } else {
@@ -146,6 +149,24 @@ fn check_workload(workload: &Workload) -> Result<(), EngineError> {
         return Err(EngineError::Plan(format!(
             "sizes above {limit} bytes cannot be sent by this workload"
         )));
+    }
+    Ok(())
+}
+
+/// Stamps split a request on a connection that stands (L-17).
+fn check_timestamps(workload: &Workload) -> Result<(), EngineError> {
+    if !(workload.timestamps > 0.0 && workload.timestamps <= 1.0) {
+        return plan("the share of requests to stamp must be above 0 and at most 100 %");
+    }
+    let stands = match workload.kind {
+        WorkloadKind::Rr => true,
+        WorkloadKind::Http => workload.keep_alive,
+        _ => false,
+    };
+    if !stands {
+        return plan(
+            "time stamps split requests on standing connections: use rr, or http with keep-alive",
+        );
     }
     Ok(())
 }

@@ -210,5 +210,6 @@ fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
         slice_p50_ns: accounts.slice_p50_ns(),
         cpu,
         spin_ns: accounts.spin_ns,
+        spans: accounts.spans.clone(),
     }
 }

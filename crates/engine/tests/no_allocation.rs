@@ -69,6 +69,7 @@ fn workload(
         arrival,
         keep_alive,
         wait: Wait::Block,
+        timestamps: 0.0,
     }
 }
 
@@ -89,6 +90,12 @@ fn workloads() -> Vec<Workload> {
             arrival,
             true,
         ));
+    }
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        all.push(Workload {
+            timestamps: 0.5,
+            ..workload(WorkloadKind::Rr, protocol, poisson, true)
+        });
     }
     all.push(workload(WorkloadKind::Stream, Protocol::Tcp, closed, true));
     all
@@ -147,7 +154,10 @@ fn a_load_does_not_allocate_while_it_measures() {
     }
     for (index, spec) in workloads().into_iter().enumerate() {
         let server = Server::start(index);
-        let name = format!("{:?} {:?} {:?}", spec.kind, spec.protocol, spec.arrival);
+        let name = format!(
+            "{:?} {:?} {:?} {}",
+            spec.kind, spec.protocol, spec.arrival, spec.timestamps
+        );
         let target = (Ipv4Addr::LOCALHOST, server.port).into();
         let plan = LoadPlan {
             warm_up: Duration::from_millis(50),

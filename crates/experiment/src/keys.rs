@@ -20,6 +20,7 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "rate",
     "keep_alive",
     "wait",
+    "timestamps",
 ];
 
 /// Lengths of phases: of all workloads in `[design]`, of one in its section.
@@ -94,6 +95,7 @@ impl WorkloadKind {
             "request_size" => matches!(self, Self::Rr | Self::Crr | Self::Datagram),
             "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             "keep_alive" => self == Self::Http,
+            "timestamps" => matches!(self, Self::Rr | Self::Http),
             other => TIMING.contains(&other),
         }
     }

@@ -52,7 +52,9 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
         wait: section
             .choice("wait", &[("block", Wait::Block), ("spin", Wait::Spin)])?
             .unwrap_or_default(),
+        timestamps: timestamps(section)?,
     };
+    refuse_unstamped(section, &workload)?;
     let timing = timing(section, design)?;
     refuse_empty_window(section, &workload, timing)?;
     Ok(Load { workload, timing })
@@ -93,6 +95,43 @@ fn name(section: &Section<'_>, kind: WorkloadKind) -> Result<String, SpecError> 
         ));
     }
     Ok(name.to_owned())
+}
+
+/// `"1%"` as 0.01, `"off"` as 0 (L-17).
+fn timestamps(section: &Section<'_>) -> Result<f64, SpecError> {
+    let Some((text, place)) = section.text("timestamps")? else {
+        return Ok(0.0);
+    };
+    stamped_share(text).ok_or_else(|| {
+        SpecError::at(
+            place,
+            format!("`timestamps` is \"{text}\""),
+            "write the share of requests that the kernel stamps, such as \"1%\", or \"off\"",
+        )
+    })
+}
+
+/// Reads a share of requests to be stamped: `off`, or a percentage above 0 and
+/// up to 100, such as `1%`.
+pub fn stamped_share(text: &str) -> Option<f64> {
+    if text == "off" {
+        return Some(0.0);
+    }
+    let percent: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
+    (percent > 0.0 && percent <= 100.0).then_some(percent / 100.0)
+}
+
+/// Requests that open a connection each cannot be split by stamps.
+fn refuse_unstamped(section: &Section<'_>, workload: &Workload) -> Result<(), SpecError> {
+    let fresh = workload.kind == WorkloadKind::Http && !workload.keep_alive;
+    match section.table.get("timestamps") {
+        Some(entry) if fresh && workload.timestamps > 0.0 => Err(SpecError::at(
+            &entry.key,
+            "`timestamps` needs connections that stay open",
+            "remove it, or set keep_alive = true",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn refuse_ignored(section: &Section<'_>, kind: WorkloadKind) -> Result<(), SpecError> {

@@ -95,6 +95,16 @@ pub struct Workload {
     pub keep_alive: bool,
     /// How the sender waits.
     pub wait: Wait,
+    /// Share of the requests that the kernel stamps on their way, 0 to 1, so
+    /// that their time can be split (L-17); 0 stamps none. For `rr`, and for
+    /// `http` that keeps its connections.
+    #[serde(default, skip_serializing_if = "is_none_stamped")]
+    pub timestamps: f64,
+}
+
+/// A record without stamps looks as it did before there were any.
+fn is_none_stamped(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl Workload {
@@ -146,6 +156,7 @@ impl Workload {
             arrival: Arrival::Closed,
             keep_alive: kind == WorkloadKind::Http,
             wait: Wait::Block,
+            timestamps: 0.0,
         }
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn workload() -> Workload {
         arrival: Arrival::Poisson { rate: 10_000.0 },
         keep_alive: true,
         wait: Wait::Block,
+        timestamps: 0.0,
     }
 }
 
@@ -72,6 +73,7 @@ pub(crate) fn healthy() -> Observation {
                 system_ns: 100 * MS,
             },
             spin_ns: 0,
+            spans: None,
         },
         serve: ServeResult {
             requests: 5000,

@@ -10,6 +10,7 @@ mod histogram;
 mod load;
 mod run_directory;
 mod search;
+mod spans;
 mod trial;
 mod warning;
 
@@ -19,6 +20,7 @@ pub use histogram::{Histogram, HistogramError};
 pub use load::{DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult};
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
+pub use spans::Spans;
 pub use trial::{GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
 pub use warning::Warning;
 

@@ -4,7 +4,7 @@ use plumbline_experiment::{Arrival, Wait};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, ProcessCpu};
+use crate::{Histogram, ProcessCpu, Spans};
 
 /// What the sender saw in the measured window.
 ///
@@ -71,6 +71,10 @@ pub struct LoadResult {
     /// made before it was counted.
     #[serde(default)]
     pub spin_ns: u64,
+    /// Where a sample of the requests spent their time; absent where none was
+    /// to be stamped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<Box<Spans>>,
 }
 
 /// One second of the measured window.

@@ -1,8 +1,10 @@
 //! Non-blocking TCP and UDP sockets with the options that a load needs.
 
 mod messages;
+mod stamps;
 
 pub use messages::Messages;
+pub use stamps::{Departure, SendStamp};
 
 use std::io;
 use std::mem::{self, MaybeUninit};

@@ -5,3 +5,4 @@ mod http;
 mod loopback;
 mod rig;
 mod stalls;
+mod stamps;

@@ -22,6 +22,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         arrival: Arrival::Closed,
         keep_alive: true,
         wait: Wait::Block,
+        timestamps: 0.0,
     }
 }
 

@@ -129,5 +129,6 @@ fn load(n: u64) -> LoadResult {
         slice_p50_ns: (0..100).map(|slice| 52_000 + slice * 7).collect(),
         cpu: ProcessCpu::default(),
         spin_ns: 0,
+        spans: None,
     }
 }

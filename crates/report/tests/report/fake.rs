@@ -146,6 +146,7 @@ pub(crate) fn rr() -> Workload {
         arrival: Arrival::Poisson { rate: 5_000.0 },
         keep_alive: true,
         wait: Wait::Block,
+        timestamps: 0.0,
     }
 }
 

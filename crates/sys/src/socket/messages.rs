@@ -187,7 +187,7 @@ impl Socket {
         Ok(sent as usize)
     }
 
-    fn as_raw_fd(&self) -> libc::c_int {
+    pub(super) fn as_raw_fd(&self) -> libc::c_int {
         self.0.as_raw_fd()
     }
 }

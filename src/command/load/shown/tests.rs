@@ -43,6 +43,7 @@ fn result(lag: u64) -> LoadResult {
             system_ns: 300_000_000,
         },
         spin_ns: 200_000_000,
+        spans: None,
     }
 }
 

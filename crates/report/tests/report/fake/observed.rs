@@ -134,6 +134,7 @@ fn load(
         slice_p50_ns: Vec::new(),
         cpu: spinning(process(busy * 0.35)),
         spin_ns: SPIN_NS,
+        spans: None,
     }
 }
 
