@@ -5,7 +5,7 @@ use plumbline_experiment::{Arrival, WorkloadKind};
 use plumbline_harness::Thresholds;
 use plumbline_record::LoadResult;
 use plumbline_report::latency::{Sample, latency_json, latency_table};
-use plumbline_report::number;
+use plumbline_report::{number, spans};
 use serde_json::json;
 
 /// What a load is about to do.
@@ -140,6 +140,7 @@ impl<'a> Outcome<'a> {
             "connect_ns": latency_json(&result.connect),
             "cpu_seconds": (result.cpu.user_ns + result.cpu.system_ns) as f64 / 1e9,
             "spin_seconds": result.spin_ns as f64 / 1e9,
+            "spans": result.spans.as_deref().map(spans::json),
             "seed": result.seed,
             "warnings": self.warnings(),
         })
@@ -161,6 +162,9 @@ impl<'a> Outcome<'a> {
             );
         }
         text += &self.failures();
+        if let Some(sample) = &self.result.spans {
+            text += &spans::text(sample);
+        }
         for warning in self.warnings() {
             text += &format!("warning: {warning}\n");
         }
