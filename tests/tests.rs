@@ -9,6 +9,7 @@ mod killed;
 mod left;
 mod observed;
 mod runs;
+mod stamps;
 mod usage;
 mod validate;
 mod world;

@@ -268,6 +268,12 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
     #[inline]
     fn event(&mut self, io: &mut D, event: Event) {
         let slot = event.slot;
+        if event.hangup
+            && let Some(stamps) = &mut self.stamps
+        {
+            // Not the end, perhaps, but stamps that came late.
+            stamps.collect(io, slot);
+        }
         if event.writable {
             match self.lines[slot].state {
                 State::Connecting => self.connected(io, slot, now_ns()),

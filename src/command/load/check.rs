@@ -29,6 +29,10 @@ pub(super) fn load(args: &LoadArgs, destination: &Destination) -> Result<(), Bad
         "--timestamps splits requests on connections that stay open; use rr, or http without --no-keep-alive",
     )?;
     refuse(
+        args.timestamps != "off" && args.find_max.limit.is_some(),
+        "--timestamps tells of one load, not of a search; leave it out, or look at the rate that was found",
+    )?;
+    refuse(
         kind == WorkloadKind::Stream && args.rate.is_some(),
         "a stream carries as much as the path takes; leave --rate out",
     )?;
@@ -141,6 +145,10 @@ mod tests {
             ("load h:1 --arrival constant", "give a --rate"),
             ("load h:1 --timestamps --workload crr", "use rr"),
             ("load http://h --timestamps=2% --no-keep-alive", "use rr"),
+            (
+                "load h:1 --timestamps --find-max p99<1ms",
+                "the rate that was found",
+            ),
             ("load h:1 -t 0", "use 1"),
             ("load h:1 -c 0", "at least 1"),
             ("load h:1 -t 3 -c 2", "fewer --threads"),

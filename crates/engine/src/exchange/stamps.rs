@@ -157,6 +157,18 @@ impl Stamps {
         Ok(taken)
     }
 
+    /// Takes stamps off a line's error queue: those of its request, and what
+    /// is left of one that was given up.
+    pub(super) fn collect<D: Driver>(&mut self, io: &D, slot: usize) {
+        let Some(socket) = io.socket(slot) else {
+            return;
+        };
+        match &mut self.lines[slot].sample {
+            Some(sample) => sample.collect(socket),
+            None => while let Ok(Some(_)) = socket.send_stamp() {},
+        }
+    }
+
     /// Whether what arrives on a line may answer a sampled request.
     #[inline]
     pub(super) fn awaits(&self, slot: usize) -> bool {

@@ -191,6 +191,7 @@ mod tests {
             arrival: Arrival::Closed,
             keep_alive: true,
             wait: Wait::Block,
+            timestamps: 0.0,
         })
     }
 
