@@ -11,7 +11,7 @@ use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, Spans};
 use plumbline_sys::cpu;
 
-use crate::rig::{Server, load, loopback_v4, loopback_v6, serve, short, workload};
+use crate::rig::{Server, load, loopback_v4, loopback_v6, serve, short, skip, workload};
 
 /// A workload of which every request is to be stamped.
 fn stamped(kind: WorkloadKind) -> Workload {
@@ -119,6 +119,10 @@ fn a_late_server_shows_in_the_span_of_network_and_server() {
 
 /// A sender whose CPU is taken by others wakes late; network and server are
 /// not to blame, and the split does not blame them.
+///
+/// A machine that takes the server's CPU away meanwhile makes the server late
+/// as well, rightly told. So there are six attempts; a wrong split would fail
+/// them all.
 #[test]
 fn a_busy_cpu_of_the_sender_shows_as_wake_up() {
     let cpus = cpu::allowed().unwrap();
@@ -126,13 +130,22 @@ fn a_busy_cpu_of_the_sender_shows_as_wake_up() {
         panic!("this process may run on no CPU at all");
     };
     if own == other {
-        eprintln!("skipped: with one CPU the server would be as late as the sender");
-        return;
+        return skip(
+            "a busy CPU of the sender shows as wake-up",
+            "with one CPU the server would be as late as the sender",
+        );
     }
-    // Slow enough that the sender sleeps between its requests.
+    let failures: Vec<String> = (0..6)
+        .map_while(|_| blame_the_wake_up(own, other).err())
+        .collect();
+    assert!(failures.len() < 6, "{failures:?}");
+}
+
+/// A closed loop that wants more than a fair share of its CPU has to wait for
+/// it whatever the scheduler prefers: what it gets is a thirteenth.
+fn blame_the_wake_up(own: usize, other: usize) -> Result<(), String> {
     let spec = Workload {
         connections: 1,
-        arrival: Arrival::Constant { rate: 500.0 },
         ..stamped(WorkloadKind::Rr)
     };
     let server = Server::start(&ServePlan {
@@ -141,23 +154,21 @@ fn a_busy_cpu_of_the_sender_shows_as_wake_up() {
     });
     let plan = LoadPlan {
         cpus: vec![own],
-        measure: Duration::from_millis(600),
         ..short(spec, server.address)
     };
-    let tails = |spans: &Spans| {
-        let p90 = |span: &plumbline_record::Histogram| span.value_at(0.9);
-        (p90(&spans.wake_up), p90(&spans.network_and_server))
+    let means = |result: &LoadResult| {
+        let spans = spans(result);
+        (spans.wake_up.mean(), spans.network_and_server.mean())
     };
-    let (calm, _) = tails(spans(&load(&plan)));
-    let busy = Busy::on(own, 3);
-    let result = load(&plan);
+    let calm = means(&load(&plan));
+    let busy = Busy::on(own, 12);
+    let late = means(&load(&plan));
     drop(busy);
-    let (wake_up, network) = tails(spans(&result));
-    assert!(
-        wake_up > 5 * calm && wake_up > 300_000,
-        "{calm} to {wake_up}"
-    );
-    assert!(wake_up > 2 * network, "{wake_up}, network {network}");
+    let (wake_up, network) = (late.0 - calm.0, late.1 - calm.1);
+    if wake_up > 100e3 && wake_up > 2.0 * calm.0 && wake_up > network {
+        return Ok(());
+    }
+    Err(format!("wake-up, network: {calm:?} calm, {late:?} busy"))
 }
 
 /// Threads that do nothing but take a CPU.
