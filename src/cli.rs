@@ -307,6 +307,17 @@ pub(crate) struct LoadArgs {
     /// What moves requests and answers
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) driver: Driver,
+    /// Have the kernel stamp a share of the requests, and print where their time goes
+    #[arg(
+        long,
+        value_name = "SHARE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "off",
+        default_missing_value = "1%",
+        hide_default_value = true
+    )]
+    pub(crate) timestamps: String,
     /// Seed of the arrivals
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

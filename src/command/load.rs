@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use plumbline_engine::{EngineError, LoadPlan, Progress};
-use plumbline_experiment::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_experiment::{
+    Arrival, Driver, Protocol, Wait, Workload, WorkloadKind, stamped_share,
+};
 use plumbline_record::Floor;
 
 use super::{BadUsage, find_max, print, print_json};
@@ -160,7 +162,7 @@ fn plan(
         trains: args.gso,
         // Only our own responder makes bodies that can be checked byte for byte.
         verify: !destination.http,
-        ..LoadPlan::new(workload(args, destination), target)
+        ..LoadPlan::new(workload(args, destination)?, target)
     })
 }
 
@@ -173,7 +175,7 @@ fn kind(args: &LoadArgs, destination: &Destination) -> WorkloadKind {
     }
 }
 
-fn workload(args: &LoadArgs, destination: &Destination) -> Workload {
+fn workload(args: &LoadArgs, destination: &Destination) -> Result<Workload, BadUsage> {
     let kind = kind(args, destination);
     let mut workload = Workload::of_kind(kind);
     workload.connections = args.connections;
@@ -195,7 +197,13 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Workload {
         (Some(rate), Some(Process::Constant)) => Arrival::Constant { rate },
         (Some(rate), _) => Arrival::Poisson { rate },
     };
-    workload
+    workload.timestamps = stamped_share(&args.timestamps).ok_or_else(|| {
+        BadUsage(format!(
+            "--timestamps={}: write the share of requests that the kernel stamps, such as 1%, or off",
+            args.timestamps
+        ))
+    })?;
+    Ok(workload)
 }
 
 /// The kind as the engine knows it.

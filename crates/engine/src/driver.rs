@@ -75,6 +75,11 @@ pub(crate) trait Driver {
     /// What has arrived in a slot; `WouldBlock` when nothing has.
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>>;
 
+    /// As [`receive`](Self::receive), and when the last packet of it had
+    /// arrived: wall clock, nanoseconds; `None` where the kernel did not stamp
+    /// it (L-17).
+    fn receive_stamped(&mut self, slot: usize) -> io::Result<(Received<'_>, Option<u64>)>;
+
     /// Sends what can be sent at once, and gives how many bytes that were.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize>;
 }

@@ -107,6 +107,14 @@ pub enum EngineError {
         /// The kernel's word.
         cause: io::Error,
     },
+    /// The kernel does not stamp what a socket sends and receives.
+    #[error(
+        "requests cannot be timed inside this kernel: {cause}; it may be too old (4.19 is enough) or not Linux's own (gVisor); leave the time stamps out"
+    )]
+    NoStamps {
+        /// The kernel's word.
+        cause: io::Error,
+    },
     /// A system call failed that does not fail on a sound machine.
     #[error("{what} failed: {cause}; the machine is probably out of memory or file descriptors")]
     System {

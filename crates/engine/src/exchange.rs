@@ -8,6 +8,7 @@
 
 mod answers;
 mod lines;
+mod stamps;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +24,7 @@ use crate::idle::Idle;
 use crate::recorder::{Failure, Recorder};
 use crate::window::Window;
 use lines::{Line, State};
+use stamps::Stamps;
 
 /// Connections that may be opening at once.
 const OPENING: usize = 128;
@@ -59,6 +61,19 @@ pub(crate) struct Rules {
     pub(crate) flights: usize,
     /// First sequence number.
     pub(crate) first: u64,
+    /// Which requests the kernel is to stamp, if any.
+    pub(crate) stamped: Option<Stamped>,
+}
+
+/// A sample of the requests for the kernel to stamp (L-17).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamped {
+    /// How large a share of them, up to 1.
+    pub(crate) share: f64,
+    /// The seed of the load and the number of this worker: what is chosen
+    /// follows from them.
+    pub(crate) seed: u64,
+    pub(crate) worker: usize,
 }
 
 /// The client's side of all request and answer workloads.
@@ -69,6 +84,7 @@ pub(crate) struct Exchange<C: Codec> {
     idle: Idle,
     flights: Flights,
     recorder: Recorder,
+    stamps: Option<Stamps>,
     /// The line that was last chosen in turn.
     cursor: usize,
     /// Lines that have begun to open, and of these how many are open: for the
@@ -92,6 +108,9 @@ impl<C: Codec> Exchange<C> {
             lines: (0..rules.lines).map(|_| Line::new()).collect(),
             idle: Idle::new(rules.lines),
             flights: Flights::new(rules.flights, rules.lines, rules.first),
+            stamps: rules
+                .stamped
+                .map(|it| Stamps::new(it.share, rules.lines, !rules.udp, it.seed, it.worker)),
             rules,
             recorder,
             cursor: 0,
@@ -153,6 +172,9 @@ impl<C: Codec> Exchange<C> {
         if self.rules.fresh {
             self.connect(io, slot, now);
         } else {
+            if let Some(stamps) = &mut self.stamps {
+                stamps.consider(slot, seq, intended, now, self.recorder.window);
+            }
             self.transmit(io, slot, seq, 0);
         }
         true
@@ -163,7 +185,12 @@ impl<C: Codec> Exchange<C> {
     fn transmit<D: Driver>(&mut self, io: &mut D, slot: usize, seq: u64, mut from: usize) {
         let length = self.codec.length();
         while from < length {
-            match io.send(slot, self.codec.encode(seq, from)) {
+            let bytes = self.codec.encode(seq, from);
+            let sent = match &mut self.stamps {
+                None => io.send(slot, bytes),
+                Some(stamps) => stamps.send(io, slot, bytes, (seq, from, length)),
+            };
+            match sent {
                 Ok(taken) => from += taken,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) => return self.break_line(io, slot, self.send_failure(&e), now_ns()),
@@ -243,6 +270,12 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
     #[inline]
     fn event(&mut self, io: &mut D, event: Event) {
         let slot = event.slot;
+        if event.hangup
+            && let Some(stamps) = &mut self.stamps
+        {
+            // Not the end, perhaps, but stamps that came late.
+            stamps.collect(io, slot);
+        }
         if event.writable {
             match self.lines[slot].state {
                 State::Connecting => self.connected(io, slot, now_ns()),
@@ -280,6 +313,9 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
                 self.recorder
                     .censored(flight.intended, Some(flight.sent), now);
             }
+        }
+        if let Some(stamps) = &mut self.stamps {
+            self.recorder.spans = Some(stamps.end(self.recorder.window));
         }
     }
 

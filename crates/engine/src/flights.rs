@@ -7,7 +7,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Flight {
     pub(crate) intended: u64,
     pub(crate) sent: u64,
-    seq: u64,
+    pub(crate) seq: u64,
     slot: u32,
     live: bool,
     older: u32,

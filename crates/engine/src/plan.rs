@@ -182,6 +182,9 @@ fn check_workload(workload: &Workload) -> Result<(), EngineError> {
     if datagram && workload.connections > MAX_FLOWS {
         return plan("datagrams can be sent from at most 4,096 sockets at once");
     }
+    if workload.timestamps != 0.0 {
+        check_timestamps(workload)?;
+    }
     let limit = if datagram || workload.protocol == plumbline_experiment::Protocol::Udp {
         MAX_DATAGRAM
     } else {
@@ -199,6 +202,29 @@ fn check_workload(workload: &Workload) -> Result<(), EngineError> {
 pub(crate) fn source(sources: &[IpAddr], slot: usize) -> Option<IpAddr> {
     let turn = slot.checked_rem(sources.len())?;
     Some(sources[turn])
+}
+
+/// Stamps split a request on a connection that stands (L-17).
+fn check_timestamps(workload: &Workload) -> Result<(), EngineError> {
+    if !(workload.timestamps > 0.0 && workload.timestamps <= 1.0) {
+        return plan("the share of requests to stamp must be above 0 and at most 100 %");
+    }
+    let stands = match workload.kind {
+        WorkloadKind::Rr => true,
+        WorkloadKind::Http => workload.keep_alive,
+        _ => false,
+    };
+    if !stands {
+        return plan(
+            "time stamps split requests on standing connections: use rr, or http with keep-alive",
+        );
+    }
+    // Its standing receives tell no stamps, and its sends in batches have no
+    // moment of their own to count from.
+    if workload.driver == Driver::Uring {
+        return plan("time stamps are read by epoll only; leave the driver to `auto`");
+    }
+    Ok(())
 }
 
 fn plan<T>(text: &str) -> Result<T, EngineError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad, ZeroCopyCounts};
+use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad, Spans, ZeroCopyCounts};
 
 use crate::gaps::Gaps;
 use crate::plan::Progress;
@@ -53,6 +53,9 @@ pub(crate) struct Recorder {
     pub(crate) send_lag: Histogram,
     pub(crate) generator_lag: Histogram,
     pub(crate) connect: Histogram,
+    /// Where a sample of the requests spent their time; `None` when none was
+    /// to be stamped.
+    pub(crate) spans: Option<Box<Spans>>,
     seconds: Vec<SecondOfLoad>,
     by_second: Timeline,
     by_slice: Timeline,
@@ -95,6 +98,7 @@ impl Recorder {
             send_lag: Histogram::new(),
             generator_lag: Histogram::new(),
             connect: Histogram::new(),
+            spans: None,
             seconds: vec![SecondOfLoad::default(); seconds],
             by_second: Timeline::new(SECOND, seconds),
             by_slice: Timeline::new(length.div_ceil(SLICES), SLICES as usize),
@@ -300,6 +304,11 @@ impl Recorder {
         self.send_lag.merge(&other.send_lag);
         self.generator_lag.merge(&other.generator_lag);
         self.connect.merge(&other.connect);
+        match (&mut self.spans, &other.spans) {
+            (Some(spans), Some(others)) => spans.merge(others),
+            (spans @ None, others) => spans.clone_from(others),
+            (Some(_), None) => {}
+        }
         // Workers read their boundaries within microseconds of each other.
         self.measured_ns = self.measured_ns.max(other.measured_ns);
         self.by_second.merge(&other.by_second);

@@ -204,5 +204,6 @@ fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
         arrivals: accounts.gaps.check(plan.workload.arrival, plan.workers()),
         train: plan.train(),
         zero_copy: accounts.zero_copy,
+        spans: accounts.spans.clone(),
     }
 }

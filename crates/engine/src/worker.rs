@@ -10,7 +10,7 @@ use crate::bulk::{Datagrams, Stream};
 use crate::codec::{Codec, Fixed, Http};
 use crate::driver::{Driver, Epoll, Uring};
 use crate::event_loop::{self, Workload};
-use crate::exchange::{Exchange, Rules};
+use crate::exchange::{Exchange, Rules, Stamped};
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 use crate::window::Window;
@@ -68,6 +68,11 @@ impl Share<'_> {
             flights: self.flights(lines),
             // Numbers of different workers never meet.
             first: (self.index as u64) << 48,
+            stamped: (spec.timestamps > 0.0).then_some(Stamped {
+                share: spec.timestamps,
+                seed: self.plan.seed,
+                worker: self.index,
+            }),
         }
     }
 

@@ -72,6 +72,7 @@ fn workload(
         wait: Wait::Block,
         driver: Driver::Auto,
         zero_copy: false,
+        timestamps: 0.0,
     }
 }
 
@@ -92,6 +93,12 @@ fn workloads() -> Vec<Workload> {
             arrival,
             true,
         ));
+    }
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        all.push(Workload {
+            timestamps: 0.5,
+            ..workload(WorkloadKind::Rr, protocol, poisson, true)
+        });
     }
     all.push(workload(WorkloadKind::Stream, Protocol::Tcp, closed, true));
     all
@@ -175,8 +182,8 @@ fn none_allocates(driver: Driver) {
         spec.driver = driver;
         let server = Server::start(index);
         let name = format!(
-            "{:?} {:?} {:?} {driver:?}",
-            spec.kind, spec.protocol, spec.arrival
+            "{:?} {:?} {:?} {} {driver:?}",
+            spec.kind, spec.protocol, spec.arrival, spec.timestamps
         );
         let target = (Ipv4Addr::LOCALHOST, server.port).into();
         let plan = LoadPlan {

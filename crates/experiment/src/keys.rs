@@ -22,6 +22,7 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "wait",
     "driver",
     "zero_copy",
+    "timestamps",
     // The last, for its place in names.
     "load",
 ];
@@ -103,6 +104,7 @@ impl WorkloadKind {
             "keep_alive" => self == Self::Http,
             "driver" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             "zero_copy" => self == Self::Stream,
+            "timestamps" => matches!(self, Self::Rr | Self::Http),
             other => TIMING.contains(&other),
         }
     }

@@ -36,6 +36,7 @@ pub use error::SpecError;
 pub use experiment::Experiment;
 pub use keys::METRICS;
 pub use limit::{Limit, LimitError};
+pub use load::stamped_share;
 pub use overrides::Flag;
 pub use plan::{Plan, Timing};
 pub use ready_made::ready_made;

@@ -117,6 +117,16 @@ pub struct Workload {
     /// (`MSG_ZEROCOPY`).
     #[serde(default)]
     pub zero_copy: bool,
+    /// Share of the requests that the kernel stamps on their way, 0 to 1, so
+    /// that their time can be split (L-17); 0 stamps none. For `rr`, and for
+    /// `http` that keeps its connections.
+    #[serde(default, skip_serializing_if = "is_none_stamped")]
+    pub timestamps: f64,
+}
+
+/// A record without stamps looks as it did before there were any.
+fn is_none_stamped(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl Workload {
@@ -170,6 +180,7 @@ impl Workload {
             wait: Wait::Block,
             driver: Driver::Auto,
             zero_copy: false,
+            timestamps: 0.0,
         }
     }
 }

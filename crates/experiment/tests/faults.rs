@@ -118,6 +118,10 @@ fn keys_that_contradict_each_other() {
     fault("kind = \"rr\"", "kind = \"crr\"\nprotocol = \"udp\"", 9, "crr cannot", "always tcp");
     fault("kind = \"rr\"", "kind = \"datagram\"\nprotocol = \"tcp\"", 9, "datagram cannot", "always udp");
     fault("kind = \"rr\"", "kind = \"rr\"\nkeep_alive = true", 9, "no meaning for rr", "always keeps");
+    fault("kind = \"rr\"", "kind = \"rr\"\ntimestamps = \"1\"", 9, "`timestamps` is \"1\"", "\"1%\"");
+    fault("kind = \"rr\"", "kind = \"crr\"\ntimestamps = \"1%\"", 9, "no meaning for crr", "remove");
+    fault("kind = \"rr\"", "kind = \"http\"\nkeep_alive = false\ntimestamps = \"1%\"", 10, "stay open", "keep_alive = true");
+    fault("kind = \"rr\"", "kind = \"rr\"\ndriver = \"uring\"\ntimestamps = \"1%\"", 10, "epoll only", "driver = \"auto\"");
     fault("rate = 1000", "rate = 1\narrival = \"closed\"", 9, "closed loop has no `rate`", "remove `rate`");
     fault("rate = 1000", "arrival = \"poisson\"", 9, "has no `rate`", "arrival = \"closed\"");
     fault("rate = 1000", "", 8, "has no `rate`", "add rate");

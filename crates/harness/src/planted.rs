@@ -35,6 +35,7 @@ pub(crate) fn workload() -> Workload {
         wait: Wait::Block,
         driver: Driver::Auto,
         zero_copy: false,
+        timestamps: 0.0,
     }
 }
 
@@ -79,6 +80,7 @@ pub(crate) fn healthy() -> Observation {
             arrivals: None,
             train: 0,
             zero_copy: None,
+            spans: None,
         },
         serve: ServeResult {
             requests: 5000,

@@ -10,6 +10,7 @@ mod histogram;
 mod load;
 mod run_directory;
 mod search;
+mod spans;
 mod trial;
 mod warning;
 
@@ -22,6 +23,7 @@ pub use load::{
 };
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
 pub use search::{Maximum, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
+pub use spans::Spans;
 pub use trial::{Floor, GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
 pub use warning::Warning;
 

@@ -4,7 +4,7 @@ use plumbline_experiment::{Arrival, Wait};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, ProcessCpu};
+use crate::{Histogram, ProcessCpu, Spans};
 
 /// What the sender saw in the measured window.
 ///
@@ -88,6 +88,10 @@ pub struct LoadResult {
     /// `stream`: what became of sending without a copy, where it was asked for.
     #[serde(default)]
     pub zero_copy: Option<ZeroCopyCounts>,
+    /// Where a sample of the requests spent their time; absent where none was
+    /// to be stamped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<Box<Spans>>,
 }
 
 impl LoadResult {

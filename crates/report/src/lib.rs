@@ -11,6 +11,7 @@
 //!   [`csv`] and [`json`] show it. None of them computes anything: two formats
 //!   cannot disagree.
 //! * [`compare`] sets runs against each other, and checks stated limits.
+//! * [`spans`] says where the time of a sample of requests went.
 //! * [`latency`] has the percentiles of a histogram, [`number`] the way in
 //!   which numbers are printed.
 
@@ -23,6 +24,7 @@ pub mod latency;
 pub mod markdown;
 pub mod number;
 pub mod sentence;
+pub mod spans;
 pub mod terminal;
 
 mod describe;

@@ -3,7 +3,7 @@
 use crate::analysis::Summary;
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{describe, number, terminal};
+use crate::{describe, number, spans, terminal};
 
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
@@ -32,6 +32,10 @@ pub fn render(summary: &Summary) -> String {
         if let Some(percentiles) = figures::percentiles(summary, section) {
             out += "\nPercentiles of all trials together, with their interval within this run:\n\n";
             out += &table(&percentiles);
+        }
+        if let Some(spans) = spans::table(summary, section) {
+            out += &format!("\n{}\n\n", spans::ABOUT);
+            out += &table(&spans);
         }
         let comparisons = figures::comparisons(summary, section);
         if !comparisons.rows.is_empty() {

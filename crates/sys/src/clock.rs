@@ -6,14 +6,73 @@
 /// machines. Costs some 20 ns where the clock source is `tsc`.
 #[inline]
 pub fn now_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+#[inline]
+fn read(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `now` is a valid timespec for the call to fill in. The call
-    // cannot fail: the clock always exists and the pointer is good.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    // cannot fail: both clocks asked for always exist and the pointer is good.
+    unsafe { libc::clock_gettime(clock, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Both clocks at one moment: the wall clock read between two readings of the
+/// monotonic one, for stamps of the kernel, which are of the wall clock (L-17).
+///
+/// The wall clock may be set or slewed, so a bracket converts only what lies
+/// near it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bracket {
+    /// Middle of the two readings of [`now_ns`].
+    pub monotonic_ns: u64,
+    /// The wall clock (CLOCK_REALTIME), nanoseconds since 1970.
+    pub realtime_ns: u64,
+    /// How far from that middle the wall clock may have been read.
+    pub error_ns: u64,
+}
+
+impl Bracket {
+    /// Readings before one that was interrupted is taken as it is.
+    const TRIES: usize = 3;
+    /// A bracket this close needs no better one.
+    const CLOSE_NS: u64 = 200;
+
+    /// Reads both clocks, again when something came between.
+    pub fn now() -> Self {
+        let mut best = Self {
+            error_ns: u64::MAX,
+            ..Self::default()
+        };
+        for _ in 0..Self::TRIES {
+            let before = now_ns();
+            let realtime_ns = read(libc::CLOCK_REALTIME);
+            let width = now_ns() - before;
+            // Half of it, and the nanosecond that halving may lose.
+            let error_ns = width.div_ceil(2);
+            if error_ns < best.error_ns {
+                best = Self {
+                    monotonic_ns: before + width / 2,
+                    realtime_ns,
+                    error_ns,
+                };
+            }
+            if best.error_ns <= Self::CLOSE_NS {
+                break;
+            }
+        }
+        best
+    }
+
+    /// A wall clock time near this bracket, on the clock of [`now_ns`].
+    pub fn to_monotonic(&self, realtime_ns: u64) -> u64 {
+        self.monotonic_ns
+            .wrapping_add(realtime_ns.wrapping_sub(self.realtime_ns))
+    }
 }
 
 /// Sleeps until [`now_ns`] reaches `deadline_ns`; returns at once when it has.
@@ -55,6 +114,18 @@ mod tests {
             assert!(now >= last);
             last = now;
         }
+    }
+
+    #[test]
+    fn a_bracket_converts_both_ways_from_its_moment() {
+        let before = now_ns();
+        let bracket = Bracket::now();
+        let after = now_ns();
+        assert!((before..=after).contains(&bracket.monotonic_ns));
+        assert!(bracket.error_ns <= (after - before).div_ceil(2));
+        let at = bracket.realtime_ns;
+        assert_eq!(bracket.to_monotonic(at + 700), bracket.monotonic_ns + 700);
+        assert_eq!(bracket.to_monotonic(at - 700), bracket.monotonic_ns - 700);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Non-blocking TCP and UDP sockets with the options that a load needs.
 
 mod messages;
+mod stamps;
 mod zero_copy;
 
 pub use messages::{Messages, TRAIN_MESSAGES};
+pub use stamps::{Departure, SendStamp};
 pub use zero_copy::ZeroCopyNotice;
 
 use std::io;

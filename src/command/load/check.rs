@@ -25,6 +25,18 @@ pub(super) fn load(args: &LoadArgs, destination: &Destination) -> Result<(), Bad
         "--no-keep-alive is for HTTP; for a connection per request otherwise use --workload crr",
     )?;
     refuse(
+        args.timestamps != "off" && !is_standing(kind, args.no_keep_alive),
+        "--timestamps splits requests on connections that stay open; use rr, or http without --no-keep-alive",
+    )?;
+    refuse(
+        args.timestamps != "off" && args.driver == Driver::Uring,
+        "--timestamps are read by epoll only; leave --driver out",
+    )?;
+    refuse(
+        args.timestamps != "off" && args.find_max.limit.is_some(),
+        "--timestamps tells of one load, not of a search; leave it out, or look at the rate that was found",
+    )?;
+    refuse(
         kind == WorkloadKind::Stream && args.rate.is_some(),
         "a stream carries as much as the path takes; leave --rate out",
     )?;
@@ -73,6 +85,15 @@ pub(in crate::command) fn serve(args: &ServeArgs) -> Result<(), BadUsage> {
     refuse(args.threads == 0, "--threads 0 would answer nothing; use 1")?;
     transport(kind, args.udp)?;
     sizes(kind, args.request_size, args.response_size)
+}
+
+/// Whether requests follow each other on the same connections.
+fn is_standing(kind: WorkloadKind, no_keep_alive: bool) -> bool {
+    match kind {
+        WorkloadKind::Rr => true,
+        WorkloadKind::Http => !no_keep_alive,
+        _ => false,
+    }
 }
 
 fn amounts(args: &LoadArgs) -> Result<(), BadUsage> {
@@ -157,6 +178,13 @@ mod tests {
             ("load http://h --response-size 9", "leave --response-size"),
             ("load h:1 --no-keep-alive", "--workload crr"),
             ("load h:1 --arrival constant", "give a --rate"),
+            ("load h:1 --timestamps --workload crr", "use rr"),
+            ("load http://h --timestamps=2% --no-keep-alive", "use rr"),
+            ("load h:1 --timestamps --driver uring", "--driver out"),
+            (
+                "load h:1 --timestamps --find-max p99<1ms",
+                "the rate that was found",
+            ),
             ("load h:1 -t 0", "use 1"),
             ("load h:1 -c 0", "at least 1"),
             ("load h:1 -t 3 -c 2", "fewer --threads"),
@@ -193,6 +221,8 @@ mod tests {
             "load h:1 --warm-up 0",
             "load h:1 --ramp 500 --source 127.0.0.1,127.0.0.2",
             "load h:1 --workload datagram --gso --source ::1",
+            "load h:1 --timestamps=5% --udp",
+            "load http://h --timestamps",
             "serve --udp --request-size 9 --response-size 9",
         ] {
             check(flags).unwrap_or_else(|error| panic!("{flags}: {error}"));

@@ -5,7 +5,7 @@ use plumbline_experiment::{Arrival, WorkloadKind};
 use plumbline_harness::{Thresholds, self_check, was_the_limit};
 use plumbline_record::{Floor, LoadResult};
 use plumbline_report::latency::{Sample, latency_json, latency_table};
-use plumbline_report::number;
+use plumbline_report::{number, spans};
 use serde_json::json;
 
 /// What a load is about to do.
@@ -197,6 +197,7 @@ impl<'a> Outcome<'a> {
                 was_the_limit(&self.plan.workload, result, &Thresholds::default()).is_some(),
             "messages_per_train": result.train,
             "zero_copy": result.zero_copy,
+            "spans": result.spans.as_deref().map(spans::json),
             "seed": result.seed,
             "warnings": self.warnings(),
         })
@@ -219,6 +220,9 @@ impl<'a> Outcome<'a> {
         }
         text += &self.floor.map(floor_text).unwrap_or_default();
         text += &self.failures();
+        if let Some(sample) = &self.result.spans {
+            text += &spans::text(sample);
+        }
         for warning in self.warnings() {
             text += &format!("warning: {warning}\n");
         }

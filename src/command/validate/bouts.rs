@@ -34,6 +34,14 @@ const fn point(what: &'static str, metric: Metric, goal: Option<Goal>) -> Point 
     Point { what, metric, goal }
 }
 
+/// A client that is slower than the server hides in the rate what the server
+/// can do; its own cost does not hide.
+const SERVER_CPU: Point = point(
+    "the same: server CPU per request",
+    Metric::ServerCpuPerRequest,
+    None,
+);
+
 /// Bytes of request and response where the latency of one connection counts.
 pub(super) const SMALL: u32 = 16;
 /// Connections of the HTTP comparisons.
@@ -274,11 +282,65 @@ pub(super) const ALL: &[Bout] = &[
         needs: &["nginx", "wrk"],
         theirs: peers::nginx_under_wrk,
         ours: ours::responder_under_wrk,
-        points: &[point(
-            "server of 100 B, wrk as client: requests/s",
-            Metric::Rate,
-            Some(Goal::AtLeast(1.3)),
-        )],
+        points: &[
+            point(
+                "server of 100 B, wrk as client: requests/s",
+                Metric::Rate,
+                Some(Goal::AtLeast(1.3)),
+            ),
+            SERVER_CPU,
+        ],
+    },
+    Bout {
+        name: "responder-h2load",
+        against: "nginx",
+        needs: &["nginx", "h2load"],
+        theirs: peers::nginx_under_h2load,
+        ours: ours::responder_under_h2load,
+        points: &[
+            point(
+                "server of 100 B, h2load as client: requests/s",
+                Metric::Rate,
+                None,
+            ),
+            SERVER_CPU,
+        ],
+    },
+    Bout {
+        name: "responder-load",
+        against: "nginx",
+        needs: &["nginx"],
+        theirs: ours::nginx_under_load,
+        ours: ours::responder_under_load,
+        points: &[
+            point(
+                "server of 100 B, `load` as client: requests/s",
+                Metric::Rate,
+                None,
+            ),
+            SERVER_CPU,
+        ],
+    },
+    Bout {
+        name: "timestamps",
+        against: "without",
+        needs: &[],
+        theirs: ours::unstamped,
+        ours: ours::stamped,
+        points: &[
+            point("rr at 5,000/s, 1 % stamped: p50", Metric::P50, None),
+            point("rr at 5,000/s, 1 % stamped: p99", Metric::P99, None),
+            point(
+                "rr at 5,000/s, 1 % stamped: client CPU per request",
+                Metric::CpuPerRequest,
+                None,
+            ),
+            point(
+                "rr at 5,000/s, 1 % stamped: server CPU per request",
+                Metric::ServerCpuPerRequest,
+                None,
+            ),
+        ],
     },
     Bout {
         name: "stream",

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::bouts::{
     CONNECTIONS, DATAGRAM, MANY, OPEN_CONNECTIONS, OPEN_RATE, Reading, SCALE_RATE, SMALL,
 };
-use super::peers::{nginx, rate_under_wrk};
+use super::peers::{Client, nginx, run_h2load, run_wrk, server_under};
 use super::point::Metric;
 use super::stage::{Ended, Server, Stage, Transport};
 
@@ -56,13 +56,11 @@ fn field(json: &Value, path: &str) -> anyhow::Result<f64> {
 
 /// A closed loop over HTTP. There is no warm-up, so that the kernel's account
 /// of the process covers exactly the requests counted, as it does for others.
-fn http_by(stage: &Stage<'_>, driver: &str) -> anyhow::Result<Reading> {
-    let server = nginx(stage)?;
+fn http_at(stage: &Stage<'_>, server: &Server, driver: &str) -> anyhow::Result<Reading> {
     let url = format!("http://{}/", server.address);
     let connections = CONNECTIONS.to_string();
     let more = ["-c", &connections, "--warm-up", "0", "--driver", driver];
     let (json, ended) = load(stage, &url, &more, false)?;
-    server.end()?;
     let requests = field(&json, "/requests")?;
     Ok(Reading::from([
         (Metric::Rate, field(&json, "/achieved_rate")?),
@@ -70,6 +68,13 @@ fn http_by(stage: &Stage<'_>, driver: &str) -> anyhow::Result<Reading> {
         (Metric::UserPerRequest, ended.cpu.user_ns as f64 / requests),
         (Metric::P50, field(&json, "/latency_ns/p50")?),
     ]))
+}
+
+fn http_by(stage: &Stage<'_>, driver: &str) -> anyhow::Result<Reading> {
+    let server = nginx(stage)?;
+    let reading = http_at(stage, &server, driver)?;
+    server.end()?;
+    Ok(reading)
 }
 
 pub(super) fn http(stage: &Stage<'_>) -> anyhow::Result<Reading> {
@@ -143,13 +148,66 @@ pub(super) fn open_spinning(stage: &Stage<'_>) -> anyhow::Result<Reading> {
     open_loop(stage, &["--spin"])
 }
 
-pub(super) fn responder_under_wrk(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+fn responder_under(stage: &Stage<'_>, client: Client) -> anyhow::Result<Reading> {
     let server = serve(
         stage,
         Transport::Tcp,
         &["--workload", "http", "--response-size", "100"],
     )?;
-    rate_under_wrk(stage, server)
+    server_under(stage, server, client)
+}
+
+/// Our own client, which asks the least of its CPU.
+fn run_load(stage: &Stage<'_>, server: &Server) -> anyhow::Result<Reading> {
+    http_at(stage, server, "auto")
+}
+
+pub(super) fn responder_under_wrk(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    responder_under(stage, run_wrk)
+}
+
+pub(super) fn responder_under_h2load(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    responder_under(stage, run_h2load)
+}
+
+pub(super) fn responder_under_load(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    responder_under(stage, run_load)
+}
+
+pub(super) fn nginx_under_load(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    server_under(stage, nginx(stage)?, run_load)
+}
+
+/// Requests at a rate against our own responder, stamped or not.
+fn at_rate(stage: &Stage<'_>, more: &[&str]) -> anyhow::Result<Reading> {
+    let server = serve(stage, Transport::Tcp, &[])?;
+    let (rate, connections) = (OPEN_RATE.to_string(), OPEN_CONNECTIONS.to_string());
+    let mut args = vec!["--rate", &rate, "-c", &connections];
+    args.extend(more);
+    let (json, _) = load(stage, &server.address.to_string(), &args, false)?;
+    let served = server.end()?;
+    let answered: Value =
+        serde_json::from_str(&served.output).context("reading what `serve` wrote")?;
+    let requests = field(&json, "/requests")?;
+    let working = field(&json, "/cpu_seconds")? - field(&json, "/spin_seconds")?;
+    let of_server = served.cpu_ns() / field(&answered, "/requests")?;
+    let mut reading = Reading::from([
+        (Metric::P50, field(&json, "/latency_ns/p50")?),
+        (Metric::CpuPerRequest, working * 1e9 / requests),
+        (Metric::ServerCpuPerRequest, of_server),
+    ]);
+    if let Ok(p99) = field(&json, "/latency_ns/p99") {
+        reading.insert(Metric::P99, p99);
+    }
+    Ok(reading)
+}
+
+pub(super) fn unstamped(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    at_rate(stage, &[])
+}
+
+pub(super) fn stamped(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    at_rate(stage, &["--timestamps=1%"])
 }
 
 fn ping(stage: &Stage<'_>, transport: Transport) -> anyhow::Result<Reading> {

@@ -32,7 +32,7 @@ pub(super) fn nginx(stage: &Stage<'_>) -> anyhow::Result<Server> {
     stage.serve("nginx", &args, address, Transport::Tcp)
 }
 
-fn run_wrk(stage: &Stage<'_>, server: &Server) -> anyhow::Result<Reading> {
+pub(super) fn run_wrk(stage: &Stage<'_>, server: &Server) -> anyhow::Result<Reading> {
     let seconds = format!("-d{}s", stage.seconds);
     let connections = format!("-c{CONNECTIONS}");
     let url = format!("http://{}/", server.address);
@@ -54,26 +54,48 @@ pub(super) fn wrk(stage: &Stage<'_>) -> anyhow::Result<Reading> {
     Ok(reading)
 }
 
-/// The rate alone: what a server gives to a client that is not ours.
-pub(super) fn rate_under_wrk(stage: &Stage<'_>, server: Server) -> anyhow::Result<Reading> {
-    let mut reading = run_wrk(stage, &server)?;
-    server.end()?;
-    reading.retain(|&metric, _| metric == Metric::Rate);
-    Ok(reading)
+/// A client that fetches what a server offers for as long as a run lasts.
+pub(super) type Client = fn(&Stage<'_>, &Server) -> anyhow::Result<Reading>;
+
+/// What a server gives to a client, and what each request costs it.
+pub(super) fn server_under(
+    stage: &Stage<'_>,
+    server: Server,
+    client: Client,
+) -> anyhow::Result<Reading> {
+    let reading = client(stage, &server)?;
+    let rate = reading[&Metric::Rate];
+    let cpu = server.end()?.cpu_ns();
+    Ok(Reading::from([
+        (Metric::Rate, rate),
+        (
+            Metric::ServerCpuPerRequest,
+            cpu / (rate * f64::from(stage.seconds)),
+        ),
+    ]))
 }
 
 pub(super) fn nginx_under_wrk(stage: &Stage<'_>) -> anyhow::Result<Reading> {
-    rate_under_wrk(stage, nginx(stage)?)
+    server_under(stage, nginx(stage)?, run_wrk)
+}
+
+pub(super) fn nginx_under_h2load(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    server_under(stage, nginx(stage)?, run_h2load)
 }
 
 pub(super) fn h2load(stage: &Stage<'_>) -> anyhow::Result<Reading> {
     let server = nginx(stage)?;
+    let reading = run_h2load(stage, &server)?;
+    server.end()?;
+    Ok(reading)
+}
+
+pub(super) fn run_h2load(stage: &Stage<'_>, server: &Server) -> anyhow::Result<Reading> {
     let seconds = stage.seconds.to_string();
     let connections = CONNECTIONS.to_string();
     let url = format!("http://{}/", server.address);
     let args = ["--h1", "-t1", "-c", &connections, "-D", &seconds, &url];
     let ended = stage.run("h2load", &args)?;
-    server.end()?;
     let rate = number_before(&ended.output, " req/s").context("`h2load` gave no rate")?;
     let requests = number_before(&ended.output, " succeeded").context("`h2load` gave no count")?;
     Ok(Reading::from([

@@ -18,6 +18,8 @@ pub(super) enum Metric {
     CpuPerRequest,
     /// Of these, in user space.
     UserPerRequest,
+    /// CPU nanoseconds of the server per request.
+    ServerCpuPerRequest,
     /// CPU nanoseconds of both ends per kilobyte.
     CpuPerKilobyte,
     /// Median latency, nanoseconds.

@@ -104,12 +104,15 @@ impl Driver for Epoll {
             return Err(io::ErrorKind::NotConnected.into());
         };
         let length = socket.receive(&mut self.buffer)?;
-        Ok(Received {
-            bytes: &self.buffer[..length],
-            // A stream that gave less than asked for is empty (epoll(7)); a
-            // queue reports what is left by itself.
-            drained: *watch == Watch::Queue || length < self.buffer.len(),
-        })
+        Ok(received(&self.buffer, length, *watch))
+    }
+
+    fn receive_stamped(&mut self, slot: usize) -> io::Result<(Received<'_>, Option<u64>)> {
+        let Some((socket, watch)) = &self.sockets[slot] else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let (length, arrival) = socket.receive_stamped(&mut self.buffer)?;
+        Ok((received(&self.buffer, length, *watch), arrival))
     }
 
     #[inline]
@@ -118,5 +121,16 @@ impl Driver for Epoll {
             Some((socket, _)) => socket.send(bytes),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
+    }
+}
+
+/// What a read of `length` bytes into `buffer` means.
+#[inline]
+fn received(buffer: &[u8], length: usize, watch: Watch) -> Received<'_> {
+    Received {
+        bytes: &buffer[..length],
+        // A stream that gave less than asked for is empty (epoll(7)); a queue
+        // reports what is left by itself.
+        drained: watch == Watch::Queue || length < buffer.len(),
     }
 }

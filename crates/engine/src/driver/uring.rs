@@ -222,6 +222,11 @@ impl Driver for Uring {
         })
     }
 
+    /// Never with a stamp: plans that want any are refused.
+    fn receive_stamped(&mut self, slot: usize) -> io::Result<(Received<'_>, Option<u64>)> {
+        self.receive(slot).map(|received| (received, None))
+    }
+
     #[inline]
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize> {
         let token = self.token(slot);

@@ -15,12 +15,21 @@ impl<C: Codec> Exchange<C> {
     /// read, so that an answer is never dated before it was in our hands.
     pub(super) fn read<D: Driver>(&mut self, io: &mut D, slot: usize, hangup: bool) {
         loop {
-            let received = match io.receive(slot) {
+            let stamped = self.stamps.as_ref().is_some_and(|it| it.awaits(slot));
+            let received = if stamped {
+                io.receive_stamped(slot)
+            } else {
+                io.receive(slot).map(|received| (received, None))
+            };
+            let (received, arrival) = match received {
                 Ok(received) => received,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) => return self.break_line(io, slot, self.read_failure(&e), now_ns()),
             };
-            let now = now_ns();
+            let mut now = now_ns();
+            if let Some(stamps) = &mut self.stamps {
+                stamps.arrived(arrival);
+            }
             let drained = received.drained;
             if received.bytes.is_empty() && !self.rules.udp {
                 return self.ended(io, slot, now);
@@ -33,6 +42,11 @@ impl<C: Codec> Exchange<C> {
             };
             if let Err(failure) = digested {
                 return self.break_line(io, slot, failure, now);
+            }
+            if stamped && let Some(stamps) = &mut self.stamps {
+                stamps.settle(io, self.recorder.window);
+                // Its few system calls are not the next request's lag.
+                now = now_ns();
             }
             if self.lines[slot].state == State::Open && self.flights.count(slot) == 0 {
                 self.release(io, slot, now);
@@ -67,7 +81,14 @@ impl<C: Codec> Exchange<C> {
             bytes = &bytes[taken..];
             match step {
                 Step::More => {}
-                Step::Answer(answer) => self.account(slot, answer, now)?,
+                Step::Answer(answer) => {
+                    self.account(slot, answer, now)?;
+                    if !bytes.is_empty()
+                        && let Some(stamps) = &mut self.stamps
+                    {
+                        stamps.followed();
+                    }
+                }
                 Step::Garbage => return Err(self.fail_oldest(slot, Failure::Protocol)),
             }
         }
@@ -85,6 +106,10 @@ impl<C: Codec> Exchange<C> {
             return Err(self.fail_oldest(slot, Failure::Corrupt));
         }
         self.flights.take(slot, seq);
+        if let Some(stamps) = &mut self.stamps {
+            let good = answer.quality == Quality::Good;
+            stamps.answered(slot, seq, flight.sent, now, good);
+        }
         match answer.quality {
             Quality::Good => {
                 self.recorder
@@ -120,6 +145,10 @@ impl<C: Codec> Exchange<C> {
             Some(seq) => self.flights.take(slot, seq),
             None => self.flights.take_oldest(slot),
         };
+        if let (Some(stamps), Some(flight)) = (&mut self.stamps, flight) {
+            let good = answer.quality == Quality::Good;
+            stamps.answered(slot, flight.seq, flight.sent, now, good);
+        }
         match (flight, answer.quality) {
             (Some(flight), Quality::Good) => {
                 self.recorder

@@ -87,6 +87,9 @@ impl<C: Codec> Exchange<C> {
             self.fatal = Some(io::ErrorKind::TimedOut.into());
         }
         match self.fatal.take() {
+            Some(error) if error.kind() == io::ErrorKind::Unsupported => {
+                Err(EngineError::NoStamps { cause: error })
+            }
             Some(error) => Err(EngineError::connect(
                 self.rules.target,
                 self.lines.len() as u64,
@@ -132,6 +135,11 @@ impl<C: Codec> Exchange<C> {
         if !self.rules.udp {
             let intended = waiting.map(|(_, flight)| flight.intended);
             self.recorder.connected(took, intended, now);
+        }
+        if let Some(stamps) = &mut self.stamps
+            && let Err(e) = stamps.opened(slot, io.socket(slot))
+        {
+            return self.not_connected(io, slot, e, now);
         }
         self.enter(slot, State::Open, now);
         self.lines[slot].open_since = now;
@@ -195,6 +203,9 @@ impl<C: Codec> Exchange<C> {
 
     fn drop_connection<D: Driver>(&mut self, io: &mut D, slot: usize) {
         io.remove(slot);
+        if let Some(stamps) = &mut self.stamps {
+            stamps.closed(slot, self.recorder.window);
+        }
         let line = &mut self.lines[slot];
         line.reader = C::Reader::default();
         line.partial = None;

@@ -1,4 +1,10 @@
 //! The server's event loop for everything over TCP.
+//!
+//! A busy connection costs one receive and one send per request, and a wait
+//! for each 64 or so. On the machine where this was measured (100 B over HTTP,
+//! a veth pair, no profile but `perf record`) 97 % of the CPU is the kernel's
+//! way through those two calls; the code here and the calls' stubs are the
+//! other 3 %, some 0.2 µs of a request. What is left to gain is in the kernel.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -193,6 +193,7 @@ mod tests {
             wait: Wait::Block,
             driver: Driver::Auto,
             zero_copy: false,
+            timestamps: 0.0,
         })
     }
 

@@ -66,3 +66,15 @@ fn bulk_knows_one_driver_and_says_so() {
         assert!(error.to_string().contains("always go by epoll"));
     }
 }
+
+#[test]
+fn time_stamps_by_uring_are_refused_in_a_sentence() {
+    let stamped = Workload {
+        timestamps: 0.01,
+        ..by(Driver::Uring)
+    };
+    let plan = short(stamped, loopback_v4());
+    let error = run(&plan, &AtomicBool::new(false), &mut ()).unwrap_err();
+    assert!(matches!(error, EngineError::Plan(_)), "{error}");
+    assert!(error.to_string().contains("by epoll only"));
+}

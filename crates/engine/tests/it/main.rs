@@ -35,3 +35,4 @@ mod loopback;
 mod rig;
 mod self_checks;
 mod stalls;
+mod stamps;

@@ -1,6 +1,8 @@
 //! A responder in the background, and plans to run against it.
 
 use std::cell::Cell;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,6 +62,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
             _ => DRIVER.get(),
         },
         zero_copy: false,
+        timestamps: 0.0,
     }
 }
 
@@ -152,4 +155,16 @@ pub(crate) fn both_ends(spec: &Workload, listen: SocketAddr) -> (LoadResult, Ser
     let server = Server::start(&ServePlan::new(spec.clone(), listen));
     let result = load(&short(spec.clone(), server.address));
     (result, server.finish())
+}
+
+/// Prints and counts a skip, as `testkit` does; that crate would put all tests
+/// of this binary into a namespace of their own.
+pub(crate) fn skip(test: &str, reason: &str) {
+    let line = format!("SKIP {test}: {reason}\n");
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os("PLUMBLINE_SKIPS") {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .expect("skips can be counted");
+    }
 }

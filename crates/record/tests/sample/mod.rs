@@ -145,5 +145,6 @@ pub(crate) fn load(n: u64) -> LoadResult {
         }),
         train: 0,
         zero_copy: None,
+        spans: None,
     }
 }

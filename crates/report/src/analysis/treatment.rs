@@ -1,7 +1,7 @@
 //! What one treatment showed by itself.
 
 use plumbline_experiment::{Treatment, TreatmentId};
-use plumbline_record::{Observation, Trial};
+use plumbline_record::{Observation, Spans, Trial};
 use plumbline_stats::outlier;
 
 use super::latency::has_late_tail;
@@ -24,6 +24,9 @@ pub struct TreatmentSummary {
     pub rates: Rates,
     /// What the CPUs paid; `None` when it was not measured.
     pub cost: Option<Cost>,
+    /// Where a sample of the requests spent their time, all trials together;
+    /// `None` where none was stamped (L-17).
+    pub spans: Option<Spans>,
     /// What the devices saw.
     pub packets: Packets,
     /// What became of its trials; `missing` is not counted here.
@@ -69,6 +72,7 @@ impl TreatmentSummary {
                 .flatten(),
             rates: Rates::new(workload, &kept),
             cost: Cost::new(workload, &kept),
+            spans: spans(&kept),
             packets: Packets::new(&kept),
             account: Account::of_treatment(treatment.id, ledger),
             outliers: outliers(&values),
@@ -97,6 +101,14 @@ impl TreatmentSummary {
         let found = self.values.iter().find(|(one, _)| *one == metric);
         found.map_or(&[], |(_, values)| values)
     }
+}
+
+/// The samples of all trials as one.
+fn spans(kept: &[&Observation]) -> Option<Spans> {
+    let mut samples = kept.iter().filter_map(|one| one.load.spans.as_deref());
+    let mut all = samples.next()?.clone();
+    samples.for_each(|one| all.merge(one));
+    Some(all)
 }
 
 fn values(treatment: &Treatment, ledger: &Ledger<'_>) -> Vec<(Metric, Vec<TrialValue>)> {

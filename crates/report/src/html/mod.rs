@@ -13,7 +13,7 @@ use plumbline_record::{Run, Trial};
 use crate::analysis::{Section, Summary};
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{describe, terminal};
+use crate::{describe, spans, terminal};
 
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
@@ -74,6 +74,8 @@ struct Chapter {
     context: Option<String>,
     is_bulk: bool,
     is_same_node: bool,
+    spans: Option<Table>,
+    spans_about: &'static str,
     figures: Table,
     percentile_table: Option<Table>,
     comparisons: Table,
@@ -125,6 +127,8 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
             context: chart::context(summary, section),
             is_bulk: treatment.is_bulk(),
             is_same_node: baseline.placement == plumbline_experiment::Placement::SameNode,
+            spans: spans::table(summary, section),
+            spans_about: spans::ABOUT,
             figures: figures::figures(summary, section),
             percentile_table: figures::percentiles(summary, section),
             comparisons: figures::comparisons(summary, section),

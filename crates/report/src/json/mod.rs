@@ -78,6 +78,7 @@ fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> Treatment<'a> {
         latency_interval_ns: intervals(latency),
         service_time_ns: figures(|one| one.service_time),
         send_lag_ns: figures(|one| one.send_lag),
+        spans: of.spans.as_ref().map(crate::spans::json),
         latency_over_trials_ns: BTreeMap::from([
             (
                 "p50",

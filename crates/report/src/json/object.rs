@@ -39,6 +39,8 @@ pub(super) struct Treatment<'a> {
     pub(super) latency_interval_ns: BTreeMap<String, Option<(u64, u64)>>,
     pub(super) service_time_ns: LatencySummary,
     pub(super) send_lag_ns: LatencySummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) spans: Option<serde_json::Value>,
     pub(super) latency_over_trials_ns: BTreeMap<&'static str, Option<Spread>>,
     pub(super) rates: Rates,
     pub(super) costs: Costs,

@@ -1,5 +1,6 @@
 //! Which columns a section's table has.
 
+use plumbline_record::Spans;
 use plumbline_stats::verdict::Verdict;
 
 use super::Tint;
@@ -28,6 +29,38 @@ pub(super) fn of(summary: &Summary, section: &Section) -> Vec<Column> {
         columns.extend(build.open());
     }
     columns
+}
+
+/// Where the time of a sample of the requests went; `None` without one.
+pub(super) fn spans(summary: &Summary, section: &Section) -> Option<Vec<Column>> {
+    let rows: Vec<(&TreatmentSummary, &Spans)> = section
+        .treatments
+        .iter()
+        .map(|&id| &summary.treatments[id])
+        .filter_map(|one| Some((one, one.spans.as_ref()?)))
+        .filter(|(_, spans)| spans.complete > 0)
+        .collect();
+    let labels = rows
+        .iter()
+        .map(|(one, _)| describe::clean(&one.treatment.label));
+    let mut columns = vec![Column::left("network", labels.map(Cell::plain).collect())];
+    let titles = ["protocol", "queue", "network+server", "wake-up"];
+    for (index, title) in titles.into_iter().enumerate() {
+        let mean = |(_, spans): &(_, &Spans)| spans.in_order()[index].1.mean();
+        let cells = rows
+            .iter()
+            .map(|row| Cell::plain(number::duration(mean(row))));
+        columns.push(Column::right(title, 5, vec![cells.collect()]));
+    }
+    let whole = rows
+        .iter()
+        .map(|(_, spans)| number::duration(spans.service_time.mean()));
+    columns.push(Column::right(
+        "service time",
+        9,
+        vec![whole.map(Cell::plain).collect()],
+    ));
+    (!rows.is_empty()).then_some(columns)
 }
 
 struct Builder<'a> {

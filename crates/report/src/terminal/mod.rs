@@ -77,6 +77,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &heading(summary, section, style);
         out += &Table::new(columns::of(summary, section)).render(style);
         out.push('\n');
+        out += &time_spent(summary, section, style);
     }
     if !summary.comparisons.is_empty() {
         out += &style.paint(Tint::Faint, &text::wrap(LEGEND, style.width, 0));
@@ -111,6 +112,16 @@ fn heading(summary: &Summary, section: &Section, style: Style) -> String {
     );
     let wrapped = text::wrap(&text, style.width, 2);
     format!("{}\n", style.paint(Tint::Heading, &wrapped))
+}
+
+/// Where the time of a sample of the requests went, if one was stamped (L-17).
+fn time_spent(summary: &Summary, section: &Section, style: Style) -> String {
+    let Some(columns) = columns::spans(summary, section) else {
+        return String::new();
+    };
+    let title = "where the time goes: means by the kernel's stamps";
+    let heading = style.paint(Tint::Heading, title);
+    format!("{heading}\n{}\n", Table::new(columns).render(style))
 }
 
 fn answers(summary: &Summary, style: Style) -> String {

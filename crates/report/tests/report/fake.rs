@@ -150,6 +150,7 @@ pub(crate) fn rr() -> Workload {
         wait: Wait::Block,
         driver: Driver::Auto,
         zero_copy: false,
+        timestamps: 0.0,
     }
 }
 

@@ -1,3 +1,4 @@
+use plumbline_record::Spans;
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 use serde_json::Value;
 
@@ -133,6 +134,52 @@ fn what_is_left_out_and_squeezed_is_shown() {
         parsed(&summary)["treatments"][2]["packets"]["squeezed"],
         154
     );
+}
+
+#[test]
+fn where_the_time_goes_is_shown_where_it_was_stamped_and_nowhere_else() {
+    let (run, mut trials) = two().run();
+    let title = "where the time goes";
+    let plain = Summary::new(&run, &trials);
+    assert!(!terminal::render(&plain, terminal::Style::default()).contains(title));
+    assert!(parsed(&plain)["treatments"][0].get("spans").is_none());
+    for trial in trials.iter_mut().filter(|one| one.treatment == 1) {
+        let mut spans = Spans {
+            share: 0.01,
+            complete: 100,
+            unstamped: 1,
+            ..Spans::default()
+        };
+        for (span, ns) in [
+            (&mut spans.protocol, 3_000),
+            (&mut spans.queue, 500),
+            (&mut spans.network_and_server, 20_000),
+            (&mut spans.wake_up, 6_500),
+            (&mut spans.service_time, 30_000),
+        ] {
+            span.record_n(ns, 100);
+        }
+        trial.observation.as_mut().unwrap().load.spans = Some(Box::new(spans));
+    }
+    let summary = Summary::new(&run, &trials);
+    let kept = summary.treatments[1].account.kept as u64;
+    let text = terminal::render(&summary, terminal::Style::default());
+    let (_, table) = text.split_once(title).expect("a table of spans");
+    let row: Vec<&str> = table.lines().nth(2).unwrap().split_whitespace().collect();
+    let label = summary.treatments[1].treatment.label.as_str();
+    assert_eq!(row[0], label, "{table}");
+    assert_eq!(row[1..3], ["3.00", "µs"], "{table}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let sample = format!("{} of {}", 100 * kept, 101 * kept);
+    let page = html::render(&summary, &run, &trials);
+    assert!(page.contains(&sample) && page.contains("Where the time goes"));
+    assert!(markdown::render(&summary).contains(&sample));
+    let json = parsed(&summary);
+    assert_eq!(json["treatments"][1]["spans"]["complete"], 100 * kept);
+    assert!(json["treatments"][0].get("spans").is_none());
 }
 
 #[test]

@@ -288,7 +288,7 @@ impl Socket {
         self.set_integer(libc::IPPROTO_UDP, libc::UDP_GRO, 1)
     }
 
-    fn as_raw_fd(&self) -> libc::c_int {
+    pub(super) fn as_raw_fd(&self) -> libc::c_int {
         self.0.as_raw_fd()
     }
 }

@@ -47,6 +47,7 @@ fn result(lag: u64) -> LoadResult {
         arrivals: None,
         train: 0,
         zero_copy: None,
+        spans: None,
     }
 }
 

@@ -138,6 +138,7 @@ fn load(
         arrivals: None,
         train: 0,
         zero_copy: None,
+        spans: None,
     }
 }
 

@@ -1,0 +1,253 @@
+//! Time stamps of the kernel say where a latency comes from (L-17).
+
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use plumbline_engine::{EngineError, LoadPlan, ServePlan, run};
+use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
+use plumbline_record::{LoadResult, Spans};
+use plumbline_sys::cpu;
+
+use crate::rig::{Server, load, loopback_v4, loopback_v6, serve, short, skip, workload};
+
+/// A workload of which every request is to be stamped.
+fn stamped(kind: WorkloadKind) -> Workload {
+    Workload {
+        timestamps: 1.0,
+        ..workload(kind)
+    }
+}
+
+fn spans(result: &LoadResult) -> &Spans {
+    result.spans.as_deref().expect("stamps were asked for")
+}
+
+/// The spans of the sample add up to its service time: within the 0.1 % of
+/// each histogram, for every single request does.
+fn check_sum(spans: &Spans, name: &str) {
+    let sum: f64 = spans.in_order().iter().map(|(_, span)| span.mean()).sum();
+    let whole = spans.service_time.mean();
+    assert!(
+        (sum - whole).abs() <= whole * 0.002 + 4.0,
+        "{name}: {sum} of {whole}"
+    );
+    for (part, span) in spans.in_order() {
+        assert_eq!(span.len(), spans.complete, "{name}: {part}");
+    }
+    assert_eq!(spans.service_time.len(), spans.complete, "{name}");
+}
+
+#[test]
+fn the_spans_of_every_workload_add_up_to_its_service_time() {
+    let poisson = Arrival::Poisson { rate: 2_000.0 };
+    for (kind, protocol) in [
+        (WorkloadKind::Rr, Protocol::Tcp),
+        (WorkloadKind::Rr, Protocol::Udp),
+        (WorkloadKind::Http, Protocol::Tcp),
+    ] {
+        for arrival in [Arrival::Closed, poisson] {
+            for listen in [loopback_v4(), loopback_v6()] {
+                let spec = Workload {
+                    protocol,
+                    arrival,
+                    ..stamped(kind)
+                };
+                let name = format!("{kind:?} {protocol:?} {arrival:?} {listen}");
+                let server = Server::start(&ServePlan::new(spec.clone(), listen));
+                let result = load(&short(spec, server.address));
+                assert_eq!(result.errors.total(), 0, "{name}");
+                let spans = spans(&result);
+                assert!(
+                    spans.sampled() <= result.completed + result.censored,
+                    "{name}"
+                );
+                // Each line takes one sample at a time, and some answers are
+                // read together.
+                let least = result.completed / 2;
+                assert!(spans.complete >= least, "{name}: {spans:?}");
+                assert_eq!((spans.clock_set, spans.unstamped), (0, 0), "{name}");
+                check_sum(spans, &name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_share_is_sampled_and_none_where_none_is_asked_for() {
+    let mut spec = workload(WorkloadKind::Rr);
+    let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+    assert!(load(&short(spec.clone(), server.address)).spans.is_none());
+    spec.timestamps = 0.05;
+    let result = load(&LoadPlan {
+        threads: 2,
+        ..short(spec, server.address)
+    });
+    let share = spans(&result).sampled() as f64 / result.completed as f64;
+    assert!((0.03..0.07).contains(&share), "{share}");
+}
+
+/// A server that answers late moves one span and no other.
+#[test]
+fn a_late_server_shows_in_the_span_of_network_and_server() {
+    const LATE: Duration = Duration::from_millis(3);
+    let target = serve(|mut connection| {
+        let mut request = [0; 64];
+        while connection.read_exact(&mut request).is_ok() {
+            thread::sleep(LATE);
+            if connection.write_all(&[0; 100]).is_err() {
+                return;
+            }
+        }
+    });
+    let result = load(&LoadPlan {
+        verify: false,
+        ..short(stamped(WorkloadKind::Rr), target)
+    });
+    let spans = spans(&result);
+    let late = LATE.as_nanos() as u64;
+    assert!(spans.network_and_server.value_at(0.01) >= late);
+    for (name, span) in spans.in_order() {
+        if name != "network and server" {
+            assert!(span.value_at(0.5) < late / 10, "{name}: {span:?}");
+        }
+    }
+    check_sum(spans, "late");
+}
+
+/// A sender whose CPU is taken by others wakes late; network and server are
+/// not to blame, and the split does not blame them.
+///
+/// A machine that takes the server's CPU away meanwhile makes the server late
+/// as well, rightly told. So there are six attempts; a wrong split would fail
+/// them all.
+#[test]
+fn a_busy_cpu_of_the_sender_shows_as_wake_up() {
+    let cpus = cpu::allowed().unwrap();
+    let (Some(&own), Some(&other)) = (cpus.last(), cpus.first()) else {
+        panic!("this process may run on no CPU at all");
+    };
+    if own == other {
+        return skip(
+            "a busy CPU of the sender shows as wake-up",
+            "with one CPU the server would be as late as the sender",
+        );
+    }
+    let failures: Vec<String> = (0..6)
+        .map_while(|_| blame_the_wake_up(own, other).err())
+        .collect();
+    assert!(failures.len() < 6, "{failures:?}");
+}
+
+/// A closed loop that wants more than a fair share of its CPU has to wait for
+/// it whatever the scheduler prefers: what it gets is a thirteenth.
+fn blame_the_wake_up(own: usize, other: usize) -> Result<(), String> {
+    let spec = Workload {
+        connections: 1,
+        ..stamped(WorkloadKind::Rr)
+    };
+    let server = Server::start(&ServePlan {
+        cpus: vec![other],
+        ..ServePlan::new(spec.clone(), loopback_v4())
+    });
+    let plan = LoadPlan {
+        cpus: vec![own],
+        ..short(spec, server.address)
+    };
+    let means = |result: &LoadResult| {
+        let spans = spans(result);
+        (spans.wake_up.mean(), spans.network_and_server.mean())
+    };
+    let calm = means(&load(&plan));
+    let busy = Busy::on(own, 12);
+    let late = means(&load(&plan));
+    drop(busy);
+    let (wake_up, network) = (late.0 - calm.0, late.1 - calm.1);
+    if wake_up > 100e3 && wake_up > 2.0 * calm.0 && wake_up > network {
+        return Ok(());
+    }
+    Err(format!("wake-up, network: {calm:?} calm, {late:?} busy"))
+}
+
+/// Threads that do nothing but take a CPU.
+struct Busy {
+    stop: Arc<AtomicBool>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Busy {
+    fn on(cpu: usize, threads: usize) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let threads = (0..threads)
+            .map(|_| {
+                let stop = Arc::clone(&stop);
+                thread::spawn(move || {
+                    cpu::pin_thread(cpu).unwrap();
+                    while !stop.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                })
+            })
+            .collect();
+        Self { stop, threads }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Requests that are lost on the way are counted, and block no later sample.
+#[test]
+fn requests_without_an_answer_are_counted() {
+    let target = serve(|mut connection| {
+        let mut request = [0; 64];
+        for _ in 0..20 {
+            if connection.read_exact(&mut request).is_err()
+                || connection.write_all(&[0; 100]).is_err()
+            {
+                return;
+            }
+        }
+        // The next request is read, and the connection dropped.
+        let _ = connection.read_exact(&mut request);
+    });
+    let result = load(&LoadPlan {
+        verify: false,
+        ..short(stamped(WorkloadKind::Rr), target)
+    });
+    let spans = spans(&result);
+    assert!(result.errors.closed > 0);
+    assert_eq!(spans.unanswered, result.errors.closed);
+    assert!(spans.complete > 10 * spans.unanswered);
+}
+
+#[test]
+fn loads_that_stamps_cannot_split_are_refused() {
+    let fresh = Workload {
+        keep_alive: false,
+        ..stamped(WorkloadKind::Http)
+    };
+    let too_many = Workload {
+        timestamps: 1.5,
+        ..workload(WorkloadKind::Rr)
+    };
+    for spec in [
+        fresh,
+        too_many,
+        stamped(WorkloadKind::Crr),
+        stamped(WorkloadKind::Stream),
+        stamped(WorkloadKind::Datagram),
+    ] {
+        let plan = short(spec, loopback_v4());
+        let refused = run(&plan, &AtomicBool::new(false), &mut ());
+        assert!(matches!(refused, Err(EngineError::Plan(_))), "{refused:?}");
+    }
+}

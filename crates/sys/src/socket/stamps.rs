@@ -1,0 +1,337 @@
+//! When the kernel handled a message: software time stamps of single sends and
+//! of all receives (`SO_TIMESTAMPING`, L-17).
+//!
+//! Receives are stamped for the whole socket, sends only where
+//! [`Socket::send_stamped`] asks for it. The stamps of a send come back on the
+//! socket's error queue; a poller reports them as an error until they are
+//! read. All stamps are of the wall clock ([`crate::clock::Bracket`] converts).
+
+use std::io;
+use std::mem;
+use std::ptr;
+
+use super::Socket;
+
+/// Bytes of control messages: three stamps, an error with its address, and
+/// whatever a later kernel may add.
+const CONTROL: usize = 256;
+
+/// From `linux/errqueue.h` and `linux/net_tstamp.h`; libc does not have them.
+const ORIGIN_TIMESTAMPING: u8 = 4;
+const STAMP_SENT: u32 = 0;
+const STAMP_QUEUED: u32 = 1;
+/// Linux 6.2: the numbers of a stream start at what was written, not at what
+/// was acknowledged, when stamps are switched on.
+const OPT_ID_TCP: u32 = 1 << 16;
+
+/// Where in the kernel a message was when it was stamped on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It reached the queue of the device (`TX_SCHED`).
+    Queued,
+    /// It was handed to the device (`TX_SOFTWARE`).
+    Sent,
+}
+
+/// One time stamp of a sent message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendStamp {
+    /// Where it was.
+    pub at: Departure,
+    /// Which message: over TCP the offset of its last byte in all that was
+    /// sent since stamps were switched on, over UDP the number of stamped
+    /// messages before it; both modulo 2³².
+    pub id: u32,
+    /// Wall clock, nanoseconds.
+    pub realtime_ns: u64,
+}
+
+/// Control messages, aligned as the kernel wants them.
+#[repr(align(8))]
+struct Control([u8; CONTROL]);
+
+impl Socket {
+    /// Switches on stamps: of everything that arrives, and of sends that ask
+    /// for it. `Unsupported` where the kernel does not know them.
+    ///
+    /// Until the last such socket is closed, the kernel reads its clock for
+    /// every packet that this machine receives.
+    pub fn enable_stamps(&self) -> io::Result<()> {
+        let base = libc::SOF_TIMESTAMPING_RX_SOFTWARE
+            | libc::SOF_TIMESTAMPING_SOFTWARE
+            | libc::SOF_TIMESTAMPING_OPT_ID
+            | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+        let stream = self.0.r#type()? == socket2::Type::STREAM;
+        if stream && self.set_timestamping(base | OPT_ID_TCP).is_ok() {
+            return Ok(());
+        }
+        // Older kernels count from what was acknowledged: the same where
+        // nothing is on its way yet.
+        self.set_timestamping(base).map_err(|error| {
+            io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("SO_TIMESTAMPING is refused: {error}"),
+            )
+        })
+    }
+
+    fn set_timestamping(&self, flags: u32) -> io::Result<()> {
+        // SAFETY: the descriptor is open, and the kernel reads exactly the
+        // four bytes of `flags`.
+        let code = unsafe {
+            libc::setsockopt(
+                self.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_TIMESTAMPING,
+                ptr::from_ref(&flags).cast(),
+                mem::size_of_val(&flags) as libc::socklen_t,
+            )
+        };
+        if code < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// As [`send`](Self::send), and has the kernel stamp the message when it
+    /// reaches the device's queue and when it is handed to the device.
+    /// [`send_stamp`](Self::send_stamp) reads the stamps.
+    pub fn send_stamped(&self, bytes: &[u8]) -> io::Result<usize> {
+        let wanted = libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_TX_SOFTWARE;
+        let mut control = Control([0; CONTROL]);
+        let mut part = libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        let mut header = header(&mut part, &mut control);
+        // SAFETY: the macros only compute sizes and addresses within `control`,
+        // which has room for far more than one message of four bytes and is
+        // aligned for its header; `sendmsg` reads all buffers and writes none.
+        let sent = unsafe {
+            header.msg_controllen = libc::CMSG_SPACE(mem::size_of::<u32>() as u32) as _;
+            let message = libc::CMSG_FIRSTHDR(&header);
+            (*message).cmsg_level = libc::SOL_SOCKET;
+            (*message).cmsg_type = libc::SO_TIMESTAMPING;
+            (*message).cmsg_len = libc::CMSG_LEN(mem::size_of::<u32>() as u32) as _;
+            libc::CMSG_DATA(message)
+                .cast::<u32>()
+                .write_unaligned(wanted);
+            libc::sendmsg(self.as_raw_fd(), &header, libc::MSG_NOSIGNAL)
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// The next stamp of a sent message; `None` when there is no more now.
+    /// Other things on the error queue are passed over.
+    pub fn send_stamp(&self) -> io::Result<Option<SendStamp>> {
+        loop {
+            let mut control = Control([0; CONTROL]);
+            let mut part = libc::iovec {
+                iov_base: ptr::null_mut(),
+                iov_len: 0,
+            };
+            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+            let mut header = header(&mut part, &mut control);
+            match self.receive_message(&mut header, flags) {
+                Ok(_) => {
+                    if let Some(stamp) = departure(&header) {
+                        return Ok(Some(stamp));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// As [`receive`](Self::receive), and when the last packet of what was
+    /// read had arrived: wall clock, nanoseconds; `None` where the kernel did
+    /// not stamp it.
+    pub fn receive_stamped(&self, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+        let mut control = Control([0; CONTROL]);
+        let mut part = libc::iovec {
+            iov_base: into.as_mut_ptr().cast(),
+            iov_len: into.len(),
+        };
+        let mut header = header(&mut part, &mut control);
+        let length = self.receive_message(&mut header, 0)?;
+        Ok((length, software_stamp(&header)))
+    }
+
+    fn receive_message(&self, header: &mut libc::msghdr, flags: i32) -> io::Result<usize> {
+        // SAFETY: `header` was made by `header` below from buffers that the
+        // callers own and that live until after the call.
+        let received = unsafe { libc::recvmsg(self.as_raw_fd(), header, flags) };
+        usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// A message header over one buffer and room for control messages.
+fn header(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
+    // SAFETY: a plain C structure, for which zero is valid.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    header.msg_iov = part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = CONTROL as _;
+    header
+}
+
+/// Calls `look` with level, type and data of each control message that the
+/// kernel has left.
+fn each_control(header: &libc::msghdr, mut look: impl FnMut(i32, i32, &[u8])) {
+    // SAFETY: after a successful `recvmsg` the kernel has left well-formed
+    // control messages within the buffer and their length in `header`; the
+    // macros stay within it, and so does each message's own length.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while !message.is_null() {
+            let head = libc::CMSG_LEN(0) as usize;
+            let length = ((*message).cmsg_len as usize).saturating_sub(head);
+            let data = std::slice::from_raw_parts(libc::CMSG_DATA(message), length);
+            look((*message).cmsg_level, (*message).cmsg_type, data);
+            message = libc::CMSG_NXTHDR(header, message);
+        }
+    }
+}
+
+/// The software stamp among the control messages of a message.
+fn software_stamp(header: &libc::msghdr) -> Option<u64> {
+    let mut stamp = None;
+    each_control(header, |level, kind, data| {
+        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING {
+            stamp = realtime(data);
+        }
+    });
+    stamp
+}
+
+/// What the error queue tells of a message's way out.
+fn departure(header: &libc::msghdr) -> Option<SendStamp> {
+    let mut told = None;
+    each_control(header, |level, kind, data| {
+        let is_error = (level, kind) == (libc::SOL_IP, libc::IP_RECVERR)
+            || (level, kind) == (libc::SOL_IPV6, libc::IPV6_RECVERR);
+        if is_error {
+            told = tale(data);
+        }
+    });
+    let (at, id) = told?;
+    let realtime_ns = software_stamp(header)?;
+    Some(SendStamp {
+        at,
+        id,
+        realtime_ns,
+    })
+}
+
+/// Which stamp of which message: the first fields of `sock_extended_err`.
+fn tale(data: &[u8]) -> Option<(Departure, u32)> {
+    let word = |at: usize| -> Option<u32> {
+        let bytes = data.get(at..at + 4)?;
+        bytes.try_into().ok().map(u32::from_ne_bytes)
+    };
+    // u32 ee_errno; u8 ee_origin, ee_type, ee_code, ee_pad; u32 ee_info, ee_data.
+    if *data.get(4)? != ORIGIN_TIMESTAMPING {
+        return None;
+    }
+    let at = match word(8)? {
+        STAMP_QUEUED => Departure::Queued,
+        STAMP_SENT => Departure::Sent,
+        _ => return None,
+    };
+    Some((at, word(12)?))
+}
+
+/// The first of the three stamps of `scm_timestamping`, which is the software
+/// one; zero means that there is none.
+fn realtime(data: &[u8]) -> Option<u64> {
+    if data.len() < mem::size_of::<libc::timespec>() {
+        return None;
+    }
+    // SAFETY: there are enough bytes, a timespec is made of integers only, and
+    // the read does not ask for alignment.
+    let stamp: libc::timespec = unsafe { data.as_ptr().cast::<libc::timespec>().read_unaligned() };
+    let ns = stamp.tv_sec as u64 * 1_000_000_000 + stamp.tv_nsec as u64;
+    (ns > 0).then_some(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::clock::Bracket;
+
+    fn patiently<T>(mut call: impl FnMut() -> io::Result<T>) -> T {
+        let start = Instant::now();
+        loop {
+            match call() {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    assert!(start.elapsed() < Duration::from_secs(2), "nothing came");
+                    std::thread::yield_now();
+                }
+                other => return other.unwrap(),
+            }
+        }
+    }
+
+    fn stamps(socket: &Socket) -> Vec<SendStamp> {
+        std::iter::from_fn(|| socket.send_stamp().unwrap()).collect()
+    }
+
+    /// Sends twice without and once with stamps, and gives what was told of
+    /// it, after checking that all happened in the order that it must.
+    fn one_stamped_send(near: &Socket, far: &Socket) -> u32 {
+        near.enable_stamps().unwrap();
+        far.enable_stamps().unwrap();
+        // The kernel begins to stamp receives some time after it was asked.
+        std::thread::sleep(Duration::from_millis(50));
+        for _ in 0..2 {
+            patiently(|| near.send(b"plain"));
+        }
+        assert!(stamps(near).is_empty(), "nobody asked for these");
+        let before = Bracket::now();
+        patiently(|| near.send_stamped(b"stamped!"));
+        let told = stamps(near);
+        let mut buffer = [0; 64];
+        let mut arrived = None;
+        let mut got = 0;
+        while got < 18 {
+            let (length, stamp) = patiently(|| far.receive_stamped(&mut buffer));
+            got += length;
+            arrived = stamp;
+        }
+        let after = Bracket::now();
+        let places: Vec<Departure> = told.iter().map(|it| it.at).collect();
+        assert_eq!(places, [Departure::Queued, Departure::Sent]);
+        let order = [
+            before.realtime_ns - before.error_ns,
+            told[0].realtime_ns,
+            told[1].realtime_ns,
+            arrived.expect("the kernel stamps what it receives"),
+            after.realtime_ns + after.error_ns,
+        ];
+        assert!(order.is_sorted(), "{order:?}");
+        assert_eq!(told[0].id, told[1].id);
+        told[0].id
+    }
+
+    #[test]
+    fn a_stream_counts_bytes_and_a_datagram_counts_stamped_messages() {
+        for at in [
+            SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            (Ipv6Addr::LOCALHOST, 0).into(),
+        ] {
+            let listener = Socket::listen_tcp(at, false).unwrap();
+            let near = Socket::connect_tcp(listener.local_addr().unwrap(), None).unwrap();
+            let far = patiently(|| listener.accept());
+            assert_eq!(one_stamped_send(&near, &far), 5 + 5 + 8 - 1);
+
+            let far = Socket::bind_udp(at, false).unwrap();
+            let near = Socket::connect_udp(far.local_addr().unwrap(), None).unwrap();
+            assert_eq!(one_stamped_send(&near, &far), 0);
+        }
+    }
+}
