@@ -1,6 +1,7 @@
 //! What can be typed. Nothing here touches the system.
 
 mod find_max;
+mod load;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use find_max::FindMaxArgs;
+pub(crate) use load::{Driver, Kind, LoadArgs, Process, ServeArgs};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
@@ -41,7 +43,7 @@ pub(crate) enum Command {
     /// Keep a lab standing, to look around in it
     Lab(LabArgs),
     /// Send load to a server, as one would with wrk or iperf3
-    Load(LoadArgs),
+    Load(Box<LoadArgs>),
     /// Answer load: the other end of `load`
     Serve(ServeArgs),
     /// Run our engine against the tools that are installed, and print how far they agree
@@ -215,148 +217,6 @@ pub(crate) enum LabAction {
         #[arg(long, default_value_t = 4)]
         family: u8,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Request and response on open connections
-    Rr,
-    /// A new connection per request
-    Crr,
-    /// TCP bulk
-    Stream,
-    /// UDP bulk
-    Datagram,
-    /// HTTP/1.1 GET
-    Http,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Process {
-    /// Equal gaps
-    Constant,
-    /// Exponential gaps
-    Poisson,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Driver {
-    /// The better one, of those that this kernel allows
-    Auto,
-    /// Readiness, and a system call for each message
-    Epoll,
-    /// io_uring, Linux 6.1 and later
-    Uring,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LoadArgs {
-    /// `http://HOST:PORT/PATH` of any server, or HOST:PORT of `plumbline serve`
-    pub(crate) target: String,
-    /// Kind of load; http for a URL, else rr
-    #[arg(long, value_enum)]
-    pub(crate) workload: Option<Kind>,
-    /// UDP instead of TCP for rr
-    #[arg(long)]
-    pub(crate) udp: bool,
-    /// Requests per second over all connections; without it a closed loop
-    #[arg(short, long, value_name = "N")]
-    pub(crate) rate: Option<f64>,
-    /// Gaps between requests when a rate is given; poisson unless said
-    #[arg(long, value_enum)]
-    pub(crate) arrival: Option<Process>,
-    /// Concurrent connections
-    #[arg(short, long, value_name = "N", default_value_t = 16)]
-    pub(crate) connections: u32,
-    /// Seconds to measure
-    #[arg(short, long, value_name = "TIME", default_value = "10s")]
-    pub(crate) duration: String,
-    /// Load before that which is not recorded
-    #[arg(long, value_name = "TIME", default_value = "500ms")]
-    pub(crate) warm_up: String,
-    /// Bytes of a request or message
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) request_size: Option<u32>,
-    /// Bytes of a response
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) response_size: Option<u32>,
-    /// http: a new connection per request
-    #[arg(long)]
-    pub(crate) no_keep_alive: bool,
-    /// Worker threads
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
-    pub(crate) threads: usize,
-    /// CPUs to pin the workers to, such as 0,2
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) cpus: Vec<usize>,
-    /// Open this many connections per second, instead of all at once
-    #[arg(long, value_name = "N")]
-    pub(crate) ramp: Option<f64>,
-    /// Addresses of this machine to connect from, in turn: each has some 28,000 ports
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) source: Vec<IpAddr>,
-    /// datagram: give the kernel up to 64 messages as one train, which it cuts up late (UDP GSO)
-    #[arg(long)]
-    pub(crate) gso: bool,
-    /// stream: let the kernel send from our pages; pays on real devices only (MSG_ZEROCOPY)
-    #[arg(long)]
-    pub(crate) zerocopy: bool,
-    /// Never sleep between requests: costs a CPU, sends on time
-    #[arg(long)]
-    pub(crate) spin: bool,
-    /// What moves requests and answers
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) driver: Driver,
-    /// Have the kernel stamp a share of the requests, and print where their time goes
-    #[arg(
-        long,
-        value_name = "SHARE",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value = "off",
-        default_missing_value = "1%",
-        hide_default_value = true
-    )]
-    pub(crate) timestamps: String,
-    /// Seed of the arrivals
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    #[command(flatten)]
-    pub(crate) find_max: FindMaxArgs,
-    /// Send load to an address that is neither loopback, private nor for benchmarks
-    #[arg(long)]
-    pub(crate) i_own_this: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
-    /// Address and port; port 0 lets the kernel pick
-    #[arg(default_value = "127.0.0.1:7117")]
-    pub(crate) listen: SocketAddr,
-    /// What to answer
-    #[arg(long, value_enum, default_value = "rr")]
-    pub(crate) workload: Kind,
-    /// UDP instead of TCP for rr
-    #[arg(long)]
-    pub(crate) udp: bool,
-    /// Bytes of a request or message
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) request_size: Option<u32>,
-    /// Bytes of a response
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) response_size: Option<u32>,
-    /// Threads, each with a socket of its own
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
-    pub(crate) threads: usize,
-    /// CPUs to pin the threads to
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) cpus: Vec<usize>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

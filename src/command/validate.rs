@@ -77,15 +77,15 @@ fn chosen(args: &ValidateArgs) -> Result<Vec<&'static Bout>, BadUsage> {
     let named =
         |bout: &&Bout| args.only.is_empty() || args.only.iter().any(|name| name == bout.name);
     for name in &args.only {
-        if !bouts::ALL.iter().any(|bout| bout.name == name) {
-            let all: Vec<&str> = bouts::ALL.iter().map(|bout| bout.name).collect();
+        if !bouts::all().any(|bout| bout.name == name) {
+            let all: Vec<&str> = bouts::all().map(|bout| bout.name).collect();
             return Err(BadUsage(format!(
                 "--only {name}: there is no such comparison; there are {}",
                 all.join(", ")
             )));
         }
     }
-    Ok(bouts::ALL.iter().filter(named).collect())
+    Ok(bouts::all().filter(named).collect())
 }
 
 /// Runs the pairs of one bout, first one side ahead, then the other, so that

@@ -7,6 +7,7 @@ use crate::ceiling::{
 };
 use crate::keys::{self, KINDS, LIMIT};
 use crate::section::{self, Section};
+use crate::timestamps;
 use crate::tree::Data;
 use crate::workload::size_bounds;
 use crate::{
@@ -75,9 +76,9 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
             .unwrap_or_default(),
         driver: section.choice("driver", DRIVERS)?.unwrap_or_default(),
         zero_copy: section.boolean("zero_copy")?.unwrap_or(otherwise.zero_copy),
-        timestamps: timestamps(section)?,
+        timestamps: timestamps::share(section)?,
     };
-    refuse_unstamped(section, &workload)?;
+    timestamps::refuse_contradiction(section, &workload)?;
     let timing = timing(section, design)?;
     refuse_empty_window(section, &workload, timing)?;
     Ok(Load {
@@ -122,56 +123,6 @@ fn name(section: &Section<'_>, kind: WorkloadKind) -> Result<String, SpecError> 
         ));
     }
     Ok(name.to_owned())
-}
-
-/// `"1%"` as 0.01, `"off"` as 0 (L-17).
-fn timestamps(section: &Section<'_>) -> Result<f64, SpecError> {
-    let Some((text, place)) = section.text("timestamps")? else {
-        return Ok(0.0);
-    };
-    stamped_share(text).ok_or_else(|| {
-        SpecError::at(
-            place,
-            format!("`timestamps` is \"{text}\""),
-            "write the share of requests that the kernel stamps, such as \"1%\", or \"off\"",
-        )
-    })
-}
-
-/// Reads a share of requests to be stamped: `off`, or a percentage above 0 and
-/// up to 100, such as `1%`.
-pub fn stamped_share(text: &str) -> Option<f64> {
-    if text == "off" {
-        return Some(0.0);
-    }
-    let percent: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
-    (percent > 0.0 && percent <= 100.0).then_some(percent / 100.0)
-}
-
-/// Requests that open a connection each cannot be split by stamps, and io_uring
-/// does not read them.
-fn refuse_unstamped(section: &Section<'_>, workload: &Workload) -> Result<(), SpecError> {
-    let Some(entry) = section.table.get("timestamps") else {
-        return Ok(());
-    };
-    if workload.timestamps == 0.0 {
-        return Ok(());
-    }
-    if workload.kind == WorkloadKind::Http && !workload.keep_alive {
-        return Err(SpecError::at(
-            &entry.key,
-            "`timestamps` needs connections that stay open",
-            "remove it, or set keep_alive = true",
-        ));
-    }
-    if workload.driver == Driver::Uring {
-        return Err(SpecError::at(
-            &entry.key,
-            "`timestamps` are read by epoll only",
-            "remove it, or set driver = \"auto\"",
-        ));
-    }
-    Ok(())
 }
 
 fn refuse_ignored(section: &Section<'_>, kind: WorkloadKind) -> Result<(), SpecError> {
