@@ -322,7 +322,7 @@ impl<D: Driver> Workload<D> for Stream {
         }
         for slot in 0..self.lines.len() {
             let line = self.lines[slot];
-            if line.state == State::Down && now - line.since >= RETRY_NS {
+            if line.state == State::Down && now.saturating_sub(line.since) >= RETRY_NS {
                 self.connect(io, slot, now);
             }
         }

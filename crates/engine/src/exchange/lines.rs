@@ -87,7 +87,7 @@ impl<C: Codec> Exchange<C> {
             self.fatal = Some(io::ErrorKind::TimedOut.into());
         }
         match self.fatal.take() {
-            Some(error) if error.kind() == io::ErrorKind::Unsupported => {
+            Some(error) if self.stamps.is_some() && error.kind() == io::ErrorKind::Unsupported => {
                 Err(EngineError::NoStamps { cause: error })
             }
             Some(error) => Err(EngineError::connect(

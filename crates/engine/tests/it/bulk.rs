@@ -75,7 +75,6 @@ fn trains_are_for_datagrams_only() {
     assert!(matches!(result, Err(EngineError::Plan(_))), "{result:?}");
 }
 
-#[test]
 fn connections_start_from_the_given_addresses_in_turn() {
     let peers = Arc::new(Mutex::new(BTreeSet::new()));
     let seen = Arc::clone(&peers);
@@ -99,7 +98,6 @@ fn connections_start_from_the_given_addresses_in_turn() {
     );
 }
 
-#[test]
 fn a_source_of_another_machine_is_an_error_with_its_remedy() {
     let target = serve(drop);
     let plan = |source: &str| LoadPlan {
@@ -117,7 +115,6 @@ fn a_source_of_another_machine_is_an_error_with_its_remedy() {
     );
 }
 
-#[test]
 fn a_ramp_is_held_from_the_first_connection_to_the_last() {
     const RATE: f64 = 200.0;
     let opened = Arc::new(Mutex::new(Vec::new()));
@@ -200,4 +197,10 @@ fn only_a_stream_goes_without_copies() {
     let plan = short(spec, loopback_v4());
     let result = run(&plan, &AtomicBool::new(false), &mut ());
     assert!(matches!(result, Err(EngineError::Plan(_))), "{result:?}");
+}
+
+by_each_driver! {
+    connections_start_from_the_given_addresses_in_turn,
+    a_source_of_another_machine_is_an_error_with_its_remedy,
+    a_ramp_is_held_from_the_first_connection_to_the_last,
 }
