@@ -30,6 +30,13 @@ fn nothing(_: &Stage<'_>) -> anyhow::Result<Reading> {
     Ok(Reading::new())
 }
 
+impl Bout {
+    /// Whether nobody is on the other side.
+    pub(super) fn is_alone(&self) -> bool {
+        self.against == "-"
+    }
+}
+
 const fn point(what: &'static str, metric: Metric, goal: Option<Goal>) -> Point {
     Point { what, metric, goal }
 }
@@ -235,6 +242,30 @@ pub(super) const ALL: &[Bout] = &[
             point("HTTP at 5,000/s: p99", Metric::P99, Some(Goal::AtMost(0.6))),
             point(
                 "HTTP at 5,000/s: p99.9",
+                Metric::P999,
+                Some(Goal::AtMost(0.6)),
+            ),
+        ],
+    },
+    Bout {
+        name: "oha-spin",
+        against: "oha",
+        needs: &["nginx", "oha"],
+        theirs: peers::oha,
+        ours: ours::open_spinning,
+        points: &[
+            point(
+                "HTTP at 5,000/s, spinning: p50",
+                Metric::P50,
+                Some(Goal::AtMost(0.6)),
+            ),
+            point(
+                "HTTP at 5,000/s, spinning: p99",
+                Metric::P99,
+                Some(Goal::AtMost(0.6)),
+            ),
+            point(
+                "HTTP at 5,000/s, spinning: p99.9",
                 Metric::P999,
                 Some(Goal::AtMost(0.6)),
             ),
