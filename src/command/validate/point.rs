@@ -6,10 +6,6 @@ use serde::Serialize;
 use super::Fought;
 use super::bouts::{OPEN_RATE, Reading};
 
-/// Latencies that follow one another are alike, so that more are needed than
-/// if they were independent (L-8).
-const MARGIN: f64 = 1.5;
-
 /// A quantity that a run gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -131,10 +127,11 @@ fn too_few(metric: Metric, alone: bool, pairs: &[(Option<f64>, Option<f64>)]) ->
         .iter()
         .filter(|(theirs, ours)| ours.is_none() || (theirs.is_none() && !alone));
     let lacking = lacking.count();
-    let seconds = (samples as f64 / f64::from(OPEN_RATE) * MARGIN).ceil();
+    let seconds = samples.div_ceil(u64::from(OPEN_RATE));
     (lacking > 0).then(|| {
         format!(
-            "too few samples in {lacking} of {} pairs: --seconds {seconds} or more",
+            "too few samples in {lacking} of {} pairs: {seconds} s of independent ones are needed, \
+             more --seconds where they are not",
             pairs.len()
         )
     })
@@ -232,7 +229,7 @@ mod tests {
         let note = too_few(Metric::P999, false, &pairs).unwrap();
         assert_eq!(
             note,
-            "too few samples in 1 of 2 pairs: --seconds 30 or more"
+            "too few samples in 1 of 2 pairs: 20 s of independent ones are needed, more --seconds where they are not"
         );
         assert_eq!(too_few(Metric::P999, true, &pairs), None);
         assert_eq!(too_few(Metric::P50, false, &pairs), None);

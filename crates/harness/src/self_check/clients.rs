@@ -108,7 +108,8 @@ mod tests {
     /// microseconds, of which the slowest fiftieth takes twice as long.
     fn threads(requests: u64, latencies_us: &[u64]) -> LoadResult {
         let client = |&us: &u64| {
-            let one = move |i: u64| (us * 1_000 + i % 97 * 10) * (1 + u64::from(i % 50 == 0));
+            let one =
+                move |i: u64| (us * 1_000 + i % 97 * 10) * (1 + u64::from(i.is_multiple_of(50)));
             histogram((0..requests).map(one))
         };
         LoadResult {
