@@ -274,7 +274,7 @@ impl<'a> Outcome<'a> {
             }
         };
         let clients: Vec<String> = self.result.clients.iter().map(p99).collect();
-        if clients.is_empty() {
+        if clients.iter().all(|it| it == "–") {
             return String::new();
         }
         format!("p99          {} by thread\n", clients.join(", "))
