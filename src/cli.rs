@@ -2,6 +2,7 @@
 
 mod find_max;
 mod load;
+mod value;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 
 use crate::world::{Running, json, output, stderr, stdout};
 
+mod clients;
 mod nginx;
 
 /// A responder on a port that the kernel picked.

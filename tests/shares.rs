@@ -126,3 +126,32 @@ fn shares_of_a_maximum_go_from_search_to_report() {
     );
     assert!(table.contains("The generator itself takes"), "{table}");
 }
+
+#[test]
+fn a_search_without_a_maximum_leaves_every_trial() {
+    let Some(_alone) = world::lab("a_search_without_a_maximum_leaves_every_trial") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("shares.toml");
+    let impossible = EXPERIMENT.replace("loss<5%", "p50<1us");
+    std::fs::write(&file, impossible).unwrap();
+    let runs = out.path().join("runs");
+    let (file, into) = (file.to_str().unwrap(), runs.to_str().unwrap());
+    let result = output(&["run", file, "--out", into]);
+    assert_eq!(result.status.code(), Some(2), "{}", stderr(&result));
+    assert_eq!(world::runs_in(&runs), Vec::<std::path::PathBuf>::new());
+
+    let mut left = std::fs::read_dir(&runs).unwrap();
+    let kept = left.next().expect("the record of the search").unwrap();
+    assert!(left.next().is_none());
+    let told = stderr(&result);
+    assert!(told.contains("has no maximum with p50<1us"), "{told}");
+    assert!(told.contains(kept.path().to_str().unwrap()), "{told}");
+    let text = std::fs::read_to_string(kept.path()).unwrap();
+    let search: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(search["outcome"]["outcome"], "broken-path");
+    let trials = search["trials"].as_array().unwrap();
+    assert!(!trials.is_empty());
+    assert!(trials.iter().all(|trial| trial["held"] == false), "{text}");
+}

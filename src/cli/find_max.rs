@@ -27,7 +27,8 @@ pub(crate) struct FindMaxArgs {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = 5_000_000.0,
+        default_value = "5M",
+        value_parser = super::value::number,
         requires = "limit"
     )]
     pub(crate) up_to: f64,

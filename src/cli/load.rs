@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use clap::{Args, ValueEnum};
 
-use super::FindMaxArgs;
+use super::{FindMaxArgs, value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
@@ -48,8 +48,8 @@ pub(crate) struct LoadArgs {
     /// UDP instead of TCP for rr
     #[arg(long)]
     pub(crate) udp: bool,
-    /// Requests per second over all connections; without it a closed loop
-    #[arg(short, long, value_name = "N")]
+    /// Requests per second over all connections, such as 5000 or 20k; without it a closed loop
+    #[arg(short, long, value_name = "N", value_parser = value::number)]
     pub(crate) rate: Option<f64>,
     /// Gaps between requests when a rate is given; poisson unless said
     #[arg(long, value_enum)]
@@ -122,8 +122,8 @@ pub(crate) struct LoadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Address and port; port 0 lets the kernel pick
-    #[arg(default_value = "127.0.0.1:7117")]
+    /// ADDRESS:PORT, or a PORT of this machine alone; port 0 lets the kernel pick
+    #[arg(default_value = "127.0.0.1:7117", value_parser = value::listen)]
     pub(crate) listen: SocketAddr,
     /// What to answer
     #[arg(long, value_enum, default_value = "rr")]

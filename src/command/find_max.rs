@@ -62,7 +62,7 @@ pub(super) fn run(
             }
         },
     );
-    let searched = searched.map_err(explain)?;
+    let (searched, broken) = ended(searched)?;
     if let Some(error) = failed {
         return Err(error);
     }
@@ -71,7 +71,10 @@ pub(super) fn run(
     } else {
         print(&format!("\n{}\n", conclusion(search, &searched)))?;
     }
-    if let Some(SearchOutcome::Found { .. }) = searched.outcome {
+    if let Some(error) = broken {
+        return Err(usage_or_error(error));
+    }
+    if let SearchOutcome::Found { .. } = searched.outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if args.json {
@@ -140,11 +143,23 @@ fn measure(
     Ok((!interrupted.load(Ordering::SeqCst)).then_some(searched))
 }
 
-fn explain(error: FindMaxError<EngineError>) -> anyhow::Error {
-    match error {
-        FindMaxError::Trial(error) => usage_or_error(error),
+/// What there is to show, and what broke the search off. The trials before a
+/// server went away are as good as any (Q-3); without them there is only the
+/// error.
+fn ended(
+    searched: Result<Searched, FindMaxError<EngineError>>,
+) -> anyhow::Result<(Searched, Option<EngineError>)> {
+    match searched {
+        Ok(searched) => Ok((searched, None)),
+        Err(FindMaxError::Trial { error, trials }) if trials.is_empty() => {
+            Err(usage_or_error(error))
+        }
+        Err(FindMaxError::Trial { error, trials }) => {
+            let outcome = SearchOutcome::Failed;
+            Ok((Searched { outcome, trials }, Some(error)))
+        }
         // Only flags can make a search that contradicts itself.
-        FindMaxError::Search(error) => BadUsage(format!("--find-max: {error}")).into(),
+        Err(FindMaxError::Search(error)) => Err(BadUsage(format!("--find-max: {error}")).into()),
     }
 }
 
@@ -206,16 +221,20 @@ fn conclusion(search: &SearchPlan, searched: &Searched) -> String {
     let limit = search.limit;
     let rate = |value: f64| number::count(value.round());
     match searched.outcome {
-        None => format!(
+        SearchOutcome::Interrupted => format!(
             "interrupted after {} trials: no number",
             searched.trials.len()
         ),
-        Some(SearchOutcome::Found {
+        SearchOutcome::Failed => format!(
+            "no number: after {} trials the next one could not be run",
+            searched.trials.len()
+        ),
+        SearchOutcome::Found {
             lower_bound,
             upper_bound,
             conditional_throughput,
             generator_limited,
-        }) => {
+        } => {
             let bounds = match upper_bound {
                 Some(upper) => format!("{} held, {} did not", rate(lower_bound), rate(upper)),
                 None => format!(
@@ -234,22 +253,22 @@ fn conclusion(search: &SearchPlan, searched: &Searched) -> String {
                 searched.trials.len()
             )
         }
-        Some(SearchOutcome::BrokenPath) if is_ours(searched) => format!(
+        SearchOutcome::BrokenPath if is_ours(searched) => format!(
             "no number: {limit} does not hold even at {}/s, because the generator itself was late; \
              quieten the machine, or try --spin",
             rate(search.bounds.least)
         ),
-        Some(SearchOutcome::BrokenPath) => format!(
+        SearchOutcome::BrokenPath => format!(
             "no number: {limit} does not hold even at {}/s; the path is broken, the limit out of reach, \
              or the rate too high to begin with: longer --trial begins lower",
             rate(search.bounds.least)
         ),
-        Some(SearchOutcome::Unfit { rate: low }) => format!(
+        SearchOutcome::Unfit { rate: low } => format!(
             "no number: at {}/s, a small part of what the path carries, not every request was answered within {limit}; \
              such a path has no lossless rate, look for the loss first",
             rate(low)
         ),
-        Some(SearchOutcome::OutOfTime) => format!(
+        SearchOutcome::OutOfTime => format!(
             "no number: after {:.0} s of trials the bounds are not within {} %; \
              quieten the machine, or allow a larger --width",
             search.bounds.time_limit,
@@ -270,7 +289,6 @@ fn to_json(search: &SearchPlan, searched: &Searched, floor: Option<Floor>) -> se
         "limit": search.limit,
         "goal": search.recorded_goal(),
         "floor_ns": floor.map(floor_json),
-        "outcome": "interrupted",
         "lower_bound": null,
         "upper_bound": null,
         "conditional_throughput": null,
@@ -278,8 +296,7 @@ fn to_json(search: &SearchPlan, searched: &Searched, floor: Option<Floor>) -> se
         "verdict": conclusion(search, searched),
         "trials": searched.trials.iter().map(trial_json).collect::<Vec<_>>(),
     });
-    let outcome = searched.outcome.map(|outcome| json!(outcome));
-    if let Some(serde_json::Value::Object(fields)) = outcome {
+    if let serde_json::Value::Object(fields) = json!(searched.outcome) {
         for (key, field) in fields {
             value[key] = field;
         }

@@ -1,11 +1,12 @@
 //! The maxima that an experiment's loads are shares of, measured before its
 //! first block on the baseline's path.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use plumbline_experiment::{Draft, ceiling};
 use plumbline_harness::{SearchPlan, Settings, Target, maximum, search_path};
-use plumbline_record::{Maximum, SearchRecord, SearchTrial, Warning};
+use plumbline_record::{Maximum, RunDirectory, SearchRecord, SearchTrial, Warning};
 use plumbline_report::number;
 
 use crate::progress;
@@ -33,15 +34,39 @@ impl Maxima {
     }
 }
 
-/// Searches all that the draft asks for.
+/// Searches all that the draft asks for. Where there is no maximum to be had,
+/// and so no run, every trial of the searches is left in a file in `out`.
 pub(super) fn measure(
     draft: &Draft,
     target: &mut dyn Target,
     seed: u64,
     settings: &Settings,
     interrupted: &AtomicBool,
+    (out, experiment): (&Path, &str),
 ) -> anyhow::Result<Maxima> {
     let mut maxima = Maxima::default();
+    let searched = search_all(draft, target, seed, settings, interrupted, &mut maxima);
+    let Err(error) = searched else {
+        return Ok(maxima);
+    };
+    if maxima.searches.iter().all(|one| one.trials.is_empty()) {
+        return Err(error);
+    }
+    let kept = RunDirectory::keep_searches(out, experiment, &maxima.searches);
+    Err(match kept {
+        Ok(path) => anyhow::anyhow!("{error:#}; its trials are in {}", path.display()),
+        Err(unkept) => anyhow::anyhow!("{error:#}; its trials could not be kept: {unkept}"),
+    })
+}
+
+fn search_all(
+    draft: &Draft,
+    target: &mut dyn Target,
+    seed: u64,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+    maxima: &mut Maxima,
+) -> anyhow::Result<()> {
     for sought in draft.sought() {
         let what = format!(
             "maximum of {} with {} on {}",
@@ -59,15 +84,13 @@ pub(super) fn measure(
             interrupted,
             &mut seen,
         )?;
-        let Some(record) = record else {
-            anyhow::bail!("interrupted while a maximum was searched; nothing was kept");
-        };
-        let found = maximum(&record)?;
+        let found = maximum(&record);
+        maxima.searches.push(record);
+        let found = found?;
         progress::say(&format!("{what}: {}", number::rate(found.rate.round())));
         maxima.found.push(found);
-        maxima.searches.push(record);
     }
-    Ok(maxima)
+    Ok(())
 }
 
 fn line(trial: &SearchTrial) -> String {

@@ -141,13 +141,15 @@ fn prepare(
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
+    let name = experiment.name().to_owned();
     let left_out = RefCell::new(Vec::new());
     let seed = random_seed();
     let draft = experiment.draft(seed, &|word| expand(word, &mut left_out.borrow_mut()))?;
     build(draft.treatments(), lab)?;
     let settings = settings();
     let floor = floor(&settings, interrupted)?;
-    let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted)?;
+    let kept_in = (args.out.as_path(), name.as_str());
+    let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted, kept_in)?;
     let plan = draft.settle(&maxima.rates())?;
     let mut warnings = lab.warnings();
     warnings.extend(left_out.into_inner());

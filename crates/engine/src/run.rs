@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use plumbline_experiment::{Protocol, WorkloadKind};
-use plumbline_record::{LoadResult, ProcessCpu};
+use plumbline_record::{Histogram, LoadResult, ProcessCpu};
 use plumbline_sys::clock::{now_ns, sleep_until_ns};
 use plumbline_sys::cpu::{self, ProcessTime};
 
@@ -77,10 +77,15 @@ pub fn run(
             _ => ProcessCpu::default(),
         };
         let mut merged: Option<Recorder> = None;
+        let mut clients = Vec::new();
         for thread in threads {
             let part = thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            // L-12: what one thread saw can no more be told once all are joined.
+            if workers > 1 {
+                clients.push(part.latency.clone());
+            }
             match &mut merged {
                 Some(all) => all.merge(&part),
                 None => merged = Some(part),
@@ -88,7 +93,13 @@ pub fn run(
         }
         window?;
         let accounts = merged.expect("there is at least one worker");
-        Ok(result(plan, &accounts, cpu))
+        if clients.iter().all(Histogram::is_empty) {
+            clients.clear();
+        }
+        Ok(LoadResult {
+            clients,
+            ..result(plan, &accounts, cpu)
+        })
     })
 }
 
@@ -201,6 +212,7 @@ fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
         cpu,
         spin_ns: accounts.spin_ns,
         busiest_thread_ns: accounts.busy_ns,
+        clients: Vec::new(),
         arrivals: accounts.gaps.check(plan.workload.arrival, plan.workers()),
         train: plan.train(),
         zero_copy: accounts.zero_copy,

@@ -77,6 +77,7 @@ pub(crate) fn healthy() -> Observation {
             },
             spin_ns: 0,
             busiest_thread_ns: 70 * MS,
+            clients: Vec::new(),
             arrivals: None,
             train: 0,
             zero_copy: None,

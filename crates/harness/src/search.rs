@@ -136,8 +136,8 @@ pub struct SearchedLoad {
 /// What was found, and every trial on the way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
-    /// `None` when it was interrupted.
-    pub outcome: Option<SearchOutcome>,
+    /// How it ended.
+    pub outcome: SearchOutcome,
     /// In the order in which they were run.
     pub trials: Vec<SearchTrial>,
 }
@@ -149,8 +149,13 @@ pub enum FindMaxError<E> {
     #[error(transparent)]
     Search(#[from] SearchError),
     /// A trial could not be run.
-    #[error(transparent)]
-    Trial(E),
+    #[error("{error}")]
+    Trial {
+        /// Why not.
+        error: E,
+        /// What was measured until then (Q-3 keeps every trial).
+        trials: Vec<SearchTrial>,
+    },
 }
 
 /// Searches for the highest load that holds the plan's limit. `measure` runs
@@ -179,7 +184,7 @@ pub fn find_max<E>(
                 purpose,
             } => (load, duration, purpose),
             Step::Done(outcome) => {
-                let outcome = Some(recorded_outcome(outcome));
+                let outcome = recorded_outcome(outcome);
                 return Ok(Searched { outcome, trials });
             }
         };
@@ -190,9 +195,13 @@ pub fn find_max<E>(
             drain: drain(plan.limit, &trials),
             purpose: recorded_purpose(purpose),
         };
-        let Some(result) = measure(&step).map_err(FindMaxError::Trial)? else {
-            let outcome = None;
-            return Ok(Searched { outcome, trials });
+        let result = match measure(&step) {
+            Ok(Some(result)) => result,
+            Ok(None) => {
+                let outcome = SearchOutcome::Interrupted;
+                return Ok(Searched { outcome, trials });
+            }
+            Err(error) => return Err(FindMaxError::Trial { error, trials }),
         };
         let trial = judged(plan, &step, result, thresholds);
         let allowed = REPEATED_ANYWAY + REPEATED_SHARE * search.trials().len() as f64;

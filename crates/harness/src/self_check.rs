@@ -5,6 +5,8 @@
 //! has some of it in many trials, and medians over blocks bear it. How the
 //! thresholds were calibrated is written in docs/method.md.
 
+mod clients;
+
 use plumbline_experiment::{Arrival, Limit, Workload, WorkloadKind};
 use plumbline_record::{ArrivalCheck, GateFailure, LoadResult, Warning};
 use plumbline_stats::arrivals::ANDERSON_DARLING_1_PERCENT;
@@ -23,6 +25,7 @@ pub fn warnings(workload: &Workload, load: &LoadResult, limits: &Thresholds) -> 
     if !is_bulk {
         warnings.extend(arrivals(load, limits));
         warnings.extend(busy(load, limits).map(|share| Warning::GeneratorBusy { share }));
+        warnings.extend(clients::apart(load));
     }
     warnings.extend(
         level(load, limits.level_warning).map(|change| Warning::LevelChanged {

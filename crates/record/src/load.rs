@@ -75,6 +75,12 @@ pub struct LoadResult {
     /// counted.
     #[serde(default)]
     pub busiest_thread_ns: u64,
+    /// The latencies as each sending thread saw them, where there are several
+    /// (L-12): `latency` is all of them together, and must not hide one that
+    /// saw another path than the rest. Empty with one thread, in bulk, and in
+    /// records made before they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<Histogram>,
     /// How the requests were really spread (L-7); null where no schedule was
     /// kept, in bulk, and in records made before it was checked.
     #[serde(default)]

@@ -89,6 +89,27 @@ impl RunDirectory {
         made
     }
 
+    /// Keeps searches without a run, because one of them gave no maximum to run
+    /// at: as one file `<parent>/<time>-<experiment>-<pid>-searches.jsonl`, written
+    /// whole or not at all, in the format of `searches.jsonl`. Gives its path.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn keep_searches(
+        parent: &Path,
+        experiment: &str,
+        searches: &[SearchRecord],
+    ) -> Result<PathBuf, RunDirectoryError> {
+        fs::create_dir_all(parent).because("make the directory", parent)?;
+        let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+        // Two that fail within a second must not overwrite each other.
+        let id = std::process::id();
+        let path = parent.join(format!("{time}-{experiment}-{id}-{SEARCHES_FILE}"));
+        write_atomically(&path, &lines(searches, &path)?)?;
+        Ok(path)
+    }
+
     /// Fills a directory that nobody sees yet.
     fn prepare(
         partial: &Path,

@@ -99,6 +99,11 @@ pub enum SearchOutcome {
     },
     /// The time was up before the bounds were close enough.
     OutOfTime,
+    /// Somebody ended it before its time.
+    Interrupted,
+    /// A trial could not be run; why is the last of
+    /// [`failed`](SearchRecord::failed).
+    Failed,
 }
 
 /// Why a trial of a search was run.

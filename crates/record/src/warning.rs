@@ -129,6 +129,15 @@ pub enum Warning {
         /// window, 0 to 1.
         share: f64,
     },
+    /// L-12: one sending thread saw another latency than all others.
+    ClientDiffers {
+        /// Which, from 1.
+        client: u32,
+        /// Its p99, nanoseconds.
+        p99_ns: u64,
+        /// The nearest p99 of another, nanoseconds.
+        others_ns: u64,
+    },
 }
 
 impl std::fmt::Display for Warning {
@@ -219,10 +228,10 @@ impl std::fmt::Display for Warning {
                 after_ns,
             } => write!(
                 f,
-                "the latency went from {:.0} to {:.0} µs within a window, {:.0} % into it: no steady state; \
-                 a longer warm_up may reach one",
-                *before_ns as f64 / 1e3,
-                *after_ns as f64 / 1e3,
+                "the latency went from {} to {} within a window, {:.0} % into it: no steady state; \
+                 a longer warm-up may reach one",
+                in_words(*before_ns),
+                in_words(*after_ns),
                 at * 100.0
             ),
             Self::MaximumOfTheGenerator { workload } => write!(
@@ -248,7 +257,28 @@ impl std::fmt::Display for Warning {
                 "the sender itself was {:.0} % busy, so answers waited for it; lower the rate",
                 share * 100.0
             ),
+            Self::ClientDiffers {
+                client,
+                p99_ns,
+                others_ns,
+            } => write!(
+                f,
+                "thread {client} of the sender saw a p99 of {:.0} µs where no other is nearer than {:.0} µs: the \
+                 percentiles mix two paths; pin the threads to CPUs of their own, or look for what its \
+                 connections have apart",
+                *p99_ns as f64 / 1e3,
+                *others_ns as f64 / 1e3
+            ),
         }
+    }
+}
+
+/// A latency with a unit that leaves it readable: an overload lasts seconds.
+fn in_words(ns: u64) -> String {
+    match ns {
+        0..10_000_000 => format!("{:.0} µs", ns as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.0} ms", ns as f64 / 1e6),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
     }
 }
 

@@ -3,8 +3,8 @@
 use plumbline_engine::LoadPlan;
 use plumbline_experiment::{Arrival, WorkloadKind};
 use plumbline_harness::{Thresholds, self_check, was_the_limit};
-use plumbline_record::{Floor, LoadResult};
-use plumbline_report::latency::{Sample, latency_json, latency_table};
+use plumbline_record::{Floor, Histogram, LoadResult};
+use plumbline_report::latency::{Sample, Support, latency_json, latency_table};
 use plumbline_report::{number, spans};
 use serde_json::json;
 
@@ -96,6 +96,7 @@ impl<'a> Outcome<'a> {
         let verdict = was_the_limit(&self.plan.workload, self.result, &limits);
         let mut warnings = self.remarks.clone();
         warnings.extend(verdict.iter().map(ToString::to_string));
+        warnings.extend(self.overrun());
         warnings.extend(self.late_generator());
         warnings.extend(self.saturated());
         let distrusted = self_check(&self.plan.workload, self.result, &limits);
@@ -116,9 +117,29 @@ impl<'a> Outcome<'a> {
         warnings
     }
 
+    /// A rate so far out of reach that all of the window's requests still
+    /// waited for those of the warm-up when it ended.
+    fn overrun(&self) -> Option<String> {
+        let result = self.result;
+        let rate = result.arrival.rate()?;
+        let is_overrun = result.completed == 0 && result.waited_for_connection > 0;
+        (is_overrun && result.errors.total() == 0 && !self.interrupted).then(|| {
+            format!(
+                "{}/s is far more than both ends together can do: none of the window's requests was \
+                 answered, as those of the warm-up were still waiting; lower --rate, or let --find-max search",
+                number::count(rate)
+            )
+        })
+    }
+
     /// D2, with the thresholds that void or mark a trial of a run.
     fn late_generator(&self) -> Option<String> {
         self.result.arrival.rate()?;
+        // Datagrams get no answers: there is no latency that lag could spoil,
+        // and their gaps are judged by themselves.
+        if self.result.latency.is_empty() {
+            return None;
+        }
         let limits = Thresholds::default();
         let (lag, latency) = (&self.result.generator_lag, &self.result.latency);
         [
@@ -191,6 +212,7 @@ impl<'a> Outcome<'a> {
             "connect_ns": latency_json(&result.connect),
             "cpu_seconds": (result.cpu.user_ns + result.cpu.system_ns) as f64 / 1e9,
             "spin_seconds": result.spin_ns as f64 / 1e9,
+            "threads_latency_ns": result.clients.iter().map(latency_json).collect::<Vec<_>>(),
             "busiest_thread_share": result.busiest_thread(),
             "arrivals": result.arrivals,
             "generator_was_the_limit":
@@ -253,9 +275,9 @@ impl<'a> Outcome<'a> {
     fn exchanges(&self) -> String {
         let result = self.result;
         let mut text = format!(
-            "requests     {:.0}/s ({} in {:.2} s)\n",
-            self.per_second(result.completed),
-            result.completed,
+            "requests     {}/s ({} in {:.2} s)\n",
+            number::count(self.per_second(result.completed).round()),
+            number::count(result.completed as f64),
             self.seconds()
         );
         text += &format!(
@@ -263,15 +285,34 @@ impl<'a> Outcome<'a> {
             self.bit_rate(result.bytes_sent),
             self.bit_rate(result.bytes_received)
         );
-        text + &self.cpu_per(result.completed, "request")
+        text += &self.cpu_per(result.completed, "request");
+        text + &self.threads()
+    }
+
+    /// L-12: what each sending thread saw, where there are several.
+    fn threads(&self) -> String {
+        let p99 = |client: &Histogram| {
+            let carried = Support::of(client).shows(0.99);
+            let ns = || number::duration(client.value_at(0.99) as f64);
+            if carried {
+                number::plain(&ns())
+            } else {
+                "–".to_owned()
+            }
+        };
+        let clients: Vec<String> = self.result.clients.iter().map(p99).collect();
+        if clients.iter().all(|it| it == "–") {
+            return String::new();
+        }
+        format!("p99          {} by thread\n", clients.join(", "))
     }
 
     fn datagrams(&self) -> String {
         let result = self.result;
         let mut text = format!(
-            "messages     {:.0}/s sent ({} in {:.2} s), {}\n",
-            self.per_second(result.completed),
-            result.completed,
+            "messages     {}/s sent ({} in {:.2} s), {}\n",
+            number::count(self.per_second(result.completed).round()),
+            number::count(result.completed as f64),
             self.seconds(),
             self.bit_rate(result.bytes_sent)
         );

@@ -27,6 +27,13 @@ pub(super) struct Bout {
     pub(super) points: &'static [Point],
 }
 
+impl Bout {
+    /// Whether nobody is on the other side.
+    pub(super) fn is_alone(&self) -> bool {
+        self.against == "-"
+    }
+}
+
 const fn point(what: &'static str, metric: Metric, goal: Option<Goal>) -> Point {
     Point { what, metric, goal }
 }
@@ -51,6 +58,7 @@ pub(super) const SCALE_RATE: u32 = 50_000;
 pub(super) fn all() -> impl Iterator<Item = &'static Bout> {
     requests::REQUESTS.iter().chain(bulk::BULK)
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

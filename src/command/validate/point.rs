@@ -1,10 +1,10 @@
 //! One figure of one comparison: what to reach, and whether it was.
 
-use plumbline_stats::paired;
+use plumbline_stats::{order, paired};
 use serde::Serialize;
 
 use super::Fought;
-use super::bouts::Reading;
+use super::bouts::{OPEN_RATE, Reading};
 
 /// A quantity that a run gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -74,6 +74,8 @@ pub(super) struct Outcome {
     pub(super) interval: Option<(f64, f64)>,
     pub(super) reach: Option<String>,
     pub(super) met: Option<bool>,
+    /// What to know of the figure: that too few samples carry it.
+    pub(super) note: Option<String>,
     /// Theirs and ours of every pair.
     pub(super) pairs: Vec<(Option<f64>, Option<f64>)>,
 }
@@ -113,8 +115,28 @@ fn outcome(fought: &Fought, point: &Point) -> Outcome {
         met: point
             .goal
             .and_then(|goal| goal.is_met(ours?, theirs, ratio)),
+        note: too_few(point.metric, fought.bout.is_alone(), &pairs),
         pairs,
     }
+}
+
+/// Says in how many pairs a percentile lacks the samples that it needs (D4),
+/// and how long runs would have to last for it. A figure from some of the pairs
+/// only is one of the quieter half, so it is never left unsaid.
+fn too_few(metric: Metric, alone: bool, pairs: &[(Option<f64>, Option<f64>)]) -> Option<String> {
+    let samples = metric.samples()?;
+    let lacking = pairs
+        .iter()
+        .filter(|(theirs, ours)| ours.is_none() || (theirs.is_none() && !alone));
+    let lacking = lacking.count();
+    let seconds = samples.div_ceil(u64::from(OPEN_RATE));
+    (lacking > 0).then(|| {
+        format!(
+            "too few samples in {lacking} of {} pairs: {seconds} s of independent ones are needed, \
+             more --seconds where they are not",
+            pairs.len()
+        )
+    })
 }
 
 impl Goal {
@@ -143,6 +165,16 @@ impl Goal {
 }
 
 impl Metric {
+    /// How many samples a percentile of the open loop needs at least (D4);
+    /// `None` for what every run has enough of.
+    pub(super) fn samples(self) -> Option<u64> {
+        match self {
+            Self::P99 | Self::LagP99 => Some(order::samples_to_support(0.99)),
+            Self::P999 => Some(order::samples_to_support(0.999)),
+            _ => None,
+        }
+    }
+
     /// A value with its unit.
     pub(super) fn show(self, value: f64) -> String {
         use plumbline_report::number;
@@ -191,6 +223,19 @@ mod tests {
         assert_eq!(met(Goal::Within(2e3), 20e3, 23e3), Some(false));
         assert_eq!(Goal::AtMost(1.0).is_met(1.0, None, None), None);
         assert_eq!(Goal::Ceiling(5.0).is_met(5.1, None, None), Some(false));
+    }
+
+    #[test]
+    fn a_percentile_of_too_few_samples_says_so() {
+        let pairs = [(None, Some(1.0)), (Some(1.0), Some(1.0))];
+        let note = too_few(Metric::P999, false, &pairs).unwrap();
+        assert_eq!(
+            note,
+            "too few samples in 1 of 2 pairs: 20 s of independent ones are needed, more --seconds where they are not"
+        );
+        assert_eq!(too_few(Metric::P999, true, &pairs), None);
+        assert_eq!(too_few(Metric::P50, false, &pairs), None);
+        assert!(too_few(Metric::LagP99, true, &[(None, None)]).is_some());
     }
 
     #[test]

@@ -9,14 +9,18 @@ use super::point::Outcome;
 pub(super) fn to_text(outcomes: &[Outcome], missing: &[(&Bout, &str)], figures: bool) -> String {
     let mut rows = vec![header(figures)];
     rows.extend(outcomes.iter().map(|outcome| row(outcome, figures)));
+    for (row, note) in rows
+        .iter_mut()
+        .skip(1)
+        .zip(outcomes.iter().map(|it| &it.note))
+    {
+        row.extend(note.clone());
+    }
     let mut text = aligned(&rows);
     let pairs = outcomes.iter().map(|it| it.pairs.len()).max().unwrap_or(0);
     text += &format!(
         "medians of {pairs} alternating pairs; ratio = ours/theirs, Hodges–Lehmann, with its exact 95 % interval where there are six pairs\n"
     );
-    if outcomes.iter().any(|it| it.ours.is_none()) {
-        text += "a figure of ours is missing where a run has too few samples for it: give more --seconds\n";
-    }
     for (bout, program) in missing {
         text += &format!(
             "not compared: {} ({}): `{program}` is not installed\n",
@@ -55,7 +59,8 @@ fn row(outcome: &Outcome, figures: bool) -> Vec<String> {
     cells
 }
 
-/// Text on the left, figures on the right.
+/// Text on the left, figures on the right; what a row has beyond the columns
+/// of the first follows as it is.
 fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
@@ -74,6 +79,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
                 line += &format!("{pad}{cell}  ");
             }
         }
+        line.extend(row.iter().skip(columns).map(String::as_str));
         text += line.trim_end();
         text.push('\n');
     }
@@ -98,5 +104,12 @@ mod tests {
         let rows =
             [["a", "b", "µ 1"], ["long", "b", "22222"]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(aligned(&rows), "a     b    µ 1\nlong  b  22222\n");
+    }
+
+    #[test]
+    fn a_note_follows_its_row_and_moves_no_column() {
+        let rows = [vec!["a", "b", "1"], vec!["a", "b", "22", "too few"]];
+        let rows = rows.map(|row| row.into_iter().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(aligned(&rows), "a  b   1\na  b  22  too few\n");
     }
 }

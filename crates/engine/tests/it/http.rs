@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -189,7 +191,46 @@ fn a_broken_connection_is_opened_again() {
     assert!((10.0..=30.0).contains(&lives), "{lives} answers per error");
 }
 
+/// Of every ten answers one is garbage, one ends early, and one is closed in
+/// the middle of a chunk: all are counted, each once, and the seven others too.
+fn errors_among_good_answers_are_counted_one_by_one() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&asked);
+    let target = serve(move |mut connection| {
+        while read_request(&mut connection) {
+            let (answer, close): (&[u8], _) = match counter.fetch_add(1, Ordering::SeqCst) % 10 {
+                3 => (b"\x16\x03\x01 no HTTP\r\n\r\n", false),
+                5 => (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", true),
+                8 => (
+                    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nsho",
+                    true,
+                ),
+                _ => (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false),
+            };
+            if connection.write_all(answer).is_err() || close {
+                return;
+            }
+        }
+    });
+    let mut plan = http_plan(target);
+    plan.workload.arrival = Arrival::Constant { rate: 250.0 };
+    plan.warm_up = Duration::ZERO;
+    plan.measure = Duration::from_millis(400);
+    let result = load(&plan);
+    let asked = asked.load(Ordering::SeqCst);
+    let of = |kinds: &[u64]| (0..asked).filter(|i| kinds.contains(&(i % 10))).count() as u64;
+    let (errors, bad) = (result.errors, of(&[3, 5, 8]));
+    assert_eq!((errors.protocol, errors.closed), (of(&[3]), of(&[5, 8])));
+    assert_eq!((errors.total(), result.completed), (bad, asked - bad));
+    assert_eq!(result.bytes_received, 5 * (asked - bad));
+    // A line that breaks at the very end is not opened again: what waited for
+    // it is unanswered, and said to be.
+    assert_eq!((result.planned, result.censored), (100, 100 - asked));
+    assert!(asked >= 50, "{asked} of 100 were sent");
+}
+
 by_each_driver! {
+    errors_among_good_answers_are_counted_one_by_one,
     good_http_in_any_shape_is_counted_right,
     bad_http_is_an_error_of_its_kind,
     a_server_that_never_answers_is_censored_not_waited_for,

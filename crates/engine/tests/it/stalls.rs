@@ -83,10 +83,16 @@ fn compare() -> Result<(), String> {
         measure: 2 * PERIOD,
         ..short(spec, target)
     });
-    assert_eq!(result.completed, 20_000);
+    if result.completed != 20_000 {
+        // As when the worker was kept from its CPU at the end of the window.
+        return Err(format!("{} of 20,000 were answered", result.completed));
+    }
     let stalls = stalls.lock().unwrap();
     // The first was before the window.
-    let stall_ms = (stalls[1] + stalls[2]) as f64 / 2e6;
+    let &[_, first, second, ..] = stalls.as_slice() else {
+        return Err(format!("{} of three stalls were seen", stalls.len()));
+    };
+    let stall_ms = (first + second) as f64 / 2e6;
     for quantile in [0.95, 0.99, 0.999] {
         let expected_ms = stall_ms - (1.0 - quantile) * 2_000.0;
         let measured_ms = result.latency.value_at(quantile) as f64 / 1e6;

@@ -8,7 +8,7 @@ use plumbline_record::{
     GateFailure, IdleSample, LoadResult, Maximum, Observation, SearchOutcome, SearchRecord,
 };
 
-use super::{FindMaxError, SearchPlan, SearchStep, SearchedLoad, at_rate, find_max};
+use super::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 use crate::agent::TrialError;
 use crate::{Settings, Target, TargetError, gate, trial};
 
@@ -25,7 +25,7 @@ const FAILED_TRIALS: usize = 3;
 pub enum SearchFailure {
     /// A trial could not be run, or the search contradicts itself.
     #[error("the maximum of `{workload}` on {network} could not be searched: {problem}")]
-    Trial {
+    NotSearched {
         /// Which workload.
         workload: String,
         /// On which network.
@@ -47,15 +47,24 @@ pub enum SearchFailure {
         /// What was found.
         why: &'static str,
     },
+    /// Somebody ended the search before its time.
+    #[error("the search for the maximum of `{workload}` on {network} was interrupted")]
+    Interrupted {
+        /// Which workload.
+        workload: String,
+        /// On which network.
+        network: String,
+    },
 }
 
 /// Searches the maximum of a workload on the baseline's path, with fresh
-/// agents in each trial. Gives what the search saw; `None` when it was
-/// interrupted. `seen` is told of each trial that has ended.
+/// agents in each trial. Gives what the search saw, however it ended: a search
+/// without a maximum is what one wants to look at. [`maximum`] tells what
+/// came of it. `seen` is told of each trial that has ended.
 ///
 /// # Errors
 ///
-/// When a trial cannot be run, or no maximum can be told.
+/// When the search contradicts itself, so that no trial was run.
 pub fn search_path(
     sought: &Sought,
     plan: &SearchPlan,
@@ -64,7 +73,7 @@ pub fn search_path(
     settings: &Settings,
     interrupted: &AtomicBool,
     seen: &mut dyn FnMut(&plumbline_record::SearchTrial),
-) -> Result<Option<SearchRecord>, SearchFailure> {
+) -> Result<SearchRecord, SearchFailure> {
     let treatment = &sought.treatment;
     let mut failed = Vec::new();
     let mut measure = |step: &SearchStep| {
@@ -87,12 +96,22 @@ pub fn search_path(
             }
         }
     };
-    let searched = find_max(plan, &settings.thresholds, &mut measure, seen)
-        .map_err(|error| unsearched(sought, &error))?;
-    let Some(outcome) = searched.outcome else {
-        return Ok(None);
+    let searched = find_max(plan, &settings.thresholds, &mut measure, seen);
+    let (outcome, trials) = match searched {
+        Ok(Searched { outcome, trials }) => (outcome, trials),
+        Err(FindMaxError::Trial { error, trials }) => {
+            failed.push(error.to_string());
+            (SearchOutcome::Failed, trials)
+        }
+        Err(FindMaxError::Search(error)) => {
+            return Err(not_searched(
+                &treatment.workload.name,
+                &treatment.network,
+                &error.to_string(),
+            ));
+        }
     };
-    let record = SearchRecord {
+    Ok(SearchRecord {
         workload: treatment.workload.name.clone(),
         network: treatment.network.clone(),
         placement: treatment.placement,
@@ -100,17 +119,16 @@ pub fn search_path(
         limit: sought.limit,
         goal: plan.recorded_goal(),
         outcome,
-        trials: searched.trials,
+        trials,
         failed,
-    };
-    Ok(Some(record))
+    })
 }
 
 /// The maximum that a search found.
 ///
 /// # Errors
 ///
-/// [`SearchFailure::NoMaximum`] when there is none.
+/// When there is none; the error says why.
 pub fn maximum(record: &SearchRecord) -> Result<Maximum, SearchFailure> {
     let none = |why| {
         Err(SearchFailure::NoMaximum {
@@ -141,6 +159,14 @@ pub fn maximum(record: &SearchRecord) -> Result<Maximum, SearchFailure> {
         SearchOutcome::BrokenPath => none("even the least load does not hold it"),
         SearchOutcome::Unfit { .. } => none("a low load is not carried without loss"),
         SearchOutcome::OutOfTime => none("the bounds did not come close enough in time"),
+        SearchOutcome::Interrupted => Err(SearchFailure::Interrupted {
+            workload: record.workload.clone(),
+            network: record.network.clone(),
+        }),
+        SearchOutcome::Failed => {
+            let problem = record.failed.last().map_or("a trial failed", |it| it);
+            Err(not_searched(&record.workload, &record.network, problem))
+        }
     }
 }
 
@@ -186,11 +212,11 @@ fn delivered(treatment: &Treatment, observation: Observation) -> LoadResult {
     load
 }
 
-fn unsearched(sought: &Sought, error: &FindMaxError<TrialError>) -> SearchFailure {
-    SearchFailure::Trial {
-        workload: sought.treatment.workload.name.clone(),
-        network: sought.treatment.network.clone(),
-        problem: error.to_string(),
+fn not_searched(workload: &str, network: &str, problem: &str) -> SearchFailure {
+    SearchFailure::NotSearched {
+        workload: workload.to_owned(),
+        network: network.to_owned(),
+        problem: problem.to_owned(),
     }
 }
 
@@ -227,7 +253,7 @@ mod tests {
         draft.unwrap().sought()[0].clone()
     }
 
-    fn search(stage: &mut Stage, stop: bool) -> Result<Option<SearchRecord>, SearchFailure> {
+    fn search(stage: &mut Stage, stop: bool) -> Result<SearchRecord, SearchFailure> {
         let sought = sought();
         let settings = Settings {
             client_cpus: Vec::new(),
@@ -246,7 +272,7 @@ mod tests {
         let mut noisy = healthy();
         noisy.machines[0].steal_ns = 400 * MS;
         let mut stage = Stage::new([Act::Measure(Box::new(noisy))]);
-        let record = search(&mut stage, false).unwrap().unwrap();
+        let record = search(&mut stage, false).unwrap();
         assert_eq!(stage.left(), 0);
         // The one that was disturbed decided nothing.
         assert_eq!(record.trials[0].disturbed.len(), 1);
@@ -269,24 +295,30 @@ mod tests {
     fn a_path_that_is_not_the_networks_gives_no_maximum() {
         let mut stage = Stage::new([]);
         stage.wrong_path = Some("no packet on vxlan1".to_owned());
-        let error = search(&mut stage, false).unwrap_err().to_string();
+        let record = search(&mut stage, false).unwrap();
+        assert_eq!(record.outcome, SearchOutcome::Failed);
+        let error = maximum(&record).unwrap_err().to_string();
         assert!(error.contains("no packet on vxlan1"), "{error}");
     }
 
     #[test]
     fn a_failed_trial_is_told_and_run_again_until_they_are_too_many() {
         let fails = |times| Stage::new((0..times).map(|_| Act::Fail("out of files")));
-        let record = search(&mut fails(FAILED_TRIALS), false).unwrap().unwrap();
+        let record = search(&mut fails(FAILED_TRIALS), false).unwrap();
         assert_eq!(record.failed.len(), FAILED_TRIALS);
         assert!(record.failed[0].contains("out of files"), "{record:?}");
         assert!(maximum(&record).is_ok());
-        let error = search(&mut fails(FAILED_TRIALS + 1), false).unwrap_err();
+        let record = search(&mut fails(FAILED_TRIALS + 1), false).unwrap();
+        let error = maximum(&record).unwrap_err();
         assert!(error.to_string().contains("out of files"), "{error}");
     }
 
     #[test]
-    fn an_interrupted_search_gives_nothing() {
-        assert_eq!(search(&mut Stage::new([]), true).unwrap(), None);
+    fn an_interrupted_search_gives_no_maximum() {
+        let record = search(&mut Stage::new([]), true).unwrap();
+        assert_eq!(record.outcome, SearchOutcome::Interrupted);
+        let error = maximum(&record).unwrap_err().to_string();
+        assert!(error.contains("was interrupted"), "{error}");
     }
 
     #[test]
@@ -297,9 +329,7 @@ mod tests {
             slow.load.arrival = Arrival::Poisson { rate: 1_000.0 };
             Act::Measure(Box::new(slow))
         };
-        let record = search(&mut Stage::new([slow(), slow(), slow()]), false)
-            .unwrap()
-            .unwrap();
+        let record = search(&mut Stage::new([slow(), slow(), slow()]), false).unwrap();
         let error = maximum(&record).unwrap_err().to_string();
         assert!(
             error.contains("even the least load") && error.contains("`rate`"),

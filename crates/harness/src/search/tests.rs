@@ -50,12 +50,12 @@ fn search(plan: &SearchPlan, mut measure: impl FnMut(&SearchStep) -> LoadResult)
 #[track_caller]
 fn found(searched: &Searched) -> (f64, f64, f64, bool) {
     match searched.outcome {
-        Some(SearchOutcome::Found {
+        SearchOutcome::Found {
             lower_bound,
             upper_bound: Some(upper_bound),
             conditional_throughput,
             generator_limited,
-        }) => (
+        } => (
             lower_bound,
             upper_bound,
             conditional_throughput,
@@ -222,7 +222,7 @@ fn a_path_without_answers_is_broken() {
         latency: Histogram::new(),
         ..overloadable(step)
     });
-    assert_eq!(searched.outcome, Some(SearchOutcome::BrokenPath));
+    assert_eq!(searched.outcome, SearchOutcome::BrokenPath);
     assert_eq!(drain(plan("loss=0").limit, &searched.trials), MOST_DRAIN);
 }
 
@@ -241,7 +241,46 @@ fn an_interrupted_search_keeps_its_trials_and_gives_no_number() {
         &mut |_| (),
     )
     .unwrap();
-    assert_eq!((searched.outcome, searched.trials.len()), (None, 3));
+    assert_eq!(searched.outcome, SearchOutcome::Interrupted);
+    assert_eq!(searched.trials.len(), 3);
+}
+
+#[test]
+fn a_trial_that_fails_does_not_take_the_others_with_it() {
+    let error = find_max(
+        &plan("loss=0"),
+        &Thresholds::default(),
+        &mut |step| match step.index {
+            3 => Err("the server has gone".to_owned()),
+            _ => Ok(Some(SearchedLoad {
+                load: overloadable(step),
+                disturbed: Vec::new(),
+            })),
+        },
+        &mut |_| (),
+    )
+    .unwrap_err();
+    assert_eq!(error.to_string(), "the server has gone");
+    let FindMaxError::Trial { trials, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(trials.len(), 3);
+}
+
+#[test]
+fn a_path_that_loses_at_little_load_keeps_the_trial_that_says_so() {
+    let searched = search(&plan("loss=0"), |step| {
+        let mut load = overloadable(step);
+        load.completed -= u64::from(step.purpose == SearchPurpose::Floor);
+        load
+    });
+    assert!(
+        matches!(searched.outcome, SearchOutcome::Unfit { .. }),
+        "{:?}",
+        searched.outcome
+    );
+    let last = searched.trials.last().unwrap();
+    assert_eq!((last.purpose, last.held), (SearchPurpose::Floor, false));
 }
 
 #[test]

@@ -137,6 +137,7 @@ pub(crate) fn load(n: u64) -> LoadResult {
         cpu: ProcessCpu::default(),
         spin_ns: 0,
         busiest_thread_ns: 0,
+        clients: Vec::new(),
         arrivals: Some(ArrivalCheck {
             gaps: 5_000,
             gap_error_p99_ns: 21_000,

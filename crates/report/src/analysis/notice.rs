@@ -172,6 +172,9 @@ fn severity(warning: &Warning) -> f64 {
         Warning::ArrivalsDistorted { distance, .. } => *distance,
         Warning::UnevenGaps { error_ns, .. } => *error_ns as f64,
         Warning::GeneratorBusy { share } => *share,
+        Warning::ClientDiffers {
+            p99_ns, others_ns, ..
+        } => *p99_ns.max(others_ns) as f64 / (*p99_ns.min(others_ns)).max(1) as f64,
         Warning::GeneratorWasTheLimit {
             sent_share, lag_ns, ..
         } => (1.0 - sent_share) * 1e12 + *lag_ns as f64,

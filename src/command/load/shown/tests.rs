@@ -44,6 +44,7 @@ fn result(lag: u64) -> LoadResult {
         },
         spin_ns: 200_000_000,
         busiest_thread_ns: 0,
+        clients: Vec::new(),
         arrivals: None,
         train: 0,
         zero_copy: None,

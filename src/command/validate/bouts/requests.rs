@@ -212,6 +212,30 @@ pub(super) const REQUESTS: &[Bout] = &[
         ],
     },
     Bout {
+        name: "oha-spin",
+        against: "oha",
+        needs: &["nginx", "oha"],
+        theirs: peers::oha,
+        ours: ours::open_spinning,
+        points: &[
+            point(
+                "HTTP at 5,000/s, spinning: p50",
+                Metric::P50,
+                Some(Goal::AtMost(0.6)),
+            ),
+            point(
+                "HTTP at 5,000/s, spinning: p99",
+                Metric::P99,
+                Some(Goal::AtMost(0.6)),
+            ),
+            point(
+                "HTTP at 5,000/s, spinning: p99.9",
+                Metric::P999,
+                Some(Goal::AtMost(0.6)),
+            ),
+        ],
+    },
+    Bout {
         name: "lag",
         against: "-",
         needs: &["nginx"],

@@ -135,6 +135,7 @@ fn load(
         cpu: spinning(process(busy * 0.35)),
         spin_ns: SPIN_NS,
         busiest_thread_ns: 0,
+        clients: Vec::new(),
         arrivals: None,
         train: 0,
         zero_copy: None,
