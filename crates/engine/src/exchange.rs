@@ -314,7 +314,7 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
                     .censored(flight.intended, Some(flight.sent), now);
             }
         }
-        if let Some(stamps) = &mut self.stamps {
+        if let Some(stamps) = self.stamps.take() {
             self.recorder.spans = Some(stamps.end(self.recorder.window));
         }
     }

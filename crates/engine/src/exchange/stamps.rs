@@ -262,11 +262,11 @@ impl Stamps {
     }
 
     /// Gives up what is still out, and gives the accounts.
-    pub(super) fn end(&mut self, window: Window) -> Box<Spans> {
+    pub(super) fn end(mut self, window: Window) -> Box<Spans> {
         for slot in 0..self.lines.len() {
             self.closed(slot, window);
         }
-        std::mem::take(&mut self.spans)
+        self.spans
     }
 }
 
