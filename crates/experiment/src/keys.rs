@@ -4,7 +4,7 @@ use crate::WorkloadKind;
 
 /// Keys outside any section, and the sections.
 pub(crate) const ROOT: &[&str] = &[
-    "name", "question", "baseline", "factors", "workload", "design", "limits",
+    "name", "question", "study", "baseline", "factors", "workload", "design", "limits",
 ];
 
 /// Keys of `[factors]` that are no workload keys.
@@ -19,6 +19,7 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "arrival",
     "rate",
     "keep_alive",
+    "server",
     "wait",
     // The last, for its place in names.
     "load",
@@ -31,7 +32,9 @@ pub(crate) const LIMIT: &str = "limit";
 pub(crate) const TIMING: &[&str] = &["warm_up", "duration", "drain"];
 
 /// Keys of `[design]`.
-pub(crate) const DESIGN: &[&str] = &["blocks", "warm_up", "duration", "drain", "retries", "seed"];
+pub(crate) const DESIGN: &[&str] = &[
+    "blocks", "warm_up", "duration", "drain", "budget", "retries", "seed",
+];
 
 /// Metrics that `[limits]` may bound, and what `compare` judges.
 pub const METRICS: &[&str] = &[
@@ -71,7 +74,7 @@ pub(crate) fn assignable() -> Vec<String> {
         ("workload.", TIMING.to_vec()),
         ("limits.", METRICS.to_vec()),
     ];
-    let plain = ["name", "question", "baseline"].map(String::from);
+    let plain = ["name", "question", "study", "baseline"].map(String::from);
     let dotted = sections
         .iter()
         .flat_map(|(section, keys)| keys.iter().map(move |key| format!("{section}{key}")));
@@ -98,7 +101,7 @@ impl WorkloadKind {
             "rate" | "load" | LIMIT | "wait" => self != Self::Stream,
             "request_size" => matches!(self, Self::Rr | Self::Crr | Self::Datagram),
             "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
-            "keep_alive" => self == Self::Http,
+            "keep_alive" | "server" => self == Self::Http,
             other => TIMING.contains(&other),
         }
     }

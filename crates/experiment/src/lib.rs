@@ -10,6 +10,7 @@
 //! types, `expand` multiplies workloads by factors, `resolve` makes the plan, or a
 //! `draft` of it where loads are shares of a maximum that must be measured.
 
+mod budget;
 pub mod ceiling;
 mod draft;
 mod error;
@@ -26,6 +27,7 @@ mod resolve;
 mod section;
 mod source;
 mod spec;
+pub mod study;
 mod treatment;
 mod tree;
 mod validate;
@@ -41,4 +43,4 @@ pub use plan::{Plan, Timing};
 pub use ready_made::ready_made;
 pub use treatment::{Family, Placement, Treatment, TreatmentId};
 pub use validate::PlanError;
-pub use workload::{Arrival, Protocol, Wait, Workload, WorkloadKind};
+pub use workload::{Arrival, Protocol, Server, Wait, Workload, WorkloadKind};

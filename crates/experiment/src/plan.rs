@@ -40,6 +40,10 @@ pub struct Plan {
     pub experiment: String,
     /// The question it answers, in a sentence.
     pub question: String,
+    /// Name of the published study that the result is put beside
+    /// ([`Study`](crate::study::Study)); null for none.
+    #[serde(default)]
+    pub study: Option<String>,
     /// Seed of every random choice: block order and Poisson arrivals.
     pub seed: u64,
     /// All treatments; `treatments[i].id == i`.

@@ -73,6 +73,17 @@ pub enum Wait {
     Spin,
 }
 
+/// What answers `http`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Server {
+    /// The responder of this program.
+    #[default]
+    Plumbline,
+    /// nginx, where it is installed; else the responder, with a warning.
+    Nginx,
+}
+
 /// One workload with every value resolved. Which fields count depends on
 /// [`kind`](Self::kind); validation refuses those that would be ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +104,9 @@ pub struct Workload {
     pub arrival: Arrival,
     /// `http`: keep connections open between requests.
     pub keep_alive: bool,
+    /// `http`: what answers.
+    #[serde(default)]
+    pub server: Server,
     /// How the sender waits.
     pub wait: Wait,
 }
@@ -145,6 +159,7 @@ impl Workload {
             connections: if kind == WorkloadKind::Stream { 1 } else { 16 },
             arrival: Arrival::Closed,
             keep_alive: kind == WorkloadKind::Http,
+            server: Server::Plumbline,
             wait: Wait::Block,
         }
     }

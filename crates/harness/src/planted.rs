@@ -31,6 +31,7 @@ pub(crate) fn workload() -> Workload {
         connections: 16,
         arrival: Arrival::Poisson { rate: 10_000.0 },
         keep_alive: true,
+        server: Default::default(),
         wait: Wait::Block,
     }
 }
@@ -127,6 +128,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
     Plan {
         experiment: "fake".into(),
         question: "Does the loop work?".into(),
+        study: None,
         seed: 7,
         treatments: vec![treatment(0, "host", None), treatment(1, "vxlan", Some(0))],
         blocks: (0..blocks)

@@ -21,6 +21,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         connections: 4,
         arrival: Arrival::Closed,
         keep_alive: true,
+        server: Default::default(),
         wait: Wait::Block,
     }
 }

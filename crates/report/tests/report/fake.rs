@@ -122,6 +122,7 @@ impl Fake {
         let count = networks * self.workloads.len();
         Plan {
             experiment: "synthetic".to_owned(),
+            study: None,
             question: "What would these networks cost, if they were real?".to_owned(),
             seed: 42,
             blocks: (0..self.blocks as usize)
@@ -146,6 +147,7 @@ pub(crate) fn rr() -> Workload {
         connections: 16,
         arrival: Arrival::Poisson { rate: 5_000.0 },
         keep_alive: true,
+        server: Default::default(),
         wait: Wait::Block,
     }
 }
