@@ -12,6 +12,7 @@ mod frame;
 mod machine;
 mod message;
 mod meter;
+mod nginx;
 mod serve;
 
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};

@@ -68,6 +68,7 @@ fn workload(
         connections: 8,
         arrival,
         keep_alive,
+        server: Default::default(),
         wait: Wait::Block,
     }
 }

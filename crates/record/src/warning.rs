@@ -9,6 +9,19 @@ use serde::{Deserialize, Serialize};
 pub enum Warning {
     /// Both endpoints of a lab run on one kernel (N-12).
     OneKernel,
+    /// Phases were shortened to stay within the experiment's budget of time.
+    ShorterWindows {
+        /// What is left of them, 0 to 1.
+        share: f64,
+    },
+    /// The server that the workload asks for is not installed where the
+    /// receiver ran.
+    OtherServer {
+        /// What was asked for.
+        wanted: String,
+        /// What answered.
+        answered: String,
+    },
     /// Too few CPUs to keep sender and receiver apart.
     SharedCpus {
         /// Online CPUs.
@@ -138,6 +151,17 @@ impl std::fmt::Display for Warning {
                 f,
                 "both ends share one kernel and one memory: read the figures as relative; \
                  throughput is memory copies and stack, not a link"
+            ),
+            Self::ShorterWindows { share } => write!(
+                f,
+                "windows were shortened to {:.0} % to stay within the budget of time: intervals are wider; \
+                 choose fewer networks, or raise design.budget",
+                share * 100.0
+            ),
+            Self::OtherServer { wanted, answered } => write!(
+                f,
+                "{wanted} is not installed where the receiver ran, so {answered} answered; install {wanted} \
+                 to compare with what others measured against it"
             ),
             Self::SharedCpus { cpus } => write!(
                 f,

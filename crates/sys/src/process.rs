@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
@@ -97,6 +97,11 @@ impl Command {
         self
     }
 
+    /// Starts it where the caller is; otherwise as [`spawn_in`](Self::spawn_in).
+    pub fn spawn(self) -> Result<Child, ProcessError> {
+        self.start(None)
+    }
+
     /// Starts it, inside `namespace`.
     ///
     /// The kernel kills it when **the thread that called this** ends, not only
@@ -104,12 +109,21 @@ impl Command {
     /// that outlives the child, such as the main thread. Everything but the
     /// three streams is closed in the child, so it keeps no namespace alive
     /// but its own.
-    pub fn spawn_in(mut self, namespace: &impl AsFd) -> Result<Child, ProcessError> {
-        let fail = |source| ProcessError::Start {
+    pub fn spawn_in(self, namespace: &impl AsFd) -> Result<Child, ProcessError> {
+        match namespace.as_fd().try_clone_to_owned() {
+            Ok(namespace) => self.start(Some(namespace)),
+            Err(source) => Err(self.failure(source)),
+        }
+    }
+
+    fn failure(&self, source: io::Error) -> ProcessError {
+        ProcessError::Start {
             program: self.program.clone(),
             source,
-        };
-        let namespace = namespace.as_fd().try_clone_to_owned().map_err(fail)?;
+        }
+    }
+
+    fn start(mut self, namespace: Option<OwnedFd>) -> Result<Child, ProcessError> {
         let parent = std::process::id();
         let enter = move || {
             nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
@@ -117,14 +131,16 @@ impl Command {
             if nix::unistd::getppid().as_raw() as u32 != parent {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            setns(&namespace, CloneFlags::CLONE_NEWNET)?;
+            if let Some(namespace) = &namespace {
+                setns(namespace, CloneFlags::CLONE_NEWNET)?;
+            }
             Ok(())
         };
-        // SAFETY: between fork and exec, `enter` makes three system calls on a
+        // SAFETY: between fork and exec, `enter` makes at most three system calls on a
         // descriptor it owns; it takes no lock and does not allocate (an
         // `io::Error` of a kind or an error number is a plain value).
         unsafe { self.inner.pre_exec(enter) };
-        let mut inner = self.inner.spawn().map_err(fail)?;
+        let mut inner = self.inner.spawn().map_err(|source| self.failure(source))?;
         let stderr = inner.stderr.take().map(keep_tail);
         Ok(Child { inner, stderr })
     }
