@@ -25,6 +25,7 @@ pub mod number;
 pub mod sentence;
 pub mod terminal;
 
+mod beside;
 mod describe;
 mod figures;
 
