@@ -63,7 +63,7 @@ pub(crate) struct RunArgs {
     /// A ready-made experiment (`plumbline list experiments`) or a TOML file
     #[arg(default_value = "tour", conflicts_with = "resume")]
     pub(crate) experiment: String,
-    /// Networks to compare, by name or by system; `all` for every one that works here
+    /// Networks to compare, by name or by system; `usual`, or `all` for every one that works here
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) network: Vec<String>,
     /// Network that the others are compared with
@@ -164,6 +164,12 @@ pub(crate) struct ReportArgs {
     /// What to make of it
     #[arg(long, value_enum, default_value = "terminal")]
     pub(crate) format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Compare with this network of the run instead of the run's own baseline
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -10,6 +10,7 @@ mod left;
 mod observed;
 mod runs;
 mod shares;
+mod studies;
 mod usage;
 mod validate;
 mod world;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use plumbline_engine::EngineError;
 use plumbline_experiment::{Experiment, Flag, Treatment, ready_made};
 use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
+use plumbline_lab::network::USUAL;
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{
     FORMAT_VERSION, Floor, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
@@ -148,10 +149,12 @@ fn prepare(
     let settings = settings();
     let floor = floor(&settings, interrupted)?;
     let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted)?;
+    let share = draft.window_share();
     let plan = draft.settle(&maxima.rates())?;
     let mut warnings = lab.warnings();
     warnings.extend(left_out.into_inner());
     warnings.extend(maxima.warnings());
+    warnings.extend((share < 1.0).then_some(Warning::ShorterWindows { share }));
     let run = Run {
         format: FORMAT_VERSION,
         provenance: Provenance {
@@ -207,15 +210,20 @@ fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a network word stands for; of `all`, those that cannot be built here
-/// are left out with a warning.
+/// What a network word stands for; of `all` and `usual`, those that cannot be
+/// built here are left out with a warning.
 fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
-    if word != "all" {
-        let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
-        return Ok(vec![network.about().name.to_owned()]);
-    }
+    let belongs: fn(&str) -> bool = match word {
+        "all" => |_| true,
+        "usual" => |name| USUAL.contains(&name),
+        _ => {
+            let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
+            return Ok(vec![network.about().name.to_owned()]);
+        }
+    };
     let mut names = Vec::new();
-    for network in plumbline_lab::list().map_err(|e| e.to_string())? {
+    let listed = plumbline_lab::list().map_err(|e| e.to_string())?;
+    for network in listed.into_iter().filter(|one| belongs(one.name)) {
         match network.needs {
             None => names.push(network.name.to_owned()),
             Some(needs) => {

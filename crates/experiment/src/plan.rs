@@ -63,6 +63,46 @@ impl Plan {
         self.blocks.iter().map(Vec::len).sum()
     }
 
+    /// Compares every treatment with the one of network `baseline` that is equal
+    /// in all else, instead of with the baseline that it was planned with. A
+    /// block holds every treatment, so any network of it can be the reference
+    /// (D7); to look for the reference that gives the wanted answer is another
+    /// matter (C-10). Copies of a network stay compared with their first.
+    ///
+    /// # Errors
+    ///
+    /// The networks that the plan has, when `baseline` is none of them; then
+    /// nothing has changed.
+    pub fn compare_with(&mut self, baseline: &str) -> Result<(), Vec<String>> {
+        let is_first = |treatment: &Treatment| treatment.label.split('#').nth(1).is_none();
+        let references: Vec<Treatment> = self
+            .treatments
+            .iter()
+            .filter(|one| one.network == baseline && is_first(one))
+            .cloned()
+            .collect();
+        if references.is_empty() {
+            let mut known: Vec<String> = self
+                .treatments
+                .iter()
+                .map(|one| one.network.clone())
+                .collect();
+            known.sort_unstable();
+            known.dedup();
+            return Err(known);
+        }
+        for treatment in self.treatments.iter_mut().filter(|one| is_first(one)) {
+            let reference = references.iter().find(|one| {
+                one.workload == treatment.workload
+                    && one.timing == treatment.timing
+                    && one.placement == treatment.placement
+                    && one.family == treatment.family
+            });
+            treatment.baseline = reference.map(|one| one.id).filter(|id| *id != treatment.id);
+        }
+        Ok(())
+    }
+
     /// Primary comparisons of the whole plan: what Holm's correction spans
     /// (C-10). Each treatment with a baseline is compared in two metrics.
     pub fn comparisons(&self) -> usize {

@@ -379,3 +379,23 @@ fn a_plan_that_was_tampered_with_is_refused() {
         assert!(matches!(refused(&change), PlanError::AboveCeiling { .. }));
     }
 }
+
+#[test]
+fn any_network_of_a_plan_can_be_what_the_others_are_compared_with() {
+    let mut plan = with_networks("[\"host\", \"routed\", \"host-gw\", \"host-gw\"]");
+    plan.compare_with("routed").unwrap();
+    plan.validate().unwrap();
+    assert_eq!(
+        pairs(&plan),
+        [
+            pair("host", "routed"),
+            pair("routed", ""),
+            pair("host-gw", "routed"),
+            pair("host-gw#2", "host-gw"),
+        ]
+    );
+    let before = plan.clone();
+    let known = plan.compare_with("vxlan").unwrap_err();
+    assert_eq!(known, ["host", "host-gw", "routed"]);
+    assert_eq!(plan, before);
+}

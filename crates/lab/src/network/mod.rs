@@ -62,6 +62,19 @@ pub static ALL: &[&dyn Network] = &[
     &calico_vxlan::CalicoVxlan,
 ];
 
+/// What `usual` stands for: the baseline, and one network for each way in which
+/// packets get from node to node. Every network more makes all intervals of a
+/// short run wider.
+pub const USUAL: &[&str] = &[
+    "host",
+    "routed",
+    "host-gw",
+    "aws-vpc",
+    "macvlan",
+    "vxlan",
+    "calico-vxlan",
+];
+
 /// The network of this name or alias.
 pub fn find(name: &str) -> Result<&'static dyn Network, LabError> {
     ALL.iter()
@@ -131,6 +144,13 @@ mod tests {
             for name in about.aliases.iter().chain([&about.name]) {
                 assert!(seen.insert(*name), "{name} is there twice");
             }
+        }
+    }
+
+    #[test]
+    fn the_usual_networks_exist() {
+        for name in USUAL {
+            assert_eq!(find(name).unwrap().about().name, *name);
         }
     }
 
