@@ -245,6 +245,16 @@ pub(crate) enum Process {
     Poisson,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Driver {
+    /// The better one, of those that this kernel allows
+    Auto,
+    /// Readiness, and a system call for each message
+    Epoll,
+    /// io_uring, Linux 6.1 and later
+    Uring,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
     /// `http://HOST:PORT/PATH` of any server, or HOST:PORT of `plumbline serve`
@@ -288,6 +298,9 @@ pub(crate) struct LoadArgs {
     /// Never sleep between requests: costs a CPU, sends on time
     #[arg(long)]
     pub(crate) spin: bool,
+    /// What moves requests and answers
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) driver: Driver,
     /// Seed of the arrivals
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -361,6 +374,12 @@ pub(crate) struct FloorArgs {
     /// Seconds to measure
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) seconds: u64,
+    /// Instead of pinging, ask an HTTP server for `/` over so many connections
+    #[arg(long, value_name = "CONNECTIONS", conflicts_with_all = ["serve", "size"])]
+    pub(crate) http: Option<usize>,
+    /// What moves requests and answers over them
+    #[arg(long, value_enum, default_value = "epoll", requires = "http")]
+    pub(crate) driver: Driver,
 }
 
 #[derive(Debug, Args)]

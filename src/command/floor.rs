@@ -1,6 +1,11 @@
 //! `plumbline floor`: a bare loop of blocking reads and writes over one TCP
 //! connection. What it measures no generator can go below on this machine, so
 //! it is what our engine's own share is measured against (L-13).
+//!
+//! With `--http` it is a bare loop over many connections instead: what the
+//! kernel alone asks of a client for each request.
+
+mod many;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,6 +27,9 @@ const WARM_UP: u32 = 1_000;
 pub(crate) fn run(args: &FloorArgs) -> anyhow::Result<ExitCode> {
     if args.serve {
         return serve(args.address, args.size);
+    }
+    if let Some(connections) = args.http {
+        return many::run(args, connections);
     }
     let latency = ping(args.address, args.size, Duration::from_secs(args.seconds))?;
     print_json(&json!({ "latency_ns": latency_json(&latency) }))?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use plumbline_engine::{EngineError, LoadPlan, Progress};
-use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_record::Floor;
 
 use super::{BadUsage, find_max, print, print_json};
@@ -171,6 +171,11 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Workload {
     }
     workload.keep_alive = kind == WorkloadKind::Http && !args.no_keep_alive;
     workload.wait = if args.spin { Wait::Spin } else { Wait::Block };
+    workload.driver = match args.driver {
+        cli::Driver::Auto => Driver::Auto,
+        cli::Driver::Epoll => Driver::Epoll,
+        cli::Driver::Uring => Driver::Uring,
+    };
     workload.request_size = args.request_size.unwrap_or(workload.request_size);
     workload.response_size = args.response_size.unwrap_or(workload.response_size);
     workload.arrival = match (args.rate, args.arrival) {

@@ -23,7 +23,7 @@ pub(crate) trait Codec {
 
     /// Reads on, at most to the end of one answer, and gives how many bytes it
     /// took. The answer may be cut into pieces at any byte.
-    fn decode(&self, reader: &mut Self::Reader, bytes: &[u8]) -> (usize, Step);
+    fn decode(&mut self, reader: &mut Self::Reader, bytes: &[u8]) -> (usize, Step);
 
     /// The stream has ended; whether that completes an answer.
     fn end(&self, reader: &mut Self::Reader) -> Option<Answer>;

@@ -2,6 +2,7 @@
 
 mod epoll;
 mod margin;
+mod uring;
 mod waiting;
 
 use std::io;
@@ -9,6 +10,7 @@ use std::io;
 use plumbline_sys::socket::Socket;
 
 pub(crate) use epoll::Epoll;
+pub(crate) use uring::Uring;
 
 /// How a socket is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +69,8 @@ pub(crate) trait Driver {
     fn spun_ns(&self) -> u64;
 
     /// The `index`th event of the last wait.
-    fn event(&self, index: usize) -> Event;
+    /// Until the next, it is the one that [`receive`](Self::receive) is about.
+    fn event(&mut self, index: usize) -> Event;
 
     /// What has arrived in a slot; `WouldBlock` when nothing has.
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>>;

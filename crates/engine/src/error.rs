@@ -70,6 +70,14 @@ pub enum EngineError {
         /// The kernel's word.
         cause: io::Error,
     },
+    /// io_uring was asked for by name and is not allowed.
+    #[error(
+        "io_uring cannot be used: {cause}; the kernel is older than 6.1, or a seccomp profile or the sysctl kernel.io_uring_disabled forbids it; use epoll"
+    )]
+    Uring {
+        /// The kernel's word.
+        cause: io::Error,
+    },
     /// A system call failed that does not fail on a sound machine.
     #[error("{what} failed: {cause}; the machine is probably out of memory or file descriptors")]
     System {
@@ -84,6 +92,11 @@ impl EngineError {
     /// Names the call that failed, for `map_err`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
+    }
+
+    /// Explains why there is no ring.
+    pub(crate) fn no_uring(cause: io::Error) -> Self {
+        Self::Uring { cause }
     }
 
     /// Explains a failed connection.

@@ -30,6 +30,8 @@ pub(crate) enum Failure {
 /// Recording neither allocates nor locks.
 #[derive(Debug)]
 pub(crate) struct Recorder {
+    /// Which driver ran.
+    pub(crate) driver: &'static str,
     pub(crate) window: Window,
     pub(crate) planned: u64,
     pub(crate) sent: u64,
@@ -72,6 +74,7 @@ impl Recorder {
     pub(crate) fn new(length: u64, progress: Option<Arc<Progress>>) -> Self {
         let seconds = length.div_ceil(SECOND).max(1) as usize;
         Self {
+            driver: "",
             window: Window::NEVER,
             planned: 0,
             sent: 0,

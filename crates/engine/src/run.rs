@@ -11,7 +11,6 @@ use plumbline_record::{LoadResult, ProcessCpu};
 use plumbline_sys::clock::{now_ns, sleep_until_ns};
 use plumbline_sys::cpu::{self, ProcessTime};
 
-use crate::driver::{Driver, Epoll};
 use crate::recorder::Recorder;
 use crate::window::Window;
 use crate::worker::{self, Share};
@@ -188,7 +187,7 @@ fn sleep_until(moment: u64, stop: &AtomicBool) -> bool {
 
 fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
     LoadResult {
-        driver: Epoll::NAME.into(),
+        driver: accounts.driver.into(),
         arrival: plan.workload.arrival,
         wait: plan.workload.wait,
         seed: plan.seed,

@@ -3,12 +3,12 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 
-use plumbline_experiment::{Arrival, Protocol, WorkloadKind};
+use plumbline_experiment::{Arrival, Driver as Choice, Protocol, WorkloadKind};
 use plumbline_sys::cpu;
 
 use crate::bulk::{Datagrams, Stream};
-use crate::codec::{Fixed, Http};
-use crate::driver::Epoll;
+use crate::codec::{Codec, Fixed, Http};
+use crate::driver::{Driver, Epoll, Uring};
 use crate::event_loop::{self, Workload};
 use crate::exchange::{Exchange, Rules};
 use crate::recorder::Recorder;
@@ -70,6 +70,22 @@ impl Share<'_> {
         }
     }
 
+    fn epoll(&self) -> Result<Epoll, EngineError> {
+        Epoll::new(self.lines(), READ_BUFFER, self.plan.workload.wait)
+            .map_err(EngineError::system("setting up epoll"))
+    }
+
+    fn uring(&self) -> Result<Uring, EngineError> {
+        let spec = &self.plan.workload;
+        let longest = match spec.protocol {
+            // One byte more, so that a longer answer is noticed.
+            Protocol::Udp => spec.response_size as usize + 1,
+            Protocol::Tcp => 0,
+        };
+        let batched = spec.arrival == Arrival::Closed;
+        Uring::new(self.lines(), longest, spec.wait, batched).map_err(EngineError::no_uring)
+    }
+
     /// Room for what is sent in 2 s, within bounds.
     fn flights(&self, lines: usize) -> usize {
         let rate = self.plan.workload.arrival.rate().unwrap_or(0.0);
@@ -85,6 +101,7 @@ pub(crate) fn work(
     report: &Sender<bool>,
     started: &Receiver<Window>,
 ) -> Result<Recorder, EngineError> {
+    bind_to_cpu(&share.plan.cpus, share.index)?;
     let spec = &share.plan.workload;
     let mut recorder = Recorder::new(
         share.plan.measure.as_nanos() as u64,
@@ -99,23 +116,39 @@ pub(crate) fn work(
         WorkloadKind::Rr | WorkloadKind::Crr => {
             let codec = Fixed::new(spec.request_size, spec.response_size, share.plan.verify);
             let exchange = Exchange::new(codec, share.rules(), recorder);
-            run(share, exchange, report, started)
+            exchange_by(share, exchange, report, started)
         }
         WorkloadKind::Http => {
             let exchange = Exchange::new(http(share.plan), share.rules(), recorder);
-            run(share, exchange, report, started)
+            exchange_by(share, exchange, report, started)
         }
         WorkloadKind::Stream => {
             let stream = Stream::new(share.plan.target, share.lines(), recorder);
-            run(share, stream, report, started)
+            run(share, share.epoll()?, stream, report, started)
         }
         WorkloadKind::Datagram => {
             let closed = spec.arrival == Arrival::Closed;
             let target = share.plan.target;
             let datagrams =
                 Datagrams::new(target, spec.request_size, closed, share.flows(), recorder);
-            run(share, datagrams, report, started)
+            run(share, share.epoll()?, datagrams, report, started)
         }
+    }
+}
+
+/// Runs an exchange by the driver that the plan asks for. The recorder keeps
+/// which one that was.
+fn exchange_by<C: Codec>(
+    share: &Share<'_>,
+    exchange: Exchange<C>,
+    report: &Sender<bool>,
+    started: &Receiver<Window>,
+) -> Result<Recorder, EngineError> {
+    match share.plan.workload.driver {
+        // No workload was found that io_uring does better (ARCHITECTURE.md,
+        // "Drivers"), and epoll is allowed everywhere.
+        Choice::Auto | Choice::Epoll => run(share, share.epoll()?, exchange, report, started),
+        Choice::Uring => run(share, share.uring()?, exchange, report, started),
     }
 }
 
@@ -127,16 +160,14 @@ fn http(plan: &LoadPlan) -> Http {
     Http::new(authority, &plan.path, spec.keep_alive, body)
 }
 
-fn run(
+fn run<D: Driver>(
     share: &Share<'_>,
-    mut workload: impl Workload<Epoll>,
+    mut io: D,
+    mut workload: impl Workload<D>,
     report: &Sender<bool>,
     started: &Receiver<Window>,
 ) -> Result<Recorder, EngineError> {
-    bind_to_cpu(&share.plan.cpus, share.index)?;
-    let wait = share.plan.workload.wait;
-    let mut io = Epoll::new(share.lines(), READ_BUFFER, wait)
-        .map_err(EngineError::system("setting up epoll"))?;
+    workload.recorder().driver = D::NAME;
     let open = event_loop::prepare(&mut io, &mut workload, [share.stop, share.abort])?;
     // A coordinator that has given up no longer listens.
     let _ = report.send(open);

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use plumbline_engine::{LoadPlan, Observer, Responder, ServePlan, run};
-use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_sys::ring::{Ring, Room};
 
 struct Counting;
 
@@ -70,6 +71,7 @@ fn workload(
         keep_alive,
         server: Default::default(),
         wait: Wait::Block,
+        driver: Driver::Auto,
     }
 }
 
@@ -95,6 +97,14 @@ fn workloads() -> Vec<Workload> {
     all
 }
 
+/// The least that a ring can be made with.
+const ROOM: Room = Room {
+    incoming: 1,
+    incoming_size: 64,
+    slots: 1,
+    outgoing_size: 64,
+};
+
 const SERVE: &str = "PLUMBLINE_TEST_SERVE";
 
 /// The server's end runs in a process of its own, so that its allocations are
@@ -109,6 +119,7 @@ impl Server {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "serve", "--nocapture"])
             .env(SERVE, index.to_string())
+            .env(plumbline_testkit::STAY, "")
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -146,9 +157,27 @@ fn a_load_does_not_allocate_while_it_measures() {
     if std::env::var_os(SERVE).is_some() {
         return;
     }
-    for (index, spec) in workloads().into_iter().enumerate() {
+    let mut drivers = vec![Driver::Epoll];
+    match Ring::new(1, ROOM) {
+        Ok(_) => drivers.push(Driver::Uring),
+        Err(error) => plumbline_testkit::skip(
+            "a_load_does_not_allocate_while_it_measures by uring",
+            &format!("no io_uring: {error}"),
+        ),
+    }
+    for driver in drivers {
+        none_allocates(driver);
+    }
+}
+
+fn none_allocates(driver: Driver) {
+    for (index, mut spec) in workloads().into_iter().enumerate() {
+        spec.driver = driver;
         let server = Server::start(index);
-        let name = format!("{:?} {:?} {:?}", spec.kind, spec.protocol, spec.arrival);
+        let name = format!(
+            "{:?} {:?} {:?} {driver:?}",
+            spec.kind, spec.protocol, spec.arrival
+        );
         let target = (Ipv4Addr::LOCALHOST, server.port).into();
         let plan = LoadPlan {
             warm_up: Duration::from_millis(50),

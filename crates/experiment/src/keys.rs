@@ -21,6 +21,7 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "keep_alive",
     "server",
     "wait",
+    "driver",
     // The last, for its place in names.
     "load",
 ];
@@ -102,6 +103,7 @@ impl WorkloadKind {
             "request_size" => matches!(self, Self::Rr | Self::Crr | Self::Datagram),
             "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             "keep_alive" | "server" => self == Self::Http,
+            "driver" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             other => TIMING.contains(&other),
         }
     }

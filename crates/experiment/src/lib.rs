@@ -43,4 +43,4 @@ pub use plan::{Plan, Timing};
 pub use ready_made::ready_made;
 pub use treatment::{Family, Placement, Treatment, TreatmentId};
 pub use validate::PlanError;
-pub use workload::{Arrival, Protocol, Server, Wait, Workload, WorkloadKind};
+pub use workload::{Arrival, Driver, Protocol, Server, Wait, Workload, WorkloadKind};

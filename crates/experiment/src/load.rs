@@ -10,7 +10,8 @@ use crate::section::{self, Section};
 use crate::tree::Data;
 use crate::workload::size_bounds;
 use crate::{
-    Arrival, Limit, LimitError, Protocol, Server, SpecError, Timing, Wait, Workload, WorkloadKind,
+    Arrival, Driver, Limit, LimitError, Protocol, Server, SpecError, Timing, Wait, Workload,
+    WorkloadKind,
 };
 
 /// A workload and the phases of its trials.
@@ -40,6 +41,13 @@ pub(crate) fn kind(section: &Section<'_>) -> Result<WorkloadKind, SpecError> {
         }
     })
 }
+
+/// Drivers as written in files.
+const DRIVERS: &[(&str, Driver)] = &[
+    ("auto", Driver::Auto),
+    ("epoll", Driver::Epoll),
+    ("uring", Driver::Uring),
+];
 
 /// Reads one section; what it does not say about phases, `design` says.
 pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecError> {
@@ -72,6 +80,7 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
         wait: section
             .choice("wait", &[("block", Wait::Block), ("spin", Wait::Spin)])?
             .unwrap_or_default(),
+        driver: section.choice("driver", DRIVERS)?.unwrap_or_default(),
     };
     let timing = timing(section, design)?;
     refuse_empty_window(section, &workload, timing)?;

@@ -84,6 +84,20 @@ pub enum Server {
     Nginx,
 }
 
+/// What moves the bytes of requests and answers at the sender. Streams and
+/// datagrams always go by readiness: their calls carry many messages each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Driver {
+    /// The better one for the workload, of those that the kernel allows.
+    #[default]
+    Auto,
+    /// Readiness, and a system call for each message.
+    Epoll,
+    /// io_uring (Linux 6.1); an error where it is not allowed.
+    Uring,
+}
+
 /// One workload with every value resolved. Which fields count depends on
 /// [`kind`](Self::kind); validation refuses those that would be ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,6 +123,10 @@ pub struct Workload {
     pub server: Server,
     /// How the sender waits.
     pub wait: Wait,
+    /// What moves the sender's bytes (`rr`, `crr`, `http`). The result says
+    /// which one ran.
+    #[serde(default)]
+    pub driver: Driver,
 }
 
 impl Workload {
@@ -161,6 +179,7 @@ impl Workload {
             keep_alive: kind == WorkloadKind::Http,
             server: Server::Plumbline,
             wait: Wait::Block,
+            driver: Driver::Auto,
         }
     }
 }

@@ -10,7 +10,8 @@ use plumbline_agent::{
     FromAgent, Measured, PROTOCOL_VERSION, Served, ToAgent, read_frame, write_frame,
 };
 use plumbline_experiment::{
-    Arrival, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload, WorkloadKind,
+    Arrival, Driver, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload,
+    WorkloadKind,
 };
 use plumbline_record::{
     CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, LoadResult, Observation, ProcessCpu,
@@ -33,6 +34,7 @@ pub(crate) fn workload() -> Workload {
         keep_alive: true,
         server: Default::default(),
         wait: Wait::Block,
+        driver: Driver::Auto,
     }
 }
 

@@ -16,6 +16,7 @@ pub mod namespace;
 pub mod netlink;
 pub mod poll;
 pub mod process;
+pub mod ring;
 pub mod signal;
 pub mod socket;
 pub mod sysctl;

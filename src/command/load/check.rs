@@ -5,7 +5,7 @@ use std::time::Duration;
 use plumbline_experiment::WorkloadKind;
 
 use super::{BadUsage, Destination, cli_kind, duration, kind};
-use crate::cli::{LoadArgs, ServeArgs};
+use crate::cli::{Driver, LoadArgs, ServeArgs};
 
 /// Refuses flags of `load` that cannot be meant together.
 pub(super) fn load(args: &LoadArgs, destination: &Destination) -> Result<(), BadUsage> {
@@ -31,6 +31,11 @@ pub(super) fn load(args: &LoadArgs, destination: &Destination) -> Result<(), Bad
     refuse(
         destination.http && args.response_size.is_some(),
         "the server decides how long its answers are; leave --response-size out",
+    )?;
+    refuse(
+        args.driver == Driver::Uring
+            && matches!(kind, WorkloadKind::Stream | WorkloadKind::Datagram),
+        "streams and datagrams always go by epoll; leave --driver out",
     )?;
     transport(kind, args.udp)?;
     sizes(kind, args.request_size, args.response_size)

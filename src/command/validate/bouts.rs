@@ -74,6 +74,94 @@ pub(super) const ALL: &[Bout] = &[
         ],
     },
     Bout {
+        name: "wrk-uring",
+        against: "wrk",
+        needs: &["nginx", "wrk"],
+        theirs: peers::wrk,
+        ours: ours::http_by_uring,
+        points: &[
+            point(
+                "HTTP, 64 connections, io_uring: client CPU per request",
+                Metric::CpuPerRequest,
+                Some(Goal::AtMost(0.55)),
+            ),
+            point(
+                "own user time per request",
+                Metric::UserPerRequest,
+                Some(Goal::Ceiling(400.0)),
+            ),
+        ],
+    },
+    // What the kernel alone asks for: no client can come nearer to the goals
+    // above than these two, which only wait, read and write.
+    Bout {
+        name: "bare-wrk",
+        against: "wrk",
+        needs: &["nginx", "wrk"],
+        theirs: peers::wrk,
+        ours: ours::bare_epoll,
+        points: &[
+            point(
+                "a bare loop of epoll_wait, read, write: CPU per request",
+                Metric::CpuPerRequest,
+                None,
+            ),
+            point(
+                "a bare loop of epoll_wait, read, write: requests/s",
+                Metric::Rate,
+                None,
+            ),
+        ],
+    },
+    Bout {
+        name: "bare-wrk-uring",
+        against: "wrk",
+        needs: &["nginx", "wrk"],
+        theirs: peers::wrk,
+        ours: ours::bare_uring,
+        points: &[point(
+            "a bare loop of io_uring: CPU per request",
+            Metric::CpuPerRequest,
+            None,
+        )],
+    },
+    Bout {
+        name: "bare",
+        against: "bare loop",
+        needs: &["nginx"],
+        theirs: ours::bare_epoll,
+        ours: ours::http,
+        points: &[point(
+            "HTTP, 64 connections: client CPU per request",
+            Metric::CpuPerRequest,
+            Some(Goal::AtMost(1.05)),
+        )],
+    },
+    Bout {
+        name: "bare-uring",
+        against: "bare loop",
+        needs: &["nginx"],
+        theirs: ours::bare_uring,
+        ours: ours::http_by_uring,
+        points: &[point(
+            "HTTP, 64 connections, io_uring: client CPU per request",
+            Metric::CpuPerRequest,
+            Some(Goal::AtMost(1.05)),
+        )],
+    },
+    Bout {
+        name: "drivers",
+        against: "epoll",
+        needs: &["nginx"],
+        theirs: ours::http,
+        ours: ours::http_by_uring,
+        points: &[point(
+            "HTTP, 64 connections, io_uring: client CPU per request",
+            Metric::CpuPerRequest,
+            None,
+        )],
+    },
+    Bout {
         name: "h2load",
         against: "h2load",
         needs: &["nginx", "h2load"],

@@ -49,16 +49,18 @@ fn serve(stage: &Stage<'_>, transport: Transport, more: &[&str]) -> anyhow::Resu
 
 fn field(json: &Value, path: &str) -> anyhow::Result<f64> {
     let value = json.pointer(path).and_then(Value::as_f64);
-    value.with_context(|| format!("`load` gave no {path}"))
+    value.with_context(|| format!("the program gave no {path}"))
 }
 
 /// A closed loop over HTTP. There is no warm-up, so that the kernel's account
 /// of the process covers exactly the requests counted, as it does for others.
-fn http_at(stage: &Stage<'_>, server: &Server, connections: u32) -> anyhow::Result<Reading> {
+fn http_by(stage: &Stage<'_>, driver: &str) -> anyhow::Result<Reading> {
+    let server = nginx(stage)?;
     let url = format!("http://{}/", server.address);
-    let connections = connections.to_string();
-    let more = ["-c", &connections, "--warm-up", "0"];
+    let connections = CONNECTIONS.to_string();
+    let more = ["-c", &connections, "--warm-up", "0", "--driver", driver];
     let (json, ended) = load(stage, &url, &more, false)?;
+    server.end()?;
     let requests = field(&json, "/requests")?;
     Ok(Reading::from([
         (Metric::Rate, field(&json, "/achieved_rate")?),
@@ -69,10 +71,43 @@ fn http_at(stage: &Stage<'_>, server: &Server, connections: u32) -> anyhow::Resu
 }
 
 pub(super) fn http(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    http_by(stage, "auto")
+}
+
+pub(super) fn http_by_uring(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    http_by(stage, "uring")
+}
+
+/// The bare loop over many connections (`plumbline floor --http`).
+fn bare(stage: &Stage<'_>, driver: &str) -> anyhow::Result<Reading> {
     let server = nginx(stage)?;
-    let reading = http_at(stage, &server, CONNECTIONS)?;
+    let program = stage.plumbline.display().to_string();
+    let (address, seconds) = (server.address.to_string(), stage.seconds.to_string());
+    let connections = CONNECTIONS.to_string();
+    let mut args = vec!["floor", &address, "--http", &connections];
+    args.extend(["--driver", driver, "--seconds", &seconds]);
+    let ended = stage.run(&program, &args)?;
     server.end()?;
-    Ok(reading)
+    let json: Value = serde_json::from_str(&ended.output).context("reading what `floor` wrote")?;
+    Ok(Reading::from([
+        (Metric::Rate, field(&json, "/rate")?),
+        (
+            Metric::CpuPerRequest,
+            ended.cpu_ns() / field(&json, "/requests")?,
+        ),
+        (
+            Metric::UserPerRequest,
+            ended.cpu.user_ns as f64 / field(&json, "/requests")?,
+        ),
+    ]))
+}
+
+pub(super) fn bare_epoll(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    bare(stage, "epoll")
+}
+
+pub(super) fn bare_uring(stage: &Stage<'_>) -> anyhow::Result<Reading> {
+    bare(stage, "uring")
 }
 
 fn open_loop(stage: &Stage<'_>, more: &[&str]) -> anyhow::Result<Reading> {

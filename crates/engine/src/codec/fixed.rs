@@ -119,7 +119,7 @@ impl Codec for Fixed {
     }
 
     #[inline]
-    fn decode(&self, reader: &mut FrameReader, bytes: &[u8]) -> (usize, Step) {
+    fn decode(&mut self, reader: &mut FrameReader, bytes: &[u8]) -> (usize, Step) {
         let (taken, message) = self.response.read(reader, bytes);
         let Some(message) = message else {
             return (taken, Step::More);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_request_is_not_its_own_answer() {
-        let codec = Fixed::new(64, 64, true);
+        let mut codec = Fixed::new(64, 64, true);
         let mut echo = Fixed::new(64, 64, true);
         let (_, step) = codec.decode(&mut FrameReader::default(), echo.encode(7, 0));
         let Step::Answer(answer) = step else {

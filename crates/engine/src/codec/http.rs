@@ -6,6 +6,7 @@
 //! nothing makes it wait for what cannot come.
 
 mod head;
+mod known;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use super::lines::Lines;
 use super::{Answer, Codec, Quality, Step};
 use crate::pattern::{Direction, Pattern};
 use head::{Head, Stage, Turn};
+use known::Known;
 
 /// Most bytes of a head or of a chunk's size line.
 const HEAD_LIMIT: usize = 64 << 10;
@@ -23,6 +25,8 @@ pub(crate) struct Http {
     request: Vec<u8>,
     /// Our responder's body, to compare with.
     expected: Option<Vec<u8>>,
+    /// The head that was read last, over all connections.
+    known: Known,
 }
 
 /// How far one response has been read.
@@ -51,6 +55,7 @@ impl Http {
         Self {
             request: request.into_bytes(),
             expected: body.map(body_of),
+            known: Known::default(),
         }
     }
 
@@ -108,8 +113,13 @@ impl Codec for Http {
     }
 
     #[inline]
-    fn decode(&self, reader: &mut HttpReader, bytes: &[u8]) -> (usize, Step) {
+    fn decode(&mut self, reader: &mut HttpReader, bytes: &[u8]) -> (usize, Step) {
         let mut taken = 0;
+        let is_fresh = reader.head_bytes == 0 && reader.head.stage == Stage::Status;
+        if is_fresh && let Some((length, head)) = self.known.at_start_of(bytes) {
+            taken = length;
+            reader.head = head;
+        }
         loop {
             let rest = &bytes[taken..];
             if rest.is_empty() {
@@ -134,7 +144,13 @@ impl Codec for Http {
                 }
             };
             match turn {
-                Turn::Go(stage) => reader.head.stage = stage,
+                Turn::Go(stage) => {
+                    let was_head = reader.head.stage == Stage::Headers;
+                    reader.head.stage = stage;
+                    if is_fresh && was_head && matches!(stage, Stage::Body(_)) {
+                        self.known.learn(&bytes[..taken], reader.head);
+                    }
+                }
                 Turn::Done => return (taken, Step::Answer(self.complete(reader))),
                 Turn::Garbage => return (taken, Step::Garbage),
             }

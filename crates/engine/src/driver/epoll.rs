@@ -88,7 +88,7 @@ impl Driver for Epoll {
     }
 
     #[inline]
-    fn event(&self, index: usize) -> Event {
+    fn event(&mut self, index: usize) -> Event {
         let ready = self.poller.ready(index);
         Event {
             slot: ready.token as usize,

@@ -176,7 +176,7 @@ fn note_header(request: &mut Request, line: Line<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::{Arrival, Protocol, Wait, WorkloadKind};
+    use plumbline_experiment::{Arrival, Driver, Protocol, Wait, WorkloadKind};
 
     use super::*;
 
@@ -192,6 +192,7 @@ mod tests {
             keep_alive: true,
             server: Default::default(),
             wait: Wait::Block,
+            driver: Driver::Auto,
         })
     }
 

@@ -13,7 +13,6 @@ use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
 
 use crate::rig::{Server, load, loopback_v4, serve, short, workload};
 
-#[test]
 fn a_corrupt_answer_is_found() {
     // Echoes the request: the right size and number, the wrong content.
     let echo = serve(|mut connection| {
@@ -47,7 +46,6 @@ fn our_responder_finds_a_corrupt_request() {
     assert_eq!((seen.requests, seen.corrupt), (0, 1));
 }
 
-#[test]
 fn a_server_that_dies_gives_errors_and_no_hang() {
     for kind in [WorkloadKind::Rr, WorkloadKind::Crr, WorkloadKind::Stream] {
         let spec = workload(kind);
@@ -66,7 +64,6 @@ fn a_server_that_dies_gives_errors_and_no_hang() {
     }
 }
 
-#[test]
 fn a_refused_target_is_told_in_a_sentence() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = nobody.local_addr().unwrap();
@@ -88,7 +85,6 @@ fn a_refused_target_is_told_in_a_sentence() {
     }
 }
 
-#[test]
 fn a_refused_datagram_is_an_error() {
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
     let target = nobody.local_addr().unwrap();
@@ -109,7 +105,6 @@ fn a_refused_datagram_is_an_error() {
     }
 }
 
-#[test]
 fn lost_datagrams_are_censored_and_a_closed_loop_goes_on() {
     // Answers nothing at all.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -208,7 +203,6 @@ impl Observer for Witness {
     }
 }
 
-#[test]
 fn the_observer_sees_the_window_and_progress_counts() {
     let spec = workload(WorkloadKind::Rr);
     let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
@@ -229,7 +223,6 @@ fn the_observer_sees_the_window_and_progress_counts() {
     assert!(result.cpu.user_ns + result.cpu.system_ns > 0);
 }
 
-#[test]
 fn a_stop_ends_both_ends_within_100_ms() {
     for kind in [
         WorkloadKind::Rr,
@@ -264,4 +257,14 @@ fn a_stop_ends_both_ends_within_100_ms() {
         server.finish();
         assert!(start.elapsed() < Duration::from_millis(100), "{kind:?}");
     }
+}
+
+by_each_driver! {
+    a_corrupt_answer_is_found,
+    a_server_that_dies_gives_errors_and_no_hang,
+    a_refused_target_is_told_in_a_sentence,
+    a_refused_datagram_is_an_error,
+    lost_datagrams_are_censored_and_a_closed_loop_goes_on,
+    the_observer_sees_the_window_and_progress_counts,
+    a_stop_ends_both_ends_within_100_ms,
 }

@@ -57,7 +57,6 @@ fn http_plan(target: SocketAddr) -> LoadPlan {
     }
 }
 
-#[test]
 fn good_http_in_any_shape_is_counted_right() {
     let cases: [(&[&str], bool); 6] = [
         (
@@ -103,7 +102,6 @@ fn good_http_in_any_shape_is_counted_right() {
     }
 }
 
-#[test]
 fn bad_http_is_an_error_of_its_kind() {
     let huge = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(100_000));
     let cases: [(&str, bool, &str); 7] = [
@@ -146,7 +144,6 @@ fn bad_http_is_an_error_of_its_kind() {
     }
 }
 
-#[test]
 fn a_server_that_never_answers_is_censored_not_waited_for() {
     let silent = serve(|mut connection| {
         let mut sink = Vec::new();
@@ -172,7 +169,6 @@ fn a_server_that_never_answers_is_censored_not_waited_for() {
     }
 }
 
-#[test]
 fn a_broken_connection_is_opened_again() {
     // Hangs up on every twentieth request without an answer.
     let target = serve(|mut connection| {
@@ -191,4 +187,11 @@ fn a_broken_connection_is_opened_again() {
     assert_eq!(result.errors.total(), result.errors.closed);
     let lives = result.completed as f64 / result.errors.closed as f64;
     assert!((10.0..=30.0).contains(&lives), "{lives} answers per error");
+}
+
+by_each_driver! {
+    good_http_in_any_shape_is_counted_right,
+    bad_http_is_an_error_of_its_kind,
+    a_server_that_never_answers_is_censored_not_waited_for,
+    a_broken_connection_is_opened_again,
 }

@@ -38,7 +38,6 @@ fn check_both_families(spec: &Workload) {
     }
 }
 
-#[test]
 fn rr_over_tcp_and_udp_in_all_loops() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         for arrival in [
@@ -58,7 +57,6 @@ fn rr_over_tcp_and_udp_in_all_loops() {
     }
 }
 
-#[test]
 fn large_requests_go_out_in_parts() {
     check_both_families(&Workload {
         request_size: 3_000_000,
@@ -68,7 +66,6 @@ fn large_requests_go_out_in_parts() {
     });
 }
 
-#[test]
 fn crr_opens_a_connection_for_each_request() {
     for arrival in [Arrival::Closed, Arrival::Constant { rate: 1_000.0 }] {
         let spec = Workload {
@@ -82,7 +79,6 @@ fn crr_opens_a_connection_for_each_request() {
     }
 }
 
-#[test]
 fn http_keeps_connections_or_opens_new_ones() {
     for keep_alive in [true, false] {
         for arrival in [Arrival::Closed, Arrival::Poisson { rate: 1_000.0 }] {
@@ -105,7 +101,6 @@ fn http_keeps_connections_or_opens_new_ones() {
     }
 }
 
-#[test]
 fn http_bodies_may_be_empty_or_large() {
     for response_size in [0, 1, 1_000_000] {
         check_both_families(&Workload {
@@ -168,7 +163,6 @@ fn a_flood_of_datagrams_is_counted_without_gaps_in_the_accounts() {
     assert_eq!(counts.duplicated, 0);
 }
 
-#[test]
 fn several_workers_share_the_load() {
     for kind in [
         WorkloadKind::Rr,
@@ -198,7 +192,6 @@ fn several_workers_share_the_load() {
     }
 }
 
-#[test]
 fn the_time_spent_spinning_is_counted_apart() {
     let at = |wait, arrival| Workload {
         wait,
@@ -213,4 +206,14 @@ fn the_time_spent_spinning_is_counted_apart() {
     // A closed loop keeps no deadlines but the window's and the ticks'.
     let (sleeping, _) = both_ends(&at(Wait::Block, Arrival::Closed), loopback_v4());
     assert!(share(&sleeping) < 0.05, "{}", share(&sleeping));
+}
+
+by_each_driver! {
+    rr_over_tcp_and_udp_in_all_loops,
+    large_requests_go_out_in_parts,
+    crr_opens_a_connection_for_each_request,
+    http_keeps_connections_or_opens_new_ones,
+    http_bodies_may_be_empty_or_large,
+    several_workers_share_the_load,
+    the_time_spent_spinning_is_counted_apart,
 }

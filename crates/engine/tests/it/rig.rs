@@ -1,14 +1,46 @@
 //! A responder in the background, and plans to run against it.
 
+use std::cell::Cell;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plumbline_engine::{LoadPlan, Responder, ServePlan, run};
-use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, ServeResult};
+use plumbline_sys::ring::{Ring, Room};
+
+thread_local! {
+    /// What the test on this thread is about.
+    static DRIVER: Cell<Driver> = const { Cell::new(Driver::Auto) };
+}
+
+/// Runs a test whose workloads go by one driver, when it is its turn.
+pub(crate) fn by(driver: Driver, turn: &Mutex<()>, test: fn()) {
+    // That the other one failed is its own affair.
+    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    DRIVER.set(driver);
+    test();
+}
+
+/// Whether io_uring is allowed here; else `test` is counted as skipped.
+pub(crate) fn has_ring(test: &str) -> bool {
+    let room = Room {
+        incoming: 1,
+        incoming_size: 64,
+        slots: 1,
+        outgoing_size: 64,
+    };
+    match Ring::new(1, room) {
+        Ok(_) => true,
+        Err(error) => {
+            plumbline_testkit::skip(test, &format!("no io_uring: {error}"));
+            false
+        }
+    }
+}
 
 /// A small workload of a kind: 4 connections, 64 B out, 100 B back, closed.
 pub(crate) fn workload(kind: WorkloadKind) -> Workload {
@@ -23,6 +55,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         keep_alive: true,
         server: Default::default(),
         wait: Wait::Block,
+        driver: DRIVER.get(),
     }
 }
 
@@ -97,7 +130,17 @@ pub(crate) fn serve(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> Socke
 
 /// Runs a plan to its end.
 pub(crate) fn load(plan: &LoadPlan) -> LoadResult {
-    run(plan, &AtomicBool::new(false), &mut ()).unwrap()
+    let result = run(plan, &AtomicBool::new(false), &mut ()).unwrap();
+    let is_bulk = matches!(
+        plan.workload.kind,
+        WorkloadKind::Stream | WorkloadKind::Datagram
+    );
+    match plan.workload.driver {
+        Driver::Uring if !is_bulk => assert_eq!(result.driver, "uring"),
+        Driver::Epoll => assert_eq!(result.driver, "epoll"),
+        _ => {}
+    }
+    result
 }
 
 /// Runs a short load of a workload against a responder of its own.

@@ -63,7 +63,6 @@ fn stalling_server() -> (SocketAddr, Stalls) {
 /// A machine that takes the CPU away for a millisecond when a stall ends moves
 /// every percentile by as much. So there are three attempts; a wrong account
 /// would fail them all.
-#[test]
 fn a_stalling_server_gives_the_percentiles_of_the_closed_form() {
     let failures: Vec<String> = (0..3).map_while(|_| compare().err()).collect();
     assert!(failures.len() < 3, "{failures:?}");
@@ -99,4 +98,8 @@ fn compare() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+by_each_driver! {
+    a_stalling_server_gives_the_percentiles_of_the_closed_form,
 }

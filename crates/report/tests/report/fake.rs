@@ -2,7 +2,8 @@
 //! tests, the demonstration and the benchmark.
 
 use plumbline_experiment::{
-    Arrival, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload, WorkloadKind,
+    Arrival, Driver, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload,
+    WorkloadKind,
 };
 use plumbline_record::{
     DeviceFingerprint, FORMAT_VERSION, Fingerprint, Floor, Provenance, Run, Trial, TrialStatus,
@@ -149,6 +150,7 @@ pub(crate) fn rr() -> Workload {
         keep_alive: true,
         server: Default::default(),
         wait: Wait::Block,
+        driver: Driver::Auto,
     }
 }
 

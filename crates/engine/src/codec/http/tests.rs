@@ -6,7 +6,7 @@ use super::*;
 
 /// Reads a whole stream in pieces of the given sizes, over and over, and gives
 /// all answers; `None` for garbage. `closed` tells the reader of the end.
-fn read(codec: &Http, stream: &[u8], cuts: &[usize], closed: bool) -> Option<Vec<Answer>> {
+fn read(codec: &mut Http, stream: &[u8], cuts: &[usize], closed: bool) -> Option<Vec<Answer>> {
     let mut reader = HttpReader::default();
     let mut answers = Vec::new();
     let mut cuts = cuts.iter().cycle();
@@ -201,10 +201,14 @@ fn cases() -> Vec<(Vec<u8>, bool, Option<Vec<Answer>>)> {
 fn responses_are_read_whole_and_byte_by_byte() {
     for (stream, closed, want) in cases() {
         let name = String::from_utf8_lossy(&stream[..stream.len().min(120)]).into_owned();
-        let codec = foreign();
-        assert_eq!(read(&codec, &stream, &[usize::MAX], closed), want, "{name}");
+        let mut codec = foreign();
         assert_eq!(
-            read(&codec, &stream, &[1], closed),
+            read(&mut codec, &stream, &[usize::MAX], closed),
+            want,
+            "{name}"
+        );
+        assert_eq!(
+            read(&mut codec, &stream, &[1], closed),
             want,
             "bytewise: {name}"
         );
@@ -218,19 +222,22 @@ fn every_single_split_gives_the_same() {
             continue; // Covered by the random cuts below.
         }
         for cut in 1..stream.len() {
-            assert_eq!(read(&foreign(), &stream, &[cut, usize::MAX], closed), want);
+            assert_eq!(
+                read(&mut foreign(), &stream, &[cut, usize::MAX], closed),
+                want
+            );
         }
     }
 }
 
 #[test]
 fn our_own_body_is_compared() {
-    let codec = Http::new("example", "/", true, Some(100));
-    let respond = |body: &[u8]| {
+    let mut codec = Http::new("example", "/", true, Some(100));
+    let mut respond = |body: &[u8]| {
         let mut stream =
             format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
         stream.extend(body);
-        read(&codec, &stream, &[7], false).unwrap()[0].quality
+        read(&mut codec, &stream, &[7], false).unwrap()[0].quality
     };
     let mut body = body_of(100);
     assert_eq!(respond(&body), Quality::Good);
@@ -246,7 +253,7 @@ proptest! {
     #[test]
     fn any_cuts_give_the_same(which in 0..cases().len(), cuts in prop::collection::vec(1_usize..3_000, 1..20)) {
         let (stream, closed, want) = cases().swap_remove(which);
-        prop_assert_eq!(read(&foreign(), &stream, &cuts, closed), want);
+        prop_assert_eq!(read(&mut foreign(), &stream, &cuts, closed), want);
     }
 
     /// Random bytes after a plausible start neither panic nor stall.
@@ -254,8 +261,41 @@ proptest! {
     fn random_bytes_end_somehow(tail in prop::collection::vec(any::<u8>(), 0..300), cuts in prop::collection::vec(1_usize..50, 1..10)) {
         for start in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"] {
             let stream = [start.as_bytes(), &tail].concat();
-            let pieces = read(&foreign(), &stream, &cuts, true);
-            prop_assert_eq!(pieces, read(&foreign(), &stream, &[usize::MAX], true));
+            let pieces = read(&mut foreign(), &stream, &cuts, true);
+            prop_assert_eq!(pieces, read(&mut foreign(), &stream, &[usize::MAX], true));
         }
+    }
+}
+
+#[test]
+fn a_known_head_is_told_from_one_that_differs_late() {
+    let mut codec = foreign();
+    let respond = |length: &str, more: &str| {
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n{more}\r\nbody")
+    };
+    // Known from the second on; then another length, another end, cut pieces,
+    // a refusal, and the first again.
+    let stream = [
+        respond("4", ""),
+        respond("4", ""),
+        respond("3", "").trim_end_matches('y').to_owned(),
+        respond("4", "Connection: close\r\n"),
+        respond("4", ""),
+        respond("4", "").replace("200", "404"),
+        respond("4", ""),
+    ]
+    .concat();
+    let refusal = Answer {
+        quality: Quality::Refusal,
+        ..good(4)
+    };
+    let last = Answer {
+        last: true,
+        ..good(4)
+    };
+    let want = vec![good(4), good(4), good(3), last, good(4), refusal, good(4)];
+    for cuts in [&[usize::MAX][..], &[1], &[7, 90], &[43, 200]] {
+        let answers = read(&mut codec, stream.as_bytes(), cuts, false);
+        assert_eq!(answers.as_ref(), Some(&want), "{cuts:?}");
     }
 }
