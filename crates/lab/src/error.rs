@@ -1,6 +1,7 @@
 //! What can go wrong in a lab.
 
 use plumbline_harness::TargetError;
+use plumbline_sys::bpf::BpfError;
 use plumbline_sys::namespace::NamespaceError;
 use plumbline_sys::netlink::NetlinkError;
 use plumbline_sys::process::ProcessError;
@@ -69,6 +70,14 @@ pub enum LabError {
         place: String,
         /// The cause.
         source: NetlinkError,
+    },
+    /// eBPF programs for one of the lab's namespaces.
+    #[error("for {place}: {source}")]
+    Bpf {
+        /// The namespace.
+        place: String,
+        /// The cause.
+        source: BpfError,
     },
     /// A sysctl of one of the lab's namespaces.
     #[error("in {place}: {source}")]

@@ -1,6 +1,7 @@
 //! What was done to the nodes and pods, so that it can be undone in reverse.
 
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -32,6 +33,9 @@ enum Setting {
     },
     Route(RouteSpec),
     Neighbour(NeighbourSpec),
+    Hooks {
+        device: u32,
+    },
 }
 
 impl Journal {
@@ -100,6 +104,23 @@ impl Journal {
         Ok(())
     }
 
+    /// Has an eBPF program see what comes in through a device that has no tc
+    /// hooks yet.
+    pub fn ingress_program(
+        &mut self,
+        place: &Arc<Place>,
+        device: u32,
+        name: &str,
+        program: &impl AsFd,
+    ) -> Result<(), LabError> {
+        let netlink = place.netlink();
+        let added = netlink.add_hooks(device);
+        added.map_err(|error| place.failed(error))?;
+        self.remember(place, Setting::Hooks { device });
+        let attached = netlink.add_ingress_program(device, name, program);
+        attached.map_err(|error| place.failed(error))
+    }
+
     /// Sets sysctls of a device that this journal made. They need no undoing:
     /// they go with the device.
     pub fn device_sysctls(
@@ -157,6 +178,7 @@ impl Setting {
             } => netlink.delete_address(*device, *address, *prefix),
             Self::Route(route) => netlink.delete_route(route),
             Self::Neighbour(neighbour) => netlink.delete_neighbour(neighbour),
+            Self::Hooks { device } => netlink.delete_hooks(*device),
         }
     }
 }

@@ -246,7 +246,14 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
 
 fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {
     let link = hop.place.netlink().link(&hop.device);
-    let stats = link.map_err(|error| hop.place.failed(error))?.stats;
+    let mut stats = link.map_err(|error| hop.place.failed(error))?.stats;
+    if let Some(meter) = &hop.meter {
+        let carried = meter.carried()?;
+        stats.rx_packets = carried.rx_packets;
+        stats.rx_bytes = carried.rx_bytes;
+        stats.tx_packets = carried.tx_packets;
+        stats.tx_bytes = carried.tx_bytes;
+    }
     Ok(DeviceCounters {
         namespace: hop.place.name.clone(),
         device: hop.device.clone(),

@@ -4,6 +4,7 @@ mod aws_vpc;
 mod bridge;
 mod calico;
 mod calico_vxlan;
+pub(crate) mod cilium;
 mod host;
 mod host_gw;
 mod ipvlan;
@@ -60,6 +61,9 @@ pub static ALL: &[&dyn Network] = &[
     &ipvlan::Ipvlan(IpvlanMode::L3),
     &vxlan::Vxlan,
     &calico_vxlan::CalicoVxlan,
+    &cilium::Cilium::Native,
+    &cilium::Cilium::Vxlan,
+    &cilium::Cilium::Geneve,
 ];
 
 /// The network of this name or alias.

@@ -68,11 +68,8 @@ fn largest_packet_is_the_mtu(standing: &Standing) {
     let before = standing.counters().expect("counters");
     let (client, server) = (packets::client(standing), packets::server(standing));
     let devices = standing.devices().expect("devices");
-    let mtu = devices
-        .iter()
-        .map(|device| device.mtu)
-        .min()
-        .expect("a device");
+    let mtu = devices.iter().map(|device| device.mtu).min();
+    let mtu = mtu.expect("a device").min(eye::route_mtu(standing));
     packets::largest_datagram(&client, &server, mtu);
     packets::largest_datagram(&server, &client, mtu);
     let after = standing.counters().expect("counters");
@@ -182,4 +179,7 @@ networks! {
     ipvlan_l3: "ipvlan-l3",
     vxlan: "vxlan",
     calico_vxlan: "calico-vxlan",
+    cilium: "cilium",
+    cilium_vxlan: "cilium-vxlan",
+    cilium_geneve: "cilium-geneve",
 }
