@@ -8,6 +8,7 @@
 )]
 
 pub mod bpf;
+pub mod capture;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
