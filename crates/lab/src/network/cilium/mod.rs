@@ -36,11 +36,12 @@ mod datapath;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::{CollectMetadata, LinkSpec, RouteSpec};
 
 use self::datapath::{Datapath, Program};
 use super::shape::{Shape, port_name};
-use super::{About, Network};
+use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -62,6 +63,8 @@ static NATIVE: About = About {
     summary: "eBPF hands packets from pod to pod, routes between nodes, no bridge",
     needs: &[Need::Veth, Need::Ebpf],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 
@@ -71,6 +74,8 @@ static VXLAN: About = About {
     summary: "eBPF hands packets from pod to pod, VXLAN between nodes, no bridge",
     needs: &[Need::Veth, Need::Vxlan, Need::Ebpf],
     underlay: Underlay::Wire,
+    wire: Wire::Udp { port: VXLAN_PORT },
+    families: Family::BOTH,
     pods: true,
 };
 
@@ -80,10 +85,14 @@ static GENEVE: About = About {
     summary: "eBPF hands packets from pod to pod, Geneve between nodes, no bridge",
     needs: &[Need::Veth, Need::Geneve, Need::Ebpf],
     underlay: Underlay::Wire,
+    wire: Wire::Udp { port: GENEVE_PORT },
+    families: Family::BOTH,
     pods: true,
 };
 
 const PORT: &str = "lxc";
+const VXLAN_PORT: u16 = 8472;
+const GENEVE_PORT: u16 = 6081;
 
 /// A tunnel device: its name, what it speaks, and on which UDP port.
 type Tunnel = (&'static str, CollectMetadata, u16);
@@ -125,8 +134,8 @@ impl Cilium {
     fn tunnel(&self) -> Option<Tunnel> {
         match self {
             Self::Native => None,
-            Self::Vxlan => Some(("cilium_vxlan", CollectMetadata::Vxlan, 8472)),
-            Self::Geneve => Some(("cilium_geneve", CollectMetadata::Geneve, 6081)),
+            Self::Vxlan => Some(("cilium_vxlan", CollectMetadata::Vxlan, VXLAN_PORT)),
+            Self::Geneve => Some(("cilium_geneve", CollectMetadata::Geneve, GENEVE_PORT)),
         }
     }
 
