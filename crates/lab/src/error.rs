@@ -7,6 +7,8 @@ use plumbline_sys::netlink::NetlinkError;
 use plumbline_sys::process::ProcessError;
 use plumbline_sys::sysctl::SysctlError;
 
+use crate::network::cni::CniError;
+
 /// Why a lab could not be built, measured or taken down.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -99,6 +101,9 @@ pub enum LabError {
         /// The cause.
         source: SysctlError,
     },
+    /// A CNI configuration list or one of its plugins.
+    #[error(transparent)]
+    Cni(#[from] CniError),
     /// A namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, NetlinkError, RouteSpec, Socket};
+use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, NetlinkError, RouteSpec};
 use plumbline_sys::sysctl;
 
 use crate::error::LabError;
@@ -36,6 +36,13 @@ enum Setting {
     Hooks {
         device: u32,
     },
+    Other(Box<dyn Undo>),
+}
+
+/// Something that a network did otherwise than through the journal.
+pub trait Undo: std::fmt::Debug + Send + Sync {
+    /// Takes it back, without stopping at an error, and gives the errors.
+    fn undo(&mut self) -> Vec<LabError>;
 }
 
 impl Journal {
@@ -121,6 +128,11 @@ impl Journal {
         attached.map_err(|error| place.failed(error))
     }
 
+    /// Remembers what a network did in `place` by other means.
+    pub fn undo_by(&mut self, place: &Arc<Place>, undo: Box<dyn Undo>) {
+        self.remember(place, Setting::Other(undo));
+    }
+
     /// Sets sysctls of a device that this journal made. They need no undoing:
     /// they go with the device.
     pub fn device_sysctls(
@@ -141,9 +153,7 @@ impl Journal {
     pub fn undo(&mut self) -> Vec<LabError> {
         let mut errors = Vec::new();
         while let Some((place, setting)) = self.settings.pop() {
-            if let Err(error) = setting.undo(place.netlink()) {
-                errors.push(place.failed(error));
-            }
+            errors.extend(setting.undo(&place));
         }
         // Devices go last, all of a place at once, and all places at the same
         // time: what takes long is that the kernel waits, and it waits for
@@ -169,17 +179,24 @@ impl Journal {
 }
 
 impl Setting {
-    fn undo(&self, netlink: &Socket) -> Result<(), NetlinkError> {
-        match self {
+    fn undo(self, place: &Place) -> Vec<LabError> {
+        let netlink = place.netlink();
+        let undone = match self {
             Self::Address {
                 device,
                 address,
                 prefix,
-            } => netlink.delete_address(*device, *address, *prefix),
-            Self::Route(route) => netlink.delete_route(route),
-            Self::Neighbour(neighbour) => netlink.delete_neighbour(neighbour),
-            Self::Hooks { device } => netlink.delete_hooks(*device),
-        }
+            } => netlink.delete_address(device, address, prefix),
+            Self::Route(route) => netlink.delete_route(&route),
+            Self::Neighbour(neighbour) => netlink.delete_neighbour(&neighbour),
+            Self::Hooks { device } => netlink.delete_hooks(device),
+            Self::Other(mut undo) => return undo.undo(),
+        };
+        undone
+            .err()
+            .map(|error| place.failed(error))
+            .into_iter()
+            .collect()
     }
 }
 

@@ -24,7 +24,7 @@ pub use addressing::Addressing;
 pub use agent::Launcher;
 pub use error::LabError;
 pub use hop::{Carried, Hop, Meter};
-pub use journal::Journal;
+pub use journal::{Journal, Undo};
 pub use lab::{Lab, LabOptions};
 pub use network::{Listing, list};
 pub use probe::{Need, Probe};

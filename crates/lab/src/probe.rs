@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::{CollectMetadata, IpvlanMode, LinkSpec, NetlinkError, Socket, Vxlan};
 
 use crate::error::LabError;
-use crate::network::{Network, cilium};
+use crate::network::cni::{self, Cni};
+use crate::network::{self, Network, cilium};
 
 /// A driver that a network needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,12 +87,50 @@ impl Need {
 const NAME: &str = "probe";
 
 /// Answers whether networks can be built here. Each driver is tried once.
-#[derive(Debug, Default)]
+///
+/// It also knows networks by name: the ones of this program and those that are
+/// in a file.
 pub struct Probe {
     known: RefCell<BTreeMap<Need, Option<String>>>,
+    /// Networks in files, by their names.
+    files: RefCell<BTreeMap<String, &'static Cni>>,
+    cni_directories: Vec<PathBuf>,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self::new(cni::default_directories())
+    }
 }
 
 impl Probe {
+    /// CNI plugins are looked for in these directories.
+    pub fn new(cni_directories: Vec<PathBuf>) -> Self {
+        Self {
+            known: RefCell::default(),
+            files: RefCell::default(),
+            cni_directories,
+        }
+    }
+
+    /// The network of this name or alias, or of the configuration list that
+    /// `cni:FILE` names. A file is read once.
+    pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
+        let Some(file) = name.strip_prefix(cni::PREFIX) else {
+            return network::find(name);
+        };
+        let mut files = self.files.borrow_mut();
+        if let Some(known) = files.get(name) {
+            return Ok(*known);
+        }
+        // Networks live as long as the program; it is given a handful of files.
+        let name: &'static str = name.to_owned().leak();
+        let network = Cni::read(name, Path::new(file), &self.cni_directories)?;
+        let network: &'static Cni = Box::leak(Box::new(network));
+        files.insert(name.into(), network);
+        Ok(network)
+    }
+
     /// What the network lacks; `None` when it can be built.
     pub fn missing(&self, network: &dyn Network) -> Result<Option<String>, LabError> {
         let needs = network.about().needs;
@@ -102,7 +142,10 @@ impl Probe {
                 known.insert(*need, verdict);
             }
         }
-        Ok(needs.iter().find_map(|need| known[need].clone()))
+        match needs.iter().find_map(|need| known[need].clone()) {
+            Some(missing) => Ok(Some(missing)),
+            None => network.lacks(),
+        }
     }
 }
 

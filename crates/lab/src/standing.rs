@@ -129,7 +129,7 @@ impl Standing {
         let pods = topology
             .pods
             .iter()
-            .map(|pod| entrance(&pod.place, Some(pod.address)));
+            .map(|pod| entrance(&pod.place, Some(pod.reached_by())));
         let router = topology.router.iter().map(|router| entrance(router, None));
         nodes.chain(pods).chain(router).collect()
     }
@@ -229,8 +229,8 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
     };
     if let [client, server, ..] = &topology.pods[..] {
         return (
-            endpoint(&client.place, client.address),
-            endpoint(&server.place, server.address),
+            endpoint(&client.place, client.reached_by()),
+            endpoint(&server.place, server.reached_by()),
         );
     }
     let far = match topology.placement {

@@ -19,6 +19,7 @@ pub mod netlink;
 pub mod poll;
 pub mod process;
 pub mod ring;
+pub mod scratch;
 pub mod signal;
 pub mod socket;
 pub mod sysctl;

@@ -5,6 +5,7 @@ mod bridge;
 mod calico;
 mod calico_vxlan;
 pub(crate) mod cilium;
+pub mod cni;
 mod host;
 mod host_gw;
 mod ipvlan;
@@ -30,6 +31,12 @@ pub use wire::Wire;
 pub trait Network: Sync {
     /// What it is called and what it takes.
     fn about(&self) -> &About;
+
+    /// What it lacks here besides the drivers that it needs of the kernel;
+    /// `None` when nothing. Changes nothing.
+    fn lacks(&self) -> Result<Option<String>, LabError> {
+        Ok(None)
+    }
 
     /// Attaches the pods of a topology, and gives the devices that a packet
     /// from client to server crosses, in order. What fails half way is undone

@@ -17,7 +17,12 @@ const EXCHANGES: u32 = 200;
 
 fn conform(network: &str, placement: Placement, family: Family) {
     let test = format!("{network} {placement:?} {family:?}");
-    if !testkit::in_private_namespaces(&test) {
+    hold(&test, network, placement, family);
+}
+
+/// Holds a network to what every network has to do.
+pub(crate) fn hold(test: &str, network: &str, placement: Placement, family: Family) {
+    if !testkit::in_private_namespaces(test) {
         return;
     }
     let spec = Spec {
@@ -29,7 +34,7 @@ fn conform(network: &str, placement: Placement, family: Family) {
     let validated = match spec.validate(&Probe::default()) {
         Ok(validated) => validated,
         Err(error @ LabError::Unsupported { .. }) => {
-            return testkit::skip(&test, &error.to_string());
+            return testkit::skip(test, &error.to_string());
         }
         // Nothing is missing here: the real system has no such path.
         Err(error @ LabError::Family { .. }) => {
