@@ -39,6 +39,15 @@ impl LabOptions {
         }
     }
 
+    /// Looks for CNI plugins in these directories; in the usual ones if there are
+    /// none.
+    pub fn cni_directories(mut self, directories: &[PathBuf]) -> Self {
+        if !directories.is_empty() {
+            self.cni_directories = directories.to_vec();
+        }
+        self
+    }
+
     /// As [`with_agent`](Self::with_agent), with the program that runs now.
     pub fn with_this_program() -> Result<Self, LabError> {
         let program = std::env::current_exe().map_err(|source| LabError::Agent {

@@ -14,7 +14,7 @@ use aya::{Ebpf, EbpfLoader};
 
 /// Why an object could not be loaded or its maps not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} `{object}`: {}; {}", with_causes(source), remedy(*.refusal))]
+#[error("cannot {action} `{object}`: {}; {}", with_causes(source.as_ref()), remedy(*.refusal))]
 pub struct BpfError {
     action: &'static str,
     object: String,
@@ -67,7 +67,7 @@ fn refusal(error: &(dyn Error + 'static)) -> Refusal {
     Refusal::Other
 }
 
-fn with_causes(error: &Box<dyn Error + Send + Sync>) -> String {
+fn with_causes(error: &(dyn Error + Send + Sync + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

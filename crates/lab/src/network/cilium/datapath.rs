@@ -23,23 +23,23 @@ const POD_IDENTITY: u32 = 10_000;
 /// Bits of a remote's key before the address, which are always compared.
 const REMOTE_STATIC_BITS: u32 = 32;
 
-/// Where a program runs.
+/// A program, by whose packets it sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Program {
     /// On the node's end of a pod's veth.
-    FromContainer,
+    Container,
     /// On the node's uplink.
-    FromNetdev,
+    Netdev,
     /// On the device that takes packets out of the tunnel.
-    FromOverlay,
+    Overlay,
 }
 
 impl Program {
     fn name(self) -> &'static str {
         match self {
-            Self::FromContainer => "from_container",
-            Self::FromNetdev => "from_netdev",
-            Self::FromOverlay => "from_overlay",
+            Self::Container => "from_container",
+            Self::Netdev => "from_netdev",
+            Self::Overlay => "from_overlay",
         }
     }
 }
@@ -144,16 +144,12 @@ pub(crate) fn attempt(netlink: &Socket, device: u32) -> Result<Option<String>, L
         Ok(object) => object,
         Err(error) => return answer(error),
     };
-    for program in [
-        Program::FromContainer,
-        Program::FromNetdev,
-        Program::FromOverlay,
-    ] {
+    for program in [Program::Container, Program::Netdev, Program::Overlay] {
         if let Err(error) = object.classifier(program.name()) {
             return answer(error);
         }
     }
-    let name = Program::FromNetdev.name();
+    let name = Program::Netdev.name();
     let attached = match object.classifier(name) {
         Ok(fd) => netlink
             .add_hooks(device)

@@ -21,9 +21,9 @@
 //! - `pkg/datapath/connector/veth.go`@f1b71da, `ipam.go`@25972d8: names and MTU
 //!   of the veth; a pod's routes, by the address of the node's `cilium_host`.
 //! - `pkg/datapath/loader/netlink.go` (`setupVxlanDevice`) and
-//!   `pkg/mtu/mtu.go`@0965216: tunnel devices and pods have the MTU of the
-//!   nodes; a pod's default route has less by 50 bytes (70 over IPv6, by the
-//!   constants of newer versions).
+//!   `pkg/mtu/mtu.go`@314ca7b: pods have the MTU of the nodes, a pod's
+//!   default route 50 bytes less (70 over IPv6, by the constants of newer
+//!   versions). Which MTU a tunnel device is given was not seen; here the nodes'.
 //!
 //! Not modelled, though a pod of Cilium pays for it: connection tracking and
 //! policy (at least one look-up each per packet and direction), load balancing
@@ -164,12 +164,12 @@ impl Cilium {
             .filter(|pod| Arc::ptr_eq(topology.home(pod), node))
         {
             let port = self.attach_pod(topology, journal, pod, &mut datapath)?;
-            datapath.attach(journal, port, Program::FromContainer)?;
+            datapath.attach(journal, port, Program::Container)?;
         }
         let uplink = node.index(UPLINK)?;
-        datapath.attach(journal, uplink, Program::FromNetdev)?;
+        datapath.attach(journal, uplink, Program::Netdev)?;
         match encapsulating {
-            Some(device) => datapath.attach(journal, device, Program::FromOverlay)?,
+            Some(device) => datapath.attach(journal, device, Program::Overlay)?,
             None => route_to_others(topology, journal, number, node, uplink)?,
         }
         Ok(datapath)

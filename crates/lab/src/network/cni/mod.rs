@@ -38,7 +38,7 @@ use crate::probe::Need;
 use crate::topology::{Place, Pod, Topology, UPLINK, Underlay};
 
 /// What the name of such a network begins with.
-pub(crate) const PREFIX: &str = "cni:";
+pub const PREFIX: &str = "cni:";
 
 /// A network made by the plugins of a configuration list.
 pub(crate) struct Cni {
