@@ -7,6 +7,8 @@
     reason = "the room where it is allowed; every block says why it is sound"
 )]
 
+pub mod bpf;
+pub mod capture;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
@@ -17,6 +19,7 @@ pub mod netlink;
 pub mod poll;
 pub mod process;
 pub mod ring;
+pub mod scratch;
 pub mod signal;
 pub mod socket;
 pub mod sysctl;
