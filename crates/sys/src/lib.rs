@@ -8,6 +8,7 @@
 )]
 
 pub mod clock;
+pub mod confined;
 pub mod counters;
 pub mod cpu;
 pub mod ethtool;
@@ -20,3 +21,4 @@ pub mod ring;
 pub mod signal;
 pub mod socket;
 pub mod sysctl;
+pub mod terminal;
