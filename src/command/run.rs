@@ -241,7 +241,11 @@ fn settings() -> Settings {
     Settings {
         client_cpus,
         server_cpus,
-        thresholds: Thresholds::default(),
+        thresholds: if plumbline_uml::inside() {
+            Thresholds::user_mode()
+        } else {
+            Thresholds::default()
+        },
         idle: Duration::from_millis(200),
         now,
     }

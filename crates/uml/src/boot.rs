@@ -21,7 +21,7 @@ use crate::job::{CODE_BASE, INIT, INTERRUPT, Job, Terminal};
 /// Memory of the kernel: a file, of which only what was touched takes space.
 const MEMORY_MB: u64 = 512;
 /// The end of the console that is kept for the error message.
-const CONSOLE_TAIL: usize = 2048;
+const CONSOLE_TAIL: usize = 4096;
 /// A signal that comes between looking and waiting is noticed after this time.
 const PATIENCE_MS: u16 = 200;
 
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn the_end_of_the_console_is_kept() {
         let mut tail = Vec::new();
-        keep_tail(&mut tail, &[1; 2000]);
+        keep_tail(&mut tail, &[1; 4050]);
         keep_tail(&mut tail, &[2; 100]);
         assert_eq!(tail.len(), CONSOLE_TAIL);
         assert_eq!(tail.last(), Some(&2));

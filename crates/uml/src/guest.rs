@@ -146,9 +146,19 @@ fn stream(line: &File, terminal: Terminal) -> io::Result<Stdio> {
 fn relay(
     mut from: impl Read + Send + 'static,
     line: &File,
-) -> io::Result<JoinHandle<io::Result<u64>>> {
+) -> io::Result<JoinHandle<io::Result<()>>> {
     let mut line = line.try_clone()?;
-    Ok(std::thread::spawn(move || io::copy(&mut from, &mut line)))
+    Ok(std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        loop {
+            match from.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(length) => line.write_all(&buffer[..length])?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }))
 }
 
 /// Interrupts the command when told so, and kills it when nobody is left outside.
