@@ -238,11 +238,14 @@ pub(crate) fn other_load(observation: &Observation, limits: &Thresholds) -> Opti
     (share > limits.marked_load_share).then_some(Warning::OtherLoad { share })
 }
 
-/// User time that is neither the sender's nor the receiver's, as a share.
+/// User time that is neither the sender's, the receiver's, nor the network's, as
+/// a share.
 fn others_user_share(machine: &CpuTime, observation: &Observation) -> f64 {
     let scaled =
         |whole: u64| (whole as f64 * observation.window_share().unwrap_or(1.0).min(1.0)) as u64;
-    let ours = observation.load.cpu.user_ns + scaled(observation.server_cpu.user_ns);
+    let ours = observation.load.cpu.user_ns
+        + scaled(observation.server_cpu.user_ns)
+        + scaled(observation.forwarders_cpu.user_ns);
     share(machine.user_ns.saturating_sub(ours), machine)
 }
 

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::{IpvlanMode, LinkSpec, NetlinkError, Socket, Vxlan};
+use plumbline_sys::tun::Tun;
 
 use crate::error::LabError;
 use crate::network::Network;
@@ -23,6 +24,8 @@ pub enum Need {
     Macvlan,
     /// Ipvlan devices.
     Ipvlan,
+    /// TUN devices.
+    Tun,
 }
 
 impl Need {
@@ -35,15 +38,21 @@ impl Need {
             Self::Macvlan => {
                 "needs CONFIG_MACVLAN; try `modprobe macvlan`, or a kernel that has it"
             }
+            Self::Tun => {
+                "needs CONFIG_TUN and /dev/net/tun; try `modprobe tun`, or a kernel that has it"
+            }
             Self::Ipvlan => "needs CONFIG_IPVLAN; try `modprobe ipvlan`, or a kernel that has it",
         }
     }
 
     /// Makes such a device and deletes it again. `parent` is a device that it
     /// may be put on top of.
+    ///
+    /// A TUN device is made by the program that opens it: see [`missing_tun`].
     fn attempt(self, netlink: &Socket, parent: u32) -> Result<(), NetlinkError> {
         const NAME: &str = "probe";
         let link = match self {
+            Self::Tun => return Ok(()),
             Self::Veth => LinkSpec::veth(NAME, LinkSpec::peer("probe-peer")),
             Self::Bridge => LinkSpec::bridge(NAME),
             Self::Vxlan => LinkSpec::vxlan(
@@ -100,9 +109,21 @@ fn attempt(need: Need, scratch: &Namespace) -> Result<Option<String>, LabError> 
             Err(error) => return Err(failed(error)),
         },
     };
+    if need == Need::Tun {
+        return missing_tun(scratch);
+    }
     match need.attempt(netlink, parent) {
         Ok(()) => Ok(None),
         Err(error) if error.is_unsupported() => Ok(Some(need.remedy().into())),
         Err(error) => Err(failed(error)),
     }
+}
+
+/// A device of a program is made by opening it.
+fn missing_tun(scratch: &Namespace) -> Result<Option<String>, LabError> {
+    let opened = scratch.run(|| Tun::open("probe").map(drop))?;
+    // Whatever the reason: without it this network cannot be built.
+    Ok(opened
+        .err()
+        .map(|error| format!("{} ({error})", Need::Tun.remedy())))
 }

@@ -166,7 +166,7 @@ fn kernel(program: &Path, scratch: &Path, memory: &Path) -> Command {
 fn memory_directory(otherwise: &Path) -> PathBuf {
     let shared = Path::new("/dev/shm");
     let fits = nix::sys::statvfs::statvfs(shared).is_ok_and(|it| {
-        let free = it.blocks_available() as u64 * it.fragment_size() as u64;
+        let free = u64::from(it.blocks_available()) * u64::from(it.fragment_size());
         let executable = !it.flags().contains(nix::sys::statvfs::FsFlags::ST_NOEXEC);
         executable && free > (MEMORY_MB + 64) << 20
     });

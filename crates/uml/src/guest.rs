@@ -22,6 +22,11 @@ use crate::job::{CODE_BASE, CONTROL, ERRORS, INTERRUPT, Job, OUTPUT, READY, Term
 /// Where the machine inside may write whatever it likes. It is memory.
 const SCRATCH: &str = "/dev/shm";
 
+/// Modules that the kernel does not ask for by itself. Nodes of a real cluster
+/// have the first; the lab's nodes say whether it does anything. The second makes
+/// the file that a program opens.
+const MODULES: [&str; 2] = ["br_netfilter", "tun"];
+
 /// Does what the file beside the program's name says, and switches off. Returns
 /// only when even that fails.
 ///
@@ -107,11 +112,11 @@ fn set_up(job: &Job) -> io::Result<()> {
         "/proc/sys/kernel/modprobe",
         modprobe.as_os_str().as_encoded_bytes(),
     )?;
-    // Nothing asks for it, and nodes of a real cluster have it. A network finds
-    // it here as on a host; the lab's nodes say whether it does anything.
-    let loaded = Command::new(&modprobe).arg("br_netfilter").status()?;
-    if !loaded.success() {
-        eprintln!("modprobe br_netfilter: {loaded}");
+    for module in MODULES {
+        let loaded = Command::new(&modprobe).arg(module).status()?;
+        if !loaded.success() {
+            eprintln!("modprobe {module}: {loaded}");
+        }
     }
     Ok(())
 }

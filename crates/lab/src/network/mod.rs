@@ -4,6 +4,7 @@ mod aws_vpc;
 mod bridge;
 mod calico;
 mod calico_vxlan;
+mod flannel_udp;
 mod host;
 mod host_gw;
 mod ipvlan;
@@ -67,6 +68,7 @@ pub static ALL: &[&dyn Network] = &[
     &ipvlan::Ipvlan(IpvlanMode::L2),
     &ipvlan::Ipvlan(IpvlanMode::L3),
     &vxlan::Vxlan,
+    &flannel_udp::FlannelUdp,
     &calico_vxlan::CalicoVxlan,
 ];
 

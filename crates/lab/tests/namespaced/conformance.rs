@@ -187,5 +187,6 @@ networks! {
     ipvlan_l2: "ipvlan-l2",
     ipvlan_l3: "ipvlan-l3",
     vxlan: "vxlan",
+    flannel_udp: "flannel-udp",
     calico_vxlan: "calico-vxlan",
 }
