@@ -53,9 +53,27 @@ pub(crate) enum Command {
     /// Be one endpoint under command (started by `run`, not by people)
     #[command(hide = true)]
     Agent,
+    /// Be the first process of a kernel (started by `--kernel uml`, not by people)
+    #[command(hide = true)]
+    Guest(GuestArgs),
     /// Bare blocking round trips: what no generator can go below (started by `validate`)
     #[command(hide = true)]
     Floor(FloorArgs),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kernel {
+    /// The one that runs
+    Host,
+    /// User-mode Linux: has every driver, runs as a program, needs no root
+    Uml,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuestArgs {
+    /// What the kernel adds to its own command line
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) ignored: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -127,6 +145,9 @@ pub(crate) struct RunArgs {
     /// Go on although the environment is not the one that the run was started in
     #[arg(long, requires = "resume")]
     pub(crate) across_environments: bool,
+    /// Kernel to run in; uml needs Debian's packages user-mode-linux and kmod
+    #[arg(long, value_enum, default_value = "host")]
+    pub(crate) kernel: Kernel,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -189,6 +210,9 @@ pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum, default_value = "networks")]
     pub(crate) what: Listing,
+    /// Kernel whose networks to list; uml needs Debian's packages user-mode-linux and kmod
+    #[arg(long, value_enum, default_value = "host")]
+    pub(crate) kernel: Kernel,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -16,7 +16,7 @@ use plumbline_record::{
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
-use super::{BadUsage, maxima, print, report};
+use super::{BadUsage, kernel, maxima, print, report};
 use crate::cli::RunArgs;
 use crate::progress::{self, Reporter};
 
@@ -28,12 +28,16 @@ struct Prepared {
 }
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    // Before any thread: a process enters a user namespace alone or not at all.
     let experiment = if args.resume.is_none() {
         Some(experiment(args)?)
     } else {
         None
     };
+    let writes = args.resume.as_ref().unwrap_or(&args.out);
+    if let Some(code) = kernel::elsewhere(args.kernel, Some(writes))? {
+        return Ok(code);
+    }
+    // Before any thread: a process enters a user namespace alone or not at all.
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
     let mut lab = Lab::new(LabOptions::with_this_program()?.cni_directories(&args.cni_bin));
@@ -241,7 +245,11 @@ fn settings() -> Settings {
     Settings {
         client_cpus,
         server_cpus,
-        thresholds: Thresholds::default(),
+        thresholds: if plumbline_uml::inside() {
+            Thresholds::user_mode()
+        } else {
+            Thresholds::default()
+        },
         idle: Duration::from_millis(200),
         now,
     }

@@ -104,6 +104,11 @@ pub enum LabError {
     /// A CNI configuration list or one of its plugins.
     #[error(transparent)]
     Cni(#[from] CniError),
+    /// A process of the network's own could not be started, or has ended.
+    #[error(
+        "a process that forwards the network's packets failed: {0}; the machine may be out of memory or processes"
+    )]
+    Forwarder(#[source] std::io::Error),
     /// A namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

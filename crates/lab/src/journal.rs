@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use plumbline_sys::cpu::ProcessTime;
+use plumbline_sys::forwarder::Forwarder;
 use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, NetlinkError, RouteSpec};
 use plumbline_sys::sysctl;
 
@@ -22,6 +24,8 @@ pub struct Journal {
     settings: Vec<(Arc<Place>, Setting)>,
     /// Places where devices were made, each once, in order.
     devices: Vec<Arc<Place>>,
+    /// Processes that forward, each killed when dropped.
+    forwarders: Vec<Forwarder>,
 }
 
 #[derive(Debug)]
@@ -148,6 +152,22 @@ impl Journal {
             })
     }
 
+    /// Keeps a process that forwards packets of the network.
+    pub fn forwarder(&mut self, forwarder: Forwarder) {
+        self.forwarders.push(forwarder);
+    }
+
+    /// CPU time of the network's own processes since they were started.
+    pub fn cpu_time(&self) -> Result<ProcessTime, LabError> {
+        let mut sum = ProcessTime::default();
+        for forwarder in &self.forwarders {
+            let time = forwarder.cpu_time().map_err(LabError::Forwarder)?;
+            sum.user_ns += time.user_ns;
+            sum.system_ns += time.system_ns;
+        }
+        Ok(sum)
+    }
+
     /// Undoes everything, last first, without stopping at an error, and
     /// gives the errors. A second call does nothing.
     pub fn undo(&mut self) -> Vec<LabError> {
@@ -155,6 +175,8 @@ impl Journal {
         while let Some((place, setting)) = self.settings.pop() {
             errors.extend(setting.undo(&place));
         }
+        // A device of theirs goes with them.
+        self.forwarders.clear();
         // Devices go last, all of a place at once, and all places at the same
         // time: what takes long is that the kernel waits, and it waits for
         // several requests together.

@@ -158,6 +158,9 @@ impl Target for Lab {
 
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings = vec![Warning::OneKernel];
+        if plumbline_agent::is_user_mode() {
+            warnings.push(Warning::UserModeKernel);
+        }
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
         // Two ends and the network's own work in between.
         if cpus < 4 {

@@ -6,7 +6,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{CollectMetadata, IpvlanMode, LinkSpec, NetlinkError, Socket, Vxlan};
+use plumbline_sys::netlink::{CollectMetadata, IpvlanMode, LinkSpec, NetlinkError, Vxlan};
+use plumbline_sys::tun::Tun;
 
 use crate::error::LabError;
 use crate::network::cni::{self, Cni};
@@ -29,6 +30,8 @@ pub enum Need {
     Geneve,
     /// eBPF programs at tc, which need rights on the machine itself too.
     Ebpf,
+    /// TUN devices.
+    Tun,
 }
 
 impl Need {
@@ -41,6 +44,9 @@ impl Need {
             Self::Macvlan => {
                 "needs CONFIG_MACVLAN; try `modprobe macvlan`, or a kernel that has it"
             }
+            Self::Tun => {
+                "needs CONFIG_TUN and /dev/net/tun; try `modprobe tun`, or a kernel that has it"
+            }
             Self::Ipvlan => "needs CONFIG_IPVLAN; try `modprobe ipvlan`, or a kernel that has it",
             Self::Geneve => "needs CONFIG_GENEVE; try `modprobe geneve`, or a kernel that has it",
             Self::Ebpf => "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
@@ -49,9 +55,13 @@ impl Need {
 
     /// Tries it in a scratch namespace, and gives what is missing. `parent` is a
     /// device that it may be put on top of.
-    fn lacks(self, netlink: &Socket, parent: u32) -> Result<Option<String>, LabError> {
+    fn lacks(self, scratch: &Namespace, parent: u32) -> Result<Option<String>, LabError> {
+        let netlink = scratch.netlink();
         let Some(link) = self.device(parent) else {
-            return cilium::attempt(netlink, parent);
+            return match self {
+                Self::Tun => missing_tun(scratch),
+                _ => cilium::attempt(netlink, parent),
+            };
         };
         let made = netlink.add_link(link);
         match made.and_then(|()| netlink.delete_link(NAME)) {
@@ -61,7 +71,7 @@ impl Need {
         }
     }
 
-    /// A device of the kind; none for what is not a device.
+    /// A device of the kind; none for what is not made by a message alone.
     fn device(self, parent: u32) -> Option<LinkSpec<'static>> {
         Some(match self {
             Self::Veth => LinkSpec::veth(NAME, LinkSpec::peer("probe-peer")),
@@ -78,7 +88,7 @@ impl Need {
             Self::Macvlan => LinkSpec::macvlan(NAME, parent),
             Self::Ipvlan => LinkSpec::ipvlan(NAME, parent, IpvlanMode::L2),
             Self::Geneve => LinkSpec::collect_metadata(NAME, CollectMetadata::Geneve, 6081),
-            Self::Ebpf => return None,
+            Self::Tun | Self::Ebpf => return None,
         })
     }
 }
@@ -160,7 +170,7 @@ fn attempt(need: Need, scratch: &Namespace) -> Result<Option<String>, LabError> 
             Err(error) => return Err(failed(error)),
         },
     };
-    need.lacks(netlink, parent)
+    need.lacks(scratch, parent)
 }
 
 fn failed(source: NetlinkError) -> LabError {
@@ -168,4 +178,13 @@ fn failed(source: NetlinkError) -> LabError {
         place: "a scratch namespace".into(),
         source,
     }
+}
+
+/// A device of a program is made by opening it.
+fn missing_tun(scratch: &Namespace) -> Result<Option<String>, LabError> {
+    let opened = scratch.run(|| Tun::open("probe").map(drop))?;
+    // Whatever the reason: without it this network cannot be built.
+    Ok(opened
+        .err()
+        .map(|error| format!("{} ({error})", Need::Tun.remedy())))
 }

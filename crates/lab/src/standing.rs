@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plumbline_experiment::Placement;
 use plumbline_harness::{AgentLink, Path, PathSnapshot, Site, TargetError};
-use plumbline_record::{DeviceCounters, DeviceFingerprint, ProtocolCounters};
+use plumbline_record::{DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
 use plumbline_sys::{ethtool, namespace};
 
 use crate::agent::Launcher;
@@ -170,9 +170,14 @@ impl Standing {
     pub fn counters(&self) -> Result<PathSnapshot, LabError> {
         let devices = self.hops.iter().map(device_counters);
         let protocols = self.places.iter().map(|place| protocol_counters(place));
+        let forwarders = self.journal.cpu_time()?;
         Ok(PathSnapshot {
             devices: devices.collect::<Result<_, _>>()?,
             protocols: protocols.collect::<Result<_, _>>()?,
+            forwarders: ProcessCpu {
+                user_ns: forwarders.user_ns,
+                system_ns: forwarders.system_ns,
+            },
         })
     }
 }

@@ -57,6 +57,28 @@ pub fn thread_time_ns() -> u64 {
     time.map_or(0, |time| time.num_nanoseconds() as u64)
 }
 
+/// CPU time of another process since it started, all its threads together
+/// (`/proc/PID/stat`), in ticks of 10 ms.
+pub fn time_of(process: u32) -> io::Result<ProcessTime> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)?;
+    let tick_ns = 1_000_000_000 / ticks.unwrap_or(100).max(1) as u64;
+    stat_times(&text, tick_ns).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The times in the text of a `stat` file, behind the program's name, which may
+/// hold anything.
+fn stat_times(text: &str, tick_ns: u64) -> Option<ProcessTime> {
+    let (_, rest) = text.rsplit_once(')')?;
+    // The state is field 3, the times are fields 14 and 15 (proc_pid_stat(5)).
+    let mut times = rest.split_whitespace().skip(11);
+    let mut next = || times.next()?.parse::<u64>().ok();
+    Some(ProcessTime {
+        user_ns: next()? * tick_ns,
+        system_ns: next()? * tick_ns,
+    })
+}
+
 /// Binds the calling thread, and the processes that it starts from now on, to
 /// one CPU. `EINVAL` when there is no such CPU or
 /// the process may not use it.

@@ -10,9 +10,11 @@
 pub mod bpf;
 pub mod capture;
 pub mod clock;
+pub mod confined;
 pub mod counters;
 pub mod cpu;
 pub mod ethtool;
+pub mod forwarder;
 pub mod fragment;
 pub mod namespace;
 pub mod netlink;
@@ -23,3 +25,5 @@ pub mod scratch;
 pub mod signal;
 pub mod socket;
 pub mod sysctl;
+pub mod terminal;
+pub mod tun;

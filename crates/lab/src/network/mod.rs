@@ -6,6 +6,7 @@ mod calico;
 mod calico_vxlan;
 pub(crate) mod cilium;
 pub mod cni;
+mod flannel_udp;
 mod host;
 mod host_gw;
 mod ipvlan;
@@ -75,6 +76,7 @@ pub static ALL: &[&dyn Network] = &[
     &ipvlan::Ipvlan(IpvlanMode::L2),
     &ipvlan::Ipvlan(IpvlanMode::L3),
     &vxlan::Vxlan,
+    &flannel_udp::FlannelUdp,
     &calico_vxlan::CalicoVxlan,
     &cilium::Cilium::Native,
     &cilium::Cilium::Vxlan,
