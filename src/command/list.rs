@@ -58,6 +58,12 @@ impl<'a> ListedNetwork<'a> {
 }
 
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
+    // Experiments and workloads are the same everywhere.
+    if args.what == Listing::Networks
+        && let Some(code) = super::kernel::elsewhere(args.kernel, None)?
+    {
+        return Ok(code);
+    }
     match args.what {
         Listing::Networks => networks(args.json)?,
         Listing::Experiments => {

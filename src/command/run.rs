@@ -17,7 +17,7 @@ use plumbline_record::{
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
-use super::{BadUsage, maxima, print, report};
+use super::{BadUsage, kernel, maxima, print, report};
 use crate::cli::RunArgs;
 use crate::progress::{self, Reporter};
 
@@ -29,15 +29,19 @@ struct Prepared {
 }
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    // Before any thread: a process enters a user namespace alone or not at all.
     let experiment = if args.resume.is_none() {
         Some(experiment(args)?)
     } else {
         None
     };
+    let writes = args.resume.as_ref().unwrap_or(&args.out);
+    if let Some(code) = kernel::elsewhere(args.kernel, Some(writes))? {
+        return Ok(code);
+    }
+    // Before any thread: a process enters a user namespace alone or not at all.
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = Lab::new(LabOptions::with_this_program()?);
+    let mut lab = Lab::new(LabOptions::with_this_program()?.cni_directories(&args.cni_bin));
 
     let Prepared {
         mut directory,
@@ -213,6 +217,10 @@ fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
 /// What a network word stands for; of `all` and `usual`, those that cannot be
 /// built here are left out with a warning.
 fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
+    // A file is read when the lab is built.
+    if word.starts_with(plumbline_lab::network::cni::PREFIX) {
+        return Ok(vec![word.to_owned()]);
+    }
     let belongs: fn(&str) -> bool = match word {
         "all" => |_| true,
         "usual" => |name| USUAL.contains(&name),
@@ -245,7 +253,11 @@ fn settings() -> Settings {
     Settings {
         client_cpus,
         server_cpus,
-        thresholds: Thresholds::default(),
+        thresholds: if plumbline_uml::inside() {
+            Thresholds::user_mode()
+        } else {
+            Thresholds::default()
+        },
         idle: Duration::from_millis(200),
         now,
     }

@@ -91,6 +91,7 @@ pub(crate) fn healthy() -> Observation {
             idle_ns: 670 * MS,
             ..CpuTime::default()
         }],
+        forwarders_cpu: ProcessCpu::default(),
         server_cpu: ProcessCpu {
             user_ns: 48 * MS,
             system_ns: 90 * MS,

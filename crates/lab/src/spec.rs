@@ -4,7 +4,7 @@ use plumbline_experiment::{Family, Placement};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
-use crate::network::{self, Network};
+use crate::network::Network;
 use crate::probe::Probe;
 use crate::standing::Standing;
 use crate::topology::{Topology, has_ipv6};
@@ -38,7 +38,7 @@ const MOST_MTU: u32 = 65_535;
 impl Spec {
     /// Checks the name, the MTU and what the kernel has. Changes nothing.
     pub fn validate(&self, probe: &Probe) -> Result<Validated, LabError> {
-        let network = network::find(&self.network)?;
+        let network = probe.find(&self.network)?;
         // IPv6 wants 1280 bytes inside any tunnel (RFC 8200, section 5), IPv4
         // 576 (RFC 791, section 3.1).
         let least = match self.family {
@@ -55,6 +55,17 @@ impl Spec {
             what: network.about().name.into(),
             needs,
         };
+        if !network.about().families.contains(&self.family) {
+            let (has, lacks) = match self.family {
+                Family::V4 => (6, 4),
+                Family::V6 => (4, 6),
+            };
+            return Err(LabError::Family {
+                network: network.about().name,
+                has,
+                lacks,
+            });
+        }
         if self.family == Family::V6 && !has_ipv6() {
             return Err(unsupported(
                 "needs IPv6 (CONFIG_IPV6, not disabled at boot); use family 4".into(),

@@ -27,6 +27,9 @@ pub enum Warning {
         /// Online CPUs.
         cpus: u32,
     },
+    /// The kernel is a program on another one: its system calls and its timers
+    /// cost many times what they cost on a machine.
+    UserModeKernel,
     /// A closed loop cannot see a queue (L-4).
     ClosedLoop {
         /// Concurrent requests.
@@ -166,6 +169,11 @@ impl std::fmt::Display for Warning {
             Self::SharedCpus { cpus } => write!(
                 f,
                 "with {cpus} CPUs the two ends and the network compete; on a machine with 4 or more the tail is shorter"
+            ),
+            Self::UserModeKernel => write!(
+                f,
+                "the kernel is User-mode Linux: system calls cost 20 to 50 µs, so each latency holds some 50 µs of \
+                 the sender's own lateness, on every network alike; read differences in µs, not in percent"
             ),
             Self::ClosedLoop { outstanding } => write!(
                 f,

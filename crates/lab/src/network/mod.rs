@@ -4,6 +4,9 @@ mod aws_vpc;
 mod bridge;
 mod calico;
 mod calico_vxlan;
+pub(crate) mod cilium;
+pub mod cni;
+mod flannel_udp;
 mod host;
 mod host_gw;
 mod ipvlan;
@@ -12,7 +15,9 @@ mod routed;
 mod shape;
 mod tunnel;
 mod vxlan;
+mod wire;
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::IpvlanMode;
 
 use crate::error::LabError;
@@ -21,10 +26,18 @@ use crate::journal::Journal;
 use crate::probe::{Need, Probe};
 use crate::topology::{Topology, Underlay};
 
+pub use wire::Wire;
+
 /// How packets get from one endpoint to the other.
 pub trait Network: Sync {
     /// What it is called and what it takes.
     fn about(&self) -> &About;
+
+    /// What it lacks here besides the drivers that it needs of the kernel;
+    /// `None` when nothing. Changes nothing.
+    fn lacks(&self) -> Result<Option<String>, LabError> {
+        Ok(None)
+    }
 
     /// Attaches the pods of a topology, and gives the devices that a packet
     /// from client to server crosses, in order. What fails half way is undone
@@ -45,6 +58,10 @@ pub struct About {
     pub needs: &'static [Need],
     /// What joins the nodes.
     pub underlay: Underlay,
+    /// What the underlay carries for pods that talk across nodes.
+    pub wire: Wire,
+    /// IP versions that the real system has on this path.
+    pub families: &'static [Family],
     /// Whether endpoints are in pods, as opposed to on the nodes.
     pub pods: bool,
 }
@@ -59,7 +76,11 @@ pub static ALL: &[&dyn Network] = &[
     &ipvlan::Ipvlan(IpvlanMode::L2),
     &ipvlan::Ipvlan(IpvlanMode::L3),
     &vxlan::Vxlan,
+    &flannel_udp::FlannelUdp,
     &calico_vxlan::CalicoVxlan,
+    &cilium::Cilium::Native,
+    &cilium::Cilium::Vxlan,
+    &cilium::Cilium::Geneve,
 ];
 
 /// What `usual` stands for: the baseline, and one network for each way in which

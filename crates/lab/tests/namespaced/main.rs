@@ -1,8 +1,10 @@
 //! Tests in private namespaces: no root needed, nothing of the machine touched.
 
 mod agents;
+mod cni;
 mod conformance;
 mod eye;
 mod packets;
 mod proof;
 mod undo;
+mod wire;
