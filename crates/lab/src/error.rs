@@ -17,6 +17,18 @@ pub enum LabError {
         /// What is missing, and how to get it.
         needs: String,
     },
+    /// The real system does not have the path for this IP version.
+    #[error(
+        "{network} carries IPv{has} only, as the system that it is modelled on; use family {has}"
+    )]
+    Family {
+        /// The network.
+        network: &'static str,
+        /// The IP version that it has.
+        has: u8,
+        /// The one that was asked for.
+        lacks: u8,
+    },
     /// No network of this name.
     #[error("no network `{name}`; there are {known}")]
     UnknownNetwork {
@@ -90,6 +102,14 @@ impl From<LabError> for TargetError {
     fn from(error: LabError) -> Self {
         match error {
             LabError::Unsupported { what, needs } => Self::Unsupported { what, needs },
+            LabError::Family {
+                network,
+                has,
+                lacks,
+            } => Self::Unsupported {
+                what: format!("{network} for IPv{lacks}"),
+                needs: format!("the system that it is modelled on has IPv{has} only"),
+            },
             other => Self::Failed(other.to_string()),
         }
     }

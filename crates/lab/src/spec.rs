@@ -55,6 +55,17 @@ impl Spec {
             what: network.about().name.into(),
             needs,
         };
+        if !network.about().families.contains(&self.family) {
+            let (has, lacks) = match self.family {
+                Family::V4 => (6, 4),
+                Family::V6 => (4, 6),
+            };
+            return Err(LabError::Family {
+                network: network.about().name,
+                has,
+                lacks,
+            });
+        }
         if self.family == Family::V6 && !has_ipv6() {
             return Err(unsupported(
                 "needs IPv6 (CONFIG_IPV6, not disabled at boot); use family 4".into(),

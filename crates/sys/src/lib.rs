@@ -7,6 +7,7 @@
     reason = "the room where it is allowed; every block says why it is sound"
 )]
 
+pub mod capture;
 pub mod clock;
 pub mod counters;
 pub mod cpu;

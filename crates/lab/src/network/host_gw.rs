@@ -5,9 +5,10 @@
 //! gateway the node's address, out of the external interface, with that
 //! interface's MTU.
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, bridge};
+use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -22,6 +23,8 @@ static ABOUT: About = About {
     summary: "a bridge on each node, routes between nodes, no encapsulation",
     needs: &[Need::Veth, Need::Bridge],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 

@@ -9,10 +9,11 @@
 //! the lab gives each node a route to the other node's pods, which the plugin
 //! leaves to whoever runs the network.
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::{IpvlanMode, LinkSpec, RouteSpec};
 
 use super::shape::Shape;
-use super::{About, Network};
+use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -27,6 +28,8 @@ static L2: About = About {
     summary: "an ipvlan device per pod on the node's uplink, switched by address",
     needs: &[Need::Veth, Need::Ipvlan],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 
@@ -36,6 +39,8 @@ static L3: About = About {
     summary: "an ipvlan device per pod on the node's uplink, routed by the node",
     needs: &[Need::Veth, Need::Ipvlan],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 

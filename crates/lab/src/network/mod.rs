@@ -12,7 +12,9 @@ mod routed;
 mod shape;
 mod tunnel;
 mod vxlan;
+mod wire;
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::IpvlanMode;
 
 use crate::error::LabError;
@@ -20,6 +22,8 @@ use crate::hop::Hop;
 use crate::journal::Journal;
 use crate::probe::{Need, Probe};
 use crate::topology::{Topology, Underlay};
+
+pub use wire::Wire;
 
 /// How packets get from one endpoint to the other.
 pub trait Network: Sync {
@@ -45,6 +49,10 @@ pub struct About {
     pub needs: &'static [Need],
     /// What joins the nodes.
     pub underlay: Underlay,
+    /// What the underlay carries for pods that talk across nodes.
+    pub wire: Wire,
+    /// IP versions that the real system has on this path.
+    pub families: &'static [Family],
     /// Whether endpoints are in pods, as opposed to on the nodes.
     pub pods: bool,
 }

@@ -13,9 +13,10 @@
 //! is not modelled; nor that a Romana pod has a default route without a gateway
 //! and resolves every address by itself. Romana has no IPv6.
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, calico};
+use super::{About, Network, Wire, calico};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -30,6 +31,8 @@ static ABOUT: About = About {
     summary: "a veth and a host route per pod, routes between nodes, no bridge",
     needs: &[Need::Veth],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 

@@ -6,3 +6,4 @@ mod eye;
 mod packets;
 mod proof;
 mod undo;
+mod wire;

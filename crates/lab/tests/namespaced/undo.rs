@@ -106,6 +106,8 @@ static BROKEN: About = About {
     summary: "fails half way",
     needs: &[],
     underlay: plumbline_lab::Underlay::Wire,
+    wire: network::Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 
