@@ -28,7 +28,11 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
     };
     let family = Family::try_from(*family).map_err(|e| BadUsage(format!("--{e}")))?;
 
-    plumbline_lab::network::find(network).map_err(|e| BadUsage(e.to_string()))?;
+    let found = plumbline_lab::network::find(network).map_err(|e| BadUsage(e.to_string()))?;
+    let name = found.about().name;
+    if name != network {
+        print(&format!("{network} is the network `{name}`.\n"))?;
+    }
 
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use plumbline_experiment::{Experiment, Flag, Plan, ready_made};
+use plumbline_experiment::{Experiment, Family, Flag, Plan, ready_made};
 use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{
@@ -134,13 +134,14 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
 /// Resolves the plan, builds every path once, and only then makes the run directory.
 fn prepare(args: &RunArgs, experiment: Experiment, lab: &mut Lab) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
-    let left_out = RefCell::new(Vec::new());
+    let families = experiment.families()?;
+    let said = RefCell::new(Vec::new());
     let plan = experiment.resolve(random_seed(), &|word| {
-        expand(word, &mut left_out.borrow_mut())
+        expand(word, &families, &mut said.borrow_mut())
     })?;
     build(&plan, lab)?;
     let mut warnings = lab.warnings();
-    warnings.extend(left_out.into_inner());
+    warnings.extend(said.into_inner());
     let run = Run {
         format: FORMAT_VERSION,
         provenance: Provenance {
@@ -187,21 +188,26 @@ fn build(plan: &Plan, lab: &mut Lab) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a network word stands for; of `all`, those that cannot be built here
-/// are left out with a warning.
-fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
+/// What a network word stands for. Of `all`, those that cannot be built here
+/// are left out with a warning; the name of a system is said to be one.
+fn expand(word: &str, families: &[Family], said: &mut Vec<Warning>) -> Result<Vec<String>, String> {
     if word != "all" {
         let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
-        return Ok(vec![network.about().name.to_owned()]);
+        let name = network.about().name.to_owned();
+        if word != name {
+            said.push(Warning::StandsFor {
+                alias: word.to_owned(),
+                network: name.clone(),
+            });
+        }
+        return Ok(vec![name]);
     }
     let mut names = Vec::new();
-    for network in plumbline_lab::list().map_err(|e| e.to_string())? {
-        match network.needs {
-            None => names.push(network.name.to_owned()),
-            Some(needs) => {
-                let network = network.name.to_owned();
-                left_out.push(Warning::Unsupported { network, needs });
-            }
+    for listing in plumbline_lab::list().map_err(|e| e.to_string())? {
+        let network = listing.name.to_owned();
+        match listing.needs_for(families) {
+            None => names.push(network),
+            Some(needs) => said.push(Warning::Unsupported { network, needs }),
         }
     }
     Ok(names)
