@@ -20,5 +20,9 @@ pub fn ready_made() -> &'static [(&'static str, &'static str)] {
             "machinezone-2016",
             include_str!("../../../experiments/machinezone-2016.toml"),
         ),
+        (
+            "gojek-kubecon-2018",
+            include_str!("../../../experiments/gojek-kubecon-2018.toml"),
+        ),
     ]
 }

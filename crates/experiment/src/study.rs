@@ -100,7 +100,10 @@ const STUDIES: &[(&str, &str)] = &[
         include_str!("../published/machinezone-2016.toml"),
     ),
     ("pani-2016", include_str!("../published/pani-2016.toml")),
-    ("gojek-2018", include_str!("../published/gojek-2018.toml")),
+    (
+        "gojek-kubecon-2018",
+        include_str!("../published/gojek-kubecon-2018.toml"),
+    ),
     (
         "centurylink-2016",
         include_str!("../published/centurylink-2016.toml"),

@@ -13,6 +13,12 @@ pub(crate) fn name(beside: &Beside) -> String {
 
 /// What follows the study's name in the answer: how far the order agrees.
 pub(crate) fn answer(beside: &Beside) -> String {
+    if beside.tables.is_empty() {
+        return format!(
+            ": no figures were published to compare with; they found that {}",
+            beside.study.findings.join("; ")
+        );
+    }
     let Some(order) = beside.agreement.first() else {
         return ": the order cannot be compared, since no published percentile is carried by the \
                 samples of every network, host among them; run more blocks or a longer duration"
@@ -63,14 +69,18 @@ fn tau(order: &OrderAt) -> String {
 /// Where the study is from, and what is to be kept in mind with it.
 pub(crate) fn about(beside: &Beside) -> String {
     let study = &beside.study;
-    format!(
-        "{}, “{}”, {} ({}). Compare the order and the factors, not the times: those belong to \
-         their machines.",
+    let mut text = format!(
+        "{}, “{}”, {} ({}).",
         name(beside),
         study.title,
         study.source,
         study.setup
-    )
+    );
+    if !beside.tables.is_empty() {
+        text +=
+            " Compare the order and the factors, not the times: those belong to their machines.";
+    }
+    text
 }
 
 /// The title of a table: the workload of ours that answers it, and the
@@ -89,7 +99,10 @@ pub(crate) fn load(summary: &Summary, table: &BesideTable) -> Option<String> {
 }
 
 /// How far the orders agree within one table, a sentence for each percentile.
-pub(crate) fn orders(table: &BesideTable) -> Vec<String> {
+pub(crate) fn orders(beside: &Beside, table: &BesideTable) -> Vec<String> {
+    if shown_columns(beside, table).is_empty() {
+        return vec!["no published percentile has enough samples here".to_owned()];
+    }
     let sentence = |order: &OrderAt| {
         let chance = order.by_chance.map_or_else(String::new, |share| {
             format!(

@@ -83,8 +83,14 @@ fn published(summary: &Summary) -> String {
         out += "\n\n";
         out += &table(&beside::table(study, one));
         out.push('\n');
-        for order in beside::orders(one) {
+        for order in beside::orders(study, one) {
             out += &format!("- {}\n", escape(&order));
+        }
+    }
+    if study.tables.is_empty() {
+        out += "\nWhat the authors found:\n\n";
+        for finding in &study.study.findings {
+            out += &format!("- {}\n", escape(finding));
         }
     }
     out

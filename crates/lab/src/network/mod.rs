@@ -191,6 +191,23 @@ mod tests {
     }
 
     #[test]
+    fn the_networks_of_ready_made_experiments_exist() {
+        for (name, text) in plumbline_experiment::ready_made() {
+            let experiment = plumbline_experiment::Experiment::parse(text, name).unwrap();
+            let expand = |word: &str| match word {
+                "all" | "usual" => Ok(USUAL.iter().map(|name| (*name).to_owned()).collect()),
+                word => match find(word) {
+                    Ok(network) => Ok(vec![network.about().name.to_owned()]),
+                    Err(error) => Err(error.to_string()),
+                },
+            };
+            if let Err(error) = experiment.draft(1, &expand) {
+                panic!("{error}");
+            }
+        }
+    }
+
+    #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let error = find("weave").err().expect("unknown").to_string();
         assert!(

@@ -68,7 +68,8 @@ struct Answered<'a> {
 }
 
 impl Beside {
-    /// `None` when the plan names no study, or nothing of the run answers it.
+    /// `None` when the plan names no study, or nothing of the run answers it. A
+    /// study that published no figures to compare is there with its findings.
     pub(super) fn new(
         plan: &Plan,
         treatments: &[TreatmentSummary],
@@ -84,7 +85,8 @@ impl Beside {
         let source = Source { plan, ledger };
         let tables: Vec<BesideTable> = answered.iter().map(|one| source.table(one)).collect();
         let agreement = source.over_all(&answered);
-        (!tables.is_empty()).then(|| Self {
+        let has_figures = study.tables.iter().any(|one| one.workload.is_some());
+        (!tables.is_empty() || !has_figures).then(|| Self {
             tables,
             agreement,
             study: study.clone(),

@@ -163,7 +163,7 @@ fn published(summary: &Summary) -> Option<Published> {
             about,
             load: beside::load(summary, one),
             figures: beside::table(study, one),
-            orders: beside::orders(one),
+            orders: beside::orders(study, one),
         }
     };
     Some(Published {

@@ -19,8 +19,10 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
         let title = format!("{workload} beside {}: {about}", beside::name(study));
         let wrapped = text::wrap(&describe::clean(&title), style.width, 2);
         out += &format!("{}\n", style.paint(Tint::Heading, &wrapped));
-        out += &Table::new(columns(study, table)).render(style);
-        for order in beside::orders(table).iter().take(1) {
+        if !beside::shown_columns(study, table).is_empty() {
+            out += &Table::new(columns(study, table)).render(style);
+        }
+        for order in beside::orders(study, table).iter().take(1) {
             let wrapped = text::wrap(order, style.width, 2);
             out += &format!("{}\n", style.paint(Tint::Faint, &wrapped));
         }

@@ -44,8 +44,12 @@ struct Shown {
 }
 
 fn shown(fake: &Fake) -> Shown {
+    shown_beside(fake, "machinezone-2016")
+}
+
+fn shown_beside(fake: &Fake, study: &str) -> Shown {
     let (mut run, trials) = fake.run();
-    run.plan.study = Some("machinezone-2016".to_owned());
+    run.plan.study = Some(study.to_owned());
     let summary = Summary::new(&run, &trials);
     Shown {
         terminal: terminal::render(&summary, Style::default()),
@@ -156,11 +160,43 @@ fn without_samples_or_without_the_reference_no_order_is_claimed() {
         shown_few.terminal
     );
 
+    assert!(
+        shown_few
+            .terminal
+            .contains("no published percentile has enough samples"),
+        "{}",
+        shown_few.terminal
+    );
+
     let without_host = Fake {
         networks: networks(0.2)[1..].to_vec(),
         ..fake(0.2)
     };
     assert!(beside(&shown(&without_host)).agreement.is_empty());
+}
+
+#[test]
+fn a_study_without_figures_is_there_in_words() {
+    let shown = shown_beside(&fake(0.2), "gojek-kubecon-2018");
+    assert!(beside(&shown).tables.is_empty() && beside(&shown).agreement.is_empty());
+    for text in [&shown.terminal, &shown.markdown, &shown.html] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("Flannel, Weave and Romana perform better"),
+            "{text}"
+        );
+    }
+    let published = &shown.json["published"];
+    assert_eq!(
+        published["tables"].as_array().map(Vec::len),
+        Some(0),
+        "{published}"
+    );
+    assert_eq!(
+        published["order"].as_array().map(Vec::len),
+        Some(0),
+        "{published}"
+    );
 }
 
 #[test]
