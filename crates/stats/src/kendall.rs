@@ -146,7 +146,7 @@ fn for_each_order(values: &mut [f64], length: usize, visit: &mut impl FnMut(&[f6
     for at in 0..length {
         for_each_order(values, length - 1, visit);
         if at + 1 < length {
-            let other = if length % 2 == 0 { at } else { 0 };
+            let other = if length.is_multiple_of(2) { at } else { 0 };
             values.swap(other, length - 1);
         }
     }
