@@ -89,6 +89,18 @@ impl Standing {
         &self.hops
     }
 
+    /// The largest IP packet that passes between the endpoints, in bytes.
+    pub fn path_mtu(&self) -> Result<u32, LabError> {
+        let devices = self.devices()?;
+        let least = devices.iter().map(|device| device.mtu).min();
+        let least = least.unwrap_or(self.topology.mtu);
+        let stated = match self.topology.placement {
+            Placement::CrossNode => self.network.path_mtu(&self.topology),
+            Placement::SameNode => None,
+        };
+        Ok(stated.map_or(least, |stated| stated.min(least)))
+    }
+
     /// Where the client runs.
     pub fn client_place(&self) -> &Place {
         &self.client.place

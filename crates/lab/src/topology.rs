@@ -342,7 +342,7 @@ fn quiet(role: Role, family: Family) -> Vec<(String, String)> {
 
 /// Whether bridged packets may be handed to netfilter (`br_netfilter`), and
 /// namespaces can decline it.
-fn has_bridge_netfilter() -> bool {
+pub(crate) fn has_bridge_netfilter() -> bool {
     std::path::Path::new("/proc/sys/net/bridge").exists()
 }
 

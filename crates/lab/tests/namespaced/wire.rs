@@ -3,11 +3,12 @@
 //! packets between pods of one node to its uplink's taps, and does not send them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use plumbline_experiment::Placement;
 use plumbline_harness::Path;
 use plumbline_lab::network::Wire;
-use plumbline_lab::{Standing, Topology, UPLINK};
+use plumbline_lab::{Hop, Standing, UPLINK};
 use plumbline_sys::capture::Capture;
 
 use crate::packets;
@@ -29,7 +30,7 @@ struct Packet {
 /// Exchanges between the endpoints appear on the wire as the network says, and
 /// not at all when they are on one node.
 pub(crate) fn shows_the_encapsulation(standing: &Standing) {
-    let capture = far_end(standing.topology());
+    let capture = far_end(standing);
     let (client, server) = (packets::client(standing), packets::server(standing));
     packets::udp_exchanges(&client, &server, EXCHANGES);
     let captured = packets_of(&capture);
@@ -67,12 +68,17 @@ pub(crate) fn shows_the_encapsulation(standing: &Standing) {
     assert!(leaked.is_empty(), "without encapsulation: {leaked:#?}");
 }
 
-/// What leaves the first node, and what comes to it.
-fn far_end(topology: &Topology) -> Capture {
+/// What leaves the first node, and what comes to it. The path's own devices say
+/// where; there are none beyond the node when it ends there.
+fn far_end(standing: &Standing) -> Capture {
+    let topology = standing.topology();
     let (place, device) = match &topology.router {
         None => (&topology.nodes[1], UPLINK),
         Some(router) => (router, topology.nodes[0].name.as_str()),
     };
+    let beyond = |hop: &&Hop| Arc::ptr_eq(&hop.place, place);
+    let hop = standing.hops().iter().find(beyond);
+    let device = hop.map_or(device, |hop| hop.device.as_str());
     let index = place.index(device).expect("the wire");
     let opened = place.namespace.run(|| Capture::open(index));
     opened.expect("entered").expect("opened")
