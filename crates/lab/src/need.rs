@@ -1,10 +1,12 @@
 //! The drivers of the kernel, found out by really trying.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::{
-    CollectMetadata, EspState, IpvlanMode, LinkSpec, NetlinkError, TunnelEnds, Vxlan, XfrmSocket,
+    CollectMetadata, Distance, EspState, IpvlanMode, LinkSpec, NetlinkError, Parent, TokenBucket,
+    TunnelEnds, Vxlan, XfrmSocket,
 };
 use plumbline_sys::tun::Tun;
 
@@ -47,6 +49,10 @@ pub enum Need {
     Ebpf,
     /// TUN devices.
     Tun,
+    /// The queueing discipline that limits a rate.
+    TokenBucket,
+    /// The queueing discipline that delays and loses.
+    Netem,
 }
 
 impl Need {
@@ -83,6 +89,8 @@ impl Need {
             }
             Self::Ebpf => "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
             Self::Tun => needs!("CONFIG_TUN and /dev/net/tun", "tun"),
+            Self::TokenBucket => needs!("CONFIG_NET_SCH_TBF for a rate", "sch_tbf"),
+            Self::Netem => needs!("CONFIG_NET_SCH_NETEM for delay and loss", "sch_netem"),
         }
     }
 
@@ -101,6 +109,12 @@ impl Need {
             Self::Tun => return missing_tun(scratch),
             Self::Ebpf => return cilium::attempt(netlink, parent),
             Self::Esp => attempt_esp(scratch)?,
+            Self::TokenBucket => netlink
+                .add_token_bucket(parent, Parent::Root, &BUCKET)
+                .and_then(|()| netlink.delete_discipline(parent)),
+            Self::Netem => netlink
+                .add_distance(parent, Parent::Root, &DISTANCE)
+                .and_then(|()| netlink.delete_discipline(parent)),
             _ => self.device(parent).map_or(Ok(()), |link| {
                 let made = netlink.add_link(link);
                 made.and_then(|()| netlink.delete_link(NAME))
@@ -109,6 +123,10 @@ impl Need {
         match tried {
             Ok(()) => Ok(None),
             Err(error) if error.is_unsupported() => Ok(Some(self.remedy().into())),
+            // What the kernel says of a discipline that it does not know.
+            Err(error) if error.is_gone() && matches!(self, Self::TokenBucket | Self::Netem) => {
+                Ok(Some(self.remedy().into()))
+            }
             Err(error) => Err(failed(error)),
         }
     }
@@ -136,13 +154,30 @@ impl Need {
             Self::Ip6Gre => LinkSpec::gre(NAME, ends(Ipv6Addr::LOCALHOST), 0),
             Self::Geneve => LinkSpec::collect_metadata(NAME, CollectMetadata::Geneve, 6081),
             Self::Wireguard => LinkSpec::wireguard(NAME),
-            Self::BridgeNetfilter | Self::Esp | Self::Ebpf | Self::Tun => return None,
+            Self::BridgeNetfilter
+            | Self::Esp
+            | Self::Ebpf
+            | Self::Tun
+            | Self::TokenBucket
+            | Self::Netem => return None,
         })
     }
 }
 
 /// The name of the device that is made for a try.
 const NAME: &str = "probe";
+
+/// What a scratch device may have.
+const BUCKET: TokenBucket = TokenBucket {
+    rate: 1_000_000,
+    burst: 10_000,
+    limit: 10_000,
+};
+const DISTANCE: Distance = Distance {
+    delay: Duration::ZERO,
+    loss: 0.0,
+    limit: 1000,
+};
 
 /// A tunnel from an address to itself: nothing is ever sent.
 fn ends(address: impl Into<IpAddr>) -> TunnelEnds {

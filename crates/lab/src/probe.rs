@@ -60,7 +60,14 @@ impl Probe {
 
     /// What the network lacks; `None` when it can be built.
     pub fn missing(&self, network: &dyn Network) -> Result<Option<String>, LabError> {
-        let needs = network.about().needs;
+        match self.lacking(network.about().needs)? {
+            Some(missing) => Ok(Some(missing)),
+            None => network.lacks(),
+        }
+    }
+
+    /// The first of these that is lacking; `None` when all are there.
+    pub fn lacking(&self, needs: &[Need]) -> Result<Option<String>, LabError> {
         let mut known = self.known.borrow_mut();
         if needs.iter().any(|need| !known.contains_key(need)) {
             let scratch = Namespace::create()?;
@@ -69,10 +76,7 @@ impl Probe {
                 known.insert(*need, verdict);
             }
         }
-        match needs.iter().find_map(|need| known[need].clone()) {
-            Some(missing) => Ok(Some(missing)),
-            None => network.lacks(),
-        }
+        Ok(needs.iter().find_map(|need| known[need].clone()))
     }
 }
 

@@ -1,11 +1,11 @@
 //! What is to be built, checked before anything is.
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::{Family, Link, Placement};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
 use crate::network::Network;
-use crate::probe::Probe;
+use crate::probe::{Need, Probe};
 use crate::standing::Standing;
 use crate::topology::{Topology, has_ipv6};
 
@@ -30,6 +30,7 @@ pub struct Validated {
     placement: Placement,
     family: Family,
     mtu: u32,
+    link: Link,
 }
 
 /// The largest MTU that the kernel gives a veth (`ETH_MAX_MTU`).
@@ -79,22 +80,50 @@ impl Spec {
                 placement: self.placement,
                 family: self.family,
                 mtu: self.mtu,
+                link: Link::default(),
             }),
         }
     }
 }
 
 impl Validated {
+    /// With a link that has a rate and a distance; its MTU counts no more than
+    /// the one that was validated. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Unsupported`] where the kernel cannot give a link what is
+    /// asked for.
+    pub fn over(self, link: Link, probe: &Probe) -> Result<Self, LabError> {
+        let needs = [
+            (link.rate_bits.is_some(), Need::TokenBucket),
+            (link.has_distance(), Need::Netem),
+        ];
+        let needs: Vec<Need> = needs
+            .iter()
+            .filter_map(|(wanted, need)| wanted.then_some(*need))
+            .collect();
+        match probe.lacking(&needs)? {
+            Some(needs) => Err(LabError::Unsupported {
+                what: format!("a link of {link}"),
+                needs,
+            }),
+            None => Ok(Self { link, ..self }),
+        }
+    }
+
     /// Makes nodes and pods that no network has attached yet.
     pub fn topology(self) -> Result<Topology, LabError> {
         let about = self.network.about();
-        Topology::build(
+        let mut topology = Topology::build(
             about.underlay,
             about.pods,
             self.placement,
             self.family,
             self.mtu,
-        )
+        )?;
+        topology.put_between_nodes(self.link)?;
+        Ok(topology)
     }
 
     /// Builds nodes, pods and the network. What fails half way is undone.

@@ -168,14 +168,23 @@ impl Standing {
             };
             Ok(DeviceFingerprint {
                 namespace: place.name.clone(),
+                qdisc: self.discipline(link.qdisc),
                 device: link.name,
                 driver,
                 mtu: link.mtu,
-                qdisc: link.qdisc,
                 offloads,
             })
         };
         self.hops.iter().map(describe).collect()
+    }
+
+    /// A queueing discipline by its name, that of a link with what the link is,
+    /// so that runs over different links are told apart.
+    fn discipline(&self, name: String) -> String {
+        match name.as_str() {
+            "tbf" | "netem" => format!("{name} ({})", self.topology.link),
+            _ => name,
+        }
     }
 
     /// Counters of the path's devices and namespaces since they were made.

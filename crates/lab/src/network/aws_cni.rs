@@ -113,6 +113,7 @@ fn second_interface(
     journal.address(router, port, gateway, host)?;
 
     let device = node.bring_up(SECOND)?;
+    topology.put_behind(node, SECOND)?;
     // The subnet's own route is deleted from the main table; here it is not made.
     journal.address(node, device, addressing.interface(number), host)?;
     let on_link = RouteSpec::to(gateway, host).dev(device);
