@@ -2,7 +2,7 @@
 
 use crate::ceiling::MAX_RATE;
 use crate::load::Share;
-use crate::{Arrival, Limit, Plan, SpecError, Treatment, TreatmentId, Workload};
+use crate::{Arrival, Limit, Link, Plan, SpecError, Treatment, TreatmentId, Workload};
 
 /// A plan with open questions: the maxima that its loads are shares of.
 /// [`sought`](Self::sought) asks, [`settle`](Self::settle) takes the answers.
@@ -44,6 +44,11 @@ impl Draft {
     /// The plan as far as it is known: all but the rates of shares.
     pub fn treatments(&self) -> &[Treatment] {
         &self.plan.treatments
+    }
+
+    /// The link between the nodes.
+    pub fn link(&self) -> Link {
+        self.plan.link
     }
 
     /// What has to be measured before the plan is one; empty when nothing is a

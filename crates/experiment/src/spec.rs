@@ -9,7 +9,7 @@ use crate::nearest::suggestion;
 use crate::section::{self, Section};
 use crate::source::Place;
 use crate::tree::{Data, Table, Value};
-use crate::{Family, Placement, SpecError, Timing, expand};
+use crate::{Family, Link, Placement, SpecError, Timing, expand, link};
 
 /// Phases where a file says nothing.
 const TIMING: Timing = Timing {
@@ -39,6 +39,7 @@ pub(crate) struct Spec {
     pub(crate) retries: u32,
     pub(crate) seed: Option<u64>,
     pub(crate) limits: BTreeMap<String, f64>,
+    pub(crate) link: Link,
 }
 
 /// Reads everything; the first fault ends it.
@@ -77,6 +78,7 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
         seed: seed(&design)?,
         limits: limits(&root)?,
+        link: link::read(&root)?,
     })
 }
 

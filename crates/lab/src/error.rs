@@ -64,6 +64,12 @@ pub enum LabError {
         /// The cause.
         source: std::io::Error,
     },
+    /// No random numbers for a key.
+    #[error("cannot draw a key: {source}; is /dev/urandom there?")]
+    Random {
+        /// The cause.
+        source: std::io::Error,
+    },
     /// A device stayed without a carrier.
     #[error(
         "in {place}: device `{device}` is not ready after {} s; the machine may be overloaded, try again",

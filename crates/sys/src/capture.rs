@@ -16,6 +16,15 @@ pub struct Capture {
     fd: OwnedFd,
 }
 
+/// A frame that passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Whether the device sent it, as opposed to received.
+    pub sent: bool,
+    /// From the Ethernet header on, at most as much as was asked for.
+    pub bytes: &'a [u8],
+}
+
 impl Capture {
     /// Begins to look at the device with this index in the network namespace
     /// of the calling thread.
@@ -57,26 +66,35 @@ impl Capture {
         Ok(Self { fd })
     }
 
-    /// The oldest frame that was not yet taken, from its Ethernet header on, at
-    /// most as much as `buffer` holds; `None` when there is none.
+    /// The oldest frame that was not yet taken, as much of it as `buffer`
+    /// holds; `None` when there is none.
     ///
     /// # Errors
     ///
     /// `ENETDOWN` once the device is gone.
-    pub fn take<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+    pub fn take<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<Frame<'a>>> {
         loop {
-            // SAFETY: the descriptor is open; pointer and length describe a live
-            // buffer that nobody else uses during the call.
+            // SAFETY: an all-zero `sockaddr_ll` is a valid value of this plain C
+            // structure.
+            let mut from: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+            let mut size = size_of_val(&from) as libc::socklen_t;
+            // SAFETY: the descriptor is open; both pointers lead to live values
+            // that nobody else uses during the call, with lengths that are theirs.
             let length = unsafe {
-                libc::recv(
+                libc::recvfrom(
                     self.fd.as_raw_fd(),
                     buffer.as_mut_ptr().cast(),
                     buffer.len(),
                     0,
+                    std::ptr::from_mut(&mut from).cast(),
+                    &mut size,
                 )
             };
             if let Ok(length) = usize::try_from(length) {
-                return Ok(Some(&buffer[..length]));
+                return Ok(Some(Frame {
+                    sent: from.sll_pkttype == libc::PACKET_OUTGOING,
+                    bytes: &buffer[..length],
+                }));
             }
             match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::Interrupted => {}

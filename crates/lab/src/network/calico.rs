@@ -35,6 +35,7 @@ pub(super) const SHAPE: Shape = Shape {
     port: Some(PORT),
     bridge: None,
     tunnel: None,
+    tunnel_to: None,
 };
 
 /// The block of addresses that a node routes, of Calico's default size, /26 and

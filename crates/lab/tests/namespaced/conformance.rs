@@ -78,9 +78,8 @@ fn reaches_both_ways(standing: &Standing) {
 fn largest_packet_is_the_mtu(standing: &Standing) {
     let before = standing.counters().expect("counters");
     let (client, server) = (packets::client(standing), packets::server(standing));
-    let devices = standing.devices().expect("devices");
-    let mtu = devices.iter().map(|device| device.mtu).min();
-    let mtu = mtu.expect("a device").min(eye::route_mtu(standing));
+    let mtu = standing.path_mtu().expect("a device");
+    let mtu = mtu.min(eye::route_mtu(standing));
     packets::largest_datagram(&client, &server, mtu);
     packets::largest_datagram(&server, &client, mtu);
     let after = standing.counters().expect("counters");
@@ -183,15 +182,28 @@ macro_rules! networks {
 networks! {
     host: "host",
     routed: "routed",
+    romana: "romana",
     host_gw: "host-gw",
+    kube_router: "kube-router",
     aws_vpc: "aws-vpc",
+    aws_cni: "aws-cni",
     macvlan: "macvlan",
     ipvlan_l2: "ipvlan-l2",
     ipvlan_l3: "ipvlan-l3",
+    ipvlan_l3s: "ipvlan-l3s",
     vxlan: "vxlan",
     flannel_udp: "flannel-udp",
     calico_vxlan: "calico-vxlan",
     cilium: "cilium",
     cilium_vxlan: "cilium-vxlan",
     cilium_geneve: "cilium-geneve",
+    kopeio_vxlan: "kopeio-vxlan",
+    geneve: "geneve",
+    ipip: "ipip",
+    calico_ipip: "calico-ipip",
+    kube_router_ipip: "kube-router-ipip",
+    gre: "gre",
+    kopeio_gre: "kopeio-gre",
+    kopeio_ipsec: "kopeio-ipsec",
+    wireguard: "wireguard",
 }
