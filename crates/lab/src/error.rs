@@ -90,6 +90,18 @@ pub enum LabError {
         /// The cause.
         source: SysctlError,
     },
+    /// An offload could not be switched off.
+    #[error(
+        "in {place}: cannot switch off the checksums of `{device}`: {source}; the driver may not allow it"
+    )]
+    Offload {
+        /// The namespace.
+        place: String,
+        /// The device.
+        device: &'static str,
+        /// The cause.
+        source: std::io::Error,
+    },
     /// A process of the network's own could not be started, or has ended.
     #[error(
         "a process that forwards the network's packets failed: {0}; the machine may be out of memory or processes"

@@ -79,6 +79,15 @@ impl Standing {
         self.network.about()
     }
 
+    /// The longest packet between the endpoints, in bytes, where senders learn it
+    /// from an ICMP error; `None` where their devices know it.
+    pub fn path_mtu(&self) -> Option<u32> {
+        match self.topology.placement {
+            Placement::CrossNode => self.network.path_mtu(self.topology.mtu),
+            Placement::SameNode => None,
+        }
+    }
+
     /// Nodes and pods.
     pub fn topology(&self) -> &Topology {
         &self.topology

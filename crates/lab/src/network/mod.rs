@@ -13,6 +13,8 @@ mod routed;
 mod shape;
 mod tunnel;
 mod vxlan;
+mod weave;
+mod weave_sleeve;
 mod wire;
 
 use plumbline_experiment::Family;
@@ -35,6 +37,13 @@ pub trait Network: Sync {
     /// from client to server crosses, in order. What fails half way is undone
     /// by the caller, from the journal.
     fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError>;
+
+    /// The longest packet between pods of different nodes, in bytes, where it is
+    /// less than their devices take and senders learn it from an ICMP error;
+    /// `underlay` is the MTU between nodes.
+    fn path_mtu(&self, _underlay: u32) -> Option<u32> {
+        None
+    }
 }
 
 /// What a network is called and what it takes.
@@ -69,6 +78,7 @@ pub static ALL: &[&dyn Network] = &[
     &ipvlan::Ipvlan(IpvlanMode::L3),
     &vxlan::Vxlan,
     &flannel_udp::FlannelUdp,
+    &weave_sleeve::WeaveSleeve,
     &calico_vxlan::CalicoVxlan,
 ];
 
@@ -146,9 +156,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        let error = find("weave").err().expect("unknown").to_string();
+        let error = find("token-ring").err().expect("unknown").to_string();
         assert!(
-            error.contains("`weave`") && error.contains("host-gw"),
+            error.contains("`token-ring`") && error.contains("host-gw"),
             "{error}"
         );
     }

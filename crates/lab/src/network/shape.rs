@@ -11,6 +11,9 @@ pub(super) struct Shape {
     pub(super) port: Option<&'static str>,
     /// The bridge, which carries itself only what it routes.
     pub(super) bridge: Option<&'static str>,
+    /// The pair of devices that leads what goes to other nodes away from the
+    /// bridge: its port, and the other end.
+    pub(super) pair: Option<(&'static str, &'static str)>,
     /// The device that encapsulates.
     pub(super) tunnel: Option<&'static str>,
 }
@@ -31,9 +34,13 @@ impl Shape {
         hops.extend(port(client).map(|name| Hop::receives(from, &name)));
         if topology.placement == Placement::CrossNode {
             hops.extend(self.bridge.map(|name| Hop::receives(from, name)));
+            hops.extend(self.pair.map(|(port, _)| Hop::sends(from, port)));
+            hops.extend(self.pair.map(|(_, end)| Hop::receives(from, end)));
             hops.extend(self.tunnel.map(|name| Hop::sends(from, name)));
             hops.extend(between_nodes(topology));
             hops.extend(self.tunnel.map(|name| Hop::receives(to, name)));
+            hops.extend(self.pair.map(|(_, end)| Hop::sends(to, end)));
+            hops.extend(self.pair.map(|(port, _)| Hop::receives(to, port)));
             hops.extend(self.bridge.map(|name| Hop::sends(to, name)));
         }
         hops.extend(port(server).map(|name| Hop::sends(to, &name)));
