@@ -81,7 +81,8 @@ pub(crate) struct RunArgs {
     /// A ready-made experiment (`plumbline list experiments`) or a TOML file
     #[arg(default_value = "tour", conflicts_with = "resume")]
     pub(crate) experiment: String,
-    /// Networks to compare, by name or by system; `all` for every one that works here
+    /// Networks to compare, by name or by system; `all` for every one that works here;
+    /// cni:FILE for a CNI configuration list
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) network: Vec<String>,
     /// Network that the others are compared with
@@ -120,6 +121,10 @@ pub(crate) struct RunArgs {
     /// Seed of the order and of the arrivals; random unless given
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Where the plugins of `--network cni:FILE` are; CNI_PATH, else /usr/lib/cni
+    /// and /opt/cni/bin
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cni_bin: Vec<PathBuf>,
     /// Set any key of the experiment, such as design.retries=3
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -232,6 +237,9 @@ pub(crate) enum LabAction {
     Up {
         /// Name of the network
         network: String,
+        /// Where the plugins of `cni:FILE` are
+        #[arg(long, value_name = "DIR")]
+        cni_bin: Vec<PathBuf>,
         /// cross-node or same-node
         #[arg(long, default_value = "cross-node")]
         placement: String,

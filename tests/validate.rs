@@ -66,5 +66,5 @@ fn has_ended(pid: u32) -> bool {
 fn an_unknown_comparison_is_bad_usage() {
     let output = output(&["validate", "--only", "wrkk"]);
     assert_eq!(output.status.code(), Some(64));
-    assert!(stderr(&output).contains("there are wrk, h2load"));
+    assert!(stderr(&output).contains("there are wrk, wrk-uring, "));
 }

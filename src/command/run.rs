@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     // Before any thread: a process enters a user namespace alone or not at all.
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = Lab::new(LabOptions::with_this_program()?);
+    let mut lab = Lab::new(LabOptions::with_this_program()?.cni_directories(&args.cni_bin));
 
     let Prepared {
         mut directory,
@@ -214,6 +214,10 @@ fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
 /// What a network word stands for; of `all`, those that cannot be built here
 /// are left out with a warning.
 fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
+    // A file is read when the lab is built.
+    if word.starts_with(plumbline_lab::network::cni::PREFIX) {
+        return Ok(vec![word.to_owned()]);
+    }
     if word != "all" {
         let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
         return Ok(vec![network.about().name.to_owned()]);

@@ -118,6 +118,7 @@ impl Server {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "serve", "--nocapture"])
             .env(SERVE, index.to_string())
+            .env(plumbline_testkit::STAY, "")
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

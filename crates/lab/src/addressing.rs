@@ -62,6 +62,11 @@ impl Addressing {
         self.build([19, number], u16::from(number), 2 + index)
     }
 
+    /// The address of the default route.
+    pub fn everywhere(self) -> IpAddr {
+        self.pick(Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into())
+    }
+
     /// The network address of the pods of all nodes.
     pub fn cluster(self) -> IpAddr {
         self.build([19, 0], 0, 0)

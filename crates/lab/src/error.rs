@@ -1,10 +1,13 @@
 //! What can go wrong in a lab.
 
 use plumbline_harness::TargetError;
+use plumbline_sys::bpf::BpfError;
 use plumbline_sys::namespace::NamespaceError;
 use plumbline_sys::netlink::NetlinkError;
 use plumbline_sys::process::ProcessError;
 use plumbline_sys::sysctl::SysctlError;
+
+use crate::network::cni::CniError;
 
 /// Why a lab could not be built, measured or taken down.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +85,14 @@ pub enum LabError {
         /// The cause.
         source: NetlinkError,
     },
+    /// eBPF programs for one of the lab's namespaces.
+    #[error("for {place}: {source}")]
+    Bpf {
+        /// The namespace.
+        place: String,
+        /// The cause.
+        source: BpfError,
+    },
     /// A sysctl of one of the lab's namespaces.
     #[error("in {place}: {source}")]
     Sysctl {
@@ -102,6 +113,9 @@ pub enum LabError {
         /// The cause.
         source: std::io::Error,
     },
+    /// A CNI configuration list or one of its plugins.
+    #[error(transparent)]
+    Cni(#[from] CniError),
     /// A process of the network's own could not be started, or has ended.
     #[error(
         "a process that forwards the network's packets failed: {0}; the machine may be out of memory or processes"

@@ -1,12 +1,13 @@
 //! What was done to the nodes and pods, so that it can be undone in reverse.
 
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use plumbline_sys::cpu::ProcessTime;
 use plumbline_sys::forwarder::Forwarder;
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, NetlinkError, RouteSpec, Socket};
+use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, NetlinkError, RouteSpec};
 use plumbline_sys::sysctl;
 
 use crate::error::LabError;
@@ -36,6 +37,16 @@ enum Setting {
     },
     Route(RouteSpec),
     Neighbour(NeighbourSpec),
+    Hooks {
+        device: u32,
+    },
+    Other(Box<dyn Undo>),
+}
+
+/// Something that a network did otherwise than through the journal.
+pub trait Undo: std::fmt::Debug + Send + Sync {
+    /// Takes it back, without stopping at an error, and gives the errors.
+    fn undo(&mut self) -> Vec<LabError>;
 }
 
 impl Journal {
@@ -104,6 +115,28 @@ impl Journal {
         Ok(())
     }
 
+    /// Has an eBPF program see what comes in through a device that has no tc
+    /// hooks yet.
+    pub fn ingress_program(
+        &mut self,
+        place: &Arc<Place>,
+        device: u32,
+        name: &str,
+        program: &impl AsFd,
+    ) -> Result<(), LabError> {
+        let netlink = place.netlink();
+        let added = netlink.add_hooks(device);
+        added.map_err(|error| place.failed(error))?;
+        self.remember(place, Setting::Hooks { device });
+        let attached = netlink.add_ingress_program(device, name, program);
+        attached.map_err(|error| place.failed(error))
+    }
+
+    /// Remembers what a network did in `place` by other means.
+    pub fn undo_by(&mut self, place: &Arc<Place>, undo: Box<dyn Undo>) {
+        self.remember(place, Setting::Other(undo));
+    }
+
     /// Sets sysctls of a device that this journal made. They need no undoing:
     /// they go with the device.
     pub fn device_sysctls(
@@ -140,9 +173,7 @@ impl Journal {
     pub fn undo(&mut self) -> Vec<LabError> {
         let mut errors = Vec::new();
         while let Some((place, setting)) = self.settings.pop() {
-            if let Err(error) = setting.undo(place.netlink()) {
-                errors.push(place.failed(error));
-            }
+            errors.extend(setting.undo(&place));
         }
         // A device of theirs goes with them.
         self.forwarders.clear();
@@ -170,16 +201,24 @@ impl Journal {
 }
 
 impl Setting {
-    fn undo(&self, netlink: &Socket) -> Result<(), NetlinkError> {
-        match self {
+    fn undo(self, place: &Place) -> Vec<LabError> {
+        let netlink = place.netlink();
+        let undone = match self {
             Self::Address {
                 device,
                 address,
                 prefix,
-            } => netlink.delete_address(*device, *address, *prefix),
-            Self::Route(route) => netlink.delete_route(route),
-            Self::Neighbour(neighbour) => netlink.delete_neighbour(neighbour),
-        }
+            } => netlink.delete_address(device, address, prefix),
+            Self::Route(route) => netlink.delete_route(&route),
+            Self::Neighbour(neighbour) => netlink.delete_neighbour(&neighbour),
+            Self::Hooks { device } => netlink.delete_hooks(device),
+            Self::Other(mut undo) => return undo.undo(),
+        };
+        undone
+            .err()
+            .map(|error| place.failed(error))
+            .into_iter()
+            .collect()
     }
 }
 

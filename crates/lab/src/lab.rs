@@ -10,7 +10,7 @@ use plumbline_record::{Fingerprint, Warning};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
-use crate::network;
+use crate::network::{Network, cni};
 use crate::probe::Probe;
 use crate::spec::Spec;
 use crate::standing::Standing;
@@ -24,6 +24,8 @@ pub struct LabOptions {
     pub agent_arguments: Vec<String>,
     /// MTU of the underlay, in bytes.
     pub mtu: u32,
+    /// Where CNI plugins are looked for.
+    pub cni_directories: Vec<PathBuf>,
 }
 
 impl LabOptions {
@@ -33,7 +35,17 @@ impl LabOptions {
             agent: program,
             agent_arguments: vec!["agent".into()],
             mtu: 1500,
+            cni_directories: cni::default_directories(),
         }
+    }
+
+    /// Looks for CNI plugins in these directories; in the usual ones if there are
+    /// none.
+    pub fn cni_directories(mut self, directories: &[PathBuf]) -> Self {
+        if !directories.is_empty() {
+            self.cni_directories = directories.to_vec();
+        }
+        self
     }
 
     /// As [`with_agent`](Self::with_agent), with the program that runs now.
@@ -68,9 +80,14 @@ impl Lab {
         Self {
             launcher: Launcher::new(options.agent, options.agent_arguments),
             mtu: options.mtu,
-            probe: Probe::default(),
+            probe: Probe::new(options.cni_directories),
             standing: BTreeMap::new(),
         }
+    }
+
+    /// The network of this name, alias or file (`cni:FILE`).
+    pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
+        self.probe.find(name)
     }
 
     /// Makes a path, or gives the one that stands.
@@ -86,7 +103,7 @@ impl Lab {
             family,
             mtu: self.mtu,
         };
-        let key = (network::find(network)?.about().name, placement, family);
+        let key = (self.probe.find(network)?.about().name, placement, family);
         match self.standing.entry(key) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {

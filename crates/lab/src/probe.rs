@@ -2,14 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io;
 use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{IpvlanMode, LinkSpec, NetlinkError, Socket, Vxlan};
+use plumbline_sys::netlink::{CollectMetadata, IpvlanMode, LinkSpec, NetlinkError, Vxlan};
+use plumbline_sys::tap::Tap;
 use plumbline_sys::tun::Tun;
 
 use crate::error::LabError;
-use crate::network::Network;
+use crate::network::cni::{self, Cni};
+use crate::network::{self, Network, cilium};
 
 /// A driver that a network needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,8 +28,14 @@ pub enum Need {
     Macvlan,
     /// Ipvlan devices.
     Ipvlan,
+    /// Geneve devices.
+    Geneve,
+    /// eBPF programs at tc, which need rights on the machine itself too.
+    Ebpf,
     /// TUN devices.
     Tun,
+    /// Sockets that take frames from a device, by memory that the kernel shares.
+    Capture,
 }
 
 impl Need {
@@ -41,18 +51,37 @@ impl Need {
             Self::Tun => {
                 "needs CONFIG_TUN and /dev/net/tun; try `modprobe tun`, or a kernel that has it"
             }
+            Self::Capture => {
+                "needs CONFIG_PACKET; try `modprobe af_packet`, or a kernel that has it"
+            }
             Self::Ipvlan => "needs CONFIG_IPVLAN; try `modprobe ipvlan`, or a kernel that has it",
+            Self::Geneve => "needs CONFIG_GENEVE; try `modprobe geneve`, or a kernel that has it",
+            Self::Ebpf => "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
         }
     }
 
-    /// Makes such a device and deletes it again. `parent` is a device that it
-    /// may be put on top of.
-    ///
-    /// A TUN device is made by the program that opens it: see [`missing_tun`].
-    fn attempt(self, netlink: &Socket, parent: u32) -> Result<(), NetlinkError> {
-        const NAME: &str = "probe";
-        let link = match self {
-            Self::Tun => return Ok(()),
+    /// Tries it in a scratch namespace, and gives what is missing. `parent` is a
+    /// device that it may be put on top of.
+    fn lacks(self, scratch: &Namespace, parent: u32) -> Result<Option<String>, LabError> {
+        let netlink = scratch.netlink();
+        let Some(link) = self.device(parent) else {
+            return match self {
+                Self::Tun => missing(self, scratch, || Tun::open("probe").map(drop)),
+                Self::Capture => missing(self, scratch, || Tap::open(parent).map(drop)),
+                _ => cilium::attempt(netlink, parent),
+            };
+        };
+        let made = netlink.add_link(link);
+        match made.and_then(|()| netlink.delete_link(NAME)) {
+            Ok(()) => Ok(None),
+            Err(error) if error.is_unsupported() => Ok(Some(self.remedy().into())),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// A device of the kind; none for what is not made by a message alone.
+    fn device(self, parent: u32) -> Option<LinkSpec<'static>> {
+        Some(match self {
             Self::Veth => LinkSpec::veth(NAME, LinkSpec::peer("probe-peer")),
             Self::Bridge => LinkSpec::bridge(NAME),
             Self::Vxlan => LinkSpec::vxlan(
@@ -66,19 +95,60 @@ impl Need {
             ),
             Self::Macvlan => LinkSpec::macvlan(NAME, parent),
             Self::Ipvlan => LinkSpec::ipvlan(NAME, parent, IpvlanMode::L2),
-        };
-        netlink.add_link(link)?;
-        netlink.delete_link(NAME)
+            Self::Geneve => LinkSpec::collect_metadata(NAME, CollectMetadata::Geneve, 6081),
+            Self::Tun | Self::Capture | Self::Ebpf => return None,
+        })
     }
 }
 
+/// The name of the device that is made for a try.
+const NAME: &str = "probe";
+
 /// Answers whether networks can be built here. Each driver is tried once.
-#[derive(Debug, Default)]
+///
+/// It also knows networks by name: the ones of this program and those that are
+/// in a file.
 pub struct Probe {
     known: RefCell<BTreeMap<Need, Option<String>>>,
+    /// Networks in files, by their names.
+    files: RefCell<BTreeMap<String, &'static Cni>>,
+    cni_directories: Vec<PathBuf>,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self::new(cni::default_directories())
+    }
 }
 
 impl Probe {
+    /// CNI plugins are looked for in these directories.
+    pub fn new(cni_directories: Vec<PathBuf>) -> Self {
+        Self {
+            known: RefCell::default(),
+            files: RefCell::default(),
+            cni_directories,
+        }
+    }
+
+    /// The network of this name or alias, or of the configuration list that
+    /// `cni:FILE` names. A file is read once.
+    pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
+        let Some(file) = name.strip_prefix(cni::PREFIX) else {
+            return network::find(name);
+        };
+        let mut files = self.files.borrow_mut();
+        if let Some(known) = files.get(name) {
+            return Ok(*known);
+        }
+        // Networks live as long as the program; it is given a handful of files.
+        let name: &'static str = name.to_owned().leak();
+        let network = Cni::read(name, Path::new(file), &self.cni_directories)?;
+        let network: &'static Cni = Box::leak(Box::new(network));
+        files.insert(name.into(), network);
+        Ok(network)
+    }
+
     /// What the network lacks; `None` when it can be built.
     pub fn missing(&self, network: &dyn Network) -> Result<Option<String>, LabError> {
         let needs = network.about().needs;
@@ -90,16 +160,15 @@ impl Probe {
                 known.insert(*need, verdict);
             }
         }
-        Ok(needs.iter().find_map(|need| known[need].clone()))
+        match needs.iter().find_map(|need| known[need].clone()) {
+            Some(missing) => Ok(Some(missing)),
+            None => network.lacks(),
+        }
     }
 }
 
 fn attempt(need: Need, scratch: &Namespace) -> Result<Option<String>, LabError> {
     const PARENT: &str = "parent";
-    let failed = |source| LabError::Netlink {
-        place: "a scratch namespace".into(),
-        source,
-    };
     let netlink = scratch.netlink();
     let parent = match netlink.link(PARENT) {
         Ok(link) => link.index,
@@ -109,21 +178,25 @@ fn attempt(need: Need, scratch: &Namespace) -> Result<Option<String>, LabError> 
             Err(error) => return Err(failed(error)),
         },
     };
-    if need == Need::Tun {
-        return missing_tun(scratch);
-    }
-    match need.attempt(netlink, parent) {
-        Ok(()) => Ok(None),
-        Err(error) if error.is_unsupported() => Ok(Some(need.remedy().into())),
-        Err(error) => Err(failed(error)),
+    need.lacks(scratch, parent)
+}
+
+fn failed(source: NetlinkError) -> LabError {
+    LabError::Netlink {
+        place: "a scratch namespace".into(),
+        source,
     }
 }
 
-/// A device of a program is made by opening it.
-fn missing_tun(scratch: &Namespace) -> Result<Option<String>, LabError> {
-    let opened = scratch.run(|| Tun::open("probe").map(drop))?;
+/// What a program opens is tried by opening it.
+fn missing(
+    need: Need,
+    scratch: &Namespace,
+    open: impl FnOnce() -> io::Result<()> + Send,
+) -> Result<Option<String>, LabError> {
+    let opened = scratch.run(open)?;
     // Whatever the reason: without it this network cannot be built.
     Ok(opened
         .err()
-        .map(|error| format!("{} ({error})", Need::Tun.remedy())))
+        .map(|error| format!("{} ({error})", need.remedy())))
 }

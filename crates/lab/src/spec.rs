@@ -4,7 +4,7 @@ use plumbline_experiment::{Family, Placement};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
-use crate::network::{self, Network};
+use crate::network::Network;
 use crate::probe::Probe;
 use crate::standing::Standing;
 use crate::topology::{Topology, has_ipv6};
@@ -38,7 +38,7 @@ const MOST_MTU: u32 = 65_535;
 impl Spec {
     /// Checks the name, the MTU and what the kernel has. Changes nothing.
     pub fn validate(&self, probe: &Probe) -> Result<Validated, LabError> {
-        let network = network::find(&self.network)?;
+        let network = probe.find(&self.network)?;
         // IPv6 wants 1280 bytes inside any tunnel (RFC 8200, section 5), IPv4
         // 576 (RFC 791, section 3.1).
         let least = match self.family {

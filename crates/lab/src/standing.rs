@@ -138,7 +138,7 @@ impl Standing {
         let pods = topology
             .pods
             .iter()
-            .map(|pod| entrance(&pod.place, Some(pod.address)));
+            .map(|pod| entrance(&pod.place, Some(pod.reached_by())));
         let router = topology.router.iter().map(|router| entrance(router, None));
         nodes.chain(pods).chain(router).collect()
     }
@@ -243,8 +243,8 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
     };
     if let [client, server, ..] = &topology.pods[..] {
         return (
-            endpoint(&client.place, client.address),
-            endpoint(&server.place, server.address),
+            endpoint(&client.place, client.reached_by()),
+            endpoint(&server.place, server.reached_by()),
         );
     }
     let far = match topology.placement {
@@ -260,7 +260,14 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
 
 fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {
     let link = hop.place.netlink().link(&hop.device);
-    let stats = link.map_err(|error| hop.place.failed(error))?.stats;
+    let mut stats = link.map_err(|error| hop.place.failed(error))?.stats;
+    if let Some(meter) = &hop.meter {
+        let carried = meter.carried()?;
+        stats.rx_packets = carried.rx_packets;
+        stats.rx_bytes = carried.rx_bytes;
+        stats.tx_packets = carried.tx_packets;
+        stats.tx_bytes = carried.tx_bytes;
+    }
     Ok(DeviceCounters {
         namespace: hop.place.name.clone(),
         device: hop.device.clone(),

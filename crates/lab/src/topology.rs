@@ -1,7 +1,7 @@
 //! Nodes, pods and the underlay between nodes, before any network.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Family, Placement};
@@ -104,10 +104,19 @@ pub struct Pod {
     pub place: Arc<Place>,
     /// Index in [`Topology::nodes`] of the node that it runs on.
     pub node: usize,
-    /// Its address, once a network has attached it.
+    /// The address that the lab has for it, once a network has attached it.
     pub address: IpAddr,
+    /// The address that a network gave it instead, where it gives out its own.
+    pub assigned: OnceLock<IpAddr>,
     /// Position among all pods, from 1: unique in device names.
     pub number: usize,
+}
+
+impl Pod {
+    /// The address that others reach it by.
+    pub fn reached_by(&self) -> IpAddr {
+        *self.assigned.get().unwrap_or(&self.address)
+    }
 }
 
 /// What joins the nodes.
@@ -172,6 +181,7 @@ impl Topology {
                 place: Place::create(format!("pod{}", at + 1), Role::Pod, family)?,
                 node,
                 address: addressing.pod(number(node), neighbours as u8),
+                assigned: OnceLock::new(),
                 number: at + 1,
             });
         }

@@ -7,6 +7,7 @@
     reason = "the room where it is allowed; every block says why it is sound"
 )]
 
+pub mod bpf;
 pub mod capture;
 pub mod clock;
 pub mod confined;
@@ -21,6 +22,7 @@ mod packet;
 pub mod poll;
 pub mod process;
 pub mod ring;
+pub mod scratch;
 pub mod signal;
 pub mod socket;
 pub mod sysctl;

@@ -97,6 +97,12 @@ impl Command {
         self
     }
 
+    /// Sets an environment variable. The others are the parent's.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.inner.env(name, value);
+        self
+    }
+
     /// Starts it, inside `namespace`.
     ///
     /// The kernel kills it when **the thread that called this** ends, not only
@@ -165,6 +171,16 @@ impl Child {
     pub fn kill(&mut self) {
         // The only error is that it has ended.
         let _ = self.inner.kill();
+    }
+
+    /// Kills it and whatever it has started, unless that made a process group
+    /// of its own. Does nothing when all have ended.
+    pub fn kill_group(&self) {
+        let group = nix::unistd::Pid::from_raw(self.inner.id() as i32);
+        // The number is a group's as long as one of its processes lives, and
+        // nobody else's until it is used again, which takes a full round of all
+        // numbers. So the only error is that all have ended.
+        let _ = nix::sys::signal::killpg(group, Signal::SIGKILL);
     }
 
     /// Waits until it has ended, at most `limit`.

@@ -16,6 +16,10 @@ pub use seccomp::forbid_io_uring;
 /// The environment variable that names the file to which skips are appended.
 pub const SKIPS: &str = "PLUMBLINE_SKIPS";
 
+/// A test program that is started with this environment variable stays in the
+/// namespaces of the one that starts it: it is that one's other end.
+pub const STAY: &str = "PLUMBLINE_TEST_STAY";
+
 static ENTERED: OnceLock<Result<Privacy, String>> = OnceLock::new();
 
 /// Runs before `main`, where the process has one thread only: later it could
@@ -26,6 +30,9 @@ static ENTERED: OnceLock<Result<Privacy, String>> = OnceLock::new();
 )]
 #[ctor::ctor(unsafe)]
 fn enter() {
+    if std::env::var_os(STAY).is_some() {
+        return;
+    }
     let entered = enter_private().map_err(|error| error.to_string());
     // Nothing else sets it, and a constructor runs once.
     let _ = ENTERED.set(entered);

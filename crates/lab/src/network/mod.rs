@@ -4,6 +4,8 @@ mod aws_vpc;
 mod bridge;
 mod calico;
 mod calico_vxlan;
+pub(crate) mod cilium;
+pub mod cni;
 mod flannel_udp;
 mod host;
 mod host_gw;
@@ -32,6 +34,12 @@ pub use wire::Wire;
 pub trait Network: Sync {
     /// What it is called and what it takes.
     fn about(&self) -> &About;
+
+    /// What it lacks here besides the drivers that it needs of the kernel;
+    /// `None` when nothing. Changes nothing.
+    fn lacks(&self) -> Result<Option<String>, LabError> {
+        Ok(None)
+    }
 
     /// Attaches the pods of a topology, and gives the devices that a packet
     /// from client to server crosses, in order. What fails half way is undone
@@ -80,6 +88,9 @@ pub static ALL: &[&dyn Network] = &[
     &flannel_udp::FlannelUdp,
     &weave_sleeve::WeaveSleeve,
     &calico_vxlan::CalicoVxlan,
+    &cilium::Cilium::Native,
+    &cilium::Cilium::Vxlan,
+    &cilium::Cilium::Geneve,
 ];
 
 /// The network of this name or alias.

@@ -31,7 +31,7 @@ static ABOUT: About = About {
     name: "weave-sleeve",
     aliases: &[],
     summary: "a bridge on each node, a program that carries its frames by UDP between nodes",
-    needs: &[Need::Veth, Need::Bridge],
+    needs: &[Need::Veth, Need::Bridge, Need::Capture],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: weave::FAMILIES,

@@ -17,7 +17,12 @@ const EXCHANGES: u32 = 200;
 
 fn conform(network: &str, placement: Placement, family: Family) {
     let test = format!("{network} {placement:?} {family:?}");
-    if !testkit::in_private_namespaces(&test) {
+    hold(&test, network, placement, family);
+}
+
+/// Holds a network to what every network has to do.
+pub(crate) fn hold(test: &str, network: &str, placement: Placement, family: Family) {
+    if !testkit::in_private_namespaces(test) {
         return;
     }
     let spec = Spec {
@@ -29,7 +34,7 @@ fn conform(network: &str, placement: Placement, family: Family) {
     let validated = match spec.validate(&Probe::default()) {
         Ok(validated) => validated,
         Err(error @ LabError::Unsupported { .. }) => {
-            return testkit::skip(&test, &error.to_string());
+            return testkit::skip(test, &error.to_string());
         }
         // Nothing is missing here: the real system has no such path.
         Err(error @ LabError::Family { .. }) => {
@@ -74,13 +79,10 @@ fn largest_packet_is_the_mtu(standing: &Standing) {
     let before = standing.counters().expect("counters");
     let (client, server) = (packets::client(standing), packets::server(standing));
     let devices = standing.devices().expect("devices");
-    let mtu = devices
-        .iter()
-        .map(|device| device.mtu)
-        .min()
-        .expect("a device");
     match standing.path_mtu() {
         None => {
+            let mtu = devices.iter().map(|device| device.mtu).min();
+            let mtu = mtu.expect("a device").min(eye::route_mtu(standing));
             packets::largest_datagram(&client, &server, mtu);
             packets::largest_datagram(&server, &client, mtu);
         }
@@ -198,4 +200,7 @@ networks! {
     flannel_udp: "flannel-udp",
     weave_sleeve: "weave-sleeve",
     calico_vxlan: "calico-vxlan",
+    cilium: "cilium",
+    cilium_vxlan: "cilium-vxlan",
+    cilium_geneve: "cilium-geneve",
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
-use plumbline_lab::{Place, Topology};
+use plumbline_harness::Path as _;
+use plumbline_lab::{Place, Standing, Topology};
 use serde_json::Value;
 
 /// What is asked of each namespace. Neighbours that the kernel learned age on
@@ -20,6 +20,7 @@ const QUESTIONS: &[&[&str]] = &[
     &["ip", "-j", "neigh", "show", "nud", "permanent"],
     &["ip", "-j", "neigh", "show", "proxy"],
     &["bridge", "-j", "fdb"],
+    &["tc", "-j", "qdisc"],
 ];
 
 pub(crate) type State = BTreeMap<String, Value>;
@@ -42,7 +43,18 @@ pub(crate) fn state(topology: &Topology) -> Option<State> {
     Some(state)
 }
 
-fn ask(place: &Arc<Place>, question: &[&str]) -> Option<Value> {
+/// The MTU in bytes that the client's route to the server has of its own; the
+/// largest number where it has none, or `ip` is not installed.
+pub(crate) fn route_mtu(standing: &Standing) -> u32 {
+    let server = standing.server().address().to_string();
+    let question = ["ip", "-j", "route", "get", &server];
+    let client = standing.client_place();
+    let answer = ask(client, &question).unwrap_or_default();
+    let mtu = answer[0]["metrics"][0]["mtu"].as_u64();
+    mtu.map_or(u32::MAX, |mtu| mtu as u32)
+}
+
+fn ask(place: &Place, question: &[&str]) -> Option<Value> {
     let output = place
         .namespace
         .run(|| Command::new(question[0]).args(&question[1..]).output())

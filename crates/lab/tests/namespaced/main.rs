@@ -1,6 +1,7 @@
 //! Tests in private namespaces: no root needed, nothing of the machine touched.
 
 mod agents;
+mod cni;
 mod conformance;
 mod eye;
 mod packets;

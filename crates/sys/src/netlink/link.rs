@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoVeth, InfoVxlan, IpVlanMode, LinkAttribute,
-    LinkFlags, LinkInfo, LinkMessage, MacVlanMode,
+    InfoData, InfoGeneve, InfoIpVlan, InfoKind, InfoMacVlan, InfoVeth, InfoVxlan, IpVlanMode,
+    LinkAttribute, LinkFlags, LinkInfo, LinkMessage, MacVlanMode,
 };
 
 use super::socket::Verb;
@@ -45,6 +45,16 @@ pub enum IpvlanMode {
     L2,
     /// The parent's namespace routes; no broadcast, no neighbours.
     L3,
+}
+
+/// The encapsulation of a device that is told by each packet's metadata where
+/// to send it, as eBPF programs and Open vSwitch do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectMetadata {
+    /// VXLAN (RFC 7348).
+    Vxlan,
+    /// Geneve (RFC 8926).
+    Geneve,
 }
 
 impl<'ns> LinkSpec<'ns> {
@@ -99,6 +109,25 @@ impl<'ns> LinkSpec<'ns> {
             InfoVxlan::Learning(false),
         ];
         Self::new(name, "vxlan").with_info(InfoKind::Vxlan, Some(InfoData::Vxlan(data)))
+    }
+
+    /// A tunnel device without an endpoint of its own; `port` is the UDP
+    /// destination port, and the one that it listens on.
+    pub fn collect_metadata(name: &str, encapsulation: CollectMetadata, port: u16) -> Self {
+        match encapsulation {
+            CollectMetadata::Vxlan => {
+                let data = vec![
+                    InfoVxlan::CollectMetadata(true),
+                    InfoVxlan::Port(port),
+                    InfoVxlan::Learning(false),
+                ];
+                Self::new(name, "vxlan").with_info(InfoKind::Vxlan, Some(InfoData::Vxlan(data)))
+            }
+            CollectMetadata::Geneve => {
+                let data = vec![InfoGeneve::CollectMetadata, InfoGeneve::Port(port)];
+                Self::new(name, "geneve").with_info(InfoKind::Geneve, Some(InfoData::Geneve(data)))
+            }
+        }
     }
 
     /// A macvlan device in bridge mode over the device with index `parent`.

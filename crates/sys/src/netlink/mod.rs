@@ -7,6 +7,7 @@
 mod address;
 mod device;
 mod error;
+mod filter;
 mod link;
 mod neighbour;
 mod route;
@@ -16,7 +17,7 @@ mod socket;
 pub use self::address::Address;
 pub use self::device::{DeviceStats, Link};
 pub use self::error::NetlinkError;
-pub use self::link::{IpvlanMode, LinkSpec, Vxlan};
+pub use self::link::{CollectMetadata, IpvlanMode, LinkSpec, Vxlan};
 pub use self::neighbour::NeighbourSpec;
 pub use self::route::RouteSpec;
 pub use self::rule::RuleSpec;
