@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plumbline_sys::cpu::ProcessTime;
 use plumbline_sys::forwarder::Forwarder;
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, NetlinkError, RouteSpec};
+use plumbline_sys::netlink::{Datapath, LinkSpec, NeighbourSpec, NetlinkError, RouteSpec};
 use plumbline_sys::sysctl;
 
 use crate::error::LabError;
@@ -37,6 +37,7 @@ enum Setting {
     },
     Route(RouteSpec),
     Neighbour(NeighbourSpec),
+    Datapath(Arc<Datapath>),
     Hooks {
         device: u32,
     },
@@ -152,6 +153,14 @@ impl Journal {
             })
     }
 
+    /// Makes a datapath of Open vSwitch.
+    pub fn datapath(&mut self, place: &Arc<Place>, name: &str) -> Result<Arc<Datapath>, LabError> {
+        let created = place.namespace.run(|| Datapath::create(name))?;
+        let datapath = Arc::new(created.map_err(|error| place.failed(error))?);
+        self.remember(place, Setting::Datapath(Arc::clone(&datapath)));
+        Ok(datapath)
+    }
+
     /// Keeps a process that forwards packets of the network.
     pub fn forwarder(&mut self, forwarder: Forwarder) {
         self.forwarders.push(forwarder);
@@ -210,6 +219,7 @@ impl Setting {
                 prefix,
             } => netlink.delete_address(device, address, prefix),
             Self::Route(route) => netlink.delete_route(&route),
+            Self::Datapath(datapath) => datapath.delete(),
             Self::Neighbour(neighbour) => netlink.delete_neighbour(&neighbour),
             Self::Hooks { device } => netlink.delete_hooks(device),
             Self::Other(mut undo) => return undo.undo(),

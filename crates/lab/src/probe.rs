@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{CollectMetadata, IpvlanMode, LinkSpec, NetlinkError, Vxlan};
+use plumbline_sys::netlink::{
+    CollectMetadata, Datapath, IpvlanMode, LinkSpec, NetlinkError, Vxlan,
+};
 use plumbline_sys::tap::Tap;
 use plumbline_sys::tun::Tun;
 
@@ -36,6 +37,8 @@ pub enum Need {
     Tun,
     /// Sockets that take frames from a device, by memory that the kernel shares.
     Capture,
+    /// The kernel datapath of Open vSwitch, with VXLAN.
+    OpenVswitch,
 }
 
 impl Need {
@@ -54,6 +57,10 @@ impl Need {
             Self::Capture => {
                 "needs CONFIG_PACKET; try `modprobe af_packet`, or a kernel that has it"
             }
+            Self::OpenVswitch => {
+                "needs CONFIG_OPENVSWITCH and CONFIG_OPENVSWITCH_VXLAN; try `modprobe openvswitch`, \
+                 or a kernel that has it"
+            }
             Self::Ipvlan => "needs CONFIG_IPVLAN; try `modprobe ipvlan`, or a kernel that has it",
             Self::Geneve => "needs CONFIG_GENEVE; try `modprobe geneve`, or a kernel that has it",
             Self::Ebpf => "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
@@ -68,6 +75,7 @@ impl Need {
             return match self {
                 Self::Tun => missing(self, scratch, || Tun::open("probe").map(drop)),
                 Self::Capture => missing(self, scratch, || Tap::open(parent).map(drop)),
+                Self::OpenVswitch => missing(self, scratch, try_datapath),
                 _ => cilium::attempt(netlink, parent),
             };
         };
@@ -96,7 +104,7 @@ impl Need {
             Self::Macvlan => LinkSpec::macvlan(NAME, parent),
             Self::Ipvlan => LinkSpec::ipvlan(NAME, parent, IpvlanMode::L2),
             Self::Geneve => LinkSpec::collect_metadata(NAME, CollectMetadata::Geneve, 6081),
-            Self::Tun | Self::Capture | Self::Ebpf => return None,
+            Self::Tun | Self::Capture | Self::OpenVswitch | Self::Ebpf => return None,
         })
     }
 }
@@ -189,14 +197,20 @@ fn failed(source: NetlinkError) -> LabError {
 }
 
 /// What a program opens is tried by opening it.
-fn missing(
+fn missing<E: std::fmt::Display + Send>(
     need: Need,
     scratch: &Namespace,
-    open: impl FnOnce() -> io::Result<()> + Send,
+    open: impl FnOnce() -> Result<(), E> + Send,
 ) -> Result<Option<String>, LabError> {
     let opened = scratch.run(open)?;
     // Whatever the reason: without it this network cannot be built.
     Ok(opened
         .err()
         .map(|error| format!("{} ({error})", need.remedy())))
+}
+
+fn try_datapath() -> Result<(), NetlinkError> {
+    let datapath = Datapath::create(NAME)?;
+    let added = datapath.add_vxlan("probe-vxlan", 6784);
+    added.and(datapath.delete())
 }

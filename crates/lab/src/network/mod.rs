@@ -16,6 +16,7 @@ mod shape;
 mod tunnel;
 mod vxlan;
 mod weave;
+mod weave_fastdp;
 mod weave_sleeve;
 mod wire;
 
@@ -86,6 +87,7 @@ pub static ALL: &[&dyn Network] = &[
     &ipvlan::Ipvlan(IpvlanMode::L3),
     &vxlan::Vxlan,
     &flannel_udp::FlannelUdp,
+    &weave_fastdp::WeaveFastdp,
     &weave_sleeve::WeaveSleeve,
     &calico_vxlan::CalicoVxlan,
     &cilium::Cilium::Native,

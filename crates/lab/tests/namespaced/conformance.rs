@@ -198,6 +198,7 @@ networks! {
     ipvlan_l3: "ipvlan-l3",
     vxlan: "vxlan",
     flannel_udp: "flannel-udp",
+    weave_fastdp: "weave-fastdp",
     weave_sleeve: "weave-sleeve",
     calico_vxlan: "calico-vxlan",
     cilium: "cilium",

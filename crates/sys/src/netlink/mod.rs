@@ -5,11 +5,15 @@
 //! no change of namespace per call (see [`crate::namespace::Namespace`]).
 
 mod address;
+mod attribute;
 mod device;
 mod error;
 mod filter;
+mod generic;
 mod link;
 mod neighbour;
+mod openvswitch;
+mod raw;
 mod route;
 mod rule;
 mod socket;
@@ -19,6 +23,7 @@ pub use self::device::{DeviceStats, Link};
 pub use self::error::NetlinkError;
 pub use self::link::{CollectMetadata, IpvlanMode, LinkSpec, Vxlan};
 pub use self::neighbour::NeighbourSpec;
+pub use self::openvswitch::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel};
 pub use self::route::RouteSpec;
 pub use self::rule::RuleSpec;
 pub use self::socket::Socket;
