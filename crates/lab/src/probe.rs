@@ -59,7 +59,7 @@ impl Need {
             }
             Self::OpenVswitch => {
                 "needs CONFIG_OPENVSWITCH and CONFIG_OPENVSWITCH_VXLAN; try `modprobe openvswitch`, \
-                 or a kernel that has it"
+                 or `--kernel uml`"
             }
             Self::Ipvlan => "needs CONFIG_IPVLAN; try `modprobe ipvlan`, or a kernel that has it",
             Self::Geneve => "needs CONFIG_GENEVE; try `modprobe geneve`, or a kernel that has it",
