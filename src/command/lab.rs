@@ -31,7 +31,14 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
 
     let options = LabOptions::with_this_program()?.cni_directories(cni_bin);
     let mut lab = Lab::new(options);
-    lab.find(network).map_err(|e| BadUsage(e.to_string()))?;
+    let name = lab
+        .find(network)
+        .map_err(|e| BadUsage(e.to_string()))?
+        .about()
+        .name;
+    if name != network {
+        print(&format!("{network} is the network `{name}`.\n"))?;
+    }
 
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_engine::EngineError;
-use plumbline_experiment::{Experiment, Flag, Treatment, ready_made};
+use plumbline_experiment::{Experiment, Family, Flag, Treatment, ready_made};
 use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{
@@ -145,16 +145,19 @@ fn prepare(
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
-    let left_out = RefCell::new(Vec::new());
+    let families = experiment.families()?;
+    let said = RefCell::new(Vec::new());
     let seed = random_seed();
-    let draft = experiment.draft(seed, &|word| expand(word, &mut left_out.borrow_mut()))?;
+    let draft = experiment.draft(seed, &|word| {
+        expand(word, &families, &mut said.borrow_mut())
+    })?;
     build(draft.treatments(), lab)?;
     let settings = settings();
     let floor = floor(&settings, interrupted)?;
     let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted)?;
     let plan = draft.settle(&maxima.rates())?;
     let mut warnings = lab.warnings();
-    warnings.extend(left_out.into_inner());
+    warnings.extend(said.into_inner());
     warnings.extend(maxima.warnings());
     let run = Run {
         format: FORMAT_VERSION,
@@ -211,25 +214,30 @@ fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a network word stands for; of `all`, those that cannot be built here
-/// are left out with a warning.
-fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
+/// What a network word stands for. Of `all`, those that cannot be built here
+/// are left out with a warning; the name of a system is said to be one.
+fn expand(word: &str, families: &[Family], said: &mut Vec<Warning>) -> Result<Vec<String>, String> {
     // A file is read when the lab is built.
     if word.starts_with(plumbline_lab::network::cni::PREFIX) {
         return Ok(vec![word.to_owned()]);
     }
     if word != "all" {
         let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
-        return Ok(vec![network.about().name.to_owned()]);
+        let name = network.about().name.to_owned();
+        if word != name {
+            said.push(Warning::StandsFor {
+                alias: word.to_owned(),
+                network: name.clone(),
+            });
+        }
+        return Ok(vec![name]);
     }
     let mut names = Vec::new();
-    for network in plumbline_lab::list().map_err(|e| e.to_string())? {
-        match network.needs {
-            None => names.push(network.name.to_owned()),
-            Some(needs) => {
-                let network = network.name.to_owned();
-                left_out.push(Warning::Unsupported { network, needs });
-            }
+    for listing in plumbline_lab::list().map_err(|e| e.to_string())? {
+        let network = listing.name.to_owned();
+        match listing.needs_for(families) {
+            None => names.push(network),
+            Some(needs) => said.push(Warning::Unsupported { network, needs }),
         }
     }
     Ok(names)

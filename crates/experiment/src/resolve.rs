@@ -63,17 +63,15 @@ pub(crate) fn blocks(treatments: usize, blocks: u32, seed: u64) -> Vec<Vec<Treat
 
 fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
     let mut names: Vec<String> = Vec::new();
-    for word in &spec.networks {
+    for (at, word) in spec.networks.iter().enumerate() {
         let expanded = names_of(word, expand)?;
-        if let [name] = expanded.as_slice() {
-            // Named by itself: a repetition is meant, as in A/A.
-            names.push(name.clone());
-        } else {
-            // A group such as `all` does not repeat what stands already.
-            for name in expanded {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
+        // The same word again means a repetition, as in A/A. A group such as
+        // `all`, or two systems that program one path, repeat nothing.
+        let again = spec.networks[..at].iter().any(|it| it.text == word.text);
+        let repeats = again && expanded.len() == 1;
+        for name in expanded {
+            if repeats || !names.contains(&name) {
+                names.push(name);
             }
         }
     }

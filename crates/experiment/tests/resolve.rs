@@ -103,7 +103,7 @@ fn one_network_twice_is_compared_with_itself_alone() {
 
 #[test]
 fn a_repetition_beside_others_is_compared_with_its_first_occurrence() {
-    let plan = with_networks("[\"vxlan\", \"host\", \"flannel-vxlan\", \"host\", \"vxlan\"]");
+    let plan = with_networks("[\"vxlan\", \"host\", \"vxlan\", \"host\", \"vxlan\"]");
     assert_eq!(
         pairs(&plan),
         [
@@ -120,6 +120,18 @@ fn a_repetition_beside_others_is_compared_with_its_first_occurrence() {
 fn a_group_does_not_repeat_what_is_listed() {
     let plan = with_networks("[\"vxlan\", \"all\"]");
     assert_eq!(plan.treatments.len(), NETWORKS.len());
+}
+
+#[test]
+fn two_names_of_one_network_repeat_nothing() {
+    assert_eq!(
+        pairs(&with_networks("[\"flannel-vxlan\", \"vxlan\"]")),
+        [pair("host", ""), pair("vxlan", "host")]
+    );
+    assert_eq!(
+        pairs(&with_networks("[\"flannel-vxlan\", \"flannel-vxlan\"]")),
+        [pair("vxlan", ""), pair("vxlan#2", "vxlan")]
+    );
 }
 
 #[test]

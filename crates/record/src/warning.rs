@@ -51,6 +51,13 @@ pub enum Warning {
         /// What it needs.
         needs: String,
     },
+    /// A network was asked for by the name of a system that programs its path.
+    StandsFor {
+        /// The name as it was written.
+        alias: String,
+        /// The network.
+        network: String,
+    },
     /// A treatment kept failing its gates; its last trial did not count.
     RetriesExhausted {
         /// Its label.
@@ -178,6 +185,11 @@ impl std::fmt::Display for Warning {
                 )
             }
             Self::Unsupported { network, needs } => write!(f, "{network} was left out: {needs}"),
+            Self::StandsFor { alias, network } => write!(
+                f,
+                "{alias} is measured as `{network}`: the path that it programs, without its agents, rules \
+                 and policies; docs/networks.md says what is modelled"
+            ),
             Self::RetriesExhausted { treatment } => write!(
                 f,
                 "{treatment} failed its validity gates in every attempt of a block; that block is missing from its comparison"

@@ -120,6 +120,8 @@ pub struct Listing {
     pub aliases: &'static [&'static str],
     /// The path in a sentence.
     pub summary: &'static str,
+    /// IP versions that the real system has on this path.
+    pub families: &'static [Family],
     /// What is missing here, and how to get it; `None` when it can be built.
     pub needs: Option<String>,
 }
@@ -128,6 +130,17 @@ impl Listing {
     /// Whether the network can be built here.
     pub fn available(&self) -> bool {
         self.needs.is_none()
+    }
+
+    /// What is missing for these IP versions; `None` when the network can be
+    /// built for each of them.
+    pub fn needs_for(&self, families: &[Family]) -> Option<String> {
+        let lacks = |family: &&Family| !self.families.contains(family);
+        let lacking = families.iter().find(lacks).map(|family| {
+            let version = u8::from(*family);
+            format!("the system that it is modelled on has no IPv{version} on this path")
+        });
+        lacking.or_else(|| self.needs.clone())
     }
 }
 
@@ -140,12 +153,14 @@ pub fn list() -> Result<Vec<Listing>, LabError> {
                 name,
                 aliases,
                 summary,
+                families,
                 ..
             } = *network.about();
             Ok(Listing {
                 name,
                 aliases,
                 summary,
+                families,
                 needs: probe.missing(*network)?,
             })
         })
