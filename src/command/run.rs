@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_engine::EngineError;
-use plumbline_experiment::{Experiment, Family, Flag, Treatment, ready_made};
+use plumbline_experiment::{Experiment, Family, Flag, Link, Treatment, ready_made};
 use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
 use plumbline_lab::network::USUAL;
 use plumbline_lab::{Lab, LabOptions};
@@ -152,7 +152,7 @@ fn prepare(
     let draft = experiment.draft(seed, &|word| {
         expand(word, &families, &mut said.borrow_mut())
     })?;
-    build(draft.treatments(), lab)?;
+    build(draft.link(), draft.treatments(), lab)?;
     let settings = settings();
     let floor = floor(&settings, interrupted)?;
     let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted)?;
@@ -195,7 +195,7 @@ fn floor(settings: &Settings, interrupted: &AtomicBool) -> Result<Option<Floor>,
 /// Goes on with a run, in the environment that it was started in (C-13).
 fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared> {
     let (run, done, directory) = RunDirectory::open(path)?;
-    build(&run.plan.treatments, lab)?;
+    build(run.plan.link, &run.plan.treatments, lab)?;
     let differences = differences(1, &run.fingerprint, &lab.fingerprint()?);
     if !differences.is_empty() && !args.across_environments {
         return Err(CompareError::DifferentEnvironments(differences).into());
@@ -209,7 +209,8 @@ fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared
 
 /// Builds every path, so that what cannot be built is an error before the
 /// first trial and not in the middle.
-fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
+fn build(link: Link, treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
+    lab.use_link(link);
     lab.validate(treatments)?;
     for treatment in treatments {
         lab.path(treatment)?;

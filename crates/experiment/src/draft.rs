@@ -2,7 +2,7 @@
 
 use crate::ceiling::MAX_RATE;
 use crate::load::Share;
-use crate::{Arrival, Limit, Plan, SpecError, Treatment, TreatmentId, Workload};
+use crate::{Arrival, Limit, Link, Plan, SpecError, Treatment, TreatmentId, Workload};
 
 /// A plan with open questions: the maxima that its loads are shares of.
 /// [`sought`](Self::sought) asks, [`settle`](Self::settle) takes the answers.
@@ -52,6 +52,11 @@ impl Draft {
     /// than 1 when they were shortened to stay within the budget.
     pub fn window_share(&self) -> f64 {
         self.window_share
+    }
+
+    /// The link between the nodes.
+    pub fn link(&self) -> Link {
+        self.plan.link
     }
 
     /// What has to be measured before the plan is one; empty when nothing is a

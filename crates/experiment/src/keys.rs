@@ -4,7 +4,7 @@ use crate::WorkloadKind;
 
 /// Keys outside any section, and the sections.
 pub(crate) const ROOT: &[&str] = &[
-    "name", "question", "study", "baseline", "factors", "workload", "design", "limits",
+    "name", "question", "study", "baseline", "factors", "workload", "design", "link", "limits",
 ];
 
 /// Keys of `[factors]` that are no workload keys.
@@ -37,6 +37,9 @@ pub(crate) const DESIGN: &[&str] = &[
     "blocks", "warm_up", "duration", "drain", "budget", "retries", "seed",
 ];
 
+/// Keys of `[link]`.
+pub(crate) const LINK: &[&str] = &["rate", "delay", "loss", "mtu"];
+
 /// Metrics that `[limits]` may bound, and what `compare` judges.
 pub const METRICS: &[&str] = &[
     "p50",
@@ -68,12 +71,13 @@ pub(crate) fn workload() -> Vec<&'static str> {
 /// All keys as `--set` writes them, for suggestions.
 pub(crate) fn assignable() -> Vec<String> {
     // In the order in which they are suggested to who writes the key alone.
-    let sections: [(&str, Vec<&str>); 5] = [
+    let sections: [(&str, Vec<&str>); 6] = [
         ("workload.", WORKLOAD_FACTORS.to_vec()),
         ("design.", DESIGN.to_vec()),
         ("factors.", factors()),
         ("workload.", TIMING.to_vec()),
         ("limits.", METRICS.to_vec()),
+        ("link.", LINK.to_vec()),
     ];
     let plain = ["name", "question", "study", "baseline"].map(String::from);
     let dotted = sections

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Treatment, TreatmentId};
+use crate::{Link, Treatment, TreatmentId};
 
 /// Primary metrics of each treatment that has a baseline (C-10): latency and
 /// CPU, or throughput and CPU for bulk.
@@ -55,6 +55,9 @@ pub struct Plan {
     /// Limits that `compare` enforces with exit code 1: metric name to the
     /// largest allowed overhead as a fraction, such as `{"p50": 0.10}`.
     pub limits: BTreeMap<String, f64>,
+    /// The link between the nodes, where the target makes it.
+    #[serde(default, skip_serializing_if = "Link::is_default")]
+    pub link: Link,
 }
 
 impl Plan {

@@ -48,6 +48,7 @@ pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, 
         treatments,
         retries: spec.retries,
         limits: spec.limits,
+        link: spec.link,
     };
     Ok(Draft::new(plan, shares, window_share))
 }

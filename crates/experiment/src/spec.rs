@@ -11,7 +11,7 @@ use crate::section::{self, Section};
 use crate::source::Place;
 use crate::study::Study;
 use crate::tree::{Data, Table, Value};
-use crate::{Family, Placement, SpecError, Timing, expand};
+use crate::{Family, Link, Placement, SpecError, Timing, expand, link};
 
 /// Phases where a file says nothing.
 const TIMING: Timing = Timing {
@@ -48,6 +48,7 @@ pub(crate) struct Spec {
     /// Longest time that the blocks should take.
     pub(crate) budget: Option<Duration>,
     pub(crate) limits: BTreeMap<String, f64>,
+    pub(crate) link: Link,
 }
 
 /// Reads everything; the first fault ends it.
@@ -88,6 +89,7 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
         seed: seed(&design)?,
         budget: design.duration("budget", MIN_BUDGET..=MAX_BUDGET)?,
         limits: limits(&root)?,
+        link: link::read(&root)?,
     })
 }
 

@@ -139,6 +139,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
             .collect(),
         retries,
         limits: std::collections::BTreeMap::new(),
+        link: plumbline_experiment::Link::default(),
     }
 }
 

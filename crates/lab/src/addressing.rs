@@ -14,6 +14,8 @@ pub struct Addressing {
 
 /// The last part of the router's address between nodes.
 const ROUTER: u8 = 254;
+/// The last part of the address of an interface that a node has for its pods.
+const INTERFACE: u8 = 253;
 
 impl Addressing {
     /// The plan for a family.
@@ -65,6 +67,11 @@ impl Addressing {
     /// The address of the default route.
     pub fn everywhere(self) -> IpAddr {
         self.pick(Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into())
+    }
+
+    /// The own address of an interface that node `number` has for its pods.
+    pub fn interface(self, number: u8) -> IpAddr {
+        self.build([19, number], u16::from(number), INTERFACE)
     }
 
     /// The network address of the pods of all nodes.

@@ -64,6 +64,12 @@ pub enum LabError {
         /// The cause.
         source: std::io::Error,
     },
+    /// No random numbers for a key.
+    #[error("cannot draw a key: {source}; is /dev/urandom there?")]
+    Random {
+        /// The cause.
+        source: std::io::Error,
+    },
     /// A device stayed without a carrier.
     #[error(
         "in {place}: device `{device}` is not ready after {} s; the machine may be overloaded, try again",
@@ -100,6 +106,18 @@ pub enum LabError {
         place: String,
         /// The cause.
         source: SysctlError,
+    },
+    /// An offload could not be switched off.
+    #[error(
+        "in {place}: cannot switch off the checksums of `{device}`: {source}; the driver may not allow it"
+    )]
+    Offload {
+        /// The namespace.
+        place: String,
+        /// The device.
+        device: &'static str,
+        /// The cause.
+        source: std::io::Error,
     },
     /// A CNI configuration list or one of its plugins.
     #[error(transparent)]

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use plumbline_sys::cpu::ProcessTime;
 use plumbline_sys::forwarder::Forwarder;
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, NetlinkError, RouteSpec};
+use plumbline_sys::netlink::{
+    Datapath, EspPolicy, EspState, LinkSpec, NeighbourSpec, NetlinkError, RouteSpec, RuleSpec,
+    XfrmSocket,
+};
 use plumbline_sys::sysctl;
 
 use crate::error::LabError;
@@ -36,10 +39,21 @@ enum Setting {
         prefix: u8,
     },
     Route(RouteSpec),
+    Rule(RuleSpec),
     Neighbour(NeighbourSpec),
+    Datapath(Arc<Datapath>),
     Hooks {
         device: u32,
     },
+    /// A device that was there before, with the MTU that it had.
+    Adopted {
+        device: u32,
+        mtu: u32,
+    },
+    /// Keys with the values that they had.
+    Sysctls(Vec<(String, String)>),
+    State(Arc<XfrmSocket>, EspState),
+    Policy(Arc<XfrmSocket>, EspPolicy),
     Other(Box<dyn Undo>),
 }
 
@@ -76,6 +90,35 @@ impl Journal {
         Ok(())
     }
 
+    /// Makes a device as [`link`](Self::link) does, or takes the one of that
+    /// name that the kernel has made itself; brings it up with this MTU, and
+    /// gives its index.
+    pub fn adopt(
+        &mut self,
+        place: &Arc<Place>,
+        name: &str,
+        spec: LinkSpec<'_>,
+        mtu: u32,
+    ) -> Result<u32, LabError> {
+        let Ok(there) = place.netlink().link(name) else {
+            return self.link(place, name, spec.mtu(mtu).up());
+        };
+        let device = there.index;
+        self.remember(
+            place,
+            Setting::Adopted {
+                device,
+                mtu: there.mtu,
+            },
+        );
+        let netlink = place.netlink();
+        netlink
+            .set_link_mtu(device, mtu)
+            .and_then(|()| netlink.set_link_up(device, true))
+            .map_err(|error| place.failed(error))?;
+        Ok(device)
+    }
+
     /// Gives a device an address.
     pub fn address(
         &mut self,
@@ -100,6 +143,51 @@ impl Journal {
         let added = place.netlink().add_route(&route);
         added.map_err(|error| place.failed(error))?;
         self.remember(place, Setting::Route(route));
+        Ok(())
+    }
+
+    /// Adds a rule.
+    pub fn rule(&mut self, place: &Arc<Place>, rule: RuleSpec) -> Result<(), LabError> {
+        let added = place.netlink().add_rule(&rule);
+        added.map_err(|error| place.failed(error))?;
+        self.remember(place, Setting::Rule(rule));
+        Ok(())
+    }
+
+    /// Adds an IPsec state; `xfrm` was opened in `place`.
+    pub fn esp_state(
+        &mut self,
+        place: &Arc<Place>,
+        xfrm: &Arc<XfrmSocket>,
+        state: EspState,
+    ) -> Result<(), LabError> {
+        xfrm.add_state(&state)
+            .map_err(|error| place.failed(error))?;
+        self.remember(place, Setting::State(Arc::clone(xfrm), state));
+        Ok(())
+    }
+
+    /// Adds an IPsec policy; `xfrm` was opened in `place`.
+    pub fn esp_policy(
+        &mut self,
+        place: &Arc<Place>,
+        xfrm: &Arc<XfrmSocket>,
+        policy: EspPolicy,
+    ) -> Result<(), LabError> {
+        xfrm.add_policy(&policy)
+            .map_err(|error| place.failed(error))?;
+        self.remember(place, Setting::Policy(Arc::clone(xfrm), policy));
+        Ok(())
+    }
+
+    /// Sets sysctls of a place, to be set back in the end.
+    pub fn sysctls(
+        &mut self,
+        place: &Arc<Place>,
+        settings: &[(String, String)],
+    ) -> Result<(), LabError> {
+        let old = set_sysctls(place, settings)?;
+        self.remember(place, Setting::Sysctls(old));
         Ok(())
     }
 
@@ -144,12 +232,15 @@ impl Journal {
         place: &Arc<Place>,
         settings: &[(String, String)],
     ) -> Result<(), LabError> {
-        sysctl::set(&place.namespace, settings)
-            .map(|_| ())
-            .map_err(|source| LabError::Sysctl {
-                place: place.name.clone(),
-                source,
-            })
+        set_sysctls(place, settings).map(|_| ())
+    }
+
+    /// Makes a datapath of Open vSwitch.
+    pub fn datapath(&mut self, place: &Arc<Place>, name: &str) -> Result<Arc<Datapath>, LabError> {
+        let created = place.namespace.run(|| Datapath::create(name))?;
+        let datapath = Arc::new(created.map_err(|error| place.failed(error))?);
+        self.remember(place, Setting::Datapath(Arc::clone(&datapath)));
+        Ok(datapath)
     }
 
     /// Keeps a process that forwards packets of the network.
@@ -210,8 +301,16 @@ impl Setting {
                 prefix,
             } => netlink.delete_address(device, address, prefix),
             Self::Route(route) => netlink.delete_route(&route),
+            Self::Rule(rule) => netlink.delete_rule(&rule),
+            Self::Datapath(datapath) => datapath.delete(),
             Self::Neighbour(neighbour) => netlink.delete_neighbour(&neighbour),
+            Self::Adopted { device, mtu } => netlink
+                .set_link_up(device, false)
+                .and_then(|()| netlink.set_link_mtu(device, mtu)),
+            Self::State(xfrm, state) => xfrm.delete_state(&state),
+            Self::Policy(xfrm, policy) => xfrm.delete_policy(&policy),
             Self::Hooks { device } => netlink.delete_hooks(device),
+            Self::Sysctls(old) => return set_sysctls(place, &old).err().into_iter().collect(),
             Self::Other(mut undo) => return undo.undo(),
         };
         undone
@@ -220,6 +319,17 @@ impl Setting {
             .into_iter()
             .collect()
     }
+}
+
+/// Gives the values that the keys had before.
+fn set_sysctls(
+    place: &Place,
+    settings: &[(String, String)],
+) -> Result<Vec<(String, String)>, LabError> {
+    sysctl::set(&place.namespace, settings).map_err(|source| LabError::Sysctl {
+        place: place.name.clone(),
+        source,
+    })
 }
 
 fn delete_devices(place: &Arc<Place>) -> Result<(), NetlinkError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 
-use plumbline_experiment::{Family, Placement, Treatment};
+use plumbline_experiment::{Family, Link, Placement, Treatment};
 use plumbline_harness::{Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Warning};
 
@@ -69,7 +69,7 @@ type Key = (&'static str, Placement, Family);
 /// [`Command::spawn_in`]: plumbline_sys::process::Command::spawn_in
 pub struct Lab {
     launcher: Launcher,
-    mtu: u32,
+    link: Link,
     probe: Probe,
     standing: BTreeMap<Key, Standing>,
 }
@@ -79,7 +79,10 @@ impl Lab {
     pub fn new(options: LabOptions) -> Self {
         Self {
             launcher: Launcher::new(options.agent, options.agent_arguments),
-            mtu: options.mtu,
+            link: Link {
+                mtu: options.mtu,
+                ..Link::default()
+            },
             probe: Probe::new(options.cni_directories),
             standing: BTreeMap::new(),
         }
@@ -88,6 +91,11 @@ impl Lab {
     /// The network of this name, alias or file (`cni:FILE`).
     pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
         self.probe.find(name)
+    }
+
+    /// Joins the nodes by such a link, in every path that is made from now on.
+    pub fn use_link(&mut self, link: Link) {
+        self.link = link;
     }
 
     /// Makes a path, or gives the one that stands.
@@ -101,13 +109,14 @@ impl Lab {
             network: network.into(),
             placement,
             family,
-            mtu: self.mtu,
+            mtu: self.link.mtu,
         };
         let key = (self.probe.find(network)?.about().name, placement, family);
         match self.standing.entry(key) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {
-                let standing = spec.validate(&self.probe)?.build(&self.launcher)?;
+                let validated = spec.validate(&self.probe)?.over(self.link, &self.probe)?;
+                let standing = validated.build(&self.launcher)?;
                 Ok(entry.insert(standing))
             }
         }
@@ -118,7 +127,7 @@ impl Lab {
             network: treatment.network.clone(),
             placement: treatment.placement,
             family: treatment.family,
-            mtu: self.mtu,
+            mtu: self.link.mtu,
         }
     }
 }
@@ -131,7 +140,8 @@ impl Target for Lab {
     fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
         self.launcher.check()?;
         for treatment in treatments {
-            self.spec(treatment).validate(&self.probe)?;
+            let validated = self.spec(treatment).validate(&self.probe)?;
+            validated.over(self.link, &self.probe)?;
         }
         Ok(())
     }

@@ -14,6 +14,8 @@ mod error;
 mod hop;
 mod journal;
 mod lab;
+mod link;
+mod need;
 pub mod network;
 mod probe;
 mod spec;

@@ -2,99 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{CollectMetadata, IpvlanMode, LinkSpec, NetlinkError, Vxlan};
-use plumbline_sys::tun::Tun;
+use plumbline_sys::netlink::LinkSpec;
 
 use crate::error::LabError;
+pub use crate::need::Need;
+use crate::need::failed;
 use crate::network::cni::{self, Cni};
-use crate::network::{self, Network, cilium};
-
-/// A driver that a network needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
-    /// Pairs of virtual Ethernet devices.
-    Veth,
-    /// Bridges.
-    Bridge,
-    /// VXLAN devices.
-    Vxlan,
-    /// Macvlan devices.
-    Macvlan,
-    /// Ipvlan devices.
-    Ipvlan,
-    /// Geneve devices.
-    Geneve,
-    /// eBPF programs at tc, which need rights on the machine itself too.
-    Ebpf,
-    /// TUN devices.
-    Tun,
-}
-
-impl Need {
-    /// What is missing where it is missing, and how to get it.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Self::Veth => "needs CONFIG_VETH; try `modprobe veth`, or a kernel that has it",
-            Self::Bridge => "needs CONFIG_BRIDGE; try `modprobe bridge`, or a kernel that has it",
-            Self::Vxlan => "needs CONFIG_VXLAN; try `modprobe vxlan`, or a kernel that has it",
-            Self::Macvlan => {
-                "needs CONFIG_MACVLAN; try `modprobe macvlan`, or a kernel that has it"
-            }
-            Self::Tun => {
-                "needs CONFIG_TUN and /dev/net/tun; try `modprobe tun`, or a kernel that has it"
-            }
-            Self::Ipvlan => "needs CONFIG_IPVLAN; try `modprobe ipvlan`, or a kernel that has it",
-            Self::Geneve => "needs CONFIG_GENEVE; try `modprobe geneve`, or a kernel that has it",
-            Self::Ebpf => "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
-        }
-    }
-
-    /// Tries it in a scratch namespace, and gives what is missing. `parent` is a
-    /// device that it may be put on top of.
-    fn lacks(self, scratch: &Namespace, parent: u32) -> Result<Option<String>, LabError> {
-        let netlink = scratch.netlink();
-        let Some(link) = self.device(parent) else {
-            return match self {
-                Self::Tun => missing_tun(scratch),
-                _ => cilium::attempt(netlink, parent),
-            };
-        };
-        let made = netlink.add_link(link);
-        match made.and_then(|()| netlink.delete_link(NAME)) {
-            Ok(()) => Ok(None),
-            Err(error) if error.is_unsupported() => Ok(Some(self.remedy().into())),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    /// A device of the kind; none for what is not made by a message alone.
-    fn device(self, parent: u32) -> Option<LinkSpec<'static>> {
-        Some(match self {
-            Self::Veth => LinkSpec::veth(NAME, LinkSpec::peer("probe-peer")),
-            Self::Bridge => LinkSpec::bridge(NAME),
-            Self::Vxlan => LinkSpec::vxlan(
-                NAME,
-                Vxlan {
-                    vni: 1,
-                    port: 8472,
-                    local: Ipv4Addr::LOCALHOST.into(),
-                    underlay: parent,
-                },
-            ),
-            Self::Macvlan => LinkSpec::macvlan(NAME, parent),
-            Self::Ipvlan => LinkSpec::ipvlan(NAME, parent, IpvlanMode::L2),
-            Self::Geneve => LinkSpec::collect_metadata(NAME, CollectMetadata::Geneve, 6081),
-            Self::Tun | Self::Ebpf => return None,
-        })
-    }
-}
-
-/// The name of the device that is made for a try.
-const NAME: &str = "probe";
+use crate::network::{self, Network};
 
 /// Answers whether networks can be built here. Each driver is tried once.
 ///
@@ -143,7 +60,14 @@ impl Probe {
 
     /// What the network lacks; `None` when it can be built.
     pub fn missing(&self, network: &dyn Network) -> Result<Option<String>, LabError> {
-        let needs = network.about().needs;
+        match self.lacking(network.about().needs)? {
+            Some(missing) => Ok(Some(missing)),
+            None => network.lacks(),
+        }
+    }
+
+    /// The first of these that is lacking; `None` when all are there.
+    pub fn lacking(&self, needs: &[Need]) -> Result<Option<String>, LabError> {
         let mut known = self.known.borrow_mut();
         if needs.iter().any(|need| !known.contains_key(need)) {
             let scratch = Namespace::create()?;
@@ -152,10 +76,7 @@ impl Probe {
                 known.insert(*need, verdict);
             }
         }
-        match needs.iter().find_map(|need| known[need].clone()) {
-            Some(missing) => Ok(Some(missing)),
-            None => network.lacks(),
-        }
+        Ok(needs.iter().find_map(|need| known[need].clone()))
     }
 }
 
@@ -171,20 +92,4 @@ fn attempt(need: Need, scratch: &Namespace) -> Result<Option<String>, LabError> 
         },
     };
     need.lacks(scratch, parent)
-}
-
-fn failed(source: NetlinkError) -> LabError {
-    LabError::Netlink {
-        place: "a scratch namespace".into(),
-        source,
-    }
-}
-
-/// A device of a program is made by opening it.
-fn missing_tun(scratch: &Namespace) -> Result<Option<String>, LabError> {
-    let opened = scratch.run(|| Tun::open("probe").map(drop))?;
-    // Whatever the reason: without it this network cannot be built.
-    Ok(opened
-        .err()
-        .map(|error| format!("{} ({error})", Need::Tun.remedy())))
 }

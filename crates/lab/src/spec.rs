@@ -1,11 +1,11 @@
 //! What is to be built, checked before anything is.
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::{Family, Link, Placement};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
 use crate::network::Network;
-use crate::probe::Probe;
+use crate::probe::{Need, Probe};
 use crate::standing::Standing;
 use crate::topology::{Topology, has_ipv6};
 
@@ -30,6 +30,7 @@ pub struct Validated {
     placement: Placement,
     family: Family,
     mtu: u32,
+    link: Link,
 }
 
 /// The largest MTU that the kernel gives a veth (`ETH_MAX_MTU`).
@@ -40,10 +41,11 @@ impl Spec {
     pub fn validate(&self, probe: &Probe) -> Result<Validated, LabError> {
         let network = probe.find(&self.network)?;
         // IPv6 wants 1280 bytes inside any tunnel (RFC 8200, section 5), IPv4
-        // 576 (RFC 791, section 3.1).
+        // 576 (RFC 791, section 3.1). The most that a network takes off is 100
+        // bytes (`kopeio-vxlan`), for IPv6 80 (`wireguard`).
         let least = match self.family {
-            Family::V4 => 576 + 50,
-            Family::V6 => 1280 + 70,
+            Family::V4 => 576 + 100,
+            Family::V6 => 1280 + 80,
         };
         if !(least..=MOST_MTU).contains(&self.mtu) {
             return Err(LabError::Mtu {
@@ -78,22 +80,50 @@ impl Spec {
                 placement: self.placement,
                 family: self.family,
                 mtu: self.mtu,
+                link: Link::default(),
             }),
         }
     }
 }
 
 impl Validated {
+    /// With a link that has a rate and a distance; its MTU counts no more than
+    /// the one that was validated. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Unsupported`] where the kernel cannot give a link what is
+    /// asked for.
+    pub fn over(self, link: Link, probe: &Probe) -> Result<Self, LabError> {
+        let needs = [
+            (link.rate_bits.is_some(), Need::TokenBucket),
+            (link.has_distance(), Need::Netem),
+        ];
+        let needs: Vec<Need> = needs
+            .iter()
+            .filter_map(|(wanted, need)| wanted.then_some(*need))
+            .collect();
+        match probe.lacking(&needs)? {
+            Some(needs) => Err(LabError::Unsupported {
+                what: format!("a link ({link})"),
+                needs,
+            }),
+            None => Ok(Self { link, ..self }),
+        }
+    }
+
     /// Makes nodes and pods that no network has attached yet.
     pub fn topology(self) -> Result<Topology, LabError> {
         let about = self.network.about();
-        Topology::build(
+        let mut topology = Topology::build(
             about.underlay,
             about.pods,
             self.placement,
             self.family,
             self.mtu,
-        )
+        )?;
+        topology.put_between_nodes(self.link)?;
+        Ok(topology)
     }
 
     /// Builds nodes, pods and the network. What fails half way is undone.

@@ -89,6 +89,18 @@ impl Standing {
         &self.hops
     }
 
+    /// The largest IP packet that passes between the endpoints, in bytes.
+    pub fn path_mtu(&self) -> Result<u32, LabError> {
+        let devices = self.devices()?;
+        let least = devices.iter().map(|device| device.mtu).min();
+        let least = least.unwrap_or(self.topology.mtu);
+        let stated = match self.topology.placement {
+            Placement::CrossNode => self.network.path_mtu(&self.topology),
+            Placement::SameNode => None,
+        };
+        Ok(stated.map_or(least, |stated| stated.min(least)))
+    }
+
     /// Where the client runs.
     pub fn client_place(&self) -> &Place {
         &self.client.place
@@ -156,14 +168,23 @@ impl Standing {
             };
             Ok(DeviceFingerprint {
                 namespace: place.name.clone(),
+                qdisc: self.discipline(link.qdisc),
                 device: link.name,
                 driver,
                 mtu: link.mtu,
-                qdisc: link.qdisc,
                 offloads,
             })
         };
         self.hops.iter().map(describe).collect()
+    }
+
+    /// A queueing discipline by its name, that of a link with what the link is,
+    /// so that runs over different links are told apart.
+    fn discipline(&self, name: String) -> String {
+        match name.as_str() {
+            "tbf" | "netem" => format!("{name} ({})", self.topology.link),
+            _ => name,
+        }
     }
 
     /// Counters of the path's devices and namespaces since they were made.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::{Family, Link, Placement};
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::{Address, LinkSpec, NetlinkError, RouteSpec, Socket};
 use plumbline_sys::sysctl;
@@ -146,6 +146,8 @@ pub struct Topology {
     pub mtu: u32,
     /// Where the endpoints are.
     pub placement: Placement,
+    /// What the underlay is made to be.
+    pub link: Link,
 }
 
 /// Nodes of a lab.
@@ -192,6 +194,10 @@ impl Topology {
             addressing,
             mtu,
             placement,
+            link: Link {
+                mtu,
+                ..Link::default()
+            },
         };
         match &topology.router {
             None => topology.wire()?,
@@ -342,7 +348,7 @@ fn quiet(role: Role, family: Family) -> Vec<(String, String)> {
 
 /// Whether bridged packets may be handed to netfilter (`br_netfilter`), and
 /// namespaces can decline it.
-fn has_bridge_netfilter() -> bool {
+pub(crate) fn has_bridge_netfilter() -> bool {
     std::path::Path::new("/proc/sys/net/bridge").exists()
 }
 

@@ -1,10 +1,10 @@
 //! Frames of a device as they pass, in both directions (packet(7)).
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Every protocol, in network byte order, as the kernel wants it.
-const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
+use crate::packet;
+
 /// A few hundred small frames, each of which the kernel charges with about two
 /// kilobytes.
 const BUFFER_BYTES: libc::c_int = 1 << 20;
@@ -16,6 +16,15 @@ pub struct Capture {
     fd: OwnedFd,
 }
 
+/// A frame that passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Whether the device sent it, as opposed to received.
+    pub sent: bool,
+    /// From the Ethernet header on, at most as much as was asked for.
+    pub bytes: &'a [u8],
+}
+
 impl Capture {
     /// Begins to look at the device with this index in the network namespace
     /// of the calling thread.
@@ -25,58 +34,43 @@ impl Capture {
     /// `EPERM` without `CAP_NET_RAW` in that namespace; `ENODEV` without such
     /// a device.
     pub fn open(device: u32) -> io::Result<Self> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // With protocol 0 nothing arrives before the socket is bound to the
-        // device: no frame of another one is ever seen.
-        // SAFETY: makes a descriptor; takes no pointer.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made it, and nobody else has it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        enlarge(&fd)?;
-        // SAFETY: an all-zero `sockaddr_ll` is a valid value of this plain C
-        // structure.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = EVERYTHING;
-        address.sll_ifindex = device as libc::c_int;
-        // SAFETY: the descriptor is open; pointer and length describe a live
-        // structure of the family that the kernel expects.
-        let answer = unsafe {
-            libc::bind(
-                fd.as_raw_fd(),
-                std::ptr::from_ref(&address).cast(),
-                size_of_val(&address) as libc::socklen_t,
-            )
-        };
-        if answer < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let fd = packet::open()?;
+        // SAFETY: an integer points to nothing. The kernel gives of what is asked
+        // for what net.core.rmem_max allows.
+        unsafe { packet::set(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_BYTES)? };
+        packet::bind(&fd, device)?;
         Ok(Self { fd })
     }
 
-    /// The oldest frame that was not yet taken, from its Ethernet header on, at
-    /// most as much as `buffer` holds; `None` when there is none.
+    /// The oldest frame that was not yet taken, as much of it as `buffer`
+    /// holds; `None` when there is none.
     ///
     /// # Errors
     ///
     /// `ENETDOWN` once the device is gone.
-    pub fn take<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+    pub fn take<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<Frame<'a>>> {
         loop {
-            // SAFETY: the descriptor is open; pointer and length describe a live
-            // buffer that nobody else uses during the call.
+            // SAFETY: an all-zero `sockaddr_ll` is a valid value of this plain C
+            // structure.
+            let mut from: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+            let mut size = size_of_val(&from) as libc::socklen_t;
+            // SAFETY: the descriptor is open; both pointers lead to live values
+            // that nobody else uses during the call, with lengths that are theirs.
             let length = unsafe {
-                libc::recv(
+                libc::recvfrom(
                     self.fd.as_raw_fd(),
                     buffer.as_mut_ptr().cast(),
                     buffer.len(),
                     0,
+                    std::ptr::from_mut(&mut from).cast(),
+                    &mut size,
                 )
             };
             if let Ok(length) = usize::try_from(length) {
-                return Ok(Some(&buffer[..length]));
+                return Ok(Some(Frame {
+                    sent: from.sll_pkttype == libc::PACKET_OUTGOING,
+                    bytes: &buffer[..length],
+                }));
             }
             match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::Interrupted => {}
@@ -112,23 +106,4 @@ impl Capture {
         }
         Ok(stats[1])
     }
-}
-
-/// Asks for room; the kernel gives what net.core.rmem_max allows.
-fn enlarge(fd: &OwnedFd) -> io::Result<()> {
-    // SAFETY: the descriptor is open, and the value pointer and length describe
-    // a live integer for the duration of the call.
-    let answer = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUF,
-            std::ptr::from_ref(&BUFFER_BYTES).cast(),
-            size_of_val(&BUFFER_BYTES) as libc::socklen_t,
-        )
-    };
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
 }

@@ -13,7 +13,7 @@
 use plumbline_experiment::Family;
 
 use super::shape::Shape;
-use super::tunnel::{Tunnel, inner_mtu};
+use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
 use super::{About, Network, Wire, calico};
 use crate::error::LabError;
 use crate::hop::Hop;
@@ -47,6 +47,9 @@ impl Network for CalicoVxlan {
             device: DEVICE,
             vni: 4096,
             port: PORT,
+            mtu: inner_mtu(topology),
+            mac: endpoint_mac,
+            bound: true,
             block: calico::block,
         };
         tunnel.attach(topology, journal)?;

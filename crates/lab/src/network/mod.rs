@@ -1,21 +1,36 @@
 //! The networks. Each is one file and one entry in [`ALL`].
 
+mod aws_cni;
 mod aws_vpc;
 mod bridge;
 mod calico;
+mod calico_ipip;
 mod calico_vxlan;
 pub(crate) mod cilium;
 pub mod cni;
 mod flannel_udp;
+mod geneve;
+mod gre;
 mod host;
 mod host_gw;
+mod ipip;
 mod ipvlan;
+mod kopeio_gre;
+pub(crate) mod kopeio_ipsec;
+mod kopeio_vxlan;
+mod kube_router;
 mod macvlan;
+mod point;
+mod romana;
 mod routed;
 mod shape;
 mod tunnel;
 mod vxlan;
+mod weave;
+mod weave_fastdp;
+mod weave_sleeve;
 mod wire;
+mod wireguard;
 
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::IpvlanMode;
@@ -43,6 +58,12 @@ pub trait Network: Sync {
     /// from client to server crosses, in order. What fails half way is undone
     /// by the caller, from the journal.
     fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError>;
+
+    /// The largest IP packet that passes from node to node, in bytes, where it is
+    /// not the smallest MTU of the path's devices.
+    fn path_mtu(&self, _: &Topology) -> Option<u32> {
+        None
+    }
 }
 
 /// What a network is called and what it takes.
@@ -70,17 +91,32 @@ pub struct About {
 pub static ALL: &[&dyn Network] = &[
     &host::Host,
     &routed::Routed,
+    &romana::Romana,
     &host_gw::HostGw,
+    &kube_router::KubeRouter::OneSubnet,
     &aws_vpc::AwsVpc,
+    &aws_cni::AwsCni,
     &macvlan::Macvlan,
     &ipvlan::Ipvlan(IpvlanMode::L2),
     &ipvlan::Ipvlan(IpvlanMode::L3),
+    &ipvlan::Ipvlan(IpvlanMode::L3s),
     &vxlan::Vxlan,
     &flannel_udp::FlannelUdp,
+    &weave_fastdp::WeaveFastdp,
+    &weave_sleeve::WeaveSleeve,
     &calico_vxlan::CalicoVxlan,
     &cilium::Cilium::Native,
     &cilium::Cilium::Vxlan,
     &cilium::Cilium::Geneve,
+    &kopeio_vxlan::KopeioVxlan,
+    &geneve::Geneve,
+    &ipip::IpIp,
+    &calico_ipip::CalicoIpip,
+    &kube_router::KubeRouter::TwoSubnets,
+    &gre::Gre,
+    &kopeio_gre::KopeioGre,
+    &kopeio_ipsec::KopeioIpsec,
+    &wireguard::WireGuard,
 ];
 
 /// What `usual` stands for: the baseline, and one network for each way in which
@@ -209,9 +245,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        let error = find("weave").err().expect("unknown").to_string();
+        let error = find("token-ring").err().expect("unknown").to_string();
         assert!(
-            error.contains("`weave`") && error.contains("host-gw"),
+            error.contains("`token-ring`") && error.contains("host-gw"),
             "{error}"
         );
     }

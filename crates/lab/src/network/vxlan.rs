@@ -14,7 +14,7 @@ use plumbline_experiment::Family;
 
 use super::bridge;
 use super::shape::Shape;
-use super::tunnel::{Tunnel, inner_mtu};
+use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
 use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
@@ -48,6 +48,9 @@ impl Network for Vxlan {
             device: DEVICE,
             vni: 1,
             port: PORT,
+            mtu: inner_mtu(topology),
+            mac: endpoint_mac,
+            bound: true,
             block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
         };
         tunnel.attach(topology, journal)?;

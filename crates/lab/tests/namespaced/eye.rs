@@ -68,7 +68,33 @@ fn ask(place: &Place, question: &[&str]) -> Option<Value> {
     let text = String::from_utf8(output.stdout).expect("text");
     // `ip` prints nothing at all for some empty lists.
     let text = if text.trim().is_empty() { "[]" } else { &text };
-    Some(serde_json::from_str(text).expect("JSON"))
+    let mut answer = serde_json::from_str(text).expect("JSON");
+    forget_the_past(&mut answer);
+    Some(answer)
+}
+
+/// A device that is down still shows what it had when it was up last: its queue,
+/// and that IPv6 has met it. Nothing can take that back, and a device that the
+/// kernel made, as `tunl0`, cannot be deleted.
+fn forget_the_past(answer: &mut Value) {
+    if let Some(items) = answer.as_array_mut() {
+        // What `tc` says of a device without a queue, once it has been up.
+        items.retain(|item| item["kind"] != "noqueue");
+    }
+    for item in answer.as_array_mut().into_iter().flatten() {
+        let Some(link) = item.as_object_mut() else {
+            continue;
+        };
+        let is_up = |flags: &Vec<Value>| flags.iter().any(|flag| flag == "UP");
+        let up = link
+            .get("flags")
+            .and_then(Value::as_array)
+            .is_none_or(is_up);
+        if !up {
+            link.remove("qdisc");
+            link.remove("inet6_addr_gen_mode");
+        }
+    }
 }
 
 /// Names the first question that is answered differently.

@@ -153,7 +153,7 @@ fn bad_wishes_are_refused_with_the_remedy() {
         mtu: 100,
         ..spec("vxlan")
     });
-    assert!(mtu.contains("100") && mtu.contains("626 to 65535"), "{mtu}");
+    assert!(mtu.contains("100") && mtu.contains("676 to 65535"), "{mtu}");
 }
 
 #[test]

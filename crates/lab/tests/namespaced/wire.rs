@@ -1,13 +1,15 @@
-//! A packet capture at the far end of the first node's wire: what a network says
-//! that it carries is what it carries. Not on the node itself: macvlan shows
-//! packets between pods of one node to its uplink's taps, and does not send them.
+//! A packet capture at both nodes' uplinks, of what they send: what a network
+//! says that the wire carries is what it carries. What they receive is no
+//! measure: macvlan shows packets between pods of one node to its uplink's taps,
+//! and IPsec those that it has decrypted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use plumbline_experiment::Placement;
 use plumbline_harness::Path;
 use plumbline_lab::network::Wire;
-use plumbline_lab::{Standing, Topology, UPLINK};
+use plumbline_lab::{Hop, Place, Standing, UPLINK};
 use plumbline_sys::capture::Capture;
 
 use crate::packets;
@@ -29,11 +31,13 @@ struct Packet {
 /// Exchanges between the endpoints appear on the wire as the network says, and
 /// not at all when they are on one node.
 pub(crate) fn shows_the_encapsulation(standing: &Standing) {
-    let capture = far_end(standing.topology());
+    let captures = uplinks(standing);
     let (client, server) = (packets::client(standing), packets::server(standing));
     packets::udp_exchanges(&client, &server, EXCHANGES);
-    let captured = packets_of(&capture);
-    assert_eq!(capture.missed().expect("counted"), 0, "the buffer held all");
+    let captured: Vec<Packet> = captures.iter().flat_map(sent).collect();
+    for capture in &captures {
+        assert_eq!(capture.missed().expect("counted"), 0, "the buffer held all");
+    }
 
     let topology = standing.topology();
     let wire = standing.about().wire;
@@ -67,15 +71,27 @@ pub(crate) fn shows_the_encapsulation(standing: &Standing) {
     assert!(leaked.is_empty(), "without encapsulation: {leaked:#?}");
 }
 
-/// What leaves the first node, and what comes to it.
-fn far_end(topology: &Topology) -> Capture {
-    let (place, device) = match &topology.router {
-        None => (&topology.nodes[1], UPLINK),
-        Some(router) => (router, topology.nodes[0].name.as_str()),
+/// Captures at the devices by which the path leaves each node; at its uplink
+/// where the path ends on the first node.
+fn uplinks(standing: &Standing) -> [Capture; 2] {
+    let nodes = &standing.topology().nodes;
+    let on = |node: &Arc<Place>| {
+        let node = Arc::clone(node);
+        move |hop: &&Hop| Arc::ptr_eq(&hop.place, &node)
     };
-    let index = place.index(device).expect("the wire");
-    let opened = place.namespace.run(|| Capture::open(index));
-    opened.expect("entered").expect("opened")
+    let (leaves, enters) = match standing.topology().placement {
+        Placement::CrossNode => (
+            standing.hops().iter().rfind(on(&nodes[0])),
+            standing.hops().iter().find(on(&nodes[1])),
+        ),
+        Placement::SameNode => (None, None),
+    };
+    [(&nodes[0], leaves), (&nodes[1], enters)].map(|(node, hop)| {
+        let index = node.index(hop.map_or(UPLINK, |hop| &hop.device));
+        let index = index.expect("the uplink");
+        let opened = node.namespace.run(|| Capture::open(index));
+        opened.expect("entered").expect("opened")
+    })
 }
 
 /// Whether a packet is of the kind that the network puts on the wire; for
@@ -90,11 +106,11 @@ fn is(wire: Wire, packet: &Packet, standing: &Standing) -> bool {
     packet.protocol == protocol && port
 }
 
-fn packets_of(capture: &Capture) -> Vec<Packet> {
+fn sent(capture: &Capture) -> Vec<Packet> {
     let mut buffer = vec![0; 2048];
     let mut packets = Vec::new();
     while let Some(frame) = capture.take(&mut buffer).expect("captured") {
-        packets.extend(read(frame));
+        packets.extend(read(frame.bytes).filter(|_| frame.sent));
     }
     packets
 }

@@ -133,6 +133,7 @@ impl Fake {
             treatments,
             retries: 2,
             limits: Default::default(),
+            link: Default::default(),
         }
     }
 }

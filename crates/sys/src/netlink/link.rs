@@ -34,7 +34,8 @@ pub struct Vxlan {
     pub port: u16,
     /// Source address of the encapsulated packets.
     pub local: IpAddr,
-    /// Index of the device that carries the encapsulated packets.
+    /// Index of the device that carries the encapsulated packets; 0 for
+    /// whichever the routes name.
     pub underlay: u32,
 }
 
@@ -45,6 +46,9 @@ pub enum IpvlanMode {
     L2,
     /// The parent's namespace routes; no broadcast, no neighbours.
     L3,
+    /// As L3, but the parent's namespace routes what comes in too, so that its
+    /// netfilter sees both ways.
+    L3s,
 }
 
 /// The encapsulation of a device that is told by each packet's metadata where
@@ -58,7 +62,7 @@ pub enum CollectMetadata {
 }
 
 impl<'ns> LinkSpec<'ns> {
-    fn new(name: &str, kind: &'static str) -> Self {
+    pub(super) fn new(name: &str, kind: &'static str) -> Self {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.into()));
         Self {
@@ -70,7 +74,7 @@ impl<'ns> LinkSpec<'ns> {
         }
     }
 
-    fn with_info(mut self, kind: InfoKind, data: Option<InfoData>) -> Self {
+    pub(super) fn with_info(mut self, kind: InfoKind, data: Option<InfoData>) -> Self {
         self.info.push(LinkInfo::Kind(kind));
         self.info.extend(data.map(LinkInfo::Data));
         self
@@ -143,6 +147,7 @@ impl<'ns> LinkSpec<'ns> {
         let mode = match mode {
             IpvlanMode::L2 => IpVlanMode::L2,
             IpvlanMode::L3 => IpVlanMode::L3,
+            IpvlanMode::L3s => IpVlanMode::L3S,
         };
         let data = InfoData::IpVlan(vec![InfoIpVlan::Mode(mode)]);
         Self::new(name, "ipvlan")

@@ -25,11 +25,11 @@ fn end(namespace: &Namespace, device: &str, own: &str, other: &str, mac: [u8; 6]
 }
 
 /// All that was captured.
-fn frames(capture: &Capture) -> Vec<Vec<u8>> {
+fn frames(capture: &Capture) -> Vec<(bool, Vec<u8>)> {
     let mut buffer = [0; 256];
     let mut frames = Vec::new();
     while let Some(frame) = capture.take(&mut buffer).expect("captured") {
-        frames.push(frame.to_vec());
+        frames.push((frame.sent, frame.bytes.to_vec()));
     }
     frames
 }
@@ -67,12 +67,18 @@ fn both_directions_of_one_device_are_seen() {
     }
 
     let frames = frames(&capture);
-    let with = |word: &[u8]| frames.iter().filter(|it| it.ends_with(word)).count();
-    let counts = (with(b"out"), with(b"back"), with(b"loop"));
-    assert_eq!(counts, (1, 1, 0), "{frames:?}");
-    let out = frames.iter().find(|it| it.ends_with(b"out"));
+    let with = |word: &[u8], sent: bool| {
+        let is = |it: &&(bool, Vec<u8>)| it.0 == sent && it.1.ends_with(word);
+        frames.iter().filter(is).count()
+    };
+    let counts = (with(b"out", true), with(b"back", false));
+    assert_eq!(counts, (1, 1), "{frames:?}");
+    let others = with(b"out", false) + with(b"back", true);
+    let elsewhere = with(b"loop", true) + with(b"loop", false);
+    assert_eq!((others, elsewhere), (0, 0), "{frames:?}");
+    let out = frames.iter().find(|it| it.1.ends_with(b"out"));
     let macs = [THERE_MAC, HERE_MAC].concat();
-    assert!(out.expect("there").starts_with(&macs), "{out:?}");
+    assert!(out.expect("there").1.starts_with(&macs), "{out:?}");
     assert_eq!(capture.missed().expect("counted"), 0);
 }
 
