@@ -180,7 +180,7 @@ impl std::fmt::Display for Warning {
             Self::UserModeKernel => write!(
                 f,
                 "the kernel is User-mode Linux: system calls cost 20 to 50 µs, so each latency holds some 50 µs of \
-                 the sender's own lateness, on every network alike; read differences in µs, not in percent"
+                 the sender's own lateness, and under load its wait for the one CPU; read differences in µs, not in percent"
             ),
             Self::ClosedLoop { outstanding } => write!(
                 f,

@@ -23,6 +23,12 @@ use crate::job::{CODE_BASE, CONTROL, ERRORS, INTERRUPT, Job, OUTPUT, READY, Term
 /// Where the machine inside may write whatever it likes. It is memory.
 const SCRATCH: &str = "/dev/shm";
 
+/// What sockets may buffer, in bytes: the least, the default and the most.
+const SOCKET_MEMORY: [(&str, &str); 2] = [
+    ("tcp_rmem", "4096 131072 3932160"),
+    ("tcp_wmem", "4096 16384 3932160"),
+];
+
 /// Modules that the kernel does not ask for by itself. Nodes of a real cluster
 /// have the first; the lab's nodes say whether it does anything. The second makes
 /// the file that a program opens.
@@ -118,6 +124,11 @@ fn set_up(job: &Job) -> io::Result<()> {
         "/proc/sys/kernel/modprobe",
         modprobe.as_os_str().as_encoded_bytes(),
     )?;
+    // Else they follow from the memory that was free at this boot, and no two
+    // boots would be the same environment (C-13).
+    for (key, value) in SOCKET_MEMORY {
+        fs::write(format!("/proc/sys/net/ipv4/{key}"), value)?;
+    }
     for module in MODULES {
         let loaded = Command::new(&modprobe).arg(module).status()?;
         if !loaded.success() {
