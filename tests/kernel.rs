@@ -80,6 +80,33 @@ fn a_run_inside_leaves_its_directory_outside_marked_with_that_kernel() {
 }
 
 #[test]
+fn what_is_printed_to_one_place_keeps_its_order() {
+    let Some(_alone) = kernel("the order of what another kernel prints") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let both = out.path().join("both");
+    let file = std::fs::File::create(&both).unwrap();
+    let status = plumbline(&strs(&short_run(out.path())))
+        .stdout(file.try_clone().unwrap())
+        .stderr(file)
+        .status();
+    assert!(status.unwrap().code().is_some());
+    let text = std::fs::read_to_string(&both).unwrap();
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+    // Progress and the page's place are errors' lines, the report is not.
+    assert!(at("block 1 of 2") < at("\nTrials:"), "{text}");
+    assert!(
+        text.trim_end()
+            .lines()
+            .last()
+            .unwrap()
+            .starts_with("The page:"),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_interrupt_goes_through_and_a_bad_experiment_never_boots() {
     let Some(_alone) = kernel("an interrupt in another kernel") else {
         return;

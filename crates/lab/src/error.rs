@@ -107,6 +107,18 @@ pub enum LabError {
         /// The cause.
         source: SysctlError,
     },
+    /// An offload could not be switched off.
+    #[error(
+        "in {place}: cannot switch off the checksums of `{device}`: {source}; the driver may not allow it"
+    )]
+    Offload {
+        /// The namespace.
+        place: String,
+        /// The device.
+        device: &'static str,
+        /// The cause.
+        source: std::io::Error,
+    },
     /// A CNI configuration list or one of its plugins.
     #[error(transparent)]
     Cni(#[from] CniError),

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use plumbline_sys::cpu::ProcessTime;
 use plumbline_sys::forwarder::Forwarder;
 use plumbline_sys::netlink::{
-    EspPolicy, EspState, LinkSpec, NeighbourSpec, NetlinkError, RouteSpec, RuleSpec, XfrmSocket,
+    Datapath, EspPolicy, EspState, LinkSpec, NeighbourSpec, NetlinkError, RouteSpec, RuleSpec,
+    XfrmSocket,
 };
 use plumbline_sys::sysctl;
 
@@ -40,6 +41,7 @@ enum Setting {
     Route(RouteSpec),
     Rule(RuleSpec),
     Neighbour(NeighbourSpec),
+    Datapath(Arc<Datapath>),
     Hooks {
         device: u32,
     },
@@ -233,6 +235,14 @@ impl Journal {
         set_sysctls(place, settings).map(|_| ())
     }
 
+    /// Makes a datapath of Open vSwitch.
+    pub fn datapath(&mut self, place: &Arc<Place>, name: &str) -> Result<Arc<Datapath>, LabError> {
+        let created = place.namespace.run(|| Datapath::create(name))?;
+        let datapath = Arc::new(created.map_err(|error| place.failed(error))?);
+        self.remember(place, Setting::Datapath(Arc::clone(&datapath)));
+        Ok(datapath)
+    }
+
     /// Keeps a process that forwards packets of the network.
     pub fn forwarder(&mut self, forwarder: Forwarder) {
         self.forwarders.push(forwarder);
@@ -292,6 +302,7 @@ impl Setting {
             } => netlink.delete_address(device, address, prefix),
             Self::Route(route) => netlink.delete_route(&route),
             Self::Rule(rule) => netlink.delete_rule(&rule),
+            Self::Datapath(datapath) => datapath.delete(),
             Self::Neighbour(neighbour) => netlink.delete_neighbour(&neighbour),
             Self::Adopted { device, mtu } => netlink
                 .set_link_up(device, false)

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::{
-    CollectMetadata, Distance, EspState, IpvlanMode, LinkSpec, NetlinkError, Parent, TokenBucket,
-    TunnelEnds, Vxlan, XfrmSocket,
+    CollectMetadata, Datapath, Distance, EspState, IpvlanMode, LinkSpec, NetlinkError, Parent,
+    TokenBucket, TunnelEnds, Vxlan, XfrmSocket,
 };
+use plumbline_sys::tap::Tap;
 use plumbline_sys::tun::Tun;
 
 use crate::error::LabError;
@@ -49,6 +50,10 @@ pub enum Need {
     Ebpf,
     /// TUN devices.
     Tun,
+    /// Sockets that take frames from a device, by memory that the kernel shares.
+    Capture,
+    /// The kernel datapath of Open vSwitch, with VXLAN.
+    OpenVswitch,
     /// The queueing discipline that limits a rate.
     TokenBucket,
     /// The queueing discipline that delays and loses.
@@ -89,6 +94,11 @@ impl Need {
             }
             Self::Ebpf => "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
             Self::Tun => needs!("CONFIG_TUN and /dev/net/tun", "tun"),
+            Self::Capture => needs!("CONFIG_PACKET", "af_packet"),
+            Self::OpenVswitch => {
+                "needs CONFIG_OPENVSWITCH and CONFIG_OPENVSWITCH_VXLAN; try `modprobe openvswitch`, \
+                 or `--kernel uml`"
+            }
             Self::TokenBucket => needs!("CONFIG_NET_SCH_TBF for a rate", "sch_tbf"),
             Self::Netem => needs!("CONFIG_NET_SCH_NETEM for delay and loss", "sch_netem"),
         }
@@ -106,7 +116,9 @@ impl Need {
             Self::BridgeNetfilter => {
                 return Ok((!has_bridge_netfilter()).then(|| self.remedy().into()));
             }
-            Self::Tun => return missing_tun(scratch),
+            Self::Tun => return missing(self, scratch, || Tun::open(NAME).map(drop)),
+            Self::Capture => return missing(self, scratch, || Tap::open(parent).map(drop)),
+            Self::OpenVswitch => return missing(self, scratch, try_datapath),
             Self::Ebpf => return cilium::attempt(netlink, parent),
             Self::Esp => attempt_esp(scratch)?,
             Self::TokenBucket => netlink
@@ -158,6 +170,8 @@ impl Need {
             | Self::Esp
             | Self::Ebpf
             | Self::Tun
+            | Self::Capture
+            | Self::OpenVswitch
             | Self::TokenBucket
             | Self::Netem => return None,
         })
@@ -204,13 +218,23 @@ fn attempt_esp(scratch: &Namespace) -> Result<Result<(), NetlinkError>, LabError
     })?)
 }
 
-/// A device of a program is made by opening it.
-fn missing_tun(scratch: &Namespace) -> Result<Option<String>, LabError> {
-    let opened = scratch.run(|| Tun::open(NAME).map(drop))?;
+/// What a program opens is tried by opening it.
+fn missing<E: std::fmt::Display + Send>(
+    need: Need,
+    scratch: &Namespace,
+    open: impl FnOnce() -> Result<(), E> + Send,
+) -> Result<Option<String>, LabError> {
+    let opened = scratch.run(open)?;
     // Whatever the reason: without it this network cannot be built.
     Ok(opened
         .err()
-        .map(|error| format!("{} ({error})", Need::Tun.remedy())))
+        .map(|error| format!("{} ({error})", need.remedy())))
+}
+
+fn try_datapath() -> Result<(), NetlinkError> {
+    let datapath = Datapath::create(NAME)?;
+    let added = datapath.add_vxlan("probe-vxlan", 6784);
+    added.and(datapath.delete())
 }
 
 /// An error that says nothing of the driver.

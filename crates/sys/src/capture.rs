@@ -1,10 +1,10 @@
 //! Frames of a device as they pass, in both directions (packet(7)).
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Every protocol, in network byte order, as the kernel wants it.
-const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
+use crate::packet;
+
 /// A few hundred small frames, each of which the kernel charges with about two
 /// kilobytes.
 const BUFFER_BYTES: libc::c_int = 1 << 20;
@@ -34,35 +34,11 @@ impl Capture {
     /// `EPERM` without `CAP_NET_RAW` in that namespace; `ENODEV` without such
     /// a device.
     pub fn open(device: u32) -> io::Result<Self> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // With protocol 0 nothing arrives before the socket is bound to the
-        // device: no frame of another one is ever seen.
-        // SAFETY: makes a descriptor; takes no pointer.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made it, and nobody else has it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        enlarge(&fd)?;
-        // SAFETY: an all-zero `sockaddr_ll` is a valid value of this plain C
-        // structure.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = EVERYTHING;
-        address.sll_ifindex = device as libc::c_int;
-        // SAFETY: the descriptor is open; pointer and length describe a live
-        // structure of the family that the kernel expects.
-        let answer = unsafe {
-            libc::bind(
-                fd.as_raw_fd(),
-                std::ptr::from_ref(&address).cast(),
-                size_of_val(&address) as libc::socklen_t,
-            )
-        };
-        if answer < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let fd = packet::open()?;
+        // SAFETY: an integer points to nothing. The kernel gives of what is asked
+        // for what net.core.rmem_max allows.
+        unsafe { packet::set(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_BYTES)? };
+        packet::bind(&fd, device)?;
         Ok(Self { fd })
     }
 
@@ -130,23 +106,4 @@ impl Capture {
         }
         Ok(stats[1])
     }
-}
-
-/// Asks for room; the kernel gives what net.core.rmem_max allows.
-fn enlarge(fd: &OwnedFd) -> io::Result<()> {
-    // SAFETY: the descriptor is open, and the value pointer and length describe
-    // a live integer for the duration of the call.
-    let answer = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVBUF,
-            std::ptr::from_ref(&BUFFER_BYTES).cast(),
-            size_of_val(&BUFFER_BYTES) as libc::socklen_t,
-        )
-    };
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
 }

@@ -7,6 +7,7 @@
 
 mod flannel;
 mod raw;
+mod sleeve;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -20,6 +21,7 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setpgid};
 use crate::cpu::ProcessTime;
 
 pub use flannel::FlannelRoute;
+pub use sleeve::{SLEEVE_OVERHEAD, Sleeve, SleevePeer};
 
 /// Descriptors get numbers from here on before they are put in their places.
 const ABOVE_ALL: libc::c_int = 64;

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -113,6 +114,7 @@ impl Boot {
             writable: self.writable.clone(),
             output: size(&io::stdout()),
             errors: size(&io::stderr()),
+            together: same(&io::stdout(), &io::stderr())?,
             modules: self.installation.modules.clone(),
             modprobe: self.installation.modprobe.clone(),
         };
@@ -143,6 +145,15 @@ fn size(stream: &impl AsFd) -> Terminal {
     Some((size.rows, size.columns))
 }
 
+/// Whether two streams lead to the same place.
+fn same(one: &impl AsFd, other: &impl AsFd) -> io::Result<bool> {
+    let place = |stream: BorrowedFd<'_>| {
+        let metadata = File::from(stream.try_clone_to_owned()?).metadata()?;
+        io::Result::Ok((metadata.dev(), metadata.ino(), metadata.rdev()))
+    };
+    Ok(place(one.as_fd())? == place(other.as_fd())?)
+}
+
 /// The command line: files of the machine, no devices but the lines.
 fn kernel(program: &Path, scratch: &Path, memory: &Path) -> Command {
     let mut command = Command::new(program);
@@ -166,7 +177,7 @@ fn kernel(program: &Path, scratch: &Path, memory: &Path) -> Command {
 fn memory_directory(otherwise: &Path) -> PathBuf {
     let shared = Path::new("/dev/shm");
     let fits = nix::sys::statvfs::statvfs(shared).is_ok_and(|it| {
-        let free = u64::from(it.blocks_available()) * u64::from(it.fragment_size());
+        let free = it.blocks_available() * it.fragment_size();
         let executable = !it.flags().contains(nix::sys::statvfs::FsFlags::ST_NOEXEC);
         executable && free > (MEMORY_MB + 64) << 20
     });
@@ -297,6 +308,14 @@ mod tests {
         assert_eq!(code(exited(164)), Some(64));
         assert_eq!(code(exited(1)), None, "a panic of the kernel");
         assert_eq!(code(ExitStatus::from_raw(9)), None, "killed");
+    }
+
+    #[test]
+    fn streams_are_the_same_where_one_is_a_copy_of_the_other() {
+        let (_reader, one) = io::pipe().unwrap();
+        let (_reader, other) = io::pipe().unwrap();
+        assert!(same(&one, &one.try_clone().unwrap()).unwrap());
+        assert!(!same(&one, &other).unwrap());
     }
 
     #[test]

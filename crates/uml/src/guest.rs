@@ -2,7 +2,8 @@
 //! switches the machine off.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, PipeReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -50,23 +51,27 @@ fn serve() -> io::Result<u8> {
 
     let control = OpenOptions::new().read(true).write(true).open(CONTROL)?;
     terminal::make_raw(&control)?;
-    let output = line(OUTPUT, job.output)?;
-    let errors = line(ERRORS, job.errors)?;
+    let lines = [line(OUTPUT, job.output)?, line(ERRORS, job.errors)?];
+    let output = Stream::new(&lines[0], job.output)?;
+    let errors = match job.together {
+        true => output.again()?,
+        false => Stream::new(&lines[1], job.errors)?,
+    };
     (&control).write_all(&[READY])?;
 
-    let mut child = Command::new(std::env::current_exe()?)
+    let child = Command::new(std::env::current_exe()?)
         .args(&job.arguments)
         .env_clear()
         .envs(job.environment.iter().cloned())
         .env("TMPDIR", SCRATCH)
         .current_dir(&job.directory)
         .stdin(Stdio::null())
-        .stdout(stream(&output, job.output)?)
-        .stderr(stream(&errors, job.errors)?)
+        .stdout(output.end)
+        .stderr(errors.end)
         .spawn()?;
     let relays = [
-        child.stdout.take().map(|from| relay(from, &output)),
-        child.stderr.take().map(|from| relay(from, &errors)),
+        output.pipe.map(|from| relay(from, &lines[0])),
+        errors.pipe.map(|from| relay(from, &lines[1])),
     ];
     let pid = Pid::from_raw(child.id() as i32);
     std::thread::spawn(move || obey(control, pid));
@@ -75,8 +80,9 @@ fn serve() -> io::Result<u8> {
         // A panic of a relay was told on the console already.
         let _ = relay?.join();
     }
-    terminal::drain(&output)?;
-    terminal::drain(&errors)?;
+    for line in &lines {
+        terminal::drain(line)?;
+    }
     Ok(match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
         (None, signal) => {
@@ -139,13 +145,33 @@ fn line(path: &str, size: Terminal) -> io::Result<File> {
     Ok(line)
 }
 
-/// What the command gets: the line itself for a terminal, else a pipe, which
-/// nothing takes for a terminal.
-fn stream(line: &File, terminal: Terminal) -> io::Result<Stdio> {
-    Ok(match terminal {
-        Some(_) => line.try_clone()?.into(),
-        None => Stdio::piped(),
-    })
+/// What the command prints to.
+struct Stream {
+    /// What it gets: the line itself for a terminal, else a pipe, which nothing
+    /// takes for a terminal.
+    end: OwnedFd,
+    /// The other end of the pipe.
+    pipe: Option<PipeReader>,
+}
+
+impl Stream {
+    fn new(line: &File, terminal: Terminal) -> io::Result<Self> {
+        if terminal.is_some() {
+            let end = line.try_clone()?.into();
+            return Ok(Self { end, pipe: None });
+        }
+        let (pipe, end) = io::pipe()?;
+        Ok(Self {
+            end: end.into(),
+            pipe: Some(pipe),
+        })
+    }
+
+    /// The same once more: what is printed to either keeps its order.
+    fn again(&self) -> io::Result<Self> {
+        let end = self.end.try_clone()?;
+        Ok(Self { end, pipe: None })
+    }
 }
 
 fn relay(

@@ -37,6 +37,8 @@ pub(crate) struct Job {
     pub(crate) writable: Vec<PathBuf>,
     pub(crate) output: Terminal,
     pub(crate) errors: Terminal,
+    /// Both streams lead to the same place, where their order is seen.
+    pub(crate) together: bool,
     pub(crate) modules: PathBuf,
     pub(crate) modprobe: PathBuf,
 }
@@ -70,13 +72,15 @@ mod tests {
             writable: Vec::new(),
             output: Some((24, 80)),
             errors: None,
+            together: true,
             modules: "/m".into(),
             modprobe: "/p".into(),
         };
         job.write(directory.path()).unwrap();
         let back = Job::read(directory.path()).unwrap();
-        assert_eq!(back.arguments, [odd.clone()]);
+        assert_eq!(back.arguments, std::slice::from_ref(&odd));
         assert_eq!(back.environment[0].1, odd);
         assert_eq!(back.output, Some((24, 80)));
+        assert!(back.together);
     }
 }

@@ -23,6 +23,7 @@ const PORT: &str = "veth";
 pub(super) const SHAPE: Shape = Shape {
     port: Some(PORT),
     bridge: Some(BRIDGE),
+    pair: None,
     tunnel: None,
     tunnel_to: None,
 };

@@ -34,6 +34,7 @@ const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xecee, 0xeeff, 0xfe
 pub(super) const SHAPE: Shape = Shape {
     port: Some(PORT),
     bridge: None,
+    pair: None,
     tunnel: None,
     tunnel_to: None,
 };

@@ -26,6 +26,9 @@ mod routed;
 mod shape;
 mod tunnel;
 mod vxlan;
+mod weave;
+mod weave_fastdp;
+mod weave_sleeve;
 mod wire;
 mod wireguard;
 
@@ -99,6 +102,8 @@ pub static ALL: &[&dyn Network] = &[
     &ipvlan::Ipvlan(IpvlanMode::L3s),
     &vxlan::Vxlan,
     &flannel_udp::FlannelUdp,
+    &weave_fastdp::WeaveFastdp,
+    &weave_sleeve::WeaveSleeve,
     &calico_vxlan::CalicoVxlan,
     &cilium::Cilium::Native,
     &cilium::Cilium::Vxlan,
@@ -203,9 +208,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        let error = find("weave").err().expect("unknown").to_string();
+        let error = find("token-ring").err().expect("unknown").to_string();
         assert!(
-            error.contains("`weave`") && error.contains("host-gw"),
+            error.contains("`token-ring`") && error.contains("host-gw"),
             "{error}"
         );
     }

@@ -12,6 +12,9 @@ pub(super) struct Shape {
     pub(super) port: Option<&'static str>,
     /// The bridge, which carries itself only what it routes.
     pub(super) bridge: Option<&'static str>,
+    /// The pair of devices that leads what goes to other nodes away from the
+    /// bridge: its port, and the other end.
+    pub(super) pair: Option<(&'static str, &'static str)>,
     /// The device that encapsulates.
     pub(super) tunnel: Option<&'static str>,
     /// The same where each remote node has one of its own: its name, by the
@@ -44,9 +47,13 @@ impl Shape {
             };
             let there = tunnel(topology.home_number(server));
             let back = tunnel(topology.home_number(client));
+            hops.extend(self.pair.map(|(port, _)| Hop::sends(from, port)));
+            hops.extend(self.pair.map(|(_, end)| Hop::receives(from, end)));
             hops.extend(there.map(|name| Hop::sends(from, &name)));
             hops.extend(between_nodes(topology));
             hops.extend(back.map(|name| Hop::receives(to, &name)));
+            hops.extend(self.pair.map(|(_, end)| Hop::sends(to, end)));
+            hops.extend(self.pair.map(|(port, _)| Hop::receives(to, port)));
             hops.extend(self.bridge.map(|name| Hop::sends(to, name)));
         }
         hops.extend(port(server).map(|name| Hop::sends(to, &name)));

@@ -10,17 +10,15 @@ use plumbline_testkit as testkit;
 
 use crate::{conformance, eye};
 
-/// A list of the documentation.
-fn documented(name: &str) -> String {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cni");
-    // The sources may lie elsewhere when the test runs on another machine.
-    let file = docs.join(format!("{name}.conflist"));
-    format!("cni:{}", file.display())
-}
-
-fn conform(name: &str, placement: Placement, family: Family) {
+/// Holds a list of the documentation to what every network has to do. It is part
+/// of the test program, which also runs where the sources cannot be read.
+fn conform(name: &str, list: &str, placement: Placement, family: Family) {
     let test = format!("cni {name} {placement:?} {family:?}");
-    conformance::hold(&test, &documented(name), placement, family);
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join(format!("{name}.conflist"));
+    fs::write(&file, list).expect("written");
+    let network = format!("cni:{}", file.display());
+    conformance::hold(&test, &network, placement, family);
 }
 
 macro_rules! lists {
@@ -28,19 +26,26 @@ macro_rules! lists {
         $(mod $name {
             use super::*;
 
+            const NAME: &str = stringify!($name);
+            const LIST: &str = include_str!(concat!(
+                "../../../../docs/cni/",
+                stringify!($name),
+                ".conflist"
+            ));
+
             #[test]
             fn cross_node_v4() {
-                conform(stringify!($name), Placement::CrossNode, Family::V4);
+                conform(NAME, LIST, Placement::CrossNode, Family::V4);
             }
 
             #[test]
             fn cross_node_v6() {
-                conform(stringify!($name), Placement::CrossNode, Family::V6);
+                conform(NAME, LIST, Placement::CrossNode, Family::V6);
             }
 
             #[test]
             fn same_node_v4() {
-                conform(stringify!($name), Placement::SameNode, Family::V4);
+                conform(NAME, LIST, Placement::SameNode, Family::V4);
             }
         })*
     };

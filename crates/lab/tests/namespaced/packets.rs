@@ -11,6 +11,8 @@ use plumbline_sys::fragment;
 const PATIENCE: Duration = Duration::from_secs(3);
 const BULK_BYTES: usize = 8 << 20;
 const UDP_HEADER: u32 = 8;
+/// `EMSGSIZE`, which has no stable kind in the standard library.
+const MESSAGE_SIZE: i32 = 90;
 
 /// One end of a path.
 pub(crate) struct End<'a> {
@@ -158,7 +160,41 @@ pub(crate) fn tcp_bulk(from: &End<'_>, to: &End<'_>) -> u64 {
 /// arrives, and the sender is told.
 pub(crate) fn largest_datagram(from: &End<'_>, to: &End<'_>, mtu: u32) {
     let (here, there) = (from.socket(), to.socket());
-    fragment::forbid(&here).expect("option");
+    let larger = arrives_whole(&here, &there, mtu);
+    let target = there.local_addr().expect("address");
+    let refused = here
+        .send_to(&larger, target)
+        .expect_err("one byte more is refused");
+    assert_eq!(refused.raw_os_error(), Some(MESSAGE_SIZE), "{refused}");
+    assert_silent(&there);
+}
+
+/// As [`largest_datagram`], where only the path knows its MTU: what is too long
+/// is lost, and refused once the path has said so.
+pub(crate) fn largest_datagram_on_path(from: &End<'_>, to: &End<'_>, mtu: u32) {
+    let (here, there) = (from.socket(), to.socket());
+    let larger = arrives_whole(&here, &there, mtu);
+    let target = there.local_addr().expect("address");
+    let deadline = Instant::now() + PATIENCE;
+    let refused = loop {
+        match here.send_to(&larger, target) {
+            Err(refused) => break refused,
+            Ok(_) => assert!(Instant::now() < deadline, "the path says nothing"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(refused.raw_os_error(), Some(MESSAGE_SIZE), "{refused}");
+    assert_silent(&there);
+    let header = if target.is_ipv4() { 20 } else { 40 };
+    let fits = &larger[..(mtu - header - UDP_HEADER) as usize];
+    here.send_to(fits, target)
+        .expect("a packet of the MTU leaves");
+}
+
+/// Sends a datagram that fills a packet of `mtu` bytes, and gives one that is a
+/// byte longer.
+fn arrives_whole(here: &UdpSocket, there: &UdpSocket, mtu: u32) -> Vec<u8> {
+    fragment::forbid(here).expect("option");
     let target = there.local_addr().expect("address");
     let header = if target.is_ipv4() { 20 } else { 40 };
     // The length field of IPv4 counts its own header: the loopback device's
@@ -168,28 +204,18 @@ pub(crate) fn largest_datagram(from: &End<'_>, to: &End<'_>, mtu: u32) {
     } else {
         mtu
     };
-    let payload = vec![0xa5; (packet - header - UDP_HEADER) as usize];
+    let mut payload = vec![0xa5; (packet - header - UDP_HEADER) as usize];
     here.send_to(&payload, target)
         .expect("a packet of the MTU leaves");
     let mut buffer = vec![0; 70_000];
-    let (length, _) = receive(&there, &mut buffer);
+    let (length, _) = receive(there, &mut buffer);
     assert_eq!(&buffer[..length], &payload[..]);
+    payload.push(0xa5);
+    payload
+}
 
-    let mut larger = payload;
-    larger.push(0);
-    // Where the device at hand would take it, a router further on answers by
-    // ICMP, and the next one is refused at once.
-    let deadline = Instant::now() + PATIENCE;
-    let refused = loop {
-        match here.send_to(&larger, target) {
-            Err(error) => break error,
-            Ok(_) => assert!(Instant::now() < deadline, "one byte more is refused"),
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    };
-    // EMSGSIZE has no stable kind in the standard library.
-    assert_eq!(refused.raw_os_error(), Some(90), "{refused}");
+fn assert_silent(there: &UdpSocket) {
     there.set_nonblocking(true).expect("option");
-    let silence = there.recv_from(&mut buffer).expect_err("nothing arrives");
+    let silence = there.recv_from(&mut [0; 1]).expect_err("nothing arrives");
     assert_eq!(silence.kind(), ErrorKind::WouldBlock);
 }

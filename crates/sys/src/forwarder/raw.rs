@@ -44,7 +44,7 @@ pub(super) fn send_to(fd: libc::c_int, datagram: &[u8], to: &libc::sockaddr_in) 
 }
 
 /// Waits until one of the descriptors can be read; says whether waiting works.
-pub(super) fn wait(fds: [libc::c_int; 2]) -> bool {
+pub(super) fn wait<const N: usize>(fds: [libc::c_int; N]) -> bool {
     let mut polled = fds.map(|fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
