@@ -105,7 +105,7 @@ impl Validated {
             .collect();
         match probe.lacking(&needs)? {
             Some(needs) => Err(LabError::Unsupported {
-                what: format!("a link of {link}"),
+                what: format!("a link ({link})"),
                 needs,
             }),
             None => Ok(Self { link, ..self }),

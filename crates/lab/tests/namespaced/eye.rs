@@ -77,6 +77,10 @@ fn ask(place: &Place, question: &[&str]) -> Option<Value> {
 /// and that IPv6 has met it. Nothing can take that back, and a device that the
 /// kernel made, as `tunl0`, cannot be deleted.
 fn forget_the_past(answer: &mut Value) {
+    if let Some(items) = answer.as_array_mut() {
+        // What `tc` says of a device without a queue, once it has been up.
+        items.retain(|item| item["kind"] != "noqueue");
+    }
     for item in answer.as_array_mut().into_iter().flatten() {
         let Some(link) = item.as_object_mut() else {
             continue;

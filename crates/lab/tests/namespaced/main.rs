@@ -4,6 +4,7 @@ mod agents;
 mod cni;
 mod conformance;
 mod eye;
+mod link;
 mod packets;
 mod proof;
 mod undo;

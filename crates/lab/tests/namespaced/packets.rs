@@ -102,6 +102,28 @@ pub(crate) fn udp_exchanges(from: &End<'_>, to: &End<'_>, count: u32) {
     }
 }
 
+/// How many of so many datagrams arrive, none of which is answered.
+pub(crate) fn datagrams_that_arrive(from: &End<'_>, to: &End<'_>, count: u32) -> u32 {
+    /// Far longer than a datagram is on its way here.
+    const SILENCE: Duration = Duration::from_millis(500);
+    let (here, there) = (from.socket(), to.socket());
+    there.set_read_timeout(Some(SILENCE)).expect("timeout");
+    let target = there.local_addr().expect("address");
+    for number in 0..count {
+        // Where packets are lost, the stack may tell the sender.
+        let _ = here.send_to(&number.to_be_bytes(), target);
+    }
+    let mut arrived = 0;
+    let mut buffer = [0; 64];
+    loop {
+        match there.recv_from(&mut buffer) {
+            Ok(_) => arrived += 1,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return arrived,
+        }
+    }
+}
+
 /// The next datagram. Child processes of other tests may interrupt the call.
 fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> (usize, SocketAddr) {
     loop {
