@@ -34,13 +34,15 @@ fn strs(words: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_kernel_that_has_every_driver_lists_every_network() {
+fn a_kernel_that_has_nearly_every_driver_lists_what_it_can_build() {
     let Some(_alone) = kernel("the networks of another kernel") else {
         return;
     };
     let listed = world::json(&["list", "networks", "--json", "--kernel", "uml"]);
     for network in listed.as_array().expect("an array") {
-        assert_eq!(network["available"], true, "{network}");
+        // The package's kernel is built without it.
+        let lacks = network["name"] == "wireguard";
+        assert_eq!(network["available"], !lacks, "{network}");
     }
 }
 

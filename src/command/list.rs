@@ -110,15 +110,17 @@ fn networks(json: bool) -> anyhow::Result<()> {
         let rows: Vec<_> = listed.iter().map(ListedNetwork::new).collect();
         return print_json(&rows);
     }
+    let names = listed.iter().map(|network| network.name.len());
+    let width = names.max().unwrap_or(0);
     for network in &listed {
         let state = network.needs.as_deref().unwrap_or("available");
         print(&format!(
-            "{:<13} {state}\n{:<13} {}\n",
+            "{:<width$} {state}\n{:<width$} {}\n",
             network.name, "", network.summary
         ))?;
         if !network.aliases.is_empty() {
             print(&format!(
-                "{:<13} also: {}\n",
+                "{:<width$} also: {}\n",
                 "",
                 network.aliases.join(", ")
             ))?;

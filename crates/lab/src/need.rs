@@ -70,7 +70,7 @@ impl Need {
                     $option,
                     "; try `modprobe ",
                     $module,
-                    "`, or a kernel that has it"
+                    "`, or `--kernel uml`"
                 )
             };
         }
@@ -86,11 +86,14 @@ impl Need {
             Self::Gre => needs!("CONFIG_NET_IPGRE", "ip_gre"),
             Self::Ip6Gre => needs!("CONFIG_IPV6_GRE", "ip6_gre"),
             Self::Geneve => needs!("CONFIG_GENEVE", "geneve"),
-            Self::Wireguard => needs!("CONFIG_WIREGUARD", "wireguard"),
+            // User-mode Linux is packaged without it.
+            Self::Wireguard => {
+                "needs CONFIG_WIREGUARD; try `modprobe wireguard`, or a kernel that has it"
+            }
             Self::BridgeNetfilter => needs!("CONFIG_BRIDGE_NETFILTER", "br_netfilter"),
             Self::Esp => {
                 "needs CONFIG_XFRM_USER, CONFIG_INET_ESP and CONFIG_CRYPTO_CTR; \
-                 try `modprobe -a xfrm_user esp4`, or a kernel that has them"
+                 try `modprobe -a xfrm_user esp4`, or `--kernel uml`"
             }
             Self::Ebpf => "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
             Self::Tun => needs!("CONFIG_TUN and /dev/net/tun", "tun"),

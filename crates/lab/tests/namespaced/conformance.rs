@@ -9,7 +9,7 @@ use plumbline_lab::{LabError, Launcher, Probe, Spec, Standing, network};
 use plumbline_sys::sysctl;
 use plumbline_testkit as testkit;
 
-use crate::{eye, packets, wire};
+use crate::{eye, made, packets, wire};
 
 const MTU: u32 = 1500;
 /// Exchanges in each direction: far above what namespaces send on their own.
@@ -52,6 +52,7 @@ pub(crate) fn hold(test: &str, network: &str, placement: Placement, family: Fami
     largest_packet_is_the_mtu(&standing);
     devices_prove_the_path(&standing);
     wire::shows_the_encapsulation(&standing);
+    made::as_the_system_makes_it(&standing);
 
     let errors = standing.take_down();
     assert!(errors.is_empty(), "{errors:?}");

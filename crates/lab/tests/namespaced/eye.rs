@@ -54,7 +54,7 @@ pub(crate) fn route_mtu(standing: &Standing) -> u32 {
     mtu.map_or(u32::MAX, |mtu| mtu as u32)
 }
 
-fn ask(place: &Place, question: &[&str]) -> Option<Value> {
+pub(crate) fn ask(place: &Place, question: &[&str]) -> Option<Value> {
     let output = place
         .namespace
         .run(|| Command::new(question[0]).args(&question[1..]).output())

@@ -5,6 +5,7 @@ mod cni;
 mod conformance;
 mod eye;
 mod link;
+mod made;
 mod packets;
 mod proof;
 mod undo;

@@ -102,26 +102,35 @@ pub(crate) fn udp_exchanges(from: &End<'_>, to: &End<'_>, count: u32) {
     }
 }
 
-/// How many of so many datagrams arrive, none of which is answered.
+/// How many of so many datagrams arrive, none of which is answered. One has to
+/// arrive before: until then the neighbours may not have found each other.
 pub(crate) fn datagrams_that_arrive(from: &End<'_>, to: &End<'_>, count: u32) -> u32 {
     /// Far longer than a datagram is on its way here.
-    const SILENCE: Duration = Duration::from_millis(500);
+    const SILENCE: Duration = Duration::from_millis(200);
+    /// Few enough for the receiver's buffer.
+    const AT_ONCE: u32 = 50;
     let (here, there) = (from.socket(), to.socket());
     there.set_read_timeout(Some(SILENCE)).expect("timeout");
     let target = there.local_addr().expect("address");
-    for number in 0..count {
-        // Where packets are lost, the stack may tell the sender.
-        let _ = here.send_to(&number.to_be_bytes(), target);
-    }
-    let mut arrived = 0;
-    let mut buffer = [0; 64];
-    loop {
-        match there.recv_from(&mut buffer) {
-            Ok(_) => arrived += 1,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return arrived,
+    let arrive = |count: u32| {
+        for number in 0..count {
+            here.send_to(&number.to_be_bytes(), target).expect("sent");
         }
+        let mut arrived = 0;
+        let mut buffer = [0; 64];
+        loop {
+            match there.recv_from(&mut buffer) {
+                Ok(_) => arrived += 1,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return arrived,
+            }
+        }
+    };
+    let deadline = Instant::now() + 10 * PATIENCE;
+    while arrive(1) == 0 {
+        assert!(Instant::now() < deadline, "one arrives");
     }
+    (0..count / AT_ONCE).map(|_| arrive(AT_ONCE)).sum()
 }
 
 /// The next datagram. Child processes of other tests may interrupt the call.

@@ -14,6 +14,9 @@
 //! of hardware addresses, for between two nodes there is one way to go; the
 //! search for the path's MTU, which is given; heartbeats.
 
+mod message;
+mod too_long;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -24,6 +27,8 @@ use super::{Forwarder, raw};
 use crate::netlink::Mac;
 use crate::packet;
 use crate::tap::{Ring, Tap};
+use message::{Fate, Message};
+use too_long::{ANSWER, too_long};
 
 /// A node that frames come from and go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,170 +186,6 @@ fn unpack(datagram: &[u8], own: Mac, peer: Mac, mut each: impl FnMut(&[u8])) {
         }
         rest = after;
     }
-}
-
-/// How a frame is to travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    /// In one piece.
-    Whole,
-    /// In fragments, where it has to be.
-    Any,
-    /// It would have to travel whole, and does not fit.
-    TooLong,
-}
-
-/// A datagram in the making, behind the header of UDP that a raw socket needs.
-struct Message {
-    bytes: Vec<u8>,
-    /// Bytes without any frame.
-    empty: usize,
-    length: usize,
-    frames: usize,
-    whole: bool,
-    own: Mac,
-    peer: Mac,
-    to: libc::sockaddr_in,
-    /// The longest packet that travels whole, without its Ethernet header.
-    mtu: usize,
-    /// The most that a datagram carries whole.
-    payload: usize,
-}
-
-impl Message {
-    fn new(own: SleevePeer, peer: SleevePeer, mtu: usize) -> Self {
-        let mut bytes = vec![0; UDP_HEADER + LONGEST];
-        bytes[..2].copy_from_slice(&own.address.port().to_be_bytes());
-        bytes[2..4].copy_from_slice(&peer.address.port().to_be_bytes());
-        bytes[UDP_HEADER..UDP_HEADER + NAME].copy_from_slice(&own.name);
-        Self {
-            bytes,
-            empty: UDP_HEADER + NAME,
-            length: UDP_HEADER + NAME,
-            frames: 0,
-            whole: true,
-            own: own.name,
-            peer: peer.name,
-            to: raw::address(peer.address),
-            mtu: mtu.saturating_sub(SLEEVE_OVERHEAD as usize),
-            payload: mtu.saturating_sub(UDP_OVERHEAD),
-        }
-    }
-
-    fn fate(&self, frame: &[u8]) -> Fate {
-        let ipv4 = frame.get(12..14) == Some(&[0x08, 0x00]);
-        let whole = ipv4 && frame.get(20).is_some_and(|flags| flags & 0x40 != 0);
-        match whole {
-            false => Fate::Any,
-            true if frame.len() > self.mtu + ETHERNET => Fate::TooLong,
-            true => Fate::Whole,
-        }
-    }
-
-    /// Adds a frame, after sending what it does not fit to. One that no datagram
-    /// holds is lost.
-    fn add(&mut self, frame: &[u8], whole: bool) {
-        let needs = FRAME_HEADER + frame.len();
-        let fits = self.length + needs <= UDP_HEADER + self.payload;
-        if self.frames > 0 && (whole != self.whole || !fits || self.frames == MOST_FRAMES) {
-            self.send();
-        }
-        self.whole = whole;
-        let Ok(length) = u16::try_from(frame.len()) else {
-            return;
-        };
-        let Some(room) = self.bytes.get_mut(self.length..self.length + needs) else {
-            return;
-        };
-        let parts = [&self.own[..], &self.peer, &length.to_be_bytes(), frame];
-        let mut rest = room;
-        for part in parts {
-            let Some((here, after)) = rest.split_at_mut_checked(part.len()) else {
-                return;
-            };
-            here.copy_from_slice(part);
-            rest = after;
-        }
-        self.length += needs;
-        self.frames += 1;
-    }
-
-    /// Sends what there is, if anything.
-    fn send(&mut self) {
-        if self.frames > 0 {
-            let length = (self.length as u16).to_be_bytes();
-            if let Some(field) = self.bytes.get_mut(4..6) {
-                field.copy_from_slice(&length);
-            }
-            if self.whole {
-                raw::write(SOCKET_DF, self.bytes.get(..self.length).unwrap_or(&[]));
-            } else {
-                let datagram = self.bytes.get(UDP_HEADER..self.length).unwrap_or(&[]);
-                raw::send_to(SOCKET, datagram, &self.to);
-            }
-        }
-        self.length = self.empty;
-        self.frames = 0;
-    }
-}
-
-const IP_HEADER: usize = 20;
-const ICMP_HEADER: usize = 8;
-/// An Ethernet frame with an ICMP error that quotes the longest header of IPv4
-/// and eight bytes.
-const ANSWER: usize = ETHERNET + IP_HEADER + ICMP_HEADER + 60 + 8;
-
-/// What the sender of a frame is told that is longer than `mtu` and must not be
-/// fragmented (RFC 1191), in the name of the one that it was meant for; `None`
-/// for a frame to many, which nobody may answer, or one that is torn.
-fn too_long<'a>(frame: &[u8], mtu: usize, answer: &'a mut [u8; ANSWER]) -> Option<&'a [u8]> {
-    let to_many = frame.first()? & 1 != 0;
-    let (destination, source) = (frame.get(..6)?, frame.get(6..12)?);
-    let packet = frame.get(ETHERNET..)?;
-    let header = usize::from(packet.first()? & 0xf) * 4;
-    let quoted = packet.get(..header + 8)?;
-    let length = ETHERNET + IP_HEADER + ICMP_HEADER + quoted.len();
-    let mtu = u16::try_from(mtu).ok()?;
-    if to_many {
-        return None;
-    }
-    let answer = answer.get_mut(..length)?;
-    answer.fill(0);
-    let (ethernet, rest) = answer.split_at_mut_checked(ETHERNET)?;
-    ethernet.get_mut(..6)?.copy_from_slice(source);
-    ethernet.get_mut(6..12)?.copy_from_slice(destination);
-    ethernet.get_mut(12..)?.copy_from_slice(&[0x08, 0x00]);
-
-    let (ip, icmp) = rest.split_at_mut_checked(IP_HEADER)?;
-    let total = (IP_HEADER + icmp.len()) as u16;
-    ip.get_mut(..2)?.copy_from_slice(&[0x45, *packet.get(1)?]);
-    ip.get_mut(2..4)?.copy_from_slice(&total.to_be_bytes());
-    // TTL 64, ICMP.
-    ip.get_mut(8..10)?.copy_from_slice(&[64, 1]);
-    ip.get_mut(12..16)?.copy_from_slice(packet.get(16..20)?);
-    ip.get_mut(16..20)?.copy_from_slice(packet.get(12..16)?);
-    let sum = checksum(ip).to_be_bytes();
-    ip.get_mut(10..12)?.copy_from_slice(&sum);
-
-    // Destination unreachable, fragmentation needed.
-    icmp.get_mut(..2)?.copy_from_slice(&[3, 4]);
-    icmp.get_mut(6..8)?.copy_from_slice(&mtu.to_be_bytes());
-    icmp.get_mut(8..)?.copy_from_slice(quoted);
-    let sum = checksum(icmp).to_be_bytes();
-    icmp.get_mut(2..4)?.copy_from_slice(&sum);
-    Some(answer)
-}
-
-/// The checksum of the Internet (RFC 1071), of what is shorter than 64 KiB.
-fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = 0;
-    for pair in bytes.chunks(2) {
-        let low = pair.get(1).copied().unwrap_or(0);
-        let high = pair.first().copied().unwrap_or(0);
-        sum += u32::from(u16::from_be_bytes([high, low]));
-    }
-    let sum = (sum & 0xffff) + (sum >> 16);
-    !((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 #[cfg(test)]

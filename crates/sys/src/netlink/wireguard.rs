@@ -1,5 +1,4 @@
-//! WireGuard devices by generic netlink (`linux/genetlink.h`,
-//! `linux/wireguard.h`).
+//! WireGuard devices by generic netlink (`linux/wireguard.h`).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,15 +6,9 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP};
 
 use super::NetlinkError;
 use super::attribute::{attribute, find, nested};
-use super::raw::{Raw, Verb};
+use super::generic::{Command, Generic, named};
+use super::raw::Verb;
 
-/// The family that knows the others.
-const GENL_ID_CTRL: u16 = 0x10;
-const CTRL_CMD_GETFAMILY: u8 = 3;
-const CTRL_ATTR_FAMILY_ID: u16 = 1;
-const CTRL_ATTR_FAMILY_NAME: u16 = 2;
-/// struct genlmsghdr: cmd, version, reserved.
-const GENERIC_HEADER_BYTES: usize = 4;
 const VERSION: u8 = 1;
 
 const WG_CMD_GET_DEVICE: u8 = 0;
@@ -55,7 +48,7 @@ pub struct WireguardPeer {
 /// namespace in which it was opened.
 #[derive(Debug)]
 pub struct Wireguard {
-    raw: Raw,
+    socket: Generic,
     family: u16,
 }
 
@@ -66,22 +59,9 @@ impl Wireguard {
     ///
     /// [`NetlinkError::is_gone`] on a kernel without WireGuard.
     pub fn open() -> Result<Self, NetlinkError> {
-        let raw = Raw::open(libc::NETLINK_GENERIC)?;
-        let name = attribute(CTRL_ATTR_FAMILY_NAME, b"wireguard\0");
-        let request = generic(CTRL_CMD_GETFAMILY, &[name]);
-        let verb = Verb::new("look up", "the netlink family `wireguard`");
-        let mut family = None;
-        raw.exchange(verb, GENL_ID_CTRL, NLM_F_ACK, &request, |answer| {
-            let found = body(answer.body(), CTRL_ATTR_FAMILY_ID);
-            family = found.and_then(|id| Some(u16::from_ne_bytes(id.try_into().ok()?)));
-            Ok(())
-        })?;
-        let family = family.ok_or_else(|| NetlinkError::Garbled {
-            action: "look up",
-            object: "the netlink family `wireguard`".into(),
-            detail: "it names no number".into(),
-        })?;
-        Ok(Self { raw, family })
+        let socket = Generic::open()?;
+        let family = socket.family("wireguard")?;
+        Ok(Self { socket, family })
     }
 
     /// Gives a device its private key and the port that it listens on, and
@@ -93,7 +73,7 @@ impl Wireguard {
         port: u16,
     ) -> Result<WireguardKey, NetlinkError> {
         let attributes = [
-            named(device),
+            device_name(device),
             attribute(WGDEVICE_A_FLAGS, &WGDEVICE_F_REPLACE_PEERS.to_ne_bytes()),
             attribute(WGDEVICE_A_PRIVATE_KEY, private),
             attribute(WGDEVICE_A_LISTEN_PORT, &port.to_ne_bytes()),
@@ -105,7 +85,7 @@ impl Wireguard {
     /// Adds a peer to a device.
     pub fn add_peer(&self, device: &str, peer: &WireguardPeer) -> Result<(), NetlinkError> {
         let peers = nested(WGDEVICE_A_PEERS, &[nested(0, &peer.attributes())]);
-        self.set("add a peer to", device, &[named(device), peers])
+        self.set("add a peer to", device, &[device_name(device), peers])
     }
 
     fn set(
@@ -115,20 +95,28 @@ impl Wireguard {
         attributes: &[Vec<u8>],
     ) -> Result<(), NetlinkError> {
         let verb = Verb::new(action, format!("`{device}`"));
-        let request = generic(WG_CMD_SET_DEVICE, attributes);
-        self.raw
-            .exchange(verb, self.family, NLM_F_ACK, &request, |_| Ok(()))
+        let command = self.command(WG_CMD_SET_DEVICE, NLM_F_ACK);
+        self.socket
+            .exchange(verb, command, &attributes.concat(), |_| {})
+    }
+
+    fn command(&self, command: u8, flags: u16) -> Command {
+        Command {
+            family: self.family,
+            version: VERSION,
+            command,
+            flags,
+        }
     }
 
     fn public_key(&self, device: &str) -> Result<WireguardKey, NetlinkError> {
         let verb = Verb::new("read the key of", format!("`{device}`"));
-        let request = generic(WG_CMD_GET_DEVICE, &[named(device)]);
+        let command = self.command(WG_CMD_GET_DEVICE, NLM_F_DUMP);
         let mut key = None;
-        self.raw
-            .exchange(verb, self.family, NLM_F_DUMP, &request, |answer| {
-                let found = body(answer.body(), WGDEVICE_A_PUBLIC_KEY);
+        self.socket
+            .exchange(verb, command, &device_name(device), |answer| {
+                let found = find(answer, WGDEVICE_A_PUBLIC_KEY);
                 key = key.or(found.and_then(|bytes| bytes.try_into().ok()));
-                Ok(())
             })?;
         key.ok_or_else(|| NetlinkError::Garbled {
             action: "read the key of",
@@ -179,22 +167,8 @@ fn socket_address(address: SocketAddr) -> Vec<u8> {
     bytes
 }
 
-fn named(device: &str) -> Vec<u8> {
-    let mut name = device.as_bytes().to_vec();
-    name.push(0);
-    attribute(WGDEVICE_A_IFNAME, &name)
-}
-
-/// A message of generic netlink.
-fn generic(command: u8, attributes: &[Vec<u8>]) -> Vec<u8> {
-    let mut bytes = vec![command, VERSION, 0, 0];
-    bytes.extend(attributes.concat());
-    bytes
-}
-
-/// An attribute of an answer of generic netlink.
-fn body(answer: &[u8], kind: u16) -> Option<&[u8]> {
-    find(answer.get(GENERIC_HEADER_BYTES..)?, kind)
+fn device_name(device: &str) -> Vec<u8> {
+    named(WGDEVICE_A_IFNAME, device)
 }
 
 #[cfg(test)]
@@ -211,10 +185,9 @@ mod tests {
             allowed: ("198.19.2.0".parse().expect("an address"), 24),
         };
         let peers = nested(WGDEVICE_A_PEERS, &[nested(0, &peer.attributes())]);
-        let request = generic(WG_CMD_SET_DEVICE, &[named("wg0"), peers]);
-        assert_eq!(request[..4], [1, 1, 0, 0]);
-        assert_eq!(body(&request, WGDEVICE_A_IFNAME), Some(&b"wg0\0"[..]));
-        let list = body(&request, WGDEVICE_A_PEERS).expect("peers");
+        let request = [device_name("wg0"), peers].concat();
+        assert_eq!(find(&request, WGDEVICE_A_IFNAME), Some(&b"wg0\0"[..]));
+        let list = find(&request, WGDEVICE_A_PEERS).expect("peers");
         let peer = find(list, 0).expect("a peer");
         assert_eq!(find(peer, WGPEER_A_PUBLIC_KEY), Some(&[7; 32][..]));
         let endpoint = find(peer, WGPEER_A_ENDPOINT).expect("an endpoint");

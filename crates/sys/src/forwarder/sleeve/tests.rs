@@ -1,3 +1,4 @@
+use super::too_long::checksum;
 use super::*;
 
 const OWN: SleevePeer = SleevePeer {
