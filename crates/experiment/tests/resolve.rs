@@ -19,13 +19,15 @@ const NETWORKS: [&str; 8] = [
     "ipvlan-l2",
 ];
 
-/// Stands for a target that knows the networks above, and two names more.
+/// Stands for a target that knows the networks above, and some more by name.
 fn expand(word: &str) -> Result<Vec<String>, String> {
     match word {
         "all" | "usual" => Ok(NETWORKS.map(String::from).to_vec()),
         "flannel-vxlan" => Ok(vec!["vxlan".to_owned()]),
         "calico" => Ok(vec!["routed".to_owned()]),
-        "cilium-vxlan" => Ok(vec![word.to_owned()]),
+        "weave-fastdp" | "cilium-vxlan" | "kube-router" | "aws-cni" | "kopeio-vxlan" | "romana" => {
+            Ok(vec![word.to_owned()])
+        }
         name if NETWORKS.contains(&name) => Ok(vec![name.to_owned()]),
         other => Err(format!("there is no network `{other}`")),
     }
