@@ -56,9 +56,27 @@ pub(crate) enum Command {
     /// Be one endpoint under command (started by `run`, not by people)
     #[command(hide = true)]
     Agent,
+    /// Be the first process of a kernel (started by `--kernel uml`, not by people)
+    #[command(hide = true)]
+    Guest(GuestArgs),
     /// Bare blocking round trips: what no generator can go below (started by `validate`)
     #[command(hide = true)]
     Floor(FloorArgs),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kernel {
+    /// The one that runs
+    Host,
+    /// User-mode Linux: has every driver, runs as a program, needs no root
+    Uml,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuestArgs {
+    /// What the kernel adds to its own command line
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) ignored: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -66,7 +84,8 @@ pub(crate) struct RunArgs {
     /// A ready-made experiment (`plumbline list experiments`) or a TOML file
     #[arg(default_value = "tour", conflicts_with = "resume")]
     pub(crate) experiment: String,
-    /// Networks to compare, by name or by system; `all` for every one that works here
+    /// Networks to compare, by name or by system; `usual`, or `all` for every one that works here;
+    /// cni:FILE for a CNI configuration list
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) network: Vec<String>,
     /// Network that the others are compared with
@@ -105,6 +124,10 @@ pub(crate) struct RunArgs {
     /// Seed of the order and of the arrivals; random unless given
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Where the plugins of `--network cni:FILE` are; CNI_PATH, else /usr/lib/cni
+    /// and /opt/cni/bin
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cni_bin: Vec<PathBuf>,
     /// Set any key of the experiment, such as design.retries=3
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -125,6 +148,9 @@ pub(crate) struct RunArgs {
     /// Go on although the environment is not the one that the run was started in
     #[arg(long, requires = "resume")]
     pub(crate) across_environments: bool,
+    /// Kernel to run in; uml needs Debian's packages user-mode-linux and kmod
+    #[arg(long, value_enum, default_value = "host")]
+    pub(crate) kernel: Kernel,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -167,6 +193,12 @@ pub(crate) struct ReportArgs {
     /// What to make of it
     #[arg(long, value_enum, default_value = "terminal")]
     pub(crate) format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Compare with this network of the run instead of the run's own baseline
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -187,6 +219,9 @@ pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum, default_value = "networks")]
     pub(crate) what: Listing,
+    /// Kernel whose networks to list; uml needs Debian's packages user-mode-linux and kmod
+    #[arg(long, value_enum, default_value = "host")]
+    pub(crate) kernel: Kernel,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -211,6 +246,9 @@ pub(crate) enum LabAction {
     Up {
         /// Name of the network
         network: String,
+        /// Where the plugins of `cni:FILE` are
+        #[arg(long, value_name = "DIR")]
+        cni_bin: Vec<PathBuf>,
         /// cross-node or same-node
         #[arg(long, default_value = "cross-node")]
         placement: String,

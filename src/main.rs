@@ -51,6 +51,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Completions(args) => command::generate::completions(&args),
         Command::Man(args) => command::generate::man(&args),
         Command::Agent => command::agent::run(),
+        Command::Guest(_) => command::guest::run(),
         Command::Floor(args) => command::floor::run(&args),
     }
 }

@@ -20,6 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),
+    ("uml", &["sys"]),
 ];
 
 /// The workspace's packages that `manifest` depends on, tests and benches aside.

@@ -159,6 +159,36 @@ fn without_namespaces_the_error_says_what_to_do() {
     );
 }
 
+/// Root of a user namespace is nobody to eBPF, whoever runs the test.
+#[test]
+fn without_root_ebpf_is_refused_with_the_way_out() {
+    let test = "without_root_ebpf_is_refused_with_the_way_out";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let program = plumbline(&[]).get_program().to_owned();
+    let inside = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("unshare");
+        command.arg("-Ur").arg(&program).args(arguments).output()
+    };
+    let Ok(listed) = inside(&["list", "networks", "--json"]) else {
+        return world::skip(test, "`unshare` is not installed");
+    };
+    assert!(listed.status.success(), "{}", stderr(&listed));
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let listed = listed.as_array().unwrap();
+    let cilium = listed.iter().find(|row| row["name"] == "cilium").unwrap();
+    assert_eq!(cilium["available"], false, "{cilium}");
+    let needs = cilium["needs"].as_str().unwrap();
+    for word in ["CAP_BPF", "root", "--kernel uml"] {
+        assert!(needs.contains(word), "{word} is not in: {needs}");
+    }
+
+    let run = inside(&["run", "--network", "host,cilium"]).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{}", stderr(&run));
+    assert!(stderr(&run).contains(needs), "{}", stderr(&run));
+}
+
 #[test]
 fn a_port_that_is_taken_is_2() {
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

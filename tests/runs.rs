@@ -213,6 +213,35 @@ fn an_a_a_experiment_has_two_labels_and_no_host() {
     assert!(of(&report["comparisons"], "treatment", "host-gw").is_empty());
 }
 
+/// The names of systems stand for networks, and the report says for which.
+#[test]
+fn the_name_of_a_system_is_said_to_be_one() {
+    let Some(_alone) = world::lab("the_name_of_a_system_is_said_to_be_one") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let result = output(&run(
+        out.path(),
+        &[
+            "--network",
+            "flannel-vxlan,calico,routed",
+            "--workload",
+            "rr",
+        ],
+    ));
+    let directory = run_directory(out.path());
+    observed::ran_to_its_end(&result, &directory);
+    let text = stdout(&result);
+    for (alias, network) in [("flannel-vxlan", "vxlan"), ("calico", "routed")] {
+        let sentence = format!("{alias} is measured as `{network}`");
+        let unfolded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(unfolded.contains(&sentence), "{text}");
+        let page = std::fs::read_to_string(directory.join("report.html")).unwrap();
+        assert!(page.contains(&format!("{alias} is measured as")), "{alias}");
+    }
+    assert!(!text.contains("routed#2"), "one path once: {text}");
+}
+
 #[test]
 fn networks_are_listed_with_what_they_need() {
     let Some(_alone) = world::lab("networks_are_listed_with_what_they_need") else {

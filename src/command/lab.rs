@@ -13,6 +13,7 @@ use crate::cli::{LabAction, LabArgs};
 pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
     let LabAction::Up {
         network,
+        cni_bin,
         placement,
         family,
     } = &args.action;
@@ -28,11 +29,19 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
     };
     let family = Family::try_from(*family).map_err(|e| BadUsage(format!("--{e}")))?;
 
-    plumbline_lab::network::find(network).map_err(|e| BadUsage(e.to_string()))?;
+    let options = LabOptions::with_this_program()?.cni_directories(cni_bin);
+    let mut lab = Lab::new(options);
+    let name = lab
+        .find(network)
+        .map_err(|e| BadUsage(e.to_string()))?
+        .about()
+        .name;
+    if name != network {
+        print(&format!("{network} is the network `{name}`.\n"))?;
+    }
 
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = Lab::new(LabOptions::with_this_program()?);
     let standing = lab.stand(network, placement, family)?;
     for entrance in standing.entrances() {
         let address = entrance.address.map(|a| a.to_string()).unwrap_or_default();

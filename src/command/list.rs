@@ -58,6 +58,12 @@ impl<'a> ListedNetwork<'a> {
 }
 
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
+    // Experiments and workloads are the same everywhere.
+    if args.what == Listing::Networks
+        && let Some(code) = super::kernel::elsewhere(args.kernel, None)?
+    {
+        return Ok(code);
+    }
     match args.what {
         Listing::Networks => networks(args.json)?,
         Listing::Experiments => {
@@ -104,15 +110,17 @@ fn networks(json: bool) -> anyhow::Result<()> {
         let rows: Vec<_> = listed.iter().map(ListedNetwork::new).collect();
         return print_json(&rows);
     }
+    let names = listed.iter().map(|network| network.name.len());
+    let width = names.max().unwrap_or(0);
     for network in &listed {
         let state = network.needs.as_deref().unwrap_or("available");
         print(&format!(
-            "{:<13} {state}\n{:<13} {}\n",
+            "{:<width$} {state}\n{:<width$} {}\n",
             network.name, "", network.summary
         ))?;
         if !network.aliases.is_empty() {
             print(&format!(
-                "{:<13} also: {}\n",
+                "{:<width$} also: {}\n",
                 "",
                 network.aliases.join(", ")
             ))?;

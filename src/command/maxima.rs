@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::{Draft, ceiling};
+use plumbline_experiment::{Draft, Limit, ceiling};
 use plumbline_harness::{SearchPlan, Settings, Target, maximum, search_path};
 use plumbline_record::{Maximum, RunDirectory, SearchRecord, SearchTrial, Warning};
 use plumbline_report::number;
@@ -74,7 +74,7 @@ fn search_all(
         );
         progress::say(&format!("{what}: searching, about a minute"));
         let plan = SearchPlan::for_shares(sought, ceiling::MAX_RATE);
-        let mut seen = |trial: &SearchTrial| progress::say(&line(trial));
+        let mut seen = |trial: &SearchTrial| progress::say(&line(sought.limit, trial));
         let record = search_path(
             sought,
             &plan,
@@ -93,15 +93,33 @@ fn search_all(
     Ok(())
 }
 
-fn line(trial: &SearchTrial) -> String {
+/// `  1,667/s missed: p99 12.3 ms, 0.4 % not answered in time`, so that who
+/// waits sees what a low maximum comes from.
+fn line(limit: Limit, trial: &SearchTrial) -> String {
     let verdict = if trial.held { "held" } else { "missed" };
     let disturbed = if trial.disturbed.is_empty() {
         ""
     } else {
         ", disturbed"
     };
+    let latency = match limit {
+        Limit::Latency { quantile, .. } => format!(
+            ": {} {}",
+            number::percentile_name(quantile),
+            number::duration(trial.load.latency.value_at(quantile) as f64)
+        ),
+        Limit::Loss { .. } => String::new(),
+    };
+    let lost = if trial.loss_ratio > 0.0 {
+        format!(
+            ", {} not answered in time",
+            number::percent(trial.loss_ratio)
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "  {} {verdict}{disturbed}",
+        "  {} {verdict}{disturbed}{latency}{lost}",
         number::rate(trial.rate.round())
     )
 }

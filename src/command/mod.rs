@@ -6,6 +6,8 @@ pub(crate) mod doctor;
 mod find_max;
 pub(crate) mod floor;
 pub(crate) mod generate;
+pub(crate) mod guest;
+mod kernel;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod load;

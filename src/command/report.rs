@@ -8,12 +8,18 @@ use plumbline_record::{Run, RunDirectory, Trial};
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
-use super::print;
+use super::{BadUsage, print};
 use crate::cli::{Format, ReportArgs};
 
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let (run, trials) = RunDirectory::read(&args.run)?;
-    let text = render(&run, &trials, args.format);
+    let (mut run, trials) = RunDirectory::read(&args.run)?;
+    if let Some(baseline) = &args.baseline {
+        run.plan
+            .compare_with(baseline)
+            .map_err(|known| unknown_baseline(baseline, &known))?;
+    }
+    let format = if args.json { Format::Json } else { args.format };
+    let text = render(&run, &trials, format);
     match &args.output {
         Some(file) => {
             std::fs::write(file, text)
@@ -22,6 +28,13 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         None => print(&text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn unknown_baseline(name: &str, known: &[String]) -> BadUsage {
+    BadUsage(format!(
+        "the run has no network `{name}` to compare with; it has {}",
+        known.join(", ")
+    ))
 }
 
 /// A run in one format.

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_engine::EngineError;
-use plumbline_experiment::{Experiment, Flag, Treatment, ready_made};
+use plumbline_experiment::{Experiment, Family, Flag, Link, Treatment, ready_made};
 use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
+use plumbline_lab::network::USUAL;
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{
     FORMAT_VERSION, Floor, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
@@ -16,7 +17,7 @@ use plumbline_record::{
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
-use super::{BadUsage, maxima, print, report};
+use super::{BadUsage, kernel, maxima, print, report};
 use crate::cli::RunArgs;
 use crate::progress::{self, Reporter};
 
@@ -28,15 +29,19 @@ struct Prepared {
 }
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    // Before any thread: a process enters a user namespace alone or not at all.
     let experiment = if args.resume.is_none() {
         Some(experiment(args)?)
     } else {
         None
     };
+    let writes = args.resume.as_ref().unwrap_or(&args.out);
+    if let Some(code) = kernel::elsewhere(args.kernel, Some(writes))? {
+        return Ok(code);
+    }
+    // Before any thread: a process enters a user namespace alone or not at all.
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = Lab::new(LabOptions::with_this_program()?);
+    let mut lab = Lab::new(LabOptions::with_this_program()?.cni_directories(&args.cni_bin));
 
     let Prepared {
         mut directory,
@@ -142,18 +147,23 @@ fn prepare(
 ) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
     let name = experiment.name().to_owned();
-    let left_out = RefCell::new(Vec::new());
+    let families = experiment.families()?;
+    let said = RefCell::new(Vec::new());
     let seed = random_seed();
-    let draft = experiment.draft(seed, &|word| expand(word, &mut left_out.borrow_mut()))?;
-    build(draft.treatments(), lab)?;
+    let draft = experiment.draft(seed, &|word| {
+        expand(word, &families, &mut said.borrow_mut())
+    })?;
+    build(draft.link(), draft.treatments(), lab)?;
     let settings = settings();
     let floor = floor(&settings, interrupted)?;
     let kept_in = (args.out.as_path(), name.as_str());
     let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted, kept_in)?;
+    let share = draft.window_share();
     let plan = draft.settle(&maxima.rates())?;
     let mut warnings = lab.warnings();
-    warnings.extend(left_out.into_inner());
+    warnings.extend(said.into_inner());
     warnings.extend(maxima.warnings());
+    warnings.extend((share < 1.0).then_some(Warning::ShorterWindows { share }));
     let run = Run {
         format: FORMAT_VERSION,
         provenance: Provenance {
@@ -187,7 +197,7 @@ fn floor(settings: &Settings, interrupted: &AtomicBool) -> Result<Option<Floor>,
 /// Goes on with a run, in the environment that it was started in (C-13).
 fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared> {
     let (run, done, directory) = RunDirectory::open(path)?;
-    build(&run.plan.treatments, lab)?;
+    build(run.plan.link, &run.plan.treatments, lab)?;
     let differences = differences(1, &run.fingerprint, &lab.fingerprint()?);
     if !differences.is_empty() && !args.across_environments {
         return Err(CompareError::DifferentEnvironments(differences).into());
@@ -201,7 +211,8 @@ fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared
 
 /// Builds every path, so that what cannot be built is an error before the
 /// first trial and not in the middle.
-fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
+fn build(link: Link, treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
+    lab.use_link(link);
     lab.validate(treatments)?;
     for treatment in treatments {
         lab.path(treatment)?;
@@ -209,21 +220,36 @@ fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a network word stands for; of `all`, those that cannot be built here
-/// are left out with a warning.
-fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
-    if word != "all" {
-        let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
-        return Ok(vec![network.about().name.to_owned()]);
+/// What a network word stands for. Of `all` and `usual`, those that cannot
+/// be built here are left out with a warning; the name of a system is said to
+/// be one.
+fn expand(word: &str, families: &[Family], said: &mut Vec<Warning>) -> Result<Vec<String>, String> {
+    // A file is read when the lab is built.
+    if word.starts_with(plumbline_lab::network::cni::PREFIX) {
+        return Ok(vec![word.to_owned()]);
     }
-    let mut names = Vec::new();
-    for network in plumbline_lab::list().map_err(|e| e.to_string())? {
-        match network.needs {
-            None => names.push(network.name.to_owned()),
-            Some(needs) => {
-                let network = network.name.to_owned();
-                left_out.push(Warning::Unsupported { network, needs });
+    let belongs: fn(&str) -> bool = match word {
+        "all" => |_| true,
+        "usual" => |name| USUAL.contains(&name),
+        _ => {
+            let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
+            let name = network.about().name.to_owned();
+            if word != name {
+                said.push(Warning::StandsFor {
+                    alias: word.to_owned(),
+                    network: name.clone(),
+                });
             }
+            return Ok(vec![name]);
+        }
+    };
+    let mut names = Vec::new();
+    let listed = plumbline_lab::list().map_err(|e| e.to_string())?;
+    for listing in listed.into_iter().filter(|one| belongs(one.name)) {
+        let network = listing.name.to_owned();
+        match listing.needs_for(families) {
+            None => names.push(network),
+            Some(needs) => said.push(Warning::Unsupported { network, needs }),
         }
     }
     Ok(names)
@@ -239,7 +265,11 @@ fn settings() -> Settings {
     Settings {
         client_cpus,
         server_cpus,
-        thresholds: Thresholds::default(),
+        thresholds: if plumbline_uml::inside() {
+            Thresholds::user_mode()
+        } else {
+            Thresholds::default()
+        },
         idle: Duration::from_millis(200),
         now,
     }

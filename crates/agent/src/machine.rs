@@ -27,15 +27,21 @@ const SYSCTLS: &[&str] = &[
     "kernel.sched_rt_runtime_us",
 ];
 
+/// Where the kernel is a program, whoever started it says here on which CPU.
+const HOST_CPU: &str = "PLUMBLINE_HOST_CPU";
+
 /// Reads what identifies this machine. What a kernel does not show is left
 /// out, never guessed; the devices of the paths are the target's to add.
 pub fn fingerprint() -> Fingerprint {
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     Fingerprint {
         kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
-        kernel_command_line: read("/proc/cmdline").unwrap_or_default(),
+        kernel_command_line: kernel_command_line(&read("/proc/cmdline").unwrap_or_default()),
         architecture: std::env::consts::ARCH.to_owned(),
-        cpu_model: cpuinfo_value(&cpuinfo, "model name").unwrap_or_else(|| "unknown".to_owned()),
+        cpu_model: std::env::var(HOST_CPU)
+            .ok()
+            .or_else(|| cpuinfo_value(&cpuinfo, "model name"))
+            .unwrap_or_else(|| "unknown".to_owned()),
         microcode: cpuinfo_value(&cpuinfo, "microcode"),
         cpus: read("/sys/devices/system/cpu/online").map_or(0, |list| list_length(&list)),
         threads_per_core: read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
@@ -83,7 +89,20 @@ fn list_length(list: &str) -> u32 {
         .sum()
 }
 
+/// The command line without the name of the first program, which no packet
+/// meets, and which may be another for each start of a kernel that is a program.
+fn kernel_command_line(line: &str) -> String {
+    let words = line
+        .split_whitespace()
+        .filter(|word| !word.starts_with("init="));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// What the kernel runs on, when that is no bare machine.
 fn hypervisor(cpuinfo: &str) -> Option<String> {
+    if let Some(host) = user_mode_host(cpuinfo) {
+        return Some(format!("User-mode Linux on {host}"));
+    }
     let guest = cpuinfo_value(cpuinfo, "flags")?
         .split(' ')
         .any(|flag| flag == "hypervisor");
@@ -92,6 +111,20 @@ fn hypervisor(cpuinfo: &str) -> Option<String> {
             .filter(|v| !v.is_empty())
             .unwrap_or_else(|| "unknown".into())
     })
+}
+
+/// Name and release of the kernel that User-mode Linux runs on, when this is one.
+fn user_mode_host(cpuinfo: &str) -> Option<String> {
+    cpuinfo_value(cpuinfo, "vendor_id").filter(|vendor| vendor == "User Mode Linux")?;
+    let host = cpuinfo_value(cpuinfo, "host")?;
+    // As `uname -a` has it: the machine's name is the second word.
+    let mut words = host.split_whitespace();
+    Some(format!("{} {}", words.next()?, words.nth(1)?))
+}
+
+/// Whether this kernel runs as a program on another one.
+pub fn is_user_mode() -> bool {
+    user_mode_host(&read("/proc/cpuinfo").unwrap_or_default()).is_some()
 }
 
 /// Median cost of reading the clock twice in a row, in nanoseconds (L-16).
@@ -158,6 +191,21 @@ mod tests {
         assert_eq!(list_length("0"), 1);
         assert_eq!(list_length("0,64"), 2);
         assert_eq!(list_length("0-3,8"), 5);
+    }
+
+    #[test]
+    fn a_kernel_that_is_a_program_names_its_host() {
+        let cpuinfo = "processor\t: 0\nvendor_id\t: User Mode Linux\n\
+            host\t\t: Linux box 6.18.1 #1 SMP x86_64\nflags\t: fpu hypervisor\n";
+        assert_eq!(
+            hypervisor(cpuinfo).as_deref(),
+            Some("User-mode Linux on Linux 6.18.1")
+        );
+    }
+
+    #[test]
+    fn the_first_program_is_not_part_of_the_environment() {
+        assert_eq!(kernel_command_line("ro init=/tmp/a/init quiet"), "ro quiet");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use plumbline_record::{
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol. Both sides must be equal; there is no guessing.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]

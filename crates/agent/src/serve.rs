@@ -1,6 +1,7 @@
 //! The life of an agent: greet, do one job, report, end.
 
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -8,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plumbline_engine::{LoadPlan, Observer, Responder, ServePlan};
+use plumbline_experiment::Server;
 use plumbline_record::ProcessCpu;
 
 use crate::frame::{FrameError, read_frame, write_frame};
@@ -15,9 +17,13 @@ use crate::message::{
     FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent,
 };
 use crate::meter::{Reading, protocol_counters};
+use crate::nginx::{self, Nginx};
 
 /// An agent that hears nothing for so long stops its load and ends (S-5e).
 pub const LEASE: Duration = Duration::from_secs(3);
+
+/// How often an agent looks whether another server lives, and whether to stop it.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Why an agent ended other than by its controller's word.
 #[derive(Debug, thiserror::Error)]
@@ -151,6 +157,11 @@ fn serve(
     report: &dyn Fn(FromAgent),
     stop: &AtomicBool,
 ) -> Result<FromAgent, String> {
+    if order.workload.server == Server::Nginx
+        && let Some(program) = nginx::installed()
+    {
+        return serve_by_nginx(&program, order, report, stop);
+    }
     let plan = ServePlan {
         cpus: order.cpus.clone(),
         ..ServePlan::new(order.workload.clone(), (order.address, 0).into())
@@ -175,6 +186,37 @@ fn serve(
             .map_err(|e| e.to_string())?
             .since(&protocol),
     })))
+}
+
+/// As [`serve`], with nginx as the process that answers and whose CPU counts.
+fn serve_by_nginx(
+    program: &Path,
+    order: &ServeOrder,
+    report: &dyn Fn(FromAgent),
+    stop: &AtomicBool,
+) -> Result<FromAgent, String> {
+    let mut nginx = Nginx::start(program, order).map_err(|e| e.to_string())?;
+    let protocol = protocol_counters("server").map_err(|e| e.to_string())?;
+    let before = nginx.cpu().map_err(|e| e.to_string())?;
+    report(FromAgent::Listening {
+        address: nginx.address(),
+    });
+    while !stop.load(Ordering::SeqCst) {
+        nginx.check().map_err(|e| e.to_string())?;
+        thread::sleep(LOOK);
+    }
+    let cpu = nginx.cpu().map_err(|e| e.to_string())?.since(before);
+    let served = Served {
+        serve: nginx.stop().map_err(|e| e.to_string())?,
+        cpu: ProcessCpu {
+            user_ns: cpu.user_ns,
+            system_ns: cpu.system_ns,
+        },
+        protocol: protocol_counters("server")
+            .map_err(|e| e.to_string())?
+            .since(&protocol),
+    };
+    Ok(FromAgent::Served(Box::new(served)))
 }
 
 /// Reads the machine's counters when the window opens and closes.

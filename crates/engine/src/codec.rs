@@ -5,7 +5,8 @@ mod http;
 pub(crate) mod lines;
 
 pub(crate) use fixed::{Fixed, Frame, FrameReader};
-pub(crate) use http::{Http, body_of};
+pub(crate) use http::Http;
+pub use http::body_of;
 
 /// The language of one workload, as the client speaks it.
 pub(crate) trait Codec {

@@ -36,6 +36,7 @@ mod worker;
 #[cfg(test)]
 mod omission_tests;
 
+pub use codec::body_of as http_body;
 pub use error::EngineError;
 pub use floor::floor;
 pub use plan::{LoadPlan, Observer, Progress, ServePlan};

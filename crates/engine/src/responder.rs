@@ -83,7 +83,10 @@ impl Responder {
                     })
                 })
                 .collect();
-            let mut all = ServeResult::default();
+            let mut all = ServeResult {
+                server: "plumbline".to_owned(),
+                ..ServeResult::default()
+            };
             for thread in threads {
                 let part = thread
                     .join()

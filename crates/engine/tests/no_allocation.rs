@@ -69,6 +69,7 @@ fn workload(
         connections: 8,
         arrival,
         keep_alive,
+        server: Default::default(),
         wait: Wait::Block,
         driver: Driver::Auto,
         zero_copy: false,

@@ -2,7 +2,7 @@
 
 use crate::ceiling::MAX_RATE;
 use crate::load::Share;
-use crate::{Arrival, Limit, Plan, SpecError, Treatment, TreatmentId, Workload};
+use crate::{Arrival, Limit, Link, Plan, SpecError, Treatment, TreatmentId, Workload};
 
 /// A plan with open questions: the maxima that its loads are shares of.
 /// [`sought`](Self::sought) asks, [`settle`](Self::settle) takes the answers.
@@ -12,6 +12,7 @@ pub struct Draft {
     /// By treatment.
     shares: Vec<Option<Share>>,
     sought: Vec<Sought>,
+    window_share: f64,
 }
 
 /// A maximum that has to be measured: of a workload, on the baseline's path.
@@ -25,7 +26,7 @@ pub struct Sought {
 }
 
 impl Draft {
-    pub(crate) fn new(plan: Plan, shares: Vec<Option<Share>>) -> Self {
+    pub(crate) fn new(plan: Plan, shares: Vec<Option<Share>>, window_share: f64) -> Self {
         let mut sought: Vec<Sought> = Vec::new();
         for (id, share) in shares.iter().enumerate() {
             let Some(share) = share else { continue };
@@ -38,12 +39,24 @@ impl Draft {
             plan,
             shares,
             sought,
+            window_share,
         }
     }
 
     /// The plan as far as it is known: all but the rates of shares.
     pub fn treatments(&self) -> &[Treatment] {
         &self.plan.treatments
+    }
+
+    /// What is left of the phases that the experiment asked for, 0 to 1: less
+    /// than 1 when they were shortened to stay within the budget.
+    pub fn window_share(&self) -> f64 {
+        self.window_share
+    }
+
+    /// The link between the nodes.
+    pub fn link(&self) -> Link {
+        self.plan.link
     }
 
     /// What has to be measured before the plan is one; empty when nothing is a
@@ -106,6 +119,8 @@ fn is_same(one: &Sought, other: &Sought) -> bool {
         let workload = Workload {
             // A share says nothing of the maximum that it is a share of.
             arrival: Arrival::Closed,
+            // Nor does a name.
+            name: String::new(),
             ..treatment.workload.clone()
         };
         (

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::source::{Source, SourceKind};
 use crate::spec::{self, Spec};
 use crate::tree::{self, Data, Table};
-use crate::{Draft, Plan, SpecError, resolve};
+use crate::{Draft, Family, Plan, SpecError, resolve};
 
 /// A question: factors with their levels, workloads, a design.
 ///
@@ -49,6 +49,15 @@ impl Experiment {
     /// The question in a sentence; empty when the file asks none.
     pub fn question(&self) -> &str {
         self.root_text("question")
+    }
+
+    /// The IP versions that each network is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn families(&self) -> Result<Vec<Family>, SpecError> {
+        Ok(self.spec()?.families)
     }
 
     /// Checks everything that needs no machine, as [`resolve`](Self::resolve)

@@ -4,7 +4,7 @@ use crate::WorkloadKind;
 
 /// Keys outside any section, and the sections.
 pub(crate) const ROOT: &[&str] = &[
-    "name", "question", "baseline", "factors", "workload", "design", "limits",
+    "name", "question", "study", "baseline", "factors", "workload", "design", "link", "limits",
 ];
 
 /// Keys of `[factors]` that are no workload keys.
@@ -19,6 +19,7 @@ pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
     "arrival",
     "rate",
     "keep_alive",
+    "server",
     "wait",
     "driver",
     "zero_copy",
@@ -34,7 +35,12 @@ pub(crate) const LIMIT: &str = "limit";
 pub(crate) const TIMING: &[&str] = &["warm_up", "duration", "drain"];
 
 /// Keys of `[design]`.
-pub(crate) const DESIGN: &[&str] = &["blocks", "warm_up", "duration", "drain", "retries", "seed"];
+pub(crate) const DESIGN: &[&str] = &[
+    "blocks", "warm_up", "duration", "drain", "budget", "retries", "seed",
+];
+
+/// Keys of `[link]`.
+pub(crate) const LINK: &[&str] = &["rate", "delay", "loss", "mtu"];
 
 /// Metrics that `[limits]` may bound, and what `compare` judges.
 pub const METRICS: &[&str] = &[
@@ -67,14 +73,15 @@ pub(crate) fn workload() -> Vec<&'static str> {
 /// All keys as `--set` writes them, for suggestions.
 pub(crate) fn assignable() -> Vec<String> {
     // In the order in which they are suggested to who writes the key alone.
-    let sections: [(&str, Vec<&str>); 5] = [
+    let sections: [(&str, Vec<&str>); 6] = [
         ("workload.", WORKLOAD_FACTORS.to_vec()),
         ("design.", DESIGN.to_vec()),
         ("factors.", factors()),
         ("workload.", TIMING.to_vec()),
         ("limits.", METRICS.to_vec()),
+        ("link.", LINK.to_vec()),
     ];
-    let plain = ["name", "question", "baseline"].map(String::from);
+    let plain = ["name", "question", "study", "baseline"].map(String::from);
     let dotted = sections
         .iter()
         .flat_map(|(section, keys)| keys.iter().map(move |key| format!("{section}{key}")));
@@ -101,7 +108,7 @@ impl WorkloadKind {
             "rate" | "load" | LIMIT | "wait" => self != Self::Stream,
             "request_size" => matches!(self, Self::Rr | Self::Crr | Self::Datagram),
             "response_size" => matches!(self, Self::Rr | Self::Crr | Self::Http),
-            "keep_alive" => self == Self::Http,
+            "keep_alive" | "server" => self == Self::Http,
             "driver" => matches!(self, Self::Rr | Self::Crr | Self::Http),
             "zero_copy" => self == Self::Stream,
             "timestamps" => matches!(self, Self::Rr | Self::Http),

@@ -10,6 +10,7 @@
 //! types, `expand` multiplies workloads by factors, `resolve` makes the plan, or a
 //! `draft` of it where loads are shares of a maximum that must be measured.
 
+mod budget;
 pub mod ceiling;
 mod draft;
 mod error;
@@ -17,6 +18,7 @@ mod expand;
 mod experiment;
 mod keys;
 mod limit;
+mod link;
 mod load;
 mod nearest;
 mod overrides;
@@ -26,6 +28,7 @@ mod resolve;
 mod section;
 mod source;
 mod spec;
+pub mod study;
 mod timestamps;
 mod treatment;
 mod tree;
@@ -37,10 +40,11 @@ pub use error::SpecError;
 pub use experiment::Experiment;
 pub use keys::METRICS;
 pub use limit::{Limit, LimitError};
+pub use link::Link;
 pub use overrides::Flag;
 pub use plan::{Plan, Timing};
 pub use ready_made::ready_made;
 pub use timestamps::stamped_share;
 pub use treatment::{Family, Placement, Treatment, TreatmentId};
 pub use validate::PlanError;
-pub use workload::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};
+pub use workload::{Arrival, Driver, Protocol, Server, Wait, Workload, WorkloadKind};

@@ -11,7 +11,8 @@ use crate::timestamps;
 use crate::tree::Data;
 use crate::workload::size_bounds;
 use crate::{
-    Arrival, Driver, Limit, LimitError, Protocol, SpecError, Timing, Wait, Workload, WorkloadKind,
+    Arrival, Driver, Limit, LimitError, Protocol, Server, SpecError, Timing, Wait, Workload,
+    WorkloadKind,
 };
 
 /// A workload and the phases of its trials.
@@ -71,6 +72,12 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
         keep_alive: section
             .boolean("keep_alive")?
             .unwrap_or(otherwise.keep_alive),
+        server: section
+            .choice(
+                "server",
+                &[("plumbline", Server::Plumbline), ("nginx", Server::Nginx)],
+            )?
+            .unwrap_or(otherwise.server),
         wait: section
             .choice("wait", &[("block", Wait::Block), ("spin", Wait::Spin)])?
             .unwrap_or_default(),

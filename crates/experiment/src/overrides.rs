@@ -7,7 +7,7 @@
 mod assignment;
 mod selection;
 
-use crate::keys::{DESIGN, LIMIT, METRICS, TIMING, WORKLOAD_FACTORS, assignable, factors};
+use crate::keys::{DESIGN, LIMIT, LINK, METRICS, TIMING, WORKLOAD_FACTORS, assignable, factors};
 use crate::nearest::nearest;
 use crate::section::Section;
 use crate::tree::{Data, Entry, Table, Value};
@@ -132,6 +132,10 @@ impl Experiment {
             ["design", key] if DESIGN.contains(key) => self.set_design(key, assignment),
             ["limits", key] if METRICS.contains(key) => {
                 self.put("limits", key, assignment);
+                Ok(())
+            }
+            ["link", key] if LINK.contains(key) => {
+                self.put("link", key, assignment);
                 Ok(())
             }
             ["workload", key] if is_workload_key(key) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Treatment, TreatmentId};
+use crate::{Link, Treatment, TreatmentId};
 
 /// Primary metrics of each treatment that has a baseline (C-10): latency and
 /// CPU, or throughput and CPU for bulk.
@@ -40,6 +40,10 @@ pub struct Plan {
     pub experiment: String,
     /// The question it answers, in a sentence.
     pub question: String,
+    /// Name of the published study that the result is put beside
+    /// ([`Study`](crate::study::Study)); null for none.
+    #[serde(default)]
+    pub study: Option<String>,
     /// Seed of every random choice: block order and Poisson arrivals.
     pub seed: u64,
     /// All treatments; `treatments[i].id == i`.
@@ -51,12 +55,55 @@ pub struct Plan {
     /// Limits that `compare` enforces with exit code 1: metric name to the
     /// largest allowed overhead as a fraction, such as `{"p50": 0.10}`.
     pub limits: BTreeMap<String, f64>,
+    /// The link between the nodes, where the target makes it.
+    #[serde(default, skip_serializing_if = "Link::is_default")]
+    pub link: Link,
 }
 
 impl Plan {
     /// Trials without repetitions.
     pub fn trials(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum()
+    }
+
+    /// Compares every treatment with the one of network `baseline` that is equal
+    /// in all else, instead of with the baseline that it was planned with. A
+    /// block holds every treatment, so any network of it can be the reference
+    /// (D7); to look for the reference that gives the wanted answer is another
+    /// matter (C-10). Copies of a network stay compared with their first.
+    ///
+    /// # Errors
+    ///
+    /// The networks that the plan has, when `baseline` is none of them; then
+    /// nothing has changed.
+    pub fn compare_with(&mut self, baseline: &str) -> Result<(), Vec<String>> {
+        let is_first = |treatment: &Treatment| treatment.label.split('#').nth(1).is_none();
+        let references: Vec<Treatment> = self
+            .treatments
+            .iter()
+            .filter(|one| one.network == baseline && is_first(one))
+            .cloned()
+            .collect();
+        if references.is_empty() {
+            let mut known: Vec<String> = self
+                .treatments
+                .iter()
+                .map(|one| one.network.clone())
+                .collect();
+            known.sort_unstable();
+            known.dedup();
+            return Err(known);
+        }
+        for treatment in self.treatments.iter_mut().filter(|one| is_first(one)) {
+            let reference = references.iter().find(|one| {
+                one.workload == treatment.workload
+                    && one.timing == treatment.timing
+                    && one.placement == treatment.placement
+                    && one.family == treatment.family
+            });
+            treatment.baseline = reference.map(|one| one.id).filter(|id| *id != treatment.id);
+        }
+        Ok(())
     }
 
     /// Primary comparisons of the whole plan: what Holm's correction spans

@@ -16,5 +16,13 @@ pub fn ready_made() -> &'static [(&'static str, &'static str)] {
         ),
         ("http", include_str!("../../../experiments/http.toml")),
         ("udp", include_str!("../../../experiments/udp.toml")),
+        (
+            "machinezone-2016",
+            include_str!("../../../experiments/machinezone-2016.toml"),
+        ),
+        (
+            "gojek-kubecon-2018",
+            include_str!("../../../experiments/gojek-kubecon-2018.toml"),
+        ),
     ]
 }

@@ -4,6 +4,7 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
+use crate::budget;
 use crate::ceiling::MAX_TRIALS;
 use crate::load::Share;
 use crate::spec::{Spec, Word};
@@ -24,7 +25,7 @@ struct Level {
 /// Expands a spec. `seed` counts where the spec sets none.
 pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, SpecError> {
     let levels = levels(&spec, expand)?;
-    let (treatments, shares) = treatments(&spec, &levels);
+    let (mut treatments, shares) = treatments(&spec, &levels);
     let trials = treatments.len().saturating_mul(spec.blocks as usize);
     if trials > MAX_TRIALS {
         return Err(SpecError::nowhere(
@@ -36,17 +37,20 @@ pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, 
             "use fewer levels or blocks",
         ));
     }
+    let window_share = budget::shorten(&mut treatments, spec.blocks, spec.budget);
     let seed = spec.seed.unwrap_or(seed);
     let plan = Plan {
         experiment: spec.name,
         question: spec.question,
+        study: spec.study,
         seed,
         blocks: blocks(treatments.len(), spec.blocks, seed),
         treatments,
         retries: spec.retries,
         limits: spec.limits,
+        link: spec.link,
     };
-    Ok(Draft::new(plan, shares))
+    Ok(Draft::new(plan, shares, window_share))
 }
 
 /// Each block holds every treatment once, in an order of its own (C-1).
@@ -63,17 +67,15 @@ pub(crate) fn blocks(treatments: usize, blocks: u32, seed: u64) -> Vec<Vec<Treat
 
 fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
     let mut names: Vec<String> = Vec::new();
-    for word in &spec.networks {
+    for (at, word) in spec.networks.iter().enumerate() {
         let expanded = names_of(word, expand)?;
-        if let [name] = expanded.as_slice() {
-            // Named by itself: a repetition is meant, as in A/A.
-            names.push(name.clone());
-        } else {
-            // A group such as `all` does not repeat what stands already.
-            for name in expanded {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
+        // The same word again means a repetition, as in A/A. A group such as
+        // `all`, or two systems that program one path, repeat nothing.
+        let again = spec.networks[..at].iter().any(|it| it.text == word.text);
+        let repeats = again && expanded.len() == 1;
+        for name in expanded {
+            if repeats || !names.contains(&name) {
+                names.push(name);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The whole file read into types: every rule that needs no machine holds.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES};
 use crate::keys::{self, METRICS};
@@ -8,8 +9,9 @@ use crate::load::{self, Load};
 use crate::nearest::suggestion;
 use crate::section::{self, Section};
 use crate::source::Place;
+use crate::study::Study;
 use crate::tree::{Data, Table, Value};
-use crate::{Family, Placement, SpecError, Timing, expand};
+use crate::{Family, Link, Placement, SpecError, Timing, expand, link};
 
 /// Phases where a file says nothing.
 const TIMING: Timing = Timing {
@@ -17,6 +19,10 @@ const TIMING: Timing = Timing {
     measure_ns: 1_000_000_000,
     drain_ns: 200_000_000,
 };
+
+/// What a budget of time may be.
+const MIN_BUDGET: Duration = Duration::from_secs(1);
+const MAX_BUDGET: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A name of a network as written, and where.
 #[derive(Clone, Debug)]
@@ -30,6 +36,7 @@ pub(crate) struct Word {
 pub(crate) struct Spec {
     pub(crate) name: String,
     pub(crate) question: String,
+    pub(crate) study: Option<String>,
     pub(crate) baseline: Word,
     pub(crate) networks: Vec<Word>,
     pub(crate) placements: Vec<Placement>,
@@ -38,7 +45,10 @@ pub(crate) struct Spec {
     pub(crate) blocks: u32,
     pub(crate) retries: u32,
     pub(crate) seed: Option<u64>,
+    /// Longest time that the blocks should take.
+    pub(crate) budget: Option<Duration>,
     pub(crate) limits: BTreeMap<String, f64>,
+    pub(crate) link: Link,
 }
 
 /// Reads everything; the first fault ends it.
@@ -68,6 +78,7 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
             .text("question")?
             .map_or("", |(text, _)| text)
             .to_owned(),
+        study: study(&root)?,
         baseline: baseline(&root)?,
         networks: networks(&factors)?,
         placements: placements(&factors)?,
@@ -76,7 +87,9 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
         blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
         seed: seed(&design)?,
+        budget: design.duration("budget", MIN_BUDGET..=MAX_BUDGET)?,
         limits: limits(&root)?,
+        link: link::read(&root)?,
     })
 }
 
@@ -96,6 +109,22 @@ fn name(root: &Section<'_>) -> Result<String, SpecError> {
         place,
         format!("\"{name}\" cannot name an experiment"),
         "use 1 to 64 letters, digits, `-` or `_`: the run directory is named after it",
+    ))
+}
+
+/// A study that does not exist could not be put beside anything.
+fn study(root: &Section<'_>) -> Result<Option<String>, SpecError> {
+    let Some((name, place)) = root.text("study")? else {
+        return Ok(None);
+    };
+    let known = Study::names();
+    if known.contains(&name) {
+        return Ok(Some(name.to_owned()));
+    }
+    Err(SpecError::at(
+        place,
+        format!("there is no published study `{name}` in this program"),
+        suggestion(name, &known),
     ))
 }
 

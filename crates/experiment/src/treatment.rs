@@ -59,6 +59,9 @@ pub enum Family {
 }
 
 impl Family {
+    /// Both IP versions.
+    pub const BOTH: &'static [Self] = &[Self::V4, Self::V6];
+
     /// Whether an address is of this family.
     pub fn holds(self, address: IpAddr) -> bool {
         address.is_ipv4() == (self == Self::V4)

@@ -108,6 +108,9 @@ impl Plan {
         if self.retries > MAX_RETRIES {
             return above("the number of retries");
         }
+        if !self.link.is_possible() {
+            return above("the link's rate, delay, loss or MTU");
+        }
         Ok(())
     }
 

@@ -73,6 +73,17 @@ pub enum Wait {
     Spin,
 }
 
+/// What answers `http`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Server {
+    /// The responder of this program.
+    #[default]
+    Plumbline,
+    /// nginx, where it is installed; else the responder, with a warning.
+    Nginx,
+}
+
 /// What moves the bytes of requests and answers at the sender. Streams and
 /// datagrams always go by readiness: their calls carry many messages each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +118,9 @@ pub struct Workload {
     pub arrival: Arrival,
     /// `http`: keep connections open between requests.
     pub keep_alive: bool,
+    /// `http`: what answers.
+    #[serde(default)]
+    pub server: Server,
     /// How the sender waits.
     pub wait: Wait,
     /// What moves the sender's bytes (`rr`, `crr`, `http`). The result says
@@ -177,6 +191,7 @@ impl Workload {
             connections: if kind == WorkloadKind::Stream { 1 } else { 16 },
             arrival: Arrival::Closed,
             keep_alive: kind == WorkloadKind::Http,
+            server: Server::Plumbline,
             wait: Wait::Block,
             driver: Driver::Auto,
             zero_copy: false,

@@ -176,3 +176,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_has_no_study_server_or_budget_says_so() {
+    fault(
+        "name =",
+        "study = \"machinezone-2015\"\nname =",
+        1,
+        "no published study",
+        "machinezone-2016",
+    );
+    fault(
+        "rate = 1000",
+        "rate = 1000\nserver = \"nginx\"",
+        10,
+        "`server` has no meaning for rr",
+        "remove it",
+    );
+}

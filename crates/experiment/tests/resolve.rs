@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use plumbline_experiment::{Arrival, Experiment, Family, Placement, Plan, PlanError, ready_made};
+use plumbline_experiment::study::Study;
+use plumbline_experiment::{
+    Arrival, Experiment, Family, Placement, Plan, PlanError, Server, Treatment, ready_made,
+};
 use proptest::prelude::*;
 
 const NETWORKS: [&str; 8] = [
@@ -16,21 +19,28 @@ const NETWORKS: [&str; 8] = [
     "ipvlan-l2",
 ];
 
-/// Stands for a target that knows the networks above.
+/// Stands for a target that knows the networks above, and some more by name.
 fn expand(word: &str) -> Result<Vec<String>, String> {
     match word {
-        "all" => Ok(NETWORKS.map(String::from).to_vec()),
+        "all" | "usual" => Ok(NETWORKS.map(String::from).to_vec()),
         "flannel-vxlan" => Ok(vec!["vxlan".to_owned()]),
+        "calico" => Ok(vec!["routed".to_owned()]),
+        "weave-fastdp" | "cilium-vxlan" | "kube-router" | "aws-cni" | "kopeio-vxlan" | "romana" => {
+            Ok(vec![word.to_owned()])
+        }
         name if NETWORKS.contains(&name) => Ok(vec![name.to_owned()]),
         other => Err(format!("there is no network `{other}`")),
     }
 }
 
+/// Every maximum that loads are shares of is taken for 60,000/s.
 fn resolve(text: &str) -> Plan {
     let experiment = Experiment::parse(text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
-    experiment
-        .resolve(1, &expand)
-        .unwrap_or_else(|e| panic!("{e}"))
+    let draft = experiment
+        .draft(1, &expand)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let maxima = vec![60_000.0; draft.sought().len()];
+    draft.settle(&maxima).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn with_networks(networks: &str) -> Plan {
@@ -79,6 +89,105 @@ fn the_tour_takes_less_than_85_seconds() {
     assert!(estimate < Duration::from_secs(85), "{estimate:?}");
 }
 
+/// `--network all` on a kernel that has every network of the studies.
+#[test]
+fn a_tour_of_thirty_networks_keeps_its_blocks_and_its_budget() {
+    let (name, text) = ready_made()[0];
+    let mut experiment = Experiment::parse(text, name).unwrap();
+    experiment.set("factors.network=all").unwrap();
+    let many = |_: &str| Ok((0..30).map(|n| format!("n{n}")).collect::<Vec<_>>());
+    let expand = |word: &str| {
+        if word == "all" {
+            many(word)
+        } else {
+            Ok(vec!["host".to_owned()])
+        }
+    };
+    let draft = experiment.draft(1, &expand).unwrap();
+    let left = draft.window_share();
+    assert!((0.25..0.6).contains(&left), "{left}");
+    let plan = draft.settle(&[]).unwrap();
+    assert_eq!(plan.blocks.len(), 12);
+    assert_eq!(plan.treatments.len(), 62);
+    let rr = &plan.treatments[0];
+    assert_eq!(rr.timing.measure_ns, (350e6 * left) as u64);
+    let estimate = plan.duration_estimate(Duration::from_millis(35));
+    assert!(estimate < Duration::from_secs(140), "{estimate:?}");
+}
+
+#[test]
+fn a_budget_that_is_large_enough_or_far_too_small_leaves_a_sound_plan() {
+    let with_budget = |budget: &str| {
+        let text = format!(
+            "name = \"t\"\n[factors]\nnetwork = [\"host\", \"vxlan\"]\n[[workload]]\nkind = \"rr\"\nrate = 100\n\
+             [design]\nblocks = 10\nduration = \"1s\"\nwarm_up = \"100ms\"\nbudget = \"{budget}\"\n"
+        );
+        let experiment = Experiment::parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
+        let draft = experiment
+            .draft(1, &expand)
+            .unwrap_or_else(|e| panic!("{e}"));
+        let share = draft.window_share();
+        (share, draft.settle(&[]).unwrap().treatments[1].timing)
+    };
+    let (share, timing) = with_budget("1m");
+    assert_eq!((share, timing.measure_ns), (1.0, 1_000_000_000));
+    // Less than a quarter of a window measures nothing: the budget gives way.
+    let (share, timing) = with_budget("1s");
+    assert_eq!(
+        (share, timing.measure_ns, timing.warm_up_ns),
+        (0.25, 250_000_000, 25_000_000)
+    );
+}
+
+#[test]
+fn the_study_of_machinezone_asks_for_two_maxima_of_nginx() {
+    let text = ready_made()
+        .iter()
+        .find(|(name, _)| *name == "machinezone-2016")
+        .unwrap()
+        .1;
+    let draft = Experiment::parse(text, "machinezone-2016")
+        .unwrap()
+        .draft(1, &expand)
+        .unwrap();
+    let sought: Vec<_> = draft
+        .sought()
+        .iter()
+        .map(|s| s.treatment.workload.response_size)
+        .collect();
+    assert_eq!(
+        sought,
+        [100, 4096],
+        "one maximum for each size, whatever the shares are"
+    );
+    let plan = draft.settle(&[60_000.0, 40_000.0]).unwrap();
+    let study = Study::find(plan.study.as_deref().unwrap()).unwrap();
+    for table in &study.tables {
+        let name = table.workload.as_deref().unwrap();
+        let of_table = |t: &&Treatment| t.workload.name == name;
+        let ours: Vec<&Treatment> = plan.treatments.iter().filter(of_table).collect();
+        assert_eq!(ours.len(), table.rows.len(), "{name}");
+        let maximum = if ours[0].workload.response_size == 100 {
+            60_000.0
+        } else {
+            40_000.0
+        };
+        let rate = ours[0].workload.arrival.rate().unwrap();
+        assert!(
+            (rate / maximum - table.share_of_maximum.unwrap()).abs() < 1e-9,
+            "{name}"
+        );
+        for row in &table.rows {
+            let network = row.network.as_deref().unwrap();
+            assert!(
+                ours.iter().any(|t| t.network == network),
+                "{name}: {network}"
+            );
+        }
+        assert!(ours.iter().all(|t| t.workload.server == Server::Nginx));
+    }
+}
+
 #[test]
 fn the_baseline_is_added_where_it_is_not_listed() {
     let plan = with_networks("[\"flannel-vxlan\", \"host-gw\"]");
@@ -103,7 +212,7 @@ fn one_network_twice_is_compared_with_itself_alone() {
 
 #[test]
 fn a_repetition_beside_others_is_compared_with_its_first_occurrence() {
-    let plan = with_networks("[\"vxlan\", \"host\", \"flannel-vxlan\", \"host\", \"vxlan\"]");
+    let plan = with_networks("[\"vxlan\", \"host\", \"vxlan\", \"host\", \"vxlan\"]");
     assert_eq!(
         pairs(&plan),
         [
@@ -120,6 +229,18 @@ fn a_repetition_beside_others_is_compared_with_its_first_occurrence() {
 fn a_group_does_not_repeat_what_is_listed() {
     let plan = with_networks("[\"vxlan\", \"all\"]");
     assert_eq!(plan.treatments.len(), NETWORKS.len());
+}
+
+#[test]
+fn two_names_of_one_network_repeat_nothing() {
+    assert_eq!(
+        pairs(&with_networks("[\"flannel-vxlan\", \"vxlan\"]")),
+        [pair("host", ""), pair("vxlan", "host")]
+    );
+    assert_eq!(
+        pairs(&with_networks("[\"flannel-vxlan\", \"flannel-vxlan\"]")),
+        [pair("vxlan", ""), pair("vxlan#2", "vxlan")]
+    );
 }
 
 #[test]
@@ -273,4 +394,24 @@ fn a_plan_that_was_tampered_with_is_refused() {
     ] {
         assert!(matches!(refused(&change), PlanError::AboveCeiling { .. }));
     }
+}
+
+#[test]
+fn any_network_of_a_plan_can_be_what_the_others_are_compared_with() {
+    let mut plan = with_networks("[\"host\", \"routed\", \"host-gw\", \"host-gw\"]");
+    plan.compare_with("routed").unwrap();
+    plan.validate().unwrap();
+    assert_eq!(
+        pairs(&plan),
+        [
+            pair("host", "routed"),
+            pair("routed", ""),
+            pair("host-gw", "routed"),
+            pair("host-gw#2", "host-gw"),
+        ]
+    );
+    let before = plan.clone();
+    let known = plan.compare_with("vxlan").unwrap_err();
+    assert_eq!(known, ["host", "host-gw", "routed"]);
+    assert_eq!(plan, before);
 }

@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::{Plan, Treatment};
-use plumbline_record::{GateFailure, IdleSample, Observation, Trial, TrialStatus, Warning};
+use plumbline_experiment::{Plan, Server, Treatment, Workload};
+use plumbline_record::{
+    GateFailure, IdleSample, Observation, ServeResult, Trial, TrialStatus, Warning,
+};
 
 use crate::agent::TrialError;
 use crate::{Target, Thresholds, gate, self_check, trial};
@@ -324,6 +326,7 @@ fn warnings(treatment: &Treatment, observation: &Observation, settings: &Setting
             limits,
         ));
     }
+    warnings.extend(other_server(workload, &observation.serve));
     for machine in &observation.machines {
         let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
         if workload.arrival.rate().is_some() && share > NEAR_SATURATION {
@@ -331,6 +334,18 @@ fn warnings(treatment: &Treatment, observation: &Observation, settings: &Setting
         }
     }
     warnings
+}
+
+/// Whether another server answered than the workload asks for.
+fn other_server(workload: &Workload, serve: &ServeResult) -> Option<Warning> {
+    let wanted = match workload.server {
+        Server::Plumbline => return None,
+        Server::Nginx => "nginx",
+    };
+    (!serve.server.starts_with(wanted)).then(|| Warning::OtherServer {
+        wanted: wanted.to_owned(),
+        answered: serve.server.clone(),
+    })
 }
 
 #[cfg(test)]

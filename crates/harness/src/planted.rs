@@ -32,6 +32,7 @@ pub(crate) fn workload() -> Workload {
         connections: 16,
         arrival: Arrival::Poisson { rate: 10_000.0 },
         keep_alive: true,
+        server: Default::default(),
         wait: Wait::Block,
         driver: Driver::Auto,
         zero_copy: false,
@@ -96,6 +97,7 @@ pub(crate) fn healthy() -> Observation {
             idle_ns: 670 * MS,
             ..CpuTime::default()
         }],
+        forwarders_cpu: ProcessCpu::default(),
         server_cpu: ProcessCpu {
             user_ns: 48 * MS,
             system_ns: 90 * MS,
@@ -135,6 +137,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
     Plan {
         experiment: "fake".into(),
         question: "Does the loop work?".into(),
+        study: None,
         seed: 7,
         treatments: vec![treatment(0, "host", None), treatment(1, "vxlan", Some(0))],
         blocks: (0..blocks)
@@ -142,6 +145,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
             .collect(),
         retries,
         limits: std::collections::BTreeMap::new(),
+        link: plumbline_experiment::Link::default(),
     }
 }
 

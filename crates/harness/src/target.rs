@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::IpAddr;
 
 use plumbline_experiment::Treatment;
-use plumbline_record::{DeviceCounters, Fingerprint, ProtocolCounters, Warning};
+use plumbline_record::{DeviceCounters, Fingerprint, ProcessCpu, ProtocolCounters, Warning};
 
 /// Why a target could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +76,8 @@ pub struct PathSnapshot {
     pub devices: Vec<DeviceCounters>,
     /// Namespaces of the path.
     pub protocols: Vec<ProtocolCounters>,
+    /// CPU time of processes that forward packets of the path.
+    pub forwarders: ProcessCpu,
 }
 
 /// One endpoint's place.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use plumbline_agent::{FromAgent, LoadOrder, Measured, ServeOrder, Served, ToAgent};
 use plumbline_experiment::{Protocol, Treatment, Workload, WorkloadKind};
-use plumbline_record::{DeviceCounters, GateFailure, IdleSample, Observation, ProtocolCounters};
+use plumbline_record::{
+    DeviceCounters, GateFailure, IdleSample, Observation, ProcessCpu, ProtocolCounters,
+};
 
 use crate::agent::{Agent, TrialError};
 use crate::{Path, PathSnapshot, Settings};
@@ -138,6 +140,16 @@ fn observation(
         serve: served.serve,
         machines: vec![measured.machine],
         server_cpu: served.cpu,
+        forwarders_cpu: ProcessCpu {
+            user_ns: after
+                .forwarders
+                .user_ns
+                .saturating_sub(before.forwarders.user_ns),
+            system_ns: after
+                .forwarders
+                .system_ns
+                .saturating_sub(before.forwarders.system_ns),
+        },
         devices: devices_between(before, after),
         protocols: protocols_between(before, after)
             .unwrap_or_else(|| vec![measured.protocol, served.protocol]),

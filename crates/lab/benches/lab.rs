@@ -1,6 +1,9 @@
 //! How long a lab of two nodes and two pods takes to come up and to go down,
 //! for every network that this kernel can build, and to count what its devices
-//! carried. The limits are 100 ms, 100 ms and 2 ms.
+//! carried. The limits are 150 ms, 150 ms and 2 ms; programs of a network's own
+//! (`flannel-udp`) are started and ended within them.
+//!
+//! `cargo bench -p plumbline-lab --bench lab -- 'lab (up|down).* v4'`
 
 use std::time::{Duration, Instant};
 
@@ -29,6 +32,8 @@ fn lab(criterion: &mut Criterion) {
                     testkit::skip(name, &error.to_string());
                     continue;
                 }
+                // The real system has no such path.
+                Err(LabError::Family { .. }) => continue,
                 Err(error) => panic!("{error}"),
             };
             let label = format!("{name} v{}", u8::from(family));

@@ -14,6 +14,8 @@ pub struct Addressing {
 
 /// The last part of the router's address between nodes.
 const ROUTER: u8 = 254;
+/// The last part of the address of an interface that a node has for its pods.
+const INTERFACE: u8 = 253;
 
 impl Addressing {
     /// The plan for a family.
@@ -60,6 +62,21 @@ impl Addressing {
     /// Pod `index`, from 0, of node `number`.
     pub fn pod(self, number: u8, index: u8) -> IpAddr {
         self.build([19, number], u16::from(number), 2 + index)
+    }
+
+    /// The address of the default route.
+    pub fn everywhere(self) -> IpAddr {
+        self.pick(Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into())
+    }
+
+    /// The own address of an interface that node `number` has for its pods.
+    pub fn interface(self, number: u8) -> IpAddr {
+        self.build([19, number], u16::from(number), INTERFACE)
+    }
+
+    /// The network address of the pods of all nodes.
+    pub fn cluster(self) -> IpAddr {
+        self.build([19, 0], 0, 0)
     }
 
     /// Prefix length that holds the pods of all nodes, in bits.

@@ -1,10 +1,13 @@
 //! What can go wrong in a lab.
 
 use plumbline_harness::TargetError;
+use plumbline_sys::bpf::BpfError;
 use plumbline_sys::namespace::NamespaceError;
 use plumbline_sys::netlink::NetlinkError;
 use plumbline_sys::process::ProcessError;
 use plumbline_sys::sysctl::SysctlError;
+
+use crate::network::cni::CniError;
 
 /// Why a lab could not be built, measured or taken down.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +19,18 @@ pub enum LabError {
         what: String,
         /// What is missing, and how to get it.
         needs: String,
+    },
+    /// The real system does not have the path for this IP version.
+    #[error(
+        "{network} carries IPv{has} only, as the system that it is modelled on; use family {has}"
+    )]
+    Family {
+        /// The network.
+        network: &'static str,
+        /// The IP version that it has.
+        has: u8,
+        /// The one that was asked for.
+        lacks: u8,
     },
     /// No network of this name.
     #[error("no network `{name}`; there are {known}")]
@@ -49,6 +64,12 @@ pub enum LabError {
         /// The cause.
         source: std::io::Error,
     },
+    /// No random numbers for a key.
+    #[error("cannot draw a key: {source}; is /dev/urandom there?")]
+    Random {
+        /// The cause.
+        source: std::io::Error,
+    },
     /// A device stayed without a carrier.
     #[error(
         "in {place}: device `{device}` is not ready after {} s; the machine may be overloaded, try again",
@@ -70,6 +91,14 @@ pub enum LabError {
         /// The cause.
         source: NetlinkError,
     },
+    /// eBPF programs for one of the lab's namespaces.
+    #[error("for {place}: {source}")]
+    Bpf {
+        /// The namespace.
+        place: String,
+        /// The cause.
+        source: BpfError,
+    },
     /// A sysctl of one of the lab's namespaces.
     #[error("in {place}: {source}")]
     Sysctl {
@@ -78,6 +107,26 @@ pub enum LabError {
         /// The cause.
         source: SysctlError,
     },
+    /// An offload could not be switched off.
+    #[error(
+        "in {place}: cannot switch off the checksums of `{device}`: {source}; the driver may not allow it"
+    )]
+    Offload {
+        /// The namespace.
+        place: String,
+        /// The device.
+        device: &'static str,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A CNI configuration list or one of its plugins.
+    #[error(transparent)]
+    Cni(#[from] CniError),
+    /// A process of the network's own could not be started, or has ended.
+    #[error(
+        "a process that forwards the network's packets failed: {0}; the machine may be out of memory or processes"
+    )]
+    Forwarder(#[source] std::io::Error),
     /// A namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
@@ -90,6 +139,14 @@ impl From<LabError> for TargetError {
     fn from(error: LabError) -> Self {
         match error {
             LabError::Unsupported { what, needs } => Self::Unsupported { what, needs },
+            LabError::Family {
+                network,
+                has,
+                lacks,
+            } => Self::Unsupported {
+                what: format!("{network} for IPv{lacks}"),
+                needs: format!("the system that it is modelled on has IPv{has} only"),
+            },
             other => Self::Failed(other.to_string()),
         }
     }

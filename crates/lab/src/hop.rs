@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plumbline_harness::PathSnapshot;
 use plumbline_record::DeviceCounters;
 
+use crate::error::LabError;
 use crate::topology::Place;
 
 /// The most packets that the kernel merges into one on the way (GRO): 64 UDP
@@ -21,6 +22,28 @@ pub struct Hop {
     /// Whether the device sends (as opposed to receives) what goes from client
     /// to server.
     pub sends: bool,
+    /// Counts its packets in place of the kernel's own counters.
+    pub meter: Option<Arc<dyn Meter>>,
+}
+
+/// What a device carried since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+}
+
+/// Counts what a device carries where not every kernel does: before 6.8 what
+/// eBPF puts straight into a pod's device was in none of its counters.
+pub trait Meter: std::fmt::Debug + Send + Sync {
+    /// What the device carried until now.
+    fn carried(&self) -> Result<Carried, LabError>;
 }
 
 impl Hop {
@@ -30,6 +53,7 @@ impl Hop {
             place: Arc::clone(place),
             device: device.into(),
             sends: true,
+            meter: None,
         }
     }
 
@@ -39,6 +63,12 @@ impl Hop {
             sends: false,
             ..Self::sends(place, device)
         }
+    }
+
+    /// With a meter in place of the kernel's counters.
+    pub fn metered(mut self, meter: Arc<dyn Meter>) -> Self {
+        self.meter = Some(meter);
+        self
     }
 }
 

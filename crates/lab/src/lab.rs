@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 
-use plumbline_experiment::{Family, Placement, Treatment};
+use plumbline_experiment::{Family, Link, Placement, Treatment};
 use plumbline_harness::{Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Warning};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
-use crate::network;
+use crate::network::{Network, cni};
 use crate::probe::Probe;
 use crate::spec::Spec;
 use crate::standing::Standing;
@@ -24,6 +24,8 @@ pub struct LabOptions {
     pub agent_arguments: Vec<String>,
     /// MTU of the underlay, in bytes.
     pub mtu: u32,
+    /// Where CNI plugins are looked for.
+    pub cni_directories: Vec<PathBuf>,
 }
 
 impl LabOptions {
@@ -33,7 +35,17 @@ impl LabOptions {
             agent: program,
             agent_arguments: vec!["agent".into()],
             mtu: 1500,
+            cni_directories: cni::default_directories(),
         }
+    }
+
+    /// Looks for CNI plugins in these directories; in the usual ones if there are
+    /// none.
+    pub fn cni_directories(mut self, directories: &[PathBuf]) -> Self {
+        if !directories.is_empty() {
+            self.cni_directories = directories.to_vec();
+        }
+        self
     }
 
     /// As [`with_agent`](Self::with_agent), with the program that runs now.
@@ -57,7 +69,7 @@ type Key = (&'static str, Placement, Family);
 /// [`Command::spawn_in`]: plumbline_sys::process::Command::spawn_in
 pub struct Lab {
     launcher: Launcher,
-    mtu: u32,
+    link: Link,
     probe: Probe,
     standing: BTreeMap<Key, Standing>,
 }
@@ -67,10 +79,23 @@ impl Lab {
     pub fn new(options: LabOptions) -> Self {
         Self {
             launcher: Launcher::new(options.agent, options.agent_arguments),
-            mtu: options.mtu,
-            probe: Probe::default(),
+            link: Link {
+                mtu: options.mtu,
+                ..Link::default()
+            },
+            probe: Probe::new(options.cni_directories),
             standing: BTreeMap::new(),
         }
+    }
+
+    /// The network of this name, alias or file (`cni:FILE`).
+    pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
+        self.probe.find(name)
+    }
+
+    /// Joins the nodes by such a link, in every path that is made from now on.
+    pub fn use_link(&mut self, link: Link) {
+        self.link = link;
     }
 
     /// Makes a path, or gives the one that stands.
@@ -84,13 +109,14 @@ impl Lab {
             network: network.into(),
             placement,
             family,
-            mtu: self.mtu,
+            mtu: self.link.mtu,
         };
-        let key = (network::find(network)?.about().name, placement, family);
+        let key = (self.probe.find(network)?.about().name, placement, family);
         match self.standing.entry(key) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {
-                let standing = spec.validate(&self.probe)?.build(&self.launcher)?;
+                let validated = spec.validate(&self.probe)?.over(self.link, &self.probe)?;
+                let standing = validated.build(&self.launcher)?;
                 Ok(entry.insert(standing))
             }
         }
@@ -101,7 +127,7 @@ impl Lab {
             network: treatment.network.clone(),
             placement: treatment.placement,
             family: treatment.family,
-            mtu: self.mtu,
+            mtu: self.link.mtu,
         }
     }
 }
@@ -114,7 +140,8 @@ impl Target for Lab {
     fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
         self.launcher.check()?;
         for treatment in treatments {
-            self.spec(treatment).validate(&self.probe)?;
+            let validated = self.spec(treatment).validate(&self.probe)?;
+            validated.over(self.link, &self.probe)?;
         }
         Ok(())
     }
@@ -141,6 +168,9 @@ impl Target for Lab {
 
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings = vec![Warning::OneKernel];
+        if plumbline_agent::is_user_mode() {
+            warnings.push(Warning::UserModeKernel);
+        }
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
         // Two ends and the network's own work in between.
         if cpus < 4 {

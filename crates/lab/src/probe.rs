@@ -2,77 +2,72 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{IpvlanMode, LinkSpec, NetlinkError, Socket, Vxlan};
+use plumbline_sys::netlink::LinkSpec;
 
 use crate::error::LabError;
-use crate::network::Network;
-
-/// A driver that a network needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
-    /// Pairs of virtual Ethernet devices.
-    Veth,
-    /// Bridges.
-    Bridge,
-    /// VXLAN devices.
-    Vxlan,
-    /// Macvlan devices.
-    Macvlan,
-    /// Ipvlan devices.
-    Ipvlan,
-}
-
-impl Need {
-    /// What is missing where it is missing, and how to get it.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Self::Veth => "needs CONFIG_VETH; try `modprobe veth`, or a kernel that has it",
-            Self::Bridge => "needs CONFIG_BRIDGE; try `modprobe bridge`, or a kernel that has it",
-            Self::Vxlan => "needs CONFIG_VXLAN; try `modprobe vxlan`, or a kernel that has it",
-            Self::Macvlan => {
-                "needs CONFIG_MACVLAN; try `modprobe macvlan`, or a kernel that has it"
-            }
-            Self::Ipvlan => "needs CONFIG_IPVLAN; try `modprobe ipvlan`, or a kernel that has it",
-        }
-    }
-
-    /// Makes such a device and deletes it again. `parent` is a device that it
-    /// may be put on top of.
-    fn attempt(self, netlink: &Socket, parent: u32) -> Result<(), NetlinkError> {
-        const NAME: &str = "probe";
-        let link = match self {
-            Self::Veth => LinkSpec::veth(NAME, LinkSpec::peer("probe-peer")),
-            Self::Bridge => LinkSpec::bridge(NAME),
-            Self::Vxlan => LinkSpec::vxlan(
-                NAME,
-                Vxlan {
-                    vni: 1,
-                    port: 8472,
-                    local: Ipv4Addr::LOCALHOST.into(),
-                    underlay: parent,
-                },
-            ),
-            Self::Macvlan => LinkSpec::macvlan(NAME, parent),
-            Self::Ipvlan => LinkSpec::ipvlan(NAME, parent, IpvlanMode::L2),
-        };
-        netlink.add_link(link)?;
-        netlink.delete_link(NAME)
-    }
-}
+pub use crate::need::Need;
+use crate::need::failed;
+use crate::network::cni::{self, Cni};
+use crate::network::{self, Network};
 
 /// Answers whether networks can be built here. Each driver is tried once.
-#[derive(Debug, Default)]
+///
+/// It also knows networks by name: the ones of this program and those that are
+/// in a file.
 pub struct Probe {
     known: RefCell<BTreeMap<Need, Option<String>>>,
+    /// Networks in files, by their names.
+    files: RefCell<BTreeMap<String, &'static Cni>>,
+    cni_directories: Vec<PathBuf>,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self::new(cni::default_directories())
+    }
 }
 
 impl Probe {
+    /// CNI plugins are looked for in these directories.
+    pub fn new(cni_directories: Vec<PathBuf>) -> Self {
+        Self {
+            known: RefCell::default(),
+            files: RefCell::default(),
+            cni_directories,
+        }
+    }
+
+    /// The network of this name or alias, or of the configuration list that
+    /// `cni:FILE` names. A file is read once.
+    pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
+        let Some(file) = name.strip_prefix(cni::PREFIX) else {
+            return network::find(name);
+        };
+        let mut files = self.files.borrow_mut();
+        if let Some(known) = files.get(name) {
+            return Ok(*known);
+        }
+        // Networks live as long as the program; it is given a handful of files.
+        let name: &'static str = name.to_owned().leak();
+        let network = Cni::read(name, Path::new(file), &self.cni_directories)?;
+        let network: &'static Cni = Box::leak(Box::new(network));
+        files.insert(name.into(), network);
+        Ok(network)
+    }
+
     /// What the network lacks; `None` when it can be built.
     pub fn missing(&self, network: &dyn Network) -> Result<Option<String>, LabError> {
-        let needs = network.about().needs;
+        match self.lacking(network.about().needs)? {
+            Some(missing) => Ok(Some(missing)),
+            None => network.lacks(),
+        }
+    }
+
+    /// The first of these that is lacking; `None` when all are there.
+    pub fn lacking(&self, needs: &[Need]) -> Result<Option<String>, LabError> {
         let mut known = self.known.borrow_mut();
         if needs.iter().any(|need| !known.contains_key(need)) {
             let scratch = Namespace::create()?;
@@ -87,10 +82,6 @@ impl Probe {
 
 fn attempt(need: Need, scratch: &Namespace) -> Result<Option<String>, LabError> {
     const PARENT: &str = "parent";
-    let failed = |source| LabError::Netlink {
-        place: "a scratch namespace".into(),
-        source,
-    };
     let netlink = scratch.netlink();
     let parent = match netlink.link(PARENT) {
         Ok(link) => link.index,
@@ -100,9 +91,5 @@ fn attempt(need: Need, scratch: &Namespace) -> Result<Option<String>, LabError> 
             Err(error) => return Err(failed(error)),
         },
     };
-    match need.attempt(netlink, parent) {
-        Ok(()) => Ok(None),
-        Err(error) if error.is_unsupported() => Ok(Some(need.remedy().into())),
-        Err(error) => Err(failed(error)),
-    }
+    need.lacks(scratch, parent)
 }

@@ -1,11 +1,11 @@
 //! What is to be built, checked before anything is.
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::{Family, Link, Placement};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
-use crate::network::{self, Network};
-use crate::probe::Probe;
+use crate::network::Network;
+use crate::probe::{Need, Probe};
 use crate::standing::Standing;
 use crate::topology::{Topology, has_ipv6};
 
@@ -30,6 +30,7 @@ pub struct Validated {
     placement: Placement,
     family: Family,
     mtu: u32,
+    link: Link,
 }
 
 /// The largest MTU that the kernel gives a veth (`ETH_MAX_MTU`).
@@ -38,12 +39,13 @@ const MOST_MTU: u32 = 65_535;
 impl Spec {
     /// Checks the name, the MTU and what the kernel has. Changes nothing.
     pub fn validate(&self, probe: &Probe) -> Result<Validated, LabError> {
-        let network = network::find(&self.network)?;
+        let network = probe.find(&self.network)?;
         // IPv6 wants 1280 bytes inside any tunnel (RFC 8200, section 5), IPv4
-        // 576 (RFC 791, section 3.1).
+        // 576 (RFC 791, section 3.1). The most that a network takes off is 100
+        // bytes (`kopeio-vxlan`), for IPv6 80 (`wireguard`).
         let least = match self.family {
-            Family::V4 => 576 + 50,
-            Family::V6 => 1280 + 70,
+            Family::V4 => 576 + 100,
+            Family::V6 => 1280 + 80,
         };
         if !(least..=MOST_MTU).contains(&self.mtu) {
             return Err(LabError::Mtu {
@@ -55,6 +57,17 @@ impl Spec {
             what: network.about().name.into(),
             needs,
         };
+        if !network.about().families.contains(&self.family) {
+            let (has, lacks) = match self.family {
+                Family::V4 => (6, 4),
+                Family::V6 => (4, 6),
+            };
+            return Err(LabError::Family {
+                network: network.about().name,
+                has,
+                lacks,
+            });
+        }
         if self.family == Family::V6 && !has_ipv6() {
             return Err(unsupported(
                 "needs IPv6 (CONFIG_IPV6, not disabled at boot); use family 4".into(),
@@ -67,22 +80,50 @@ impl Spec {
                 placement: self.placement,
                 family: self.family,
                 mtu: self.mtu,
+                link: Link::default(),
             }),
         }
     }
 }
 
 impl Validated {
+    /// With a link that has a rate and a distance; its MTU counts no more than
+    /// the one that was validated. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Unsupported`] where the kernel cannot give a link what is
+    /// asked for.
+    pub fn over(self, link: Link, probe: &Probe) -> Result<Self, LabError> {
+        let needs = [
+            (link.rate_bits.is_some(), Need::TokenBucket),
+            (link.has_distance(), Need::Netem),
+        ];
+        let needs: Vec<Need> = needs
+            .iter()
+            .filter_map(|(wanted, need)| wanted.then_some(*need))
+            .collect();
+        match probe.lacking(&needs)? {
+            Some(needs) => Err(LabError::Unsupported {
+                what: format!("a link ({link})"),
+                needs,
+            }),
+            None => Ok(Self { link, ..self }),
+        }
+    }
+
     /// Makes nodes and pods that no network has attached yet.
     pub fn topology(self) -> Result<Topology, LabError> {
         let about = self.network.about();
-        Topology::build(
+        let mut topology = Topology::build(
             about.underlay,
             about.pods,
             self.placement,
             self.family,
             self.mtu,
-        )
+        )?;
+        topology.put_between_nodes(self.link)?;
+        Ok(topology)
     }
 
     /// Builds nodes, pods and the network. What fails half way is undone.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plumbline_experiment::Placement;
 use plumbline_harness::{AgentLink, Path, PathSnapshot, Site, TargetError};
-use plumbline_record::{DeviceCounters, DeviceFingerprint, ProtocolCounters};
+use plumbline_record::{DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
 use plumbline_sys::{ethtool, namespace};
 
 use crate::agent::Launcher;
@@ -89,6 +89,18 @@ impl Standing {
         &self.hops
     }
 
+    /// The largest IP packet that passes between the endpoints, in bytes.
+    pub fn path_mtu(&self) -> Result<u32, LabError> {
+        let devices = self.devices()?;
+        let least = devices.iter().map(|device| device.mtu).min();
+        let least = least.unwrap_or(self.topology.mtu);
+        let stated = match self.topology.placement {
+            Placement::CrossNode => self.network.path_mtu(&self.topology),
+            Placement::SameNode => None,
+        };
+        Ok(stated.map_or(least, |stated| stated.min(least)))
+    }
+
     /// Where the client runs.
     pub fn client_place(&self) -> &Place {
         &self.client.place
@@ -129,7 +141,7 @@ impl Standing {
         let pods = topology
             .pods
             .iter()
-            .map(|pod| entrance(&pod.place, Some(pod.address)));
+            .map(|pod| entrance(&pod.place, Some(pod.reached_by())));
         let router = topology.router.iter().map(|router| entrance(router, None));
         nodes.chain(pods).chain(router).collect()
     }
@@ -156,23 +168,37 @@ impl Standing {
             };
             Ok(DeviceFingerprint {
                 namespace: place.name.clone(),
+                qdisc: self.discipline(link.qdisc),
                 device: link.name,
                 driver,
                 mtu: link.mtu,
-                qdisc: link.qdisc,
                 offloads,
             })
         };
         self.hops.iter().map(describe).collect()
     }
 
+    /// A queueing discipline by its name, that of a link with what the link is,
+    /// so that runs over different links are told apart.
+    fn discipline(&self, name: String) -> String {
+        match name.as_str() {
+            "tbf" | "netem" => format!("{name} ({})", self.topology.link),
+            _ => name,
+        }
+    }
+
     /// Counters of the path's devices and namespaces since they were made.
     pub fn counters(&self) -> Result<PathSnapshot, LabError> {
         let devices = self.hops.iter().map(device_counters);
         let protocols = self.places.iter().map(|place| protocol_counters(place));
+        let forwarders = self.journal.cpu_time()?;
         Ok(PathSnapshot {
             devices: devices.collect::<Result<_, _>>()?,
             protocols: protocols.collect::<Result<_, _>>()?,
+            forwarders: ProcessCpu {
+                user_ns: forwarders.user_ns,
+                system_ns: forwarders.system_ns,
+            },
         })
     }
 }
@@ -229,8 +255,8 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
     };
     if let [client, server, ..] = &topology.pods[..] {
         return (
-            endpoint(&client.place, client.address),
-            endpoint(&server.place, server.address),
+            endpoint(&client.place, client.reached_by()),
+            endpoint(&server.place, server.reached_by()),
         );
     }
     let far = match topology.placement {
@@ -246,7 +272,14 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
 
 fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {
     let link = hop.place.netlink().link(&hop.device);
-    let stats = link.map_err(|error| hop.place.failed(error))?.stats;
+    let mut stats = link.map_err(|error| hop.place.failed(error))?.stats;
+    if let Some(meter) = &hop.meter {
+        let carried = meter.carried()?;
+        stats.rx_packets = carried.rx_packets;
+        stats.rx_bytes = carried.rx_bytes;
+        stats.tx_packets = carried.tx_packets;
+        stats.tx_bytes = carried.tx_bytes;
+    }
     Ok(DeviceCounters {
         namespace: hop.place.name.clone(),
         device: hop.device.clone(),

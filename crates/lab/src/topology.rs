@@ -1,10 +1,10 @@
 //! Nodes, pods and the underlay between nodes, before any network.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::{Family, Link, Placement};
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::{Address, LinkSpec, NetlinkError, RouteSpec, Socket};
 use plumbline_sys::sysctl;
@@ -104,10 +104,19 @@ pub struct Pod {
     pub place: Arc<Place>,
     /// Index in [`Topology::nodes`] of the node that it runs on.
     pub node: usize,
-    /// Its address, once a network has attached it.
+    /// The address that the lab has for it, once a network has attached it.
     pub address: IpAddr,
+    /// The address that a network gave it instead, where it gives out its own.
+    pub assigned: OnceLock<IpAddr>,
     /// Position among all pods, from 1: unique in device names.
     pub number: usize,
+}
+
+impl Pod {
+    /// The address that others reach it by.
+    pub fn reached_by(&self) -> IpAddr {
+        *self.assigned.get().unwrap_or(&self.address)
+    }
 }
 
 /// What joins the nodes.
@@ -137,6 +146,8 @@ pub struct Topology {
     pub mtu: u32,
     /// Where the endpoints are.
     pub placement: Placement,
+    /// What the underlay is made to be.
+    pub link: Link,
 }
 
 /// Nodes of a lab.
@@ -172,6 +183,7 @@ impl Topology {
                 place: Place::create(format!("pod{}", at + 1), Role::Pod, family)?,
                 node,
                 address: addressing.pod(number(node), neighbours as u8),
+                assigned: OnceLock::new(),
                 number: at + 1,
             });
         }
@@ -182,6 +194,10 @@ impl Topology {
             addressing,
             mtu,
             placement,
+            link: Link {
+                mtu,
+                ..Link::default()
+            },
         };
         match &topology.router {
             None => topology.wire()?,
@@ -332,7 +348,7 @@ fn quiet(role: Role, family: Family) -> Vec<(String, String)> {
 
 /// Whether bridged packets may be handed to netfilter (`br_netfilter`), and
 /// namespaces can decline it.
-fn has_bridge_netfilter() -> bool {
+pub(crate) fn has_bridge_netfilter() -> bool {
     std::path::Path::new("/proc/sys/net/bridge").exists()
 }
 

@@ -36,6 +36,7 @@ fn hold() {
         agent: "/bin/cat".into(),
         agent_arguments: Vec::new(),
         mtu: 1500,
+        cni_directories: Vec::new(),
     });
     let standing = lab.stand("vxlan", Placement::CrossNode, Family::V4);
     let standing = standing.expect("stands");

@@ -186,6 +186,10 @@ impl ErrorCounts {
 /// What the receiver saw over its whole life, warm-up and drain included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServeResult {
+    /// What answered: `plumbline`, or another server with its version, such as
+    /// `nginx/1.22.1`; empty in runs made before there was another.
+    #[serde(default)]
+    pub server: String,
     /// Connections accepted.
     pub connections: u64,
     /// Requests answered.

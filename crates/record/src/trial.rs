@@ -181,6 +181,10 @@ pub struct Observation {
     /// CPU of the receiving process from listening to stop, warm-up and drain
     /// included; [`window_share`](Self::window_share) scales it.
     pub server_cpu: ProcessCpu,
+    /// CPU of the network's own processes over the whole trial: what forwards
+    /// packets in user space. It is part of the machine's, as all cost is.
+    #[serde(default)]
+    pub forwarders_cpu: ProcessCpu,
     /// Devices of the path over the whole trial, warm-up and drain included.
     pub devices: Vec<DeviceCounters>,
     /// Protocol counters of the path's namespaces over the whole trial.

@@ -9,11 +9,27 @@ use serde::{Deserialize, Serialize};
 pub enum Warning {
     /// Both endpoints of a lab run on one kernel (N-12).
     OneKernel,
+    /// Phases were shortened to stay within the experiment's budget of time.
+    ShorterWindows {
+        /// What is left of them, 0 to 1.
+        share: f64,
+    },
+    /// The server that the workload asks for is not installed where the
+    /// receiver ran.
+    OtherServer {
+        /// What was asked for.
+        wanted: String,
+        /// What answered.
+        answered: String,
+    },
     /// Too few CPUs to keep sender and receiver apart.
     SharedCpus {
         /// Online CPUs.
         cpus: u32,
     },
+    /// The kernel is a program on another one: its system calls and its timers
+    /// cost many times what they cost on a machine.
+    UserModeKernel,
     /// A closed loop cannot see a queue (L-4).
     ClosedLoop {
         /// Concurrent requests.
@@ -47,6 +63,13 @@ pub enum Warning {
         network: String,
         /// What it needs.
         needs: String,
+    },
+    /// A network was asked for by the name of a system that programs its path.
+    StandsFor {
+        /// The name as it was written.
+        alias: String,
+        /// The network.
+        network: String,
     },
     /// A treatment kept failing its gates; its last trial did not count.
     RetriesExhausted {
@@ -148,9 +171,25 @@ impl std::fmt::Display for Warning {
                 "both ends share one kernel and one memory: read the figures as relative; \
                  throughput is memory copies and stack, not a link"
             ),
+            Self::ShorterWindows { share } => write!(
+                f,
+                "windows were shortened to {:.0} % to stay within the budget of time: intervals are wider; \
+                 choose fewer networks, or raise design.budget",
+                share * 100.0
+            ),
+            Self::OtherServer { wanted, answered } => write!(
+                f,
+                "{wanted} is not installed where the receiver ran, so {answered} answered; install {wanted} \
+                 to compare with what others measured against it"
+            ),
             Self::SharedCpus { cpus } => write!(
                 f,
                 "with {cpus} CPUs the two ends and the network compete; on a machine with 4 or more the tail is shorter"
+            ),
+            Self::UserModeKernel => write!(
+                f,
+                "the kernel is User-mode Linux: system calls cost 20 to 50 µs, so each latency holds some 50 µs of \
+                 the sender's own lateness, and under load its wait for the one CPU; read differences in µs, not in percent"
             ),
             Self::ClosedLoop { outstanding } => write!(
                 f,
@@ -179,6 +218,11 @@ impl std::fmt::Display for Warning {
                 )
             }
             Self::Unsupported { network, needs } => write!(f, "{network} was left out: {needs}"),
+            Self::StandsFor { alias, network } => write!(
+                f,
+                "{alias} is measured as `{network}`: the path that it programs, without its agents, rules \
+                 and policies; docs/networks.md says what is modelled"
+            ),
             Self::RetriesExhausted { treatment } => write!(
                 f,
                 "{treatment} failed its validity gates in every attempt of a block; that block is missing from its comparison"

@@ -8,8 +8,13 @@ use crate::{describe, number};
 /// Rows of cells; the first cell of a row names it. Cells have no-break spaces
 /// and hold the names of others as they are: who shows them escapes them.
 pub(crate) struct Table {
-    pub(crate) head: Vec<&'static str>,
+    pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The names of columns.
+pub(crate) fn head<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(str::to_owned).to_vec()
 }
 
 /// Every figure of a section's treatments.
@@ -17,7 +22,7 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
     let treatments = section.treatments.iter().map(|&id| &summary.treatments[id]);
     if summary.treatments[section.baseline].is_bulk() {
         Table {
-            head: vec![
+            head: head([
                 "network",
                 "throughput",
                 "lost",
@@ -31,12 +36,12 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
                 "squeezed",
                 "retransmitted",
                 "trials",
-            ],
+            ]),
             rows: treatments.map(bulk_row).collect(),
         }
     } else {
         Table {
-            head: vec![
+            head: head([
                 "network",
                 "p50, median of trials",
                 "p99, median of trials",
@@ -50,7 +55,7 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
                 "errors",
                 "unanswered",
                 "trials",
-            ],
+            ]),
             rows: treatments.map(request_row).collect(),
         }
     }
@@ -100,9 +105,9 @@ pub(crate) fn percentiles(summary: &Summary, section: &Section) -> Option<Table>
         row
     };
     Some(Table {
-        head: vec![
+        head: head([
             "network", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max",
-        ],
+        ]),
         rows: section.treatments.iter().map(row).collect(),
     })
 }
@@ -170,7 +175,7 @@ pub(crate) fn comparisons(summary: &Summary, section: &Section) -> Table {
         (metric, treatment)
     });
     Table {
-        head: vec![
+        head: head([
             "network",
             "against",
             "metric",
@@ -181,7 +186,7 @@ pub(crate) fn comparisons(summary: &Summary, section: &Section) -> Table {
             "p after Holm",
             "would have been seen",
             "blocks",
-        ],
+        ]),
         rows: rows
             .into_iter()
             .map(|one| comparison_row(summary, one))

@@ -27,6 +27,7 @@ pub mod sentence;
 pub mod spans;
 pub mod terminal;
 
+mod beside;
 mod describe;
 mod figures;
 

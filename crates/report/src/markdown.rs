@@ -3,7 +3,7 @@
 use crate::analysis::Summary;
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{describe, number, spans, terminal};
+use crate::{beside, describe, number, spans, terminal};
 
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
@@ -43,6 +43,7 @@ pub fn render(summary: &Summary) -> String {
             out += &table(&comparisons);
         }
     }
+    out += &published(summary);
     out += "\n## What to distrust\n\n";
     for notice in &summary.notices {
         out += &format!("- {}\n", escape(&terminal::notice_text(summary, notice)));
@@ -63,9 +64,45 @@ pub fn render(summary: &Summary) -> String {
     out
 }
 
+/// The published study beside the run.
+fn published(summary: &Summary) -> String {
+    let Some(study) = &summary.beside else {
+        return String::new();
+    };
+    let mut out = format!(
+        "\n## Beside {}\n\n{}\n",
+        escape(&beside::name(study)),
+        escape(&beside::about(study))
+    );
+    for one in &study.tables {
+        let (workload, about) = beside::title(study, one);
+        out += &format!(
+            "\n### {}\n\nPublished: {}.",
+            escape(&workload),
+            escape(&about)
+        );
+        if let Some(load) = beside::load(summary, one) {
+            out += &format!(" Here: {}.", escape(&load));
+        }
+        out += "\n\n";
+        out += &table(&beside::table(study, one));
+        out.push('\n');
+        for order in beside::orders(study, one) {
+            out += &format!("- {}\n", escape(&order));
+        }
+    }
+    if study.tables.is_empty() {
+        out += "\nWhat the authors found:\n\n";
+        for finding in &study.study.findings {
+            out += &format!("- {}\n", escape(finding));
+        }
+    }
+    out
+}
+
 fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut out = line(table.head.iter().map(|name| (*name).to_owned()).collect());
+    let mut out = line(table.head.iter().map(|name| escape(name)).collect());
     let rules = table.head.iter().enumerate();
     out += &line(
         rules

@@ -17,6 +17,7 @@
 //!   runs.
 //! * [`holm()`] adjusts the p-values of several comparisons.
 //! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of these.
+//! * [`kendall`] tells how far a measured order agrees with a published one.
 //! * [`independence`] tells how many independent samples a series is worth,
 //!   [`stationarity`] whether it changes its level, and [`arrivals`] whether
 //!   requests went out as their schedule promised.
@@ -31,6 +32,7 @@ mod binomial;
 mod error;
 mod holm;
 pub mod independence;
+pub mod kendall;
 pub mod mlrsearch;
 mod normal;
 pub mod order;

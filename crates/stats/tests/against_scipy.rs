@@ -1,7 +1,7 @@
 //! Holds the crate against numbers from SciPy; `scipy/make_expected.py` makes
 //! them.
 
-use plumbline_stats::{Interval, holm, independence, order, outlier, paired, unpaired};
+use plumbline_stats::{Interval, holm, independence, kendall, order, outlier, paired, unpaired};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -15,6 +15,7 @@ struct Expected {
     series: Vec<SeriesCase>,
     outliers: Vec<OutlierCase>,
     rank_sum: Vec<RankSumCase>,
+    kendall: Vec<KendallCase>,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +83,14 @@ struct RankSumCase {
     shift: f64,
     low: Option<f64>,
     high: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct KendallCase {
+    first: Vec<f64>,
+    second: Vec<f64>,
+    tau: f64,
+    share: Option<f64>,
 }
 
 fn expected() -> Expected {
@@ -228,6 +237,20 @@ fn rank_sum_p_and_shift() {
         if let (Some(low), Some(high)) = (case.low, case.high) {
             assert_near(found.low, low, &sizes);
             assert_near(found.high, high, &sizes);
+        }
+    }
+}
+
+#[test]
+fn kendall_tau_b_and_its_chance() {
+    for case in cases(expected().kendall) {
+        let what = format!("{} objects", case.first.len());
+        let pairs = kendall::Pairs::count(&case.first, &case.second);
+        assert_near(pairs.tau_b().unwrap(), case.tau, &what);
+        let share = kendall::share_by_chance(&case.first, &case.second);
+        assert_eq!(share.is_some(), case.share.is_some(), "{what}");
+        if let Some((found, scipy)) = share.zip(case.share) {
+            assert_near(found, scipy, &what);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
-use nix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
 /// CPU time of this process since it started, in nanoseconds.
@@ -48,6 +48,40 @@ pub fn children_time() -> io::Result<ProcessTime> {
         user_ns: usage.user_time().num_nanoseconds() as u64,
         system_ns: usage.system_time().num_nanoseconds() as u64,
     })
+}
+
+/// CPU time of another process since it started, all its threads together. The
+/// sum is exact; the split into user and system is as `/proc` has it, which is
+/// sampled at timer ticks.
+///
+/// # Errors
+///
+/// A process that does not exist, or has ended and was waited for.
+pub fn time_of(pid: u32) -> io::Result<ProcessTime> {
+    let clock = clock_getcpuclockid(Pid::from_raw(pid as i32))?;
+    let total = clock_gettime(clock)?.num_nanoseconds() as u64;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let user_ns = (total as f64 * user_share(&stat)) as u64;
+    Ok(ProcessTime {
+        user_ns,
+        system_ns: total - user_ns,
+    })
+}
+
+/// What part of a process's ticks were in user space: fields 14 and 15 of
+/// proc_pid_stat(5). The name before them may hold spaces and parentheses.
+fn user_share(stat: &str) -> f64 {
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let mut ticks = after_name
+        .split_whitespace()
+        .skip(11)
+        .map_while(|field| field.parse::<f64>().ok());
+    let (user, system) = (ticks.next().unwrap_or(0.0), ticks.next().unwrap_or(0.0));
+    if user + system > 0.0 {
+        user / (user + system)
+    } else {
+        0.0
+    }
 }
 
 /// CPU time of the calling thread since it started, user and system together,
@@ -138,6 +172,41 @@ mod tests {
         child.wait().unwrap();
         let spent = children_time().unwrap().since(before);
         assert!(spent.user_ns + spent.system_ns > 1_000_000, "{spent:?}");
+    }
+
+    #[test]
+    fn the_time_of_another_process_is_read_while_it_runs() {
+        let mut child = std::process::Command::new("/bin/sh")
+            .args([
+                "-c",
+                "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; read end",
+            ])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let spent = loop {
+            let spent = time_of(child.id()).unwrap();
+            if spent.user_ns + spent.system_ns > 1_000_000 {
+                break spent;
+            }
+            assert!(std::time::Instant::now() < deadline, "{spent:?}");
+        };
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(spent.user_ns + spent.system_ns > 1_000_000);
+        assert!(time_of(child.id()).is_err(), "it was waited for");
+    }
+
+    #[test]
+    fn ticks_are_found_behind_any_name() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 30 10 0 0 20 0 1 0 100";
+        assert_eq!(user_share(stat), 0.75);
+        assert_eq!(
+            user_share("7 (new) S 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0"),
+            0.0
+        );
+        assert_eq!(user_share("nonsense"), 0.0);
     }
 
     #[test]

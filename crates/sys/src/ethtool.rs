@@ -1,16 +1,17 @@
-//! Offloads of a network device, as the driver reports them.
+//! Offloads of a network device: as the driver reports them, and switched off.
 //!
 //! The `SIOCETHTOOL` requests and structures are those of
 //! `include/uapi/linux/ethtool.h`.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
+const ETHTOOL_STXCSUM: u32 = 0x17;
 const ETH_SS_FEATURES: u32 = 4;
 /// Bytes of a name (`ETH_GSTRING_LEN`).
 const NAME_BYTES: usize = 32;
@@ -22,12 +23,7 @@ const MOST_FEATURES: usize = 1024;
 /// Names of the features that are on, sorted, as `ethtool -k` spells them;
 /// `device` is one of the calling thread's network namespace.
 pub fn active_features(device: &str) -> io::Result<Vec<String>> {
-    let fd = socket(
-        AddressFamily::Inet,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
+    let fd = any_socket()?;
     let request = |data: &mut [u32]| ethtool(&fd, device, data);
 
     // struct ethtool_sset_info: cmd, reserved, sset_mask (u64), data[].
@@ -72,6 +68,24 @@ pub fn active_features(device: &str) -> io::Result<Vec<String>> {
         .collect();
     active.sort();
     Ok(active)
+}
+
+/// Has the stack compute the checksums of what `device` sends, as
+/// `ethtool -K … tx off` does; without them it does not leave cutting packets to
+/// the device either. `device` is one of the calling thread's network namespace.
+pub fn checksum_in_software(device: &str) -> io::Result<()> {
+    // struct ethtool_value: cmd, data.
+    ethtool(&any_socket()?, device, &mut [ETHTOOL_STXCSUM, 0])
+}
+
+/// The requests go by a socket of any kind.
+fn any_socket() -> io::Result<OwnedFd> {
+    Ok(socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?)
 }
 
 fn ethtool(fd: &impl AsRawFd, device: &str, data: &mut [u32]) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
@@ -97,6 +97,17 @@ impl Command {
         self
     }
 
+    /// Sets an environment variable. The others are the parent's.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.inner.env(name, value);
+        self
+    }
+
+    /// Starts it where the caller is; otherwise as [`spawn_in`](Self::spawn_in).
+    pub fn spawn(self) -> Result<Child, ProcessError> {
+        self.start(None)
+    }
+
     /// Starts it, inside `namespace`.
     ///
     /// The kernel kills it when **the thread that called this** ends, not only
@@ -104,12 +115,21 @@ impl Command {
     /// that outlives the child, such as the main thread. Everything but the
     /// three streams is closed in the child, so it keeps no namespace alive
     /// but its own.
-    pub fn spawn_in(mut self, namespace: &impl AsFd) -> Result<Child, ProcessError> {
-        let fail = |source| ProcessError::Start {
+    pub fn spawn_in(self, namespace: &impl AsFd) -> Result<Child, ProcessError> {
+        match namespace.as_fd().try_clone_to_owned() {
+            Ok(namespace) => self.start(Some(namespace)),
+            Err(source) => Err(self.failure(source)),
+        }
+    }
+
+    fn failure(&self, source: io::Error) -> ProcessError {
+        ProcessError::Start {
             program: self.program.clone(),
             source,
-        };
-        let namespace = namespace.as_fd().try_clone_to_owned().map_err(fail)?;
+        }
+    }
+
+    fn start(mut self, namespace: Option<OwnedFd>) -> Result<Child, ProcessError> {
         let parent = std::process::id();
         let enter = move || {
             nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
@@ -117,14 +137,16 @@ impl Command {
             if nix::unistd::getppid().as_raw() as u32 != parent {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            setns(&namespace, CloneFlags::CLONE_NEWNET)?;
+            if let Some(namespace) = &namespace {
+                setns(namespace, CloneFlags::CLONE_NEWNET)?;
+            }
             Ok(())
         };
-        // SAFETY: between fork and exec, `enter` makes three system calls on a
+        // SAFETY: between fork and exec, `enter` makes at most three system calls on a
         // descriptor it owns; it takes no lock and does not allocate (an
         // `io::Error` of a kind or an error number is a plain value).
         unsafe { self.inner.pre_exec(enter) };
-        let mut inner = self.inner.spawn().map_err(fail)?;
+        let mut inner = self.inner.spawn().map_err(|source| self.failure(source))?;
         let stderr = inner.stderr.take().map(keep_tail);
         Ok(Child { inner, stderr })
     }
@@ -165,6 +187,16 @@ impl Child {
     pub fn kill(&mut self) {
         // The only error is that it has ended.
         let _ = self.inner.kill();
+    }
+
+    /// Kills it and whatever it has started, unless that made a process group
+    /// of its own. Does nothing when all have ended.
+    pub fn kill_group(&self) {
+        let group = nix::unistd::Pid::from_raw(self.inner.id() as i32);
+        // The number is a group's as long as one of its processes lives, and
+        // nobody else's until it is used again, which takes a full round of all
+        // numbers. So the only error is that all have ended.
+        let _ = nix::sys::signal::killpg(group, Signal::SIGKILL);
     }
 
     /// Waits until it has ended, at most `limit`.

@@ -93,7 +93,7 @@ impl Http {
 
 /// The body that our responder gives: the same for every request, for HTTP
 /// has no place for a sequence number.
-pub(crate) fn body_of(size: u32) -> Vec<u8> {
+pub fn body_of(size: u32) -> Vec<u8> {
     let size = size as usize;
     Pattern::new(Direction::Response, size)
         .content(0, 0, size)

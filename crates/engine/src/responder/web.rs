@@ -190,6 +190,7 @@ mod tests {
             connections: 1,
             arrival: Arrival::Closed,
             keep_alive: true,
+            server: Default::default(),
             wait: Wait::Block,
             driver: Driver::Auto,
             zero_copy: false,

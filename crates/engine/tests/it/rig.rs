@@ -55,6 +55,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         connections: 4,
         arrival: Arrival::Closed,
         keep_alive: true,
+        server: Default::default(),
         wait: Wait::Block,
         driver: match kind {
             // These know but one.

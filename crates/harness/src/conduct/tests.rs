@@ -305,3 +305,24 @@ fn a_trial_that_cannot_be_kept_ends_the_run() {
     .unwrap_err();
     assert!(matches!(error, HarnessError::Keep(_)), "{error}");
 }
+
+/// L-9 for the server: what answered is looked at, not what was asked for.
+#[test]
+fn another_server_than_the_one_that_was_asked_for_is_told() {
+    let asked = Workload {
+        server: Server::Nginx,
+        ..plan(1, 0).treatments[0].workload.clone()
+    };
+    let answered = |server: &str| ServeResult {
+        server: server.to_owned(),
+        ..ServeResult::default()
+    };
+    assert_eq!(super::other_server(&asked, &answered("nginx/1.22.1")), None);
+    let told = super::other_server(&asked, &answered("plumbline")).expect("a warning");
+    assert!(told.to_string().contains("install nginx"), "{told}");
+    let ours = Workload {
+        server: Server::Plumbline,
+        ..asked
+    };
+    assert_eq!(super::other_server(&ours, &answered("plumbline")), None);
+}

@@ -10,9 +10,10 @@
 //! fabric adds (rate limits, distance, its MTU of 9001) is not modelled, nor
 //! that nodes of one VPC subnet reach each other, not their pods, directly.
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, bridge};
+use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -27,6 +28,8 @@ static ABOUT: About = About {
     summary: "a bridge on each node, a router between nodes that knows each node's pods",
     needs: &[Need::Veth, Need::Bridge],
     underlay: Underlay::Router,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 

@@ -23,18 +23,38 @@ const PORT: &str = "veth";
 pub(super) const SHAPE: Shape = Shape {
     port: Some(PORT),
     bridge: Some(BRIDGE),
+    pair: None,
     tunnel: None,
+    tunnel_to: None,
 };
+
+/// The devices of a pod behind a bridge of another name.
+pub(super) const fn shape(bridge: &'static str) -> Shape {
+    Shape {
+        bridge: Some(bridge),
+        ..SHAPE
+    }
+}
 
 /// Makes the bridges and joins the pods to them; `mtu` in bytes.
 pub(super) fn attach(topology: &Topology, journal: &mut Journal, mtu: u32) -> Result<(), LabError> {
+    attach_to(BRIDGE, topology, journal, mtu)
+}
+
+/// As [`attach`], with bridges of another name.
+pub(super) fn attach_to(
+    bridge: &str,
+    topology: &Topology,
+    journal: &mut Journal,
+    mtu: u32,
+) -> Result<(), LabError> {
     let addressing = topology.addressing;
     let prefix = addressing.subnet_prefix();
     let mut bridges = Vec::new();
     for (number, node) in topology.numbered() {
-        let bridge = journal.link(node, BRIDGE, LinkSpec::bridge(BRIDGE).mtu(mtu).up())?;
-        journal.address(node, bridge, addressing.gateway(number), prefix)?;
-        bridges.push(bridge);
+        let device = journal.link(node, bridge, LinkSpec::bridge(bridge).mtu(mtu).up())?;
+        journal.address(node, device, addressing.gateway(number), prefix)?;
+        bridges.push(device);
     }
     for pod in &topology.pods {
         let node = topology.home(pod);

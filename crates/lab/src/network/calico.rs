@@ -34,7 +34,9 @@ const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xecee, 0xeeff, 0xfe
 pub(super) const SHAPE: Shape = Shape {
     port: Some(PORT),
     bridge: None,
+    pair: None,
     tunnel: None,
+    tunnel_to: None,
 };
 
 /// The block of addresses that a node routes, of Calico's default size, /26 and

@@ -10,9 +10,11 @@
 //! give it; here it is the first of the block. For IPv6 Calico has a device of
 //! its own, `vxlan-v6.calico`; here it has the same name.
 
+use plumbline_experiment::Family;
+
 use super::shape::Shape;
-use super::tunnel::{Tunnel, inner_mtu};
-use super::{About, Network, calico};
+use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
+use super::{About, Network, Wire, calico};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -27,9 +29,12 @@ static ABOUT: About = About {
     summary: "a veth and a host route per pod, VXLAN between nodes, no bridge",
     needs: &[Need::Veth, Need::Vxlan],
     underlay: Underlay::Wire,
+    wire: Wire::Udp { port: PORT },
+    families: Family::BOTH,
     pods: true,
 };
 
+const PORT: u16 = 4789;
 const DEVICE: &str = "vxlan.calico";
 
 impl Network for CalicoVxlan {
@@ -41,7 +46,10 @@ impl Network for CalicoVxlan {
         let tunnel = Tunnel {
             device: DEVICE,
             vni: 4096,
-            port: 4789,
+            port: PORT,
+            mtu: inner_mtu(topology),
+            mac: endpoint_mac,
+            bound: true,
             block: calico::block,
         };
         tunnel.attach(topology, journal)?;

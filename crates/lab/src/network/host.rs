@@ -1,9 +1,9 @@
 //! `host`: the baseline. Endpoints are in the nodes' own namespaces.
 
-use plumbline_experiment::Placement;
+use plumbline_experiment::{Family, Placement};
 
 use super::shape::between_nodes;
-use super::{About, Network};
+use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -18,6 +18,8 @@ static ABOUT: About = About {
     summary: "endpoints in the nodes' own namespaces, no pods",
     needs: &[Need::Veth],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: false,
 };
 

@@ -3,11 +3,13 @@
 //! (flannel-io/flannel, `pkg/backend/hostgw/hostgw.go`@9428fb8 and
 //! `pkg/backend/route_network.go`@0f89b8d): one route per remote subnet, its
 //! gateway the node's address, out of the external interface, with that
-//! interface's MTU.
+//! interface's MTU. Kopeio's provider `layer2` sets the same routes
+//! (kopeio/networking@133dbaf, `pkg/routing/layer2/provider.go`).
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, bridge};
+use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -18,10 +20,12 @@ pub(super) struct HostGw;
 
 static ABOUT: About = About {
     name: "host-gw",
-    aliases: &["flannel-host-gw"],
+    aliases: &["flannel-host-gw", "kopeio-layer2"],
     summary: "a bridge on each node, routes between nodes, no encapsulation",
     needs: &[Need::Veth, Need::Bridge],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 

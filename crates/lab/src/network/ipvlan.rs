@@ -1,18 +1,20 @@
-//! `ipvlan-l2` and `ipvlan-l3`: each pod has a device of its own on top of the
+//! `ipvlan-l2`, `ipvlan-l3` and `ipvlan-l3s`: each pod has a device of its own on top of the
 //! node's uplink that shares its hardware address, as the CNI plugin `ipvlan`
 //! makes it (containernetworking/plugins, `plugins/main/ipvlan/ipvlan.go`,
 //! @d385120 for the modes, of which `l2` is its default, and @06ba001: made in
 //! the pod under a passing name, with the uplink's MTU unless told otherwise,
 //! and announced once by `arp_notify`, which is not modelled). In L2 mode pods
 //! resolve each other; in L3 mode the node's routing table decides where packets
-//! leave (torvalds/linux@254a142, `Documentation/networking/ipvlan.rst`), and
+//! leave (torvalds/linux@254a142, `Documentation/networking/ipvlan.rst`); in L3S
+//! mode it also decides about what comes in, which so passes its netfilter; and
 //! the lab gives each node a route to the other node's pods, which the plugin
 //! leaves to whoever runs the network.
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::{IpvlanMode, LinkSpec, RouteSpec};
 
 use super::shape::Shape;
-use super::{About, Network};
+use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -27,6 +29,8 @@ static L2: About = About {
     summary: "an ipvlan device per pod on the node's uplink, switched by address",
     needs: &[Need::Veth, Need::Ipvlan],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 
@@ -36,6 +40,19 @@ static L3: About = About {
     summary: "an ipvlan device per pod on the node's uplink, routed by the node",
     needs: &[Need::Veth, Need::Ipvlan],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
+    pods: true,
+};
+
+static L3S: About = About {
+    name: "ipvlan-l3s",
+    aliases: &[],
+    summary: "an ipvlan device per pod on the node's uplink, routed by the node both ways",
+    needs: &[Need::Veth, Need::Ipvlan, Need::IpvlanL3s],
+    underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 
@@ -44,6 +61,7 @@ impl Network for Ipvlan {
         match self.0 {
             IpvlanMode::L2 => &L2,
             IpvlanMode::L3 => &L3,
+            IpvlanMode::L3s => &L3S,
         }
     }
 
@@ -52,7 +70,7 @@ impl Network for Ipvlan {
             let link = |name: &str, parent| LinkSpec::ipvlan(name, parent, self.0);
             topology.place_on_uplink(pod, journal, link)?;
         }
-        if self.0 == IpvlanMode::L3 {
+        if self.0 != IpvlanMode::L2 {
             route_between_nodes(topology, journal)?;
         }
         Ok(Shape::default().hops(topology))

@@ -5,10 +5,11 @@
 //! unless told otherwise; its announcement by `arp_notify` is not modelled).
 //! Packets do not pass the node's IP stack.
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::LinkSpec;
 
 use super::shape::Shape;
-use super::{About, Network};
+use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -23,6 +24,8 @@ static ABOUT: About = About {
     summary: "a macvlan device per pod on the node's uplink, one Ethernet segment",
     needs: &[Need::Veth, Need::Macvlan],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 

@@ -1,18 +1,38 @@
 //! The networks. Each is one file and one entry in [`ALL`].
 
+mod aws_cni;
 mod aws_vpc;
 mod bridge;
 mod calico;
+mod calico_ipip;
 mod calico_vxlan;
+pub(crate) mod cilium;
+pub mod cni;
+mod flannel_udp;
+mod geneve;
+mod gre;
 mod host;
 mod host_gw;
+mod ipip;
 mod ipvlan;
+mod kopeio_gre;
+pub(crate) mod kopeio_ipsec;
+mod kopeio_vxlan;
+mod kube_router;
 mod macvlan;
+mod point;
+mod romana;
 mod routed;
 mod shape;
 mod tunnel;
 mod vxlan;
+mod weave;
+mod weave_fastdp;
+mod weave_sleeve;
+mod wire;
+mod wireguard;
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::IpvlanMode;
 
 use crate::error::LabError;
@@ -21,15 +41,29 @@ use crate::journal::Journal;
 use crate::probe::{Need, Probe};
 use crate::topology::{Topology, Underlay};
 
+pub use wire::Wire;
+
 /// How packets get from one endpoint to the other.
 pub trait Network: Sync {
     /// What it is called and what it takes.
     fn about(&self) -> &About;
 
+    /// What it lacks here besides the drivers that it needs of the kernel;
+    /// `None` when nothing. Changes nothing.
+    fn lacks(&self) -> Result<Option<String>, LabError> {
+        Ok(None)
+    }
+
     /// Attaches the pods of a topology, and gives the devices that a packet
     /// from client to server crosses, in order. What fails half way is undone
     /// by the caller, from the journal.
     fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError>;
+
+    /// The largest IP packet that passes from node to node, in bytes, where it is
+    /// not the smallest MTU of the path's devices.
+    fn path_mtu(&self, _: &Topology) -> Option<u32> {
+        None
+    }
 }
 
 /// What a network is called and what it takes.
@@ -45,6 +79,10 @@ pub struct About {
     pub needs: &'static [Need],
     /// What joins the nodes.
     pub underlay: Underlay,
+    /// What the underlay carries for pods that talk across nodes.
+    pub wire: Wire,
+    /// IP versions that the real system has on this path.
+    pub families: &'static [Family],
     /// Whether endpoints are in pods, as opposed to on the nodes.
     pub pods: bool,
 }
@@ -53,13 +91,45 @@ pub struct About {
 pub static ALL: &[&dyn Network] = &[
     &host::Host,
     &routed::Routed,
+    &romana::Romana,
     &host_gw::HostGw,
+    &kube_router::KubeRouter::OneSubnet,
     &aws_vpc::AwsVpc,
+    &aws_cni::AwsCni,
     &macvlan::Macvlan,
     &ipvlan::Ipvlan(IpvlanMode::L2),
     &ipvlan::Ipvlan(IpvlanMode::L3),
+    &ipvlan::Ipvlan(IpvlanMode::L3s),
     &vxlan::Vxlan,
+    &flannel_udp::FlannelUdp,
+    &weave_fastdp::WeaveFastdp,
+    &weave_sleeve::WeaveSleeve,
     &calico_vxlan::CalicoVxlan,
+    &cilium::Cilium::Native,
+    &cilium::Cilium::Vxlan,
+    &cilium::Cilium::Geneve,
+    &kopeio_vxlan::KopeioVxlan,
+    &geneve::Geneve,
+    &ipip::IpIp,
+    &calico_ipip::CalicoIpip,
+    &kube_router::KubeRouter::TwoSubnets,
+    &gre::Gre,
+    &kopeio_gre::KopeioGre,
+    &kopeio_ipsec::KopeioIpsec,
+    &wireguard::WireGuard,
+];
+
+/// What `usual` stands for: the baseline, and one network for each way in which
+/// packets get from node to node. Every network more makes all intervals of a
+/// short run wider.
+pub const USUAL: &[&str] = &[
+    "host",
+    "routed",
+    "host-gw",
+    "aws-vpc",
+    "macvlan",
+    "vxlan",
+    "calico-vxlan",
 ];
 
 /// The network of this name or alias.
@@ -87,6 +157,8 @@ pub struct Listing {
     pub aliases: &'static [&'static str],
     /// The path in a sentence.
     pub summary: &'static str,
+    /// IP versions that the real system has on this path.
+    pub families: &'static [Family],
     /// What is missing here, and how to get it; `None` when it can be built.
     pub needs: Option<String>,
 }
@@ -95,6 +167,17 @@ impl Listing {
     /// Whether the network can be built here.
     pub fn available(&self) -> bool {
         self.needs.is_none()
+    }
+
+    /// What is missing for these IP versions; `None` when the network can be
+    /// built for each of them.
+    pub fn needs_for(&self, families: &[Family]) -> Option<String> {
+        let lacks = |family: &&Family| !self.families.contains(family);
+        let lacking = families.iter().find(lacks).map(|family| {
+            let version = u8::from(*family);
+            format!("the system that it is modelled on has no IPv{version} on this path")
+        });
+        lacking.or_else(|| self.needs.clone())
     }
 }
 
@@ -107,12 +190,14 @@ pub fn list() -> Result<Vec<Listing>, LabError> {
                 name,
                 aliases,
                 summary,
+                families,
                 ..
             } = *network.about();
             Ok(Listing {
                 name,
                 aliases,
                 summary,
+                families,
                 needs: probe.missing(*network)?,
             })
         })
@@ -135,10 +220,34 @@ mod tests {
     }
 
     #[test]
+    fn the_usual_networks_exist() {
+        for name in USUAL {
+            assert_eq!(find(name).unwrap().about().name, *name);
+        }
+    }
+
+    #[test]
+    fn the_networks_of_ready_made_experiments_exist() {
+        for (name, text) in plumbline_experiment::ready_made() {
+            let experiment = plumbline_experiment::Experiment::parse(text, name).unwrap();
+            let expand = |word: &str| match word {
+                "all" | "usual" => Ok(USUAL.iter().map(|name| (*name).to_owned()).collect()),
+                word => match find(word) {
+                    Ok(network) => Ok(vec![network.about().name.to_owned()]),
+                    Err(error) => Err(error.to_string()),
+                },
+            };
+            if let Err(error) = experiment.draft(1, &expand) {
+                panic!("{error}");
+            }
+        }
+    }
+
+    #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        let error = find("weave").err().expect("unknown").to_string();
+        let error = find("token-ring").err().expect("unknown").to_string();
         assert!(
-            error.contains("`weave`") && error.contains("host-gw"),
+            error.contains("`token-ring`") && error.contains("host-gw"),
             "{error}"
         );
     }

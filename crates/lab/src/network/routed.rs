@@ -4,18 +4,11 @@
 //! itself where both nodes are in one subnet (projectcalico/calico,
 //! `confd/etc/calico/confd/templates/bird.cfg.template`@efd2a12 and
 //! `felix/dataplane/linux/route_mgr.go`@006d24a). Pods have the MTU of the nodes.
-//!
-//! Romana's path is the same but for one lookup (romana/core@2d72a8e,
-//! `cni/plugin.go` and `agent/rtable/route_table.go`; @cb43aac and @ac14fa8,
-//! `agent/simple/main.go` and `routes.go`): a veth and a host route per pod,
-//! proxy ARP on every device, and the routes between nodes in table 10 behind a
-//! rule, so that each packet is looked up there before the main table. That rule
-//! is not modelled; nor that a Romana pod has a default route without a gateway
-//! and resolves every address by itself. Romana has no IPv6.
 
+use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, calico};
+use super::{About, Network, Wire, calico};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -26,10 +19,12 @@ pub(super) struct Routed;
 
 static ABOUT: About = About {
     name: "routed",
-    aliases: &["calico", "romana"],
+    aliases: &["calico", "calico-bgp"],
     summary: "a veth and a host route per pod, routes between nodes, no bridge",
     needs: &[Need::Veth],
     underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
     pods: true,
 };
 

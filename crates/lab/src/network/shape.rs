@@ -1,5 +1,6 @@
 //! The order of devices on the usual paths.
 
+use crate::addressing::Addressing;
 use crate::hop::Hop;
 use crate::topology::{Pod, Topology, UPLINK};
 use plumbline_experiment::Placement;
@@ -11,9 +12,18 @@ pub(super) struct Shape {
     pub(super) port: Option<&'static str>,
     /// The bridge, which carries itself only what it routes.
     pub(super) bridge: Option<&'static str>,
+    /// The pair of devices that leads what goes to other nodes away from the
+    /// bridge: its port, and the other end.
+    pub(super) pair: Option<(&'static str, &'static str)>,
     /// The device that encapsulates.
     pub(super) tunnel: Option<&'static str>,
+    /// The same where each remote node has one of its own: its name, by the
+    /// number of that node.
+    pub(super) tunnel_to: Option<TunnelName>,
 }
+
+/// Names the tunnel to the node of this number.
+pub(super) type TunnelName = fn(Addressing, u8) -> String;
 
 /// The name of a pod's device on the node.
 pub(super) fn port_name(prefix: &str, pod: &Pod) -> String {
@@ -31,9 +41,19 @@ impl Shape {
         hops.extend(port(client).map(|name| Hop::receives(from, &name)));
         if topology.placement == Placement::CrossNode {
             hops.extend(self.bridge.map(|name| Hop::receives(from, name)));
-            hops.extend(self.tunnel.map(|name| Hop::sends(from, name)));
+            let tunnel = |remote| {
+                let own = self.tunnel_to.map(|name| name(topology.addressing, remote));
+                own.or(self.tunnel.map(Into::into))
+            };
+            let there = tunnel(topology.home_number(server));
+            let back = tunnel(topology.home_number(client));
+            hops.extend(self.pair.map(|(port, _)| Hop::sends(from, port)));
+            hops.extend(self.pair.map(|(_, end)| Hop::receives(from, end)));
+            hops.extend(there.map(|name| Hop::sends(from, &name)));
             hops.extend(between_nodes(topology));
-            hops.extend(self.tunnel.map(|name| Hop::receives(to, name)));
+            hops.extend(back.map(|name| Hop::receives(to, &name)));
+            hops.extend(self.pair.map(|(_, end)| Hop::sends(to, end)));
+            hops.extend(self.pair.map(|(port, _)| Hop::receives(to, port)));
             hops.extend(self.bridge.map(|name| Hop::sends(to, name)));
         }
         hops.extend(port(server).map(|name| Hop::sends(to, &name)));

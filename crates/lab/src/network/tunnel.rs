@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec, Vxlan};
+use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, Vxlan};
 
 use crate::addressing::Addressing;
 use crate::error::LabError;
@@ -23,6 +23,12 @@ pub(super) struct Tunnel {
     pub(super) port: u16,
     /// The route to each remote node's pods: their network and prefix length.
     pub(super) block: fn(Addressing, u8) -> (IpAddr, u8),
+    /// Its MTU in bytes.
+    pub(super) mtu: u32,
+    /// The hardware address of a node's device.
+    pub(super) mac: fn(Addressing, u8) -> Mac,
+    /// Whether the device is bound to the uplink.
+    pub(super) bound: bool,
 }
 
 /// What is left of the underlay's MTU, in bytes: Ethernet (14), VXLAN (8), UDP
@@ -45,11 +51,11 @@ impl Tunnel {
                 vni: self.vni,
                 port: self.port,
                 local: addressing.node(number),
-                underlay: node.index(UPLINK)?,
+                underlay: if self.bound { node.index(UPLINK)? } else { 0 },
             };
             let link = LinkSpec::vxlan(self.device, vxlan)
-                .mtu(inner_mtu(topology))
-                .mac(endpoint_mac(number))
+                .mtu(self.mtu)
+                .mac((self.mac)(addressing, number))
                 .up();
             let device = journal.link(node, self.device, link)?;
             journal.address(
@@ -63,7 +69,7 @@ impl Tunnel {
         for (own, node, device) in endpoints {
             for remote in topology.remotes(own) {
                 let endpoint = addressing.subnet(remote);
-                let mac = endpoint_mac(remote);
+                let mac = (self.mac)(addressing, remote);
                 journal.neighbour(node, NeighbourSpec::permanent(device, endpoint, mac))?;
                 let behind = addressing.node(remote);
                 journal.neighbour(node, NeighbourSpec::forward(device, mac, behind))?;
@@ -78,6 +84,6 @@ impl Tunnel {
 
 /// A locally administered address for each node's tunnel endpoint. The real
 /// systems draw one at random and publish it; here all nodes know it anyway.
-fn endpoint_mac(number: u8) -> [u8; 6] {
+pub(super) fn endpoint_mac(_: Addressing, number: u8) -> Mac {
     [0x02, 0x50, 0x4c, 0x42, 0x00, number]
 }

@@ -10,10 +10,12 @@
 //! The MTU is the underlay's less what the headers take. For IPv6 that is 70
 //! bytes; Flannel takes off 50 there too, and names the device `flannel-v6.1`.
 
+use plumbline_experiment::Family;
+
 use super::bridge;
 use super::shape::Shape;
-use super::tunnel::{Tunnel, inner_mtu};
-use super::{About, Network};
+use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
+use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -28,9 +30,12 @@ static ABOUT: About = About {
     summary: "a bridge on each node, VXLAN between nodes",
     needs: &[Need::Veth, Need::Bridge, Need::Vxlan],
     underlay: Underlay::Wire,
+    wire: Wire::Udp { port: PORT },
+    families: Family::BOTH,
     pods: true,
 };
 
+const PORT: u16 = 8472;
 const DEVICE: &str = "flannel.1";
 
 impl Network for Vxlan {
@@ -42,7 +47,10 @@ impl Network for Vxlan {
         let tunnel = Tunnel {
             device: DEVICE,
             vni: 1,
-            port: 8472,
+            port: PORT,
+            mtu: inner_mtu(topology),
+            mac: endpoint_mac,
+            bound: true,
             block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
         };
         tunnel.attach(topology, journal)?;

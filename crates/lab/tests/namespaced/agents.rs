@@ -18,6 +18,7 @@ fn lab(program: &str, arguments: &[&str]) -> Lab {
         agent: program.into(),
         agent_arguments: arguments.iter().map(ToString::to_string).collect(),
         mtu: 1500,
+        cni_directories: Vec::new(),
     })
 }
 

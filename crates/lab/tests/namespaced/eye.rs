@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
-use plumbline_lab::{Place, Topology};
+use plumbline_harness::Path as _;
+use plumbline_lab::{Place, Standing, Topology};
 use serde_json::Value;
 
 /// What is asked of each namespace. Neighbours that the kernel learned age on
@@ -20,6 +20,7 @@ const QUESTIONS: &[&[&str]] = &[
     &["ip", "-j", "neigh", "show", "nud", "permanent"],
     &["ip", "-j", "neigh", "show", "proxy"],
     &["bridge", "-j", "fdb"],
+    &["tc", "-j", "qdisc"],
 ];
 
 pub(crate) type State = BTreeMap<String, Value>;
@@ -42,7 +43,18 @@ pub(crate) fn state(topology: &Topology) -> Option<State> {
     Some(state)
 }
 
-fn ask(place: &Arc<Place>, question: &[&str]) -> Option<Value> {
+/// The MTU in bytes that the client's route to the server has of its own; the
+/// largest number where it has none, or `ip` is not installed.
+pub(crate) fn route_mtu(standing: &Standing) -> u32 {
+    let server = standing.server().address().to_string();
+    let question = ["ip", "-j", "route", "get", &server];
+    let client = standing.client_place();
+    let answer = ask(client, &question).unwrap_or_default();
+    let mtu = answer[0]["metrics"][0]["mtu"].as_u64();
+    mtu.map_or(u32::MAX, |mtu| mtu as u32)
+}
+
+pub(crate) fn ask(place: &Place, question: &[&str]) -> Option<Value> {
     let output = place
         .namespace
         .run(|| Command::new(question[0]).args(&question[1..]).output())
@@ -56,7 +68,33 @@ fn ask(place: &Arc<Place>, question: &[&str]) -> Option<Value> {
     let text = String::from_utf8(output.stdout).expect("text");
     // `ip` prints nothing at all for some empty lists.
     let text = if text.trim().is_empty() { "[]" } else { &text };
-    Some(serde_json::from_str(text).expect("JSON"))
+    let mut answer = serde_json::from_str(text).expect("JSON");
+    forget_the_past(&mut answer);
+    Some(answer)
+}
+
+/// A device that is down still shows what it had when it was up last: its queue,
+/// and that IPv6 has met it. Nothing can take that back, and a device that the
+/// kernel made, as `tunl0`, cannot be deleted.
+fn forget_the_past(answer: &mut Value) {
+    if let Some(items) = answer.as_array_mut() {
+        // What `tc` says of a device without a queue, once it has been up.
+        items.retain(|item| item["kind"] != "noqueue");
+    }
+    for item in answer.as_array_mut().into_iter().flatten() {
+        let Some(link) = item.as_object_mut() else {
+            continue;
+        };
+        let is_up = |flags: &Vec<Value>| flags.iter().any(|flag| flag == "UP");
+        let up = link
+            .get("flags")
+            .and_then(Value::as_array)
+            .is_none_or(is_up);
+        if !up {
+            link.remove("qdisc");
+            link.remove("inet6_addr_gen_mode");
+        }
+    }
 }
 
 /// Names the first question that is answered differently.

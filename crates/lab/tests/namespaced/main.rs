@@ -1,8 +1,12 @@
 //! Tests in private namespaces: no root needed, nothing of the machine touched.
 
 mod agents;
+mod cni;
 mod conformance;
 mod eye;
+mod link;
+mod made;
 mod packets;
 mod proof;
 mod undo;
+mod wire;

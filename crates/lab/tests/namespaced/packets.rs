@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumbline_harness::Path;
 use plumbline_lab::{Place, Standing};
@@ -11,6 +11,8 @@ use plumbline_sys::fragment;
 const PATIENCE: Duration = Duration::from_secs(3);
 const BULK_BYTES: usize = 8 << 20;
 const UDP_HEADER: u32 = 8;
+/// `EMSGSIZE`, which has no stable kind in the standard library.
+const MESSAGE_SIZE: i32 = 90;
 
 /// One end of a path.
 pub(crate) struct End<'a> {
@@ -100,6 +102,37 @@ pub(crate) fn udp_exchanges(from: &End<'_>, to: &End<'_>, count: u32) {
     }
 }
 
+/// How many of so many datagrams arrive, none of which is answered. One has to
+/// arrive before: until then the neighbours may not have found each other.
+pub(crate) fn datagrams_that_arrive(from: &End<'_>, to: &End<'_>, count: u32) -> u32 {
+    /// Far longer than a datagram is on its way here.
+    const SILENCE: Duration = Duration::from_millis(200);
+    /// Few enough for the receiver's buffer.
+    const AT_ONCE: u32 = 50;
+    let (here, there) = (from.socket(), to.socket());
+    there.set_read_timeout(Some(SILENCE)).expect("timeout");
+    let target = there.local_addr().expect("address");
+    let arrive = |count: u32| {
+        for number in 0..count {
+            here.send_to(&number.to_be_bytes(), target).expect("sent");
+        }
+        let mut arrived = 0;
+        let mut buffer = [0; 64];
+        loop {
+            match there.recv_from(&mut buffer) {
+                Ok(_) => arrived += 1,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return arrived,
+            }
+        }
+    };
+    let deadline = Instant::now() + 10 * PATIENCE;
+    while arrive(1) == 0 {
+        assert!(Instant::now() < deadline, "one arrives");
+    }
+    (0..count / AT_ONCE).map(|_| arrive(AT_ONCE)).sum()
+}
+
 /// The next datagram. Child processes of other tests may interrupt the call.
 fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> (usize, SocketAddr) {
     loop {
@@ -123,11 +156,45 @@ pub(crate) fn tcp_bulk(from: &End<'_>, to: &End<'_>) -> u64 {
     received
 }
 
-/// The largest datagram that `mtu` allows arrives whole; one byte more is
-/// refused.
+/// The largest datagram that `mtu` allows arrives whole; one byte more never
+/// arrives, and the sender is told.
 pub(crate) fn largest_datagram(from: &End<'_>, to: &End<'_>, mtu: u32) {
     let (here, there) = (from.socket(), to.socket());
-    fragment::forbid(&here).expect("option");
+    let larger = arrives_whole(&here, &there, mtu);
+    let target = there.local_addr().expect("address");
+    let refused = here
+        .send_to(&larger, target)
+        .expect_err("one byte more is refused");
+    assert_eq!(refused.raw_os_error(), Some(MESSAGE_SIZE), "{refused}");
+    assert_silent(&there);
+}
+
+/// As [`largest_datagram`], where only the path knows its MTU: what is too long
+/// is lost, and refused once the path has said so.
+pub(crate) fn largest_datagram_on_path(from: &End<'_>, to: &End<'_>, mtu: u32) {
+    let (here, there) = (from.socket(), to.socket());
+    let larger = arrives_whole(&here, &there, mtu);
+    let target = there.local_addr().expect("address");
+    let deadline = Instant::now() + PATIENCE;
+    let refused = loop {
+        match here.send_to(&larger, target) {
+            Err(refused) => break refused,
+            Ok(_) => assert!(Instant::now() < deadline, "the path says nothing"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(refused.raw_os_error(), Some(MESSAGE_SIZE), "{refused}");
+    assert_silent(&there);
+    let header = if target.is_ipv4() { 20 } else { 40 };
+    let fits = &larger[..(mtu - header - UDP_HEADER) as usize];
+    here.send_to(fits, target)
+        .expect("a packet of the MTU leaves");
+}
+
+/// Sends a datagram that fills a packet of `mtu` bytes, and gives one that is a
+/// byte longer.
+fn arrives_whole(here: &UdpSocket, there: &UdpSocket, mtu: u32) -> Vec<u8> {
+    fragment::forbid(here).expect("option");
     let target = there.local_addr().expect("address");
     let header = if target.is_ipv4() { 20 } else { 40 };
     // The length field of IPv4 counts its own header: the loopback device's
@@ -137,21 +204,18 @@ pub(crate) fn largest_datagram(from: &End<'_>, to: &End<'_>, mtu: u32) {
     } else {
         mtu
     };
-    let payload = vec![0xa5; (packet - header - UDP_HEADER) as usize];
+    let mut payload = vec![0xa5; (packet - header - UDP_HEADER) as usize];
     here.send_to(&payload, target)
         .expect("a packet of the MTU leaves");
     let mut buffer = vec![0; 70_000];
-    let (length, _) = receive(&there, &mut buffer);
+    let (length, _) = receive(there, &mut buffer);
     assert_eq!(&buffer[..length], &payload[..]);
+    payload.push(0xa5);
+    payload
+}
 
-    let mut larger = payload;
-    larger.push(0);
-    let refused = here
-        .send_to(&larger, target)
-        .expect_err("one byte more is refused");
-    // EMSGSIZE has no stable kind in the standard library.
-    assert_eq!(refused.raw_os_error(), Some(90), "{refused}");
+fn assert_silent(there: &UdpSocket) {
     there.set_nonblocking(true).expect("option");
-    let silence = there.recv_from(&mut buffer).expect_err("nothing arrives");
+    let silence = there.recv_from(&mut [0; 1]).expect_err("nothing arrives");
     assert_eq!(silence.kind(), ErrorKind::WouldBlock);
 }

@@ -83,6 +83,7 @@ fn observation(n: u64) -> Observation {
         load: load(n),
         serve: ServeResult::default(),
         machines: vec![CpuTime::default()],
+        forwarders_cpu: ProcessCpu::default(),
         server_cpu: ProcessCpu::default(),
         devices: ["eth0", "vxlan1", "cni0", "veth1", "veth2", "eth0"]
             .map(|device| DeviceCounters {

@@ -1,6 +1,7 @@
 //! What one run showed: a pure function of its raw trials.
 
 mod account;
+mod beside;
 mod comparison;
 mod cost;
 mod latency;
@@ -14,6 +15,7 @@ mod section;
 mod treatment;
 
 pub use account::{Account, Failure};
+pub use beside::{Beside, BesideRow, BesideTable, OrderAt};
 pub use comparison::Comparison;
 pub use cost::{Cost, CostByContext, PerUnit};
 pub use latency::Latency;
@@ -60,6 +62,8 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// Treatments that belong in one table or chart, in reading order.
     pub sections: Vec<Section>,
+    /// The run beside the published study that its plan names.
+    pub beside: Option<Beside>,
     /// Reasons to distrust, without repetition.
     pub notices: Vec<Notice>,
     /// What became of the planned trials.
@@ -94,6 +98,7 @@ impl Summary {
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
             sections: section::sections(&treatments, &comparisons),
+            beside: Beside::new(plan, &treatments, &ledger),
             notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),
             account: Account::new(plan, &ledger),
             blocks: plan.blocks.len(),

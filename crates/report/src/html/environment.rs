@@ -2,7 +2,7 @@
 
 use plumbline_record::Run;
 
-use crate::figures::Table;
+use crate::figures::{Table, head};
 use crate::{describe, number};
 
 /// The machine and the versions, one fact in each row.
@@ -75,7 +75,7 @@ pub(super) fn table(run: &Run) -> Table {
     let row =
         |(name, value): (String, String)| vec![describe::clean(&name), describe::clean(&value)];
     Table {
-        head: vec!["", ""],
+        head: head(["", ""]),
         rows: facts.into_iter().map(row).collect(),
     }
 }
@@ -98,9 +98,9 @@ pub(super) fn devices(run: &Run) -> Table {
         })
     });
     Table {
-        head: vec![
+        head: head([
             "network", "where", "device", "driver", "MTU", "qdisc", "offloads",
-        ],
+        ]),
         rows: rows.collect(),
     }
 }

@@ -10,10 +10,10 @@ mod trials;
 use askama::Template;
 use plumbline_record::{Run, Trial};
 
-use crate::analysis::{Section, Summary};
+use crate::analysis::{BesideTable, Section, Summary};
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{describe, spans, terminal};
+use crate::{beside, describe, spans, terminal};
 
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
@@ -25,6 +25,7 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         is_cut_off: summary.is_cut_off(),
         answers: answers(summary),
         sections: sections(summary),
+        published: published(summary),
         method: method::paragraphs(summary, run),
         account: terminal::account_text(summary),
         notices: notices(summary),
@@ -47,6 +48,7 @@ struct Page {
     is_cut_off: bool,
     answers: Vec<Answer>,
     sections: Vec<Chapter>,
+    published: Option<Published>,
     method: Vec<String>,
     account: String,
     notices: Vec<String>,
@@ -55,6 +57,22 @@ struct Page {
     devices: Table,
     trials: Table,
     version: String,
+}
+
+/// A published study beside the run.
+struct Published {
+    name: String,
+    about: String,
+    findings: Vec<String>,
+    tables: Vec<PublishedTable>,
+}
+
+struct PublishedTable {
+    title: String,
+    about: String,
+    load: Option<String>,
+    figures: Table,
+    orders: Vec<String>,
 }
 
 struct Answer {
@@ -103,7 +121,10 @@ fn answers(summary: &Summary) -> Vec<Answer> {
     };
     let answer = |sentence: sentence::Sentence| Answer {
         class: class(&sentence.label),
-        is_compared: matches!(sentence.subject, Subject::Compared | Subject::Run),
+        is_compared: matches!(
+            sentence.subject,
+            Subject::Compared | Subject::Published | Subject::Run
+        ),
         label: sentence.label,
         rest: sentence.rest,
     };
@@ -135,6 +156,26 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
         }
     };
     summary.sections.iter().map(chapter).collect()
+}
+
+fn published(summary: &Summary) -> Option<Published> {
+    let study = summary.beside.as_ref()?;
+    let table = |one: &BesideTable| {
+        let (title, about) = beside::title(study, one);
+        PublishedTable {
+            title,
+            about,
+            load: beside::load(summary, one),
+            figures: beside::table(study, one),
+            orders: beside::orders(study, one),
+        }
+    };
+    Some(Published {
+        name: beside::name(study),
+        about: beside::about(study),
+        findings: study.study.findings.clone(),
+        tables: study.tables.iter().map(table).collect(),
+    })
 }
 
 fn notices(summary: &Summary) -> Vec<String> {

@@ -3,13 +3,13 @@
 use plumbline_record::{GateFailure, Trial, TrialStatus};
 
 use crate::analysis::{Metric, Summary, TreatmentSummary, metrics_of};
-use crate::figures::Table;
+use crate::figures::{Table, head};
 use crate::{describe, number};
 
 /// All trials in the order in which they were run.
 pub(super) fn table(summary: &Summary, trials: &[Trial]) -> Table {
     Table {
-        head: vec![
+        head: head([
             "block",
             "position",
             "network",
@@ -22,7 +22,7 @@ pub(super) fn table(summary: &Summary, trials: &[Trial]) -> Table {
             "CPU",
             "lag p99",
             "took",
-        ],
+        ]),
         rows: trials
             .iter()
             .filter_map(|trial| row(summary, trial))

@@ -2,6 +2,7 @@
 //! known, and a version that counts up when a key changes its meaning.
 
 mod object;
+mod published;
 
 use std::collections::BTreeMap;
 
@@ -63,6 +64,7 @@ fn report(summary: &Summary) -> Report<'_> {
             .iter()
             .map(|one| judged(summary, one))
             .collect(),
+        published: summary.beside.as_ref().map(published::published),
         trials: trials(&summary.account, true),
         warnings: warnings(summary, |concerned| concerned.is_empty()),
     }

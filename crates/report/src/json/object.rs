@@ -21,8 +21,54 @@ pub(super) struct Report<'a> {
     pub(super) answers: Vec<String>,
     pub(super) treatments: Vec<Treatment<'a>>,
     pub(super) comparisons: Vec<Judged<'a>>,
+    pub(super) published: Option<Published<'a>>,
     pub(super) trials: Trials,
     pub(super) warnings: Vec<String>,
+}
+
+/// The published study beside the run.
+#[derive(Serialize)]
+pub(super) struct Published<'a> {
+    pub(super) study: &'a str,
+    pub(super) title: &'a str,
+    pub(super) author: &'a str,
+    pub(super) year: u16,
+    pub(super) source: &'a str,
+    pub(super) order: Vec<Order<'a>>,
+    pub(super) tables: Vec<PublishedTable<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct PublishedTable<'a> {
+    pub(super) workload: &'a str,
+    pub(super) about: &'a str,
+    pub(super) columns: &'a [String],
+    pub(super) rows: Vec<PublishedRow<'a>>,
+    pub(super) order: Vec<Order<'a>>,
+}
+
+/// Figures by column; null where ours has none.
+#[derive(Serialize)]
+pub(super) struct PublishedRow<'a> {
+    pub(super) label: &'a str,
+    pub(super) network: &'a str,
+    pub(super) published_ns: Vec<f64>,
+    pub(super) here_ns: &'a [Option<f64>],
+}
+
+/// Kendall's tau-b with its interval, and the pairs behind it.
+#[derive(Serialize)]
+pub(super) struct Order<'a> {
+    pub(super) percentile: &'a str,
+    pub(super) tau: f64,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+    pub(super) level: Option<f64>,
+    pub(super) highest_tau: f64,
+    pub(super) pairs_same: u64,
+    pub(super) pairs_opposite: u64,
+    pub(super) pairs_tied_published: u64,
+    pub(super) share_by_chance: Option<f64>,
 }
 
 #[derive(Serialize)]

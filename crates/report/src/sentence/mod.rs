@@ -12,7 +12,7 @@ use plumbline_experiment::TreatmentId;
 use plumbline_record::Warning;
 
 use crate::analysis::{Metric, PerUnit, Section, Summary, TreatmentSummary};
-use crate::{describe, number};
+use crate::{beside, describe, number};
 
 /// What a sentence is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Subject {
     Baseline,
     /// A network against its baseline.
     Compared,
+    /// The run beside a published study.
+    Published,
     /// A network that could not be built.
     Unsupported,
 }
@@ -45,8 +47,8 @@ impl fmt::Display for Sentence {
 }
 
 /// The sentences of a run: why it has few results or none, if so; then
-/// baselines, the cheapest network, dearer ones, at last those that could not be
-/// built.
+/// baselines, the cheapest network, dearer ones, a published study beside them, at
+/// last those that could not be built.
 pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = Vec::new();
     for section in in_reading_order(summary) {
@@ -61,6 +63,13 @@ pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     sentences.sort_by_key(|sentence| sentence.subject != Subject::Baseline);
     if !summary.has_results() || summary.account.failed > summary.account.kept {
         sentences.insert(0, few_results(summary));
+    }
+    if let Some(study) = &summary.beside {
+        sentences.push(Sentence {
+            subject: Subject::Published,
+            label: describe::clean(&beside::name(study)),
+            rest: beside::answer(study),
+        });
     }
     sentences.extend(summary.notices.iter().filter_map(unsupported));
     sentences

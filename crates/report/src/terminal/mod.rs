@@ -1,6 +1,7 @@
 //! A run for the terminal: tables, a sentence for each network, warnings, and
 //! what became of the trials.
 
+mod beside;
 mod columns;
 mod table;
 mod text;
@@ -83,6 +84,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.paint(Tint::Faint, &text::wrap(LEGEND, style.width, 0));
         out += "\n\n";
     }
+    out += &beside::render(summary, style);
     out += &answers(summary, style);
     out += &notices(summary, style);
     for line in maxima(summary) {
@@ -130,7 +132,7 @@ fn answers(summary: &Summary, style: Style) -> String {
         let line = sentence.to_string();
         let tint = match sentence.subject {
             Subject::Baseline | Subject::Unsupported => Tint::Faint,
-            Subject::Compared => Tint::Plain,
+            Subject::Compared | Subject::Published => Tint::Plain,
             Subject::Run => Tint::Warning,
         };
         out += &style.paint(tint, &text::wrap(&line, style.width, 2));

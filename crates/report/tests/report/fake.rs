@@ -123,6 +123,7 @@ impl Fake {
         let count = networks * self.workloads.len();
         Plan {
             experiment: "synthetic".to_owned(),
+            study: None,
             question: "What would these networks cost, if they were real?".to_owned(),
             seed: 42,
             blocks: (0..self.blocks as usize)
@@ -132,6 +133,7 @@ impl Fake {
             treatments,
             retries: 2,
             limits: Default::default(),
+            link: Default::default(),
         }
     }
 }
@@ -147,6 +149,7 @@ pub(crate) fn rr() -> Workload {
         connections: 16,
         arrival: Arrival::Poisson { rate: 5_000.0 },
         keep_alive: true,
+        server: Default::default(),
         wait: Wait::Block,
         driver: Driver::Auto,
         zero_copy: false,

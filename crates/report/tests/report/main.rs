@@ -1,6 +1,7 @@
 //! The report against runs whose effects are known.
 
 mod analysis;
+mod beside;
 mod compare;
 mod cost;
 mod fake;

@@ -241,8 +241,31 @@ def rank_sum():
     return rows
 
 
+def kendall():
+    """Tau-b, and the share of all orders that agree as well: SciPy's exact
+    table where nothing is tied, else every order by itself."""
+    rows = []
+    for n, decimals in [(2, 6), (3, 6), (5, 6), (5, 1), (6, 0), (7, 6), (8, 1), (40, 6), (40, 1)]:
+        x = rng.normal(0, 1, n).round(decimals)
+        y = (x + rng.normal(0, 1, n)).round(decimals)
+        tau = stats.kendalltau(x, y, variant="b").statistic
+        share = None
+        if n <= 8 and decimals == 6:
+            share = stats.kendalltau(x, y, method="exact", alternative="greater").pvalue
+        elif n <= 8:
+            taus = [stats.kendalltau(x, order).statistic for order in itertools.permutations(y)] \
+                if n <= 6 else \
+                [np.sign(np.subtract.outer(x, x) * np.subtract.outer(o, o)).sum()
+                 for o in map(np.array, itertools.permutations(y))]
+            seen = tau if n <= 6 else np.sign(np.subtract.outer(x, x) * np.subtract.outer(y, y)).sum()
+            share = (np.array(taus) >= seen - 1e-12).mean()
+        rows.append({"first": x.tolist(), "second": y.tolist(), "tau": float(tau),
+                     "share": None if share is None else float(share)})
+    return rows
+
+
 sections = [normal, student, percentile_ranks, medians, signed_rank, signed_rank_ties,
-            signed_rank_many, holm, series, outliers, rank_sum]
+            signed_rank_many, holm, series, outliers, rank_sum, kendall]
 expected = {"made_with": f"scipy {scipy.__version__}, numpy {np.__version__}"}
 expected |= {section.__name__: section() for section in sections}
 path = pathlib.Path(__file__).with_name("expected.json")

@@ -50,11 +50,21 @@ impl NetlinkError {
     /// or forbidden request.
     pub fn is_unsupported(&self) -> bool {
         // ENODEV is not among them: it also means that a named device is gone.
-        // EAFNOSUPPORT is what a kernel without IPv6 says.
-        matches!(
-            self.errno(),
-            Some(Errno::EOPNOTSUPP | Errno::EAFNOSUPPORT | Errno::EPROTONOSUPPORT)
-        )
+        // EAFNOSUPPORT is what a kernel without IPv6 says, ENOSYS one without a
+        // cipher, and EPROTONOSUPPORT one without the netlink protocol.
+        const LACKS: [Errno; 4] = [
+            Errno::EOPNOTSUPP,
+            Errno::EAFNOSUPPORT,
+            Errno::EPROTONOSUPPORT,
+            Errno::ENOSYS,
+        ];
+        match self {
+            Self::Refused { errno, .. } => LACKS.contains(errno),
+            Self::Socket { source, .. } => source
+                .raw_os_error()
+                .is_some_and(|code| LACKS.contains(&Errno::from_raw(code))),
+            _ => false,
+        }
     }
 
     /// Whether what was to be removed is not there.

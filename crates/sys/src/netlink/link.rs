@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoVeth, InfoVxlan, IpVlanMode, LinkAttribute,
-    LinkFlags, LinkInfo, LinkMessage, MacVlanMode,
+    InfoData, InfoGeneve, InfoIpVlan, InfoKind, InfoMacVlan, InfoVeth, InfoVxlan, IpVlanMode,
+    LinkAttribute, LinkFlags, LinkInfo, LinkMessage, MacVlanMode,
 };
 
 use super::socket::Verb;
@@ -34,7 +34,8 @@ pub struct Vxlan {
     pub port: u16,
     /// Source address of the encapsulated packets.
     pub local: IpAddr,
-    /// Index of the device that carries the encapsulated packets.
+    /// Index of the device that carries the encapsulated packets; 0 for
+    /// whichever the routes name.
     pub underlay: u32,
 }
 
@@ -45,10 +46,23 @@ pub enum IpvlanMode {
     L2,
     /// The parent's namespace routes; no broadcast, no neighbours.
     L3,
+    /// As L3, but the parent's namespace routes what comes in too, so that its
+    /// netfilter sees both ways.
+    L3s,
+}
+
+/// The encapsulation of a device that is told by each packet's metadata where
+/// to send it, as eBPF programs and Open vSwitch do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectMetadata {
+    /// VXLAN (RFC 7348).
+    Vxlan,
+    /// Geneve (RFC 8926).
+    Geneve,
 }
 
 impl<'ns> LinkSpec<'ns> {
-    fn new(name: &str, kind: &'static str) -> Self {
+    pub(super) fn new(name: &str, kind: &'static str) -> Self {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.into()));
         Self {
@@ -60,7 +74,7 @@ impl<'ns> LinkSpec<'ns> {
         }
     }
 
-    fn with_info(mut self, kind: InfoKind, data: Option<InfoData>) -> Self {
+    pub(super) fn with_info(mut self, kind: InfoKind, data: Option<InfoData>) -> Self {
         self.info.push(LinkInfo::Kind(kind));
         self.info.extend(data.map(LinkInfo::Data));
         self
@@ -101,6 +115,25 @@ impl<'ns> LinkSpec<'ns> {
         Self::new(name, "vxlan").with_info(InfoKind::Vxlan, Some(InfoData::Vxlan(data)))
     }
 
+    /// A tunnel device without an endpoint of its own; `port` is the UDP
+    /// destination port, and the one that it listens on.
+    pub fn collect_metadata(name: &str, encapsulation: CollectMetadata, port: u16) -> Self {
+        match encapsulation {
+            CollectMetadata::Vxlan => {
+                let data = vec![
+                    InfoVxlan::CollectMetadata(true),
+                    InfoVxlan::Port(port),
+                    InfoVxlan::Learning(false),
+                ];
+                Self::new(name, "vxlan").with_info(InfoKind::Vxlan, Some(InfoData::Vxlan(data)))
+            }
+            CollectMetadata::Geneve => {
+                let data = vec![InfoGeneve::CollectMetadata, InfoGeneve::Port(port)];
+                Self::new(name, "geneve").with_info(InfoKind::Geneve, Some(InfoData::Geneve(data)))
+            }
+        }
+    }
+
     /// A macvlan device in bridge mode over the device with index `parent`.
     pub fn macvlan(name: &str, parent: u32) -> Self {
         let data = InfoData::MacVlan(vec![InfoMacVlan::Mode(MacVlanMode::Bridge)]);
@@ -114,6 +147,7 @@ impl<'ns> LinkSpec<'ns> {
         let mode = match mode {
             IpvlanMode::L2 => IpVlanMode::L2,
             IpvlanMode::L3 => IpVlanMode::L3,
+            IpvlanMode::L3s => IpVlanMode::L3S,
         };
         let data = InfoData::IpVlan(vec![InfoIpVlan::Mode(mode)]);
         Self::new(name, "ipvlan")

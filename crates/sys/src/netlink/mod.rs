@@ -1,26 +1,41 @@
-//! Routing netlink, blocking: links, addresses, routes, rules, neighbours.
+//! Netlink, blocking: links, addresses, routes, rules, neighbours, queueing
+//! disciplines, IPsec.
 //!
 //! A [`Socket`] stays in the network namespace it was opened in, whichever
 //! thread uses it afterwards. So a namespace is configured from outside with
 //! no change of namespace per call (see [`crate::namespace::Namespace`]).
 
 mod address;
+mod attribute;
 mod device;
 mod error;
+mod filter;
+mod generic;
 mod link;
 mod neighbour;
+mod openvswitch;
+mod qdisc;
+mod raw;
 mod route;
 mod rule;
 mod socket;
+mod tunnel;
+mod wireguard;
+mod xfrm;
 
 pub use self::address::Address;
 pub use self::device::{DeviceStats, Link};
 pub use self::error::NetlinkError;
-pub use self::link::{IpvlanMode, LinkSpec, Vxlan};
+pub use self::link::{CollectMetadata, IpvlanMode, LinkSpec, Vxlan};
 pub use self::neighbour::NeighbourSpec;
+pub use self::openvswitch::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel};
+pub use self::qdisc::{Distance, Parent, TokenBucket};
 pub use self::route::RouteSpec;
 pub use self::rule::RuleSpec;
 pub use self::socket::Socket;
+pub use self::tunnel::TunnelEnds;
+pub use self::wireguard::{Wireguard, WireguardKey, WireguardPeer};
+pub use self::xfrm::{EspPolicy, EspState, PolicyDirection, XfrmSocket};
 
 /// A hardware address of an Ethernet device.
 pub type Mac = [u8; 6];

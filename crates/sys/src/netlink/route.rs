@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
+    RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -24,6 +25,7 @@ pub struct RouteSpec {
     source: Option<IpAddr>,
     onlink: bool,
     table: u32,
+    mtu: Option<u32>,
 }
 
 impl RouteSpec {
@@ -37,6 +39,7 @@ impl RouteSpec {
             source: None,
             onlink: false,
             table: MAIN,
+            mtu: None,
         }
     }
 
@@ -79,6 +82,12 @@ impl RouteSpec {
         self
     }
 
+    /// For packets of at most `mtu` bytes, though the device may take more.
+    pub fn mtu(mut self, mtu: u32) -> Self {
+        self.mtu = Some(mtu);
+        self
+    }
+
     fn message(&self) -> RouteMessage {
         let mut message = RouteMessage::default();
         let header = &mut message.header;
@@ -112,6 +121,8 @@ impl RouteSpec {
                 .map(|it| RouteAttribute::PrefSource(address(it))),
         );
         attributes.extend(self.device.map(RouteAttribute::Oif));
+        let metric = |mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)]);
+        attributes.extend(self.mtu.map(metric));
         message
     }
 }

@@ -9,44 +9,96 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::socket::Verb;
 use super::{NetlinkError, Socket};
 
-/// Packets from `source/prefix` are routed by `table`.
+/// Which packets are routed by a table instead of the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleSpec {
-    /// Source network.
-    pub source: IpAddr,
-    /// Length of its prefix in bits.
-    pub prefix: u8,
-    /// The table that decides.
-    pub table: u32,
-    /// Rules with a smaller number come first.
-    pub priority: u32,
+    selector: Selector,
+    table: u32,
+    priority: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Selector {
+    From(IpAddr, u8),
+    To(IpAddr, u8),
+    /// All packets of IPv4, or of IPv6.
+    All {
+        v4: bool,
+    },
 }
 
 impl RuleSpec {
+    /// Packets from `source/prefix` are routed by `table`. Rules with a smaller
+    /// `priority` come first.
+    pub fn from(source: IpAddr, prefix: u8, table: u32, priority: u32) -> Self {
+        Self {
+            selector: Selector::From(source, prefix),
+            table,
+            priority,
+        }
+    }
+
+    /// Packets to `destination/prefix` are.
+    pub fn to(destination: IpAddr, prefix: u8, table: u32, priority: u32) -> Self {
+        Self {
+            selector: Selector::To(destination, prefix),
+            table,
+            priority,
+        }
+    }
+
+    /// All packets are; of IPv4, or else of IPv6.
+    pub fn all(v4: bool, table: u32, priority: u32) -> Self {
+        Self {
+            selector: Selector::All { v4 },
+            table,
+            priority,
+        }
+    }
+
     fn message(&self) -> RuleMessage {
         let mut message = RuleMessage::default();
-        message.header.family = match self.source {
-            IpAddr::V4(_) => AddressFamily::Inet,
-            IpAddr::V6(_) => AddressFamily::Inet6,
+        let v4 = match self.selector {
+            Selector::From(source, prefix) => {
+                message.header.src_len = prefix;
+                message.attributes.push(RuleAttribute::Source(source));
+                source.is_ipv4()
+            }
+            Selector::To(destination, prefix) => {
+                message.header.dst_len = prefix;
+                message
+                    .attributes
+                    .push(RuleAttribute::Destination(destination));
+                destination.is_ipv4()
+            }
+            Selector::All { v4 } => v4,
         };
-        message.header.src_len = self.prefix;
+        message.header.family = if v4 {
+            AddressFamily::Inet
+        } else {
+            AddressFamily::Inet6
+        };
         message.header.action = RuleAction::ToTable;
-        message.attributes = vec![
-            RuleAttribute::Source(self.source),
-            RuleAttribute::Table(self.table),
-            RuleAttribute::Priority(self.priority),
-        ];
+        message.attributes.push(RuleAttribute::Table(self.table));
+        message
+            .attributes
+            .push(RuleAttribute::Priority(self.priority));
         message
     }
 
     fn verb(&self, action: &'static str) -> Verb {
-        let Self {
-            source,
-            prefix,
-            table,
-            ..
-        } = self;
-        Verb::new(action, format!("from {source}/{prefix} table {table}"))
+        Verb::new(action, self.to_string())
+    }
+}
+
+impl std::fmt::Display for RuleSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.selector {
+            Selector::From(source, prefix) => write!(f, "from {source}/{prefix}")?,
+            Selector::To(destination, prefix) => write!(f, "to {destination}/{prefix}")?,
+            Selector::All { .. } => write!(f, "from all")?,
+        }
+        write!(f, " table {}", self.table)
     }
 }
 

@@ -1,110 +1,26 @@
-//! The blocking socket: one request, its answers, nothing else in between.
+//! The blocking socket of routing netlink.
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::Mutex;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_packet_core::{
-    DecodeError, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload,
+    NLM_F_ACK, NLM_F_DUMP, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
 use netlink_packet_route::RouteNetlinkMessage;
-use nix::errno::Errno;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
-    socket,
-};
 
 use super::NetlinkError;
+use super::raw::Raw;
 
-/// Large enough for any datagram of a dump: the kernel sends at most 32 KiB.
-const RECEIVE_BYTES: usize = 64 * 1024;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-/// The header of a message, and of the request that an error quotes.
-const HEADER_BYTES: usize = 16;
-const NLM_F_CAPPED: u16 = 0x100;
-const NLM_F_ACK_TLVS: u16 = 0x200;
-const NLMSGERR_ATTR_MSG: u16 = 1;
+pub(super) use super::raw::Verb;
 
 /// A routing netlink socket. It belongs for ever to the network namespace of
 /// the thread that opened it; any thread may use it.
 #[derive(Debug)]
-pub struct Socket {
-    fd: OwnedFd,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    sequence: u32,
-    buffer: Vec<u8>,
-}
-
-/// What a request is, for the error text.
-pub(super) struct Verb {
-    pub(super) action: &'static str,
-    pub(super) object: String,
-}
-
-impl Verb {
-    pub(super) fn new(action: &'static str, object: impl Into<String>) -> Self {
-        Self {
-            action,
-            object: object.into(),
-        }
-    }
-
-    fn refused(self, errno: Errno, detail: Option<String>) -> NetlinkError {
-        NetlinkError::Refused {
-            action: self.action,
-            object: self.object,
-            errno,
-            detail,
-        }
-    }
-
-    fn garbled(self, detail: impl ToString) -> NetlinkError {
-        NetlinkError::Garbled {
-            action: self.action,
-            object: self.object,
-            detail: detail.to_string(),
-        }
-    }
-}
+pub struct Socket(Raw);
 
 impl Socket {
     /// Opens a socket in the network namespace of the calling thread.
     pub fn open() -> Result<Self, NetlinkError> {
-        let failed = |action| {
-            move |errno: Errno| NetlinkError::Socket {
-                action,
-                source: errno.into(),
-            }
-        };
-        let fd = socket(
-            AddressFamily::Netlink,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC,
-            SockProtocol::NetlinkRoute,
-        )
-        .map_err(failed("open"))?;
-        bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0)).map_err(failed("bind"))?;
-        // The kernel's own words in errors, without a copy of the request.
-        for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
-            enable(&fd, option).map_err(|source| NetlinkError::Socket {
-                action: "configure",
-                source,
-            })?;
-        }
-        let state = State {
-            sequence: 0,
-            buffer: vec![0; RECEIVE_BYTES],
-        };
-        Ok(Self {
-            fd,
-            state: Mutex::new(state),
-        })
+        Raw::open(libc::NETLINK_ROUTE).map(Self)
     }
 
     /// Sends a request and waits for the kernel's acknowledgement.
@@ -137,195 +53,21 @@ impl Socket {
         flags: u16,
         mut each: impl FnMut(RouteNetlinkMessage),
     ) -> Result<(), NetlinkError> {
-        let mut state = self
-            .state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        state.sequence = state.sequence.wrapping_add(1);
-        let sequence = state.sequence;
-        self.send(message, flags, sequence)?;
-        loop {
-            let length = self.receive(&mut state.buffer)?;
-            let answers = Answers {
-                rest: &state.buffer[..length],
-            };
-            for answer in answers {
-                let Some(answer) = answer else {
-                    return Err(verb.garbled("a truncated message"));
-                };
-                // Left over from a request that failed half way.
-                if answer.sequence != sequence {
-                    continue;
+        let mut body = vec![0; message.buffer_len()];
+        message.serialize(&mut body);
+        self.0
+            .exchange(verb, message.message_type(), flags, &body, |answer| {
+                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(answer.bytes)?;
+                if let NetlinkPayload::InnerMessage(inner) = message.payload {
+                    each(inner);
                 }
-                match answer.kind {
-                    NLMSG_DONE => return Ok(()),
-                    NLMSG_ERROR => {
-                        return match answer.error() {
-                            Some((Errno::UnknownErrno, _)) => Ok(()),
-                            Some((errno, detail)) => Err(verb.refused(errno, detail)),
-                            None => Err(verb.garbled("a truncated error")),
-                        };
-                    }
-                    _ => match answer.message() {
-                        Ok(message) => message.into_iter().for_each(&mut each),
-                        Err(error) => return Err(verb.garbled(error)),
-                    },
-                }
-            }
-        }
-    }
-
-    fn send(
-        &self,
-        message: RouteNetlinkMessage,
-        flags: u16,
-        sequence: u32,
-    ) -> Result<(), NetlinkError> {
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | flags;
-        header.sequence_number = sequence;
-        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        let sent = send(self.fd.as_raw_fd(), &bytes, MsgFlags::empty());
-        sent.map(|_| ()).map_err(|errno| NetlinkError::Socket {
-            action: "send on",
-            source: errno.into(),
-        })
-    }
-
-    fn receive(&self, buffer: &mut [u8]) -> Result<usize, NetlinkError> {
-        loop {
-            match recv(self.fd.as_raw_fd(), buffer, MsgFlags::empty()) {
-                Err(Errno::EINTR) => {}
-                Ok(length) => return Ok(length),
-                Err(errno) => {
-                    return Err(NetlinkError::Socket {
-                        action: "receive from",
-                        source: errno.into(),
-                    });
-                }
-            }
-        }
+                Ok(())
+            })
     }
 }
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.0.as_fd()
     }
-}
-
-fn enable(fd: &OwnedFd, option: libc::c_int) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: the descriptor is open, and the value pointer and length describe
-    // a live integer for the duration of the call.
-    let answer = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_NETLINK,
-            option,
-            std::ptr::from_ref(&on).cast(),
-            size_of_val(&on) as libc::socklen_t,
-        )
-    };
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-/// One message of a datagram, its body not yet read.
-struct Answer<'a> {
-    kind: u16,
-    flags: u16,
-    sequence: u32,
-    bytes: &'a [u8],
-}
-
-impl Answer<'_> {
-    /// The message itself; `None` for one that says nothing.
-    fn message(&self) -> Result<Option<RouteNetlinkMessage>, DecodeError> {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(self.bytes)?;
-        Ok(match message.payload {
-            NetlinkPayload::InnerMessage(inner) => Some(inner),
-            _ => None,
-        })
-    }
-
-    /// The error of an error message; [`Errno::UnknownErrno`] (0) is success.
-    fn error(&self) -> Option<(Errno, Option<String>)> {
-        let code = i32::from_ne_bytes(
-            self.bytes
-                .get(HEADER_BYTES..HEADER_BYTES + 4)?
-                .try_into()
-                .ok()?,
-        );
-        Some((Errno::from_raw(-code), self.detail()))
-    }
-
-    /// The text among the attributes that follow the quoted request.
-    fn detail(&self) -> Option<String> {
-        if self.flags & NLM_F_ACK_TLVS == 0 {
-            return None;
-        }
-        let quoted = if self.flags & NLM_F_CAPPED != 0 {
-            HEADER_BYTES
-        } else {
-            let length = self.bytes.get(HEADER_BYTES + 4..HEADER_BYTES + 8)?;
-            align(u32::from_ne_bytes(length.try_into().ok()?) as usize)
-        };
-        let mut rest = self.bytes.get(HEADER_BYTES + 4 + quoted..)?;
-        while rest.len() >= 4 {
-            let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]]));
-            let kind = u16::from_ne_bytes([rest[2], rest[3]]);
-            let value = rest.get(4..length)?;
-            if kind == NLMSGERR_ATTR_MSG {
-                let text = value.strip_suffix(&[0]).unwrap_or(value);
-                return Some(String::from_utf8_lossy(text).into_owned());
-            }
-            rest = rest.get(align(length)..)?;
-        }
-        None
-    }
-}
-
-/// The messages of one datagram; `None` for a torn one, then the end.
-struct Answers<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Answers<'a> {
-    type Item = Option<Answer<'a>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let head = self.rest;
-        self.rest = &[];
-        if head.len() < HEADER_BYTES {
-            return Some(None);
-        }
-        let word =
-            |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let half = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
-        let length = word(0) as usize;
-        if length < HEADER_BYTES || length > head.len() {
-            return Some(None);
-        }
-        self.rest = head.get(align(length)..).unwrap_or(&[]);
-        Some(Some(Answer {
-            kind: half(4),
-            flags: half(6),
-            sequence: word(8),
-            bytes: &head[..length],
-        }))
-    }
-}
-
-fn align(length: usize) -> usize {
-    length.next_multiple_of(4)
 }

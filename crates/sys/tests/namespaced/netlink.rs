@@ -231,12 +231,11 @@ fn neighbours_and_rules_come_and_go() {
     let proxy = NeighbourSpec::proxy(left, ip("198.18.0.3"));
     netlink.add_neighbour(&permanent).expect("permanent");
     netlink.add_neighbour(&proxy).expect("proxy");
-    let rule = RuleSpec {
-        source: ip("198.19.1.2"),
-        prefix: 32,
-        table: 77,
-        priority: 100,
-    };
+    let rule = RuleSpec::from(ip("198.19.1.2"), 32, 77, 100);
+    let to = RuleSpec::to(ip("2001:2::2"), 128, 77, 101);
+    let all = RuleSpec::all(true, 10, 102);
+    netlink.add_rule(&to).expect("rule");
+    netlink.add_rule(&all).expect("rule");
     netlink.add_rule(&rule).expect("rule");
 
     let Some(shown) = ask(test, &namespace, "ip -j neigh show nud permanent") else {
@@ -252,6 +251,14 @@ fn neighbours_and_rules_come_and_go() {
         (&"198.19.1.2".into(), &"77".into())
     );
 
+    let shown = ask(test, &namespace, "ip -j -6 rule show priority 101").expect("installed");
+    assert_eq!(shown[0]["dst"], "2001:2::2", "{shown}");
+    let shown = ask(test, &namespace, "ip -j rule show priority 102").expect("installed");
+    let named = (&shown[0]["src"], &shown[0]["table"]);
+    assert_eq!(named, (&"all".into(), &"10".into()), "{shown}");
+
+    netlink.delete_rule(&to).expect("deleted");
+    netlink.delete_rule(&all).expect("deleted");
     netlink.delete_neighbour(&permanent).expect("deleted");
     netlink.delete_neighbour(&proxy).expect("deleted");
     netlink.delete_rule(&rule).expect("deleted");

@@ -1,0 +1,144 @@
+//! The link between the nodes of a lab: its rate, its distance, its MTU.
+
+use std::fmt;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::SpecError;
+use crate::section::{Section, text};
+use crate::tree::Value;
+
+/// Rates that a token bucket still holds with some accuracy, in bits per second.
+const RATES: std::ops::RangeInclusive<f64> = 1e5..=1e12;
+/// Longest delay, one way.
+const MAX_DELAY: Duration = Duration::from_secs(10);
+/// MTUs that a link may have, in bytes: what the smallest packet of IPv4 needs,
+/// and the most that the kernel gives a veth. A network may need more.
+const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
+/// Ethernet's.
+const DEFAULT_MTU: u32 = 1500;
+
+/// Units of rates, the longer names before those that end them.
+const UNITS: &[(&str, f64)] = &[("Gbit", 1e9), ("Mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
+
+/// The link between the nodes of a lab. The default is a veth pair as it is: as
+/// fast as the CPU, no distance, MTU 1500.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Link {
+    /// Bits per second that it carries each way; `None` for no limit.
+    pub rate_bits: Option<u64>,
+    /// How much later packets arrive, one way, in nanoseconds.
+    pub delay_ns: u64,
+    /// Share of packets that it loses each way at random, 0 to 1.
+    pub loss: f64,
+    /// MTU in bytes.
+    pub mtu: u32,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            rate_bits: None,
+            delay_ns: 0,
+            loss: 0.0,
+            mtu: DEFAULT_MTU,
+        }
+    }
+}
+
+impl Link {
+    /// Whether nothing was asked for.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether it delays or loses packets.
+    pub fn has_distance(&self) -> bool {
+        self.delay_ns > 0 || self.loss > 0.0
+    }
+
+    /// Whether everything is within what a file may ask for.
+    pub(crate) fn is_possible(&self) -> bool {
+        // A rate is far below 2^53.
+        self.rate_bits
+            .is_none_or(|rate| RATES.contains(&(rate as f64)))
+            && u128::from(self.delay_ns) <= MAX_DELAY.as_nanos()
+            && (0.0..1.0).contains(&self.loss)
+            && MTUS.contains(&self.mtu)
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rate_bits {
+            None => write!(f, "no limit of rate")?,
+            Some(rate) => {
+                let (unit, factor) = UNITS
+                    .iter()
+                    .find(|(_, factor)| rate as f64 >= *factor)
+                    .unwrap_or(&("bit", 1.0));
+                write!(f, "{} {unit}/s", rate as f64 / factor)?;
+            }
+        }
+        if self.delay_ns > 0 {
+            write!(f, ", {} µs each way", self.delay_ns as f64 / 1e3)?;
+        }
+        if self.loss > 0.0 {
+            write!(f, ", {} % lost each way", self.loss * 100.0)?;
+        }
+        write!(f, ", MTU {}", self.mtu)
+    }
+}
+
+/// Reads the section.
+pub(crate) fn read(root: &Section<'_>) -> Result<Link, SpecError> {
+    let Some(section) = root.section("link", "[link]")? else {
+        return Ok(Link::default());
+    };
+    section.refuse_unknown(crate::keys::LINK)?;
+    let delay = section.duration("delay", Duration::ZERO..=MAX_DELAY)?;
+    Ok(Link {
+        rate_bits: section.get("rate").map(rate).transpose()?,
+        // At most ten seconds.
+        delay_ns: delay.map_or(0, |delay| delay.as_nanos() as u64),
+        loss: section.get("loss").map_or(Ok(0.0), loss)?,
+        mtu: section.whole("mtu", MTUS)?.unwrap_or(DEFAULT_MTU),
+    })
+}
+
+fn rate(value: &Value) -> Result<u64, SpecError> {
+    let (written, place) = text("rate", value)?;
+    let bits = UNITS.iter().find_map(|(unit, factor)| {
+        let number: f64 = written.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * factor)
+    });
+    match bits {
+        Some(bits) if RATES.contains(&bits) => Ok(bits.round() as u64),
+        Some(_) => Err(SpecError::at(
+            place,
+            format!("`rate` is \"{written}\", which is not possible"),
+            "use a rate from \"100kbit\" to \"1000Gbit\"",
+        )),
+        None => Err(SpecError::at(
+            place,
+            format!("`rate` is \"{written}\", which is not the rate of a link"),
+            "write a number with its unit per second, such as \"10Gbit\" or \"100Mbit\"",
+        )),
+    }
+}
+
+fn loss(value: &Value) -> Result<f64, SpecError> {
+    let (written, place) = text("loss", value)?;
+    let percent = written.strip_suffix('%');
+    match percent.and_then(|number| number.trim().parse::<f64>().ok()) {
+        Some(percent) if (0.0..100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err(SpecError::at(
+            place,
+            format!("`loss` is \"{written}\", which is not a share of packets"),
+            "write a percentage from 0 to below 100, such as \"0.1%\"",
+        )),
+    }
+}

@@ -1,0 +1,224 @@
+//! Results that others published, as data: what a run is put beside.
+//!
+//! They are for the *shape* of a result, who is faster, in what order, by what
+//! factor (P-2). Absolute times belong to the machines of their authors.
+
+use serde::Deserialize;
+
+/// One published study.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// The name that an experiment's key `study` takes.
+    pub name: String,
+    /// Title of the publication.
+    pub title: String,
+    /// Who measured.
+    pub author: String,
+    /// Year of publication.
+    pub year: u16,
+    /// Where it can be read.
+    pub source: String,
+    /// Machines, software and method, in a sentence.
+    pub setup: String,
+    /// What the authors found, in sentences.
+    pub findings: Vec<String>,
+    /// What was measured, where no figures were published.
+    #[serde(default)]
+    pub measured: Vec<Measured>,
+    /// The published figures.
+    #[serde(default, rename = "table")]
+    pub tables: Vec<Table>,
+}
+
+/// An experiment of a study without figures.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// What it is called.
+    pub name: String,
+    /// How it was done.
+    pub how: String,
+}
+
+/// One table of figures.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Name of the workload of ours that is like the one behind this table;
+    /// `None` when no run is put beside it.
+    pub workload: Option<String>,
+    /// What the figures are of.
+    pub about: String,
+    /// Requests per second behind them.
+    pub rate: Option<f64>,
+    /// That rate as a share of the highest, 0 to 1.
+    pub share_of_maximum: Option<f64>,
+    /// Unit of all figures.
+    pub unit: Unit,
+    /// What each column is: a percentile such as `p99.5`, `max`, or a size.
+    pub columns: Vec<String>,
+    /// Label of the row that the others are compared with.
+    pub reference: String,
+    /// One for each network or setting.
+    pub rows: Vec<Row>,
+}
+
+/// One row of a table.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// As published.
+    pub label: String,
+    /// The network of ours that builds the same path, if any.
+    pub network: Option<String>,
+    /// One figure for each column, in the table's unit.
+    pub values: Vec<f64>,
+}
+
+/// Unit of published figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Milliseconds.
+    Ms,
+}
+
+impl Unit {
+    /// How many nanoseconds one is.
+    pub fn nanoseconds(self) -> f64 {
+        match self {
+            Self::Ms => 1e6,
+        }
+    }
+}
+
+/// The studies that come with the program, by name and text.
+const STUDIES: &[(&str, &str)] = &[
+    (
+        "machinezone-2016",
+        include_str!("../published/machinezone-2016.toml"),
+    ),
+    ("pani-2016", include_str!("../published/pani-2016.toml")),
+    (
+        "gojek-kubecon-2018",
+        include_str!("../published/gojek-kubecon-2018.toml"),
+    ),
+    (
+        "centurylink-2016",
+        include_str!("../published/centurylink-2016.toml"),
+    ),
+];
+
+impl Study {
+    /// The study of a name.
+    pub fn find(name: &str) -> Option<Self> {
+        let (_, text) = STUDIES.iter().find(|(known, _)| *known == name)?;
+        Some(toml::from_str(text).expect("a test reads every study that comes with the program"))
+    }
+
+    /// The names of all studies.
+    pub fn names() -> Vec<&'static str> {
+        STUDIES.iter().map(|(name, _)| *name).collect()
+    }
+}
+
+impl Table {
+    /// The quantile of a column, from 0 to 1; `None` for what is no percentile.
+    pub fn quantile(&self, column: usize) -> Option<f64> {
+        let number = self.columns.get(column)?.strip_prefix('p')?;
+        let percent: f64 = number.parse().ok()?;
+        (0.0 < percent && percent < 100.0).then_some(percent / 100.0)
+    }
+
+    /// The row that the others are compared with.
+    pub fn reference_row(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.label == self.reference)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn studies() -> Vec<Study> {
+        let find = |name: &str| Study::find(name).expect(name);
+        Study::names().into_iter().map(find).collect()
+    }
+
+    #[test]
+    fn every_study_is_read_and_says_where_it_is_from() {
+        let studies = studies();
+        assert_eq!(studies.len(), 4);
+        for (study, name) in studies.iter().zip(Study::names()) {
+            assert_eq!(study.name, name);
+            for text in [&study.title, &study.author, &study.source, &study.setup] {
+                assert!(!text.is_empty(), "{name}");
+            }
+            assert!((2010..2030).contains(&study.year), "{name}");
+            assert!(!study.findings.is_empty(), "{name}");
+            assert!(
+                !study.tables.is_empty()
+                    || !study.measured.is_empty()
+                    || name.starts_with("centurylink"),
+                "{name} has neither figures nor what was measured"
+            );
+        }
+        assert_eq!(Study::find("nobody-1999"), None);
+    }
+
+    /// A slip in copying breaks one of these.
+    #[test]
+    fn every_table_is_whole_and_its_percentiles_rise() {
+        let mut tables = 0;
+        for study in studies() {
+            for table in &study.tables {
+                tables += 1;
+                let what = format!("{}: {}", study.name, table.about);
+                let reference = table.reference_row().expect(&what);
+                assert_eq!(reference, &table.rows[0], "{what}");
+                for row in &table.rows {
+                    assert_eq!(row.values.len(), table.columns.len(), "{what}");
+                    assert!(
+                        row.values.iter().all(|v| *v > 0.0 && v.is_finite()),
+                        "{what}"
+                    );
+                    let rises = table.quantile(0).is_none() || row.values.is_sorted();
+                    assert!(rises, "{what}: {}", row.label);
+                }
+                let share = table.share_of_maximum.unwrap_or(0.5);
+                assert!(0.0 < share && share <= 1.0, "{what}");
+            }
+        }
+        assert_eq!(tables, 5);
+    }
+
+    #[test]
+    fn columns_are_percentiles_or_are_not() {
+        let table = &Study::find("machinezone-2016").unwrap().tables[0];
+        let quantiles: Vec<_> = (0..7).map(|column| table.quantile(column)).collect();
+        assert_eq!(quantiles[0], Some(0.95));
+        assert!((quantiles[2].unwrap() - 0.995).abs() < 1e-12);
+        assert_eq!(quantiles[5..], [None, None], "the maximum, and no column");
+        assert_eq!(
+            Study::find("pani-2016").unwrap().tables[0].quantile(0),
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_no_study_is_refused() {
+        let text = include_str!("../published/machinezone-2016.toml");
+        for (from, to) in [
+            ("unit = \"ms\"", "unit = \"s\""),
+            ("values = [0.5,", "values = [\"0.5\","),
+            ("author =", "autor ="),
+        ] {
+            assert!(text.contains(from));
+            assert!(
+                toml::from_str::<Study>(&text.replacen(from, to, 1)).is_err(),
+                "{to}"
+            );
+        }
+    }
+}

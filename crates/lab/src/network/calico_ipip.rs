@@ -1,0 +1,66 @@
+//! `calico-ipip`: pods are attached as Calico does it (see
+//! [`calico`](super::calico)), with IP in IP between nodes
+//! (projectcalico/calico; `felix/dataplane/linux/ipip_mgr.go` and
+//! `route_mgr.go`@006d24a, `int_dataplane.go`@00157c1,
+//! `dataplanedefs/dataplane_defs.go`@04df062): the module's own device `tunl0`,
+//! with a single address and neither end set, and an on-link route to each
+//! remote block by that node's own address. The MTU is the underlay's less 20
+//! bytes, on pods too. IPv4 only. Where the module makes no `tunl0` in a
+//! namespace (sysctl `net.core.fb_tunnels_only_for_init_net`), one of that name
+//! is made. Not modelled: `CrossSubnet`, with which nodes of one subnet use no
+//! tunnel; the route that drops what is for an unused address of the own block.
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::{LinkSpec, RouteSpec};
+
+use super::shape::Shape;
+use super::{About, Network, Wire, calico};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, Underlay};
+
+pub(super) struct CalicoIpip;
+
+static ABOUT: About = About {
+    name: "calico-ipip",
+    aliases: &[],
+    summary: "a veth and a host route per pod, IP in IP between nodes, no bridge",
+    needs: &[Need::Veth, Need::IpIp],
+    underlay: Underlay::Wire,
+    wire: Wire::IpInIp,
+    families: &[Family::V4],
+    pods: true,
+};
+
+const DEVICE: &str = "tunl0";
+const HEADER_BYTES: u32 = 20;
+
+impl Network for CalicoIpip {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        let addressing = topology.addressing;
+        let mtu = topology.mtu - HEADER_BYTES;
+        for (own, node) in topology.numbered() {
+            let device = journal.adopt(node, DEVICE, LinkSpec::any_ip_in_ip(DEVICE), mtu)?;
+            let address = addressing.subnet(own);
+            journal.address(node, device, address, addressing.host_prefix())?;
+            for remote in topology.remotes(own) {
+                let (network, prefix) = calico::block(addressing, remote);
+                let route = RouteSpec::to(network, prefix).via(addressing.node(remote));
+                journal.route(node, route.dev(device).onlink())?;
+            }
+            calico::default_route(topology, node, journal)?;
+        }
+        calico::attach(topology, journal, mtu)?;
+        let shape = Shape {
+            tunnel: Some(DEVICE),
+            ..calico::SHAPE
+        };
+        Ok(shape.hops(topology))
+    }
+}

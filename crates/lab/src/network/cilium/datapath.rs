@@ -1,0 +1,219 @@
+//! The eBPF programs of one node and what they look up. The layout of keys and
+//! values is that of `bpf/maps.h`.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use plumbline_sys::bpf::{BpfError, Object};
+use plumbline_sys::netlink::{Mac, Socket};
+
+use crate::error::LabError;
+use crate::hop::{Carried, Meter};
+use crate::journal::Journal;
+use crate::topology::Place;
+
+/// Aligned as the headers of the file are read.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../bpf/cilium.o"));
+
+/// Of pods, to Cilium; the same number is in `bpf/cilium.c`.
+const POD_IDENTITY: u32 = 10_000;
+/// Bits of a remote's key before the address, which are always compared.
+const REMOTE_STATIC_BITS: u32 = 32;
+
+/// A program, by whose packets it sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    /// On the node's end of a pod's veth.
+    Container,
+    /// On the node's uplink.
+    Netdev,
+    /// On the device that takes packets out of the tunnel.
+    Overlay,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Container => "from_container",
+            Self::Netdev => "from_netdev",
+            Self::Overlay => "from_overlay",
+        }
+    }
+}
+
+/// The maps and programs of one node.
+#[derive(Debug)]
+pub(super) struct Datapath {
+    place: Arc<Place>,
+    object: Object,
+    encapsulating: bool,
+}
+
+impl Datapath {
+    /// `encapsulating` is the index of the tunnel device, where there is one.
+    pub(super) fn load(place: &Arc<Place>, encapsulating: Option<u32>) -> Result<Self, LabError> {
+        let constants = [("encap_ifindex", encapsulating.unwrap_or(0))];
+        let object = Object::load(&OBJECT.0, &constants).map_err(|source| failed(place, source))?;
+        Ok(Self {
+            place: Arc::clone(place),
+            object,
+            encapsulating: encapsulating.is_some(),
+        })
+    }
+
+    /// Tells which node a pod is behind.
+    pub(super) fn remember_pod(&mut self, pod: IpAddr, node: IpAddr) -> Result<(), LabError> {
+        let mut key = [0; 20];
+        key[3] = family(pod);
+        key[4..].copy_from_slice(&octets(pod));
+        let bits = REMOTE_STATIC_BITS + if pod.is_ipv4() { 32 } else { 128 };
+        let mut value = [0; 24];
+        value[..4].copy_from_slice(&POD_IDENTITY.to_ne_bytes());
+        value[4..20].copy_from_slice(&octets(node));
+        value[20] = u8::from(self.encapsulating);
+        let set = self.object.set_prefix("remotes", bits, key, value);
+        set.map_err(|source| failed(&self.place, source))
+    }
+
+    /// Makes a pod of this node known: its address, the index of the node's end
+    /// of its veth, and the hardware addresses of both ends.
+    pub(super) fn add_endpoint(
+        &mut self,
+        pod: IpAddr,
+        port: u32,
+        pod_mac: Mac,
+        port_mac: Mac,
+    ) -> Result<(), LabError> {
+        let mut key = [0; 20];
+        key[..16].copy_from_slice(&octets(pod));
+        key[16] = family(pod);
+        let mut value = [0; 16];
+        value[..4].copy_from_slice(&port.to_ne_bytes());
+        value[4..10].copy_from_slice(&pod_mac);
+        value[10..].copy_from_slice(&port_mac);
+        let mut own = [0; 8];
+        own[..6].copy_from_slice(&port_mac);
+        self.object
+            .set("endpoints", key, value)
+            .and_then(|()| self.object.set_at("ports", port, own))
+            .map_err(|source| failed(&self.place, source))
+    }
+
+    /// Has a program see what comes in through a device.
+    pub(super) fn attach(
+        &mut self,
+        journal: &mut Journal,
+        device: u32,
+        program: Program,
+    ) -> Result<(), LabError> {
+        let name = program.name();
+        let fd = self.object.classifier(name);
+        let fd = fd.map_err(|source| failed(&self.place, source))?;
+        journal.ingress_program(&self.place, device, name, &fd)
+    }
+}
+
+fn failed(place: &Place, source: BpfError) -> LabError {
+    LabError::Bpf {
+        place: place.name.clone(),
+        source,
+    }
+}
+
+/// Loads the programs and attaches them to `device`, which has no hooks yet.
+/// Gives what is missing, where something is.
+pub(crate) fn attempt(netlink: &Socket, device: u32) -> Result<Option<String>, LabError> {
+    let answer = |error: BpfError| {
+        let needs = if error.is_forbidden() {
+            "needs CAP_BPF and CAP_NET_ADMIN of the machine itself; run as root, or with `--kernel uml`"
+        } else if error.is_unsupported() {
+            "needs eBPF as of Linux 5.10 (CONFIG_BPF_SYSCALL); use a newer kernel, or `--kernel uml`"
+        } else {
+            let place = "a scratch namespace".into();
+            return Err(LabError::Bpf {
+                place,
+                source: error,
+            });
+        };
+        Ok(Some(needs.into()))
+    };
+    let mut object = match Object::load(&OBJECT.0, &[]) {
+        Ok(object) => object,
+        Err(error) => return answer(error),
+    };
+    for program in [Program::Container, Program::Netdev, Program::Overlay] {
+        if let Err(error) = object.classifier(program.name()) {
+            return answer(error);
+        }
+    }
+    let name = Program::Netdev.name();
+    let attached = match object.classifier(name) {
+        Ok(fd) => netlink
+            .add_hooks(device)
+            .and_then(|()| netlink.add_ingress_program(device, name, &fd)),
+        Err(error) => return answer(error),
+    };
+    match attached {
+        Ok(()) => Ok(None),
+        // What the kernel says of a kind that it does not know.
+        Err(error) if error.is_unsupported() || error.is_gone() => Ok(Some(
+            "needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF; try `modprobe cls_bpf`, \
+             or `--kernel uml`"
+                .into(),
+        )),
+        Err(source) => Err(LabError::Netlink {
+            place: "a scratch namespace".into(),
+            source,
+        }),
+    }
+}
+
+/// What the programs took from a pod and handed to it.
+#[derive(Debug)]
+struct PodMeter {
+    datapath: Arc<Datapath>,
+    port: u32,
+}
+
+/// The meter of the pod whose veth has its end on the node at index `port`.
+pub(super) fn meter(datapath: &Arc<Datapath>, port: u32) -> Arc<dyn Meter> {
+    Arc::new(PodMeter {
+        datapath: Arc::clone(datapath),
+        port,
+    })
+}
+
+impl Meter for PodMeter {
+    fn carried(&self) -> Result<Carried, LabError> {
+        let counted = self.datapath.object.sum("counters", self.port);
+        let [tx_packets, tx_bytes, rx_packets, rx_bytes] =
+            counted.map_err(|source| failed(&self.datapath.place, source))?;
+        Ok(Carried {
+            tx_packets,
+            tx_bytes,
+            rx_packets,
+            rx_bytes,
+        })
+    }
+}
+
+fn family(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => 1,
+        IpAddr::V6(_) => 2,
+    }
+}
+
+fn octets(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => {
+            let mut octets = [0; 16];
+            octets[..4].copy_from_slice(&address.octets());
+            octets
+        }
+        IpAddr::V6(address) => address.octets(),
+    }
+}

@@ -1,0 +1,228 @@
+//! Running a plugin (containernetworking/cni, SPEC.md, sections 2 and 5).
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plumbline_sys::process::{Command, ProcessError};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::error::{Call, CniError};
+
+/// Longest that a plugin may take. Real runtimes wait for minutes; a plugin
+/// that needs so long here waits for something that a lab does not have.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Much more than any result; a plugin cannot fill the memory.
+const MOST_BYTES: u64 = 1 << 20;
+/// How much of an answer is quoted.
+const QUOTED: usize = 200;
+
+/// A plugin that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Executable {
+    pub(super) kind: String,
+    path: PathBuf,
+}
+
+/// A pod, as plugins are told of it.
+#[derive(Clone, Debug)]
+pub(super) struct Container {
+    /// `pod1`.
+    pub(super) pod: String,
+    /// A path that leads to its network namespace.
+    pub(super) namespace: String,
+    /// Its device.
+    pub(super) device: &'static str,
+}
+
+/// The error object of the specification.
+#[derive(Deserialize)]
+struct Refusal {
+    code: u64,
+    msg: String,
+    #[serde(default)]
+    details: String,
+}
+
+#[derive(Deserialize)]
+struct Versions {
+    #[serde(rename = "supportedVersions")]
+    supported: Vec<String>,
+}
+
+impl Executable {
+    /// Looks for a plugin in directories, in their order.
+    pub(super) fn find(kind: &str, directories: &[PathBuf]) -> Option<Self> {
+        // A type is a file's name, never a path (SPEC.md, section 1).
+        if kind.is_empty() || kind.contains('/') {
+            return None;
+        }
+        let paths = directories.iter().map(|directory| directory.join(kind));
+        let path = paths.into_iter().find(|path| path.is_file())?;
+        Some(Self {
+            kind: kind.into(),
+            path,
+        })
+    }
+
+    /// The versions that the plugin says it speaks.
+    pub(super) fn versions(
+        &self,
+        node: &impl AsFd,
+        directories: &[PathBuf],
+    ) -> Result<Vec<String>, CniError> {
+        let call = self.call("VERSION", None);
+        let request = serde_json::json!({ "cniVersion": "1.0.0" });
+        let answer = self.run(&call, node, None, directories, &request)?;
+        let versions: Versions = read(&call, &answer)?;
+        Ok(versions.supported)
+    }
+
+    /// Attaches; gives the result.
+    pub(super) fn add(
+        &self,
+        node: &impl AsFd,
+        container: &Container,
+        directories: &[PathBuf],
+        request: &Value,
+    ) -> Result<Value, CniError> {
+        let call = self.call("ADD", Some(container));
+        let answer = self.run(&call, node, Some(container), directories, request)?;
+        let result: Value = read(&call, &answer)?;
+        if result["cniVersion"] != request["cniVersion"] {
+            let (is, asked) = (&result["cniVersion"], &request["cniVersion"]);
+            let problem = format!("a result of version {is} was given where {asked} was asked for");
+            return Err(wrong(&call, problem, &answer));
+        }
+        Ok(result)
+    }
+
+    /// Asks whether all is as it was made, or detaches; there is no answer.
+    pub(super) fn tell(
+        &self,
+        command: &'static str,
+        node: &impl AsFd,
+        container: &Container,
+        directories: &[PathBuf],
+        request: &Value,
+    ) -> Result<(), CniError> {
+        let call = self.call(command, Some(container));
+        let told = self.run(&call, node, Some(container), directories, request);
+        told.map(|_| ())
+    }
+
+    fn call(&self, command: &'static str, container: Option<&Container>) -> Call {
+        Call {
+            plugin: self.kind.clone(),
+            command,
+            pod: container.map(|container| container.pod.clone()),
+        }
+    }
+
+    /// Runs the plugin in the network namespace of a node; gives its standard
+    /// output.
+    fn run(
+        &self,
+        call: &Call,
+        node: &impl AsFd,
+        container: Option<&Container>,
+        directories: &[PathBuf],
+        request: &Value,
+    ) -> Result<Vec<u8>, CniError> {
+        let path = std::env::join_paths(directories).unwrap_or_default();
+        let mut command = Command::new(&self.path)
+            .env("CNI_COMMAND", call.command)
+            .env("CNI_PATH", path);
+        if let Some(container) = container {
+            command = command
+                .env("CNI_CONTAINERID", format!("plumbline-{}", container.pod))
+                .env("CNI_NETNS", &container.namespace)
+                .env("CNI_IFNAME", container.device);
+        }
+        let failed = |source| CniError::Process {
+            call: call.clone(),
+            source,
+        };
+        let mut child = command.spawn_in(node).map_err(failed)?;
+        let (Some(mut input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
+            unreachable!("a command pipes both streams");
+        };
+        let request = request.to_string();
+        // A plugin that does not read what it is told ends without it, and says
+        // so by how it ends.
+        let writer = std::thread::spawn(move || drop(input.write_all(request.as_bytes())));
+        let reader = std::thread::spawn(move || {
+            let mut answer = Vec::new();
+            let read = output.take(MOST_BYTES).read_to_end(&mut answer);
+            read.map(|_| answer)
+        });
+        let ended = child.wait(LIMIT);
+        // What it started and left behind would keep the streams open.
+        child.kill_group();
+        // Neither thread panics.
+        let _ = writer.join();
+        let answer = reader.join().ok().and_then(Result::ok).unwrap_or_default();
+        match ended {
+            Ok(()) => Ok(answer),
+            Err(ProcessError::StillRunning { limit, .. }) => Err(CniError::Hangs {
+                call: call.clone(),
+                limit,
+            }),
+            Err(source @ ProcessError::Failed { .. }) => Err(refusal(call, &answer, source)),
+            Err(source) => Err(failed(source)),
+        }
+    }
+}
+
+/// What a plugin that failed said, in CNI's words or in none.
+fn refusal(call: &Call, answer: &[u8], source: ProcessError) -> CniError {
+    let call = call.clone();
+    match serde_json::from_slice::<Refusal>(answer) {
+        Ok(Refusal { code, msg, details }) => {
+            let message = if details.is_empty() {
+                msg
+            } else {
+                format!("{msg}: {details}")
+            };
+            CniError::Refused {
+                call,
+                message,
+                code,
+            }
+        }
+        Err(_) => CniError::Failed { call, source },
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(call: &Call, answer: &[u8]) -> Result<T, CniError> {
+    serde_json::from_slice(answer).map_err(|error| {
+        wrong(
+            call,
+            format!("the answer is not understood: {error}"),
+            answer,
+        )
+    })
+}
+
+fn wrong(call: &Call, problem: String, answer: &[u8]) -> CniError {
+    let text = String::from_utf8_lossy(&answer[..answer.len().min(QUOTED)]);
+    CniError::Answer {
+        call: call.clone(),
+        problem,
+        answer: text.into_owned(),
+    }
+}
+
+/// Where plugins are looked for when nobody says where: the directories of
+/// `CNI_PATH`, else where Debian and where upstream puts them.
+pub fn default_directories() -> Vec<PathBuf> {
+    match std::env::var_os("CNI_PATH") {
+        Some(path) if !path.is_empty() => std::env::split_paths(&path).collect(),
+        _ => ["/usr/lib/cni", "/opt/cni/bin"]
+            .map(Path::new)
+            .map(Into::into)
+            .into(),
+    }
+}

@@ -1,0 +1,70 @@
+//! `geneve`: a bridge on each node and Geneve between nodes, as a reference for
+//! the plain encapsulation (RFC 8926; torvalds/linux@254a142,
+//! `drivers/net/geneve.c`), arranged as `vxlan` is: VNI 1, the standard port
+//! 6081, no options, UDP checksums as the kernel has them by default, permanent
+//! neighbours and on-link routes. A device of this driver has one remote end, so
+//! a node has one for each other node. The MTU is the underlay's less 50 bytes,
+//! or 70 for IPv6: the headers are as long as those of VXLAN.
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec};
+
+use super::shape::{Shape, TunnelName};
+use super::tunnel::{endpoint_mac, inner_mtu};
+use super::{About, Network, Wire, bridge};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, Underlay};
+
+pub(super) struct Geneve;
+
+static ABOUT: About = About {
+    name: "geneve",
+    aliases: &[],
+    summary: "a bridge on each node, Geneve between nodes",
+    needs: &[Need::Veth, Need::Bridge, Need::Geneve],
+    underlay: Underlay::Wire,
+    wire: Wire::Udp { port: PORT },
+    families: Family::BOTH,
+    pods: true,
+};
+
+const NAME: TunnelName = |_, remote| format!("geneve.{remote}");
+const VNI: u32 = 1;
+const PORT: u16 = 6081;
+
+impl Network for Geneve {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        let addressing = topology.addressing;
+        let mtu = inner_mtu(topology);
+        for (own, node) in topology.numbered() {
+            for remote in topology.remotes(own) {
+                let name = NAME(addressing, remote);
+                let link = LinkSpec::geneve(&name, VNI, PORT, addressing.node(remote))
+                    .mtu(mtu)
+                    .mac(endpoint_mac(addressing, own))
+                    .up();
+                let device = journal.link(node, &name, link)?;
+                let address = addressing.subnet(own);
+                journal.address(node, device, address, addressing.host_prefix())?;
+                let endpoint = addressing.subnet(remote);
+                let mac = endpoint_mac(addressing, remote);
+                journal.neighbour(node, NeighbourSpec::permanent(device, endpoint, mac))?;
+                let pods = RouteSpec::to(endpoint, addressing.subnet_prefix());
+                journal.route(node, pods.via(endpoint).dev(device).onlink())?;
+            }
+        }
+        bridge::attach(topology, journal, mtu)?;
+        let shape = Shape {
+            tunnel_to: Some(NAME),
+            ..bridge::SHAPE
+        };
+        Ok(shape.hops(topology))
+    }
+}

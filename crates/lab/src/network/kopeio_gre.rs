@@ -1,0 +1,62 @@
+//! `kopeio-gre`: Kopeio's provider `gre` (kopeio/networking@218b112,
+//! `pkg/routing/gre/provider.go`): a device for each other node, named after that
+//! node's subnet, with both ends and TTL 255, and a route to the subnet through
+//! it, without a gateway. Its MTU is the kernel's choice, the underlay's less 24
+//! bytes, while pods, attached by the CNI plugin `bridge`, keep the full MTU, as
+//! in [`kopeio_vxlan`](super::kopeio_vxlan). IPv4 only. One published version
+//! (@05083f6, `cmd/networking-agent/main.go`) has the provider switched off.
+
+use std::net::IpAddr;
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::LinkSpec;
+
+use super::kopeio_vxlan::BRIDGE;
+use super::shape::{Shape, TunnelName};
+use super::{About, Network, Wire, bridge, gre, point};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, Underlay};
+
+pub(super) struct KopeioGre;
+
+static ABOUT: About = About {
+    name: "kopeio-gre",
+    aliases: &[],
+    summary: "a bridge on each node, GRE between nodes, full MTU in the pods",
+    needs: &[Need::Veth, Need::Bridge, Need::Gre],
+    underlay: Underlay::Wire,
+    wire: Wire::IpProtocol(gre::PROTOCOL),
+    families: &[Family::V4],
+    pods: true,
+};
+
+const TTL: u8 = 255;
+const NAME: TunnelName = |addressing, remote| match addressing.subnet(remote) {
+    IpAddr::V4(subnet) => {
+        let [a, b, c, d] = subnet.octets();
+        format!("k8s-{a:02x}-{b:02x}-{c:02x}-{d:02x}")
+    }
+    // Not reached: the network has IPv4 only.
+    IpAddr::V6(_) => format!("k8s-{remote}"),
+};
+
+impl Network for KopeioGre {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        point::attach(topology, journal, NAME, |name, ends| {
+            LinkSpec::gre(name, ends, TTL)
+        })?;
+        bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
+        let shape = Shape {
+            tunnel_to: Some(NAME),
+            ..bridge::shape(BRIDGE)
+        };
+        Ok(shape.hops(topology))
+    }
+}

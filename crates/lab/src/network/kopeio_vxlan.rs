@@ -1,0 +1,80 @@
+//! `kopeio-vxlan`: Kopeio's default, its provider `vxlan` (kopeio/networking;
+//! @133dbaf, `pkg/routing/vxlan2/vxlan2routing.go`; @1539276,
+//! `cmd/networking-agent/options.go` and `pkg/cni/simpleconfigwriter.go`): VNI 1,
+//! port 4789, a device `vxlan1` that is bound to no interface and learns nothing,
+//! the subnet's first address and a hardware address made of it, permanent
+//! neighbour and forwarding entries, on-link routes. Its MTU is the underlay's
+//! less 100 bytes, while pods, attached by the CNI plugin `bridge`, keep the
+//! full MTU: larger packets are answered by ICMP, and senders learn the path's.
+//! IPv4 only. Not modelled: masquerading.
+
+use std::net::IpAddr;
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::Mac;
+
+use super::shape::Shape;
+use super::tunnel::Tunnel;
+use super::{About, Network, Wire, bridge};
+use crate::addressing::Addressing;
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, Underlay};
+
+pub(super) struct KopeioVxlan;
+
+static ABOUT: About = About {
+    name: "kopeio-vxlan",
+    aliases: &["kopeio"],
+    summary: "a bridge on each node, VXLAN between nodes, full MTU in the pods",
+    needs: &[Need::Veth, Need::Bridge, Need::Vxlan],
+    underlay: Underlay::Wire,
+    wire: Wire::Udp { port: PORT },
+    families: &[Family::V4],
+    pods: true,
+};
+
+/// The bridge of all of Kopeio's providers.
+pub(super) const BRIDGE: &str = "kopeio";
+const DEVICE: &str = "vxlan1";
+const PORT: u16 = 4789;
+const OVERHEAD_BYTES: u32 = 100;
+
+impl Network for KopeioVxlan {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        let tunnel = Tunnel {
+            device: DEVICE,
+            vni: 1,
+            port: PORT,
+            block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
+            mtu: topology.mtu - OVERHEAD_BYTES,
+            mac: endpoint_mac,
+            bound: false,
+        };
+        tunnel.attach(topology, journal)?;
+        bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
+        let shape = Shape {
+            tunnel: Some(DEVICE),
+            ..bridge::shape(BRIDGE)
+        };
+        Ok(shape.hops(topology))
+    }
+}
+
+/// 00:53 and the subnet's first address.
+fn endpoint_mac(addressing: Addressing, number: u8) -> Mac {
+    let octets = match addressing.subnet(number) {
+        IpAddr::V4(address) => address.octets(),
+        // Not reached: the network has IPv4 only.
+        IpAddr::V6(_) => [0, 0, 0, number],
+    };
+    let mut mac = [0x00, 0x53, 0, 0, 0, 0];
+    mac[2..].copy_from_slice(&octets);
+    mac
+}

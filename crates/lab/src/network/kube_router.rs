@@ -1,0 +1,150 @@
+//! `kube-router` and `kube-router-ipip`: a bridge on each node whose packets
+//! pass through netfilter, a rule by which what pods send is looked up in a table
+//! of its own first, and routes between nodes (cloudnativelabs/kube-router).
+//!
+//! - The bridge `kube-bridge` is that of the CNI plugin `bridge`, with the MTU of
+//!   the node's interface, and `bridge-nf-call-iptables` is set (@8bb50d5,
+//!   `pkg/controllers/routing/network_routes_controller.go`).
+//! - The rule `from <pods of the node> lookup 77` is there unless overlays are
+//!   switched off (@148736b, `pkg/controllers/routing/pbr.go`).
+//! - To a node of the same subnet: a route by that node's address.
+//! - To a node of another subnet (`kube-router-ipip`): a tunnel device with both
+//!   ends set, the node itself through it in table 77, its pods through it in the
+//!   main table, with the own address as source (@8bb50d5; @2a01df3,
+//!   `pkg/tunnels/linux_tunnels.go`). The lab's nodes are then joined by a router.
+//!
+//! Pods keep the interface's MTU, also where a tunnel takes 20 bytes: larger
+//! packets are answered by ICMP, and senders learn the path's MTU. Versions before
+//! 2 took the bytes off the pods' MTU. Not modelled: BGP, policies, masquerading
+//! and IPVS (no rule is in netfilter, so the cost is that of its hooks); tunnels
+//! in UDP; names of tunnels, which are a hash there; the option that limits
+//! nesting, which `ip` adds to tunnels between IPv6 addresses.
+
+use std::net::IpAddr;
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSpec};
+
+use super::shape::{Shape, TunnelName};
+use super::{About, Network, Wire, bridge, point};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, UPLINK, Underlay};
+
+/// Where the nodes are, seen from each other.
+pub(super) enum KubeRouter {
+    /// In one subnet.
+    OneSubnet,
+    /// In two, with a router between.
+    TwoSubnets,
+}
+
+static ONE: About = About {
+    name: "kube-router",
+    aliases: &[],
+    summary: "a bridge with netfilter on each node, a rule by source, routes between nodes",
+    needs: &[Need::Veth, Need::Bridge, Need::BridgeNetfilter],
+    underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: Family::BOTH,
+    pods: true,
+};
+
+static TWO: About = About {
+    name: "kube-router-ipip",
+    aliases: &[],
+    summary: "as kube-router with nodes in two subnets: IP in IP between them, by a router",
+    needs: &[
+        Need::Veth,
+        Need::Bridge,
+        Need::BridgeNetfilter,
+        Need::IpIp,
+        Need::Ip6Tunnel,
+    ],
+    underlay: Underlay::Router,
+    wire: Wire::IpInIp,
+    families: Family::BOTH,
+    pods: true,
+};
+
+const BRIDGE: &str = "kube-bridge";
+const TABLE: u32 = 77;
+/// What the kernel gives a rule for which none is asked: before the main table.
+const PRIORITY: u32 = 32765;
+const TUNNEL: TunnelName = |_, remote| format!("tun-{remote}");
+
+impl Network for KubeRouter {
+    fn about(&self) -> &About {
+        match self {
+            Self::OneSubnet => &ONE,
+            Self::TwoSubnets => &TWO,
+        }
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        let addressing = topology.addressing;
+        for (own, node) in topology.numbered() {
+            journal.sysctls(node, &bridge_netfilter(addressing.family()))?;
+            let (pods, prefix) = (addressing.subnet(own), addressing.subnet_prefix());
+            journal.rule(node, RuleSpec::from(pods, prefix, TABLE, PRIORITY))?;
+        }
+        bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
+        let shape = bridge::shape(BRIDGE);
+        match self {
+            Self::OneSubnet => {
+                route_between_nodes(topology, journal)?;
+                Ok(shape.hops(topology))
+            }
+            Self::TwoSubnets => {
+                tunnel_between_nodes(topology, journal)?;
+                let shape = Shape {
+                    tunnel_to: Some(TUNNEL),
+                    ..shape
+                };
+                Ok(shape.hops(topology))
+            }
+        }
+    }
+}
+
+fn route_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
+    let addressing = topology.addressing;
+    for (own, node) in topology.numbered() {
+        let uplink = node.index(UPLINK)?;
+        for remote in topology.remotes(own) {
+            let pods = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
+            journal.route(node, pods.via(addressing.node(remote)).dev(uplink))?;
+        }
+    }
+    Ok(())
+}
+
+fn tunnel_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
+    let addressing = topology.addressing;
+    let mtu = topology.mtu - addressing.header_bytes();
+    point::attach(topology, journal, TUNNEL, |name, ends| {
+        LinkSpec::ip_in_ip(name, ends).mtu(mtu)
+    })?;
+    for (own, node) in topology.numbered() {
+        for remote in topology.remotes(own) {
+            let device = node.index(&TUNNEL(addressing, remote))?;
+            let far: IpAddr = addressing.node(remote);
+            let route = RouteSpec::to(far, addressing.host_prefix()).dev(device);
+            journal.route(node, route.table(TABLE))?;
+        }
+    }
+    Ok(())
+}
+
+fn bridge_netfilter(family: Family) -> Vec<(String, String)> {
+    let tables: &[&str] = match family {
+        Family::V4 => &["iptables"],
+        Family::V6 => &["iptables", "ip6tables"],
+    };
+    tables
+        .iter()
+        .map(|table| (format!("net/bridge/bridge-nf-call-{table}"), "1".into()))
+        .collect()
+}

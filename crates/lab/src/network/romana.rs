@@ -1,0 +1,92 @@
+//! `romana`: a veth and a host route per pod, as `routed`, but with every packet
+//! looked up in a table of Romana's own before the main one, and pods that
+//! resolve every address by themselves (romana/core, files of 2017; @2d72a8e,
+//! `cni/plugin.go` and `agent/rtable/route_table.go`; @281ac5e,
+//! `cni/cnilink.go`; @cb43aac and @ac14fa8, `agent/simple/main.go` and
+//! `routes.go`). The node answers for all of them: `proxy_arp` is on for all of
+//! its devices, with no delay. Routes to the other nodes' blocks are in table 10,
+//! by those nodes' addresses. IPv4 only, the MTU of the nodes. Not modelled: its
+//! agent and its policies.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSpec};
+
+use super::shape::{Shape, port_name};
+use super::{About, Network, Wire};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Topology, UPLINK, Underlay};
+
+pub(super) struct Romana;
+
+static ABOUT: About = About {
+    name: "romana",
+    aliases: &[],
+    summary: "a veth and a host route per pod, routes between nodes in a table before the main one",
+    needs: &[Need::Veth],
+    underlay: Underlay::Wire,
+    wire: Wire::Plain,
+    families: &[Family::V4],
+    pods: true,
+};
+
+const PORT: &str = "romana-";
+const TABLE: u32 = 10;
+/// What the kernel gives a rule for which none is asked: before the main table.
+const PRIORITY: u32 = 32765;
+/// The gateway that Romana names in every pod.
+const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(172, 142, 0, 1));
+
+impl Network for Romana {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        let addressing = topology.addressing;
+        for (own, node) in topology.numbered() {
+            let proxy = |area: &str| (format!("net/ipv4/conf/{area}/proxy_arp"), "1".into());
+            journal.sysctls(node, &[proxy("all"), proxy("default")])?;
+            journal.rule(node, RuleSpec::all(true, TABLE, PRIORITY))?;
+            let uplink = node.index(UPLINK)?;
+            for remote in topology.remotes(own) {
+                let pods = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
+                let route = pods.via(addressing.node(remote)).dev(uplink);
+                journal.route(node, route.table(TABLE))?;
+            }
+        }
+        attach_pods(topology, journal)?;
+        let shape = Shape {
+            port: Some(PORT),
+            ..Shape::default()
+        };
+        Ok(shape.hops(topology))
+    }
+}
+
+fn attach_pods(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
+    let host = topology.addressing.host_prefix();
+    for pod in &topology.pods {
+        let (node, place) = (topology.home(pod), &pod.place);
+        let name = port_name(PORT, pod);
+        let peer = LinkSpec::peer(UPLINK)
+            .mtu(topology.mtu)
+            .inside(&place.namespace);
+        let port = LinkSpec::veth(&name, peer).mtu(topology.mtu).up();
+        let port = journal.link(node, &name, port)?;
+        let at_once = (format!("net/ipv4/neigh/{name}/proxy_delay"), "0".into());
+        journal.device_sysctls(node, &[at_once])?;
+        journal.route(node, RouteSpec::to(pod.address, host).dev(port))?;
+
+        let device = place.bring_up(UPLINK)?;
+        journal.address(place, device, pod.address, host)?;
+        journal.route(place, RouteSpec::to(GATEWAY, host).dev(device))?;
+        let everything = RouteSpec::to(Ipv4Addr::UNSPECIFIED.into(), 0).dev(device);
+        journal.route(place, everything)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! `weave-fastdp`: Weave's bridge, and the kernel datapath of Open vSwitch that
+//! carries its frames to other nodes by VXLAN, as Weave does by default
+//! (weaveworks/weave@039750a, `net/bridge.go`, `bridgedFastdpImpl`: the far end
+//! `vethwe-datapath`, an MTU of 1376 whatever the underlay's is; @006262e,
+//! `router/fastdp.go`: ports and flows; weaveworks/go-odp@35bbf4d, @114880f,
+//! @08899db, `odp`: the messages). The VXLAN port is Weave's own plus one, 6784.
+//!
+//! A flow is two hardware addresses and the port that frames come in at, with
+//! the outer header where that is VXLAN: the network identifier is made of the
+//! short names of both nodes. Weave learns addresses and makes a flow when its
+//! first frame comes to its program; the lab knows them all and makes the same
+//! flows before. Frames to everybody go to the node's own stack too, as there.
+//! Not modelled: the expiry of flows, heartbeats, encryption by IPsec.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use plumbline_sys::netlink::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel, Mac};
+
+use super::shape::Shape;
+use super::{About, Network, Wire, weave};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Place, Topology, UPLINK, Underlay};
+
+pub(super) struct WeaveFastdp;
+
+static ABOUT: About = About {
+    name: "weave-fastdp",
+    aliases: &["weave"],
+    summary: "a bridge on each node, an Open vSwitch datapath with VXLAN between nodes",
+    needs: &[Need::Veth, Need::Bridge, Need::OpenVswitch],
+    underlay: Underlay::Wire,
+    wire: Wire::Udp { port: PORT },
+    families: weave::FAMILIES,
+    pods: true,
+};
+
+const PORT: u16 = 6784;
+const DATAPATH: &str = "datapath";
+/// The far end of the pair, a port of the datapath.
+const INSIDE: &str = "vethwe-datapath";
+const TUNNEL: &str = "vxlan-6784";
+/// What a cloud's underlay of 1460 bytes leaves below VXLAN and ESP.
+const MTU: u32 = 1376;
+/// What VXLAN over IPv4 takes, in bytes.
+const OVERHEAD: u32 = 50;
+const EVERYBODY: Mac = [0xff; 6];
+
+impl Network for WeaveFastdp {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        // An underlay below 1426 bytes is one that Weave has to be told of.
+        let mtu = MTU.min(topology.mtu.saturating_sub(OVERHEAD));
+        weave::attach(topology, journal, mtu, INSIDE)?;
+        for (own, node) in topology.numbered() {
+            let switch = Switch::make(node, mtu, journal)?;
+            for remote in topology.remotes(own) {
+                switch.join(topology, own, remote)?;
+            }
+        }
+        let shape = Shape {
+            tunnel: Some(TUNNEL),
+            ..weave::shape(INSIDE)
+        };
+        Ok(shape.hops(topology))
+    }
+}
+
+/// A node's datapath with its ports.
+struct Switch<'a> {
+    node: &'a Place,
+    datapath: Arc<Datapath>,
+    bridge: DatapathPort,
+    vxlan: DatapathPort,
+}
+
+impl<'a> Switch<'a> {
+    fn make(node: &'a Arc<Place>, mtu: u32, journal: &mut Journal) -> Result<Self, LabError> {
+        let failed = |error| node.failed(error);
+        let datapath = journal.datapath(node, DATAPATH)?;
+        let device = node.index(DATAPATH)?;
+        node.netlink().set_link_mtu(device, mtu).map_err(failed)?;
+        let bridge = datapath.add_device(INSIDE).map_err(failed)?;
+        let vxlan = datapath.add_vxlan(TUNNEL, PORT).map_err(failed)?;
+        node.bring_up(DATAPATH)?;
+        Ok(Self {
+            node,
+            datapath,
+            bridge,
+            vxlan,
+        })
+    }
+
+    /// Makes the flows between the stations of this node and those of another.
+    fn join(&self, topology: &Topology, own: u8, remote: u8) -> Result<(), LabError> {
+        let (there, back) = (tunnel(topology, own, remote), tunnel(topology, remote, own));
+        let (near, far) = (stations(topology, own)?, stations(topology, remote)?);
+        let mut flows = Vec::new();
+        for station in &near {
+            flows.extend(far.iter().map(|other| self.sends(*station, *other, there)));
+            flows.push(self.sends(*station, EVERYBODY, there));
+        }
+        for station in &far {
+            flows.extend(near.iter().map(|own| self.receives(*station, *own, back)));
+            flows.push(self.receives(*station, EVERYBODY, back));
+        }
+        for flow in &flows {
+            let added = self.datapath.add_flow(flow);
+            added.map_err(|error| self.node.failed(error))?;
+        }
+        Ok(())
+    }
+
+    fn sends(&self, source: Mac, destination: Mac, tunnel: FlowTunnel) -> Flow {
+        let mut actions = to_own_stack(destination);
+        actions.extend([FlowAction::Tunnel(tunnel), FlowAction::Output(self.vxlan)]);
+        Flow {
+            port: self.bridge,
+            tunnel: None,
+            source,
+            destination,
+            actions,
+        }
+    }
+
+    fn receives(&self, source: Mac, destination: Mac, tunnel: FlowTunnel) -> Flow {
+        let mut actions = to_own_stack(destination);
+        actions.push(FlowAction::Output(self.bridge));
+        Flow {
+            port: self.vxlan,
+            tunnel: Some(tunnel),
+            source,
+            destination,
+            actions,
+        }
+    }
+}
+
+/// The datapath's own device is a port like others, and gets what all get.
+fn to_own_stack(destination: Mac) -> Vec<FlowAction> {
+    match destination {
+        EVERYBODY => vec![FlowAction::Output(DatapathPort::LOCAL)],
+        _ => Vec::new(),
+    }
+}
+
+/// The hardware addresses behind a node: its bridge's and its pods'.
+fn stations(topology: &Topology, number: u8) -> Result<Vec<Mac>, LabError> {
+    let mut stations = vec![weave::name(number)];
+    for pod in &topology.pods {
+        if topology.home_number(pod) == number {
+            let link = pod.place.netlink().link(UPLINK);
+            let link = link.map_err(|error| pod.place.failed(error))?;
+            stations.extend(link.mac);
+        }
+    }
+    Ok(stations)
+}
+
+/// The outer header of what one node sends another. A node's short name, twelve
+/// bits that the nodes agree on, is its number here.
+fn tunnel(topology: &Topology, from: u8, to: u8) -> FlowTunnel {
+    FlowTunnel {
+        id: u32::from(from) | u32::from(to) << 12,
+        source: address(topology, from),
+        destination: address(topology, to),
+    }
+}
+
+fn address(topology: &Topology, number: u8) -> Ipv4Addr {
+    let IpAddr::V4(address) = topology.addressing.node(number) else {
+        unreachable!("the network is of IPv4 only, and was checked to be");
+    };
+    address
+}

@@ -1,0 +1,111 @@
+//! `weave-sleeve`: Weave's bridge, and a program that captures frames from it
+//! and carries them to other nodes by UDP, as Weave does where it has no fast
+//! datapath (weaveworks/weave@039750a, `net/bridge.go`: an MTU of 65535 on the
+//! bridge and its veths, the far end `vethwe-pcap`, no checksums left to the
+//! bridge; a later `net/veth.go`, whose commit is not known: nor to a pod's device,
+//! which then is not left to cut packets either; @006262e, `router/sleeve.go`: the program;
+//! port 6783).
+//!
+//! So a pod believes in packets of 64 KiB, and learns from an ICMP error of the
+//! program how long one may be that is not to be fragmented: the underlay's MTU
+//! less 62. The program is two processes per node, one for each direction. What
+//! of the real one is left out is said in [`plumbline_sys::forwarder`] and
+//! `docs/networks.md`.
+
+use std::net::{IpAddr, SocketAddrV4};
+use std::sync::Arc;
+
+use plumbline_sys::ethtool;
+use plumbline_sys::forwarder::{Forwarder, SLEEVE_OVERHEAD, Sleeve, SleevePeer};
+
+use super::{About, Network, Wire, weave};
+use crate::error::LabError;
+use crate::hop::Hop;
+use crate::journal::Journal;
+use crate::probe::Need;
+use crate::topology::{Place, Topology, UPLINK, Underlay};
+
+pub(super) struct WeaveSleeve;
+
+static ABOUT: About = About {
+    name: "weave-sleeve",
+    aliases: &[],
+    summary: "a bridge on each node, a program that carries its frames by UDP between nodes",
+    needs: &[Need::Veth, Need::Bridge, Need::Capture],
+    underlay: Underlay::Wire,
+    wire: Wire::Udp { port: PORT },
+    families: weave::FAMILIES,
+    pods: true,
+};
+
+const PORT: u16 = 6783;
+const BRIDGE: &str = "weave";
+/// The far end of the pair, where frames are captured.
+const CAPTURED: &str = "vethwe-pcap";
+const MTU: u32 = 65_535;
+
+impl Network for WeaveSleeve {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        weave::attach(topology, journal, MTU, CAPTURED)?;
+        for node in &topology.nodes {
+            checksum_in_software(node, BRIDGE)?;
+        }
+        for pod in &topology.pods {
+            checksum_in_software(&pod.place, UPLINK)?;
+        }
+        for (own, node) in topology.numbered() {
+            for remote in topology.remotes(own) {
+                join(topology, own, remote, node, journal)?;
+            }
+        }
+        Ok(weave::shape(CAPTURED).hops(topology))
+    }
+
+    fn path_mtu(&self, topology: &Topology) -> Option<u32> {
+        Some(topology.mtu.saturating_sub(SLEEVE_OVERHEAD))
+    }
+}
+
+/// Starts a node's program.
+fn join(
+    topology: &Topology,
+    own: u8,
+    remote: u8,
+    node: &Arc<Place>,
+    journal: &mut Journal,
+) -> Result<(), LabError> {
+    let captured = node.index(CAPTURED)?;
+    let (own, remote) = (peer(topology, own), peer(topology, remote));
+    let opened = node.namespace.run(|| Sleeve::open(captured, own, remote))?;
+    let sleeve = opened.map_err(LabError::Forwarder)?;
+    let started = Forwarder::sleeve(sleeve, topology.mtu);
+    for forwarder in started.map_err(LabError::Forwarder)? {
+        journal.forwarder(forwarder);
+    }
+    Ok(())
+}
+
+fn checksum_in_software(place: &Place, device: &'static str) -> Result<(), LabError> {
+    let done = place
+        .namespace
+        .run(|| ethtool::checksum_in_software(device))?;
+    done.map_err(|source| LabError::Offload {
+        place: place.name.clone(),
+        device,
+        source,
+    })
+}
+
+fn peer(topology: &Topology, number: u8) -> SleevePeer {
+    let IpAddr::V4(address) = topology.addressing.node(number) else {
+        unreachable!("the network is of IPv4 only, and was checked to be");
+    };
+    SleevePeer {
+        name: weave::name(number),
+        address: SocketAddrV4::new(address, PORT),
+    }
+}

@@ -1,0 +1,272 @@
+//! A run beside what others published.
+
+use plumbline_experiment::study::{Row, Study, Table};
+use plumbline_experiment::{Plan, TreatmentId};
+use plumbline_record::{Observation, Trial};
+use plumbline_stats::kendall::{Agreement, Ranking, agreement, share_by_chance};
+use plumbline_stats::order::median_of_runs;
+
+use super::latency::has_late_tail;
+use super::ledger::Ledger;
+use super::{LEVEL, TreatmentSummary};
+
+/// From this quantile on, a sender that was late hides the network (L-2).
+const TAIL: f64 = 0.99;
+
+/// A run beside a published study: tables, and how far the orders agree.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// What was published.
+    pub study: Study,
+    /// The tables that a workload of the run answers, in the study's order.
+    pub tables: Vec<BesideTable>,
+    /// The agreement over the pairs within each table, by percentile; the
+    /// lowest percentile first, which has the most samples behind it.
+    pub agreement: Vec<OrderAt>,
+}
+
+/// One published table and the figures of ours that answer it.
+#[derive(Clone, Debug)]
+pub struct BesideTable {
+    /// Its place in [`Study::tables`].
+    pub table: usize,
+    /// One for each published row whose network the run has.
+    pub rows: Vec<BesideRow>,
+    /// The agreement within this table, by percentile.
+    pub agreement: Vec<OrderAt>,
+}
+
+/// One published row and its counterpart.
+#[derive(Clone, Debug)]
+pub struct BesideRow {
+    /// Its place in [`Table::rows`].
+    pub row: usize,
+    /// The treatment that answers it.
+    pub treatment: TreatmentId,
+    /// For each column, the median over trials of each trial's percentile in
+    /// nanoseconds (L-15); `None` for what is no percentile, and where the
+    /// samples of all trials together do not carry it (D4).
+    pub ours: Vec<Option<f64>>,
+}
+
+/// How far two orders agree at one percentile.
+#[derive(Clone, Debug)]
+pub struct OrderAt {
+    /// As published, such as `p95`.
+    pub percentile: String,
+    /// Kendall's tau-b and its interval.
+    pub agreement: Agreement,
+    /// Of one table: the share of all orders that agree at least as well.
+    pub by_chance: Option<f64>,
+}
+
+/// A published table with the treatments that answer its rows.
+struct Answered<'a> {
+    place: usize,
+    table: &'a Table,
+    rows: Vec<(usize, &'a TreatmentSummary)>,
+}
+
+impl Beside {
+    /// `None` when the plan names no study, or nothing of the run answers it. A
+    /// study that published no figures to compare is there with its findings.
+    pub(super) fn new(
+        plan: &Plan,
+        treatments: &[TreatmentSummary],
+        ledger: &Ledger<'_>,
+    ) -> Option<Self> {
+        let study = Study::find(plan.study.as_deref()?)?;
+        let answered: Vec<Answered<'_>> = study
+            .tables
+            .iter()
+            .enumerate()
+            .filter_map(|(place, table)| answer(place, table, treatments))
+            .collect();
+        let source = Source { plan, ledger };
+        let tables: Vec<BesideTable> = answered.iter().map(|one| source.table(one)).collect();
+        let agreement = source.over_all(&answered);
+        let has_figures = study.tables.iter().any(|one| one.workload.is_some());
+        (!tables.is_empty() || !has_figures).then(|| Self {
+            tables,
+            agreement,
+            study: study.clone(),
+        })
+    }
+}
+
+/// Finds the treatments of a table's workload by their networks.
+fn answer<'a>(
+    place: usize,
+    table: &'a Table,
+    treatments: &'a [TreatmentSummary],
+) -> Option<Answered<'a>> {
+    let name = table.workload.as_deref()?;
+    let of_row = |row: &Row| {
+        let network = row.network.as_deref()?;
+        treatments.iter().find(|one| {
+            let treatment = &one.treatment;
+            treatment.workload.name == name && treatment.network == network
+        })
+    };
+    let rows: Vec<_> = table
+        .rows
+        .iter()
+        .enumerate()
+        .filter_map(|(place, row)| Some((place, of_row(row)?)))
+        .collect();
+    (!rows.is_empty()).then_some(Answered { place, table, rows })
+}
+
+/// Where the figures come from.
+struct Source<'a> {
+    plan: &'a Plan,
+    ledger: &'a Ledger<'a>,
+}
+
+impl Source<'_> {
+    fn table(&self, answered: &Answered<'_>) -> BesideTable {
+        let columns = 0..answered.table.columns.len();
+        let row = |&(row, treatment): &(usize, &TreatmentSummary)| BesideRow {
+            row,
+            treatment: treatment.id(),
+            ours: columns
+                .clone()
+                .map(|column| self.figure(answered.table, column, treatment))
+                .collect(),
+        };
+        let order = |column: usize| {
+            let ranking = self.ranking(answered, column)?;
+            let by_chance = self.chance(answered, column);
+            self.order(answered.table, column, &[ranking], by_chance)
+        };
+        BesideTable {
+            table: answered.place,
+            rows: answered.rows.iter().map(row).collect(),
+            agreement: columns.clone().filter_map(order).collect(),
+        }
+    }
+
+    /// One agreement for each percentile that all tables have.
+    fn over_all(&self, answered: &[Answered<'_>]) -> Vec<OrderAt> {
+        let Some(first) = answered.first() else {
+            return Vec::new();
+        };
+        let order = |column: usize| {
+            let same = |one: &Answered<'_>| {
+                one.table.columns.get(column) == first.table.columns.get(column)
+            };
+            if !answered.iter().all(same) {
+                return None;
+            }
+            let rankings: Option<Vec<Ranking>> = answered
+                .iter()
+                .map(|one| self.ranking(one, column))
+                .collect();
+            self.order(first.table, column, &rankings?, None)
+        };
+        (0..first.table.columns.len()).filter_map(order).collect()
+    }
+
+    fn order(
+        &self,
+        table: &Table,
+        column: usize,
+        rankings: &[Ranking],
+        by_chance: Option<f64>,
+    ) -> Option<OrderAt> {
+        let blocks = self.plan.blocks.len();
+        Some(OrderAt {
+            percentile: table.columns[column].clone(),
+            agreement: agreement(rankings, blocks, LEVEL, self.plan.seed)?,
+            by_chance,
+        })
+    }
+
+    /// What orders the networks of a table: the logarithms of their ratios to
+    /// the reference of the same block, which are free of the block's noise
+    /// (C-6). `None` unless every network with a result carries the
+    /// percentile; one without has no place in the order.
+    fn ranking(&self, answered: &Answered<'_>, column: usize) -> Option<Ranking> {
+        let quantile = answered.table.quantile(column)?;
+        let is_carried =
+            |(_, one): &(usize, &TreatmentSummary)| one.latency.is_none() || carries(one, quantile);
+        if answered.rows.len() < 2 || !answered.rows.iter().all(is_carried) {
+            return None;
+        }
+        let reference = answered.table.reference_row()?;
+        let is_reference = |(row, _): &&(usize, &TreatmentSummary)| {
+            answered.table.rows[*row].label == reference.label
+        };
+        let (_, reference) = answered.rows.iter().find(is_reference)?;
+        let base = self.by_block(reference.id(), quantile);
+        let ratios = |(_, one): &(usize, &TreatmentSummary)| {
+            let values = self.by_block(one.id(), quantile);
+            values
+                .iter()
+                .zip(&base)
+                .map(|(value, base)| Some((value.as_ref()? / base.as_ref()?).ln()))
+                .collect()
+        };
+        Some(Ranking {
+            published: answered
+                .rows
+                .iter()
+                .map(|(row, _)| answered.table.rows[*row].values[column])
+                .collect(),
+            measured: answered.rows.iter().map(ratios).collect(),
+        })
+    }
+
+    fn chance(&self, answered: &Answered<'_>, column: usize) -> Option<f64> {
+        let published: Vec<f64> = answered
+            .rows
+            .iter()
+            .map(|(row, _)| answered.table.rows[*row].values[column])
+            .collect();
+        let ours: Option<Vec<f64>> = answered
+            .rows
+            .iter()
+            .map(|(_, one)| self.figure(answered.table, column, one))
+            .collect();
+        share_by_chance(&published, &ours?)
+    }
+
+    /// A percentile of each block's trial, nanoseconds.
+    fn by_block(&self, id: TreatmentId, quantile: f64) -> Vec<Option<f64>> {
+        let mut blocks = vec![None; self.plan.blocks.len()];
+        for (block, trial, observation) in self.ledger.kept(id) {
+            if let Some(slot) = blocks.get_mut(block as usize) {
+                *slot = value(trial, observation, quantile);
+            }
+        }
+        blocks
+    }
+
+    fn figure(&self, table: &Table, column: usize, of: &TreatmentSummary) -> Option<f64> {
+        let quantile = table.quantile(column)?;
+        if !carries(of, quantile) {
+            return None;
+        }
+        let values: Vec<f64> = self
+            .by_block(of.id(), quantile)
+            .into_iter()
+            .flatten()
+            .collect();
+        Some(median_of_runs(&values, LEVEL)?.median)
+    }
+}
+
+/// Whether the samples of all trials together carry a percentile (D4, L-3).
+fn carries(of: &TreatmentSummary, quantile: f64) -> bool {
+    let latency = of.latency.as_ref();
+    latency.is_some_and(|latency| latency.support.shows(quantile))
+}
+
+fn value(trial: &Trial, observation: &Observation, quantile: f64) -> Option<f64> {
+    let latency = &observation.load.latency;
+    if latency.is_empty() || (quantile >= TAIL && has_late_tail(trial)) {
+        return None;
+    }
+    let ns = latency.value_at(quantile) as f64;
+    (ns > 0.0).then_some(ns)
+}

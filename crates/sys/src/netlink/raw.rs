@@ -1,0 +1,305 @@
+//! Netlink without a protocol: one request, its answers, nothing in between.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Mutex;
+
+use netlink_packet_core::{DecodeError, NLM_F_REQUEST};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, NetlinkAddr, bind, recv, send};
+
+use super::NetlinkError;
+
+/// Large enough for any datagram of a dump: the kernel sends at most 32 KiB.
+const RECEIVE_BYTES: usize = 64 * 1024;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// The header of a message, and of the request that an error quotes.
+const HEADER_BYTES: usize = 16;
+const NLM_F_CAPPED: u16 = 0x100;
+const NLM_F_ACK_TLVS: u16 = 0x200;
+const NLMSGERR_ATTR_MSG: u16 = 1;
+
+/// A netlink socket of any protocol. It belongs for ever to the network
+/// namespace of the thread that opened it; any thread may use it.
+#[derive(Debug)]
+pub(super) struct Raw {
+    fd: OwnedFd,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+/// What a request is, for the error text.
+pub(super) struct Verb {
+    pub(super) action: &'static str,
+    pub(super) object: String,
+}
+
+impl Verb {
+    pub(super) fn new(action: &'static str, object: impl Into<String>) -> Self {
+        Self {
+            action,
+            object: object.into(),
+        }
+    }
+
+    fn refused(self, errno: Errno, detail: Option<String>) -> NetlinkError {
+        NetlinkError::Refused {
+            action: self.action,
+            object: self.object,
+            errno,
+            detail,
+        }
+    }
+
+    fn garbled(self, detail: impl ToString) -> NetlinkError {
+        NetlinkError::Garbled {
+            action: self.action,
+            object: self.object,
+            detail: detail.to_string(),
+        }
+    }
+}
+
+impl Raw {
+    /// Opens a socket of a protocol, such as `NETLINK_ROUTE`, in the network
+    /// namespace of the calling thread.
+    pub(super) fn open(protocol: libc::c_int) -> Result<Self, NetlinkError> {
+        let failed = |action| move |source: io::Error| NetlinkError::Socket { action, source };
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: makes a descriptor; takes no pointer.
+        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
+        if fd < 0 {
+            return Err(failed("open")(io::Error::last_os_error()));
+        }
+        // SAFETY: the kernel has just made it, and nobody else has it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0))
+            .map_err(|errno| failed("bind")(errno.into()))?;
+        // The kernel's own words in errors, without a copy of the request.
+        for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
+            enable(&fd, option).map_err(failed("configure"))?;
+        }
+        let state = State {
+            sequence: 0,
+            buffer: vec![0; RECEIVE_BYTES],
+        };
+        Ok(Self {
+            fd,
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Sends a request of this type with this body, and gives every answer to
+    /// `each`, until the kernel acknowledges or a dump ends.
+    pub(super) fn exchange(
+        &self,
+        verb: Verb,
+        kind: u16,
+        flags: u16,
+        body: &[u8],
+        mut each: impl FnMut(&Answer<'_>) -> Result<(), DecodeError>,
+    ) -> Result<(), NetlinkError> {
+        let mut state = self
+            .state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.sequence = state.sequence.wrapping_add(1);
+        let sequence = state.sequence;
+        self.send(kind, flags, sequence, body)?;
+        loop {
+            let length = self.receive(&mut state.buffer)?;
+            let answers = Answers {
+                rest: &state.buffer[..length],
+            };
+            for answer in answers {
+                let Some(answer) = answer else {
+                    return Err(verb.garbled("a truncated message"));
+                };
+                // Left over from a request that failed half way.
+                if answer.sequence != sequence {
+                    continue;
+                }
+                match answer.kind {
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR => {
+                        return match answer.error() {
+                            Some((0, _)) => Ok(()),
+                            Some((code, detail)) => Err(verb.refused(errno(code), detail)),
+                            None => Err(verb.garbled("a truncated error")),
+                        };
+                    }
+                    _ => {
+                        if let Err(error) = each(&answer) {
+                            return Err(verb.garbled(error));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn send(&self, kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Result<(), NetlinkError> {
+        let length = HEADER_BYTES + body.len();
+        let mut bytes = Vec::with_capacity(length);
+        // struct nlmsghdr; a request is far below 4 GiB.
+        bytes.extend((length as u32).to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
+        bytes.extend(sequence.to_ne_bytes());
+        bytes.extend(0u32.to_ne_bytes());
+        bytes.extend(body);
+        let sent = send(self.fd.as_raw_fd(), &bytes, MsgFlags::empty());
+        sent.map(|_| ()).map_err(|errno| NetlinkError::Socket {
+            action: "send on",
+            source: errno.into(),
+        })
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> Result<usize, NetlinkError> {
+        loop {
+            match recv(self.fd.as_raw_fd(), buffer, MsgFlags::empty()) {
+                Err(Errno::EINTR) => {}
+                Ok(length) => return Ok(length),
+                Err(errno) => {
+                    return Err(NetlinkError::Socket {
+                        action: "receive from",
+                        source: errno.into(),
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl AsFd for Raw {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn enable(fd: &OwnedFd, option: libc::c_int) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the descriptor is open, and the value pointer and length describe
+    // a live integer for the duration of the call.
+    let answer = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_NETLINK,
+            option,
+            std::ptr::from_ref(&on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// `ENOTSUPP` is the kernel's own and has no name outside; some drivers answer
+/// with it what others call `EOPNOTSUPP`.
+fn errno(code: i32) -> Errno {
+    const ENOTSUPP: i32 = 524;
+    match code {
+        ENOTSUPP => Errno::EOPNOTSUPP,
+        code => Errno::from_raw(code),
+    }
+}
+
+/// One message of a datagram, its body not yet read.
+pub(super) struct Answer<'a> {
+    /// The type of the message.
+    pub(super) kind: u16,
+    flags: u16,
+    sequence: u32,
+    /// The whole message, its header included.
+    pub(super) bytes: &'a [u8],
+}
+
+impl Answer<'_> {
+    /// What follows the header.
+    pub(super) fn body(&self) -> &[u8] {
+        self.bytes.get(HEADER_BYTES..).unwrap_or(&[])
+    }
+
+    /// The number of an error message, 0 for success, and its text.
+    fn error(&self) -> Option<(i32, Option<String>)> {
+        let code = i32::from_ne_bytes(
+            self.bytes
+                .get(HEADER_BYTES..HEADER_BYTES + 4)?
+                .try_into()
+                .ok()?,
+        );
+        Some((code.saturating_neg(), self.detail()))
+    }
+
+    /// The text among the attributes that follow the quoted request.
+    fn detail(&self) -> Option<String> {
+        if self.flags & NLM_F_ACK_TLVS == 0 {
+            return None;
+        }
+        let quoted = if self.flags & NLM_F_CAPPED != 0 {
+            HEADER_BYTES
+        } else {
+            let length = self.bytes.get(HEADER_BYTES + 4..HEADER_BYTES + 8)?;
+            align(u32::from_ne_bytes(length.try_into().ok()?) as usize)
+        };
+        let mut rest = self.bytes.get(HEADER_BYTES + 4 + quoted..)?;
+        while rest.len() >= 4 {
+            let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]]));
+            let kind = u16::from_ne_bytes([rest[2], rest[3]]);
+            let value = rest.get(4..length)?;
+            if kind == NLMSGERR_ATTR_MSG {
+                let text = value.strip_suffix(&[0]).unwrap_or(value);
+                return Some(String::from_utf8_lossy(text).into_owned());
+            }
+            rest = rest.get(align(length)..)?;
+        }
+        None
+    }
+}
+
+/// The messages of one datagram; `None` for a torn one, then the end.
+struct Answers<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Answers<'a> {
+    type Item = Option<Answer<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let head = self.rest;
+        self.rest = &[];
+        if head.len() < HEADER_BYTES {
+            return Some(None);
+        }
+        let word =
+            |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let half = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
+        let length = word(0) as usize;
+        if length < HEADER_BYTES || length > head.len() {
+            return Some(None);
+        }
+        self.rest = head.get(align(length)..).unwrap_or(&[]);
+        Some(Some(Answer {
+            kind: half(4),
+            flags: half(6),
+            sequence: word(8),
+            bytes: &head[..length],
+        }))
+    }
+}
+
+fn align(length: usize) -> usize {
+    length.next_multiple_of(4)
+}

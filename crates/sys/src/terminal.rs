@@ -1,0 +1,72 @@
+//! Terminals: their size, and lines that pass bytes as they are.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::sys::termios::{SetArg, cfmakeraw, tcdrain, tcgetattr, tcsetattr};
+
+/// Rows and columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Lines of text.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+/// The size of a terminal; an error when `terminal` is none.
+pub fn size(terminal: &impl AsFd) -> io::Result<Size> {
+    let mut size = libc::winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: the request writes one `winsize`, which lives on this stack.
+    let code = unsafe {
+        libc::ioctl(
+            terminal.as_fd().as_raw_fd(),
+            libc::TIOCGWINSZ,
+            &raw mut size,
+        )
+    };
+    nix::errno::Errno::result(code)?;
+    Ok(Size {
+        rows: size.ws_row,
+        columns: size.ws_col,
+    })
+}
+
+/// Tells a terminal its size.
+pub fn set_size(terminal: &impl AsFd, size: Size) -> io::Result<()> {
+    let size = libc::winsize {
+        ws_row: size.rows,
+        ws_col: size.columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: the request reads one `winsize`, which lives on this stack.
+    let code = unsafe {
+        libc::ioctl(
+            terminal.as_fd().as_raw_fd(),
+            libc::TIOCSWINSZ,
+            &raw const size,
+        )
+    };
+    nix::errno::Errno::result(code)?;
+    Ok(())
+}
+
+/// Makes a terminal pass bytes both ways as they are: no echo, no line ends
+/// changed, no byte that stands for a signal.
+pub fn make_raw(terminal: &impl AsFd) -> io::Result<()> {
+    let mut settings = tcgetattr(terminal)?;
+    cfmakeraw(&mut settings);
+    tcsetattr(terminal, SetArg::TCSANOW, &settings)?;
+    Ok(())
+}
+
+/// Waits until what was written has left.
+pub fn drain(terminal: &impl AsFd) -> io::Result<()> {
+    Ok(tcdrain(terminal)?)
+}

@@ -1,0 +1,51 @@
+//! TUN devices: packets of the kernel, read and written by a program.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+/// A TUN device in the network namespace of the thread that made it. It goes
+/// when the last descriptor of it is closed.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+}
+
+impl Tun {
+    /// Makes a device of this name that gives plain IP packets, without a header
+    /// of the driver's own. Reads do not wait.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` or `ENODEV` where the kernel lacks the driver or `/dev/net/tun` is
+    /// not there; `EPERM` without `CAP_NET_ADMIN` in the namespace; `EINVAL` for a
+    /// name of more than 15 bytes.
+    pub fn open(name: &str) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open("/dev/net/tun")?;
+        // SAFETY: an all-zero `ifreq` is a valid value of this plain C structure.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+        // SAFETY: the request reads and writes one `ifreq`, which lives on this
+        // stack; its name ends with a zero.
+        let code = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+        nix::errno::Errno::result(code)?;
+        Ok(Self { file })
+    }
+}
+
+impl From<Tun> for OwnedFd {
+    fn from(tun: Tun) -> Self {
+        tun.file.into()
+    }
+}

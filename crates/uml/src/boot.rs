@@ -1,0 +1,329 @@
+//! Outside: starts the kernel, and hands on what is printed inside.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use plumbline_sys::{confined, terminal};
+use tempfile::TempDir;
+
+use crate::HOST_CPU;
+use crate::error::UmlError;
+use crate::installation::Installation;
+use crate::job::{CODE_BASE, INIT, INTERRUPT, Job, Terminal};
+
+/// Memory of the kernel: a file, of which only what was touched takes space.
+const MEMORY_MB: u64 = 512;
+/// The end of the console that is kept for the error message.
+const CONSOLE_TAIL: usize = 4096;
+/// A signal that comes between looking and waiting is noticed after this time.
+const PATIENCE_MS: u16 = 200;
+
+/// A command to be run inside.
+#[derive(Debug)]
+pub struct Boot {
+    installation: Installation,
+    arguments: Vec<OsString>,
+    writable: Vec<PathBuf>,
+}
+
+/// How the command inside ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code.
+    pub code: u8,
+}
+
+impl Boot {
+    /// The program that runs now, with these arguments.
+    pub fn this_program(installation: Installation, arguments: Vec<OsString>) -> Self {
+        Self {
+            installation,
+            arguments,
+            writable: Vec::new(),
+        }
+    }
+
+    /// Lets the command write below a directory, which is made if it is not there.
+    /// Everything else of the machine it can only read.
+    pub fn writable(mut self, directory: &Path) -> Result<Self, UmlError> {
+        let made = std::fs::create_dir_all(directory).and_then(|()| directory.canonicalize());
+        self.writable.push(made.map_err(|source| UmlError::Prepare {
+            action: format!("make the directory {}", directory.display()),
+            source,
+        })?);
+        Ok(self)
+    }
+
+    /// Boots, runs the command, and hands on what it prints until it ends. When
+    /// `interrupted` becomes true, the command is interrupted, once.
+    ///
+    /// To be called before the process has started a thread, and with it the
+    /// kernel dies.
+    pub fn run(self, interrupted: &AtomicBool) -> Result<Ended, UmlError> {
+        let prepare = |action: &str| {
+            let action = action.to_owned();
+            move |source| UmlError::Prepare { action, source }
+        };
+        let scratch = tempfile::Builder::new()
+            .prefix("plumbline-")
+            .tempdir()
+            .map_err(prepare("make a temporary directory"))?;
+        self.fill(scratch.path())
+            .map_err(prepare("write into a temporary directory"))?;
+        let memory = memory_directory(scratch.path());
+        let (streams, lines) = Lines::new().map_err(prepare("make pipes"))?;
+        let command = kernel(&self.installation.kernel, scratch.path(), &memory);
+        confined::confine_next();
+        let mut child = Kernel(
+            confined::spawn(command, &streams)
+                .map_err(prepare(&self.installation.kernel.display().to_string()))?,
+        );
+        // The ends of the kernel would keep the pipes open.
+        drop(streams);
+        let console = lines.hand_on(interrupted, scratch)?;
+        let status = child
+            .0
+            .wait()
+            .map_err(prepare("wait for User-mode Linux"))?;
+        match code(status) {
+            Some(code) => Ok(Ended { code }),
+            None => Err(UmlError::Died {
+                how: status.to_string(),
+                memory,
+                console: String::from_utf8_lossy(&console).trim().to_owned(),
+            }),
+        }
+    }
+
+    /// Puts into the directory what the first process inside looks for there.
+    fn fill(&self, scratch: &Path) -> io::Result<()> {
+        // The kernel splits its command line at spaces, which a path may have.
+        std::os::unix::fs::symlink(std::env::current_exe()?, scratch.join(INIT))?;
+        let job = Job {
+            arguments: self.arguments.clone(),
+            directory: std::env::current_dir()?,
+            environment: std::env::vars_os().chain(host_cpu()).collect(),
+            writable: self.writable.clone(),
+            output: size(&io::stdout()),
+            errors: size(&io::stderr()),
+            together: same(&io::stdout(), &io::stderr())?,
+            modules: self.installation.modules.clone(),
+            modprobe: self.installation.modprobe.clone(),
+        };
+        job.write(scratch)
+    }
+}
+
+/// The kernel's process, killed when dropped.
+struct Kernel(Child);
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        // Both fail only when it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The CPU, which the kernel inside does not tell.
+fn host_cpu() -> Option<(OsString, OsString)> {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let value = crate::cpuinfo_value(&cpuinfo, "model name")?;
+    Some((HOST_CPU.into(), value.into()))
+}
+
+fn size(stream: &impl AsFd) -> Terminal {
+    let size = terminal::size(stream).ok()?;
+    Some((size.rows, size.columns))
+}
+
+/// Whether two streams lead to the same place.
+fn same(one: &impl AsFd, other: &impl AsFd) -> io::Result<bool> {
+    let place = |stream: BorrowedFd<'_>| {
+        let metadata = File::from(stream.try_clone_to_owned()?).metadata()?;
+        io::Result::Ok((metadata.dev(), metadata.ino(), metadata.rdev()))
+    };
+    Ok(place(one.as_fd())? == place(other.as_fd())?)
+}
+
+/// The command line: files of the machine, no devices but the lines.
+fn kernel(program: &Path, scratch: &Path, memory: &Path) -> Command {
+    let mut command = Command::new(program);
+    let mut init = OsString::from("init=");
+    init.push(scratch.join(INIT));
+    command
+        .arg(format!("mem={MEMORY_MB}M"))
+        .args(["rootfstype=hostfs", "rootflags=/", "ro"])
+        .arg(init)
+        .args(["con=null", "con0=null,fd:2", "ssl=null"])
+        .args(["ssl0=null,fd:3", "ssl1=null,fd:4", "ssl2=fd:0,fd:5"])
+        .args(["quiet", "--", "guest"])
+        .env_clear()
+        .env("HOME", scratch)
+        .env("TMPDIR", memory);
+    command
+}
+
+/// Memory in memory where there is room, else on disk: a small file system for
+/// shared memory, as containers have it, would end the kernel half way.
+fn memory_directory(otherwise: &Path) -> PathBuf {
+    let shared = Path::new("/dev/shm");
+    let fits = nix::sys::statvfs::statvfs(shared).is_ok_and(|it| {
+        let free = it.blocks_available() * it.fragment_size();
+        let executable = !it.flags().contains(nix::sys::statvfs::FsFlags::ST_NOEXEC);
+        executable && free > (MEMORY_MB + 64) << 20
+    });
+    if fits { shared } else { otherwise }.to_owned()
+}
+
+/// The command's exit code; `None` when the kernel ended otherwise.
+fn code(status: ExitStatus) -> Option<u8> {
+    let code = u8::try_from(status.code()?).ok()?;
+    code.checked_sub(CODE_BASE)
+}
+
+/// Our ends of the pipes.
+struct Lines {
+    control: File,
+    console: File,
+    output: File,
+    errors: File,
+    ready: File,
+}
+
+impl Lines {
+    /// The kernel's ends, in the order of its descriptors, and ours.
+    fn new() -> io::Result<(Vec<OwnedFd>, Self)> {
+        let (control_theirs, control) = io::pipe()?;
+        let (console, console_theirs) = io::pipe()?;
+        let (output, output_theirs) = io::pipe()?;
+        let (errors, errors_theirs) = io::pipe()?;
+        let (ready, ready_theirs) = io::pipe()?;
+        let streams = vec![
+            control_theirs.into(),
+            console_theirs.try_clone()?.into(),
+            console_theirs.into(),
+            output_theirs.into(),
+            errors_theirs.into(),
+            ready_theirs.into(),
+        ];
+        let ours = |end: OwnedFd| File::from(end);
+        let lines = Self {
+            control: ours(control.into()),
+            console: ours(console.into()),
+            output: ours(output.into()),
+            errors: ours(errors.into()),
+            ready: ours(ready.into()),
+        };
+        Ok((streams, lines))
+    }
+
+    /// Hands on until the kernel has closed all lines; gives the console's end.
+    /// `scratch` goes as soon as nobody needs it, so that a killed run leaves none.
+    fn hand_on(mut self, interrupted: &AtomicBool, scratch: TempDir) -> Result<Vec<u8>, UmlError> {
+        let mut scratch = Some(scratch);
+        let mut console = Vec::new();
+        let mut told = false;
+        let mut open = [true; 4];
+        while open.contains(&true) {
+            let ready = self.wait(open)?;
+            let ends = [&self.output, &self.errors, &self.ready, &self.console];
+            for at in (0..ends.len()).filter(|&at| ready[at]) {
+                let mut buffer = [0; 4096];
+                let length = ends[at].try_clone()?.read(&mut buffer)?;
+                let bytes = &buffer[..length];
+                open[at] = length > 0;
+                match at {
+                    0 => pass(&mut io::stdout().lock(), bytes)?,
+                    1 => pass(&mut io::stderr().lock(), bytes)?,
+                    2 => drop(scratch.take()),
+                    _ => keep_tail(&mut console, bytes),
+                }
+            }
+            if interrupted.load(Ordering::SeqCst) && !told {
+                told = true;
+                // It fails when the kernel has just ended, which is what was asked.
+                let _ = self.control.write_all(&[INTERRUPT]);
+            }
+        }
+        Ok(console)
+    }
+
+    /// Which of the open ends can be read, or have been closed.
+    fn wait(&self, open: [bool; 4]) -> Result<[bool; 4], UmlError> {
+        let ends = [&self.output, &self.errors, &self.ready, &self.console];
+        let flags = |open| {
+            if open {
+                PollFlags::POLLIN
+            } else {
+                PollFlags::empty()
+            }
+        };
+        let watched = (0..4).filter(|&at| open[at]);
+        let mut polled: Vec<PollFd<'_>> = watched
+            .clone()
+            .map(|at| PollFd::new(ends[at].as_fd(), flags(open[at])))
+            .collect();
+        match poll(&mut polled, PollTimeout::from(PATIENCE_MS)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(UmlError::HandOn(errno.into())),
+        }
+        let mut ready = [false; 4];
+        for (at, polled) in watched.zip(&polled) {
+            ready[at] = polled.any().unwrap_or(false);
+        }
+        Ok(ready)
+    }
+}
+
+fn pass(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
+    tail.extend_from_slice(bytes);
+    let surplus = tail.len().saturating_sub(CONSOLE_TAIL);
+    tail.drain(..surplus);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_a_code_of_the_command_is_one() {
+        let exited = |code: i32| ExitStatus::from_raw(code << 8);
+        assert_eq!(code(exited(100)), Some(0));
+        assert_eq!(code(exited(164)), Some(64));
+        assert_eq!(code(exited(1)), None, "a panic of the kernel");
+        assert_eq!(code(ExitStatus::from_raw(9)), None, "killed");
+    }
+
+    #[test]
+    fn streams_are_the_same_where_one_is_a_copy_of_the_other() {
+        let (_reader, one) = io::pipe().unwrap();
+        let (_reader, other) = io::pipe().unwrap();
+        assert!(same(&one, &one.try_clone().unwrap()).unwrap());
+        assert!(!same(&one, &other).unwrap());
+    }
+
+    #[test]
+    fn the_end_of_the_console_is_kept() {
+        let mut tail = Vec::new();
+        keep_tail(&mut tail, &[1; 4050]);
+        keep_tail(&mut tail, &[2; 100]);
+        assert_eq!(tail.len(), CONSOLE_TAIL);
+        assert_eq!(tail.last(), Some(&2));
+    }
+}

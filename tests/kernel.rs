@@ -1,0 +1,182 @@
+//! `--kernel uml`: the same command inside another kernel.
+
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::world::{self, Running, plumbline, stderr, stdout};
+
+/// Booting takes 2 s, on a busy machine many times that.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// The machine for one test; `None`, and a counted skip, without the packages.
+fn kernel(test: &str) -> Option<std::sync::MutexGuard<'static, ()>> {
+    if let Err(error) = plumbline_uml::Installation::find() {
+        // The name by which CI knows all that need the packages.
+        world::skip("user-mode Linux", &format!("{test}, {error}"));
+        return None;
+    }
+    world::lab(test)
+}
+
+/// A run of seconds: two networks, one of them with a driver of its own.
+fn short_run(out: &Path) -> Vec<String> {
+    let out = out.display().to_string();
+    let words = "run --kernel uml --network host,ipvlan-l2 --workload rr --rate 200 \
+                 --connections 1 --duration 100ms --blocks 2 --out";
+    let words = words.split_whitespace().map(str::to_owned);
+    words.chain([out]).collect()
+}
+
+fn strs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_kernel_that_has_nearly_every_driver_lists_what_it_can_build() {
+    let Some(_alone) = kernel("the networks of another kernel") else {
+        return;
+    };
+    let listed = world::json(&["list", "networks", "--json", "--kernel", "uml"]);
+    for network in listed.as_array().expect("an array") {
+        // The package's kernel is built without it.
+        let lacks = network["name"] == "wireguard";
+        assert_eq!(network["available"], !lacks, "{network}");
+    }
+}
+
+#[test]
+fn a_run_inside_leaves_its_directory_outside_marked_with_that_kernel() {
+    let Some(_alone) = kernel("a run in another kernel") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let output = world::output(&strs(&short_run(out.path())));
+    // Whether its trials are kept is up to the machine; that they were run is not.
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 2)), "{code:?} {}", stderr(&output));
+    assert!(stdout(&output).contains("Trials:"), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("block 1 of 2"),
+        "{}",
+        stderr(&output)
+    );
+
+    let run = world::run_directory(out.path());
+    assert!(run.join("report.html").exists());
+    assert!(world::trials(&run) >= 4);
+    let text = std::fs::read_to_string(run.join("run.json")).unwrap();
+    let run: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let fingerprint = &run["fingerprint"];
+    let hypervisor = fingerprint["hypervisor"].as_str().unwrap();
+    assert!(
+        hypervisor.starts_with("User-mode Linux on Linux "),
+        "{hypervisor}"
+    );
+    let outside = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_ne!(fingerprint["kernel"], outside.trim());
+    assert_eq!(fingerprint["cpus"], 1);
+    let line = fingerprint["kernel_command_line"].as_str().unwrap();
+    assert!(!line.contains("init="), "{line}");
+}
+
+#[test]
+fn what_is_printed_to_one_place_keeps_its_order() {
+    let Some(_alone) = kernel("the order of what another kernel prints") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let both = out.path().join("both");
+    let file = std::fs::File::create(&both).unwrap();
+    let status = plumbline(&strs(&short_run(out.path())))
+        .stdout(file.try_clone().unwrap())
+        .stderr(file)
+        .status();
+    assert!(status.unwrap().code().is_some());
+    let text = std::fs::read_to_string(&both).unwrap();
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+    // Progress and the page's place are errors' lines, the report is not.
+    assert!(at("block 1 of 2") < at("\nTrials:"), "{text}");
+    assert!(
+        text.trim_end()
+            .lines()
+            .last()
+            .unwrap()
+            .starts_with("The page:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_interrupt_goes_through_and_a_bad_experiment_never_boots() {
+    let Some(_alone) = kernel("an interrupt in another kernel") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let mut words = short_run(out.path());
+    let blocks = words.iter().position(|word| word == "--blocks").unwrap();
+    words[blocks + 1] = "200".into();
+    let mut running = Running::start(&strs(&words));
+    world::eventually("two trials", LIMIT, || {
+        world::runs_in(out.path())
+            .first()
+            .is_some_and(|run| world::trials(run) >= 2)
+    });
+    running.signal(Signal::SIGINT);
+    assert_eq!(running.wait(Duration::from_secs(20)), Some(2));
+
+    let bad = plumbline(&["run", "--kernel", "uml", "--rate", "-1"]).output();
+    let bad = bad.unwrap();
+    assert_eq!(bad.status.code(), Some(64), "{}", stderr(&bad));
+    assert!(!stderr(&bad).contains("starting User-mode Linux"));
+}
+
+/// Processes of the kernel whose memory or command line names `mark`.
+fn kernels_of(mark: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).into_owned())
+        .filter(|line| line.contains("linux.uml") && line.contains(mark))
+        .count()
+}
+
+#[test]
+fn a_killed_run_leaves_no_process_of_the_kernel() {
+    let Some(_alone) = kernel("a killed run in another kernel") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    // Its own directory for temporary files marks the kernel's command line.
+    let temporary = tempfile::tempdir().unwrap();
+    let mark = temporary.path().display().to_string();
+    let child = plumbline(&strs(&short_run(out.path())))
+        .env("TMPDIR", temporary.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    let mut running = Running(child.unwrap());
+    world::eventually("a run directory", LIMIT, || {
+        !world::runs_in(out.path()).is_empty()
+    });
+    assert!(kernels_of(&mark) > 0);
+    let left: Vec<_> = std::fs::read_dir(temporary.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+    running.signal(Signal::SIGKILL);
+    running.wait(Duration::from_secs(5));
+    world::eventually("the kernel is gone", Duration::from_secs(10), || {
+        kernels_of(&mark) == 0
+    });
+}
+
+#[test]
+fn nobody_is_the_first_process_by_mistake() {
+    let output = world::output(&["guest"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("not by people"),
+        "{}",
+        stderr(&output)
+    );
+}

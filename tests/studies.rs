@@ -1,0 +1,135 @@
+//! What studies are repeated with: nginx as the server, published tables beside
+//! a run, and any network of a run as the reference.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::left::{MARK, marked};
+use crate::observed;
+use crate::world::{self, json, output, plumbline, run_directory, stderr, stdout};
+
+const SHORT: [&str; 8] = [
+    "--blocks",
+    "2",
+    "--duration",
+    "80ms",
+    "--set",
+    "design.warm_up=20ms",
+    "--seed",
+    "5",
+];
+
+/// Finished trials of a run.
+fn trials(run: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn nginx_answers_where_an_experiment_asks_for_it_and_leaves_nothing() {
+    let test = "nginx_answers_where_an_experiment_asks_for_it_and_leaves_nothing";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let (out, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mark = format!("nginx-{}", std::process::id());
+    let result = plumbline(&[
+        "run",
+        "http",
+        "--network",
+        "host-gw",
+        "--set",
+        "workload.server=nginx",
+    ])
+    .args(["--out", out.path().to_str().unwrap(), "--json"])
+    .args(SHORT)
+    .env("TMPDIR", temporary.path())
+    .env(MARK, &mark)
+    .output()
+    .expect("the program starts");
+    let run = run_directory(out.path());
+    observed::ran_to_its_end(&result, &run);
+    let trials = trials(&run);
+    let answered = |trial: &Value| trial["observation"]["serve"]["server"].clone();
+    if trials.iter().all(|trial| answered(trial) == "plumbline") {
+        let warned = |trial: &Value| trial["warnings"].to_string().contains("other-server");
+        assert!(trials.iter().all(warned), "{trials:?}");
+        world::skip(test, "nginx is not installed");
+        return;
+    }
+    for trial in &trials {
+        let name = answered(trial);
+        assert!(name.as_str().unwrap().starts_with("nginx/"), "{name}");
+        let (load, serve) = (
+            &trial["observation"]["load"],
+            &trial["observation"]["serve"],
+        );
+        let completed = load["completed"].as_u64().unwrap();
+        assert!(completed > 0, "{trial}");
+        // Warm-up and window, as nginx itself counted them.
+        assert!(serve["requests"].as_u64().unwrap() >= completed, "{trial}");
+        assert_eq!(load["errors"]["corrupt"], 0, "the body is checked: {trial}");
+        let cpu = &trial["observation"]["server_cpu"];
+        let used = cpu["user_ns"].as_u64().unwrap() + cpu["system_ns"].as_u64().unwrap();
+        assert!(used > 0, "{trial}");
+    }
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
+    world::eventually(
+        "no process is left",
+        std::time::Duration::from_secs(5),
+        || marked(&mark).is_empty(),
+    );
+}
+
+#[test]
+fn a_study_is_beside_the_run_and_any_network_can_be_the_reference() {
+    let Some(_alone) = world::lab("a_study_is_beside_the_run_and_any_network_can_be_the_reference")
+    else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["run", "machinezone-2016", "--network", "host-gw,vxlan"];
+    arguments.extend(["--rate", "2000", "--out", out.path().to_str().unwrap()]);
+    arguments.extend(SHORT);
+    let result = output(&arguments);
+    let run = run_directory(out.path());
+    observed::ran_to_its_end(&result, &run);
+    let path = run.to_str().unwrap();
+    let report = json(&["report", path, "--json"]);
+    let published = &report["published"];
+    assert_eq!(published["author"], "MachineZone", "{published}");
+    assert_eq!(published["tables"].as_array().unwrap().len(), 4);
+    let rows = published["tables"][0]["rows"].as_array().unwrap();
+    let networks: Vec<&str> = rows
+        .iter()
+        .map(|row| row["network"].as_str().unwrap())
+        .collect();
+    assert_eq!(networks, ["host", "host-gw", "vxlan"]);
+    assert!(
+        stdout(&result).contains("MachineZone (2016)"),
+        "{}",
+        stdout(&result)
+    );
+
+    let against = json(&["report", path, "--json", "--baseline", "host-gw"]);
+    let comparisons = against["comparisons"].as_array().unwrap();
+    assert!(!comparisons.is_empty());
+    assert!(
+        comparisons.iter().all(|one| one["baseline"] == "host-gw"),
+        "{against}"
+    );
+    assert!(
+        comparisons.iter().any(|one| one["treatment"] == "host"),
+        "{against}"
+    );
+    let unknown = output(&["report", path, "--baseline", "ipip"]);
+    assert_eq!(unknown.status.code(), Some(64));
+    assert!(
+        stderr(&unknown).contains("it has host, host-gw, vxlan"),
+        "{}",
+        stderr(&unknown)
+    );
+}
