@@ -7,7 +7,7 @@ use plumbline_record::{Histogram, Spans};
 use serde_json::{Value, json};
 
 use crate::analysis::{Section, Summary};
-use crate::figures::Table;
+use crate::figures::{self, Table};
 use crate::latency::{LatencySummary, latency_json};
 use crate::{describe, number};
 
@@ -81,7 +81,7 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
     };
     let rows: Vec<Vec<String>> = section.treatments.iter().filter_map(of_treatment).collect();
     (!rows.is_empty()).then(|| Table {
-        head: vec![
+        head: figures::head([
             "network",
             "sender: protocol",
             "sender: queue",
@@ -90,7 +90,7 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
             "service time",
             "clock error",
             "sample",
-        ],
+        ]),
         rows,
     })
 }
