@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use find_max::FindMaxArgs;
-pub(crate) use target::{TargetArgs, TargetKind};
+pub(crate) use target::{HostsArgs, TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
