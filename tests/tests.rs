@@ -5,6 +5,7 @@ mod architecture;
 mod engine;
 mod faults;
 mod find_max;
+mod hosts;
 mod killed;
 mod left;
 mod observed;
