@@ -372,10 +372,7 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
     let took = clock.elapsed();
     assert!(took < LEASE, "{took:?}");
     child.wait().expect("it is ours");
-    let on_hosts = |path: &PathBuf| !path.starts_with(hosts.path("controller"));
-    eventually("nothing is left on the hosts", CLEANED, || {
-        !hosts.left().iter().any(on_hosts)
-    });
+    hosts.nothing_left();
 }
 
 #[test]

@@ -41,9 +41,9 @@ pub enum HostsError {
         /// What is missing.
         needs: String,
     },
-    /// A temporary directory of this machine, for ssh's own socket.
-    #[error("no private directory for the connections could be made: {0}; is TMPDIR writable?")]
-    Directory(#[source] std::io::Error),
+    /// This machine gives no random name for ssh's socket.
+    #[error("no random number could be read: {0}; is /dev/urandom there?")]
+    Random(#[source] std::io::Error),
     /// A process of ours.
     #[error(transparent)]
     Process(#[from] ProcessError),

@@ -9,14 +9,13 @@ use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::{Family, Placement, Treatment};
 use plumbline_harness::{Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
-use tempfile::TempDir;
 
 use crate::connection::Connection;
 use crate::error::HostsError;
 use crate::options::{HostsOptions, Pair, Wire};
 use crate::path::HostPath;
 use crate::program::Program;
-use crate::ssh::Ssh;
+use crate::ssh::{Socket, Ssh};
 
 /// Fewer CPUs than this, and two ends on one kernel compete with what is
 /// between them.
@@ -28,11 +27,7 @@ pub struct Hosts {
     options: HostsOptions,
     /// By pair.
     linked: Vec<Option<Linked>>,
-    /// Connections so far, to number their sockets.
-    connections: usize,
     program: Option<Program>,
-    /// Last, because the connections have their sockets in it.
-    sockets: Option<TempDir>,
 }
 
 /// A pair that is connected.
@@ -56,9 +51,7 @@ impl Hosts {
         let hosts = Self {
             linked: options.pairs.iter().map(|_| None).collect(),
             options,
-            connections: 0,
             program: None,
-            sockets: None,
         };
         let names = hosts.networks();
         for (position, name) in names.iter().enumerate() {
@@ -168,31 +161,25 @@ impl Hosts {
     }
 
     fn connect(&mut self, number: usize) -> Result<Linked, HostsError> {
-        if self.sockets.is_none() {
-            let made = tempfile::Builder::new().prefix("plumbline-ssh.").tempdir();
-            self.sockets = Some(made.map_err(HostsError::Directory)?);
-        }
         if self.program.is_none() {
             self.program = Some(Program::read(&self.options.program)?);
         }
-        let (Some(sockets), Some(program)) = (&self.sockets, &self.program) else {
-            unreachable!("both were just made");
+        let Some(program) = &self.program else {
+            unreachable!("it was just read");
         };
-        let first = self.connections;
-        self.connections += 2;
         let options = &self.options;
         let Pair { client, server, .. } = &options.pairs[number];
-        let open = |host: &str, number: usize| {
+        let open = |host: &str| {
             let ssh = Ssh {
                 host: host.to_owned(),
                 config: options.ssh_config.clone(),
-                socket: sockets.path().join(number.to_string()),
+                socket: Socket::new()?,
             };
             Connection::open(ssh, &options.directory, program).map(Arc::new)
         };
         let (client, server) = thread::scope(|scope| {
-            let server = scope.spawn(|| open(server, first + 1));
-            let client = open(client, first);
+            let server = scope.spawn(|| open(server));
+            let client = open(client);
             let server = server.join();
             (
                 client,
@@ -341,10 +328,7 @@ impl Target for Hosts {
         let linked: Vec<Linked> = self.linked.iter_mut().filter_map(Option::take).collect();
         let connections = linked.iter().flat_map(|one| [&one.client, &one.server]);
         let closed = connections.filter_map(|one| one.close().err());
-        let errors: Vec<TargetError> = closed.map(TargetError::from).collect();
-        drop(linked);
-        self.sockets = None;
-        errors
+        closed.map(TargetError::from).collect()
     }
 }
 

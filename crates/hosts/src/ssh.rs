@@ -1,8 +1,13 @@
 //! The system's ssh: how it is started, and what its words mean.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plumbline_sys::process::Command;
+
+use crate::error::HostsError;
 
 /// Exit code of ssh for errors of its own (ssh(1)).
 pub(crate) const SSH_ITSELF: i32 = 255;
@@ -12,8 +17,34 @@ pub(crate) const SSH_ITSELF: i32 = 255;
 pub(crate) struct Ssh {
     pub(crate) host: String,
     pub(crate) config: Option<PathBuf>,
-    /// The socket by which later sessions share the first one's connection.
-    pub(crate) socket: PathBuf,
+    /// Shared by all who may start a session.
+    pub(crate) socket: Arc<Socket>,
+}
+
+/// The socket by which later sessions share the first one's connection. ssh
+/// makes it, for its user alone, and removes it when it ends; where it was
+/// killed, dropping this does.
+#[derive(Debug)]
+pub(crate) struct Socket(PathBuf);
+
+impl Socket {
+    /// A name that nobody could have taken before: others may write where
+    /// temporary files go.
+    pub(crate) fn new() -> Result<Arc<Self>, HostsError> {
+        let mut random = [0; 8];
+        File::open("/dev/urandom")
+            .and_then(|mut source| source.read_exact(&mut random))
+            .map_err(HostsError::Random)?;
+        let name = format!("plumbline-{:016x}", u64::from_ne_bytes(random));
+        Ok(Arc::new(Self(std::env::temp_dir().join(name))))
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // The rule is that ssh has removed it already.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// What a session is to the connection.
@@ -61,7 +92,7 @@ impl Ssh {
         for option in options {
             arguments.extend(["-o".into(), option.into()]);
         }
-        let socket = format!("ControlPath={}", self.socket.display());
+        let socket = format!("ControlPath={}", self.socket.0.display());
         arguments.extend(["-o".into(), socket, "--".into()]);
         arguments.extend([self.host.clone(), command.to_owned()]);
         arguments
@@ -145,7 +176,7 @@ mod tests {
         let ssh = Ssh {
             host: "me@a".into(),
             config: Some("/c".into()),
-            socket: "/s/a".into(),
+            socket: Arc::new(Socket("/s/a".into())),
         };
         let arguments = ssh.arguments(Session::Later, "exec true");
         assert_eq!(arguments[..2], ["-F", "/c"]);
