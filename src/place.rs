@@ -4,6 +4,7 @@ mod hosts;
 
 use std::sync::atomic::AtomicBool;
 
+use plumbline_experiment::Experiment;
 use plumbline_harness::Target;
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{Floor, Warning};
@@ -44,21 +45,25 @@ pub(crate) struct Cpus {
 ///
 /// To be called before the first thread: a process enters a user namespace,
 /// which the lab needs, alone or not at all.
-pub(crate) fn pick(args: &TargetArgs) -> anyhow::Result<Box<dyn Place>> {
-    if args.target != TargetKind::Hosts
+pub(crate) fn pick(
+    args: &TargetArgs,
+    experiment: Option<&Experiment>,
+) -> anyhow::Result<Box<dyn Place>> {
+    let kind = args.kind(experiment.map_or("", Experiment::target));
+    if kind != TargetKind::Hosts
         && let Some(flag) = args.hosts.given()
     {
         return Err(BadUsage(format!("{flag}: say --target hosts too")).into());
     }
-    match args.target {
+    match kind {
         TargetKind::Lab => {
             plumbline_sys::namespace::enter_private()?;
             Ok(Box::new(Lab::new(LabOptions::with_this_program()?)))
         }
-        TargetKind::Hosts => Ok(Box::new(hosts::pick(&args.hosts)?)),
+        TargetKind::Hosts => Ok(Box::new(hosts::pick(&args.hosts, experiment)?)),
         TargetKind::Kubernetes => Err(BadUsage(format!(
             "--target {}: this build of Plumbline knows no clusters; use lab or hosts",
-            args.target.name()
+            kind.name()
         ))
         .into()),
     }

@@ -28,11 +28,22 @@ impl TargetKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// Where to run
-    #[arg(long, value_enum, default_value = "lab")]
-    pub(crate) target: TargetKind,
+    /// Where to run; what the experiment asks for unless given, or the lab
+    #[arg(long, value_enum)]
+    pub(crate) target: Option<TargetKind>,
     #[command(flatten)]
     pub(crate) hosts: HostsArgs,
+}
+
+impl TargetArgs {
+    /// What was typed, or else what the experiment asks for.
+    pub(crate) fn kind(&self, asked: &str) -> TargetKind {
+        let named = || {
+            let kinds = TargetKind::value_variants().iter();
+            kinds.copied().find(|kind| kind.name() == asked)
+        };
+        self.target.or_else(named).unwrap_or(TargetKind::Lab)
+    }
 }
 
 /// `--target hosts`.

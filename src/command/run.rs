@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     } else {
         None
     };
-    let mut place = place::pick(&args.target)?;
+    let mut place = place::pick(&args.target, experiment.as_ref())?;
     let place = &mut *place;
     let interrupted = plumbline_sys::signal::interruption()?;
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use plumbline_experiment::{Experiment, SpecError};
 use plumbline_hosts::{Hosts, HostsError, HostsOptions, Pair, Wire};
 use plumbline_record::{Floor, Warning};
 
@@ -11,7 +12,10 @@ use crate::cli::{HostsArgs, is_harmless};
 use crate::command::BadUsage;
 
 /// The target of what was typed. Connects to nothing yet.
-pub(super) fn pick(args: &HostsArgs) -> anyhow::Result<Hosts> {
+pub(super) fn pick(args: &HostsArgs, experiment: Option<&Experiment>) -> anyhow::Result<Hosts> {
+    if args.host.is_empty() && args.pair.is_empty() {
+        return Err(none(experiment)?.into());
+    }
     let program = match &args.program {
         Some(program) => program.clone(),
         None => std::env::current_exe()?,
@@ -23,7 +27,6 @@ fn options(args: &HostsArgs, program: PathBuf) -> Result<HostsOptions, HostsErro
     let wires = args.address.iter().map(|text| Wire::parse(text));
     let wires: Vec<Wire> = wires.collect::<Result<_, _>>()?;
     let pairs = match &args.host[..] {
-        [] if args.pair.is_empty() => return Err(none()),
         [] => {
             let pairs = args.pair.iter();
             pairs
@@ -51,12 +54,28 @@ fn options(args: &HostsArgs, program: PathBuf) -> Result<HostsOptions, HostsErro
     })
 }
 
-fn none() -> HostsError {
-    HostsError::Options(
-        "--target hosts: between which? Say --host user@a --host user@b, or --pair NAME=user@a,user@b \
-         for each pair to compare"
-            .to_owned(),
-    )
+/// Asks for the hosts; of an experiment that names its networks, for a pair of
+/// each.
+fn none(experiment: Option<&Experiment>) -> Result<BadUsage, SpecError> {
+    let networks = experiment.map_or(Ok(Vec::new()), Experiment::networks)?;
+    let named: Vec<&String> = networks.iter().filter(|name| *name != "all").collect();
+    let (Some(experiment), [_, _, ..]) = (experiment, &named[..]) else {
+        return Ok(BadUsage(
+            "--target hosts: between which? Say --host user@a --host user@b, or --pair \
+             NAME=user@a,user@b for each pair to compare"
+                .to_owned(),
+        ));
+    };
+    let flags: Vec<String> = named
+        .iter()
+        .map(|name| format!("--pair {name}=HOST,HOST"))
+        .collect();
+    Ok(BadUsage(format!(
+        "{} compares pairs of hosts, and has to be told which: {}, with each HOST as you would \
+         name it to ssh",
+        experiment.name(),
+        flags.join(" ")
+    )))
 }
 
 fn usage(error: HostsError) -> BadUsage {

@@ -4,8 +4,19 @@ use crate::WorkloadKind;
 
 /// Keys outside any section, and the sections.
 pub(crate) const ROOT: &[&str] = &[
-    "name", "question", "baseline", "factors", "workload", "design", "limits",
+    "name",
+    "question",
+    "target",
+    "baseline",
+    "distribution",
+    "factors",
+    "workload",
+    "design",
+    "limits",
 ];
+
+/// Kinds of place that an experiment may ask for.
+pub(crate) const TARGETS: &[(&str, ())] = &[("lab", ()), ("kubernetes", ()), ("hosts", ())];
 
 /// Keys of `[factors]` that are no workload keys.
 pub(crate) const PLACE_FACTORS: &[&str] = &["network", "placement", "family"];

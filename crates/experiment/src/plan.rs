@@ -51,6 +51,10 @@ pub struct Plan {
     /// Limits that `compare` enforces with exit code 1: metric name to the
     /// largest allowed overhead as a fraction, such as `{"p50": 0.10}`.
     pub limits: BTreeMap<String, f64>,
+    /// Whether the report shows every latency as a histogram, with mean and
+    /// deviation, beside its figures.
+    #[serde(default)]
+    pub distribution: bool,
 }
 
 impl Plan {

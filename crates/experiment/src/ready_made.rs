@@ -16,5 +16,9 @@ pub fn ready_made() -> &'static [(&'static str, &'static str)] {
         ),
         ("http", include_str!("../../../experiments/http.toml")),
         ("udp", include_str!("../../../experiments/udp.toml")),
+        (
+            "centurylink-2016",
+            include_str!("../../../experiments/centurylink-2016.toml"),
+        ),
     ]
 }

@@ -45,6 +45,7 @@ pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, 
         treatments,
         retries: spec.retries,
         limits: spec.limits,
+        distribution: spec.distribution,
     };
     Ok(Draft::new(plan, shares))
 }

@@ -21,6 +21,8 @@ fn expand(word: &str) -> Result<Vec<String>, String> {
     match word {
         "all" => Ok(NETWORKS.map(String::from).to_vec()),
         "flannel-vxlan" => Ok(vec!["vxlan".to_owned()]),
+        // Pairs of hosts that somebody gave these names.
+        "bare-metal" | "vm" => Ok(vec![word.to_owned()]),
         name if NETWORKS.contains(&name) => Ok(vec![name.to_owned()]),
         other => Err(format!("there is no network `{other}`")),
     }

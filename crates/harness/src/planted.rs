@@ -136,6 +136,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
             .collect(),
         retries,
         limits: std::collections::BTreeMap::new(),
+        distribution: false,
     }
 }
 

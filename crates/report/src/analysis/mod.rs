@@ -3,6 +3,7 @@
 mod account;
 mod comparison;
 mod cost;
+mod distribution;
 mod latency;
 mod ledger;
 mod margin;
@@ -16,6 +17,7 @@ mod treatment;
 pub use account::{Account, Failure};
 pub use comparison::Comparison;
 pub use cost::{Cost, CostByContext, PerUnit};
+pub use distribution::{Distribution, DistributionRow};
 pub use latency::Latency;
 pub use metric::{Metric, Unit};
 pub use notice::Notice;
@@ -60,6 +62,8 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// Treatments that belong in one table or chart, in reading order.
     pub sections: Vec<Section>,
+    /// For each section its latencies as histograms, where the experiment asks.
+    pub distributions: Vec<Option<Distribution>>,
     /// Reasons to distrust, without repetition.
     pub notices: Vec<Notice>,
     /// What became of the planned trials.
@@ -86,14 +90,18 @@ impl Summary {
         let comparisons = comparison::compare_all(&declared, &treatments, &run.fingerprint);
         let primary = declared.iter().filter(|one| one.is_primary).count();
         let blocks_needed = plumbline_stats::paired::minimum_pairs(primary, ALPHA);
+        let sections = section::sections(&treatments, &comparisons);
+        let asked = plan.distribution;
+        let distribution = |one| asked.then(|| Distribution::new(one, &treatments)).flatten();
         Self {
+            distributions: sections.iter().map(distribution).collect(),
             experiment: plan.experiment.clone(),
             question: plan.question.clone(),
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
-            sections: section::sections(&treatments, &comparisons),
+            sections,
             notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),
             account: Account::new(plan, &ledger),
             blocks: plan.blocks.len(),

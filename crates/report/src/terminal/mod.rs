@@ -2,6 +2,7 @@
 //! what became of the trials.
 
 mod columns;
+mod distribution;
 mod table;
 mod text;
 
@@ -82,6 +83,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.paint(Tint::Faint, &text::wrap(LEGEND, style.width, 0));
         out += "\n\n";
     }
+    out += &distribution::render(summary, style);
     out += &answers(summary, style);
     out += &notices(summary, style);
     for line in maxima(summary) {

@@ -132,6 +132,7 @@ impl Fake {
             treatments,
             retries: 2,
             limits: Default::default(),
+            distribution: false,
         }
     }
 }
