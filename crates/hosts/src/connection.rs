@@ -41,10 +41,7 @@ impl Connection {
     /// Connects, copies the program and starts the observer.
     pub(crate) fn open(ssh: Ssh, directory: &str, program: &Program) -> Result<Self, HostsError> {
         let mut child = ssh
-            .command(
-                Session::First,
-                &script::install(directory, program.bytes.len()),
-            )
+            .command(Session::First, &script::install(directory, program.size))
             .spawn()?;
         let (Some(mut input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
             unreachable!("a command pipes both streams");
@@ -55,7 +52,7 @@ impl Connection {
             line(BufReader::new(output), ENTRY, At::parse).ok_or_else(|| ended(&mut child))?;
         check_machine(&host, &at, program)?;
         // What the host says when it cannot write tells more than a broken pipe.
-        let sent = input.write_all(&program.bytes).and_then(|()| input.flush());
+        let sent = program.copy_to(&mut input);
         let copied = |text: &str| (text.trim_end() == script::COPIED).then_some(());
         let ((), output) = line(output, COPY, copied).ok_or_else(|| ended(&mut child))?;
         sent.map_err(|error| HostsError::Host {
@@ -289,7 +286,7 @@ fn gone(host: &str, child: &mut Child, program: &Program) -> HostsError {
         Some(script::NOT_WRITTEN) => format!(
             "the program ({} MB) could not be written: {said}; make room, or choose another \
              place with --host-directory",
-            program.bytes.len() >> 20
+            program.size >> 20
         ),
         Some(script::CUT_OFF) => format!("the program arrived only in part: {said}"),
         Some(script::NOT_RUN) => format!(

@@ -162,10 +162,10 @@ impl Hosts {
 
     fn connect(&mut self, number: usize) -> Result<Linked, HostsError> {
         if self.program.is_none() {
-            self.program = Some(Program::read(&self.options.program)?);
+            self.program = Some(Program::open(&self.options.program)?);
         }
         let Some(program) = &self.program else {
-            unreachable!("it was just read");
+            unreachable!("it was just opened");
         };
         let options = &self.options;
         let Pair { client, server, .. } = &options.pairs[number];

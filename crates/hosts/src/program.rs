@@ -1,6 +1,8 @@
 //! The program that is copied to the hosts.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::error::HostsError;
@@ -11,9 +13,15 @@ const CLASS_64: u8 = 2;
 const LITTLE_ENDIAN: u8 = 1;
 const PT_INTERP: u32 = 3;
 
-/// A program, read into memory once, and what has to be known of it.
+/// As much of a file as holds its headers, and as much as is copied at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A program, and what has to be known of it. The file stays open: what is
+/// copied is the same program, whatever becomes of its name meanwhile.
 pub struct Program {
-    pub(crate) bytes: Vec<u8>,
+    file: File,
+    /// In bytes.
+    pub(crate) size: u64,
     /// As `uname -m` says it.
     pub(crate) machine: &'static str,
     /// Whether it needs a loader and a C library where it runs.
@@ -21,26 +29,50 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads a program.
+    /// Opens a program.
     ///
     /// # Errors
     ///
     /// A file that cannot be read, or is no program for Linux on a machine
     /// that Plumbline is built for.
-    pub fn read(path: &Path) -> Result<Self, HostsError> {
+    pub fn open(path: &Path) -> Result<Self, HostsError> {
         let fail = |why: String| HostsError::Program {
             program: path.display().to_string(),
             why,
         };
-        let bytes = fs::read(path).map_err(|error| fail(error.to_string()))?;
-        let (machine, is_dynamic) = examine(&bytes).ok_or_else(|| {
+        let unreadable = |error: io::Error| fail(error.to_string());
+        let file = File::open(path).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        let mut start = vec![0; CHUNK_BYTES];
+        let length = file.read_at(&mut start, 0).map_err(unreadable)?;
+        let (machine, is_dynamic) = examine(&start[..length]).ok_or_else(|| {
             fail("it is no Linux program for x86_64 or aarch64; give one with --program".into())
         })?;
         Ok(Self {
-            bytes,
+            file,
+            size,
             machine,
             is_dynamic,
         })
+    }
+
+    /// Writes all of it. Several may do so at once.
+    ///
+    /// # Errors
+    ///
+    /// A stream that takes no more, or a file that was cut off meanwhile.
+    pub(crate) fn copy_to(&self, stream: &mut impl Write) -> io::Result<()> {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut at = 0;
+        while at < self.size {
+            let length = self.file.read_at(&mut chunk, at)?;
+            if length == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            stream.write_all(&chunk[..length])?;
+            at += length as u64;
+        }
+        stream.flush()
     }
 
     /// What to say beside a failure to start it.
@@ -85,7 +117,10 @@ mod tests {
     #[test]
     fn this_program_is_known() {
         let this = std::env::current_exe().unwrap();
-        let program = Program::read(&this).unwrap();
+        let program = Program::open(&this).unwrap();
+        let mut copy = Vec::new();
+        program.copy_to(&mut copy).unwrap();
+        assert_eq!(copy, std::fs::read(&this).unwrap());
         assert_eq!(program.machine, std::env::consts::ARCH);
         assert_eq!(program.is_dynamic, !cfg!(target_feature = "crt-static"));
     }
@@ -93,15 +128,15 @@ mod tests {
     #[test]
     fn what_is_no_program_is_refused() {
         assert_eq!(examine(b"#!/bin/sh\n"), None);
-        let this = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         assert_eq!(examine(&this[..100]), None, "cut off");
-        let error = Program::read(Path::new("/dev/null")).err().unwrap();
+        let error = Program::open(Path::new("/dev/null")).err().unwrap();
         assert!(error.to_string().contains("--program"), "{error}");
     }
 
     #[test]
     fn another_machine_is_told() {
-        let mut this = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let mut this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         this[18] = 183;
         assert_eq!(examine(&this).unwrap().0, "aarch64");
     }

@@ -35,7 +35,7 @@ pub(crate) const AT: &str = "plumbline-at ";
 pub(crate) const COPIED: &str = "plumbline-copied";
 
 /// The command for ssh that installs a program of `size` bytes and runs it.
-pub(crate) fn install(directory: &str, size: usize) -> String {
+pub(crate) fn install(directory: &str, size: u64) -> String {
     format!(
         "exec /bin/sh -c {} plumbline {} {size}",
         quoted(INSTALL),
