@@ -76,11 +76,11 @@ fn bars(row: &DistributionRow, ends_ns: &[f64]) -> String {
     let last = row.counts.iter().rposition(filled).unwrap_or(0);
     let most = row.counts.iter().copied().max().unwrap_or(0).max(1);
     let mut out = String::new();
-    for bin in first..=last {
-        let count = row.counts[bin];
+    let bins = row.counts.iter().zip(ends_ns);
+    for (&count, &end_ns) in bins.take(last + 1).skip(first) {
         // What is there is seen, however little it is.
         let length = (count * LONGEST as u64).div_ceil(most) as usize;
-        let end = number::plain(&number::duration(ends_ns[bin]));
+        let end = number::plain(&number::duration(end_ns));
         let bar = "#".repeat(length);
         let line = format!("  to {end:>9}  {bar:<LONGEST$}  {count}");
         out += line.trim_end();
