@@ -2,6 +2,7 @@
 
 mod find_max;
 mod load;
+mod target;
 mod value;
 
 use std::net::{IpAddr, SocketAddr};
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use find_max::FindMaxArgs;
 pub(crate) use load::{Driver, Kind, LoadArgs, Process, ServeArgs};
+pub(crate) use target::{HostsArgs, TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
@@ -84,6 +86,8 @@ pub(crate) struct RunArgs {
     /// A ready-made experiment (`plumbline list experiments`) or a TOML file
     #[arg(default_value = "tour", conflicts_with = "resume")]
     pub(crate) experiment: String,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
     /// Networks to compare, by name or by system; `usual`, or `all` for every one that works here;
     /// cni:FILE for a CNI configuration list
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -124,10 +128,6 @@ pub(crate) struct RunArgs {
     /// Seed of the order and of the arrivals; random unless given
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Where the plugins of `--network cni:FILE` are; CNI_PATH, else /usr/lib/cni
-    /// and /opt/cni/bin
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cni_bin: Vec<PathBuf>,
     /// Set any key of the experiment, such as design.retries=3
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -148,9 +148,6 @@ pub(crate) struct RunArgs {
     /// Go on although the environment is not the one that the run was started in
     #[arg(long, requires = "resume")]
     pub(crate) across_environments: bool,
-    /// Kernel to run in; uml needs Debian's packages user-mode-linux and kmod
-    #[arg(long, value_enum, default_value = "host")]
-    pub(crate) kernel: Kernel,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -17,6 +17,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["agent", "stats", "sys", "record", "experiment"],
     ),
     ("lab", &["harness", "agent", "sys", "record", "experiment"]),
+    (
+        "hosts",
+        &["harness", "agent", "sys", "record", "experiment"],
+    ),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),

@@ -5,6 +5,7 @@ mod architecture;
 mod engine;
 mod faults;
 mod find_max;
+mod hosts;
 mod kernel;
 mod killed;
 mod left;

@@ -77,6 +77,36 @@ fn bad_usage_is_64() {
 }
 
 #[test]
+fn a_target_without_its_hosts_asks_for_them() {
+    let hosts = |more: &[&str], says: &[&str]| {
+        refused(&[&["run", "--target", "hosts"], more].concat(), 64, says);
+    };
+    hosts(&[], &["--host user@a --host user@b", "--pair"]);
+    hosts(&["--host", "a"], &["it takes two"]);
+    hosts(&["--host", "a", "--host", "--port"], &["--port"]);
+    hosts(&["--pair", "vm=a"], &["NAME=HOST,HOST"]);
+    hosts(
+        &["--pair", "vm=a,b", "--pair", "vm=c,d"],
+        &["two networks `vm`"],
+    );
+    hosts(
+        &["--host", "a", "--host", "b", "--address", "10.0.0.0/40"],
+        &["10.0.0.0/40", "a network such as"],
+    );
+    hosts(
+        &["--pair", "vm=a,b"],
+        &["no network `host`", "vm", "--baseline"],
+    );
+    refused(&["run", "--host", "a"], 64, &["--target hosts"]);
+    // What an experiment asks for is its own, and the flags are named.
+    refused(
+        &["run", "centurylink-2016"],
+        64,
+        &["--pair bare-metal=HOST,HOST --pair vm=HOST,HOST", "ssh"],
+    );
+}
+
+#[test]
 fn help_and_version_are_0() {
     for arguments in [
         &["--help"][..],

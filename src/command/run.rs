@@ -6,19 +6,17 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_engine::EngineError;
-use plumbline_experiment::{Experiment, Family, Flag, Link, Treatment, ready_made};
-use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
-use plumbline_lab::network::USUAL;
-use plumbline_lab::{Lab, LabOptions};
+use plumbline_experiment::{Experiment, Flag, Link, Treatment, ready_made};
+use plumbline_harness::{Settings, Target, Thresholds, conduct};
 use plumbline_record::{
-    FORMAT_VERSION, Floor, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
+    FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
 };
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
 use super::{BadUsage, kernel, maxima, print, report};
 use crate::cli::RunArgs;
+use crate::place::{self, Cpus, Place};
 use crate::progress::{self, Reporter};
 
 /// What a run has after its preparation.
@@ -34,44 +32,46 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     } else {
         None
     };
+    let kind = place::kind(&args.target, experiment.as_ref())?;
     let writes = args.resume.as_ref().unwrap_or(&args.out);
-    if let Some(code) = kernel::elsewhere(args.kernel, Some(writes))? {
+    if let Some(code) = kernel::elsewhere(args.target.lab.kernel, Some(writes))? {
         return Ok(code);
     }
-    // Before any thread: a process enters a user namespace alone or not at all.
-    plumbline_sys::namespace::enter_private()?;
+    let mut place = place::pick(kind, &args.target, experiment.as_ref())?;
+    let place = &mut *place;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = Lab::new(LabOptions::with_this_program()?.cni_directories(&args.cni_bin));
 
+    let prepared = match (&args.resume, experiment) {
+        (Some(path), _) => resume(args, path, place),
+        (None, Some(experiment)) => prepare(args, experiment, place, interrupted),
+        (None, None) => unreachable!("clap gives an experiment its default"),
+    };
     let Prepared {
         mut directory,
         run,
         mut done,
-    } = match (&args.resume, experiment) {
-        (Some(path), _) => resume(args, path, &mut lab)?,
-        (None, Some(experiment)) => prepare(args, experiment, &mut lab, interrupted)?,
-        (None, None) => unreachable!("clap gives an experiment its default"),
-    };
+    } = prepared?;
     let plan = &run.plan;
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
+    let settings = settings(place.cpus());
     let conducted = conduct(
         plan,
         &earlier,
-        &mut lab,
+        place,
         &mut |trial| {
             directory.append(trial)?;
             done.push(trial.clone());
             Ok(())
         },
         &mut progress,
-        &settings(),
+        &settings,
         interrupted,
     );
     progress.close();
     // Whatever went wrong, what there is gets shown and everything is undone;
     // only then is the first error told.
-    let torn_down = take_down(&mut lab);
+    let torn_down = take_down(place);
     let summary = Summary::new(&run, &done);
     let shown = finish(args, &directory, &run, &done, &summary);
     let outcome = conducted?;
@@ -142,7 +142,7 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
 fn prepare(
     args: &RunArgs,
     experiment: Experiment,
-    lab: &mut Lab,
+    place: &mut dyn Place,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
@@ -150,17 +150,16 @@ fn prepare(
     let families = experiment.families()?;
     let said = RefCell::new(Vec::new());
     let seed = random_seed();
-    let draft = experiment.draft(seed, &|word| {
-        expand(word, &families, &mut said.borrow_mut())
-    })?;
-    build(draft.link(), draft.treatments(), lab)?;
-    let settings = settings();
-    let floor = floor(&settings, interrupted)?;
+    let networks = |word: &str| place.networks(word, &families, &mut said.borrow_mut());
+    let draft = experiment.draft(seed, &networks)?;
+    build(draft.link(), draft.treatments(), place)?;
+    let settings = settings(place.cpus());
+    let floor = place.floor(interrupted)?;
     let kept_in = (args.out.as_path(), name.as_str());
-    let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted, kept_in)?;
+    let maxima = maxima::measure(&draft, place, seed, &settings, interrupted, kept_in)?;
     let share = draft.window_share();
     let plan = draft.settle(&maxima.rates())?;
-    let mut warnings = lab.warnings();
+    let mut warnings = place.warnings();
     warnings.extend(said.into_inner());
     warnings.extend(maxima.warnings());
     warnings.extend((share < 1.0).then_some(Warning::ShorterWindows { share }));
@@ -170,10 +169,10 @@ fn prepare(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: std::env::args().collect(),
             started: now(),
-            target: lab.name().to_owned(),
+            target: place.name().to_owned(),
             floor,
         },
-        fingerprint: lab.fingerprint()?,
+        fingerprint: place.fingerprint()?,
         experiment_text: Some(text),
         maxima: maxima.found,
         warnings,
@@ -188,17 +187,21 @@ fn prepare(
     })
 }
 
-/// What the generator measures where there is no network, on the CPUs that the
-/// trials will use (L-13).
-fn floor(settings: &Settings, interrupted: &AtomicBool) -> Result<Option<Floor>, EngineError> {
-    plumbline_engine::floor(&settings.client_cpus, &settings.server_cpus, interrupted)
-}
-
 /// Goes on with a run, in the environment that it was started in (C-13).
-fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared> {
+fn resume(args: &RunArgs, path: &Path, place: &mut dyn Place) -> anyhow::Result<Prepared> {
     let (run, done, directory) = RunDirectory::open(path)?;
-    build(run.plan.link, &run.plan.treatments, lab)?;
-    let differences = differences(1, &run.fingerprint, &lab.fingerprint()?);
+    let target = &run.provenance.target;
+    if target != place.name() {
+        return Err(BadUsage(format!(
+            "--resume {}: the run was started with --target {target}; give the same flags of the \
+             target again, as in `{}`",
+            path.display(),
+            run.provenance.command.join(" ")
+        ))
+        .into());
+    }
+    build(run.plan.link, &run.plan.treatments, place)?;
+    let differences = differences(1, &run.fingerprint, &place.fingerprint()?);
     if !differences.is_empty() && !args.across_environments {
         return Err(CompareError::DifferentEnvironments(differences).into());
     }
@@ -211,60 +214,19 @@ fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared
 
 /// Builds every path, so that what cannot be built is an error before the
 /// first trial and not in the middle.
-fn build(link: Link, treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
-    lab.use_link(link);
-    lab.validate(treatments)?;
+fn build(link: Link, treatments: &[Treatment], place: &mut dyn Place) -> anyhow::Result<()> {
+    place.use_link(link)?;
+    place.validate(treatments)?;
     for treatment in treatments {
-        lab.path(treatment)?;
+        place.path(treatment)?;
     }
     Ok(())
 }
 
-/// What a network word stands for. Of `all` and `usual`, those that cannot
-/// be built here are left out with a warning; the name of a system is said to
-/// be one.
-fn expand(word: &str, families: &[Family], said: &mut Vec<Warning>) -> Result<Vec<String>, String> {
-    // A file is read when the lab is built.
-    if word.starts_with(plumbline_lab::network::cni::PREFIX) {
-        return Ok(vec![word.to_owned()]);
-    }
-    let belongs: fn(&str) -> bool = match word {
-        "all" => |_| true,
-        "usual" => |name| USUAL.contains(&name),
-        _ => {
-            let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
-            let name = network.about().name.to_owned();
-            if word != name {
-                said.push(Warning::StandsFor {
-                    alias: word.to_owned(),
-                    network: name.clone(),
-                });
-            }
-            return Ok(vec![name]);
-        }
-    };
-    let mut names = Vec::new();
-    let listed = plumbline_lab::list().map_err(|e| e.to_string())?;
-    for listing in listed.into_iter().filter(|one| belongs(one.name)) {
-        let network = listing.name.to_owned();
-        match listing.needs_for(families) {
-            None => names.push(network),
-            Some(needs) => said.push(Warning::Unsupported { network, needs }),
-        }
-    }
-    Ok(names)
-}
-
-/// The sender and the receiver on CPUs of their own where there are two.
-fn settings() -> Settings {
-    let cpus = plumbline_sys::cpu::allowed().unwrap_or_default();
-    let (client_cpus, server_cpus) = match (cpus.first(), cpus.last()) {
-        (Some(&first), Some(&last)) if first != last => (vec![first], vec![last]),
-        _ => (Vec::new(), Vec::new()),
-    };
+fn settings(cpus: Cpus) -> Settings {
     Settings {
-        client_cpus,
-        server_cpus,
+        client_cpus: cpus.client,
+        server_cpus: cpus.server,
         thresholds: if plumbline_uml::inside() {
             Thresholds::user_mode()
         } else {
@@ -305,15 +267,16 @@ fn finish(
     printed
 }
 
-/// Undoes the lab, and says everything that could not be undone.
-pub(crate) fn take_down(lab: &mut Lab) -> anyhow::Result<ExitCode> {
-    let errors = lab.teardown();
+/// Undoes what was built, and says everything that could not be undone.
+pub(crate) fn take_down(target: &mut (impl Target + ?Sized)) -> anyhow::Result<ExitCode> {
+    let errors = target.teardown();
     if errors.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
     Err(anyhow::anyhow!(
-        "the lab could not be taken down cleanly: {}",
+        "the {} could not be taken down cleanly: {}",
+        target.name(),
         all.join("; ")
     ))
 }

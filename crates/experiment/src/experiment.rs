@@ -60,6 +60,22 @@ impl Experiment {
         Ok(self.spec()?.families)
     }
 
+    /// The kind of place that the experiment asks for: `lab`, `kubernetes` or
+    /// `hosts`; empty when it fits any.
+    pub fn target(&self) -> &str {
+        self.root_text("target")
+    }
+
+    /// The networks as written, before a target says what they stand for.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn networks(&self) -> Result<Vec<String>, SpecError> {
+        let words = self.spec()?.networks.into_iter();
+        Ok(words.map(|word| word.text).collect())
+    }
+
     /// Checks everything that needs no machine, as [`resolve`](Self::resolve)
     /// does: two flags may be fine each and contradict each other.
     ///

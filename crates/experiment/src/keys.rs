@@ -4,8 +4,21 @@ use crate::WorkloadKind;
 
 /// Keys outside any section, and the sections.
 pub(crate) const ROOT: &[&str] = &[
-    "name", "question", "study", "baseline", "factors", "workload", "design", "link", "limits",
+    "name",
+    "question",
+    "study",
+    "target",
+    "baseline",
+    "distribution",
+    "factors",
+    "workload",
+    "design",
+    "link",
+    "limits",
 ];
+
+/// Kinds of place that an experiment may ask for.
+pub(crate) const TARGETS: &[(&str, ())] = &[("lab", ()), ("kubernetes", ()), ("hosts", ())];
 
 /// Keys of `[factors]` that are no workload keys.
 pub(crate) const PLACE_FACTORS: &[&str] = &["network", "placement", "family"];

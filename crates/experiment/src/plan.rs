@@ -58,6 +58,10 @@ pub struct Plan {
     /// The link between the nodes, where the target makes it.
     #[serde(default, skip_serializing_if = "Link::is_default")]
     pub link: Link,
+    /// Whether the report shows every latency as a histogram, with mean and
+    /// deviation, beside its figures.
+    #[serde(default)]
+    pub distribution: bool,
 }
 
 impl Plan {

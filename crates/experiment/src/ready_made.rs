@@ -24,5 +24,9 @@ pub fn ready_made() -> &'static [(&'static str, &'static str)] {
             "gojek-kubecon-2018",
             include_str!("../../../experiments/gojek-kubecon-2018.toml"),
         ),
+        (
+            "centurylink-2016",
+            include_str!("../../../experiments/centurylink-2016.toml"),
+        ),
     ]
 }

@@ -49,6 +49,7 @@ pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, 
         retries: spec.retries,
         limits: spec.limits,
         link: spec.link,
+        distribution: spec.distribution,
     };
     Ok(Draft::new(plan, shares, window_share))
 }

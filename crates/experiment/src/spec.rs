@@ -38,6 +38,8 @@ pub(crate) struct Spec {
     pub(crate) question: String,
     pub(crate) study: Option<String>,
     pub(crate) baseline: Word,
+    /// Whether the report shows every latency.
+    pub(crate) distribution: bool,
     pub(crate) networks: Vec<Word>,
     pub(crate) placements: Vec<Placement>,
     pub(crate) families: Vec<Family>,
@@ -72,6 +74,8 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
     factors.refuse_unknown(&keys::factors())?;
     design.refuse_unknown(keys::DESIGN)?;
     let timing = load::timing(&design, TIMING)?;
+    // The command line picks the place; here it only has to be one.
+    root.choice("target", keys::TARGETS)?;
     Ok(Spec {
         name: name(&root)?,
         question: root
@@ -80,6 +84,7 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
             .to_owned(),
         study: study(&root)?,
         baseline: baseline(&root)?,
+        distribution: root.boolean("distribution")?.unwrap_or(false),
         networks: networks(&factors)?,
         placements: placements(&factors)?,
         families: families(&factors)?,

@@ -105,7 +105,14 @@ impl Command {
 
     /// Starts it where the caller is; otherwise as [`spawn_in`](Self::spawn_in).
     pub fn spawn(self) -> Result<Child, ProcessError> {
-        self.start(None)
+        self.tied(None).start()
+    }
+
+    /// Starts it where the caller is, not tied to the calling thread: it may
+    /// outlive that thread, and hears of the end of this process by its
+    /// standard input.
+    pub fn spawn_untied(self) -> Result<Child, ProcessError> {
+        self.start()
     }
 
     /// Starts it, inside `namespace`.
@@ -117,7 +124,7 @@ impl Command {
     /// but its own.
     pub fn spawn_in(self, namespace: &impl AsFd) -> Result<Child, ProcessError> {
         match namespace.as_fd().try_clone_to_owned() {
-            Ok(namespace) => self.start(Some(namespace)),
+            Ok(namespace) => self.tied(Some(namespace)).start(),
             Err(source) => Err(self.failure(source)),
         }
     }
@@ -129,7 +136,8 @@ impl Command {
         }
     }
 
-    fn start(mut self, namespace: Option<OwnedFd>) -> Result<Child, ProcessError> {
+    /// Lets it die with the calling thread, inside `namespace` where one is given.
+    fn tied(mut self, namespace: Option<OwnedFd>) -> Self {
         let parent = std::process::id();
         let enter = move || {
             nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
@@ -146,6 +154,10 @@ impl Command {
         // descriptor it owns; it takes no lock and does not allocate (an
         // `io::Error` of a kind or an error number is a plain value).
         unsafe { self.inner.pre_exec(enter) };
+        self
+    }
+
+    fn start(mut self) -> Result<Child, ProcessError> {
         let mut inner = self.inner.spawn().map_err(|source| self.failure(source))?;
         let stderr = inner.stderr.take().map(keep_tail);
         Ok(Child { inner, stderr })

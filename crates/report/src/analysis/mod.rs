@@ -4,6 +4,7 @@ mod account;
 mod beside;
 mod comparison;
 mod cost;
+mod distribution;
 mod latency;
 mod ledger;
 mod margin;
@@ -18,6 +19,7 @@ pub use account::{Account, Failure};
 pub use beside::{Beside, BesideRow, BesideTable, OrderAt};
 pub use comparison::Comparison;
 pub use cost::{Cost, CostByContext, PerUnit};
+pub use distribution::{Distribution, DistributionRow};
 pub use latency::Latency;
 pub use metric::{Metric, Unit};
 pub use notice::Notice;
@@ -64,6 +66,8 @@ pub struct Summary {
     pub sections: Vec<Section>,
     /// The run beside the published study that its plan names.
     pub beside: Option<Beside>,
+    /// For each section its latencies as histograms, where the experiment asks.
+    pub distributions: Vec<Option<Distribution>>,
     /// Reasons to distrust, without repetition.
     pub notices: Vec<Notice>,
     /// What became of the planned trials.
@@ -90,15 +94,19 @@ impl Summary {
         let comparisons = comparison::compare_all(&declared, &treatments, &run.fingerprint);
         let primary = declared.iter().filter(|one| one.is_primary).count();
         let blocks_needed = plumbline_stats::paired::minimum_pairs(primary, ALPHA);
+        let sections = section::sections(&treatments, &comparisons);
+        let asked = plan.distribution;
+        let distribution = |one| asked.then(|| Distribution::new(one, &treatments)).flatten();
         Self {
+            distributions: sections.iter().map(distribution).collect(),
             experiment: plan.experiment.clone(),
             question: plan.question.clone(),
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
-            sections: section::sections(&treatments, &comparisons),
             beside: Beside::new(plan, &treatments, &ledger),
+            sections,
             notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),
             account: Account::new(plan, &ledger),
             blocks: plan.blocks.len(),

@@ -1,6 +1,6 @@
 //! The environment of a run (C-13).
 
-use plumbline_record::Run;
+use plumbline_record::{Fingerprint, Run};
 
 use crate::figures::{Table, head};
 use crate::{describe, number};
@@ -72,12 +72,32 @@ pub(super) fn table(run: &Run) -> Table {
     .into();
     facts.extend(fingerprint.sysctls.clone());
     facts.extend(fingerprint.versions.clone());
+    for (name, other) in &fingerprint.others {
+        facts.extend(machine(name, other));
+    }
     let row =
         |(name, value): (String, String)| vec![describe::clean(&name), describe::clean(&value)];
     Table {
         head: head(["", ""]),
         rows: facts.into_iter().map(row).collect(),
     }
+}
+
+/// Another machine that took part, in short: `run.json` has all of it.
+fn machine(name: &str, other: &Fingerprint) -> [(String, String); 4] {
+    [
+        ("kernel", other.kernel.clone()),
+        ("CPU", other.cpu_model.clone()),
+        ("CPUs online", other.cpus.to_string()),
+        (
+            "hypervisor",
+            other
+                .hypervisor
+                .clone()
+                .unwrap_or_else(|| "none seen".to_owned()),
+        ),
+    ]
+    .map(|(fact, value)| (format!("{name}: {fact}"), value))
 }
 
 /// The devices of each network's path.

@@ -3,6 +3,7 @@
 
 mod beside;
 mod columns;
+mod distribution;
 mod table;
 mod text;
 
@@ -84,6 +85,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.paint(Tint::Faint, &text::wrap(LEGEND, style.width, 0));
         out += "\n\n";
     }
+    out += &distribution::render(summary, style);
     out += &beside::render(summary, style);
     out += &answers(summary, style);
     out += &notices(summary, style);

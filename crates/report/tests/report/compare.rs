@@ -1,4 +1,4 @@
-use plumbline_record::{Run, Trial};
+use plumbline_record::{Fingerprint, Run, Trial};
 use plumbline_report::analysis::Metric;
 use plumbline_report::compare::{CompareError, Compared, Outcome, compare, json, render};
 use plumbline_report::terminal::Style;
@@ -68,6 +68,35 @@ fn different_environments_are_refused_unless_asked_for() {
     let compared = compare(&runs, true).unwrap();
     assert_eq!(compared.differences.len(), 2);
     assert!(shown(&compared).contains("warning: run 2: kernel"));
+}
+
+#[test]
+fn runs_on_other_machines_are_refused_unless_asked_for() {
+    let on = |machine: &str, kernel: &str, clock_read_ns| {
+        let mut run = run_with(1.1);
+        let fingerprint = &mut run.0.fingerprint;
+        fingerprint.machine = Some(machine.to_owned());
+        let server = Fingerprint {
+            kernel: kernel.to_owned(),
+            clock_read_ns,
+            ..fingerprint.clone()
+        };
+        fingerprint.others.insert("server".to_owned(), server);
+        run
+    };
+    let same = [on("a", "6.12.0", 20), on("a", "6.12.0", 31)];
+    assert!(compare(&same, false).is_ok(), "a clock is never read alike");
+    let refused = compare(&[on("a", "6.12.0", 20), on("b", "7.0.0", 20)], false);
+    let Err(CompareError::DifferentEnvironments(differences)) = &refused else {
+        panic!("{refused:?}");
+    };
+    let facts: Vec<&str> = differences.iter().map(|one| one.fact.as_str()).collect();
+    assert_eq!(
+        facts,
+        ["machine", "others.server.kernel", "others.server.machine"]
+    );
+    let across = compare(&[on("a", "6.12.0", 20), on("b", "7.0.0", 20)], true).unwrap();
+    assert_eq!(across.differences.len(), 3);
 }
 
 #[test]

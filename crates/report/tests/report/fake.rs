@@ -134,6 +134,7 @@ impl Fake {
             retries: 2,
             limits: Default::default(),
             link: Default::default(),
+            distribution: false,
         }
     }
 }

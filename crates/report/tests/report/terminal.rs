@@ -63,3 +63,30 @@ fn without_escapes(text: &str) -> String {
     }
     out
 }
+
+#[test]
+fn an_experiment_that_asks_for_it_shows_every_latency() {
+    let (mut run, trials) = Fake::new(&fake::networks()).run();
+    let without = terminal::render(&Summary::new(&run, &trials), Style::default());
+    assert!(!without.contains("deviation"), "{without}");
+    run.plan.distribution = true;
+    let summary = Summary::new(&run, &trials);
+    let text = terminal::render(&summary, Style::default());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "too wide: {line}");
+    }
+    let head = text.lines().find(|line| line.contains("deviation  times"));
+    assert!(
+        head.is_some_and(|line| line.contains("times host")),
+        "{text}"
+    );
+    // The latencies of rr, and nothing of the bulk.
+    let shown: Vec<_> = summary.distributions.iter().flatten().collect();
+    assert_eq!(shown.len(), 1);
+    for row in &shown[0].rows {
+        assert_eq!(row.samples, 17_500);
+        assert_eq!(row.counts.iter().sum::<u64>(), 17_500);
+    }
+    assert_eq!(shown[0].rows[0].of_baseline, Some(1.0));
+    assert!(shown[0].rows[1].of_baseline > Some(1.0), "{shown:?}");
+}

@@ -30,7 +30,7 @@ pub use self::link::{CollectMetadata, IpvlanMode, LinkSpec, Vxlan};
 pub use self::neighbour::NeighbourSpec;
 pub use self::openvswitch::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel};
 pub use self::qdisc::{Distance, Parent, TokenBucket};
-pub use self::route::RouteSpec;
+pub use self::route::{Route, RouteSpec};
 pub use self::rule::RuleSpec;
 pub use self::socket::Socket;
 pub use self::tunnel::TunnelEnds;

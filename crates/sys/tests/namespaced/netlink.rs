@@ -186,6 +186,18 @@ fn addresses_and_routes_come_and_go() {
     for route in [&plain, &onlink, &aside] {
         netlink.add_route(route).expect("route");
     }
+    // The way beyond the gateway, and one on the link; nothing leads elsewhere
+    // but in the other table.
+    for (to, source) in [
+        ("198.19.2.7", "198.18.0.1"),
+        ("198.18.0.2", "198.18.0.1"),
+        ("2001:2::2", "2001:2::1"),
+    ] {
+        let way = netlink.route_to(ip(to)).expect("a route");
+        assert_eq!((way.device, way.source), (left, Some(ip(source))), "{to}");
+    }
+    let nowhere = netlink.route_to(ip("203.0.113.1")).expect_err("no route");
+    assert!(nowhere.to_string().contains("203.0.113.1"), "{nowhere}");
     let addresses = netlink.addresses().expect("listed");
     let v6 = addresses
         .iter()

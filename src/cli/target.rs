@@ -1,0 +1,118 @@
+//! Where an experiment runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Kernel;
+
+/// A kind of place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TargetKind {
+    /// Networks between namespaces of this machine
+    Lab,
+    /// Pods of a Kubernetes cluster
+    Kubernetes,
+    /// Two machines that are reached by ssh
+    Hosts,
+}
+
+impl TargetKind {
+    /// As it is typed, and as run directories record it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Lab => "lab",
+            Self::Kubernetes => "kubernetes",
+            Self::Hosts => "hosts",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// Where to run; what the experiment asks for unless given, or the lab
+    #[arg(long, value_enum)]
+    pub(crate) target: Option<TargetKind>,
+    #[command(flatten)]
+    pub(crate) lab: InLabArgs,
+    #[command(flatten)]
+    pub(crate) hosts: HostsArgs,
+}
+
+impl TargetArgs {
+    /// What was typed, or else what the experiment asks for.
+    pub(crate) fn kind(&self, asked: &str) -> TargetKind {
+        let named = || {
+            let kinds = TargetKind::value_variants().iter();
+            kinds.copied().find(|kind| kind.name() == asked)
+        };
+        self.target.or_else(named).unwrap_or(TargetKind::Lab)
+    }
+}
+
+/// `--target lab`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The lab (--target lab)")]
+pub(crate) struct InLabArgs {
+    /// Kernel to run in; uml needs Debian's packages user-mode-linux and kmod
+    #[arg(long, value_enum, default_value = "host")]
+    pub(crate) kernel: Kernel,
+    /// Where the plugins of `--network cni:FILE` are; CNI_PATH, else /usr/lib/cni
+    /// and /opt/cni/bin
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cni_bin: Vec<PathBuf>,
+}
+
+impl InLabArgs {
+    /// The first flag that was given, for a message.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--kernel uml", self.kernel == Kernel::Uml),
+            ("--cni-bin", !self.cni_bin.is_empty()),
+        ];
+        given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
+    }
+}
+
+/// `--target hosts`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Two hosts (--target hosts)")]
+pub(crate) struct HostsArgs {
+    /// The two machines, as one would name them to ssh: the sender, then the receiver
+    #[arg(long, value_name = "HOST", conflicts_with = "pair")]
+    pub(crate) host: Vec<String>,
+    /// Two machines as one of the networks to compare, such as vm=user@a,user@b
+    #[arg(long, value_name = "NAME=HOST,HOST")]
+    pub(crate) pair: Vec<String>,
+    /// Which network between them, by network, address or device, for both or for each
+    #[arg(long, value_name = "[NAME=]WHAT[,WHAT]")]
+    pub(crate) address: Vec<String>,
+    /// Program to copy to them instead of this one, such as a static build
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    /// Directory on them for the program; TMPDIR or /tmp unless given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) host_directory: Option<String>,
+    /// Configuration file for ssh instead of your own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ssh_config: Option<PathBuf>,
+    /// Send load to an address that is neither loopback, private nor for benchmarks
+    #[arg(long)]
+    pub(crate) i_own_this: bool,
+}
+
+impl HostsArgs {
+    /// The first flag that was given, for a message.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--host", !self.host.is_empty()),
+            ("--pair", !self.pair.is_empty()),
+            ("--address", !self.address.is_empty()),
+            ("--program", self.program.is_some()),
+            ("--host-directory", self.host_directory.is_some()),
+            ("--ssh-config", self.ssh_config.is_some()),
+            ("--i-own-this", self.i_own_this),
+        ];
+        given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
+    }
+}

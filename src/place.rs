@@ -1,0 +1,114 @@
+//! The place where an experiment runs, as it was asked for.
+
+mod hosts;
+mod lab;
+
+use std::sync::atomic::AtomicBool;
+
+use plumbline_experiment::{Experiment, Family, Link};
+use plumbline_harness::Target;
+use plumbline_lab::{Lab, LabOptions};
+use plumbline_record::{Floor, Warning};
+
+use crate::cli::{TargetArgs, TargetKind};
+use crate::command::BadUsage;
+
+/// A target, with what a command has to know of it beside what the harness does.
+pub(crate) trait Place: Target {
+    /// The names of the networks that a word of an experiment stands for, in
+    /// these IP versions. What cannot be had here is left out of `all` and
+    /// `usual`, with a warning; the name of a system is said to be one.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, when the place knows no such network.
+    fn networks(
+        &self,
+        word: &str,
+        families: &[Family],
+        said: &mut Vec<Warning>,
+    ) -> Result<Vec<String>, String>;
+
+    /// Takes the link that the plan asks for, before any path is made. By
+    /// default the link is what it is, and to ask for another is an error.
+    ///
+    /// # Errors
+    ///
+    /// A link that this place cannot make.
+    fn use_link(&mut self, link: Link) -> anyhow::Result<()> {
+        if link.is_default() {
+            return Ok(());
+        }
+        Err(BadUsage(format!(
+            "[link] shapes the link between the nodes of a lab; the target {} has its own, which \
+             Plumbline does not touch: leave [link] out, or use --target lab",
+            self.name()
+        ))
+        .into())
+    }
+
+    /// The CPUs that the endpoints are to be held on. Asked when all paths stand.
+    fn cpus(&self) -> Cpus;
+
+    /// What the generator measures where there is no network, on the CPUs that
+    /// the trials will use (L-13). `None` when it was interrupted.
+    ///
+    /// # Errors
+    ///
+    /// A machine on which not even loopback works.
+    fn floor(&mut self, interrupted: &AtomicBool) -> anyhow::Result<Option<Floor>>;
+}
+
+/// Where the endpoints run; empty for any CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cpus {
+    pub(crate) client: Vec<usize>,
+    pub(crate) server: Vec<usize>,
+}
+
+/// What kind of place was asked for.
+///
+/// # Errors
+///
+/// Flags of a place that was not.
+pub(crate) fn kind(
+    args: &TargetArgs,
+    experiment: Option<&Experiment>,
+) -> Result<TargetKind, BadUsage> {
+    let kind = args.kind(experiment.map_or("", Experiment::target));
+    let given = [
+        (TargetKind::Lab, args.lab.given()),
+        (TargetKind::Hosts, args.hosts.given()),
+    ];
+    for (of, flag) in given {
+        if let (true, Some(flag)) = (of != kind, flag) {
+            let name = of.name();
+            return Err(BadUsage(format!("{flag}: say --target {name} too")));
+        }
+    }
+    Ok(kind)
+}
+
+/// The place of that kind, with nothing done in it yet.
+///
+/// To be called before the first thread: a process enters a user namespace,
+/// which the lab needs, alone or not at all.
+pub(crate) fn pick(
+    kind: TargetKind,
+    args: &TargetArgs,
+    experiment: Option<&Experiment>,
+) -> anyhow::Result<Box<dyn Place>> {
+    match kind {
+        TargetKind::Lab => {
+            plumbline_sys::namespace::enter_private()?;
+            let options = LabOptions::with_this_program()?.cni_directories(&args.lab.cni_bin);
+            Ok(Box::new(Lab::new(options)))
+        }
+        TargetKind::Hosts => Ok(Box::new(hosts::pick(&args.hosts, experiment)?)),
+        TargetKind::Kubernetes => Err(BadUsage(format!(
+            "--target {}: this build of Plumbline knows no clusters; use lab or hosts",
+            kind.name()
+        ))
+        .into()),
+    }
+}

@@ -1,0 +1,280 @@
+//! `--target hosts` between two hosts with real ssh servers: namespaces of this
+//! machine, made by `tests/hosts/world.sh`.
+
+mod two_hosts;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use self::two_hosts::TwoHosts;
+use crate::world::{self, eventually, run_directory, stderr};
+
+/// How long agents may go on without a controller (S-5e), and their shells then
+/// take to clean up on a machine that is busy.
+const LEASE: Duration = Duration::from_secs(3);
+const CLEANED: Duration = Duration::from_secs(5);
+
+/// A short run that repeats nothing: the machine may be busy, and whether a
+/// trial counts is not asked here.
+const SHORT: &[&str] = &[
+    "--workload",
+    "rr",
+    "--rate",
+    "500",
+    "--blocks",
+    "1",
+    "--duration",
+    "200ms",
+    "--set",
+    "design.retries=0",
+];
+
+fn record(out: &Path) -> (Value, Vec<Value>) {
+    let run = run_directory(out);
+    let read = |name: &str| std::fs::read_to_string(run.join(name)).expect("it was written");
+    let trials = read("trials.jsonl");
+    let parsed = |line: &str| serde_json::from_str(line).expect("valid JSON");
+    (
+        parsed(&read("run.json")),
+        trials.lines().map(parsed).collect(),
+    )
+}
+
+#[track_caller]
+fn assert_measured(trial: &Value) {
+    assert_ne!(trial["status"]["status"], "failed", "{trial}");
+    let load = &trial["observation"]["load"];
+    assert!(load["completed"].as_u64() > Some(0), "{load}");
+}
+
+#[test]
+fn two_hosts_are_measured_over_the_networks_that_were_chosen() {
+    let Some(hosts) = TwoHosts::stand("two hosts are measured") else {
+        return;
+    };
+    let networks = ["--address", "10.9.0.0/24", "--address", "fast=direct"];
+    let output = hosts.run(&[&["--host", "a", "--host", "b"], &networks[..], SHORT].concat());
+    let (run, trials) = record(&hosts.path("out"));
+    assert_eq!(run["provenance"]["target"], "hosts");
+    let devices = &run["fingerprint"]["devices"];
+    for (network, device) in [("host", "control"), ("fast", "direct")] {
+        for (end, side) in ["client", "server"].iter().enumerate() {
+            let described = &devices[network][end];
+            assert_eq!(described["device"], device);
+            assert_eq!(described["namespace"], *side);
+            assert_eq!(described["driver"], "veth");
+            assert_eq!(described["mtu"], 1500);
+        }
+    }
+    // Two namespaces are one kernel, and the run knows.
+    assert_eq!(run["warnings"][0]["warning"], "one-kernel");
+    assert_eq!(trials.len(), 2, "{}", stderr(&output));
+    for trial in &trials {
+        assert_measured(trial);
+        let seen = &trial["observation"];
+        let network = &run["plan"]["treatments"][trial["treatment"].as_u64().unwrap() as usize];
+        let device = if network["label"] == "fast" {
+            "direct"
+        } else {
+            "control"
+        };
+        for (end, count) in [(0, "tx_packets"), (1, "rx_packets")] {
+            let counters = &seen["devices"][end];
+            assert_eq!(counters["device"], device);
+            let moved = counters[count].as_u64().unwrap();
+            assert!(moved >= 100, "{device} {count}: {moved}");
+        }
+    }
+    hosts.nothing_left();
+}
+
+#[test]
+fn without_an_address_it_is_the_network_of_ssh() {
+    let Some(hosts) = TwoHosts::stand("the network of ssh") else {
+        return;
+    };
+    hosts.run(&[&["--host", "a", "--host", "b"], SHORT].concat());
+    let (run, trials) = record(&hosts.path("out"));
+    let devices = run["fingerprint"]["devices"].as_object().unwrap();
+    assert_eq!(devices.keys().collect::<Vec<_>>(), ["host"]);
+    assert_eq!(devices["host"][1]["device"], "control");
+    assert_measured(&trials[0]);
+    hosts.nothing_left();
+}
+
+#[test]
+fn pairs_of_hosts_are_compared_in_one_run() {
+    let Some(hosts) = TwoHosts::stand("pairs of hosts") else {
+        return;
+    };
+    let pairs = [
+        "--pair",
+        "there=a,b",
+        "--pair",
+        "back=b,a",
+        "--baseline",
+        "there",
+    ];
+    hosts.run(&[&pairs[..], SHORT].concat());
+    let (run, trials) = record(&hosts.path("out"));
+    let labels = run["plan"]["treatments"].as_array().unwrap().iter();
+    let labels: Vec<&Value> = labels.map(|one| &one["label"]).collect();
+    assert_eq!(labels, ["there", "back"]);
+    trials.iter().for_each(assert_measured);
+    // Of the second pair both machines are others than the first sender's, as
+    // far as the run can know.
+    let others = run["fingerprint"]["others"].as_object().unwrap();
+    assert_eq!(others.keys().collect::<Vec<_>>(), ["back client"]);
+    hosts.nothing_left();
+}
+
+#[test]
+fn what_ssh_refuses_is_told_with_its_remedy() {
+    let Some(hosts) = TwoHosts::stand("what ssh refuses") else {
+        return;
+    };
+    for (host, says) in [
+        ("b-wrong", ["Permission denied", "authorized_keys"]),
+        (
+            "b-unknown",
+            ["Host key verification failed", "connect once by hand"],
+        ),
+        ("b-foreign", ["it is Linux on riscv64", "--program"]),
+        ("nobody.invalid", ["Could not resolve", "spelt right"]),
+    ] {
+        let output = hosts.run(&[&["--host", "a", "--host", host], SHORT].concat());
+        assert_eq!(output.status.code(), Some(2), "{host}");
+        let said = stderr(&output);
+        for words in says.iter().chain(&[host]) {
+            assert!(said.contains(words), "{host}: {words}: {said}");
+        }
+        assert_eq!(world::runs_in(&hosts.path("out")), Vec::<PathBuf>::new());
+        hosts.nothing_left();
+    }
+}
+
+#[test]
+fn a_host_without_room_or_the_network_is_told() {
+    let Some(hosts) = TwoHosts::stand("a host without room") else {
+        return;
+    };
+    let full = hosts.path("full-b");
+    let full = full.to_str().unwrap();
+    let pair = ["--host", "a", "--host", "b"];
+    for (more, says) in [
+        (["--host-directory", full], ["No space left", "make room"]),
+        (
+            ["--host-directory", "/nowhere"],
+            ["/nowhere", "choose a place"],
+        ),
+        (
+            ["--address", "192.168.7.0/24"],
+            ["no address in 192.168.7.0/24", "direct 10.1.0"],
+        ),
+        (
+            ["--address", "control,direct"],
+            ["by direct and not from", "of one network"],
+        ),
+        (["--family", "6"], ["over IPv6", "--address"]),
+        (["--placement", "same-node"], ["same-node", "--target lab"]),
+        (
+            ["--program", "/dev/null"],
+            ["/dev/null", "no Linux program"],
+        ),
+        (["--network", "vxlan"], ["vxlan", "these hosts have"]),
+    ] {
+        let output = hosts.run(&[&pair[..], &more[..], SHORT].concat());
+        let said = stderr(&output);
+        assert!(matches!(output.status.code(), Some(2 | 64)), "{said}");
+        for words in says {
+            assert!(said.contains(words), "{more:?}: {words}: {said}");
+        }
+        hosts.nothing_left();
+    }
+}
+
+/// Starts a long trial and waits until both agents of it run beside the
+/// observers.
+fn long_trial(hosts: &TwoHosts, before: &[&str], more: &[&str]) -> Child {
+    let long = [
+        "--workload",
+        "rr",
+        "--rate",
+        "500",
+        "--blocks",
+        "2",
+        "--set",
+        "design.retries=0",
+        "--address",
+        "direct",
+        "--host",
+        "a",
+        "--host",
+        "b",
+    ];
+    let mut command = hosts.run_with(before, &[&long[..], more].concat());
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    eventually("four agents run", Duration::from_secs(30), || {
+        hosts.agents() == 4
+    });
+    child
+}
+
+#[test]
+fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
+    let Some(hosts) = TwoHosts::stand("a killed controller and its hosts") else {
+        return;
+    };
+    // `exec`, so that the number that the shell tells is the program's.
+    let told = hosts.path("pid");
+    let tell = format!("echo $$ > {}; exec \"$@\"", told.display());
+    let mut child = long_trial(&hosts, &["sh", "-c", &tell, "sh"], &["--duration", "30s"]);
+    let pid = std::fs::read_to_string(&told).expect("it was told");
+    let killed = hosts.inside(&["kill", "-KILL", pid.trim()]).status();
+    assert!(killed.expect("kill runs").success());
+    let clock = Instant::now();
+    eventually("the load has stopped", LEASE, || hosts.agents() == 0);
+    let took = clock.elapsed();
+    assert!(took < LEASE, "{took:?}");
+    child.wait().expect("it is ours");
+    hosts.nothing_left();
+}
+
+#[test]
+fn a_connection_that_is_cut_ends_the_load_and_the_next_trial_connects_again() {
+    let Some(hosts) = TwoHosts::stand("a cut connection") else {
+        return;
+    };
+    let child = long_trial(&hosts, &[], &["--duration", "6s"]);
+    let link = |state| {
+        let status = hosts.inside(&["ip", "link", "set", "to-b", state]).status();
+        assert!(status.expect("ip runs").success());
+    };
+    link("down");
+    let at_b = || {
+        std::fs::read_dir(hosts.path("tmp-b"))
+            .expect("it stands")
+            .count()
+    };
+    // The host itself notices, without a word from anybody.
+    eventually("host b has cleaned up", LEASE + CLEANED, || at_b() == 0);
+    link("up");
+    let output = child.wait_with_output().expect("it is ours");
+    let (_, trials) = record(&hosts.path("out"));
+    assert_eq!(trials.len(), 2, "{}", stderr(&output));
+    assert_eq!(
+        trials[0]["status"]["status"],
+        "failed",
+        "{}",
+        stderr(&output)
+    );
+    assert_measured(&trials[1]);
+    hosts.nothing_left();
+}
