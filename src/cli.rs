@@ -1,6 +1,7 @@
 //! What can be typed. Nothing here touches the system.
 
 mod find_max;
+mod target;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use find_max::FindMaxArgs;
+pub(crate) use target::{TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
@@ -63,6 +65,8 @@ pub(crate) struct RunArgs {
     /// A ready-made experiment (`plumbline list experiments`) or a TOML file
     #[arg(default_value = "tour", conflicts_with = "resume")]
     pub(crate) experiment: String,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
     /// Networks to compare, by name or by system; `all` for every one that works here
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) network: Vec<String>,

@@ -5,6 +5,7 @@
 mod cli;
 mod command;
 mod doctor;
+mod place;
 mod progress;
 
 use std::process::ExitCode;

@@ -6,18 +6,15 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_engine::EngineError;
 use plumbline_experiment::{Experiment, Flag, Treatment, ready_made};
-use plumbline_harness::{Settings, Target as _, Thresholds, conduct};
-use plumbline_lab::{Lab, LabOptions};
-use plumbline_record::{
-    FORMAT_VERSION, Floor, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
-};
+use plumbline_harness::{Settings, Target, Thresholds, conduct};
+use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, write_atomically};
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
 use super::{BadUsage, maxima, print, report};
 use crate::cli::RunArgs;
+use crate::place::{self, Cpus, Place};
 use crate::progress::{self, Reporter};
 
 /// What a run has after its preparation.
@@ -28,45 +25,46 @@ struct Prepared {
 }
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    // Before any thread: a process enters a user namespace alone or not at all.
     let experiment = if args.resume.is_none() {
         Some(experiment(args)?)
     } else {
         None
     };
-    plumbline_sys::namespace::enter_private()?;
+    let mut place = place::pick(&args.target)?;
+    let place = &mut *place;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = Lab::new(LabOptions::with_this_program()?);
 
+    let prepared = match (&args.resume, experiment) {
+        (Some(path), _) => resume(args, path, place),
+        (None, Some(experiment)) => prepare(args, experiment, place, interrupted),
+        (None, None) => unreachable!("clap gives an experiment its default"),
+    };
     let Prepared {
         mut directory,
         run,
         mut done,
-    } = match (&args.resume, experiment) {
-        (Some(path), _) => resume(args, path, &mut lab)?,
-        (None, Some(experiment)) => prepare(args, experiment, &mut lab, interrupted)?,
-        (None, None) => unreachable!("clap gives an experiment its default"),
-    };
+    } = prepared?;
     let plan = &run.plan;
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
+    let settings = settings(place.cpus());
     let conducted = conduct(
         plan,
         &earlier,
-        &mut lab,
+        place,
         &mut |trial| {
             directory.append(trial)?;
             done.push(trial.clone());
             Ok(())
         },
         &mut progress,
-        &settings(),
+        &settings,
         interrupted,
     );
     progress.close();
     // Whatever went wrong, what there is gets shown and everything is undone;
     // only then is the first error told.
-    let torn_down = take_down(&mut lab);
+    let torn_down = take_down(place);
     let summary = Summary::new(&run, &done);
     let shown = finish(args, &directory, &run, &done, &summary);
     let outcome = conducted?;
@@ -137,19 +135,20 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
 fn prepare(
     args: &RunArgs,
     experiment: Experiment,
-    lab: &mut Lab,
+    place: &mut dyn Place,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
     let left_out = RefCell::new(Vec::new());
     let seed = random_seed();
-    let draft = experiment.draft(seed, &|word| expand(word, &mut left_out.borrow_mut()))?;
-    build(draft.treatments(), lab)?;
-    let settings = settings();
-    let floor = floor(&settings, interrupted)?;
-    let maxima = maxima::measure(&draft, lab, seed, &settings, interrupted)?;
+    let networks = |word: &str| place.networks(word, &mut left_out.borrow_mut());
+    let draft = experiment.draft(seed, &networks)?;
+    build(draft.treatments(), place)?;
+    let settings = settings(place.cpus());
+    let floor = place.floor(interrupted)?;
+    let maxima = maxima::measure(&draft, place, seed, &settings, interrupted)?;
     let plan = draft.settle(&maxima.rates())?;
-    let mut warnings = lab.warnings();
+    let mut warnings = place.warnings();
     warnings.extend(left_out.into_inner());
     warnings.extend(maxima.warnings());
     let run = Run {
@@ -158,10 +157,10 @@ fn prepare(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: std::env::args().collect(),
             started: now(),
-            target: lab.name().to_owned(),
+            target: place.name().to_owned(),
             floor,
         },
-        fingerprint: lab.fingerprint()?,
+        fingerprint: place.fingerprint()?,
         experiment_text: Some(text),
         maxima: maxima.found,
         warnings,
@@ -176,17 +175,21 @@ fn prepare(
     })
 }
 
-/// What the generator measures where there is no network, on the CPUs that the
-/// trials will use (L-13).
-fn floor(settings: &Settings, interrupted: &AtomicBool) -> Result<Option<Floor>, EngineError> {
-    plumbline_engine::floor(&settings.client_cpus, &settings.server_cpus, interrupted)
-}
-
 /// Goes on with a run, in the environment that it was started in (C-13).
-fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared> {
+fn resume(args: &RunArgs, path: &Path, place: &mut dyn Place) -> anyhow::Result<Prepared> {
     let (run, done, directory) = RunDirectory::open(path)?;
-    build(&run.plan.treatments, lab)?;
-    let differences = differences(1, &run.fingerprint, &lab.fingerprint()?);
+    let target = &run.provenance.target;
+    if target != place.name() {
+        return Err(BadUsage(format!(
+            "--resume {}: the run was started with --target {target}; give the same flags of the \
+             target again, as in `{}`",
+            path.display(),
+            run.provenance.command.join(" ")
+        ))
+        .into());
+    }
+    build(&run.plan.treatments, place)?;
+    let differences = differences(1, &run.fingerprint, &place.fingerprint()?);
     if !differences.is_empty() && !args.across_environments {
         return Err(CompareError::DifferentEnvironments(differences).into());
     }
@@ -199,44 +202,18 @@ fn resume(args: &RunArgs, path: &Path, lab: &mut Lab) -> anyhow::Result<Prepared
 
 /// Builds every path, so that what cannot be built is an error before the
 /// first trial and not in the middle.
-fn build(treatments: &[Treatment], lab: &mut Lab) -> anyhow::Result<()> {
-    lab.validate(treatments)?;
+fn build(treatments: &[Treatment], place: &mut dyn Place) -> anyhow::Result<()> {
+    place.validate(treatments)?;
     for treatment in treatments {
-        lab.path(treatment)?;
+        place.path(treatment)?;
     }
     Ok(())
 }
 
-/// What a network word stands for; of `all`, those that cannot be built here
-/// are left out with a warning.
-fn expand(word: &str, left_out: &mut Vec<Warning>) -> Result<Vec<String>, String> {
-    if word != "all" {
-        let network = plumbline_lab::network::find(word).map_err(|e| e.to_string())?;
-        return Ok(vec![network.about().name.to_owned()]);
-    }
-    let mut names = Vec::new();
-    for network in plumbline_lab::list().map_err(|e| e.to_string())? {
-        match network.needs {
-            None => names.push(network.name.to_owned()),
-            Some(needs) => {
-                let network = network.name.to_owned();
-                left_out.push(Warning::Unsupported { network, needs });
-            }
-        }
-    }
-    Ok(names)
-}
-
-/// The sender and the receiver on CPUs of their own where there are two.
-fn settings() -> Settings {
-    let cpus = plumbline_sys::cpu::allowed().unwrap_or_default();
-    let (client_cpus, server_cpus) = match (cpus.first(), cpus.last()) {
-        (Some(&first), Some(&last)) if first != last => (vec![first], vec![last]),
-        _ => (Vec::new(), Vec::new()),
-    };
+fn settings(cpus: Cpus) -> Settings {
     Settings {
-        client_cpus,
-        server_cpus,
+        client_cpus: cpus.client,
+        server_cpus: cpus.server,
         thresholds: Thresholds::default(),
         idle: Duration::from_millis(200),
         now,
@@ -273,15 +250,16 @@ fn finish(
     printed
 }
 
-/// Undoes the lab, and says everything that could not be undone.
-pub(crate) fn take_down(lab: &mut Lab) -> anyhow::Result<ExitCode> {
-    let errors = lab.teardown();
+/// Undoes what was built, and says everything that could not be undone.
+pub(crate) fn take_down(target: &mut (impl Target + ?Sized)) -> anyhow::Result<ExitCode> {
+    let errors = target.teardown();
     if errors.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
     Err(anyhow::anyhow!(
-        "the lab could not be taken down cleanly: {}",
+        "the {} could not be taken down cleanly: {}",
+        target.name(),
         all.join("; ")
     ))
 }
