@@ -12,10 +12,12 @@ mod frame;
 mod machine;
 mod message;
 mod meter;
+mod observe;
 mod serve;
 
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use machine::fingerprint;
 pub use message::{FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent};
 pub use meter::{Reading, idle_sample, protocol_counters};
+pub use observe::{Counts, LocalAddress, LookOrder, Sight, Way};
 pub use serve::{AgentError, LEASE, run};

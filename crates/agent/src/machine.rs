@@ -51,6 +51,8 @@ pub fn fingerprint() -> Fingerprint {
         devices: BTreeMap::new(),
         conntrack: conntrack(),
         versions: BTreeMap::new(),
+        machine: None,
+        others: BTreeMap::new(),
     }
 }
 

@@ -4,12 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use plumbline_experiment::{Timing, Workload};
 use plumbline_record::{
-    CpuTime, LoadResult, ProcessCpu, ProtocolCounters, ServeResult, SoftnetCounters,
+    CpuTime, Floor, IdleSample, LoadResult, ProcessCpu, ProtocolCounters, ServeResult,
+    SoftnetCounters,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::observe::{Counts, LookOrder, Sight};
+
 /// Version of this protocol. Both sides must be equal; there is no guessing.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,6 +29,26 @@ pub enum ToAgent {
     Serve(ServeOrder),
     /// Be the sender, once.
     Load(LoadOrder),
+    /// Look at this machine. This and the next three may be ordered any number
+    /// of times, by whoever has to know a machine that is not its own.
+    Look(LookOrder),
+    /// Read the counters of these devices, and of the namespace.
+    Count {
+        /// Names of devices.
+        devices: Vec<String>,
+    },
+    /// Measure the machine without load.
+    Rest {
+        /// For how long, nanoseconds.
+        length_ns: u64,
+    },
+    /// Measure what the generator takes where there is no network (L-13).
+    Floor {
+        /// CPUs of the sender; empty for any.
+        client_cpus: Vec<usize>,
+        /// CPUs of the receiver; empty for any.
+        server_cpus: Vec<usize>,
+    },
     /// Stop what runs, and say what was seen.
     Stop,
     /// The controller is alive.
@@ -52,6 +75,20 @@ pub enum FromAgent {
     Loaded(Box<Measured>),
     /// The receiver has stopped.
     Served(Box<Served>),
+    /// What the machine looks like.
+    Seen(Box<Sight>),
+    /// Running totals.
+    Counted(Counts),
+    /// The machine without load.
+    Rested {
+        /// What it used.
+        sample: IdleSample,
+    },
+    /// The generator without a network.
+    Floored {
+        /// What it took; `None` when it was stopped.
+        floor: Option<Floor>,
+    },
     /// What was ordered could not be done.
     Failed {
         /// Why, with the remedy.
@@ -105,6 +142,10 @@ pub struct Served {
     pub serve: ServeResult,
     /// The receiver's process.
     pub cpu: ProcessCpu,
+    /// The receiver's machine.
+    pub machine: CpuTime,
+    /// Its receive queues.
+    pub softnet: SoftnetCounters,
     /// The receiver's namespace.
     pub protocol: ProtocolCounters,
 }

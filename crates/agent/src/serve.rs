@@ -15,6 +15,7 @@ use crate::message::{
     FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent,
 };
 use crate::meter::{Reading, protocol_counters};
+use crate::observe;
 
 /// An agent that hears nothing for so long stops its load and ends (S-5e).
 pub const LEASE: Duration = Duration::from_secs(3);
@@ -78,6 +79,14 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
                     ToAgent::Stop => stop.store(true, Ordering::SeqCst),
                     _ if !greeted => {
                         return Err(AgentError::Unexpected("an order before the greeting"));
+                    }
+                    order @ (ToAgent::Look(_)
+                    | ToAgent::Count { .. }
+                    | ToAgent::Rest { .. }
+                    | ToAgent::Floor { .. }) => {
+                        start(events.clone(), stop.clone(), move |_, stop| {
+                            observe::answer(&order, stop)
+                        });
                     }
                     _ if has_job => {
                         return Err(AgentError::Unexpected(
@@ -158,10 +167,12 @@ fn serve(
     let responder = Responder::bind(&plan).map_err(|e| e.to_string())?;
     let protocol = protocol_counters("server").map_err(|e| e.to_string())?;
     let cpu = plumbline_sys::cpu::process_time().map_err(|e| e.to_string())?;
+    let opened = Reading::take().map_err(|e| e.to_string())?;
     report(FromAgent::Listening {
         address: responder.local_addr(),
     });
     let serve = responder.run(stop).map_err(|e| e.to_string())?;
+    let closed = Reading::take().map_err(|e| e.to_string())?;
     let cpu = plumbline_sys::cpu::process_time()
         .map_err(|e| e.to_string())?
         .since(cpu);
@@ -171,6 +182,8 @@ fn serve(
             user_ns: cpu.user_ns,
             system_ns: cpu.system_ns,
         },
+        machine: closed.cpu_since(&opened),
+        softnet: closed.softnet_since(&opened),
         protocol: protocol_counters("server")
             .map_err(|e| e.to_string())?
             .since(&protocol),

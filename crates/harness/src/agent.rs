@@ -134,7 +134,7 @@ impl Agent {
 
     /// Tells the agent that the controller lives; an error when the agent has
     /// ended or said anything, for it was not asked.
-    fn still_works(&mut self) -> Result<(), TrialError> {
+    pub(crate) fn still_works(&mut self) -> Result<(), TrialError> {
         match self.inbox.try_recv() {
             Ok(message) => {
                 let message = self.heard(message)?;
@@ -157,8 +157,14 @@ impl Agent {
 
     /// Ends the agent and waits for its process.
     pub(crate) fn end(mut self) -> Result<(), TrialError> {
+        self.end_within(FAREWELL)
+    }
+
+    /// Ends the agent and waits for its process, at most `limit`. It takes no
+    /// order afterwards.
+    pub(crate) fn end_within(&mut self, limit: Duration) -> Result<(), TrialError> {
         drop(self.input.take());
-        if let Err(error) = self.process.wait(FAREWELL) {
+        if let Err(error) = self.process.wait(limit) {
             self.process.kill();
             return Err(error.into());
         }
@@ -171,6 +177,10 @@ impl Agent {
             FromAgent::Listening { .. } => "listening",
             FromAgent::Loaded(_) => "loaded",
             FromAgent::Served(_) => "served",
+            FromAgent::Seen(_) => "seen",
+            FromAgent::Counted(_) => "counted",
+            FromAgent::Rested { .. } => "rested",
+            FromAgent::Floored { .. } => "floored",
             FromAgent::Failed { .. } => "failed",
         };
         self.error(format!("said `{name}`, which was not asked"))

@@ -1,5 +1,6 @@
 //! The one loop that runs a plan: blocks, trials, repetitions.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use plumbline_experiment::{Plan, Treatment};
 use plumbline_record::{GateFailure, IdleSample, Observation, Trial, TrialStatus, Warning};
 
 use crate::agent::TrialError;
-use crate::{Target, Thresholds, gate, self_check, trial};
+use crate::{Target, TargetError, Thresholds, gate, self_check, trial};
 
 /// How trials are run, beside what the plan says.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ pub enum HarnessError {
     Keep(#[source] Cause),
     /// The machine could not be read.
     #[error("the idle machine could not be measured: {0}")]
-    Idle(#[source] std::io::Error),
+    Idle(#[source] TargetError),
 }
 
 /// Where a run is.
@@ -95,7 +96,7 @@ pub fn conduct(
         outcome: Outcome::default(),
     };
     for (block, order) in plan.blocks.iter().enumerate() {
-        let mut idle = None;
+        let mut idle = IdleSamples::new();
         for (position, &id) in order.iter().enumerate() {
             run.place(block, position, &plan.treatments[id], &mut idle)?;
             if run.outcome.interrupted {
@@ -113,6 +114,9 @@ fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
     let allowed = (plan.trials() / 4).max(plan.treatments.len() * 2);
     allowed.saturating_sub(done.iter().filter(|t| t.attempt > 0).count())
 }
+
+/// The idle samples of a block, by the name of the machines.
+type IdleSamples = BTreeMap<String, IdleSample>;
 
 /// A run under way.
 struct Running<'a> {
@@ -136,7 +140,7 @@ impl Running<'_> {
         block: usize,
         position: usize,
         treatment: &Treatment,
-        idle: &mut Option<IdleSample>,
+        idle: &mut IdleSamples,
     ) -> Result<(), HarnessError> {
         let Resume::Attempt(mut attempt) = resume_at(self.plan, self.done, block, position) else {
             self.outcome.finished += 1;
@@ -151,7 +155,8 @@ impl Running<'_> {
                 attempt,
             };
             self.progress.starts(&step);
-            let idle = quiet(idle, self.settings).map_err(HarnessError::Idle)?;
+            let idle = quiet(idle, treatment, self.target, self.settings);
+            let idle = idle.map_err(HarnessError::Idle)?;
             let place = Place {
                 block,
                 position,
@@ -188,11 +193,21 @@ impl Running<'_> {
 /// The idle sample of a block. One that caught somebody else's load is taken
 /// again before the next trial, so that a short disturbance costs one trial
 /// and not the block.
-fn quiet(sample: &mut Option<IdleSample>, settings: &Settings) -> std::io::Result<IdleSample> {
+fn quiet(
+    samples: &mut IdleSamples,
+    treatment: &Treatment,
+    target: &mut dyn Target,
+    settings: &Settings,
+) -> Result<IdleSample, TargetError> {
     let usable = |sample: &IdleSample| gate::idle_load(sample, &settings.thresholds).is_none();
-    match *sample {
-        Some(taken) if usable(&taken) => Ok(taken),
-        _ => Ok(*sample.insert(plumbline_agent::idle_sample(settings.idle)?)),
+    let machines = target.machines(treatment).to_owned();
+    match samples.get(&machines) {
+        Some(taken) if usable(taken) => Ok(*taken),
+        _ => {
+            let sample = target.idle_sample(treatment, settings.idle)?;
+            samples.insert(machines, sample);
+            Ok(sample)
+        }
     }
 }
 

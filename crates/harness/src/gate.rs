@@ -191,13 +191,13 @@ pub(crate) fn disturbed(
             });
         }
     };
-    for machine in &observation.machines {
+    for (position, machine) in observation.machines.iter().enumerate() {
         found(
             "steal",
             share(machine.steal_ns, machine),
             at_least_resolution(limits.steal_share, machine),
         );
-        let others = others_user_share(machine, observation);
+        let others = others_user_share(position, observation);
         found(
             "other-load",
             others,
@@ -219,16 +219,26 @@ pub(crate) fn other_load(observation: &Observation, limits: &Thresholds) -> Opti
     let in_window = observation
         .machines
         .iter()
-        .map(|m| others_user_share(m, observation));
+        .enumerate()
+        .map(|(position, _)| others_user_share(position, observation));
     let share = in_window.fold(in_idle, f64::max);
     (share > limits.marked_load_share).then_some(Warning::OtherLoad { share })
 }
 
-/// User time that is neither the sender's nor the receiver's, as a share.
-fn others_user_share(machine: &CpuTime, observation: &Observation) -> f64 {
+/// User time of a machine that is neither the sender's nor the receiver's, as a
+/// share. The first machine is the sender's, and the receiver's too where there
+/// is no second.
+fn others_user_share(position: usize, observation: &Observation) -> f64 {
+    let machine = &observation.machines[position];
     let scaled =
         |whole: u64| (whole as f64 * observation.window_share().unwrap_or(1.0).min(1.0)) as u64;
-    let ours = observation.load.cpu.user_ns + scaled(observation.server_cpu.user_ns);
+    let client = observation.load.cpu.user_ns;
+    let server = scaled(observation.server_cpu.user_ns);
+    let ours = match (position, observation.machines.len()) {
+        (_, 1) => client + server,
+        (0, _) => client,
+        _ => server,
+    };
     share(machine.user_ns.saturating_sub(ours), machine)
 }
 

@@ -8,6 +8,7 @@
 mod agent;
 mod conduct;
 mod gate;
+mod observer;
 #[cfg(test)]
 mod planted;
 mod search;
@@ -17,6 +18,7 @@ mod trial;
 
 pub use conduct::{Cause, HarnessError, Outcome, Progress, Settings, Step, conduct};
 pub use gate::{Thresholds, judge};
+pub use observer::Observer;
 pub use search::path::{SearchFailure, maximum, search_path};
 pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 pub use self_check::{warnings as self_check, was_the_limit};

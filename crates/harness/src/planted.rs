@@ -161,6 +161,8 @@ pub(crate) struct Stage {
     client: Actor,
     /// What the path's own check says.
     pub(crate) wrong_path: Option<String>,
+    /// Whether each end has a machine of its own.
+    pub(crate) two_machines: bool,
 }
 
 impl Stage {
@@ -174,6 +176,7 @@ impl Stage {
             client: actor(Some(acts.clone())),
             acts,
             wrong_path: None,
+            two_machines: false,
         }
     }
 
@@ -216,6 +219,10 @@ impl Path for Stage {
 
     fn client(&self) -> &dyn Site {
         &self.client
+    }
+
+    fn is_on_two_machines(&self) -> bool {
+        self.two_machines
     }
 
     fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
@@ -331,6 +338,8 @@ fn served() -> FromAgent {
     FromAgent::Served(Box::new(Served {
         serve: healthy.serve,
         cpu: healthy.server_cpu,
+        machine: healthy.machines[0],
+        softnet: healthy.softnet,
         protocol: healthy.protocols[0].clone(),
     }))
 }

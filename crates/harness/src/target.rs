@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use plumbline_experiment::Treatment;
-use plumbline_record::{DeviceCounters, Fingerprint, ProtocolCounters, Warning};
+use plumbline_record::{DeviceCounters, Fingerprint, IdleSample, ProtocolCounters, Warning};
 
 /// Why a target could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,26 @@ pub trait Target {
     /// The environment (C-13). Called once, after all paths have been made.
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError>;
 
+    /// The name of the machines under a treatment: treatments with the same name
+    /// share the idle sample of a block. By default all are on one machine.
+    fn machines(&self, _treatment: &Treatment) -> &str {
+        ""
+    }
+
+    /// Measures the machines under a treatment without load, for `length`. By
+    /// default that is the machine of the caller.
+    fn idle_sample(
+        &mut self,
+        _treatment: &Treatment,
+        length: Duration,
+    ) -> Result<IdleSample, TargetError> {
+        plumbline_agent::idle_sample(length).map_err(|error| {
+            TargetError::Failed(format!(
+                "the CPU time of this machine cannot be read: {error}; is /proc mounted?"
+            ))
+        })
+    }
+
     /// What to distrust in everything measured here.
     fn warnings(&self) -> Vec<Warning>;
 
@@ -54,6 +75,12 @@ pub trait Path {
 
     /// Where the sender runs.
     fn client(&self) -> &dyn Site;
+
+    /// Whether each end has a kernel of its own. Then the cost is that of both
+    /// machines (N-10).
+    fn is_on_two_machines(&self) -> bool {
+        false
+    }
 
     /// Counters of the path's devices and namespaces since they were made.
     fn snapshot(&mut self) -> Result<PathSnapshot, TargetError>;
@@ -107,5 +134,5 @@ pub trait AgentProcess: Send {
 
     /// Waits until it has ended, at most `limit`; gives what it wrote to
     /// standard error when it ended badly.
-    fn wait(&mut self, limit: std::time::Duration) -> Result<(), TargetError>;
+    fn wait(&mut self, limit: Duration) -> Result<(), TargetError>;
 }

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use plumbline_agent::{FromAgent, LoadOrder, Measured, ServeOrder, Served, ToAgent};
 use plumbline_experiment::{Protocol, Treatment, Workload, WorkloadKind};
-use plumbline_record::{DeviceCounters, GateFailure, IdleSample, Observation, ProtocolCounters};
+use plumbline_record::{
+    CpuTime, DeviceCounters, GateFailure, IdleSample, Observation, ProtocolCounters,
+    SoftnetCounters,
+};
 
 use crate::agent::{Agent, TrialError};
 use crate::{Path, PathSnapshot, Settings};
@@ -54,10 +57,13 @@ pub(crate) fn run(
         .map(|detail| GateFailure::WrongPath { detail })
         .into_iter()
         .collect();
-    Ok((
-        observation(*measured, *served, &before, &after, idle),
-        gates,
-    ))
+    let server_machine = path.is_on_two_machines().then_some(served.machine);
+    let server_softnet = served.softnet;
+    let mut seen = observation(*measured, *served, &before, &after, idle);
+    if let Some(machine) = server_machine {
+        add_machine(&mut seen, machine, server_softnet);
+    }
+    Ok((seen, gates))
 }
 
 fn listen(
@@ -144,6 +150,31 @@ fn observation(
         softnet: measured.softnet,
         idle,
     }
+}
+
+/// Adds the receiver's machine, which is not the sender's (N-10). It was read
+/// from listening to stop; what belongs to the window is its share of the
+/// requests or bytes, as for all that the receiver counts.
+fn add_machine(observation: &mut Observation, machine: CpuTime, softnet: SoftnetCounters) {
+    let share = observation.window_share().unwrap_or(1.0);
+    let scaled = |ns: u64| (ns as f64 * share) as u64;
+    observation.machines.push(CpuTime {
+        capacity_ns: scaled(machine.capacity_ns),
+        busy_ns: scaled(machine.busy_ns),
+        user_ns: scaled(machine.user_ns),
+        system_ns: scaled(machine.system_ns),
+        irq_ns: scaled(machine.irq_ns),
+        softirq_ns: scaled(machine.softirq_ns),
+        iowait_ns: scaled(machine.iowait_ns),
+        steal_ns: scaled(machine.steal_ns),
+        idle_ns: scaled(machine.idle_ns),
+        busiest_softirq_ns: scaled(machine.busiest_softirq_ns),
+    });
+    // Drops are not shared out: one that happened is one.
+    let total = &mut observation.softnet;
+    total.processed += scaled(softnet.processed);
+    total.dropped += softnet.dropped;
+    total.squeezed += softnet.squeezed;
 }
 
 fn devices_between(before: &PathSnapshot, after: &PathSnapshot) -> Vec<DeviceCounters> {

@@ -42,6 +42,14 @@ pub struct Fingerprint {
     pub conntrack: Option<(u64, u64)>,
     /// Versions of programs that take part (servers, plugins).
     pub versions: BTreeMap<String, String>,
+    /// Which machine this is: a digest of its identity. Only where a run can be
+    /// on other machines than the run before; in a lab the machine is the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The other machines that take part, where the endpoints are on several:
+    /// `server`, or network and side, such as `vm client`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<String, Fingerprint>,
 }
 
 /// One device of a path as it was set up.

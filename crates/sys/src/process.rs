@@ -97,6 +97,17 @@ impl Command {
         self
     }
 
+    /// Starts it where this process is. Unlike one that is started
+    /// [in a namespace](Self::spawn_in) it may outlive the calling thread; it
+    /// hears of this process's end by its standard input.
+    pub fn spawn(mut self) -> Result<Child, ProcessError> {
+        let program = self.program;
+        let fail = |source| ProcessError::Start { program, source };
+        let mut inner = self.inner.spawn().map_err(fail)?;
+        let stderr = inner.stderr.take().map(keep_tail);
+        Ok(Child { inner, stderr })
+    }
+
     /// Starts it, inside `namespace`.
     ///
     /// The kernel kills it when **the thread that called this** ends, not only

@@ -305,3 +305,18 @@ fn a_trial_that_cannot_be_kept_ends_the_run() {
     .unwrap_err();
     assert!(matches!(error, HarnessError::Keep(_)), "{error}");
 }
+
+#[test]
+fn two_machines_are_both_in_the_record() {
+    let mut stage = Stage::new([]);
+    stage.two_machines = true;
+    let played = play(&plan(1, 0), &[], &mut stage, None);
+    for trial in &played.trials {
+        assert_eq!(trial.status, TrialStatus::Valid);
+        let seen = trial.observation.as_ref().expect("it was valid");
+        assert_eq!(seen.machines.len(), 2);
+        // All requests that the receiver saw were those of the window.
+        assert_eq!(seen.window_share(), Some(1.0));
+        assert_eq!(seen.machines[1], healthy().machines[0]);
+    }
+}

@@ -180,6 +180,26 @@ fn the_load_of_others_disturbs() {
 }
 
 #[test]
+fn each_of_two_machines_is_judged_by_its_own_end() {
+    let second = |o: &mut Observation, user_ns| {
+        let machine = CpuTime {
+            user_ns,
+            ..o.machines[0]
+        };
+        o.machines.push(machine);
+    };
+    let server_ns = healthy().server_cpu.user_ns;
+    assert_eq!(disturbances(|o| second(o, server_ns)), Vec::<String>::new());
+    // What the sender used elsewhere is no excuse for this machine.
+    let sender_ns = healthy().load.cpu.user_ns;
+    let limit_ns = 150 * MS;
+    assert_eq!(
+        disturbances(|o| second(o, server_ns + limit_ns + sender_ns / 2)),
+        ["other-load"]
+    );
+}
+
+#[test]
 fn a_little_load_of_others_is_marked_and_does_not_disturb() {
     let limits = Thresholds::default();
     assert_eq!(other_load(&healthy(), &limits), None);

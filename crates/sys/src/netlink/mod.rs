@@ -18,7 +18,7 @@ pub use self::device::{DeviceStats, Link};
 pub use self::error::NetlinkError;
 pub use self::link::{IpvlanMode, LinkSpec, Vxlan};
 pub use self::neighbour::NeighbourSpec;
-pub use self::route::RouteSpec;
+pub use self::route::{Route, RouteSpec};
 pub use self::rule::RuleSpec;
 pub use self::socket::Socket;
 

@@ -116,6 +116,15 @@ impl RouteSpec {
     }
 }
 
+/// How the kernel would send to an address now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Index of the device that it leaves by.
+    pub device: u32,
+    /// The source address that the kernel would choose.
+    pub source: Option<IpAddr>,
+}
+
 impl std::fmt::Display for RouteSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.destination, self.prefix)?;
@@ -137,10 +146,55 @@ impl Socket {
         self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
+    /// Asks the kernel how it would send to `destination`.
+    ///
+    /// # Errors
+    ///
+    /// No route leads there.
+    pub fn route_to(&self, destination: IpAddr) -> Result<Route, NetlinkError> {
+        let bits = if destination.is_ipv4() { 32 } else { 128 };
+        let mut message = RouteSpec::to(destination, bits).message();
+        // A question says where to, and nothing of how.
+        message.header.table = 0;
+        message.header.protocol = RouteProtocol::Unspec;
+        message.header.kind = RouteType::Unspec;
+        message.header.scope = RouteScope::Universe;
+        message
+            .attributes
+            .retain(|attribute| matches!(attribute, RouteAttribute::Destination(_)));
+        let verb = Verb::new("find the route to", destination.to_string());
+        let mut found = None;
+        let request = RouteNetlinkMessage::GetRoute(message);
+        self.query(verb, request, false, |answer| {
+            if let RouteNetlinkMessage::NewRoute(route) = answer {
+                found = read(&route);
+            }
+        })?;
+        found.ok_or_else(|| NetlinkError::Garbled {
+            action: "find the route to",
+            object: destination.to_string(),
+            detail: "an answer without a device".to_owned(),
+        })
+    }
+
     /// Deletes a route.
     pub fn delete_route(&self, route: &RouteSpec) -> Result<(), NetlinkError> {
         let verb = Verb::new("delete route", route.to_string());
         let message = RouteNetlinkMessage::DelRoute(route.message());
         self.execute(verb, message, 0)
     }
+}
+
+fn read(message: &RouteMessage) -> Option<Route> {
+    let attributes = &message.attributes;
+    let device = attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Oif(device) => Some(*device),
+        _ => None,
+    })?;
+    let source = attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::PrefSource(RouteAddress::Inet(address)) => Some(IpAddr::V4(*address)),
+        RouteAttribute::PrefSource(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
+        _ => None,
+    });
+    Some(Route { device, source })
 }

@@ -1,0 +1,227 @@
+//! Looking at the machine, for a controller that is on another one.
+
+use std::fs;
+use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint, ProtocolCounters};
+use plumbline_sys::ethtool;
+use plumbline_sys::netlink::{Link, Socket};
+use serde::{Deserialize, Serialize};
+
+use crate::{ToAgent, message::FromAgent};
+
+/// What to look at.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LookOrder {
+    /// Addresses to which the way is wanted.
+    pub towards: Vec<IpAddr>,
+    /// Devices to describe, beside those of the ways.
+    pub devices: Vec<String>,
+}
+
+/// What a machine looks like from one of its namespaces.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sight {
+    /// The machine.
+    pub fingerprint: Fingerprint,
+    /// A number that every kernel draws at its start: two agents with the same
+    /// run on one kernel. Empty where it is not shown.
+    pub boot: String,
+    /// CPUs that the agent may run on.
+    pub cpus: Vec<usize>,
+    /// Addresses of the namespace.
+    pub addresses: Vec<LocalAddress>,
+    /// The way to each address that was asked for, in that order; `None` where
+    /// no route leads.
+    pub ways: Vec<Option<Way>>,
+    /// The devices that were asked for and those of the ways, each once.
+    /// Their `namespace` is empty.
+    pub devices: Vec<DeviceFingerprint>,
+}
+
+/// An address of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalAddress {
+    /// Name of the device.
+    pub device: String,
+    /// The address.
+    pub address: IpAddr,
+    /// Length of its prefix in bits.
+    pub prefix: u8,
+}
+
+/// How packets to an address leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// Name of the device.
+    pub device: String,
+    /// Source address that the kernel would choose.
+    pub source: Option<IpAddr>,
+}
+
+/// Running totals of devices and of their namespace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Counts {
+    /// In the order that was asked for. Their `namespace` is empty.
+    pub devices: Vec<DeviceCounters>,
+    /// Of the namespace, which is not named.
+    pub protocol: ProtocolCounters,
+}
+
+/// Carries out an order to observe.
+pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> Result<FromAgent, String> {
+    match order {
+        ToAgent::Look(order) => look(order).map(|sight| FromAgent::Seen(Box::new(sight))),
+        ToAgent::Count { devices } => count(devices).map(FromAgent::Counted),
+        ToAgent::Rest { length_ns } => crate::idle_sample(Duration::from_nanos(*length_ns))
+            .map(|sample| FromAgent::Rested { sample })
+            .map_err(|e| e.to_string()),
+        ToAgent::Floor {
+            client_cpus,
+            server_cpus,
+        } => plumbline_engine::floor(client_cpus, server_cpus, stop)
+            .map(|floor| FromAgent::Floored { floor })
+            .map_err(|e| e.to_string()),
+        _ => Err("that is no order to observe".to_owned()),
+    }
+}
+
+fn look(order: &LookOrder) -> Result<Sight, String> {
+    let netlink = Socket::open().map_err(|e| e.to_string())?;
+    let links = netlink.links().map_err(|e| e.to_string())?;
+    let named = |index: u32| links.iter().find(|link| link.index == index);
+    let way = |to: &IpAddr| {
+        let route = netlink.route_to(*to).ok()?;
+        let device = named(route.device)?.name.clone();
+        let source = route.source;
+        Some(Way { device, source })
+    };
+    let ways: Vec<Option<Way>> = order.towards.iter().map(way).collect();
+    let addresses = netlink.addresses().map_err(|e| e.to_string())?;
+    let addresses = addresses.into_iter().filter_map(|one| {
+        Some(LocalAddress {
+            device: named(one.device)?.name.clone(),
+            address: one.address,
+            prefix: one.prefix,
+        })
+    });
+    let mut wanted: Vec<&str> = Vec::new();
+    let of_ways = ways.iter().flatten().map(|way| &way.device);
+    for device in order.devices.iter().chain(of_ways) {
+        if !wanted.contains(&device.as_str()) {
+            wanted.push(device);
+        }
+    }
+    let wanted = links
+        .iter()
+        .filter(|link| wanted.contains(&link.name.as_str()));
+    let devices = wanted.map(describe).collect();
+    Ok(Sight {
+        fingerprint: Fingerprint {
+            machine: identity(),
+            ..crate::fingerprint()
+        },
+        boot: read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+        cpus: plumbline_sys::cpu::allowed().map_err(|e| e.to_string())?,
+        addresses: addresses.collect(),
+        ways,
+        devices,
+    })
+}
+
+fn describe(link: &Link) -> DeviceFingerprint {
+    DeviceFingerprint {
+        namespace: String::new(),
+        device: link.name.clone(),
+        driver: driver(link),
+        mtu: link.mtu,
+        qdisc: link.qdisc.clone(),
+        // What a driver does not tell is not known to be on.
+        offloads: ethtool::active_features(&link.name).unwrap_or_default(),
+    }
+}
+
+/// Netlink has a kind for virtual devices only; the others have a driver that
+/// stands in /sys, and loopback has neither.
+fn driver(link: &Link) -> String {
+    if !link.kind.is_empty() {
+        return link.kind.clone();
+    }
+    let bound = fs::read_link(format!("/sys/class/net/{}/device/driver", link.name)).ok();
+    let name = bound.as_deref().and_then(|path| path.file_name());
+    name.map_or_else(
+        || link.name.clone(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn count(devices: &[String]) -> Result<Counts, String> {
+    let netlink = Socket::open().map_err(|e| e.to_string())?;
+    let read = |device: &String| {
+        let stats = netlink.link(device).map_err(|e| e.to_string())?.stats;
+        Ok(DeviceCounters {
+            namespace: String::new(),
+            device: device.clone(),
+            rx_packets: stats.rx_packets,
+            tx_packets: stats.tx_packets,
+            rx_bytes: stats.rx_bytes,
+            tx_bytes: stats.tx_bytes,
+            rx_dropped: stats.rx_dropped,
+            tx_dropped: stats.tx_dropped,
+            errors: stats.rx_errors + stats.tx_errors,
+        })
+    };
+    Ok(Counts {
+        devices: devices.iter().map(read).collect::<Result<_, String>>()?,
+        protocol: crate::protocol_counters("").map_err(|e| e.to_string())?,
+    })
+}
+
+/// A digest of what machine-id(5) says, which is not to be told as it is. FNV-1a
+/// (Fowler, Noll, Vo) of half its length: equal for the same machine, and the
+/// identity cannot be computed from it.
+fn identity() -> Option<String> {
+    let id = read("/etc/machine-id").filter(|id| !id.is_empty())?;
+    let digest = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Some(format!("{digest:016x}"))
+}
+
+fn read(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_seen_with_its_loopback() {
+        let order = LookOrder {
+            towards: vec![[127, 0, 0, 1].into()],
+            devices: Vec::new(),
+        };
+        let sight = look(&order).unwrap();
+        let way = sight.ways[0].as_ref().expect("loopback is up");
+        assert_eq!(way.device, "lo");
+        assert_eq!(way.source, Some([127, 0, 0, 1].into()));
+        assert_eq!(sight.devices.len(), 1);
+        assert!(!sight.cpus.is_empty());
+        let local = LocalAddress {
+            device: "lo".into(),
+            address: [127, 0, 0, 1].into(),
+            prefix: 8,
+        };
+        assert!(sight.addresses.contains(&local), "{:?}", sight.addresses);
+    }
+
+    #[test]
+    fn counters_of_a_device_that_is_not_there_are_an_error() {
+        assert_eq!(count(&["lo".into()]).unwrap().devices[0].device, "lo");
+        let error = count(&["none".into()]).unwrap_err();
+        assert!(error.contains("none"), "{error}");
+    }
+}

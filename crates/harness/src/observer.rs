@@ -1,0 +1,151 @@
+//! An agent that looks at a machine and does no trial.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use plumbline_agent::{Counts, FromAgent, LookOrder, Sight, ToAgent};
+use plumbline_record::{Floor, IdleSample};
+
+use crate::agent::{Agent, TrialError};
+use crate::{Site, TargetError};
+
+/// Longest wait for an answer, beyond what the order itself takes.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// How often an observer hears that its controller lives: well within its lease.
+const PING: Duration = Duration::from_millis(700);
+
+/// An agent on a machine that is not this one, which stays as long as the value.
+/// While it has nothing to do it is told every now and then that its controller
+/// lives, so that it, and with it the machine, notices when that is over.
+pub struct Observer {
+    agent: Arc<Mutex<Agent>>,
+    /// Nothing interrupts a short question.
+    never: AtomicBool,
+}
+
+impl Observer {
+    /// Starts an agent on `site` and greets it.
+    ///
+    /// # Errors
+    ///
+    /// An agent that does not start, or is of another version.
+    pub fn start(site: &dyn Site) -> Result<Self, TargetError> {
+        let mut agent = Agent::start(site).map_err(failed)?;
+        let never = AtomicBool::new(false);
+        agent.greet(ANSWER, &never).map_err(failed)?;
+        let agent = Arc::new(Mutex::new(agent));
+        let weak = Arc::downgrade(&agent);
+        thread::spawn(move || keep_alive(&weak));
+        Ok(Self { agent, never })
+    }
+
+    /// Whether it still answers, as far as is known without asking.
+    pub fn is_alive(&self) -> bool {
+        lock(&self.agent).still_works().is_ok()
+    }
+
+    /// Looks at the machine.
+    ///
+    /// # Errors
+    ///
+    /// An agent that has ended, or a machine that does not show what was asked.
+    pub fn look(&self, order: LookOrder) -> Result<Sight, TargetError> {
+        match self.ask(&ToAgent::Look(order), Duration::ZERO)? {
+            FromAgent::Seen(sight) => Ok(*sight),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Reads the counters of devices.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look).
+    pub fn count(&self, devices: Vec<String>) -> Result<Counts, TargetError> {
+        match self.ask(&ToAgent::Count { devices }, Duration::ZERO)? {
+            FromAgent::Counted(counts) => Ok(counts),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Measures the machine without load.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look).
+    pub fn rest(&self, length: Duration) -> Result<IdleSample, TargetError> {
+        let length_ns = length.as_nanos() as u64;
+        match self.ask(&ToAgent::Rest { length_ns }, length)? {
+            FromAgent::Rested { sample } => Ok(sample),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Measures what the generator takes there without a network (L-13).
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look).
+    pub fn floor(
+        &self,
+        client_cpus: Vec<usize>,
+        server_cpus: Vec<usize>,
+    ) -> Result<Option<Floor>, TargetError> {
+        let order = ToAgent::Floor {
+            client_cpus,
+            server_cpus,
+        };
+        match self.ask(&order, Duration::ZERO)? {
+            FromAgent::Floored { floor } => Ok(floor),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Ends the agent and waits for its process, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// What its process says of a bad end.
+    pub fn end(self, limit: Duration) -> Result<(), TargetError> {
+        lock(&self.agent).end_within(limit).map_err(failed)
+    }
+
+    fn ask(&self, order: &ToAgent, takes: Duration) -> Result<FromAgent, TargetError> {
+        let mut agent = lock(&self.agent);
+        agent.send(order).map_err(failed)?;
+        agent
+            .receive(takes + ANSWER, &self.never, &mut [])
+            .map_err(failed)
+    }
+
+    fn unexpected(&self, message: &FromAgent) -> TargetError {
+        failed(lock(&self.agent).unexpected(message))
+    }
+}
+
+fn keep_alive(agent: &Weak<Mutex<Agent>>) {
+    loop {
+        thread::sleep(PING);
+        let Some(agent) = agent.upgrade() else {
+            return;
+        };
+        // An agent that has ended says so to whoever asks it next.
+        if lock(&agent).send(&ToAgent::Ping).is_err() {
+            return;
+        }
+    }
+}
+
+fn failed(error: TrialError) -> TargetError {
+    match error {
+        TrialError::Target(error) => error,
+        other => TargetError::Failed(other.to_string()),
+    }
+}
+
+fn lock(agent: &Mutex<Agent>) -> MutexGuard<'_, Agent> {
+    agent.lock().unwrap_or_else(PoisonError::into_inner)
+}
