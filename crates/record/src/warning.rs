@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 pub enum Warning {
     /// Both endpoints of a lab run on one kernel (N-12).
     OneKernel,
+    /// The nodes of a cluster are not what a comparison wants.
+    Nodes {
+        /// What is wrong with them, and the remedy.
+        detail: String,
+    },
     /// Too few CPUs to keep sender and receiver apart.
     SharedCpus {
         /// Online CPUs.
@@ -134,6 +139,7 @@ pub enum Warning {
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Nodes { detail } => f.write_str(detail),
             Self::OneKernel => write!(
                 f,
                 "both ends share one kernel and one memory: read the figures as relative; \
