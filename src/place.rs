@@ -1,5 +1,9 @@
 //! The place where an experiment runs, as it was asked for.
 
+mod hosts;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
+
 use std::sync::atomic::AtomicBool;
 
 use plumbline_harness::Target;
@@ -43,13 +47,27 @@ pub(crate) struct Cpus {
 /// To be called before the first thread: a process enters a user namespace,
 /// which the lab needs, alone or not at all.
 pub(crate) fn pick(args: &TargetArgs) -> anyhow::Result<Box<dyn Place>> {
+    if args.target != TargetKind::Hosts
+        && let Some(flag) = args.hosts.given()
+    {
+        return Err(BadUsage(format!("{flag}: say --target hosts too")).into());
+    }
+    if args.target != TargetKind::Kubernetes
+        && let Some(flag) = args.cluster.given()
+    {
+        return Err(BadUsage(format!("{flag}: say --target kubernetes too")).into());
+    }
     match args.target {
         TargetKind::Lab => {
             plumbline_sys::namespace::enter_private()?;
             Ok(Box::new(Lab::new(LabOptions::with_this_program()?)))
         }
-        TargetKind::Kubernetes | TargetKind::Hosts => Err(BadUsage(format!(
-            "--target {}: this build of Plumbline runs in the lab only; leave the flag out",
+        TargetKind::Hosts => Ok(Box::new(hosts::pick(&args.hosts)?)),
+        #[cfg(feature = "kubernetes")]
+        TargetKind::Kubernetes => Ok(Box::new(kubernetes::pick(&args.cluster)?)),
+        #[cfg(not(feature = "kubernetes"))]
+        TargetKind::Kubernetes => Err(BadUsage(format!(
+            "--target {}: this program was built without clusters; build it with --features kubernetes",
             args.target.name()
         ))
         .into()),

@@ -16,7 +16,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "harness",
         &["agent", "stats", "sys", "record", "experiment"],
     ),
+    ("kubernetes", &["harness", "agent", "record", "experiment"]),
     ("lab", &["harness", "agent", "sys", "record", "experiment"]),
+    (
+        "hosts",
+        &["harness", "agent", "sys", "record", "experiment"],
+    ),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),

@@ -1,5 +1,7 @@
 //! Where an experiment runs.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 /// A kind of place.
@@ -29,4 +31,91 @@ pub(crate) struct TargetArgs {
     /// Where to run
     #[arg(long, value_enum, default_value = "lab")]
     pub(crate) target: TargetKind,
+    #[command(flatten)]
+    pub(crate) hosts: HostsArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+impl TargetArgs {
+    /// What treatments are compared with where host networking, the usual
+    /// baseline, is not to be had.
+    pub(crate) fn instead_of_host(&self) -> Option<&'static str> {
+        let among_pods = self.target == TargetKind::Kubernetes && !self.cluster.allow_host_network;
+        among_pods.then_some("pod")
+    }
+}
+
+/// `--target kubernetes`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Kubernetes (--target kubernetes)")]
+pub(crate) struct ClusterArgs {
+    /// Context of the kubeconfig instead of the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// The two nodes, of the sender and of the receiver; two workers of one kind unless given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) nodes: Vec<String>,
+    /// Image of the pods, such as one in your registry; `plumbline image` makes it
+    #[arg(long, value_name = "REFERENCE")]
+    pub(crate) image: Option<String>,
+    /// Also put pods into the nodes' own networks, the baseline, in a privileged namespace
+    #[arg(long)]
+    pub(crate) allow_host_network: bool,
+}
+
+impl ClusterArgs {
+    /// The first flag that was given, for a message.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--context", self.context.is_some()),
+            ("--nodes", !self.nodes.is_empty()),
+            ("--image", self.image.is_some()),
+            ("--allow-host-network", self.allow_host_network),
+        ];
+        given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
+    }
+}
+
+/// `--target hosts`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Two hosts (--target hosts)")]
+pub(crate) struct HostsArgs {
+    /// The two machines, as one would name them to ssh: the sender, then the receiver
+    #[arg(long, value_name = "HOST", conflicts_with = "pair")]
+    pub(crate) host: Vec<String>,
+    /// Two machines as one of the networks to compare, such as vm=user@a,user@b
+    #[arg(long, value_name = "NAME=HOST,HOST")]
+    pub(crate) pair: Vec<String>,
+    /// Which network between them, by network, address or device, for both or for each
+    #[arg(long, value_name = "[NAME=]WHAT[,WHAT]")]
+    pub(crate) address: Vec<String>,
+    /// Program to copy to them instead of this one, such as a static build
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    /// Directory on them for the program; TMPDIR or /tmp unless given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) host_directory: Option<String>,
+    /// Configuration file for ssh instead of your own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ssh_config: Option<PathBuf>,
+    /// Send load to an address that is neither loopback, private nor for benchmarks
+    #[arg(long)]
+    pub(crate) i_own_this: bool,
+}
+
+impl HostsArgs {
+    /// The first flag that was given, for a message.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--host", !self.host.is_empty()),
+            ("--pair", !self.pair.is_empty()),
+            ("--address", !self.address.is_empty()),
+            ("--program", self.program.is_some()),
+            ("--host-directory", self.host_directory.is_some()),
+            ("--ssh-config", self.ssh_config.is_some()),
+            ("--i-own-this", self.i_own_this),
+        ];
+        given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
+    }
 }

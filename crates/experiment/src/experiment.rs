@@ -51,6 +51,14 @@ impl Experiment {
         self.root_text("question")
     }
 
+    /// The network that the others are compared with, as written.
+    pub fn baseline(&self) -> &str {
+        match self.root_text("baseline") {
+            "" => "host",
+            written => written,
+        }
+    }
+
     /// Checks everything that needs no machine, as [`resolve`](Self::resolve)
     /// does: two flags may be fine each and contradict each other.
     ///

@@ -104,12 +104,13 @@ impl Observer {
         }
     }
 
-    /// Ends the agent and waits for its process, at most `limit`.
+    /// Ends the agent and waits for its process, at most `limit`. Afterwards it
+    /// answers nothing.
     ///
     /// # Errors
     ///
     /// What its process says of a bad end.
-    pub fn end(self, limit: Duration) -> Result<(), TargetError> {
+    pub fn end(&self, limit: Duration) -> Result<(), TargetError> {
         lock(&self.agent).end_within(limit).map_err(failed)
     }
 

@@ -1,0 +1,326 @@
+//! One host: the connection, the program on it, and the agents.
+
+use std::io::{BufRead as _, BufReader, Write};
+use std::net::IpAddr;
+use std::process::ChildStdout;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use plumbline_harness::{AgentLink, AgentProcess, Observer, Site, TargetError};
+use plumbline_sys::process::{Child, ProcessError};
+
+use crate::error::HostsError;
+use crate::program::Program;
+use crate::script::{self, At};
+use crate::ssh::{SSH_ITSELF, Session, Ssh, explain, last_words};
+
+/// Longest wait for a host to let us in and to say where the program goes; ssh
+/// itself gives up connecting after ten seconds.
+const ENTRY: Duration = Duration::from_secs(30);
+/// Longest wait for the program to arrive.
+const COPY: Duration = Duration::from_secs(600);
+/// How long a session may take to end when it was told to.
+const END: Duration = Duration::from_secs(5);
+/// Lines of others, such as a shell's greeting, that are read over.
+const MOST_LINES: usize = 1000;
+
+/// A host with the program on it. Dropping it ends the agents, and the host's
+/// shell removes the program.
+pub(crate) struct Connection {
+    ssh: Ssh,
+    observer: Observer,
+    at: At,
+    running: Running,
+}
+
+type Running = Arc<Mutex<Vec<Weak<Mutex<Child>>>>>;
+
+impl Connection {
+    /// Connects, copies the program and starts the observer.
+    pub(crate) fn open(ssh: Ssh, directory: &str, program: &Program) -> Result<Self, HostsError> {
+        let mut child = ssh
+            .command(
+                Session::First,
+                &script::install(directory, program.bytes.len()),
+            )
+            .spawn()?;
+        let (Some(mut input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
+            unreachable!("a command pipes both streams");
+        };
+        let host = ssh.host.clone();
+        let ended = |child: &mut Child| gone(&host, child, program);
+        let (at, output) =
+            line(BufReader::new(output), ENTRY, At::parse).ok_or_else(|| ended(&mut child))?;
+        check_machine(&host, &at, program)?;
+        // What the host says when it cannot write tells more than a broken pipe.
+        let sent = input.write_all(&program.bytes).and_then(|()| input.flush());
+        let copied = |text: &str| (text.trim_end() == script::COPIED).then_some(());
+        let ((), output) = line(output, COPY, copied).ok_or_else(|| ended(&mut child))?;
+        sent.map_err(|error| HostsError::Host {
+            host: host.clone(),
+            why: format!("the program could not be sent: {error}"),
+        })?;
+        let link = link(&host, input, output, child);
+        let observer = Observer::start(&Once::new(&host, link))?;
+        Ok(Self {
+            ssh,
+            observer,
+            at,
+            running: Running::default(),
+        })
+    }
+
+    /// The host as it was given.
+    pub(crate) fn host(&self) -> &str {
+        &self.ssh.host
+    }
+
+    /// The address that ssh connected to, as the host sees it.
+    pub(crate) fn connected(&self) -> Option<IpAddr> {
+        self.at.connected
+    }
+
+    /// The agent that looks at the host.
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    /// How agents are started.
+    pub(crate) fn launcher(&self) -> Launcher {
+        Launcher {
+            ssh: self.ssh.clone(),
+            command: script::agent(&self.at.directory),
+            running: Arc::clone(&self.running),
+        }
+    }
+
+    /// Ends every agent that a harness forgot, and waits until the host has
+    /// removed the program.
+    pub(crate) fn close(&self) -> Result<(), HostsError> {
+        self.end_agents();
+        self.observer.end(END).map_err(|error| HostsError::Host {
+            host: self.ssh.host.clone(),
+            why: format!(
+                "{error}; look whether {} is still there, and remove it",
+                self.at.directory
+            ),
+        })
+    }
+
+    fn end_agents(&self) {
+        for child in lock(&self.running).drain(..).filter_map(|it| it.upgrade()) {
+            let mut child = lock(&child);
+            child.kill();
+            // The status of a process that was just killed says nothing.
+            let _ = child.wait(END);
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.end_agents();
+    }
+}
+
+/// Starts agents on a host.
+#[derive(Clone)]
+pub(crate) struct Launcher {
+    ssh: Ssh,
+    command: String,
+    running: Running,
+}
+
+impl Launcher {
+    pub(crate) fn start(&self) -> Result<AgentLink, TargetError> {
+        let command = self.ssh.command(Session::Later, &self.command);
+        let mut child = command.spawn().map_err(HostsError::from)?;
+        let (Some(input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
+            unreachable!("a command pipes both streams");
+        };
+        let child = Arc::new(Mutex::new(child));
+        let mut running = lock(&self.running);
+        running.retain(|other| other.strong_count() > 0);
+        running.push(Arc::downgrade(&child));
+        Ok(AgentLink {
+            input: Box::new(input),
+            output: Box::new(output),
+            process: Box::new(Carrier {
+                host: self.ssh.host.clone(),
+                child,
+            }),
+        })
+    }
+}
+
+/// An ssh process that carries an agent.
+struct Carrier {
+    host: String,
+    child: Arc<Mutex<Child>>,
+}
+
+impl AgentProcess for Carrier {
+    fn kill(&mut self) {
+        lock(&self.child).kill();
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<(), TargetError> {
+        let ended = lock(&self.child).wait(limit);
+        ended.map_err(|error| session_error(&self.host, error).into())
+    }
+}
+
+/// The site of the observer: its agent runs already.
+struct Once {
+    host: String,
+    link: Mutex<Option<AgentLink>>,
+}
+
+impl Once {
+    fn new(host: &str, link: AgentLink) -> Self {
+        Self {
+            host: host.to_owned(),
+            link: Mutex::new(Some(link)),
+        }
+    }
+}
+
+impl Site for Once {
+    fn name(&self) -> &str {
+        &self.host
+    }
+
+    fn address(&self) -> IpAddr {
+        // An observer neither sends nor listens.
+        IpAddr::from([0, 0, 0, 0])
+    }
+
+    fn start_agent(&self) -> Result<AgentLink, TargetError> {
+        let link = lock(&self.link).take();
+        link.ok_or_else(|| TargetError::Failed(format!("{} has its observer", self.host)))
+    }
+}
+
+fn link(
+    host: &str,
+    input: impl Write + Send + 'static,
+    output: BufReader<ChildStdout>,
+    child: Child,
+) -> AgentLink {
+    AgentLink {
+        input: Box::new(input),
+        output: Box::new(output),
+        process: Box::new(Carrier {
+            host: host.to_owned(),
+            child: Arc::new(Mutex::new(child)),
+        }),
+    }
+}
+
+/// Reads lines until one is `wanted`, at most for `limit`; gives the stream
+/// back. `None` when the stream ended or the time was over.
+fn line<T: Send + 'static>(
+    mut output: BufReader<ChildStdout>,
+    limit: Duration,
+    wanted: fn(&str) -> Option<T>,
+) -> Option<(T, BufReader<ChildStdout>)> {
+    let (sender, found) = mpsc::channel();
+    // A read cannot be given up; the thread ends when the stream does.
+    thread::spawn(move || {
+        for _ in 0..MOST_LINES {
+            let mut text = Vec::new();
+            match output.read_until(b'\n', &mut text) {
+                Ok(1..) => {}
+                _ => return,
+            }
+            if let Some(value) = wanted(&String::from_utf8_lossy(&text)) {
+                // A receiver that is gone has given up.
+                let _ = sender.send((value, output));
+                return;
+            }
+        }
+    });
+    found.recv_timeout(limit).ok()
+}
+
+fn check_machine(host: &str, at: &At, program: &Program) -> Result<(), HostsError> {
+    if at.system == "Linux" && at.machine == program.machine {
+        return Ok(());
+    }
+    Err(HostsError::Host {
+        host: host.to_owned(),
+        why: format!(
+            "it is {} on {}, and this program is for Linux on {}; give a program for it with --program",
+            at.system, at.machine, program.machine
+        ),
+    })
+}
+
+/// Why the first session ended before it was ready.
+fn gone(host: &str, child: &mut Child, program: &Program) -> HostsError {
+    let error = match child.wait(END) {
+        Ok(()) => {
+            return HostsError::Host {
+                host: host.to_owned(),
+                why: "the session ended without a word; is there a command that is forced \
+                      on your key?"
+                    .to_owned(),
+            };
+        }
+        Err(error) => error,
+    };
+    let ProcessError::Failed { status, stderr, .. } = &error else {
+        child.kill();
+        return HostsError::Host {
+            host: host.to_owned(),
+            why: format!(
+                "it let us in and then said nothing for {} s; does a login script ask something?",
+                ENTRY.as_secs()
+            ),
+        };
+    };
+    let said = last_words(stderr);
+    let why = match status.code() {
+        Some(script::NO_DIRECTORY) => format!(
+            "no temporary directory could be made: {said}; choose a place with --host-directory"
+        ),
+        Some(script::NOT_WRITTEN) => format!(
+            "the program ({} MB) could not be written: {said}; make room, or choose another \
+             place with --host-directory",
+            program.bytes.len() >> 20
+        ),
+        Some(script::CUT_OFF) => format!("the program arrived only in part: {said}"),
+        Some(script::NOT_RUN) => format!(
+            "the program was copied and does not run: {said}{}; where the place is mounted \
+             noexec, choose another with --host-directory",
+            program.hint()
+        ),
+        _ => return session_error(host, error),
+    };
+    HostsError::Host {
+        host: host.to_owned(),
+        why,
+    }
+}
+
+/// What an ssh process ended with.
+fn session_error(host: &str, error: ProcessError) -> HostsError {
+    let host = host.to_owned();
+    match error {
+        ProcessError::Failed { status, stderr, .. } if status.code() == Some(SSH_ITSELF) => {
+            let why = explain(&stderr);
+            HostsError::Ssh { host, why }
+        }
+        ProcessError::Failed { status, stderr, .. } => HostsError::Host {
+            host,
+            why: format!("the session ended with {status}: {}", last_words(&stderr)),
+        },
+        other => other.into(),
+    }
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,63 @@
+//! What can go wrong with two hosts.
+
+use plumbline_harness::TargetError;
+use plumbline_sys::process::ProcessError;
+
+/// Why two hosts could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HostsError {
+    /// A value of a flag that cannot be meant.
+    #[error("{0}")]
+    Options(String),
+    /// The program that is to be copied.
+    #[error("the program `{program}` cannot be copied to the hosts: {why}")]
+    Program {
+        /// Its path.
+        program: String,
+        /// What is wrong with it, and the remedy.
+        why: String,
+    },
+    /// `ssh` did not get us in.
+    #[error("ssh to {host}: {why}")]
+    Ssh {
+        /// The host as it was given.
+        host: String,
+        /// What ssh said, and the remedy.
+        why: String,
+    },
+    /// The host let us in, but the program could not be put there or run.
+    #[error("on {host}: {why}")]
+    Host {
+        /// The host as it was given.
+        host: String,
+        /// What failed, the probable cause and the remedy.
+        why: String,
+    },
+    /// The wanted network is not there.
+    #[error("{what} is not supported here: {needs}")]
+    Unsupported {
+        /// The network or placement.
+        what: String,
+        /// What is missing.
+        needs: String,
+    },
+    /// A temporary directory of this machine, for ssh's own socket.
+    #[error("no private directory for the connections could be made: {0}; is TMPDIR writable?")]
+    Directory(#[source] std::io::Error),
+    /// A process of ours.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// What the agent on a host answered.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+impl From<HostsError> for TargetError {
+    fn from(error: HostsError) -> Self {
+        match error {
+            HostsError::Unsupported { what, needs } => Self::Unsupported { what, needs },
+            HostsError::Target(error) => error,
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}

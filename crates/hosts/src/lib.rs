@@ -1,0 +1,24 @@
+//! A Target of two machines, by the system's `ssh`.
+//!
+//! The network under test is whatever the two machines have: a [`Pair`] names
+//! them and the [`Wire`]s between them. `ssh` is started as the user would
+//! start it, so its configuration, agent and jump hosts are the user's. One
+//! connection to each machine carries everything; it copies this program into
+//! a private temporary directory there, and a shell that waits for the
+//! program's end removes the directory, also when the connection is cut.
+
+mod choice;
+mod connection;
+mod error;
+mod hosts;
+mod options;
+mod path;
+mod program;
+mod script;
+mod ssh;
+
+pub use choice::Selector;
+pub use error::HostsError;
+pub use hosts::Hosts;
+pub use options::{DEFAULT_NETWORK, HostsOptions, Pair, Wire};
+pub use program::Program;

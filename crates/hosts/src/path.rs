@@ -1,0 +1,296 @@
+//! A network between two hosts that are connected.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use plumbline_agent::{Counts, LocalAddress, LookOrder, Sight, Way};
+use plumbline_experiment::Family;
+use plumbline_harness::{AgentLink, Path, PathSnapshot, Site, TargetError};
+use plumbline_record::{DeviceCounters, DeviceFingerprint, ProtocolCounters};
+
+use crate::choice::{Selector, list};
+use crate::connection::{Connection, Launcher};
+use crate::error::HostsError;
+use crate::options::Wire;
+
+/// The names of the two sides in records: runs between other hosts compare the
+/// same devices.
+const CLIENT: &str = "client";
+const SERVER: &str = "server";
+
+/// A path over one wire of a pair.
+pub(crate) struct HostPath {
+    client: End,
+    server: End,
+    two_machines: bool,
+}
+
+/// One side.
+struct End {
+    side: &'static str,
+    connection: Arc<Connection>,
+    launcher: Launcher,
+    address: IpAddr,
+    /// The device that packets to the other side leave by.
+    device: DeviceFingerprint,
+}
+
+impl HostPath {
+    /// Chooses the addresses and finds the devices; refuses what would take
+    /// another way than the one that was asked for.
+    pub(crate) fn find(
+        label: &str,
+        wire: &Wire,
+        family: Family,
+        [client, server]: [&Arc<Connection>; 2],
+        may_send_to: fn(IpAddr) -> bool,
+        two_machines: bool,
+    ) -> Result<Self, HostsError> {
+        let network = Network { label, family };
+        let there = look(server, Vec::new())?;
+        let target = network.choose(&wire.server, &there, server)?.address;
+        if !may_send_to(target) {
+            return Err(HostsError::Options(format!(
+                "{target} of {} is a public address; say --i-own-this when it is yours to load",
+                server.host()
+            )));
+        }
+        let here = look(client, vec![target])?;
+        let way = network.way(&here, client, target)?;
+        let source = network.source(&wire.client, &here, client, way)?;
+        let there = look(server, vec![source])?;
+        let back = network.way(&there, server, source)?;
+        Ok(Self {
+            client: End::new(CLIENT, client, source, &here, &way.device),
+            server: End::new(SERVER, server, target, &there, &back.device),
+            two_machines,
+        })
+    }
+
+    /// The devices of both ends as they are set up.
+    pub(crate) fn devices(&self) -> Vec<DeviceFingerprint> {
+        vec![self.client.device.clone(), self.server.device.clone()]
+    }
+}
+
+/// What is looked for, for messages.
+struct Network<'a> {
+    label: &'a str,
+    family: Family,
+}
+
+impl Network<'_> {
+    fn missing(&self, needs: String) -> HostsError {
+        HostsError::Unsupported {
+            what: format!("network `{}` over IPv{}", self.label, u8::from(self.family)),
+            needs,
+        }
+    }
+
+    fn choose<'a>(
+        &self,
+        selector: &Selector,
+        sight: &'a Sight,
+        connection: &Connection,
+    ) -> Result<&'a LocalAddress, HostsError> {
+        selector
+            .choose(&sight.addresses, connection.connected(), self.family)
+            .ok_or_else(|| {
+                self.missing(format!(
+                    "{} has no address {selector}; it has {}; choose with --address",
+                    connection.host(),
+                    list(&sight.addresses)
+                ))
+            })
+    }
+
+    /// How a host sends to an address, which was the only one that was asked.
+    fn way<'a>(
+        &self,
+        sight: &'a Sight,
+        connection: &Connection,
+        to: IpAddr,
+    ) -> Result<&'a Way, HostsError> {
+        sight.ways.first().and_then(Option::as_ref).ok_or_else(|| {
+            self.missing(format!(
+                "{} has no route to {to}; choose addresses with --address that reach each other",
+                connection.host()
+            ))
+        })
+    }
+
+    /// The sender's address. The engine leaves it to the kernel, so the kernel
+    /// must choose what was asked for.
+    fn source(
+        &self,
+        selector: &Selector,
+        sight: &Sight,
+        connection: &Connection,
+        way: &Way,
+    ) -> Result<IpAddr, HostsError> {
+        let by_route = way.source;
+        if *selector == Selector::AsSshConnects
+            && let Some(source) = by_route
+        {
+            return Ok(source);
+        }
+        let wanted = self.choose(selector, sight, connection)?.address;
+        if by_route.is_none_or(|source| source == wanted) {
+            return Ok(wanted);
+        }
+        Err(self.missing(format!(
+            "{} would send from {} by {} and not from {wanted}; choose addresses of one network",
+            connection.host(),
+            by_route.map_or_else(String::new, |source| source.to_string()),
+            way.device
+        )))
+    }
+}
+
+impl End {
+    fn new(
+        side: &'static str,
+        connection: &Arc<Connection>,
+        address: IpAddr,
+        sight: &Sight,
+        device: &str,
+    ) -> Self {
+        let described = sight.devices.iter().find(|one| one.device == device);
+        Self {
+            side,
+            connection: Arc::clone(connection),
+            launcher: connection.launcher(),
+            address,
+            device: DeviceFingerprint {
+                namespace: side.to_owned(),
+                device: device.to_owned(),
+                ..described.cloned().unwrap_or_default()
+            },
+        }
+    }
+
+    fn count(&self) -> Result<(DeviceCounters, ProtocolCounters), TargetError> {
+        let devices = vec![self.device.device.clone()];
+        let Counts { devices, protocol } = self.connection.observer().count(devices)?;
+        let namespace = self.side.to_owned();
+        Ok((
+            DeviceCounters {
+                namespace: namespace.clone(),
+                ..devices.into_iter().next().unwrap_or_default()
+            },
+            ProtocolCounters {
+                namespace,
+                ..protocol
+            },
+        ))
+    }
+}
+
+impl Site for End {
+    fn name(&self) -> &str {
+        self.connection.host()
+    }
+
+    fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    fn start_agent(&self) -> Result<AgentLink, TargetError> {
+        self.launcher.start()
+    }
+}
+
+impl Path for HostPath {
+    fn server(&self) -> &dyn Site {
+        &self.server
+    }
+
+    fn client(&self) -> &dyn Site {
+        &self.client
+    }
+
+    fn is_on_two_machines(&self) -> bool {
+        self.two_machines
+    }
+
+    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
+        let (client, server) = (self.client.count()?, self.server.count()?);
+        Ok(PathSnapshot {
+            devices: vec![client.0, server.0],
+            protocols: vec![client.1, server.1],
+        })
+    }
+
+    fn check_path(
+        &self,
+        before: &PathSnapshot,
+        after: &PathSnapshot,
+        packets: u64,
+    ) -> Option<String> {
+        prove(before, after, packets)
+    }
+}
+
+/// Says what is wrong when the sender's device did not send, or the receiver's
+/// did not receive, at least `packets` packets (R-10). What lies between the
+/// hosts has no counters that we could read, and the devices carry what others
+/// send too, so this proves no more than that the path is not another one.
+fn prove(before: &PathSnapshot, after: &PathSnapshot, packets: u64) -> Option<String> {
+    let [client, server] = &after.devices[..] else {
+        return Some("the counters are not those of this path".to_owned());
+    };
+    let [client_before, server_before] = &before.devices[..] else {
+        return Some("the counters are not those of this path".to_owned());
+    };
+    let sent = client.tx_packets.saturating_sub(client_before.tx_packets);
+    let received = server.rx_packets.saturating_sub(server_before.rx_packets);
+    let short = |device: &DeviceCounters, carried: u64, did: &str| {
+        format!(
+            "`{}` of the {} {did} {carried} packets, at least {packets} were expected: traffic \
+             did not take the path of this network",
+            device.device, device.namespace
+        )
+    };
+    if sent < packets {
+        return Some(short(client, sent, "sent"));
+    }
+    (received < packets).then(|| short(server, received, "received"))
+}
+
+fn look(connection: &Connection, towards: Vec<IpAddr>) -> Result<Sight, HostsError> {
+    let order = LookOrder {
+        towards,
+        devices: Vec::new(),
+    };
+    Ok(connection.observer().look(order)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(sent: u64, received: u64) -> PathSnapshot {
+        let device = |namespace: &str, tx_packets, rx_packets| DeviceCounters {
+            namespace: namespace.into(),
+            device: "eth0".into(),
+            tx_packets,
+            rx_packets,
+            ..DeviceCounters::default()
+        };
+        PathSnapshot {
+            devices: vec![device(CLIENT, sent, 0), device(SERVER, 0, received)],
+            protocols: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn devices_that_did_not_carry_the_load_void_the_trial() {
+        let before = snapshot(100, 50);
+        assert_eq!(prove(&before, &snapshot(1100, 1050), 1000), None);
+        let wrong = prove(&before, &snapshot(1099, 1050), 1000).unwrap();
+        assert!(wrong.contains("client sent 999"), "{wrong}");
+        let wrong = prove(&before, &snapshot(1100, 60), 1000).unwrap();
+        assert!(wrong.contains("server received 10"), "{wrong}");
+        assert!(prove(&PathSnapshot::default(), &snapshot(9, 9), 1).is_some());
+    }
+}
