@@ -66,10 +66,11 @@ pub(crate) fn pick(args: &TargetArgs) -> anyhow::Result<Box<dyn Place>> {
         #[cfg(feature = "kubernetes")]
         TargetKind::Kubernetes => Ok(Box::new(kubernetes::pick(&args.cluster)?)),
         #[cfg(not(feature = "kubernetes"))]
-        TargetKind::Kubernetes => Err(BadUsage(format!(
-            "--target {}: this program was built without clusters; build it with --features kubernetes",
-            args.target.name()
-        ))
+        TargetKind::Kubernetes => Err(BadUsage(
+            "--target kubernetes: this program was built without clusters; build it with \
+             --features kubernetes"
+                .to_owned(),
+        )
         .into()),
     }
 }

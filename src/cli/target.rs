@@ -15,17 +15,6 @@ pub(crate) enum TargetKind {
     Hosts,
 }
 
-impl TargetKind {
-    /// As it is typed, and as run directories record it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Lab => "lab",
-            Self::Kubernetes => "kubernetes",
-            Self::Hosts => "hosts",
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
     /// Where to run

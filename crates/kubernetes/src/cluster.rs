@@ -351,12 +351,17 @@ impl Target for Cluster {
         treatment: &Treatment,
         length: Duration,
     ) -> Result<IdleSample, TargetError> {
-        self.path(treatment)?;
         let key = Self::key(treatment)?;
-        match self.paths.get(&key) {
-            Some(path) => path.rest(length),
-            None => unreachable!("it was just made"),
-        }
+        let mut rest = || {
+            self.path(treatment)?;
+            match self.paths.get(&key) {
+                Some(path) => path.rest(length),
+                None => unreachable!("it was just made"),
+            }
+        };
+        // An observer may have been lost with an API server that is back, which
+        // only the question shows.
+        rest().or_else(|_| rest())
     }
 
     fn warnings(&self) -> Vec<Warning> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumbline_agent::{LookOrder, Sight};
+use plumbline_experiment::Family;
 use plumbline_harness::{AgentLink, Observer, Path, PathSnapshot, Site, TargetError};
 use plumbline_record::{DeviceCounters, Floor, IdleSample};
 
@@ -24,6 +25,8 @@ pub(crate) struct PodSite {
     namespace: String,
     name: String,
     address: IpAddr,
+    /// That of its node, which may stand for it where packets are masqueraded.
+    node_address: Option<IpAddr>,
     port: u16,
 }
 
@@ -35,6 +38,10 @@ impl PodSite {
         address: IpAddr,
         port: u16,
     ) -> Self {
+        let family = match address {
+            IpAddr::V4(_) => Family::V4,
+            IpAddr::V6(_) => Family::V6,
+        };
         Self {
             session,
             seat,
@@ -42,6 +49,7 @@ impl PodSite {
             namespace: pod.namespace.clone(),
             name: format!("{}/{}", pod.namespace, seat.name()),
             address,
+            node_address: pod.node_address(family),
             port,
         }
     }
@@ -105,35 +113,52 @@ struct End {
     site: PodSite,
     observer: Arc<Observer>,
     sight: Sight,
-    /// By which packets to the other end leave, and those from there arrive.
-    device: String,
+    /// By which packets to the other end may leave, and those from there
+    /// arrive. One in a pod; a node that sees the other's pod as that pod or,
+    /// masqueraded, as its node may have two.
+    devices: Vec<String>,
 }
 
 impl End {
     fn new(
         site: PodSite,
-        towards: IpAddr,
+        towards: Vec<IpAddr>,
         observers: &mut Observers,
     ) -> Result<Self, ClusterError> {
         let observer = observers.at(&site)?;
+        let peer = towards[0];
         let sight = observer.look(LookOrder {
-            towards: vec![towards],
+            towards,
             devices: Vec::new(),
         })?;
-        let Some(Some(way)) = sight.ways.first() else {
+        let mut devices: Vec<String> = Vec::new();
+        for way in sight.ways.iter().flatten() {
+            if !devices.contains(&way.device) {
+                devices.push(way.device.clone());
+            }
+        }
+        if devices.is_empty() {
             return Err(ClusterError::Pod {
-                pod: site.name.clone(),
-                message: format!("it has no route to {towards}"),
+                pod: site.name,
+                message: format!("it has no route to {peer}"),
             });
-        };
-        let device = way.device.clone();
+        }
         Ok(Self {
             site,
             observer,
             sight,
-            device,
+            devices,
         })
     }
+}
+
+/// The addresses by which one end may know the other.
+fn known_as(of: &PodSite, front: Option<SocketAddr>, by: &PodSite) -> Vec<IpAddr> {
+    let mut known = vec![front.map_or(of.address, |front| front.ip())];
+    if by.seat.is_host() && !of.seat.is_host() {
+        known.extend(of.node_address);
+    }
+    known
 }
 
 /// Two pods and what joins them.
@@ -151,11 +176,11 @@ impl ClusterPath {
         front: Option<SocketAddr>,
         observers: &mut Observers,
     ) -> Result<Self, ClusterError> {
-        let (near, far) = (client.address, server.address);
-        let dialled = front.map_or(far, |front| front.ip());
+        let to_server = known_as(&server, front, &client);
+        let to_client = known_as(&client, None, &server);
         Ok(Self {
-            client: End::new(client, dialled, observers)?,
-            server: End::new(server, near, observers)?,
+            client: End::new(client, to_server, observers)?,
+            server: End::new(server, to_client, observers)?,
             front,
         })
     }
@@ -244,7 +269,7 @@ impl Path for ClusterPath {
     fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
         let mut snapshot = PathSnapshot::default();
         for end in [&self.client, &self.server] {
-            let seen = end.observer.count(vec![end.device.clone()])?;
+            let seen = end.observer.count(end.devices.clone())?;
             let namespace = end.site.seat.name();
             if snapshot
                 .protocols
@@ -266,28 +291,30 @@ impl Path for ClusterPath {
         Ok(snapshot)
     }
 
-    /// The device of each end has to have carried the packets (R-10): what lies
-    /// between them is the cluster's own, and not to be looked into from pods.
+    /// The devices of each end have to have carried the packets (R-10): what
+    /// lies between them is the cluster's own, and not to be looked into from
+    /// pods.
     fn check_path(
         &self,
         before: &PathSnapshot,
         after: &PathSnapshot,
         packets: u64,
     ) -> Option<String> {
-        after.devices.iter().find_map(|late| {
-            let early = before
-                .devices
-                .iter()
-                .find(|it| it.namespace == late.namespace && it.device == late.device)?;
-            let seen = late.since(early);
-            let carried = seen.rx_packets + seen.tx_packets;
-            (carried < packets).then(|| {
-                format!(
-                    "{} of {} carried {carried} packets where at least {packets} had to pass: the \
-                     traffic took another way",
-                    late.device, late.namespace
-                )
-            })
-        })
+        let mut carried: BTreeMap<&str, u64> = BTreeMap::new();
+        for late in &after.devices {
+            let same =
+                |it: &&DeviceCounters| it.namespace == late.namespace && it.device == late.device;
+            let early = before.devices.iter().find(same).cloned();
+            let seen = late.since(&early.unwrap_or_default());
+            *carried.entry(&late.namespace).or_default() += seen.rx_packets + seen.tx_packets;
+        }
+        let (end, carried) = carried.into_iter().find(|(_, seen)| *seen < packets)?;
+        let devices = after.devices.iter().filter(|it| it.namespace == end);
+        let devices: Vec<&str> = devices.map(|it| it.device.as_str()).collect();
+        Some(format!(
+            "{} of {end} carried {carried} packets where at least {packets} had to pass: the \
+             traffic took another way",
+            devices.join(" and "),
+        ))
     }
 }

@@ -36,12 +36,20 @@ pub(crate) struct Running {
     /// Tells it from a later pod of the same name.
     pub(crate) uid: String,
     addresses: Vec<IpAddr>,
+    /// Of its node.
+    node_addresses: Vec<IpAddr>,
 }
 
 impl Running {
     /// Its address of a family.
     pub(crate) fn address(&self, family: Family) -> Option<IpAddr> {
         self.addresses.iter().copied().find(|it| family.holds(*it))
+    }
+
+    /// The address of its node of a family.
+    pub(crate) fn node_address(&self, family: Family) -> Option<IpAddr> {
+        let mut all = self.node_addresses.iter().copied();
+        all.find(|it| family.holds(*it))
     }
 }
 
@@ -378,12 +386,15 @@ fn state(pod: &Pod, waited: Duration, image: &str) -> Result<Option<Running>, Cl
         .flatten()
         .filter_map(|it| it.ip.parse().ok())
         .collect();
+    let node_addresses = status.host_ips.iter().flatten();
+    let node_addresses = node_addresses.filter_map(|it| it.ip.parse().ok()).collect();
     let uid = pod.uid().unwrap_or_default();
     let ready = is_running(pod) && !addresses.is_empty();
     Ok(ready.then(|| Running {
         namespace: pod.namespace().unwrap_or_default(),
         uid,
         addresses,
+        node_addresses,
     }))
 }
 
