@@ -44,23 +44,20 @@ pub(crate) fn cluster() -> Option<Cluster> {
     })
 }
 
-/// A short run of one workload: two trials at most for each treatment.
-pub(crate) const SHORT: &[&str] = &[
-    "--workload",
-    "rr",
-    "--rate",
-    "200",
-    "--connections",
-    "2",
-    "--duration",
-    "100ms",
-    "--blocks",
-    "1",
-    "--set",
-    "design.warm_up=20ms",
-    "--set",
-    "design.retries=1",
-];
+/// A short run of one workload, but for what `other` flags say. They come in
+/// pairs, each with its value.
+pub(crate) fn short<'a>(other: &[&'a str]) -> Vec<&'a str> {
+    let usual = [
+        ["--workload", "rr"],
+        ["--rate", "200"],
+        ["--connections", "2"],
+        ["--duration", "100ms"],
+        ["--blocks", "1"],
+        ["--set", "design.retries=1"],
+    ];
+    let kept = usual.iter().filter(|[flag, _]| !other.contains(flag));
+    kept.flatten().chain(other).copied().collect()
+}
 
 impl Cluster {
     /// `plumbline` with this cluster's configuration.

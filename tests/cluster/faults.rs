@@ -4,7 +4,7 @@
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use super::{Cluster, SHORT, cluster, read};
+use super::{Cluster, cluster, read, short};
 use crate::world::{eventually, run_directory, skip, stderr, trials};
 
 #[track_caller]
@@ -64,14 +64,14 @@ fn an_image_that_is_not_there_is_told_within_15_seconds() {
     let started = Instant::now();
     let image = "localhost/plumbline:none";
     let output = cluster
-        .run(&[SHORT, &["--network", "pod", "--image", image]].concat())
+        .run(&short(&["--network", "pod", "--image", image]))
         .output()
         .unwrap();
     let took = started.elapsed();
     refused(
         &output,
         2,
-        &[image, "ImagePullBackOff", "plumbline image", "--image"],
+        &[image, "cannot get the image", "plumbline image", "--image"],
     );
     assert!(took < Duration::from_secs(15), "{took:?}");
     assert_eq!(cluster.inventory(), before);
@@ -82,7 +82,7 @@ fn nodes_that_cannot_be_used_are_named() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let run = |nodes: &str| {
-        let arguments = [SHORT, &["--network", "pod", "--nodes", nodes]].concat();
+        let arguments = short(&["--network", "pod", "--nodes", nodes]);
         cluster.run(&arguments).output().unwrap()
     };
     refused(&run("nowhere"), 2, &["no node nowhere", "there are"]);
@@ -92,9 +92,7 @@ fn nodes_that_cannot_be_used_are_named() {
     let Some(two) = nodes.get(1) else { return };
     cluster.kubectl(&["cordon", two]);
     let cordoned = run(&format!("{one},{two}"));
-    let alone = cluster
-        .run(&[SHORT, &["--network", "pod"]].concat())
-        .output();
+    let alone = cluster.run(&short(&["--network", "pod"])).output();
     cluster.kubectl(&["uncordon", two]);
     refused(&cordoned, 2, &["cordoned", two]);
     if nodes.len() == 2 {
@@ -110,7 +108,7 @@ fn a_pod_that_is_killed_costs_its_trial_only() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let long = ["--network", "pod", "--duration", "2s", "--blocks", "3"];
-    let mut run = cluster.start(&[SHORT, &long].concat());
+    let mut run = cluster.start(&short(&long));
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
     });
@@ -195,7 +193,7 @@ fn an_api_server_that_is_away_costs_the_trial_under_way() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let many = ["--network", "pod", "--duration", "500ms", "--blocks", "8"];
-    let mut run = cluster.start(&[SHORT, &many].concat());
+    let mut run = cluster.start(&short(&many));
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
     });
@@ -220,15 +218,24 @@ fn an_api_server_that_is_away_costs_the_trial_under_way() {
 fn a_kubelet_that_does_not_answer_ends_the_run_and_nothing_is_left() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let many = ["--network", "pod", "--blocks", "3"];
-    let mut run = cluster.start(&[SHORT, &many].concat());
+    let many = [
+        "--network",
+        "pod",
+        "--blocks",
+        "2",
+        "--duration",
+        "1s",
+        "--set",
+        "design.retries=0",
+    ];
+    let mut run = cluster.start(&short(&many));
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
     });
     let Some(away) = Stopped::new("node2", "kubelet") else {
         return;
     };
-    let code = run.wait(Duration::from_secs(300));
+    let code = run.wait(Duration::from_secs(150));
     assert!(code.is_some());
     assert!(trials(&run_directory(cluster.out())) > 0);
     assert_eq!(inventory_in_time(&cluster, &before), before);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::{Cluster, SHORT, cluster};
+use super::{Cluster, cluster, short};
 use crate::world::{Running, eventually, stderr, stdout, trials};
 
 /// Long enough to be stopped in the middle.
@@ -12,7 +12,7 @@ const LONG: &[&str] = &["--blocks", "200", "--network", "pod"];
 
 /// A run of which a trial has ended.
 fn under_way(cluster: &Cluster) -> Running {
-    let run = cluster.start(&[SHORT, LONG].concat());
+    let run = cluster.start(&short(LONG));
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
     });
@@ -35,7 +35,7 @@ fn ctrl_c_leaves_nothing() {
 fn ctrl_c_while_pods_start_leaves_nothing() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let mut run = cluster.start(&[SHORT, LONG].concat());
+    let mut run = cluster.start(&short(LONG));
     eventually("a namespace is made", Duration::from_secs(30), || {
         !cluster.ours().is_empty()
     });
@@ -51,7 +51,7 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let long_trials = ["--duration", "60s", "--blocks", "2", "--network", "pod"];
-    let mut run = cluster.start(&[SHORT, &long_trials].concat());
+    let mut run = cluster.start(&short(&long_trials));
     eventually("a load runs", Duration::from_secs(60), || {
         cluster.run_directory().is_some() && agents(&cluster) > 2
     });

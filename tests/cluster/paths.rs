@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{SHORT, cluster, gates, read};
+use super::{cluster, gates, read, short};
 use crate::world::{run_directory, stderr};
 
 /// What a path that leads elsewhere, or breaks content, would fail.
@@ -12,7 +12,7 @@ const NEVER: &[&str] = &["wrong-path", "path-fault"];
 fn every_path_carries_packets_where_it_says_and_nothing_is_left() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let mut command = cluster.run(SHORT);
+    let mut command = cluster.run(&short(&[]));
     let output = command
         .args([
             "--allow-host-network",
@@ -121,7 +121,7 @@ fn every_workload_goes_through_a_cluster_ip() {
 #[test]
 fn without_leave_for_host_networking_paths_among_pods_are_compared() {
     let Some(cluster) = cluster() else { return };
-    let output = cluster.run(SHORT).output().unwrap();
+    let output = cluster.run(&short(&[])).output().unwrap();
     let (record, _) = read(&run_directory(cluster.out()));
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     let networks: Vec<&str> = treatments

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use super::{Cluster, SHORT, cluster, read};
+use super::{Cluster, cluster, read, short};
 use crate::world::{run_directory, stderr};
 
 const ACCOUNT: &str = "plumbline-tester";
@@ -99,7 +99,7 @@ fn the_role_suffices_and_gives_no_more_than_it_says() {
     let Some(cluster) = cluster() else { return };
     let account = Account::new(&cluster);
     let run = || {
-        let mut command = cluster.run(SHORT);
+        let mut command = cluster.run(&short(&[]));
         command.args(["--network", "all", "--allow-host-network"]);
         command.env("KUBECONFIG", account.config.path());
         command.output().unwrap()

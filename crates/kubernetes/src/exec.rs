@@ -1,5 +1,6 @@
 //! Programs in pods, and their streams.
 
+use std::future::Future;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -47,7 +48,7 @@ pub(crate) fn start(
         max_stdout_buf_size: Some(PIPE),
         ..AttachParams::default()
     };
-    let mut attached = session.patiently(&what, || api.exec(pod, command.clone(), &params))?;
+    let mut attached = connect(session, &what, || api.exec(pod, command.clone(), &params))?;
     let lost = || ClusterError::Refused {
         what: what.clone(),
         message: "a stream is missing".to_owned(),
@@ -74,6 +75,30 @@ pub(crate) fn start(
             ended: Some(Box::pin(ended)),
             said,
         }),
+    })
+}
+
+/// Waits for an API server that is away, but not for a kubelet that is: one
+/// that does not answer while the API server does may never.
+fn connect<F: Future<Output = kube::Result<AttachedProcess>>>(
+    session: &Session,
+    what: &str,
+    request: impl Fn() -> F,
+) -> Result<AttachedProcess, ClusterError> {
+    match session.call(what, request()) {
+        Err(error) if error.is_away() => {}
+        other => return other,
+    }
+    let client = session.client();
+    session.patiently("tell its version", || client.apiserver_version())?;
+    session.call(what, request()).map_err(|error| match error {
+        ClusterError::Away { why, .. } => ClusterError::Refused {
+            what: what.to_owned(),
+            message: format!(
+                "{why}, while the API server answers; is the kubelet of its node healthy?"
+            ),
+        },
+        other => other,
     })
 }
 

@@ -22,9 +22,12 @@ const START: Duration = Duration::from_secs(60);
 /// How often pods that start are looked at.
 const LOOK: Duration = Duration::from_millis(150);
 
-/// How long a pod may be unschedulable or without an image: an autoscaler may
-/// bring a node, a registry may answer a second time.
+/// How long a pod may be unschedulable: an autoscaler may bring a node.
 const GRACE: Duration = Duration::from_secs(8);
+
+/// How long an image may not be had. The kubelet tries again after ten seconds,
+/// which is long for somebody who has mistyped a name.
+const PULL: Duration = Duration::from_secs(3);
 
 /// Longest wait for the end of a namespace.
 const END: Duration = Duration::from_secs(60);
@@ -365,7 +368,8 @@ fn state(pod: &Pod, waited: Duration, image: &str) -> Result<Option<Running>, Cl
     }
     let (reason, message) = waiting(pod).unwrap_or_default();
     match reason.as_str() {
-        "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
+        "ErrImagePull" if waited < PULL => {}
+        "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
             return Err(ClusterError::Image {
                 node: node().unwrap_or_default(),
                 image: image.to_owned(),
