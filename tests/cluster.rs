@@ -169,3 +169,9 @@ pub(crate) fn gates(trial: &Value) -> Vec<String> {
         .map(|gate| gate["gate"].as_str().unwrap_or("?").to_owned())
         .collect()
 }
+
+/// How trials ended, for messages: the whole of them fills pages.
+pub(crate) fn statuses(trials: &[Value]) -> Vec<String> {
+    let status = |trial: &Value| format!("block {}: {}", trial["block"], trial["status"]);
+    trials.iter().map(status).collect()
+}

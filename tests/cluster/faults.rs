@@ -4,7 +4,7 @@
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use super::{Cluster, cluster, read, short};
+use super::{Cluster, cluster, read, short, statuses};
 use crate::world::{eventually, run_directory, skip, stderr, trials};
 
 #[track_caller]
@@ -107,7 +107,7 @@ fn nodes_that_cannot_be_used_are_named() {
 fn a_pod_that_is_killed_costs_its_trial_only() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let long = ["--network", "pod", "--duration", "2s", "--blocks", "3"];
+    let long = ["--network", "pod", "--duration", "5s", "--blocks", "3"];
     let mut run = cluster.start(&short(&long));
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
@@ -130,7 +130,7 @@ fn a_pod_that_is_killed_costs_its_trial_only() {
         .iter()
         .filter(|it| it["status"]["status"] == "failed")
         .collect();
-    assert_eq!(failed.len(), 1, "{trials:?}");
+    assert_eq!(failed.len(), 1, "{:?}", statuses(&trials));
     assert!(
         failed[0]["status"]["error"]
             .as_str()
@@ -207,7 +207,7 @@ fn an_api_server_that_is_away_costs_the_trial_under_way() {
     let failed = trials
         .iter()
         .filter(|it| it["status"]["status"] == "failed");
-    assert!(failed.count() <= 1, "{trials:?}");
+    assert!(failed.count() <= 1, "{:?}", statuses(&trials));
     assert_eq!(trials.last().unwrap()["block"], 7, "the run went on");
     assert_eq!(cluster.inventory(), before);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{cluster, gates, read, short};
+use super::{cluster, gates, read, short, statuses};
 use crate::world::{run_directory, stderr};
 
 /// What a path that leads elsewhere, or breaks content, would fail.
@@ -112,8 +112,9 @@ fn every_workload_goes_through_a_cluster_ip() {
             .filter(|it| it["observation"]["load"]["bytes_sent"].as_u64() > Some(0));
         assert!(
             carried.count() > 0,
-            "{}: {trials:?}",
-            treatment["workload"]["name"]
+            "{}: {:?}",
+            treatment["workload"]["name"],
+            statuses(&trials)
         );
     }
 }

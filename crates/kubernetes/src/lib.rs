@@ -16,6 +16,7 @@ pub mod image;
 mod manifest;
 mod nodes;
 mod path;
+mod pods;
 mod route;
 mod session;
 mod standing;

@@ -12,9 +12,10 @@ use plumbline_record::{DeviceCounters, Floor, IdleSample};
 
 use crate::ClusterError;
 use crate::exec;
+use crate::pods::Running;
 use crate::route::Seat;
 use crate::session::Session;
-use crate::standing::{Running, Standing};
+use crate::standing::Standing;
 
 /// A pod in which agents are started.
 #[derive(Clone)]

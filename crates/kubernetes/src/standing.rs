@@ -5,14 +5,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::{ContainerState, Namespace, Pod, Service};
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
-use kube::{Resource as _, ResourceExt as _};
 use plumbline_experiment::Family;
 
 use crate::ClusterError;
 use crate::choice::{Chosen, NodeFacts};
 use crate::manifest;
+use crate::pods::{Running, is_running, said, state};
 use crate::route::Seat;
 use crate::session::Session;
 
@@ -22,39 +23,8 @@ const START: Duration = Duration::from_secs(60);
 /// How often pods that start are looked at.
 const LOOK: Duration = Duration::from_millis(150);
 
-/// How long a pod may be unschedulable: an autoscaler may bring a node.
-const GRACE: Duration = Duration::from_secs(8);
-
-/// How long an image may not be had. The kubelet tries again after ten seconds,
-/// which is long for somebody who has mistyped a name.
-const PULL: Duration = Duration::from_secs(3);
-
 /// Longest wait for the end of a namespace.
 const END: Duration = Duration::from_secs(60);
-
-/// A pod that runs.
-#[derive(Clone, Debug)]
-pub(crate) struct Running {
-    pub(crate) namespace: String,
-    /// Tells it from a later pod of the same name.
-    pub(crate) uid: String,
-    addresses: Vec<IpAddr>,
-    /// Of its node.
-    node_addresses: Vec<IpAddr>,
-}
-
-impl Running {
-    /// Its address of a family.
-    pub(crate) fn address(&self, family: Family) -> Option<IpAddr> {
-        self.addresses.iter().copied().find(|it| family.holds(*it))
-    }
-
-    /// The address of its node of a family.
-    pub(crate) fn node_address(&self, family: Family) -> Option<IpAddr> {
-        let mut all = self.node_addresses.iter().copied();
-        all.find(|it| family.holds(*it))
-    }
-}
 
 /// The addresses before a server.
 #[derive(Clone, Copy, Debug)]
@@ -343,90 +313,6 @@ fn found<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         other => other.map(Some),
     }
-}
-
-fn is_running(pod: &Pod) -> bool {
-    pod.meta().deletion_timestamp.is_none()
-        && pod.status.as_ref().and_then(|it| it.phase.as_deref()) == Some("Running")
-}
-
-/// The pod as it runs; `None` while it starts.
-fn state(pod: &Pod, waited: Duration, image: &str) -> Result<Option<Running>, ClusterError> {
-    let name = || format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
-    let node = || pod.spec.as_ref().and_then(|it| it.node_name.clone());
-    let Some(status) = &pod.status else {
-        return Ok(None);
-    };
-    let failed = |message: String| {
-        Err(ClusterError::Pod {
-            pod: name(),
-            message,
-        })
-    };
-    if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
-        return failed(said(pod));
-    }
-    let (reason, message) = waiting(pod).unwrap_or_default();
-    match reason.as_str() {
-        "ErrImagePull" if waited < PULL => {}
-        "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
-            return Err(ClusterError::Image {
-                node: node().unwrap_or_default(),
-                image: image.to_owned(),
-                message: format!("{reason}: {message}"),
-            });
-        }
-        "CreateContainerError" | "CreateContainerConfigError" | "RunContainerError" => {
-            return failed(format!("{reason}: {message}"));
-        }
-        _ => {}
-    }
-    if let Some(why) = unschedulable(pod).filter(|_| waited > GRACE) {
-        return failed(format!("{why}; free the node, or name others with --nodes"));
-    }
-    let addresses: Vec<IpAddr> = status
-        .pod_ips
-        .iter()
-        .flatten()
-        .filter_map(|it| it.ip.parse().ok())
-        .collect();
-    let node_addresses = status.host_ips.iter().flatten();
-    let node_addresses = node_addresses.filter_map(|it| it.ip.parse().ok()).collect();
-    let uid = pod.uid().unwrap_or_default();
-    let ready = is_running(pod) && !addresses.is_empty();
-    Ok(ready.then(|| Running {
-        namespace: pod.namespace().unwrap_or_default(),
-        uid,
-        addresses,
-        node_addresses,
-    }))
-}
-
-/// Reason and message of the container that waits.
-fn waiting(pod: &Pod) -> Option<(String, String)> {
-    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
-    let state: &ContainerState = containers.first()?.state.as_ref()?;
-    let waiting = state.waiting.as_ref()?;
-    Some((
-        waiting.reason.clone().unwrap_or_default(),
-        waiting.message.clone().unwrap_or_default(),
-    ))
-}
-
-fn unschedulable(pod: &Pod) -> Option<String> {
-    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
-    let placed = conditions.iter().find(|it| it.type_ == "PodScheduled")?;
-    (placed.status == "False").then(|| placed.message.clone().unwrap_or_default())
-}
-
-/// Whatever the cluster says of a pod that does not run.
-fn said(pod: &Pod) -> String {
-    let status = pod.status.as_ref();
-    let own = status.and_then(|it| it.message.clone().or_else(|| it.reason.clone()));
-    let from_container = waiting(pod).map(|(reason, message)| format!("{reason}: {message}"));
-    let phase = || status.and_then(|it| it.phase.clone()).unwrap_or_default();
-    let why = own.or(from_container).or_else(|| unschedulable(pod));
-    format!("pod {} is {}", pod.name_any(), why.unwrap_or_else(phase))
 }
 
 fn read_front(service: &Service) -> Option<Front> {
