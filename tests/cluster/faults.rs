@@ -252,3 +252,71 @@ fn inventory_in_time(cluster: &Cluster, wanted: &[String]) -> Vec<String> {
         std::thread::sleep(Duration::from_millis(500));
     }
 }
+
+/// A program of another version, as far as its greeting goes.
+const OTHER_VERSION: &str = r#"#!/bin/busybox sh
+hello='{"message":"hello","protocol":2,"version":"9.9.9"}'
+case $1 in
+hold) exec /bin/busybox sleep 1000 ;;
+esac
+/bin/busybox printf '\000\000\000\062%s' "$hello"
+/bin/busybox cat >/dev/null
+"#;
+
+#[test]
+fn an_image_of_another_version_is_refused() {
+    let Some(cluster) = cluster() else { return };
+    let Ok(kubelab) = std::env::var("PLUMBLINE_TEST_KUBELAB") else {
+        skip(
+            "cluster",
+            "PLUMBLINE_TEST_KUBELAB names nothing that could load an image",
+        );
+        return;
+    };
+    let before = cluster.inventory();
+    let image = "localhost/plumbline:other";
+    load_other_version(&kubelab, image);
+    let arguments = short(&["--network", "pod", "--image", image]);
+    let output = cluster.run(&arguments).output().unwrap();
+    refused(&output, 2, &["is Plumbline 9.9.9", "same version"]);
+    assert_eq!(cluster.inventory(), before);
+}
+
+/// Makes an image of the script and the shell that is in one of kubelab's, and
+/// loads it.
+#[track_caller]
+fn load_other_version(kubelab: &str, image: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    let home = std::env::var("KUBELAB_HOME").unwrap_or_else(|_| "/var/lib/kubelab".to_owned());
+    let did = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    };
+    let unpack = |archive: &std::path::Path, to: &std::path::Path| {
+        let mut tar = Command::new("tar");
+        did(tar.arg("-xf").arg(archive).arg("-C").arg(to));
+    };
+    unpack(
+        &std::path::Path::new(&home).join("images/busybox.tar"),
+        dir.path(),
+    );
+    unpack(&dir.path().join("layer.tar"), &root);
+    let program = root.join("plumbline");
+    std::fs::write(&program, OTHER_VERSION).unwrap();
+    for path in [&root, &program] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let archive = dir.path().join("image.tar");
+    let mut make = Command::new(kubelab);
+    did(make
+        .arg("image")
+        .arg(&archive)
+        .arg(image)
+        .arg(&root)
+        .arg("/plumbline"));
+    did(Command::new(kubelab).arg("load").arg(&archive));
+}

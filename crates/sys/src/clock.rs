@@ -23,7 +23,7 @@ pub fn now_ns() -> u64 {
 /// however long the scheduler takes.
 pub fn sleep_until_ns(deadline_ns: u64) {
     let deadline = libc::timespec {
-        tv_sec: (deadline_ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (deadline_ns / 1_000_000_000) as _,
         tv_nsec: (deadline_ns % 1_000_000_000) as libc::c_long,
     };
     loop {
