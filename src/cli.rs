@@ -1,5 +1,6 @@
 //! What can be typed. Nothing here touches the system.
 
+mod cluster;
 mod find_max;
 mod load;
 mod target;
@@ -10,9 +11,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs, ManifestKind};
 pub(crate) use find_max::FindMaxArgs;
 pub(crate) use load::{Driver, Kind, LoadArgs, Process, ServeArgs};
-pub(crate) use target::{HostsArgs, TargetArgs, TargetKind};
+pub(crate) use target::{ClusterArgs, HostsArgs, TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
@@ -51,6 +53,12 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Run our engine against the tools that are installed, and print how far they agree
     Validate(ValidateArgs),
+    /// Make the image that pods run: this program and nothing else
+    Image(ImageArgs),
+    /// Remove what killed runs have left in a cluster
+    Cleanup(CleanupArgs),
+    /// Print what an administrator of a cluster applies
+    Manifest(ManifestArgs),
     /// Print a completion script
     Completions(CompletionArgs),
     /// Print the manual page, or write those of all commands into a directory
@@ -61,6 +69,9 @@ pub(crate) enum Command {
     /// Be the first process of a kernel (started by `--kernel uml`, not by people)
     #[command(hide = true)]
     Guest(GuestArgs),
+    /// Keep a pod standing in which agents are started (started by `run`)
+    #[command(hide = true)]
+    Hold,
     /// Bare blocking round trips: what no generator can go below (started by `validate`)
     #[command(hide = true)]
     Floor(FloorArgs),

@@ -49,10 +49,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Load(args) => command::load::run(&args),
         Command::Serve(args) => command::serve::run(&args),
         Command::Validate(args) => command::validate::run(&args),
+        Command::Image(args) => command::cluster::image(&args),
+        Command::Cleanup(args) => command::cluster::cleanup(&args),
+        Command::Manifest(args) => command::cluster::manifest(&args),
         Command::Completions(args) => command::generate::completions(&args),
         Command::Man(args) => command::generate::man(&args),
         Command::Agent => command::agent::run(),
         Command::Guest(_) => command::guest::run(),
+        Command::Hold => command::agent::hold(),
         Command::Floor(args) => command::floor::run(&args),
     }
 }

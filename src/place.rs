@@ -1,6 +1,8 @@
 //! The place where an experiment runs, as it was asked for.
 
 mod hosts;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
 mod lab;
 
 use std::sync::atomic::AtomicBool;
@@ -78,6 +80,7 @@ pub(crate) fn kind(
     let kind = args.kind(experiment.map_or("", Experiment::target));
     let given = [
         (TargetKind::Lab, args.lab.given()),
+        (TargetKind::Kubernetes, args.cluster.given()),
         (TargetKind::Hosts, args.hosts.given()),
     ];
     for (of, flag) in given {
@@ -105,10 +108,14 @@ pub(crate) fn pick(
             Ok(Box::new(Lab::new(options)))
         }
         TargetKind::Hosts => Ok(Box::new(hosts::pick(&args.hosts, experiment)?)),
-        TargetKind::Kubernetes => Err(BadUsage(format!(
-            "--target {}: this build of Plumbline knows no clusters; use lab or hosts",
-            kind.name()
-        ))
+        #[cfg(feature = "kubernetes")]
+        TargetKind::Kubernetes => Ok(Box::new(kubernetes::pick(&args.cluster)?)),
+        #[cfg(not(feature = "kubernetes"))]
+        TargetKind::Kubernetes => Err(BadUsage(
+            "--target kubernetes: this program was built without clusters; build it with \
+             --features kubernetes"
+                .to_owned(),
+        )
         .into()),
     }
 }

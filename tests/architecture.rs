@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "harness",
         &["agent", "stats", "sys", "record", "experiment"],
     ),
+    ("kubernetes", &["harness", "agent", "record", "experiment"]),
     ("lab", &["harness", "agent", "sys", "record", "experiment"]),
     (
         "hosts",

@@ -2,6 +2,7 @@
 //! each intent.
 
 mod architecture;
+mod cluster;
 mod engine;
 mod faults;
 mod find_max;

@@ -37,6 +37,8 @@ pub(crate) struct TargetArgs {
     pub(crate) lab: InLabArgs,
     #[command(flatten)]
     pub(crate) hosts: HostsArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 impl TargetArgs {
@@ -47,6 +49,44 @@ impl TargetArgs {
             kinds.copied().find(|kind| kind.name() == asked)
         };
         self.target.or_else(named).unwrap_or(TargetKind::Lab)
+    }
+
+    /// What treatments are compared with where host networking, the usual
+    /// baseline, is not to be had.
+    pub(crate) fn instead_of_host(&self, asked: &str) -> Option<&'static str> {
+        let in_cluster = self.kind(asked) == TargetKind::Kubernetes;
+        (in_cluster && !self.cluster.allow_host_network).then_some("pod")
+    }
+}
+
+/// `--target kubernetes`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Kubernetes (--target kubernetes)")]
+pub(crate) struct ClusterArgs {
+    /// Context of the kubeconfig instead of the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// The two nodes, of the sender and of the receiver; two workers of one kind unless given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) nodes: Vec<String>,
+    /// Image of the pods, such as one in your registry; `plumbline image` makes it
+    #[arg(long, value_name = "REFERENCE")]
+    pub(crate) image: Option<String>,
+    /// Also put pods into the nodes' own networks, the baseline, in a privileged namespace
+    #[arg(long)]
+    pub(crate) allow_host_network: bool,
+}
+
+impl ClusterArgs {
+    /// The first flag that was given, for a message.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--context", self.context.is_some()),
+            ("--nodes", !self.nodes.is_empty()),
+            ("--image", self.image.is_some()),
+            ("--allow-host-network", self.allow_host_network),
+        ];
+        given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
     }
 }
 

@@ -1,6 +1,11 @@
 //! One file per subcommand: arguments in, exit code out.
 
 pub(crate) mod agent;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod cluster;
+#[cfg(not(feature = "kubernetes"))]
+#[path = "no_cluster.rs"]
+pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 mod find_max;

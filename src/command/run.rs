@@ -50,7 +50,16 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         mut directory,
         run,
         mut done,
-    } = prepared?;
+    } = match prepared {
+        Ok(prepared) => prepared,
+        // What stands already goes too; that it did not is the lesser news.
+        Err(error) => {
+            return Err(match take_down(place) {
+                Ok(_) => error,
+                Err(left) => anyhow::anyhow!("{error:#}; and {left:#}"),
+            });
+        }
+    };
     let plan = &run.plan;
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
@@ -108,6 +117,13 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     }
     for pair in &args.set {
         experiment.set(pair)?;
+    }
+    // Nobody asked for host networking by name: what is nearest to it will do.
+    if let Some(word) = args.target.instead_of_host(experiment.target())
+        && args.baseline.is_none()
+        && experiment.baseline() == "host"
+    {
+        experiment.set_flag(Flag::Baseline, word)?;
     }
     experiment.check()?;
     Ok(experiment)

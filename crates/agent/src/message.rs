@@ -101,8 +101,10 @@ pub enum FromAgent {
 pub struct ServeOrder {
     /// What will come.
     pub workload: Workload,
-    /// Address to listen on; the kernel picks the port.
+    /// Address to listen on.
     pub address: IpAddr,
+    /// Port to listen on; 0 lets the kernel pick.
+    pub port: u16,
     /// CPUs to run on; empty for any.
     pub cpus: Vec<usize>,
 }

@@ -191,7 +191,7 @@ http {{
 /// nginx's own listening, a program in the same namespace might take it; nginx
 /// then says so and the trial fails.
 fn free_port(order: &ServeOrder) -> io::Result<SocketAddr> {
-    TcpListener::bind((order.address, 0))?.local_addr()
+    TcpListener::bind((order.address, order.port))?.local_addr()
 }
 
 /// A directory of this process, removed when dropped.

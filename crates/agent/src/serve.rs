@@ -173,7 +173,7 @@ fn serve(
     }
     let plan = ServePlan {
         cpus: order.cpus.clone(),
-        ..ServePlan::new(order.workload.clone(), (order.address, 0).into())
+        ..ServePlan::new(order.workload.clone(), (order.address, order.port).into())
     };
     let responder = Responder::bind(&plan).map_err(|e| e.to_string())?;
     let protocol = protocol_counters("server").map_err(|e| e.to_string())?;

@@ -76,6 +76,14 @@ impl Experiment {
         Ok(words.map(|word| word.text).collect())
     }
 
+    /// The network that the others are compared with, as written.
+    pub fn baseline(&self) -> &str {
+        match self.root_text("baseline") {
+            "" => "host",
+            written => written,
+        }
+    }
+
     /// Checks everything that needs no machine, as [`resolve`](Self::resolve)
     /// does: two flags may be fine each and contradict each other.
     ///

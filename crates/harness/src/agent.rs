@@ -80,8 +80,8 @@ impl Agent {
         match self.receive(limit, interrupted, &mut [])? {
             FromAgent::Hello {
                 protocol: PROTOCOL_VERSION,
-                ..
-            } => Ok(()),
+                version,
+            } if version == env!("CARGO_PKG_VERSION") => Ok(()),
             FromAgent::Hello { version, .. } => Err(self.error(format!(
                 "is Plumbline {version}, this is {}; use the same version on both sides",
                 env!("CARGO_PKG_VERSION")

@@ -27,6 +27,19 @@ pub struct Settings {
     pub now: fn() -> String,
 }
 
+impl Settings {
+    /// On any CPU, for a look that is not recorded.
+    pub(crate) fn anywhere() -> Self {
+        Self {
+            client_cpus: Vec::new(),
+            server_cpus: Vec::new(),
+            thresholds: Thresholds::default(),
+            idle: Duration::ZERO,
+            now: String::new,
+        }
+    }
+}
+
 /// Whatever kept a trial from being kept.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 

@@ -23,3 +23,4 @@ pub use search::path::{SearchFailure, maximum, search_path};
 pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 pub use self_check::{warnings as self_check, was_the_limit};
 pub use target::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};
+pub use trial::reach;

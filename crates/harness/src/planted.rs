@@ -161,7 +161,7 @@ pub(crate) enum Act {
     Vanish,
     /// Says nothing more, but goes on reading.
     Hang,
-    /// Greets with another version of the protocol.
+    /// Greets as another version.
     Skew,
 }
 
@@ -312,10 +312,15 @@ fn play(act: Option<Act>, mut input: impl Read, output: &mut impl Write) {
     while let Ok(message) = read_frame::<ToAgent>(&mut input) {
         let answer = match (message, &act) {
             (ToAgent::Hello { .. }, act) => {
-                let protocol = PROTOCOL_VERSION + u32::from(matches!(act, Some(Act::Skew)));
+                let skewed = matches!(act, Some(Act::Skew));
+                let version = if skewed {
+                    "9.9.9"
+                } else {
+                    env!("CARGO_PKG_VERSION")
+                };
                 FromAgent::Hello {
-                    protocol,
-                    version: "9.9.9".into(),
+                    protocol: PROTOCOL_VERSION,
+                    version: version.into(),
                 }
             }
             (ToAgent::Serve(_), _) => FromAgent::Listening {

@@ -1,7 +1,7 @@
 //! What a harness asks of the place where it runs.
 
 use std::io::{Read, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use plumbline_experiment::Treatment;
@@ -84,6 +84,12 @@ pub trait Path {
         false
     }
 
+    /// Where the sender sends to, given where the receiver listens: something
+    /// else where an address of the network's own stands before the receiver.
+    fn front(&self, listening: SocketAddr) -> SocketAddr {
+        listening
+    }
+
     /// Counters of the path's devices and namespaces since they were made.
     fn snapshot(&mut self) -> Result<PathSnapshot, TargetError>;
 
@@ -116,6 +122,11 @@ pub trait Site {
 
     /// The address that the other side reaches this one by.
     fn address(&self) -> IpAddr;
+
+    /// The port that a receiver here has to listen on; 0 lets the kernel pick.
+    fn port(&self) -> u16 {
+        0
+    }
 
     /// Starts a fresh agent process.
     fn start_agent(&self) -> Result<AgentLink, TargetError>;

@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_agent::{FromAgent, LoadOrder, Measured, ServeOrder, Served, ToAgent};
-use plumbline_experiment::{Protocol, Treatment, Workload, WorkloadKind};
+use plumbline_experiment::{Protocol, Timing, Treatment, Workload, WorkloadKind};
 use plumbline_record::{
     CpuTime, DeviceCounters, GateFailure, IdleSample, Observation, ProcessCpu, ProtocolCounters,
     SoftnetCounters,
 };
 
 use crate::agent::{Agent, TrialError};
-use crate::{Path, PathSnapshot, Settings};
+use crate::{Path, PathSnapshot, Settings, TargetError};
 
 /// Longest wait for an agent to start, and for a receiver to listen or to stop.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -66,6 +66,39 @@ pub(crate) fn run(
     Ok((seen, gates))
 }
 
+/// Sends a few requests over a path, to see that it leads to the receiver
+/// before anything is measured on it.
+///
+/// # Errors
+///
+/// What the agents say: refused, timed out, not answered.
+pub fn reach(
+    path: &mut dyn Path,
+    treatment: &Treatment,
+    interrupted: &AtomicBool,
+) -> Result<(), TargetError> {
+    let tried = Treatment {
+        workload: Workload {
+            connections: 1,
+            ..Workload::of_kind(WorkloadKind::Rr)
+        },
+        timing: Timing {
+            warm_up_ns: 0,
+            measure_ns: 20_000_000,
+            drain_ns: 1_000_000_000,
+        },
+        ..treatment.clone()
+    };
+    let settings = Settings::anywhere();
+    let idle = IdleSample::default();
+    match run(path, &tried, 1, idle, &settings, interrupted) {
+        Ok((seen, _)) if seen.load.completed > 0 => Ok(()),
+        Ok(_) => Err(TargetError::Failed("no request was answered".to_owned())),
+        Err(TrialError::Target(error)) => Err(error),
+        Err(error) => Err(TargetError::Failed(error.to_string())),
+    }
+}
+
 fn listen(
     server: &mut Agent,
     path: &dyn Path,
@@ -76,10 +109,11 @@ fn listen(
     server.send(&ToAgent::Serve(ServeOrder {
         workload: treatment.workload.clone(),
         address: path.server().address(),
+        port: path.server().port(),
         cpus: settings.server_cpus.clone(),
     }))?;
     match server.receive(ANSWER, interrupted, &mut [])? {
-        FromAgent::Listening { address } => Ok(address),
+        FromAgent::Listening { address } => Ok(path.front(address)),
         other => Err(server.unexpected(&other)),
     }
 }

@@ -22,6 +22,11 @@ pub enum Warning {
         /// What answered.
         answered: String,
     },
+    /// The nodes of a cluster are not what a comparison wants.
+    Nodes {
+        /// What is wrong with them, and the remedy.
+        detail: String,
+    },
     /// Too few CPUs to keep sender and receiver apart.
     SharedCpus {
         /// Online CPUs.
@@ -166,6 +171,7 @@ pub enum Warning {
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Nodes { detail } => f.write_str(detail),
             Self::OneKernel => write!(
                 f,
                 "both ends share one kernel and one memory: read the figures as relative; \

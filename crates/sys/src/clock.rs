@@ -82,7 +82,7 @@ impl Bracket {
 /// however long the scheduler takes.
 pub fn sleep_until_ns(deadline_ns: u64) {
     let deadline = libc::timespec {
-        tv_sec: (deadline_ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (deadline_ns / 1_000_000_000) as _,
         tv_nsec: (deadline_ns % 1_000_000_000) as libc::c_long,
     };
     loop {

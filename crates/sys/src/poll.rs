@@ -146,7 +146,7 @@ impl Poller {
         let events = self.events.as_mut_ptr();
         if timeout_ns > 0 && PWAIT2.load(Ordering::Relaxed) {
             let timeout = libc::timespec {
-                tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
+                tv_sec: (timeout_ns / 1_000_000_000) as _,
                 tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
             };
             // SAFETY: `events` has room for `capacity` entries, `timeout` is

@@ -193,7 +193,8 @@ impl Socket {
                 self.as_raw_fd(),
                 messages.headers.as_mut_ptr(),
                 capacity as libc::c_uint,
-                libc::MSG_DONTWAIT,
+                // An `int` with glibc, unsigned with musl.
+                libc::MSG_DONTWAIT as _,
                 ptr::null_mut(),
             )
         };
@@ -227,7 +228,7 @@ impl Socket {
                 self.as_raw_fd(),
                 messages.headers.as_mut_ptr().add(from),
                 count as libc::c_uint,
-                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+                (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
             )
         };
         if sent < 0 {

@@ -1,0 +1,394 @@
+//! The Target: paths between pods of a cluster.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams};
+use plumbline_experiment::{Family, Placement, Treatment};
+use plumbline_harness::{Path, Target, TargetError, reach};
+use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
+
+use crate::choice::{Chosen, choose};
+use crate::error::ClusterError;
+use crate::fingerprint;
+use crate::nodes;
+use crate::path::{ClusterPath, Observers, PodSite};
+use crate::route::{ROUTES, Route, Seat};
+use crate::session::Session;
+use crate::standing::Standing;
+
+/// How pods behind a service are first reached: kube-proxy writes its rules
+/// a moment after the pod is ready.
+const REACH: Duration = Duration::from_secs(20);
+
+/// What to run in, and how.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// Context of the kubeconfig; the current one where there is none.
+    pub context: Option<String>,
+    /// Names of the two nodes; empty for a choice.
+    pub nodes: Vec<String>,
+    /// Reference of the pods' image.
+    pub image: String,
+    /// Whether pods may be in the nodes' networks, in a namespace that allows it.
+    pub host_network: bool,
+    /// Who starts the run, for others who find its namespaces.
+    pub started_by: String,
+    /// Set when the user wants to stop.
+    pub interrupted: &'static AtomicBool,
+}
+
+type Key = (Route, Placement, Family);
+
+/// Paths in a cluster. Dropping it removes all that it made.
+pub struct Cluster {
+    options: ClusterOptions,
+    session: Arc<Session>,
+    standing: Standing,
+    observers: Observers,
+    chosen: RefCell<Option<Chosen>>,
+    /// What the plan will ask for, so that all pods start side by side.
+    planned: RefCell<BTreeSet<Key>>,
+    paths: BTreeMap<Key, ClusterPath>,
+}
+
+impl Cluster {
+    /// Reads the configuration; says nothing to the cluster yet.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::Configuration`].
+    pub fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
+        let context = options.context.as_deref();
+        let session = Arc::new(Session::open(context, options.interrupted)?);
+        let standing = Standing::new(
+            Arc::clone(&session),
+            options.image.clone(),
+            options.started_by.clone(),
+        );
+        Ok(Self {
+            options,
+            session,
+            standing,
+            observers: Observers::default(),
+            chosen: RefCell::new(None),
+            planned: RefCell::default(),
+            paths: BTreeMap::new(),
+        })
+    }
+
+    /// Whether pods may be in the nodes' networks.
+    pub fn has_host_network(&self) -> bool {
+        self.options.host_network
+    }
+
+    /// The routes that can be had, and those that cannot with what they need.
+    pub fn routes(&self) -> (Vec<Route>, Vec<Warning>) {
+        let (here, missing): (Vec<Route>, Vec<Route>) = ROUTES
+            .into_iter()
+            .partition(|route| self.options.host_network || !route.needs_host_network());
+        let missing = missing.into_iter().map(|route| Warning::Unsupported {
+            network: route.name().to_owned(),
+            needs: NEEDS_HOST_NETWORK.to_owned(),
+        });
+        (here, missing.collect())
+    }
+
+    /// The routes that a word of an experiment stands for.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, for a word that is no route, or one that may not be had.
+    pub fn route(&self, word: &str) -> Result<Route, String> {
+        let Some(route) = Route::parse(word) else {
+            let names: Vec<&str> = ROUTES.iter().map(|route| route.name()).collect();
+            return Err(format!(
+                "`{word}` is no path of a cluster; there are {} and `all`",
+                names.join(", ")
+            ));
+        };
+        if route.needs_host_network() && !self.options.host_network {
+            return Err(format!("`{word}` needs {NEEDS_HOST_NETWORK}"));
+        }
+        Ok(route)
+    }
+
+    /// CPUs that the endpoints may use, client and server: those of the nodes.
+    /// Empty before paths stand.
+    pub fn cpus(&self) -> (Vec<usize>, Vec<usize>) {
+        self.paths
+            .values()
+            .next()
+            .map(ClusterPath::cpus)
+            .unwrap_or_default()
+    }
+
+    /// What the generator measures on the client's node where there is no
+    /// network (L-13).
+    ///
+    /// # Errors
+    ///
+    /// Whatever the agent says.
+    pub fn floor(
+        &mut self,
+        client: Vec<usize>,
+        server: Vec<usize>,
+    ) -> Result<Option<Floor>, TargetError> {
+        match self.paths.values().next() {
+            Some(path) => path.floor(client, server),
+            None => Ok(None),
+        }
+    }
+
+    fn chosen(&self) -> Result<Chosen, ClusterError> {
+        if let Some(chosen) = &*self.chosen.borrow() {
+            return Ok(chosen.clone());
+        }
+        let api: Api<Node> = Api::all(self.session.client());
+        let all = ListParams::default();
+        let found = self.session.call("list the nodes", api.list(&all))?;
+        let facts: Vec<_> = found.items.iter().map(nodes::facts).collect();
+        let chosen = choose(&facts, &self.options.nodes)?;
+        *self.chosen.borrow_mut() = Some(chosen.clone());
+        Ok(chosen)
+    }
+
+    fn key(treatment: &Treatment) -> Result<Key, TargetError> {
+        match Route::parse(&treatment.network) {
+            Some(route) => Ok((route, treatment.placement, treatment.family)),
+            None => Err(TargetError::Unsupported {
+                what: format!("the network `{}`", treatment.network),
+                needs: "the lab: in a cluster, networks are `host`, `pod`, `cluster-ip` …"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    fn check(&self, chosen: &Chosen, key: Key) -> Result<(), TargetError> {
+        let (route, placement, family) = key;
+        if placement == Placement::CrossNode && chosen.far.is_none() {
+            return Err(TargetError::Unsupported {
+                what: "a path between nodes".to_owned(),
+                needs: format!(
+                    "two ready nodes, and here is one ({}); --placement same-node needs no other",
+                    chosen.near.name
+                ),
+            });
+        }
+        if route.needs_host_network() && !self.options.host_network {
+            return Err(TargetError::Unsupported {
+                what: format!("the path `{}`", route.name()),
+                needs: NEEDS_HOST_NETWORK.to_owned(),
+            });
+        }
+        if !chosen.near.addresses.iter().any(|it| family.holds(*it)) {
+            return Err(TargetError::Unsupported {
+                what: format!("IPv{}", u8::from(family)),
+                needs: format!(
+                    "nodes that have such addresses; {} has none",
+                    chosen.near.name
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    /// Makes a path of pods that run.
+    fn build(&mut self, key: Key, chosen: &Chosen) -> Result<ClusterPath, ClusterError> {
+        let (route, placement, family) = key;
+        let (client, server) = route.seats(placement);
+        let client = self.site(client, family, 0)?;
+        let port = if route.is_service() {
+            crate::manifest::PORT
+        } else {
+            0
+        };
+        let seat = server;
+        let server = self.site(server, family, port)?;
+        let front = if route.is_service() {
+            let wants_port = self
+                .planned
+                .borrow()
+                .iter()
+                .any(|it| it.0 == Route::NodePort);
+            let front = self.standing.front(seat, family, wants_port)?;
+            Some(if route == Route::ClusterIp {
+                (front.cluster_ip, crate::manifest::PORT)
+            } else {
+                let node = chosen
+                    .far
+                    .as_ref()
+                    .filter(|_| seat.is_far())
+                    .unwrap_or(&chosen.near);
+                let address = node.addresses.iter().copied().find(|it| family.holds(*it));
+                let (Some(address), Some(port)) = (address, front.node_port) else {
+                    return Err(ClusterError::Refused {
+                        what: "give the service a port of the nodes".to_owned(),
+                        message:
+                            "one number for TCP and UDP, and a node of this family, are needed"
+                                .to_owned(),
+                    });
+                };
+                (address, port)
+            })
+        } else {
+            None
+        };
+        ClusterPath::new(client, server, front.map(Into::into), &mut self.observers)
+    }
+
+    fn site(&self, seat: Seat, family: Family, port: u16) -> Result<PodSite, ClusterError> {
+        let pod = self.standing.pod(seat);
+        let address = pod.and_then(|pod| Some((pod, pod.address(family)?)));
+        let Some((pod, address)) = address else {
+            return Err(ClusterError::Pod {
+                pod: seat.name().to_owned(),
+                message: format!(
+                    "it has no IPv{} address; does the cluster's network have this family?",
+                    u8::from(family)
+                ),
+            });
+        };
+        Ok(PodSite::new(
+            Arc::clone(&self.session),
+            pod,
+            seat,
+            address,
+            port,
+        ))
+    }
+
+    /// Waits until packets get through.
+    fn reached(&self, path: &mut ClusterPath, treatment: &Treatment) -> Result<(), ClusterError> {
+        let started = std::time::Instant::now();
+        loop {
+            let interrupted = self.session.interrupted();
+            match reach(path, treatment, interrupted) {
+                Ok(()) => return Ok(()),
+                Err(_) if interrupted.load(std::sync::atomic::Ordering::SeqCst) => {
+                    return Err(ClusterError::Interrupted);
+                }
+                Err(error) if started.elapsed() > REACH => {
+                    return Err(ClusterError::Agent(TargetError::Failed(format!(
+                        "the path `{}` leads nowhere: {error}; is a NetworkPolicy or a firewall \
+                         between {} and {}?",
+                        treatment.label,
+                        path.client().name(),
+                        path.server().name(),
+                    ))));
+                }
+                Err(_) => self.session.pause(Duration::from_millis(300))?,
+            }
+        }
+    }
+}
+
+const NEEDS_HOST_NETWORK: &str = "--allow-host-network: pods in the nodes' own networks, in a namespace with the privileged profile";
+
+impl Target for Cluster {
+    fn name(&self) -> &'static str {
+        "kubernetes"
+    }
+
+    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
+        let chosen = self.chosen()?;
+        for treatment in treatments {
+            let key = Self::key(treatment)?;
+            self.check(&chosen, key)?;
+            self.planned.borrow_mut().insert(key);
+        }
+        Ok(())
+    }
+
+    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
+        let key = Self::key(treatment)?;
+        let chosen = self.chosen()?;
+        self.check(&chosen, key)?;
+        self.planned.borrow_mut().insert(key);
+        self.standing.refresh()?;
+        let seats: BTreeSet<Seat> = self
+            .planned
+            .borrow()
+            .iter()
+            .flat_map(|(route, placement, _)| <[Seat; 2]>::from(route.seats(*placement)))
+            .collect();
+        self.standing.seat(&seats, &chosen)?;
+        // A pod that was replaced takes its paths with it.
+        let standing = &self.standing;
+        self.paths.retain(|_, path| path.stands_in(standing));
+        self.observers.keep(standing);
+        if !self.paths.contains_key(&key) {
+            let mut path = self.build(key, &chosen)?;
+            self.reached(&mut path, treatment)?;
+            self.paths.insert(key, path);
+        }
+        match self.paths.get_mut(&key) {
+            Some(path) => Ok(path),
+            None => unreachable!("it was just put there"),
+        }
+    }
+
+    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
+        let chosen = self.chosen()?;
+        let mut whole = fingerprint::of_paths(&self.paths)?;
+        fingerprint::add_cluster(&mut whole, &self.session, &chosen)?;
+        Ok(whole)
+    }
+
+    fn machines(&self, treatment: &Treatment) -> &str {
+        match treatment.placement {
+            Placement::CrossNode => "both nodes",
+            Placement::SameNode => "the first node",
+        }
+    }
+
+    fn idle_sample(
+        &mut self,
+        treatment: &Treatment,
+        length: Duration,
+    ) -> Result<IdleSample, TargetError> {
+        let key = Self::key(treatment)?;
+        let mut rest = || {
+            self.path(treatment)?;
+            match self.paths.get(&key) {
+                Some(path) => path.rest(length),
+                None => unreachable!("it was just made"),
+            }
+        };
+        // An observer may have been lost with an API server that is back, which
+        // only the question shows.
+        rest().or_else(|_| rest())
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let chosen = self.chosen.borrow();
+        let remarks = chosen.iter().flat_map(|it| it.remarks.clone());
+        let mut warnings: Vec<Warning> = remarks.map(|detail| Warning::Nodes { detail }).collect();
+        if self
+            .paths
+            .values()
+            .any(ClusterPath::is_one_kernel_posing_as_two)
+        {
+            warnings.push(Warning::OneKernel);
+        }
+        warnings
+    }
+
+    fn teardown(&mut self) -> Vec<TargetError> {
+        self.paths.clear();
+        self.observers.end();
+        let errors = self.standing.take_down();
+        errors.into_iter().map(TargetError::from).collect()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Best effort: whoever wants the errors calls `teardown` before.
+        self.teardown();
+    }
+}

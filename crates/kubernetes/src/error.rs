@@ -1,0 +1,148 @@
+//! Why a cluster did not do what was asked.
+
+use std::time::Duration;
+
+use plumbline_harness::TargetError;
+
+/// Why a cluster did not do what was asked. Each text says what failed, on
+/// what, the probable cause and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// No configuration names a cluster, or it cannot be used.
+    #[error(
+        "no Kubernetes cluster is configured: {0}; set KUBECONFIG or ~/.kube/config, and name the \
+         cluster with --context if it is not the current one"
+    )]
+    Configuration(String),
+    /// The API server does not answer.
+    #[error(
+        "the API server {url} does not answer: {why}; is the cluster up, and does `kubectl get \
+         nodes` work here?"
+    )]
+    Away {
+        /// Address of the API server.
+        url: String,
+        /// What the connection said.
+        why: String,
+    },
+    /// The account may not do what a run needs.
+    #[error(
+        "the cluster does not let this account {what}: {message}; `plumbline manifest role` prints \
+         the least rights that a run needs, for an administrator to apply"
+    )]
+    Forbidden {
+        /// What was tried.
+        what: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// The API server refused, or did not know, something.
+    #[error("the cluster could not {what}: {message}")]
+    Refused {
+        /// What was tried.
+        what: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// There are not the nodes that the experiment needs.
+    #[error("{0}")]
+    Nodes(String),
+    /// The image of the pods cannot be had.
+    #[error(
+        "node {node} cannot get the image {image}: {message}; make it with `plumbline image -o \
+         plumbline.tar` and load it into the nodes (`plumbline image --help` says how), or name \
+         the one in your registry with --image"
+    )]
+    Image {
+        /// The node that tried.
+        node: String,
+        /// The reference.
+        image: String,
+        /// What the kubelet said.
+        message: String,
+    },
+    /// A pod cannot be placed or started.
+    #[error("pod {pod} does not start: {message}")]
+    Pod {
+        /// Namespace and name.
+        pod: String,
+        /// What the scheduler or the kubelet said.
+        message: String,
+    },
+    /// Something took longer than it may.
+    #[error("{what} took more than {} s{hint}", limit.as_secs())]
+    TooLong {
+        /// What was waited for.
+        what: String,
+        /// How long.
+        limit: Duration,
+        /// Probable cause and remedy, beginning with a separator; may be empty.
+        hint: String,
+    },
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// An agent could not be asked.
+    #[error(transparent)]
+    Agent(#[from] TargetError),
+    /// The runtime in here could not be started.
+    #[error("the threads that speak to the cluster could not be started: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+impl ClusterError {
+    /// Names what was tried where the API server said no.
+    pub(crate) fn of(what: &str, url: &str, error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status)
+                if matches!(status.code, 401 | 403) && !is_quota(&status.message) =>
+            {
+                Self::Forbidden {
+                    what: what.to_owned(),
+                    message: status.message.clone(),
+                }
+            }
+            kube::Error::Api(status) => Self::Refused {
+                what: what.to_owned(),
+                message: status.message.clone(),
+            },
+            kube::Error::UpgradeConnection(error) => Self::Refused {
+                what: what.to_owned(),
+                message: error.to_string(),
+            },
+            other => Self::Away {
+                url: url.to_owned(),
+                why: innermost(&other),
+            },
+        }
+    }
+
+    /// Whether the API server could not be reached, which may pass.
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(self, Self::Away { .. })
+    }
+}
+
+/// The API server says 403 to an account without rights and to one that has
+/// used them up; only the first is helped by a role.
+fn is_quota(message: &str) -> bool {
+    message.contains("exceeded quota") || message.contains("PodSecurity")
+}
+
+/// The last of a chain of errors: the ones before it say where, not why.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+impl From<ClusterError> for TargetError {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::Agent(error) => error,
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}

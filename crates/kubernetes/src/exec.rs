@@ -1,0 +1,186 @@
+//! Programs in pods, and their streams.
+
+use std::future::Future;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use kube::api::{Api, AttachParams, AttachedProcess};
+use plumbline_harness::{AgentLink, AgentProcess, TargetError};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::runtime::Handle;
+
+use crate::ClusterError;
+use crate::manifest::PROGRAM;
+use crate::session::Session;
+
+/// What the pipes to and from the connection hold. A ping of the harness has
+/// some 30 bytes, a result 100 KB.
+const PIPE: usize = 64 << 10;
+
+/// Longest that a connection may take nothing.
+const STUCK: Duration = Duration::from_secs(5);
+
+/// Least wait for the end of a process: the word of it comes by way of the
+/// kubelet and the API server.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Most that is kept of what a process says on standard error.
+const MOST_ERROR_TEXT: usize = 4 << 10;
+
+/// Starts the program in a pod with arguments.
+pub(crate) fn start(
+    session: &Session,
+    namespace: &str,
+    pod: &str,
+    arguments: &[&str],
+) -> Result<AgentLink, ClusterError> {
+    let api: Api<Pod> = Api::namespaced(session.client(), namespace);
+    let what = format!("start a program in pod {namespace}/{pod}");
+    let mut command = vec![PROGRAM];
+    command.extend(arguments);
+    let params = AttachParams {
+        stdin: true,
+        max_stdin_buf_size: Some(PIPE),
+        max_stdout_buf_size: Some(PIPE),
+        ..AttachParams::default()
+    };
+    let mut attached = connect(session, &what, || api.exec(pod, command.clone(), &params))?;
+    let lost = || ClusterError::Refused {
+        what: what.clone(),
+        message: "a stream is missing".to_owned(),
+    };
+    let handle = session.runtime().handle().clone();
+    let input = Box::new(attached.stdin().ok_or_else(lost)?);
+    let output = Box::new(attached.stdout().ok_or_else(lost)?);
+    let errors = attached.stderr().ok_or_else(lost)?;
+    let ended = attached.take_status().ok_or_else(lost)?;
+    let said = Arc::new(Mutex::new(String::new()));
+    handle.spawn(keep(errors, Arc::clone(&said)));
+    Ok(AgentLink {
+        input: Box::new(Input {
+            handle: handle.clone(),
+            pipe: input,
+        }),
+        output: Box::new(Output {
+            handle: handle.clone(),
+            pipe: output,
+        }),
+        process: Box::new(Process {
+            handle,
+            attached,
+            ended: Some(Box::pin(ended)),
+            said,
+        }),
+    })
+}
+
+/// Waits for an API server that is away, but not for a kubelet that is: one
+/// that does not answer while the API server does may never.
+fn connect<F: Future<Output = kube::Result<AttachedProcess>>>(
+    session: &Session,
+    what: &str,
+    request: impl Fn() -> F,
+) -> Result<AttachedProcess, ClusterError> {
+    match session.call(what, request()) {
+        Err(error) if error.is_away() => {}
+        other => return other,
+    }
+    let client = session.client();
+    session.patiently("tell its version", || client.apiserver_version())?;
+    session.call(what, request()).map_err(|error| match error {
+        ClusterError::Away { why, .. } => ClusterError::Refused {
+            what: what.to_owned(),
+            message: format!(
+                "{why}, while the API server answers; is the kubelet of its node healthy?"
+            ),
+        },
+        other => other,
+    })
+}
+
+/// Keeps the beginning of what is said on standard error; reads all of it, so
+/// that nobody waits for the reader.
+async fn keep(mut errors: impl AsyncRead + Unpin, said: Arc<Mutex<String>>) {
+    let mut buffer = [0; 512];
+    while let Ok(bytes @ 1..) = errors.read(&mut buffer).await {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() < MOST_ERROR_TEXT {
+            said.push_str(&String::from_utf8_lossy(&buffer[..bytes]));
+        }
+    }
+}
+
+struct Input {
+    handle: Handle,
+    pipe: Box<dyn AsyncWrite + Send + Unpin>,
+}
+
+impl Write for Input {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let write = async { tokio::time::timeout(STUCK, self.pipe.write(bytes)).await };
+        self.handle
+            .block_on(write)
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.handle.block_on(self.pipe.flush())
+    }
+}
+
+struct Output {
+    handle: Handle,
+    pipe: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+impl Read for Output {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.handle.block_on(self.pipe.read(bytes))
+    }
+}
+
+/// A program in a pod, as far as it is seen from here.
+struct Process {
+    handle: Handle,
+    attached: AttachedProcess,
+    /// Taken when it has given its answer.
+    ended: Option<BoxFuture<'static, Option<Status>>>,
+    said: Arc<Mutex<String>>,
+}
+
+impl AgentProcess for Process {
+    /// Cuts the connection; the kubelet then closes the program's input, which
+    /// ends an agent.
+    fn kill(&mut self) {
+        self.attached.abort();
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<(), TargetError> {
+        let Some(ended) = &mut self.ended else {
+            return Ok(());
+        };
+        let limit = limit.max(FAREWELL);
+        let wait = async { tokio::time::timeout(limit, ended).await };
+        let Ok(status) = self.handle.block_on(wait) else {
+            return Err(TargetError::Failed(format!(
+                "it did not end within {} s",
+                limit.as_secs_f64()
+            )));
+        };
+        self.ended = None;
+        let why = match status {
+            Some(status) if status.status.as_deref() == Some("Success") => return Ok(()),
+            Some(status) => status.message.unwrap_or_default(),
+            None => "the connection to its pod was lost".to_owned(),
+        };
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        Err(TargetError::Failed(match said.trim() {
+            "" => why,
+            said => said.to_owned(),
+        }))
+    }
+}

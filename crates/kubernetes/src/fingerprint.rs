@@ -1,0 +1,187 @@
+//! The environment: both nodes, the paths' devices, the cluster (C-13).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
+use plumbline_experiment::{Family, Placement};
+use plumbline_harness::TargetError;
+use plumbline_record::{DeviceFingerprint, Fingerprint};
+
+use crate::choice::Chosen;
+use crate::error::ClusterError;
+use crate::path::ClusterPath;
+use crate::route::Route;
+use crate::session::Session;
+
+/// Annotations of nodes by which networks say what they are.
+const NETWORK_ANNOTATIONS: &[&str] = &[
+    "flannel.alpha.coreos.com/backend-type",
+    "projectcalico.org/IPv4VXLANTunnelAddr",
+    "projectcalico.org/IPv4IPIPTunnelAddr",
+    "network.cilium.io/ipv4-pod-cidr",
+    "node.antrea.io/mac-address",
+    "kube-router.io/pod-cidrs",
+    "ovn.kubernetes.io/allocated",
+];
+
+/// Names of DaemonSets that are networks, or parts of one.
+const NETWORK_DAEMONS: &[&str] = &[
+    "flannel",
+    "calico",
+    "cilium",
+    "antrea",
+    "weave",
+    "kube-router",
+    "kindnet",
+    "ovn",
+    "canal",
+    "aws-node",
+    "azure-cni",
+    "gke-netd",
+    "multus",
+];
+
+/// What the agents saw of the machines, and the devices of the paths.
+pub(crate) fn of_paths(
+    paths: &BTreeMap<(Route, Placement, Family), ClusterPath>,
+) -> Result<Fingerprint, TargetError> {
+    let mut whole: Option<Fingerprint> = None;
+    let mut devices = BTreeMap::new();
+    let mut others = BTreeMap::new();
+    for ((route, placement, family), path) in paths {
+        let mut name = route.name().to_owned();
+        if *placement == Placement::SameNode {
+            name += " same-node";
+        }
+        if *family == Family::V6 {
+            name += " v6";
+        }
+        let [near, far] = path.sights();
+        whole.get_or_insert_with(|| near.0.fingerprint.clone());
+        if *placement == Placement::CrossNode && !path.is_one_kernel_posing_as_two() {
+            others
+                .entry("server".to_owned())
+                .or_insert_with(|| far.0.fingerprint.clone());
+        }
+        let seen = [near, far].into_iter().flat_map(|(sight, seat)| {
+            sight.devices.iter().map(move |device| DeviceFingerprint {
+                namespace: seat.to_owned(),
+                ..device.clone()
+            })
+        });
+        devices.insert(name, seen.collect());
+    }
+    let mut whole = whole.unwrap_or_else(plumbline_agent::fingerprint);
+    whole.devices = devices;
+    whole.others = others;
+    Ok(whole)
+}
+
+/// What the API server tells of itself, the nodes and the network.
+pub(crate) fn add_cluster(
+    whole: &mut Fingerprint,
+    session: &Session,
+    chosen: &Chosen,
+) -> Result<(), ClusterError> {
+    let client = session.client();
+    let version = session.call("tell its version", client.apiserver_version())?;
+    let mut facts = BTreeMap::from([("kubernetes".to_owned(), version.git_version)]);
+    let nodes: Api<Node> = Api::all(session.client());
+    for (side, node) in [
+        ("client", Some(&chosen.near)),
+        ("server", chosen.far.as_ref()),
+    ] {
+        let Some(node) = node else { continue };
+        let what = format!("read node {}", node.name);
+        let node = session.call(&what, nodes.get(&node.name))?;
+        of_node(&mut facts, side, &node);
+    }
+    let daemons: Api<DaemonSet> = Api::all(session.client());
+    let all = ListParams::default();
+    // A network need not be a DaemonSet, and an account need not see them.
+    match session.call("list the DaemonSets", daemons.list(&all)) {
+        Ok(found) => found.items.iter().for_each(|it| of_daemon(&mut facts, it)),
+        Err(ClusterError::Forbidden { .. }) => {
+            facts.insert(
+                "network daemons".to_owned(),
+                "not shown to this account".to_owned(),
+            );
+        }
+        Err(error) => return Err(error),
+    }
+    whole.versions.extend(facts);
+    Ok(())
+}
+
+fn of_node(facts: &mut BTreeMap<String, String>, side: &str, node: &Node) {
+    let mut add = |fact: &str, value: String| facts.insert(format!("{side} node {fact}"), value);
+    add("name", node.name_any());
+    if let Some(info) = node.status.as_ref().and_then(|it| it.node_info.as_ref()) {
+        add("kubelet", info.kubelet_version.clone());
+        add("runtime", info.container_runtime_version.clone());
+        add("system", info.os_image.clone());
+    }
+    for annotation in NETWORK_ANNOTATIONS {
+        if let Some(value) = node.annotations().get(*annotation) {
+            let network = annotation.split('/').next().unwrap_or(annotation);
+            // An address of a tunnel says that there is one, and changes.
+            let value = if value.parse::<std::net::IpAddr>().is_ok() {
+                "present"
+            } else {
+                value
+            };
+            add(
+                &format!("network {network}"),
+                format!("{annotation}={value}"),
+            );
+        }
+    }
+}
+
+fn of_daemon(facts: &mut BTreeMap<String, String>, daemon: &DaemonSet) {
+    let name = daemon.name_any();
+    let containers = daemon
+        .spec
+        .as_ref()
+        .and_then(|it| it.template.spec.as_ref())
+        .map(|it| it.containers.as_slice())
+        .unwrap_or_default();
+    let images: Vec<&str> = containers
+        .iter()
+        .filter_map(|it| it.image.as_deref())
+        .collect();
+    let is_proxy = name.contains("kube-proxy");
+    if is_proxy || NETWORK_DAEMONS.iter().any(|part| name.contains(part)) {
+        facts.insert(format!("daemon {name}"), images.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_network_is_read_from_daemons_and_annotations() {
+        let mut facts = BTreeMap::new();
+        let daemon = serde_json::json!({
+            "metadata": { "name": "cilium" },
+            "spec": { "selector": {}, "template": { "spec": { "containers": [
+                { "name": "agent", "image": "quay.io/cilium/cilium:v1.15.1" },
+            ] } } },
+        });
+        of_daemon(&mut facts, &serde_json::from_value(daemon).unwrap());
+        assert_eq!(facts["daemon cilium"], "quay.io/cilium/cilium:v1.15.1");
+        let node = serde_json::json!({
+            "metadata": { "name": "a", "annotations": {
+                "flannel.alpha.coreos.com/backend-type": "vxlan",
+                "projectcalico.org/IPv4VXLANTunnelAddr": "10.0.0.1",
+            } },
+        });
+        of_node(&mut facts, "client", &serde_json::from_value(node).unwrap());
+        assert!(facts["client node network flannel.alpha.coreos.com"].ends_with("=vxlan"));
+        assert!(facts["client node network projectcalico.org"].ends_with("=present"));
+    }
+}

@@ -1,0 +1,32 @@
+//! A Target in a Kubernetes cluster.
+//!
+//! Pods of one image, which holds nothing but the program itself, in a
+//! namespace that is made for the run and deleted with it. The agents in them
+//! are started by exec through the API server, so there is no control port and
+//! nothing to authenticate beside what `kubectl` does. All of it is blocking
+//! from outside: the one async runtime is in here.
+
+mod choice;
+mod cleanup;
+mod cluster;
+mod error;
+mod exec;
+mod fingerprint;
+pub mod image;
+mod manifest;
+mod nodes;
+mod path;
+mod pods;
+mod route;
+mod session;
+mod standing;
+
+pub use choice::{Chosen, NodeFacts, choose};
+pub use cleanup::{Left, Leftovers};
+pub use cluster::{Cluster, ClusterOptions};
+pub use error::ClusterError;
+pub use route::{ROUTES, Route};
+
+/// The manifest that gives an account all the rights that a run needs, and no
+/// more.
+pub const ROLE: &str = include_str!("role.yaml");

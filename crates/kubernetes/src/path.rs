@@ -1,0 +1,321 @@
+//! A path between two pods: its sites, its counters, its proof.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumbline_agent::{LookOrder, Sight};
+use plumbline_experiment::Family;
+use plumbline_harness::{AgentLink, Observer, Path, PathSnapshot, Site, TargetError};
+use plumbline_record::{DeviceCounters, Floor, IdleSample};
+
+use crate::ClusterError;
+use crate::exec;
+use crate::pods::Running;
+use crate::route::Seat;
+use crate::session::Session;
+use crate::standing::Standing;
+
+/// A pod in which agents are started.
+#[derive(Clone)]
+pub(crate) struct PodSite {
+    session: Arc<Session>,
+    seat: Seat,
+    uid: String,
+    namespace: String,
+    name: String,
+    address: IpAddr,
+    /// That of its node, which may stand for it where packets are masqueraded.
+    node_address: Option<IpAddr>,
+    port: u16,
+}
+
+impl PodSite {
+    pub(crate) fn new(
+        session: Arc<Session>,
+        pod: &Running,
+        seat: Seat,
+        address: IpAddr,
+        port: u16,
+    ) -> Self {
+        let family = match address {
+            IpAddr::V4(_) => Family::V4,
+            IpAddr::V6(_) => Family::V6,
+        };
+        Self {
+            session,
+            seat,
+            uid: pod.uid.clone(),
+            namespace: pod.namespace.clone(),
+            name: format!("{}/{}", pod.namespace, seat.name()),
+            address,
+            node_address: pod.node_address(family),
+            port,
+        }
+    }
+
+    fn stands_in(&self, standing: &Standing) -> bool {
+        standing
+            .pod(self.seat)
+            .is_some_and(|pod| pod.uid == self.uid)
+    }
+}
+
+impl Site for PodSite {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn start_agent(&self) -> Result<AgentLink, TargetError> {
+        let link = exec::start(&self.session, &self.namespace, self.seat.name(), &["agent"])?;
+        Ok(link)
+    }
+}
+
+/// One agent in each pod that stays and answers what the pod and its node
+/// look like. By seat, with the pod that it is in.
+#[derive(Default)]
+pub(crate) struct Observers(BTreeMap<Seat, (String, Arc<Observer>)>);
+
+impl Observers {
+    fn at(&mut self, site: &PodSite) -> Result<Arc<Observer>, TargetError> {
+        if let Some((_, observer)) = self.0.get(&site.seat).filter(|it| it.1.is_alive()) {
+            return Ok(Arc::clone(observer));
+        }
+        let observer = Arc::new(Observer::start(site)?);
+        self.0
+            .insert(site.seat, (site.uid.clone(), Arc::clone(&observer)));
+        Ok(observer)
+    }
+
+    /// Lets go of those whose pods are no more.
+    pub(crate) fn keep(&mut self, standing: &Standing) {
+        self.0
+            .retain(|seat, (uid, _)| standing.pod(*seat).is_some_and(|pod| pod.uid == *uid));
+    }
+
+    /// Ends all. Their pods are deleted next, so that a bad end says nothing.
+    pub(crate) fn end(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// One end of a path.
+struct End {
+    site: PodSite,
+    observer: Arc<Observer>,
+    sight: Sight,
+    /// By which packets to the other end may leave, and those from there
+    /// arrive. One in a pod; a node that sees the other's pod as that pod or,
+    /// masqueraded, as its node may have two.
+    devices: Vec<String>,
+}
+
+impl End {
+    fn new(
+        site: PodSite,
+        towards: Vec<IpAddr>,
+        observers: &mut Observers,
+    ) -> Result<Self, ClusterError> {
+        let observer = observers.at(&site)?;
+        let peer = towards[0];
+        let sight = observer.look(LookOrder {
+            towards,
+            devices: Vec::new(),
+        })?;
+        let mut devices: Vec<String> = Vec::new();
+        for way in sight.ways.iter().flatten() {
+            if !devices.contains(&way.device) {
+                devices.push(way.device.clone());
+            }
+        }
+        if devices.is_empty() {
+            return Err(ClusterError::Pod {
+                pod: site.name,
+                message: format!("it has no route to {peer}"),
+            });
+        }
+        Ok(Self {
+            site,
+            observer,
+            sight,
+            devices,
+        })
+    }
+}
+
+/// The addresses by which one end may know the other.
+fn known_as(of: &PodSite, front: Option<SocketAddr>, by: &PodSite) -> Vec<IpAddr> {
+    let mut known = vec![front.map_or(of.address, |front| front.ip())];
+    if by.seat.is_host() && !of.seat.is_host() {
+        known.extend(of.node_address);
+    }
+    known
+}
+
+/// Two pods and what joins them.
+pub(crate) struct ClusterPath {
+    client: End,
+    server: End,
+    /// What stands before the server.
+    front: Option<SocketAddr>,
+}
+
+impl ClusterPath {
+    pub(crate) fn new(
+        client: PodSite,
+        server: PodSite,
+        front: Option<SocketAddr>,
+        observers: &mut Observers,
+    ) -> Result<Self, ClusterError> {
+        let to_server = known_as(&server, front, &client);
+        let to_client = known_as(&client, None, &server);
+        Ok(Self {
+            client: End::new(client, to_server, observers)?,
+            server: End::new(server, to_client, observers)?,
+            front,
+        })
+    }
+
+    /// Whether both pods are the ones that run now, and can be asked.
+    pub(crate) fn stands_in(&self, standing: &Standing) -> bool {
+        [&self.client, &self.server]
+            .iter()
+            .all(|end| end.site.stands_in(standing) && end.observer.is_alive())
+    }
+
+    pub(crate) fn sights(&self) -> [(&Sight, &str); 2] {
+        [
+            (&self.client.sight, self.client.site.seat.name()),
+            (&self.server.sight, self.server.site.seat.name()),
+        ]
+    }
+
+    fn has_one_kernel(&self) -> bool {
+        let (here, there) = (&self.client.sight.boot, &self.server.sight.boot);
+        !here.is_empty() && here == there
+    }
+
+    /// Nodes that are namespaces of one machine, as those of kind are: their
+    /// load is counted once, and each disturbs the other.
+    pub(crate) fn is_one_kernel_posing_as_two(&self) -> bool {
+        self.server.site.seat.is_far() && self.has_one_kernel()
+    }
+
+    /// The CPUs for client and server. On one kernel they are kept apart where
+    /// there are two; on two machines the kernel may choose.
+    pub(crate) fn cpus(&self) -> (Vec<usize>, Vec<usize>) {
+        let all = &self.client.sight.cpus;
+        match (all.first(), all.last()) {
+            (Some(&first), Some(&last)) if first != last && self.has_one_kernel() => {
+                (vec![first], vec![last])
+            }
+            _ => (Vec::new(), Vec::new()),
+        }
+    }
+
+    pub(crate) fn floor(
+        &self,
+        client: Vec<usize>,
+        server: Vec<usize>,
+    ) -> Result<Option<Floor>, TargetError> {
+        self.client.observer.floor(client, server)
+    }
+
+    /// The machines without load: summed where there are two.
+    pub(crate) fn rest(&self, length: Duration) -> Result<IdleSample, TargetError> {
+        if !self.is_on_two_machines() {
+            return self.client.observer.rest(length);
+        }
+        std::thread::scope(|scope| {
+            let there = scope.spawn(|| self.server.observer.rest(length));
+            let here = self.client.observer.rest(length)?;
+            let there = there
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok(IdleSample {
+                busy_ns: here.busy_ns + there.busy_ns,
+                capacity_ns: here.capacity_ns + there.capacity_ns,
+            })
+        })
+    }
+}
+
+impl Path for ClusterPath {
+    fn server(&self) -> &dyn Site {
+        &self.server.site
+    }
+
+    fn client(&self) -> &dyn Site {
+        &self.client.site
+    }
+
+    fn is_on_two_machines(&self) -> bool {
+        self.server.site.seat.is_far() && !self.has_one_kernel()
+    }
+
+    fn front(&self, listening: SocketAddr) -> SocketAddr {
+        self.front.unwrap_or(listening)
+    }
+
+    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
+        let mut snapshot = PathSnapshot::default();
+        for end in [&self.client, &self.server] {
+            let seen = end.observer.count(end.devices.clone())?;
+            let namespace = end.site.seat.name();
+            if snapshot
+                .protocols
+                .iter()
+                .any(|it| it.namespace == namespace)
+            {
+                // Both ends in the network of one node.
+                continue;
+            }
+            let named = |counters: DeviceCounters| DeviceCounters {
+                namespace: namespace.to_owned(),
+                ..counters
+            };
+            snapshot.devices.extend(seen.devices.into_iter().map(named));
+            let mut protocol = seen.protocol;
+            protocol.namespace = namespace.to_owned();
+            snapshot.protocols.push(protocol);
+        }
+        Ok(snapshot)
+    }
+
+    /// The devices of each end have to have carried the packets (R-10): what
+    /// lies between them is the cluster's own, and not to be looked into from
+    /// pods.
+    fn check_path(
+        &self,
+        before: &PathSnapshot,
+        after: &PathSnapshot,
+        packets: u64,
+    ) -> Option<String> {
+        let mut carried: BTreeMap<&str, u64> = BTreeMap::new();
+        for late in &after.devices {
+            let same =
+                |it: &&DeviceCounters| it.namespace == late.namespace && it.device == late.device;
+            let early = before.devices.iter().find(same).cloned();
+            let seen = late.since(&early.unwrap_or_default());
+            *carried.entry(&late.namespace).or_default() += seen.rx_packets + seen.tx_packets;
+        }
+        let (end, carried) = carried.into_iter().find(|(_, seen)| *seen < packets)?;
+        let devices = after.devices.iter().filter(|it| it.namespace == end);
+        let devices: Vec<&str> = devices.map(|it| it.device.as_str()).collect();
+        Some(format!(
+            "{} of {end} carried {carried} packets where at least {packets} had to pass: the \
+             traffic took another way",
+            devices.join(" and "),
+        ))
+    }
+}

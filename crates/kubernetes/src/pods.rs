@@ -1,0 +1,213 @@
+//! Pods as the cluster shows them: running, starting, or why not.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ContainerState, Pod};
+use kube::{Resource as _, ResourceExt as _};
+use plumbline_experiment::Family;
+
+use crate::ClusterError;
+
+/// How long a pod may be unschedulable: an autoscaler may bring a node.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// How long an image may not be had. The kubelet tries again after ten seconds,
+/// which is long for somebody who has mistyped a name.
+const PULL: Duration = Duration::from_secs(3);
+
+/// A pod that runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub(crate) namespace: String,
+    /// Tells it from a later pod of the same name.
+    pub(crate) uid: String,
+    addresses: Vec<IpAddr>,
+    /// Of its node.
+    node_addresses: Vec<IpAddr>,
+}
+
+impl Running {
+    /// Its address of a family.
+    pub(crate) fn address(&self, family: Family) -> Option<IpAddr> {
+        self.addresses.iter().copied().find(|it| family.holds(*it))
+    }
+
+    /// The address of its node of a family.
+    pub(crate) fn node_address(&self, family: Family) -> Option<IpAddr> {
+        let mut all = self.node_addresses.iter().copied();
+        all.find(|it| family.holds(*it))
+    }
+}
+
+/// Whether it runs and is not on its way out.
+pub(crate) fn is_running(pod: &Pod) -> bool {
+    pod.meta().deletion_timestamp.is_none()
+        && pod.status.as_ref().and_then(|it| it.phase.as_deref()) == Some("Running")
+}
+
+/// The pod as it runs; `None` while it starts.
+pub(crate) fn state(
+    pod: &Pod,
+    waited: Duration,
+    image: &str,
+) -> Result<Option<Running>, ClusterError> {
+    let name = || format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
+    let node = || pod.spec.as_ref().and_then(|it| it.node_name.clone());
+    let Some(status) = &pod.status else {
+        return Ok(None);
+    };
+    let failed = |message: String| {
+        Err(ClusterError::Pod {
+            pod: name(),
+            message,
+        })
+    };
+    if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
+        return failed(said(pod));
+    }
+    let (reason, message) = waiting(pod).unwrap_or_default();
+    match reason.as_str() {
+        "ErrImagePull" if waited < PULL => {}
+        "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
+            return Err(ClusterError::Image {
+                node: node().unwrap_or_default(),
+                image: image.to_owned(),
+                message: format!("{reason}: {message}"),
+            });
+        }
+        "CreateContainerError" | "CreateContainerConfigError" | "RunContainerError" => {
+            return failed(format!("{reason}: {message}"));
+        }
+        _ => {}
+    }
+    if let Some(why) = unschedulable(pod).filter(|_| waited > GRACE) {
+        return failed(format!("{why}; free the node, or name others with --nodes"));
+    }
+    let addresses: Vec<IpAddr> = status
+        .pod_ips
+        .iter()
+        .flatten()
+        .filter_map(|it| it.ip.parse().ok())
+        .collect();
+    let node_addresses = status.host_ips.iter().flatten();
+    let node_addresses = node_addresses.filter_map(|it| it.ip.parse().ok()).collect();
+    let uid = pod.uid().unwrap_or_default();
+    let ready = is_running(pod) && !addresses.is_empty();
+    Ok(ready.then(|| Running {
+        namespace: pod.namespace().unwrap_or_default(),
+        uid,
+        addresses,
+        node_addresses,
+    }))
+}
+
+/// Reason and message of the container that waits.
+fn waiting(pod: &Pod) -> Option<(String, String)> {
+    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
+    let state: &ContainerState = containers.first()?.state.as_ref()?;
+    let waiting = state.waiting.as_ref()?;
+    Some((
+        waiting.reason.clone().unwrap_or_default(),
+        waiting.message.clone().unwrap_or_default(),
+    ))
+}
+
+fn unschedulable(pod: &Pod) -> Option<String> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let placed = conditions.iter().find(|it| it.type_ == "PodScheduled")?;
+    (placed.status == "False").then(|| placed.message.clone().unwrap_or_default())
+}
+
+/// Whatever the cluster says of a pod that does not run.
+pub(crate) fn said(pod: &Pod) -> String {
+    let status = pod.status.as_ref();
+    let own = status.and_then(|it| it.message.clone().or_else(|| it.reason.clone()));
+    let from_container = waiting(pod).map(|(reason, message)| format!("{reason}: {message}"));
+    let phase = || status.and_then(|it| it.phase.clone()).unwrap_or_default();
+    let why = own.or(from_container).or_else(|| unschedulable(pod));
+    format!("pod {} is {}", pod.name_any(), why.unwrap_or_else(phase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(status: serde_json::Value) -> Pod {
+        let json = serde_json::json!({
+            "metadata": { "name": "server", "namespace": "plumbline-x", "uid": "1" },
+            "spec": { "nodeName": "b", "containers": [] },
+            "status": status,
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn waits_for(reason: &str) -> Pod {
+        pod(serde_json::json!({
+            "phase": "Pending",
+            "containerStatuses": [{
+                "name": "plumbline", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+                "state": { "waiting": { "reason": reason, "message": "the words of the kubelet" } },
+            }],
+        }))
+    }
+
+    fn told(pod: &Pod, waited: Duration) -> String {
+        state(pod, waited, "image:1").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_image_that_cannot_be_had_is_told_with_the_remedy() {
+        let text = told(&waits_for("ImagePullBackOff"), Duration::ZERO);
+        for part in [
+            "node b",
+            "image:1",
+            "words of the kubelet",
+            "plumbline image",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        let failing = waits_for("ErrImagePull");
+        assert!(state(&failing, Duration::ZERO, "i").unwrap().is_none());
+        assert!(told(&failing, PULL).contains("cannot get the image"));
+    }
+
+    #[test]
+    fn a_pod_that_finds_no_place_is_told_after_a_while() {
+        let message = "0/2 nodes are available: 2 Insufficient memory";
+        let unplaced = pod(serde_json::json!({
+            "phase": "Pending",
+            "conditions": [{ "type": "PodScheduled", "status": "False", "message": message }],
+        }));
+        assert!(state(&unplaced, Duration::ZERO, "i").unwrap().is_none());
+        let text = told(&unplaced, GRACE + Duration::from_secs(1));
+        assert!(text.contains(message) && text.contains("--nodes"), "{text}");
+    }
+
+    #[test]
+    fn an_evicted_pod_is_told_with_the_reason() {
+        let evicted = pod(serde_json::json!({
+            "phase": "Failed", "reason": "Evicted", "message": "the node was low on memory",
+        }));
+        assert!(told(&evicted, Duration::ZERO).contains("low on memory"));
+    }
+
+    #[test]
+    fn a_running_pod_has_its_addresses() {
+        let runs = pod(serde_json::json!({
+            "phase": "Running",
+            "podIPs": [{ "ip": "10.0.0.2" }, { "ip": "fd00::2" }],
+            "hostIPs": [{ "ip": "192.0.2.1" }],
+        }));
+        let running = state(&runs, Duration::ZERO, "i").unwrap().unwrap();
+        assert_eq!(
+            running.address(Family::V6),
+            Some("fd00::2".parse().unwrap())
+        );
+        assert_eq!(
+            running.node_address(Family::V4),
+            Some([192, 0, 2, 1].into())
+        );
+        assert_eq!(running.node_address(Family::V6), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! Blocking calls to one API server.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::ClusterError;
+
+/// Longest wait for one answer.
+const ANSWER: Duration = Duration::from_secs(15);
+
+/// How often a wait looks whether the user wants to stop.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How long an API server may be away before what needs it is given up. An
+/// upgrade of a control plane of one machine takes about a minute.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A connection to one cluster, and the threads that serve it.
+pub(crate) struct Session {
+    // Before the runtime, whose threads it needs to close its connections.
+    client: Client,
+    runtime: Runtime,
+    url: String,
+    interrupted: &'static AtomicBool,
+}
+
+impl Session {
+    /// Reads the user's configuration; says nothing to the cluster yet.
+    pub(crate) fn open(
+        context: Option<&str>,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, ClusterError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("cluster")
+            .enable_all()
+            .build()?;
+        let (client, url) = runtime.block_on(connect(context))?;
+        Ok(Self {
+            client,
+            runtime,
+            url,
+            interrupted,
+        })
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    pub(crate) fn interrupted(&self) -> &'static AtomicBool {
+        self.interrupted
+    }
+
+    /// Makes one request. `what` completes "the cluster could not …".
+    pub(crate) fn call<T>(
+        &self,
+        what: &str,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, ClusterError> {
+        self.stoppable(self.bounded(what, request))
+    }
+
+    /// As [`call`](Self::call), also when the user wants to stop: for what
+    /// has to be undone.
+    pub(crate) fn insist<T>(
+        &self,
+        what: &str,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, ClusterError> {
+        self.runtime.block_on(self.bounded(what, request))
+    }
+
+    /// Makes a request again and again while the API server is away, as long
+    /// as [`PATIENCE`]: an API server that is replaced costs the trial under
+    /// way and not the run.
+    pub(crate) fn patiently<T, F: Future<Output = kube::Result<T>>>(
+        &self,
+        what: &str,
+        request: impl Fn() -> F,
+    ) -> Result<T, ClusterError> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.call(what, request()) {
+                Err(error) if error.is_away() && Instant::now() < deadline => {
+                    self.pause(Duration::from_millis(500))?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `Interrupted`, at once, when the user wants to stop.
+    pub(crate) fn pause(&self, length: Duration) -> Result<(), ClusterError> {
+        self.stoppable(async {
+            tokio::time::sleep(length).await;
+            Ok(())
+        })
+    }
+
+    async fn bounded<T>(
+        &self,
+        what: &str,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, ClusterError> {
+        match tokio::time::timeout(ANSWER, request).await {
+            Ok(answer) => answer.map_err(|error| ClusterError::of(what, &self.url, error)),
+            Err(_) => Err(ClusterError::Away {
+                url: self.url.clone(),
+                why: format!("no answer within {} s", ANSWER.as_secs()),
+            }),
+        }
+    }
+
+    fn stoppable<T>(
+        &self,
+        work: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        let stop = async {
+            while !self.interrupted.load(Ordering::SeqCst) {
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = stop => Err(ClusterError::Interrupted),
+                result = work => result,
+            }
+        })
+    }
+}
+
+async fn connect(context: Option<&str>) -> Result<(Client, String), ClusterError> {
+    let config = match context {
+        // Without a file, this may be a pod of the cluster itself.
+        None => match Config::from_kubeconfig(&KubeConfigOptions::default()).await {
+            Ok(config) => config,
+            Err(error) => {
+                Config::incluster().map_err(|_| ClusterError::Configuration(error.to_string()))?
+            }
+        },
+        Some(name) => {
+            let options = KubeConfigOptions {
+                context: Some(name.to_owned()),
+                ..KubeConfigOptions::default()
+            };
+            Config::from_kubeconfig(&options)
+                .await
+                .map_err(|error| unknown_context(name, &error))?
+        }
+    };
+    let url = config.cluster_url.to_string();
+    let client =
+        Client::try_from(config).map_err(|error| ClusterError::Configuration(error.to_string()))?;
+    Ok((client, url))
+}
+
+fn unknown_context(name: &str, error: &kube::config::KubeconfigError) -> ClusterError {
+    let known = Kubeconfig::read().map(|file| {
+        let names: Vec<String> = file.contexts.into_iter().map(|it| it.name).collect();
+        names.join(", ")
+    });
+    ClusterError::Configuration(match known {
+        Ok(names) if !names.is_empty() => format!("context {name}: {error} (there are: {names})"),
+        _ => format!("context {name}: {error}"),
+    })
+}

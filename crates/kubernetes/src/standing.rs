@@ -1,0 +1,333 @@
+//! What stands in the cluster for a run: namespaces, pods, services.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use plumbline_experiment::Family;
+
+use crate::ClusterError;
+use crate::choice::{Chosen, NodeFacts};
+use crate::manifest;
+use crate::pods::{Running, is_running, said, state};
+use crate::route::Seat;
+use crate::session::Session;
+
+/// Longest wait for pods to run. Pulling an image of 15 MB takes seconds.
+const START: Duration = Duration::from_secs(60);
+
+/// How often pods that start are looked at.
+const LOOK: Duration = Duration::from_millis(150);
+
+/// Longest wait for the end of a namespace.
+const END: Duration = Duration::from_secs(60);
+
+/// The addresses before a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front {
+    pub(crate) cluster_ip: IpAddr,
+    pub(crate) node_port: Option<u16>,
+}
+
+/// What stands for a run.
+pub(crate) struct Standing {
+    session: Arc<Session>,
+    image: String,
+    started_by: String,
+    /// Whether it is that of the pods in the nodes' networks, and its name.
+    namespaces: BTreeMap<bool, String>,
+    pods: BTreeMap<Seat, Running>,
+    services: BTreeMap<(Seat, bool), Front>,
+}
+
+impl Standing {
+    pub(crate) fn new(session: Arc<Session>, image: String, started_by: String) -> Self {
+        Self {
+            session,
+            image,
+            started_by,
+            namespaces: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            services: BTreeMap::new(),
+        }
+    }
+
+    /// A pod that was seen running; [`refresh`](Self::refresh) says whether it
+    /// still does.
+    pub(crate) fn pod(&self, seat: Seat) -> Option<&Running> {
+        self.pods.get(&seat)
+    }
+
+    /// Makes the pods that are not there, and waits until all run.
+    pub(crate) fn seat(
+        &mut self,
+        seats: &BTreeSet<Seat>,
+        chosen: &Chosen,
+    ) -> Result<(), ClusterError> {
+        let missing: Vec<Seat> = seats
+            .iter()
+            .copied()
+            .filter(|seat| !self.pods.contains_key(seat))
+            .collect();
+        for &seat in &missing {
+            let node = match (&chosen.far, seat.is_far()) {
+                (Some(far), true) => far,
+                _ => &chosen.near,
+            };
+            self.create(seat, node)?;
+        }
+        self.wait_for(&missing)
+    }
+
+    fn create(&mut self, seat: Seat, node: &NodeFacts) -> Result<(), ClusterError> {
+        let namespace = self.namespace(seat.is_host())?;
+        let pod = manifest::pod(seat, &node.name, node.control_plane, &self.image);
+        let api: Api<Pod> = Api::namespaced(self.session.client(), &namespace);
+        let what = format!("create pod {namespace}/{}", seat.name());
+        let request = || async {
+            match api.create(&PostParams::default(), &pod).await {
+                // An answer that was lost, and the request came again.
+                Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
+                other => other.map(|_| ()),
+            }
+        };
+        self.session.patiently(&what, request)
+    }
+
+    /// The namespace for pods of one kind, made when first asked for.
+    fn namespace(&mut self, host: bool) -> Result<String, ClusterError> {
+        if let Some(name) = self.namespaces.get(&host) {
+            return Ok(name.clone());
+        }
+        let api: Api<Namespace> = Api::all(self.session.client());
+        let wanted = manifest::namespace(host, &self.started_by);
+        let made = self.session.call(
+            "create a namespace",
+            api.create(&PostParams::default(), &wanted),
+        )?;
+        let name = made.name_any();
+        self.namespaces.insert(host, name.clone());
+        Ok(name)
+    }
+
+    fn wait_for(&mut self, seats: &[Seat]) -> Result<(), ClusterError> {
+        let started = Instant::now();
+        loop {
+            let pods = self.list()?;
+            let mut waiting = None;
+            for &seat in seats {
+                match pods.iter().find(|pod| pod.name_any() == seat.name()) {
+                    Some(pod) => match state(pod, started.elapsed(), &self.image)? {
+                        Some(running) => {
+                            self.pods.insert(seat, running);
+                        }
+                        None => waiting = Some(said(pod)),
+                    },
+                    None => waiting = Some(format!("pod {} is gone", seat.name())),
+                }
+            }
+            let Some(waiting) = waiting else {
+                return Ok(());
+            };
+            if started.elapsed() > START {
+                return Err(ClusterError::TooLong {
+                    what: "the start of the pods".to_owned(),
+                    limit: START,
+                    hint: format!(": {waiting}; is the kubelet of the node healthy?"),
+                });
+            }
+            self.session.pause(LOOK)?;
+        }
+    }
+
+    fn list(&self) -> Result<Vec<Pod>, ClusterError> {
+        let mut pods = Vec::new();
+        for namespace in self.namespaces.values() {
+            let api: Api<Pod> = Api::namespaced(self.session.client(), namespace);
+            let all = ListParams::default();
+            let what = format!("list the pods of namespace {namespace}");
+            pods.extend(self.session.patiently(&what, || api.list(&all))?.items);
+        }
+        Ok(pods)
+    }
+
+    /// Forgets pods that do not run any more, and removes what is left of
+    /// them, so that [`seat`](Self::seat) makes them anew. Whatever hung on
+    /// them (addresses, endpoints of services) is looked up again there.
+    pub(crate) fn refresh(&mut self) -> Result<(), ClusterError> {
+        if self.pods.is_empty() {
+            return Ok(());
+        }
+        let pods = self.list()?;
+        let gone: Vec<Seat> = self
+            .pods
+            .iter()
+            .filter(|(seat, known)| {
+                let now = pods.iter().find(|pod| pod.name_any() == seat.name());
+                !now.is_some_and(|pod| pod.uid().as_ref() == Some(&known.uid) && is_running(pod))
+            })
+            .map(|(seat, _)| *seat)
+            .collect();
+        for seat in gone {
+            if let Some(known) = self.pods.remove(&seat) {
+                self.remove(seat, &known.namespace)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, seat: Seat, namespace: &str) -> Result<(), ClusterError> {
+        let api: Api<Pod> = Api::namespaced(self.session.client(), namespace);
+        let what = format!("delete pod {namespace}/{}", seat.name());
+        let now = DeleteParams::default().grace_period(0);
+        let started = Instant::now();
+        while started.elapsed() < START {
+            let deleted = self
+                .session
+                .call(&what, async { found(api.delete(seat.name(), &now).await) })?;
+            if deleted.is_none() {
+                return Ok(());
+            }
+            self.session.pause(LOOK)?;
+        }
+        Err(ClusterError::TooLong {
+            what,
+            limit: START,
+            hint: String::new(),
+        })
+    }
+
+    /// The service before a server, made when first asked for.
+    pub(crate) fn front(
+        &mut self,
+        seat: Seat,
+        family: Family,
+        node_port: bool,
+    ) -> Result<Front, ClusterError> {
+        let v6 = family == Family::V6;
+        if let Some(front) = self.services.get(&(seat, v6)) {
+            return Ok(*front);
+        }
+        let namespace = self.namespace(false)?;
+        let api: Api<Service> = Api::namespaced(self.session.client(), &namespace);
+        let what = format!("create service {namespace}/{}", seat.name());
+        let wanted = manifest::service(seat, node_port, v6);
+        let made = self
+            .session
+            .call(&what, api.create(&PostParams::default(), &wanted))?;
+        let front = read_front(&made).ok_or_else(|| ClusterError::Refused {
+            what,
+            message: "it was given no address".to_owned(),
+        })?;
+        self.services.insert((seat, v6), front);
+        Ok(front)
+    }
+
+    /// Deletes the namespaces with all that is in them, and waits until they
+    /// are gone. Gives what could not be done.
+    pub(crate) fn take_down(&mut self) -> Vec<ClusterError> {
+        self.pods.clear();
+        self.services.clear();
+        let names: Vec<String> = std::mem::take(&mut self.namespaces).into_values().collect();
+        delete_namespaces(&self.session, &names)
+    }
+}
+
+/// Deletes namespaces, and waits until they are gone: all at once, for each
+/// takes some seconds.
+pub(crate) fn delete_namespaces(session: &Session, names: &[String]) -> Vec<ClusterError> {
+    let mut errors = Vec::new();
+    let api: Api<Namespace> = Api::all(session.client());
+    for name in names {
+        // A kubelet that does not answer would hold its pods, and they the
+        // namespace; and its pods have nothing to say on their way out.
+        let pods: Api<Pod> = Api::namespaced(session.client(), name);
+        let now = DeleteParams::default().grace_period(0);
+        let all = ListParams::default();
+        let what = format!("delete the pods of namespace {name}");
+        let deleted = session.insist(&what, async {
+            found(pods.delete_collection(&now, &all).await)
+        });
+        errors.extend(deleted.err());
+        let what = format!("delete namespace {name}");
+        let deleted = session.insist(&what, async {
+            found(api.delete(name, &DeleteParams::default()).await)
+        });
+        errors.extend(deleted.err());
+    }
+    let started = Instant::now();
+    for name in names {
+        errors.extend(wait_until_gone(session, &api, name, started).err());
+    }
+    errors
+}
+
+fn wait_until_gone(
+    session: &Session,
+    api: &Api<Namespace>,
+    name: &str,
+    started: Instant,
+) -> Result<(), ClusterError> {
+    let what = format!("look for namespace {name}");
+    loop {
+        let Some(namespace) = session.insist(&what, api.get_opt(name))? else {
+            return Ok(());
+        };
+        if started.elapsed() > END {
+            return Err(ClusterError::TooLong {
+                what: format!("the end of namespace {name}"),
+                limit: END,
+                hint: format!(
+                    "{}; it goes when that is resolved, or try `plumbline cleanup` later",
+                    why_it_stays(&namespace)
+                ),
+            });
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn why_it_stays(namespace: &Namespace) -> String {
+    let conditions = namespace
+        .status
+        .iter()
+        .flat_map(|it| it.conditions.iter().flatten());
+    let messages: Vec<&str> = conditions
+        .filter(|it| it.status == "True")
+        .filter_map(|it| it.message.as_deref())
+        .collect();
+    if messages.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", messages.join("; "))
+    }
+}
+
+/// `None` for what is not there.
+fn found<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
+    match answer {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn read_front(service: &Service) -> Option<Front> {
+    let spec = service.spec.as_ref()?;
+    let ports = spec.ports.as_ref()?;
+    let node_port = |protocol: &str| {
+        let port = ports
+            .iter()
+            .find(|it| it.protocol.as_deref() == Some(protocol))?;
+        u16::try_from(port.node_port?).ok()
+    };
+    // The API server gives both protocols of a port the same number.
+    let both = node_port("TCP").filter(|tcp| node_port("UDP") == Some(*tcp));
+    Some(Front {
+        cluster_ip: spec.cluster_ip.as_ref()?.parse().ok()?,
+        node_port: both,
+    })
+}

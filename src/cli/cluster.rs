@@ -1,0 +1,49 @@
+//! What concerns clusters and is no run.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// The file loads into nodes without a registry:
+///
+///   containerd  ctr --namespace k8s.io images import FILE   (on each node)
+///   kind        kind load image-archive FILE
+///   k3s         k3s ctr images import FILE                  (on each node)
+///   minikube    minikube image load FILE
+///   registry    skopeo copy oci-archive:FILE docker://REFERENCE, then run with --image REFERENCE
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ImageArgs {
+    /// Where to write the archive
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Program to put in instead of this one: static, for the nodes' architecture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    /// Reference that the image is known by
+    #[arg(long, value_name = "REFERENCE")]
+    pub(crate) reference: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanupArgs {
+    /// Context of the kubeconfig instead of the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// Remove it; without this flag it is only shown
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ManifestKind {
+    /// The least rights that a run needs
+    Role,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManifestArgs {
+    /// Which
+    #[arg(value_enum)]
+    pub(crate) what: ManifestKind,
+}

@@ -1,0 +1,99 @@
+//! `plumbline image`, `cleanup` and `manifest`: what concerns clusters and is
+//! no run.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use plumbline_kubernetes::{Leftovers, ROLE, image as archive};
+
+use super::print;
+use crate::cli::{CleanupArgs, ImageArgs, ManifestArgs};
+use crate::progress::say;
+
+/// Writes the image, and says how to go on.
+pub(crate) fn image(args: &ImageArgs) -> anyhow::Result<ExitCode> {
+    let program = match &args.program {
+        Some(program) => program.clone(),
+        None => std::env::current_exe().context("this program cannot be found")?,
+    };
+    let mut source =
+        File::open(&program).with_context(|| format!("{} cannot be read", program.display()))?;
+    let reference = args
+        .reference
+        .clone()
+        .unwrap_or_else(|| archive::local_reference(env!("CARGO_PKG_VERSION")));
+    // Beside the file and then in its place: an image is whole or not there.
+    let unfinished = PathBuf::from(format!("{}.unfinished", args.output.display()));
+    let written = File::create(&unfinished)
+        .map_err(anyhow::Error::from)
+        .and_then(|file| {
+            let mut out = BufWriter::new(file);
+            Ok(archive::write(&mut source, &reference, &mut out)?)
+        })
+        .and_then(|written| {
+            std::fs::rename(&unfinished, &args.output)?;
+            Ok(written)
+        });
+    let written = match written {
+        Ok(written) => written,
+        Err(error) => {
+            // It may never have been there.
+            let _ = std::fs::remove_file(&unfinished);
+            return Err(error.context(format!(
+                "no image of {} was made in {}",
+                program.display(),
+                args.output.display()
+            )));
+        }
+    };
+    print(&format!("{} {}\n", written.reference, written.digest))?;
+    say(&format!(
+        "{} is for {}; `plumbline image --help` says how to load it into nodes",
+        args.output.display(),
+        written.architecture
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what killed runs left, and removes it when told to.
+pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
+    let interrupted = plumbline_sys::signal::interruption()?;
+    let found = Leftovers::find(args.context.as_deref(), interrupted)?;
+    if found.left.is_empty() {
+        say("nothing of Plumbline's is in this cluster");
+        return Ok(ExitCode::SUCCESS);
+    }
+    for left in &found.left {
+        print(&format!(
+            "namespace {}, {} pods, {} min old, started by {}\n",
+            left.namespace,
+            left.pods,
+            left.age.as_secs() / 60,
+            left.started_by
+        ))?;
+    }
+    if !args.yes {
+        say(
+            "nothing was removed; `plumbline cleanup --yes` removes all of these, also of runs under way",
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let errors = found.remove();
+    if !errors.is_empty() {
+        let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        bail!("not everything could be removed: {}", all.join("; "));
+    }
+    say("removed");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a manifest.
+pub(crate) fn manifest(args: &ManifestArgs) -> anyhow::Result<ExitCode> {
+    match args.what {
+        crate::cli::ManifestKind::Role => print(ROLE)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,177 @@
+//! Against a real cluster: paths, workloads, rights, faults, and what is left.
+//!
+//! `PLUMBLINE_TEST_KUBECONFIG` names it, with the image loaded; without the
+//! variable the tests are counted as skipped. It is not `KUBECONFIG`, which
+//! would put load on whatever cluster a developer works with. `.ci/cluster`
+//! starts one with `tests/kubelab` and runs these; `PLUMBLINE_TEST_KUBELAB` then
+//! names the script, for the tests that stop a part of the cluster.
+
+mod faults;
+mod left;
+mod paths;
+mod rights;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::world::{self, Running, skip};
+
+/// A cluster for one test alone.
+pub(crate) struct Cluster {
+    config: PathBuf,
+    out: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The cluster, or a counted skip.
+pub(crate) fn cluster() -> Option<Cluster> {
+    let Some(config) = std::env::var_os("PLUMBLINE_TEST_KUBECONFIG") else {
+        skip(
+            "cluster",
+            "PLUMBLINE_TEST_KUBECONFIG names none; `.ci/cluster` starts one on this machine",
+        );
+        return None;
+    };
+    Some(Cluster {
+        config: config.into(),
+        out: tempfile::tempdir().unwrap(),
+        _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
+    })
+}
+
+/// A short run of one workload, but for what `other` flags say. They come in
+/// pairs, each with its value.
+pub(crate) fn short<'a>(other: &[&'a str]) -> Vec<&'a str> {
+    let usual = [
+        ["--workload", "rr"],
+        ["--rate", "200"],
+        ["--connections", "2"],
+        ["--duration", "100ms"],
+        ["--blocks", "1"],
+        ["--set", "design.retries=1"],
+    ];
+    let kept = usual.iter().filter(|[flag, _]| !other.contains(flag));
+    kept.flatten().chain(other).copied().collect()
+}
+
+impl Cluster {
+    /// `plumbline` with this cluster's configuration.
+    pub(crate) fn plumbline(&self, arguments: &[&str]) -> Command {
+        let mut command = world::plumbline(arguments);
+        command.env("KUBECONFIG", &self.config);
+        command
+    }
+
+    /// `plumbline run` in the cluster, into this test's directory.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Command {
+        let mut command = self.plumbline(&["run", "--target", "kubernetes", "--out"]);
+        command.arg(self.out()).args(arguments);
+        if let Some(image) = std::env::var_os("PLUMBLINE_TEST_IMAGE")
+            && !arguments.contains(&"--image")
+        {
+            command.arg("--image").arg(image);
+        }
+        command
+    }
+
+    /// As [`run`](Self::run), under way.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.run(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Running(command.spawn().expect("the program starts"))
+    }
+
+    pub(crate) fn out(&self) -> &Path {
+        self.out.path()
+    }
+
+    /// Where runs are looked for while they are made.
+    pub(crate) fn run_directory(&self) -> Option<PathBuf> {
+        world::runs_in(self.out()).pop()
+    }
+
+    /// The independent eye: what `kubectl` prints.
+    #[track_caller]
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
+        let output = self.try_kubectl(arguments);
+        assert!(
+            output.status.success(),
+            "kubectl {arguments:?}: {}",
+            world::stderr(&output)
+        );
+        world::stdout(&output)
+    }
+
+    pub(crate) fn try_kubectl(&self, arguments: &[&str]) -> std::process::Output {
+        Command::new("kubectl")
+            .args(arguments)
+            .env("KUBECONFIG", &self.config)
+            .stdin(Stdio::null())
+            .output()
+            .expect("kubectl is installed where there is a cluster")
+    }
+
+    /// Everything of the cluster that a run could leave behind.
+    #[track_caller]
+    pub(crate) fn inventory(&self) -> Vec<String> {
+        let kinds = "namespaces,pods,services,endpointslices,configmaps,secrets,serviceaccounts";
+        let bound = "clusterroles,clusterrolebindings,roles,rolebindings";
+        let all = format!("{kinds},{bound}");
+        let names = self.kubectl(&["get", &all, "--all-namespaces", "--output", "name"]);
+        let mut names: Vec<String> = names.lines().map(str::to_owned).collect();
+        names.sort();
+        names
+    }
+
+    /// Namespaces of runs.
+    #[track_caller]
+    pub(crate) fn ours(&self) -> Vec<String> {
+        let label = "app.kubernetes.io/managed-by=plumbline";
+        let names = self.kubectl(&["get", "namespaces", "--selector", label, "--output", "name"]);
+        names.lines().map(str::to_owned).collect()
+    }
+
+    /// The two nodes that a run would take.
+    #[track_caller]
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        let names = self.kubectl(&[
+            "get",
+            "nodes",
+            "--output",
+            "jsonpath={.items[*].metadata.name}",
+        ]);
+        names.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// Run and trials of a run directory.
+#[track_caller]
+pub(crate) fn read(run: &Path) -> (Value, Vec<Value>) {
+    let text = std::fs::read_to_string(run.join("run.json")).unwrap();
+    let trials = std::fs::read_to_string(run.join("trials.jsonl")).unwrap_or_default();
+    let trials = trials
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    (serde_json::from_str(&text).unwrap(), trials.collect())
+}
+
+/// Gates that a trial has failed, by name. A busy machine fails those of
+/// disturbance, and that is no fault of the cluster's.
+pub(crate) fn gates(trial: &Value) -> Vec<String> {
+    let gates = trial["status"]["gates"].as_array().cloned();
+    let names = gates.unwrap_or_default().into_iter();
+    names
+        .map(|gate| gate["gate"].as_str().unwrap_or("?").to_owned())
+        .collect()
+}
+
+/// How trials ended, for messages: the whole of them fills pages.
+pub(crate) fn statuses(trials: &[Value]) -> Vec<String> {
+    let status = |trial: &Value| format!("block {}: {}", trial["block"], trial["status"]);
+    trials.iter().map(status).collect()
+}
