@@ -53,6 +53,8 @@ fn nginx_answers_where_an_experiment_asks_for_it_and_leaves_nothing() {
     let run = run_directory(out.path());
     observed::ran_to_its_end(&result, &run);
     let trials = trials(&run);
+    let failed = |trial: &&Value| trial["status"]["status"] == "failed";
+    assert_eq!(trials.iter().find(failed), None);
     let answered = |trial: &Value| trial["observation"]["serve"]["server"].clone();
     if trials.iter().all(|trial| answered(trial) == "plumbline") {
         let warned = |trial: &Value| trial["warnings"].to_string().contains("other-server");

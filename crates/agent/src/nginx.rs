@@ -154,12 +154,15 @@ impl Nginx {
 /// One process that answers every path with the body. Connections are never
 /// closed for their age or their number of requests, and no request is logged:
 /// that would be measured instead of the network.
+///
+/// Where it believes to be root, nginx gives its directories to `nobody`, whom
+/// the user namespace of an ordinary user does not have: so they stay ours.
 fn configuration(address: SocketAddr, socket: &Path, workload: &Workload) -> String {
     let connections = workload.connections.saturating_mul(2).max(128) + 16;
     let socket = socket.display();
     let keep_alive = if workload.keep_alive { "1h" } else { "0" };
     format!(
-        "daemon off; master_process off; pid nginx.pid;
+        "user root; daemon off; master_process off; pid nginx.pid;
 error_log stderr crit;
 events {{ worker_connections {connections}; }}
 http {{

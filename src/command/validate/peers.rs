@@ -20,7 +20,7 @@ pub(super) fn nginx(stage: &Stage<'_>) -> anyhow::Result<Server> {
         .concat();
     let body = "x".repeat(100);
     let configuration = format!(
-        "daemon off; master_process off; worker_processes 1;\n\
+        "user root; daemon off; master_process off; worker_processes 1;\n\
          pid {directory}/nginx.pid; error_log stderr crit;\n\
          events {{ worker_connections 16384; }}\n\
          http {{ access_log off; keepalive_requests 1000000000; {temporary}\
