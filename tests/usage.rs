@@ -98,6 +98,22 @@ fn a_target_without_its_hosts_asks_for_them() {
         &["no network `host`", "vm", "--baseline"],
     );
     refused(&["run", "--host", "a"], 64, &["--target hosts"]);
+    // What only the lab can do is not left out in silence elsewhere.
+    let with = |flags: &[&'static str], part| {
+        let mut arguments = vec!["run", "--target", "hosts", "--host", "a", "--host", "b"];
+        arguments.extend(flags);
+        refused(&arguments, 64, &[part]);
+    };
+    let workload = "[[workload]]\nkind = \"rr\"\nrate = 100\n";
+    let shaped = format!("name = \"x\"\nlink.rate = \"1Gbit\"\n{workload}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), shaped).unwrap();
+    let mut arguments = vec!["run", file.path().to_str().unwrap()];
+    arguments.extend(["--target", "hosts", "--host", "a", "--host", "b"]);
+    refused(&arguments, 64, &["[link]", "--target lab"]);
+    with(&["--kernel", "uml"], "--target lab");
+    with(&["--cni-bin", "/plugins"], "--cni-bin: say --target lab");
+    with(&["--image", "i"], "--image: say --target kubernetes");
     // What an experiment asks for is its own, and the flags are named.
     refused(
         &["run", "centurylink-2016"],

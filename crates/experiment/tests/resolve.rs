@@ -73,6 +73,8 @@ fn every_ready_made_experiment_has_enough_blocks_for_a_verdict() {
         let plan = resolve(text);
         assert_eq!(plan.experiment, *name);
         assert!(!plan.question.is_empty(), "{name} asks nothing");
+        let published = Study::find(name).map(|study| study.name);
+        assert_eq!(plan.study, published, "{name} repeats what was published");
         plan.validate().unwrap_or_else(|e| panic!("{name}: {e}"));
         let needed = plan.minimum_blocks(0.05);
         assert!(
