@@ -11,10 +11,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs, ManifestKind};
+#[cfg(feature = "kubernetes")]
+pub(crate) use cluster::ManifestKind;
+pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs};
 pub(crate) use find_max::FindMaxArgs;
 pub(crate) use load::{Driver, Kind, LoadArgs, Process, ServeArgs};
-pub(crate) use target::{ClusterArgs, HostsArgs, TargetArgs, TargetKind};
+#[cfg(feature = "kubernetes")]
+pub(crate) use target::ClusterArgs;
+pub(crate) use target::{HostsArgs, TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
