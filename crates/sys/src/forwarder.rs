@@ -109,7 +109,9 @@ fn settle(name: &'static std::ffi::CStr, parent: Pid, high: &[OwnedFd]) -> nix::
         // SAFETY: no code of this process uses what it replaces.
         Errno::result(unsafe { libc::dup2(descriptor.as_raw_fd(), number as libc::c_int) })?;
     }
+    let (first, last) = (high.len() as libc::c_uint, libc::c_uint::MAX);
+    // By number: the C library of a static build has no such function.
     // SAFETY: no code of this process uses any of the others.
-    Errno::result(unsafe { libc::close_range(high.len() as libc::c_uint, libc::c_uint::MAX, 0) })?;
+    Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) })?;
     Ok(())
 }
