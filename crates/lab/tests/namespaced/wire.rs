@@ -16,6 +16,9 @@ use crate::packets;
 
 /// Few enough for the capture's buffer, many enough to stand out.
 const EXCHANGES: u32 = 20;
+/// What else may cross a tunnel meanwhile: neighbours that are asked whether they
+/// are still there.
+const HOUSEKEEPING: usize = 4;
 const ETHERNET_BYTES: usize = 14;
 
 /// The outer IP header of a frame.
@@ -58,14 +61,17 @@ pub(crate) fn shows_the_encapsulation(standing: &Standing) {
         (count(pair[0], pair[1]), count(pair[1], pair[0]))
     };
     let expected = match topology.placement {
-        Placement::CrossNode => EXCHANGES as usize,
-        Placement::SameNode => 0,
+        Placement::CrossNode => EXCHANGES as usize..=EXCHANGES as usize + HOUSEKEEPING,
+        Placement::SameNode => 0..=0,
     };
     let shown = match wire {
         Wire::Plain => between(endpoints),
         _ => between(nodes),
     };
-    assert_eq!(shown, (expected, expected), "{wire:?} not in {captured:#?}");
+    assert!(
+        expected.contains(&shown.0) && expected.contains(&shown.1),
+        "{wire:?} {shown:?} times, not {expected:?} times each, in {captured:#?}"
+    );
     let leaks = |it: &&Packet| endpoints.contains(&it.source) && wire != Wire::Plain;
     let leaked: Vec<_> = captured.iter().filter(leaks).collect();
     assert!(leaked.is_empty(), "without encapsulation: {leaked:#?}");
