@@ -1,7 +1,7 @@
 //! What keeps a run from starting: an exit code, a sentence with the remedy,
 //! nothing left.
 
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::{cluster, read, refused, short};
