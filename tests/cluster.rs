@@ -7,6 +7,7 @@
 //! names the script, for the tests that stop a part of the cluster.
 
 mod faults;
+mod figures;
 mod left;
 mod outages;
 mod paths;

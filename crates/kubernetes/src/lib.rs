@@ -25,7 +25,7 @@ pub use choice::{Chosen, NodeFacts, choose};
 pub use cleanup::{Left, Leftovers};
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::ClusterError;
-pub use route::{ROUTES, Route};
+pub use route::{MOST_BACKENDS, ROUTES, Route};
 
 /// The manifest that gives an account all the rights that a run needs, and no
 /// more.
