@@ -12,6 +12,7 @@ use plumbline_record::{
 };
 
 use crate::agent::{Agent, TrialError};
+use crate::together::Ticket;
 use crate::{Path, PathSnapshot, Settings, TargetError};
 
 /// Longest wait for an agent to start, and for a receiver to listen or to stop.
@@ -30,6 +31,21 @@ pub(crate) fn run(
     settings: &Settings,
     interrupted: &AtomicBool,
 ) -> Result<(Observation, Vec<GateFailure>), TrialError> {
+    let alone = None;
+    run_among(path, treatment, seed, idle, settings, interrupted, alone)
+}
+
+/// As [`run`], but the load starts together with that of others, if there are
+/// any. Who fails before lets the others go on without it.
+pub(crate) fn run_among(
+    path: &mut dyn Path,
+    treatment: &Treatment,
+    seed: u64,
+    idle: IdleSample,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+    others: Option<Ticket<'_>>,
+) -> Result<(Observation, Vec<GateFailure>), TrialError> {
     let before = path.snapshot()?;
     let mut server = Agent::start(path.server())?;
     let mut client = Agent::start(path.client())?;
@@ -37,6 +53,12 @@ pub(crate) fn run(
     client.greet(ANSWER, interrupted)?;
 
     let target = listen(&mut server, path, treatment, settings, interrupted)?;
+    if let Some(ticket) = others {
+        ticket.wait_for_all(interrupted, || {
+            server.still_works()?;
+            client.still_works()
+        })?;
+    }
     let measured = load(
         &mut client,
         &mut server,
@@ -188,6 +210,7 @@ fn observation(
                 .system_ns
                 .saturating_sub(before.forwarders.system_ns),
         },
+        companions_cpu: ProcessCpu::default(),
         devices: devices_between(before, after),
         protocols: protocols_between(before, after)
             .unwrap_or_else(|| vec![measured.protocol, served.protocol]),

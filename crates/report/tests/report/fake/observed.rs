@@ -46,6 +46,7 @@ pub(super) fn observation(
         serve: serve(workload, completed, sent),
         machines: vec![cpu(window_ns, busy, network)],
         forwarders_cpu: ProcessCpu::default(),
+        companions_cpu: ProcessCpu::default(),
         server_cpu: process(busy * 0.3 * LIFE),
         devices: vec![device(in_life(completed), in_life(bytes), is_bulk)],
         protocols: Vec::new(),
