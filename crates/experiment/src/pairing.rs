@@ -46,6 +46,21 @@ impl Pairing {
         }
     }
 
+    /// Which of [`pairs`](Self::pairs) two nodes are, counted from 0, whoever of
+    /// them sends; `None` for nodes that are no pair of this pairing.
+    pub fn number(&self, [one, other]: Ends) -> Option<usize> {
+        let (low, high) = (one.min(other), one.max(other));
+        let nodes = self.nodes.len();
+        if low == high || high >= nodes {
+            return None;
+        }
+        match self.layout {
+            // Before those of `low` come the longer rows of all nodes before it.
+            Layout::Mesh => Some(low * (2 * nodes - low - 1) / 2 + high - low - 1),
+            Layout::Pairs => (low.is_multiple_of(2) && high == low + 1).then_some(low / 2),
+        }
+    }
+
     /// Rounds that it takes to measure every pair once.
     pub fn rounds(&self) -> usize {
         match self.layout {
@@ -173,6 +188,20 @@ mod tests {
             assert!((3..=6).contains(&sends(0)), "node {node}: {}", sends(0));
             assert_eq!(sends(0) + sends(1), 9);
         }
+    }
+
+    #[test]
+    fn every_pair_has_a_number_of_its_own() {
+        for (layout, nodes) in [(Layout::Mesh, 7), (Layout::Mesh, 8), (Layout::Pairs, 8)] {
+            let pairing = pairing(layout, nodes);
+            let rounds = (0..pairing.rounds()).flat_map(|round| pairing.round(round, 1));
+            let numbers: BTreeSet<usize> =
+                rounds.map(|ends| pairing.number(ends).unwrap()).collect();
+            assert_eq!(numbers, (0..pairing.pairs()).collect());
+        }
+        assert_eq!(pairing(Layout::Pairs, 4).number([1, 2]), None);
+        assert_eq!(pairing(Layout::Mesh, 4).number([1, 4]), None);
+        assert_eq!(pairing(Layout::Mesh, 4).number([1, 1]), None);
     }
 
     #[test]
