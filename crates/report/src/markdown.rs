@@ -20,6 +20,7 @@ pub fn render(summary: &Summary) -> String {
         let (label, rest) = (escape(&sentence.label), escape(&sentence.rest));
         out += &format!("- {mark}{label}{mark}{rest}\n");
     }
+    out += &meshes(summary);
     for section in &summary.sections {
         let baseline = &summary.treatments[section.baseline].treatment;
         out += &format!(
@@ -43,7 +44,6 @@ pub fn render(summary: &Summary) -> String {
             out += &table(&comparisons);
         }
     }
-    out += &meshes(summary);
     out += &published(summary);
     out += "\n## What to distrust\n\n";
     for notice in &summary.notices {

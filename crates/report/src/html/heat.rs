@@ -35,10 +35,12 @@ pub(super) fn map(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Strin
     let every = (MOST_NAMES / side).ceil().max(1.0) as usize;
     for (node, name) in mesh.nodes.iter().enumerate().step_by(every) {
         let middle = side / 2.0;
-        let row = (NAMES - 10.0, at(node, TOP) + middle + 4.0);
-        svg.text("tick", row, Anchor::End, &label(node, name));
+        let y = at(node, TOP) + middle + 4.0;
+        svg.text("tick", (NAMES - 40.0, y), Anchor::End, &label(name));
+        let number = (node + 1).to_string();
+        svg.text("tick", (NAMES - 10.0, y), Anchor::End, &number);
         let column = (at(node, NAMES) + middle, TOP - 8.0);
-        svg.text("tick", column, Anchor::Middle, &(node + 1).to_string());
+        svg.text("tick", column, Anchor::Middle, &number);
     }
     for row in 0..nodes {
         for column in 0..nodes {
@@ -97,7 +99,7 @@ fn legend(svg: &mut Svg, y: f64) {
             Anchor::Start,
             grade.words(),
         );
-        x += 30.0 + 6.4 * grade.words().chars().count() as f64;
+        x += 36.0 + 6.9 * grade.words().chars().count() as f64;
     }
 }
 
@@ -113,12 +115,12 @@ fn class(grade: Grade) -> &'static str {
     }
 }
 
-/// Name and number, as far as there is room.
-fn label(node: usize, name: &str) -> String {
-    const MOST: usize = 22;
+/// The name, as far as there is room.
+fn label(name: &str) -> String {
+    const MOST: usize = 20;
     let name = describe::clean(name);
     let count = name.chars().count();
     let short: String = name.chars().take(MOST).collect();
     let cut = if count > MOST { "…" } else { "" };
-    format!("{short}{cut}  {}", node + 1)
+    short + cut
 }
