@@ -68,7 +68,7 @@ pub(crate) fn of_paths(
         }
         let seen = [near, far].into_iter().flat_map(|(sight, seat)| {
             sight.devices.iter().map(move |device| DeviceFingerprint {
-                namespace: seat.to_owned(),
+                namespace: seat.clone().into_owned(),
                 ..device.clone()
             })
         });

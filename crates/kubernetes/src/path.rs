@@ -1,5 +1,6 @@
 //! A path between two pods: its sites, its counters, its proof.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -76,7 +77,12 @@ impl Site for PodSite {
     }
 
     fn start_agent(&self) -> Result<AgentLink, TargetError> {
-        let link = exec::start(&self.session, &self.namespace, self.seat.name(), &["agent"])?;
+        let link = exec::start(
+            &self.session,
+            &self.namespace,
+            &self.seat.name(),
+            &["agent"],
+        )?;
         Ok(link)
     }
 }
@@ -87,7 +93,7 @@ impl Site for PodSite {
 pub(crate) struct Observers(BTreeMap<Seat, (String, Arc<Observer>)>);
 
 impl Observers {
-    fn at(&mut self, site: &PodSite) -> Result<Arc<Observer>, TargetError> {
+    pub(crate) fn at(&mut self, site: &PodSite) -> Result<Arc<Observer>, TargetError> {
         if let Some((_, observer)) = self.0.get(&site.seat).filter(|it| it.1.is_alive()) {
             return Ok(Arc::clone(observer));
         }
@@ -95,6 +101,20 @@ impl Observers {
         self.0
             .insert(site.seat, (site.uid.clone(), Arc::clone(&observer)));
         Ok(observer)
+    }
+
+    /// Those of these sites, for whoever makes a path of them.
+    pub(crate) fn some(&self, sites: [&PodSite; 2]) -> Self {
+        let found = sites.into_iter().filter_map(|site| {
+            let (uid, observer) = self.0.get(&site.seat)?;
+            Some((site.seat, (uid.clone(), Arc::clone(observer))))
+        });
+        Self(found.collect())
+    }
+
+    /// Takes over what a path was made with.
+    pub(crate) fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
     }
 
     /// Lets go of those whose pods are no more.
@@ -193,7 +213,7 @@ impl ClusterPath {
             .all(|end| end.site.stands_in(standing) && end.observer.is_alive())
     }
 
-    pub(crate) fn sights(&self) -> [(&Sight, &str); 2] {
+    pub(crate) fn sights(&self) -> [(&Sight, Cow<'static, str>); 2] {
         [
             (&self.client.sight, self.client.site.seat.name()),
             (&self.server.sight, self.server.site.seat.name()),
@@ -281,12 +301,12 @@ impl Path for ClusterPath {
                 continue;
             }
             let named = |counters: DeviceCounters| DeviceCounters {
-                namespace: namespace.to_owned(),
+                namespace: namespace.clone().into_owned(),
                 ..counters
             };
             snapshot.devices.extend(seen.devices.into_iter().map(named));
             let mut protocol = seen.protocol;
-            protocol.namespace = namespace.to_owned();
+            protocol.namespace = namespace.into_owned();
             snapshot.protocols.push(protocol);
         }
         Ok(snapshot)
