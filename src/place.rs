@@ -120,7 +120,7 @@ pub(crate) fn pick(
         }
         TargetKind::Hosts => hosts::pick(&args.hosts, &args.pairing, experiment),
         #[cfg(feature = "kubernetes")]
-        TargetKind::Kubernetes => Ok(Box::new(kubernetes::pick(&args.cluster)?)),
+        TargetKind::Kubernetes => kubernetes::pick(&args.cluster, &args.pairing),
         #[cfg(not(feature = "kubernetes"))]
         TargetKind::Kubernetes => Err(BadUsage(
             "--target kubernetes: this program was built without clusters; build it with \

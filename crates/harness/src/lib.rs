@@ -12,6 +12,7 @@ mod gate;
 mod observer;
 #[cfg(test)]
 mod planted;
+mod receivers;
 mod rounds;
 mod search;
 mod self_check;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -180,45 +181,51 @@ impl Cluster {
     /// Makes a path of pods that run.
     fn build(&mut self, key: Key, chosen: &Chosen) -> Result<ClusterPath, ClusterError> {
         let (route, placement, family) = key;
-        let (client, server) = route.seats(placement);
+        let (client, seat) = route.seats(placement);
         let client = self.site(client, family, 0)?;
         let port = if route.is_service() {
             crate::manifest::PORT
         } else {
             0
         };
-        let seat = server;
-        let server = self.site(server, family, port)?;
+        let servers = seat.together().into_iter();
+        let servers = servers.map(|seat| self.site(seat, family, port));
+        let servers = servers.collect::<Result<_, _>>()?;
         let front = if route.is_service() {
-            let wants_port = self
-                .planned
-                .borrow()
-                .iter()
-                .any(|it| it.0 == Route::NodePort);
-            let front = self.standing.front(seat, family, wants_port)?;
-            Some(if route == Route::ClusterIp {
-                (front.cluster_ip, crate::manifest::PORT)
-            } else {
-                let node = chosen
-                    .far
-                    .as_ref()
-                    .filter(|_| seat.is_far())
-                    .unwrap_or(&chosen.near);
-                let address = node.addresses.iter().copied().find(|it| family.holds(*it));
-                let (Some(address), Some(port)) = (address, front.node_port) else {
-                    return Err(ClusterError::Refused {
-                        what: "give the service a port of the nodes".to_owned(),
-                        message:
-                            "one number for TCP and UDP, and a node of this family, are needed"
-                                .to_owned(),
-                    });
-                };
-                (address, port)
-            })
+            Some(self.front(route, seat, family, chosen)?)
         } else {
             None
         };
-        ClusterPath::new(client, server, front.map(Into::into), &mut self.observers)
+        ClusterPath::new(client, servers, front, &mut self.observers)
+    }
+
+    /// The address before the servers of a route through a service.
+    fn front(
+        &mut self,
+        route: Route,
+        seat: Seat,
+        family: Family,
+        chosen: &Chosen,
+    ) -> Result<SocketAddr, ClusterError> {
+        let planned = self.planned.borrow();
+        let mut leads_here = planned.iter().map(|it| (it.0, it.0.seats(it.1).1));
+        let wants_port = leads_here.any(|it| it == (Route::NodePort, seat));
+        drop(planned);
+        let front = self.standing.front(seat, family, wants_port)?;
+        if route != Route::NodePort {
+            return Ok((front.cluster_ip, crate::manifest::PORT).into());
+        }
+        let far = chosen.far.as_ref().filter(|_| seat.is_far());
+        let node = far.unwrap_or(&chosen.near);
+        let address = node.addresses.iter().copied().find(|it| family.holds(*it));
+        let (Some(address), Some(port)) = (address, front.node_port) else {
+            return Err(ClusterError::Refused {
+                what: "give the service a port of the nodes".to_owned(),
+                message: "one number for TCP and UDP, and a node of this family, are needed"
+                    .to_owned(),
+            });
+        };
+        Ok((address, port).into())
     }
 
     fn site(&self, seat: Seat, family: Family, port: u16) -> Result<PodSite, ClusterError> {
@@ -268,7 +275,8 @@ impl Target for Cluster {
             .planned
             .borrow()
             .iter()
-            .flat_map(|(route, placement, _)| <[Seat; 2]>::from(route.seats(*placement)))
+            .map(|(route, placement, _)| route.seats(*placement))
+            .flat_map(|(client, server)| [vec![client], server.together()].concat())
             .collect();
         self.standing.seat(&seats, |seat| chosen.node_of(seat))?;
         // A pod that was replaced takes its paths with it.

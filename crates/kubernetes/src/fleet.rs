@@ -140,6 +140,13 @@ impl ClusterFleet {
                 needs: "a run of one pair: --mesh and --pairs measure between nodes".to_owned(),
             });
         }
+        if matches!(route, Route::ClusterIp { backends: 2.. }) {
+            return Err(TargetError::Unsupported {
+                what: format!("the path `{}`", route.name()),
+                needs: "a run of one pair: with many nodes, one pod is behind each service"
+                    .to_owned(),
+            });
+        }
         if route.needs_host_network() && !self.options.host_network {
             return Err(TargetError::Unsupported {
                 what: format!("the path `{}`", route.name()),
@@ -204,7 +211,7 @@ impl ClusterFleet {
         let client = self.site(client, family, 0)?;
         let site = self.site(server, family, port)?;
         let mut observers = lock(&self.observers).some([&client, &site]);
-        let mut path = ClusterPath::new(client, site, front.map(Into::into), &mut observers)?;
+        let mut path = ClusterPath::new(client, vec![site], front.map(Into::into), &mut observers)?;
         lock(&self.observers).add(observers);
         let key = (route, server, u8::from(family));
         if route.is_service() && !lock(&self.reached).contains(&key) {
@@ -227,7 +234,7 @@ impl ClusterFleet {
         }
         let wants_port = lock(&self.planned).contains(&Route::NodePort);
         let front = lock(&self.standing).front(server, family, wants_port)?;
-        if route == Route::ClusterIp {
+        if route != Route::NodePort {
             return Ok(Some((front.cluster_ip, manifest::PORT)));
         }
         let addresses = &self.node(node)?.addresses;

@@ -30,7 +30,7 @@ pub use cluster::{Cluster, ClusterOptions};
 pub use error::ClusterError;
 pub use fleet::ClusterFleet;
 pub use members::{Members, members};
-pub use route::{ROUTES, Route};
+pub use route::{MOST_BACKENDS, ROUTES, Route};
 
 /// The manifest that gives an account all the rights that a run needs, and no
 /// more.

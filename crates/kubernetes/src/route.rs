@@ -13,8 +13,11 @@ pub enum Route {
     Host,
     /// From pod to pod.
     Pod,
-    /// From a pod to the virtual address of a service with a pod behind it.
-    ClusterIp,
+    /// From a pod to the virtual address of a service with pods behind it.
+    ClusterIp {
+        /// How many, at most [`MOST_BACKENDS`].
+        backends: u8,
+    },
     /// From a pod to a port of the server's node that leads to a service.
     NodePort,
     /// From a node to a pod.
@@ -27,27 +30,37 @@ pub enum Route {
 pub const ROUTES: [Route; 6] = [
     Route::Host,
     Route::Pod,
-    Route::ClusterIp,
+    Route::ClusterIp { backends: 1 },
     Route::NodePort,
     Route::HostPod,
     Route::PodHost,
 ];
 
+/// Most pods behind a service: all are on one node, and each has a process.
+pub const MOST_BACKENDS: u8 = 16;
+
 impl Route {
     /// As written in experiments.
-    pub fn name(self) -> &'static str {
-        match self {
+    pub fn name(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::Host => "host",
             Self::Pod => "pod",
-            Self::ClusterIp => "cluster-ip",
+            Self::ClusterIp { backends: 1 } => "cluster-ip",
+            Self::ClusterIp { backends } => return format!("cluster-ip:{backends}").into(),
             Self::NodePort => "node-port",
             Self::HostPod => "host-pod",
             Self::PodHost => "pod-host",
-        }
+        })
     }
 
     /// Reads a name; `None` when there is no such route.
     pub fn parse(name: &str) -> Option<Self> {
+        if let Some(backends) = name.strip_prefix("cluster-ip:") {
+            let backends = backends.parse().ok()?;
+            return (1..=MOST_BACKENDS)
+                .contains(&backends)
+                .then_some(Self::ClusterIp { backends });
+        }
         ROUTES.into_iter().find(|route| route.name() == name)
     }
 
@@ -59,7 +72,7 @@ impl Route {
 
     /// The service port in front of the server, if any.
     pub(crate) fn is_service(self) -> bool {
-        matches!(self, Self::ClusterIp | Self::NodePort)
+        matches!(self, Self::ClusterIp { .. } | Self::NodePort)
     }
 
     /// Where they sit where there are many nodes, the sender on the first of two.
@@ -84,6 +97,11 @@ impl Route {
         let server = match (self, placement) {
             (Self::Host | Self::PodHost, Placement::CrossNode) => Seat::HostServer,
             (Self::Host | Self::PodHost, Placement::SameNode) => Seat::HostClient,
+            (Self::ClusterIp { backends: of @ 2.. }, _) => Seat::Behind {
+                of,
+                index: 1,
+                far: placement == Placement::CrossNode,
+            },
             (_, Placement::CrossNode) => Seat::Server,
             (_, Placement::SameNode) => Seat::Neighbour,
         };
@@ -100,7 +118,7 @@ pub(crate) fn available(host_network: bool) -> (Vec<Route>, Vec<Warning>) {
         .into_iter()
         .partition(|route| host_network || !route.needs_host_network());
     let missing = missing.into_iter().map(|route| Warning::Unsupported {
-        network: route.name().to_owned(),
+        network: route.name().into_owned(),
         needs: NEEDS_HOST_NETWORK.to_owned(),
     });
     (here, missing.collect())
@@ -110,9 +128,10 @@ pub(crate) fn available(host_network: bool) -> (Vec<Route>, Vec<Warning>) {
 /// that is no route, or one that may not be had.
 pub(crate) fn named(word: &str, host_network: bool) -> Result<Route, String> {
     let Some(route) = Route::parse(word) else {
-        let names: Vec<&str> = ROUTES.iter().map(|route| route.name()).collect();
+        let names: Vec<_> = ROUTES.iter().map(|route| route.name()).collect();
         return Err(format!(
-            "`{word}` is no path of a cluster; there are {} and `all`",
+            "`{word}` is no path of a cluster; there are {}, `cluster-ip:N` with N pods behind it, \
+             2 to {MOST_BACKENDS}, and `all`",
             names.join(", ")
         ));
     };
@@ -139,20 +158,51 @@ pub(crate) enum Seat {
     Member(u16),
     /// In the network of one of many nodes.
     HostMember(u16),
+    /// One of several behind a service.
+    Behind {
+        /// How many they are.
+        of: u8,
+        /// Which one, from 1.
+        index: u8,
+        /// On the second node, or beside the client.
+        far: bool,
+    },
 }
 
 impl Seat {
     /// Name of the pod.
     pub(crate) fn name(self) -> Cow<'static, str> {
+        match self {
+            Self::Behind { index, .. } => format!("{}-{index}", self.group()).into(),
+            other => other.group(),
+        }
+    }
+
+    /// Name of the service before it, and of the label by which that finds it.
+    pub(crate) fn group(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::Client => "client",
             Self::Server => "server",
             Self::Neighbour => "neighbour",
             Self::HostClient => "host-client",
             Self::HostServer => "host-server",
-            Self::Member(number) => return Cow::Owned(format!("member-{}", number + 1)),
-            Self::HostMember(number) => return Cow::Owned(format!("host-member-{}", number + 1)),
+            Self::Member(number) => return format!("member-{}", number + 1).into(),
+            Self::HostMember(number) => return format!("host-member-{}", number + 1).into(),
+            Self::Behind { of, far, .. } => {
+                let base = if far { Self::Server } else { Self::Neighbour };
+                return format!("{}-of-{of}", base.group()).into();
+            }
         })
+    }
+
+    /// It, and those that are behind the same service.
+    pub(crate) fn together(self) -> Vec<Self> {
+        match self {
+            Self::Behind { of, far, .. } => (1..=of)
+                .map(|index| Self::Behind { of, index, far })
+                .collect(),
+            alone => vec![alone],
+        }
     }
 
     /// Whether it is in a node's own network.
@@ -165,7 +215,10 @@ impl Seat {
 
     /// Whether it is on another node than the pod that sends to it.
     pub(crate) fn is_far(self) -> bool {
-        !matches!(self, Self::Client | Self::Neighbour | Self::HostClient)
+        !matches!(
+            self,
+            Self::Client | Self::Neighbour | Self::HostClient | Self::Behind { far: false, .. }
+        )
     }
 }
 
@@ -176,9 +229,30 @@ mod tests {
     #[test]
     fn names_are_read_back() {
         for route in ROUTES {
-            assert_eq!(Route::parse(route.name()), Some(route));
+            assert_eq!(Route::parse(&route.name()), Some(route));
         }
-        assert_eq!(Route::parse("vxlan"), None);
+        let several = Route::ClusterIp { backends: 4 };
+        assert_eq!(several.name(), "cluster-ip:4");
+        assert_eq!(Route::parse("cluster-ip:4"), Some(several));
+        assert_eq!(Route::parse("cluster-ip:1"), Route::parse("cluster-ip"));
+        for none in ["vxlan", "cluster-ip:0", "cluster-ip:17", "cluster-ip:x"] {
+            assert_eq!(Route::parse(none), None);
+        }
+    }
+
+    #[test]
+    fn several_pods_stand_behind_one_service() {
+        let (_, first) = Route::ClusterIp { backends: 3 }.seats(Placement::CrossNode);
+        let all = first.together();
+        let names: Vec<_> = all.iter().map(|seat| seat.name()).collect();
+        assert_eq!(names, ["server-of-3-1", "server-of-3-2", "server-of-3-3"]);
+        assert!(
+            all.iter()
+                .all(|seat| seat.group() == "server-of-3" && seat.is_far())
+        );
+        let (_, near) = Route::ClusterIp { backends: 3 }.seats(Placement::SameNode);
+        assert_eq!(near.name(), "neighbour-of-3-1");
+        assert_eq!(Seat::Server.together(), [Seat::Server]);
     }
 
     #[test]

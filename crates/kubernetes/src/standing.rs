@@ -210,7 +210,7 @@ impl Standing {
         }
         let namespace = self.namespace(false)?;
         let api: Api<Service> = Api::namespaced(self.session.client(), &namespace);
-        let what = format!("create service {namespace}/{}", seat.name());
+        let what = format!("create service {namespace}/{}", seat.group());
         let wanted = manifest::service(seat, node_port, v6);
         let made = self
             .session
