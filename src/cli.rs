@@ -18,7 +18,7 @@ pub(crate) use find_max::FindMaxArgs;
 pub(crate) use load::{Driver, Kind, LoadArgs, Process, ServeArgs};
 #[cfg(feature = "kubernetes")]
 pub(crate) use target::ClusterArgs;
-pub(crate) use target::{HostsArgs, TargetArgs, TargetKind};
+pub(crate) use target::{HostsArgs, PairingArgs, TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.

@@ -8,7 +8,7 @@ mod lab;
 use std::sync::atomic::AtomicBool;
 
 use plumbline_experiment::{Experiment, Family, Link};
-use plumbline_harness::Target;
+use plumbline_harness::{Fleet, Target};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{Floor, Warning};
 
@@ -47,6 +47,12 @@ pub(crate) trait Place: Target {
             self.name()
         ))
         .into())
+    }
+
+    /// The place as one of many nodes; `None` where a path has two ends and there
+    /// is no choice of them.
+    fn fleet(&self) -> Option<&dyn Fleet> {
+        None
     }
 
     /// The CPUs that the endpoints are to be held on. Asked when all paths stand.
@@ -89,7 +95,12 @@ pub(crate) fn kind(
             return Err(BadUsage(format!("{flag}: say --target {name} too")));
         }
     }
-    Ok(kind)
+    match (kind, args.pairing.given()) {
+        (TargetKind::Lab, Some(flag)) => Err(BadUsage(format!(
+            "{flag}: a lab has two nodes; say --target kubernetes or --target hosts too"
+        ))),
+        _ => Ok(kind),
+    }
 }
 
 /// The place of that kind, with nothing done in it yet.
@@ -107,9 +118,9 @@ pub(crate) fn pick(
             let options = LabOptions::with_this_program()?.cni_directories(&args.lab.cni_bin);
             Ok(Box::new(Lab::new(options)))
         }
-        TargetKind::Hosts => Ok(Box::new(hosts::pick(&args.hosts, experiment)?)),
+        TargetKind::Hosts => hosts::pick(&args.hosts, &args.pairing, experiment),
         #[cfg(feature = "kubernetes")]
-        TargetKind::Kubernetes => Ok(Box::new(kubernetes::pick(&args.cluster)?)),
+        TargetKind::Kubernetes => kubernetes::pick(&args.cluster, &args.pairing),
         #[cfg(not(feature = "kubernetes"))]
         TargetKind::Kubernetes => Err(BadUsage(
             "--target kubernetes: this program was built without clusters; build it with \

@@ -86,10 +86,13 @@ impl Progress for Reporter {
     }
 
     fn ended(&mut self, step: &Step<'_>, trial: &Trial) {
+        let between = trial.pair.as_ref();
+        let between = between.map(|pair| format!(" from {} to {}", pair.client, pair.server));
         let what = format!(
-            "{} {}, block {}",
+            "{} {}{}, block {}",
             step.treatment.label,
             step.treatment.workload.name,
+            between.unwrap_or_default(),
             step.block + 1
         );
         match &trial.status {

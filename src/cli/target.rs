@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use plumbline_experiment::Layout;
 
 use super::Kernel;
 
@@ -39,6 +40,8 @@ pub(crate) struct TargetArgs {
     pub(crate) hosts: HostsArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) pairing: PairingArgs,
 }
 
 impl TargetArgs {
@@ -66,7 +69,8 @@ pub(crate) struct ClusterArgs {
     /// Context of the kubeconfig instead of the current one
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// The two nodes, of the sender and of the receiver; two workers of one kind unless given
+    /// The nodes, of the sender and of the receiver, or all of a mesh or of pairs; chosen among
+    /// the workers unless given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
     /// Image of the pods, such as one in your registry; `plumbline image` makes it
@@ -114,11 +118,42 @@ impl InLabArgs {
     }
 }
 
+/// Many nodes instead of a pair.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Many nodes (--target kubernetes or hosts)")]
+pub(crate) struct PairingArgs {
+    /// Measure every node with every other, and name those that are unlike the rest
+    #[arg(long, conflicts_with = "pairs")]
+    pub(crate) mesh: bool,
+    /// Run every trial on N pairs of nodes at the same time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) pairs: Option<u32>,
+}
+
+impl PairingArgs {
+    /// What was asked for.
+    pub(crate) fn layout(&self) -> Option<Layout> {
+        match self.pairs {
+            Some(_) => Some(Layout::Pairs),
+            None => self.mesh.then_some(Layout::Mesh),
+        }
+    }
+
+    /// The flag that was given, for a message.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        self.layout().map(|layout| match layout {
+            Layout::Mesh => "--mesh",
+            Layout::Pairs => "--pairs",
+        })
+    }
+}
+
 /// `--target hosts`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Two hosts (--target hosts)")]
 pub(crate) struct HostsArgs {
-    /// The two machines, as one would name them to ssh: the sender, then the receiver
+    /// The machines, as one would name them to ssh: the sender, then the receiver; more with
+    /// --mesh or --pairs
     #[arg(long, value_name = "HOST", conflicts_with = "pair")]
     pub(crate) host: Vec<String>,
     /// Two machines as one of the networks to compare, such as vm=user@a,user@b

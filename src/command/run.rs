@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Experiment, Flag, Link, Treatment, ready_made};
-use plumbline_harness::{Settings, Target, Thresholds, conduct};
+use plumbline_experiment::{Experiment, Flag, Link, Pairing, Treatment, ready_made};
+use plumbline_harness::{Settings, Target, Thresholds, conduct, conduct_pairs};
 use plumbline_record::{
     FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
 };
@@ -64,19 +64,31 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
     let settings = settings(place.cpus());
-    let conducted = conduct(
-        plan,
-        &earlier,
-        place,
-        &mut |trial| {
-            directory.append(trial)?;
-            done.push(trial.clone());
-            Ok(())
-        },
-        &mut progress,
-        &settings,
-        interrupted,
-    );
+    let mut keep = |trial: &Trial| {
+        directory.append(trial)?;
+        done.push(trial.clone());
+        Ok(())
+    };
+    let conducted = match place.fleet() {
+        Some(fleet) => conduct_pairs(
+            plan,
+            &earlier,
+            fleet,
+            &mut keep,
+            &mut progress,
+            &settings,
+            interrupted,
+        ),
+        None => conduct(
+            plan,
+            &earlier,
+            place,
+            &mut keep,
+            &mut progress,
+            &settings,
+            interrupted,
+        ),
+    };
     progress.close();
     // Whatever went wrong, what there is gets shown and everything is undone;
     // only then is the first error told.
@@ -174,7 +186,8 @@ fn prepare(
     let kept_in = (args.out.as_path(), name.as_str());
     let maxima = maxima::measure(&draft, place, seed, &settings, interrupted, kept_in)?;
     let share = draft.window_share();
-    let plan = draft.settle(&maxima.rates())?;
+    let mut plan = draft.settle(&maxima.rates())?;
+    plan.pairing = pairing(args, place);
     let mut warnings = place.warnings();
     warnings.extend(said.into_inner());
     warnings.extend(maxima.warnings());
@@ -217,6 +230,15 @@ fn resume(args: &RunArgs, path: &Path, place: &mut dyn Place) -> anyhow::Result<
         .into());
     }
     build(run.plan.link, &run.plan.treatments, place)?;
+    if pairing(args, place) != run.plan.pairing {
+        return Err(BadUsage(format!(
+            "--resume {}: the run was of other pairs of nodes; give the same flags again, as in \
+             `{}`, and name the nodes where they have changed",
+            path.display(),
+            run.provenance.command.join(" ")
+        ))
+        .into());
+    }
     let differences = differences(1, &run.fingerprint, &place.fingerprint()?);
     if !differences.is_empty() && !args.across_environments {
         return Err(CompareError::DifferentEnvironments(differences).into());
@@ -237,6 +259,14 @@ fn build(link: Link, treatments: &[Treatment], place: &mut dyn Place) -> anyhow:
         place.path(treatment)?;
     }
     Ok(())
+}
+
+/// The pairs of nodes that were asked for. Known when the paths stand.
+fn pairing(args: &RunArgs, place: &dyn Place) -> Option<Pairing> {
+    Some(Pairing {
+        layout: args.target.pairing.layout()?,
+        nodes: place.fleet()?.nodes(),
+    })
 }
 
 fn settings(cpus: Cpus) -> Settings {

@@ -1,18 +1,24 @@
 //! Two hosts as a place.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumbline_experiment::{Experiment, Family, SpecError};
-use plumbline_hosts::{Hosts, HostsError, HostsOptions, Pair, Wire};
+use plumbline_harness::Fleet;
+use plumbline_hosts::{FleetOptions, HostFleet, Hosts, HostsError, HostsOptions, Pair, Wire};
 use plumbline_record::{Floor, Warning};
 
 use super::{Cpus, Place};
-use crate::cli::{HostsArgs, is_harmless};
+use crate::cli::{HostsArgs, PairingArgs, is_harmless};
 use crate::command::BadUsage;
 
 /// The target of what was typed. Connects to nothing yet.
-pub(super) fn pick(args: &HostsArgs, experiment: Option<&Experiment>) -> anyhow::Result<Hosts> {
+pub(super) fn pick(
+    args: &HostsArgs,
+    pairing: &PairingArgs,
+    experiment: Option<&Experiment>,
+) -> anyhow::Result<Box<dyn Place>> {
     if args.host.is_empty() && args.pair.is_empty() {
         return Err(none(experiment)?.into());
     }
@@ -20,12 +26,63 @@ pub(super) fn pick(args: &HostsArgs, experiment: Option<&Experiment>) -> anyhow:
         Some(program) => program.clone(),
         None => std::env::current_exe()?,
     };
-    Ok(Hosts::new(options(args, program).map_err(usage)?).map_err(usage)?)
+    if pairing.given().is_some() {
+        return Ok(Box::new(many(args, pairing, program)?));
+    }
+    let options = options(args, program).map_err(usage)?;
+    Ok(Box::new(Hosts::new(options).map_err(usage)?))
+}
+
+/// The hosts of a mesh, or of several pairs.
+fn many(args: &HostsArgs, pairing: &PairingArgs, program: PathBuf) -> Result<HostFleet, BadUsage> {
+    let given = args.host.len();
+    if !args.pair.is_empty() {
+        return Err(BadUsage(
+            "--pair names a pair as a network to compare; with --mesh or --pairs give a --host \
+             for each machine"
+                .to_owned(),
+        ));
+    }
+    match pairing.pairs {
+        Some(pairs) if given != 2 * pairs as usize => {
+            return Err(BadUsage(format!(
+                "--pairs {pairs} takes {} hosts, and --host was given {given} times: the first is \
+                 paired with the second, the third with the fourth",
+                2 * pairs
+            )));
+        }
+        None if given < 2 => {
+            return Err(BadUsage(
+                "--mesh is of two hosts at least: say --host for each".to_owned(),
+            ));
+        }
+        _ => {}
+    }
+    HostFleet::new(FleetOptions {
+        hosts: args.host.clone(),
+        wires: wires(args).map_err(usage)?,
+        program,
+        ssh_config: args.ssh_config.clone(),
+        directory: args.host_directory.clone().unwrap_or_default(),
+        may_send_to: may_send_to(args),
+    })
+    .map_err(usage)
+}
+
+fn wires(args: &HostsArgs) -> Result<Vec<Wire>, HostsError> {
+    args.address.iter().map(|text| Wire::parse(text)).collect()
+}
+
+fn may_send_to(args: &HostsArgs) -> fn(IpAddr) -> bool {
+    if args.i_own_this {
+        |_| true
+    } else {
+        is_harmless
+    }
 }
 
 fn options(args: &HostsArgs, program: PathBuf) -> Result<HostsOptions, HostsError> {
-    let wires = args.address.iter().map(|text| Wire::parse(text));
-    let wires: Vec<Wire> = wires.collect::<Result<_, _>>()?;
+    let wires = wires(args)?;
     let pairs = match &args.host[..] {
         [] => {
             let pairs = args.pair.iter();
@@ -36,7 +93,8 @@ fn options(args: &HostsArgs, program: PathBuf) -> Result<HostsOptions, HostsErro
         [client, server] => vec![Pair::new(client, server, wires)?],
         other => {
             return Err(HostsError::Options(format!(
-                "--host: {} given, and it takes two: --host user@a --host user@b",
+                "--host: {} given, and it takes two: --host user@a --host user@b; for more say \
+                 --mesh or --pairs N too",
                 other.len()
             )));
         }
@@ -46,11 +104,7 @@ fn options(args: &HostsArgs, program: PathBuf) -> Result<HostsOptions, HostsErro
         program,
         ssh_config: args.ssh_config.clone(),
         directory: args.host_directory.clone().unwrap_or_default(),
-        may_send_to: if args.i_own_this {
-            |_| true
-        } else {
-            is_harmless
-        },
+        may_send_to: may_send_to(args),
     })
 }
 
@@ -85,26 +139,56 @@ fn usage(error: HostsError) -> BadUsage {
     BadUsage(error.to_string())
 }
 
-impl Place for Hosts {
-    /// `all` and `usual` are every pair and network that was typed.
+/// `all` and `usual` are every pair and network that was typed.
+fn named(known: Vec<String>, word: &str) -> Result<Vec<String>, String> {
+    if matches!(word, "all" | "usual") {
+        return Ok(known);
+    }
+    if known.iter().any(|name| name == word) {
+        return Ok(vec![word.to_owned()]);
+    }
+    Err(format!(
+        "these hosts have no network `{word}`, they have {}; name pairs with --pair and networks \
+         with --address, and what to compare with by --baseline",
+        known.join(", ")
+    ))
+}
+
+impl Place for HostFleet {
     fn networks(
         &self,
         word: &str,
         _: &[Family],
         _: &mut Vec<Warning>,
     ) -> Result<Vec<String>, String> {
-        let known = Hosts::networks(self);
-        if matches!(word, "all" | "usual") {
-            return Ok(known);
+        named(HostFleet::networks(self), word)
+    }
+
+    fn fleet(&self) -> Option<&dyn Fleet> {
+        Some(self)
+    }
+
+    /// Any: one number does not hold for many hosts.
+    fn cpus(&self) -> Cpus {
+        Cpus::default()
+    }
+
+    fn floor(&mut self, interrupted: &AtomicBool) -> anyhow::Result<Option<Floor>> {
+        if interrupted.load(Ordering::SeqCst) {
+            return Ok(None);
         }
-        if known.iter().any(|name| name == word) {
-            return Ok(vec![word.to_owned()]);
-        }
-        Err(format!(
-            "these hosts have no network `{word}`, they have {}; name pairs with --pair and \
-             networks with --address, and what to compare with by --baseline",
-            known.join(", ")
-        ))
+        Ok(HostFleet::floor(self)?)
+    }
+}
+
+impl Place for Hosts {
+    fn networks(
+        &self,
+        word: &str,
+        _: &[Family],
+        _: &mut Vec<Warning>,
+    ) -> Result<Vec<String>, String> {
+        named(Hosts::networks(self), word)
     }
 
     fn cpus(&self) -> Cpus {

@@ -3,12 +3,13 @@
 # `--target hosts`. To be started in namespaces of its own:
 #
 #     unshare --user --map-root-user --net --mount --pid --fork --kill-child \
-#         --mount-proc sh tests/hosts/world.sh DIRECTORY
+#         --mount-proc sh tests/hosts/world.sh DIRECTORY [many]
 #
 # Says `ready` when the servers listen, and stands until its input closes.
 #
 #     controller 10.9.0.1 --- bridge --- a 10.9.0.2, b 10.9.0.3
 #     a 10.1.0.1 --- direct link --- b 10.1.0.2
+#     with `many`: c 10.9.0.4, d 10.9.0.5 on the bridge too
 #
 # The servers run as an unprivileged user, because a namespace of users with
 # one user has nobody to separate privileges with.
@@ -98,11 +99,19 @@ in_host "$a" ip link set direct up
 in_host "$b" ip link set direct up
 serve a "$a"
 serve b "$b"
+numbers='2 3'
+if [ "${2:-}" = many ]; then
+    host c 4
+    host d 5
+    serve c "$c"
+    serve d "$d"
+    numbers='2 3 4 5'
+fi
 
 # The first value that ssh finds for an option holds, except for keys, of which
 # it tries all.
 cat > "$world/config" <<CONFIG
-Host a b *-unknown
+Host a b c d *-unknown
     IdentityFile $world/key
 Host *-wrong
     IdentityFile $world/wrong
@@ -110,7 +119,7 @@ Host *-foreign
     IdentityFile $world/foreign
 Host *-unknown
     UserKnownHostsFile /dev/null
-Host a* b*
+Host a* b* c d
     User $user
     Port 2222
     IdentitiesOnly yes
@@ -120,13 +129,17 @@ Host a*
     HostName 10.9.0.2
 Host b*
     HostName 10.9.0.3
+Host c
+    HostName 10.9.0.4
+Host d
+    HostName 10.9.0.5
 CONFIG
-for number in 2 3; do
+for number in $numbers; do
     printf '[10.9.0.%s]:2222 %s\n' "$number" "$(cat "$world/host-key.pub")"
 done > "$world/known"
 
 tries=0
-for number in 2 3; do
+for number in $numbers; do
     until ssh-keyscan -T 1 -p 2222 "10.9.0.$number" 2> /dev/null | grep -q ssh; do
         tries=$((tries + 1))
         if [ "$tries" -gt 50 ]; then

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Link, Treatment, TreatmentId};
+use crate::{Link, Pairing, Treatment, TreatmentId};
 
 /// Primary metrics of each treatment that has a baseline (C-10): latency and
 /// CPU, or throughput and CPU for bulk.
@@ -52,6 +52,10 @@ pub struct Plan {
     pub blocks: Vec<Vec<TreatmentId>>,
     /// How often a trial that fails a validity gate is repeated (C-14).
     pub retries: u32,
+    /// The pairs of nodes that every trial is run on; null where there are two
+    /// endpoints and no choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairing: Option<Pairing>,
     /// Limits that `compare` enforces with exit code 1: metric name to the
     /// largest allowed overhead as a fraction, such as `{"p50": 0.10}`.
     pub limits: BTreeMap<String, f64>,
@@ -67,7 +71,13 @@ pub struct Plan {
 impl Plan {
     /// Trials without repetitions.
     pub fn trials(&self) -> usize {
-        self.blocks.iter().map(Vec::len).sum()
+        let of_a_pair: usize = self.blocks.iter().map(Vec::len).sum();
+        of_a_pair * self.pairs()
+    }
+
+    /// Pairs of nodes that every treatment of a block is run on.
+    pub fn pairs(&self) -> usize {
+        self.pairing.as_ref().map_or(1, Pairing::pairs)
     }
 
     /// Compares every treatment with the one of network `baseline` that is equal
@@ -136,6 +146,8 @@ impl Plan {
             .flatten()
             .filter_map(|id| self.treatments.get(*id))
             .map(|treatment| treatment.timing.expected() + per_trial)
-            .sum()
+            .sum::<Duration>()
+            // Pairs of a round run at the same time.
+            * self.pairing.as_ref().map_or(1, Pairing::rounds) as u32
     }
 }

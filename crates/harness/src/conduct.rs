@@ -125,7 +125,7 @@ pub fn conduct(
 /// Repetitions that a whole run may spend: a quarter of its trials, or twice
 /// each treatment for short plans. A machine that disturbs everything gives a
 /// report that says so, not a run without end (C-14).
-fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
+pub(crate) fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
     let allowed = (plan.trials() / 4).max(plan.treatments.len() * 2);
     allowed.saturating_sub(done.iter().filter(|t| t.attempt > 0).count())
 }
@@ -258,10 +258,15 @@ impl Place {
     /// Seed of the arrivals: the same for all treatments of a block, so that
     /// they are paired in this too, and another in each block and attempt.
     fn arrival_seed(&self) -> u64 {
-        // The constant of SplitMix64 (Steele, Lea, Flood 2014) spreads neighbours.
         let step = (self.block as u64) << 8 | u64::from(self.attempt);
-        self.seed ^ step.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        self.seed ^ spread(step.wrapping_add(1))
     }
+}
+
+/// Sets neighbouring numbers far apart, by the constant of SplitMix64 (Steele,
+/// Lea, Flood 2014).
+pub(crate) fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Runs one trial and judges it; `None` when it was interrupted.
@@ -316,6 +321,7 @@ fn run_one(
         block: place.block as u32,
         position: place.position as u32,
         treatment: treatment.id,
+        pair: None,
         attempt: place.attempt,
         session: place.session,
         started,
@@ -326,7 +332,7 @@ fn run_one(
     })
 }
 
-fn status(gates: Vec<GateFailure>) -> TrialStatus {
+pub(crate) fn status(gates: Vec<GateFailure>) -> TrialStatus {
     if gates.is_empty() {
         TrialStatus::Valid
     } else {
@@ -337,7 +343,11 @@ fn status(gates: Vec<GateFailure>) -> TrialStatus {
 /// Share of the machine above which a held rate queues for CPU (N-12).
 const NEAR_SATURATION: f64 = 0.80;
 
-fn warnings(treatment: &Treatment, observation: &Observation, settings: &Settings) -> Vec<Warning> {
+pub(crate) fn warnings(
+    treatment: &Treatment,
+    observation: &Observation,
+    settings: &Settings,
+) -> Vec<Warning> {
     let workload = &treatment.workload;
     let limits = &settings.thresholds;
     let marks = [

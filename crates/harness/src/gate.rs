@@ -252,7 +252,10 @@ fn others_user_share(position: usize, observation: &Observation) -> f64 {
     let client = observation.load.cpu.user_ns;
     let server = scaled(observation.server_cpu.user_ns);
     let ours = match (position, observation.machines.len()) {
-        (_, 1) => client + server + scaled(observation.forwarders_cpu.user_ns),
+        (_, 1) => {
+            let forwarders = scaled(observation.forwarders_cpu.user_ns);
+            client + server + forwarders + observation.companions_cpu.user_ns
+        }
         (0, _) => client,
         _ => server,
     };

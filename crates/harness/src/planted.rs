@@ -98,6 +98,7 @@ pub(crate) fn healthy() -> Observation {
             ..CpuTime::default()
         }],
         forwarders_cpu: ProcessCpu::default(),
+        companions_cpu: ProcessCpu::default(),
         server_cpu: ProcessCpu {
             user_ns: 48 * MS,
             system_ns: 90 * MS,
@@ -144,6 +145,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
             .map(|b| if b % 2 == 0 { vec![0, 1] } else { vec![1, 0] })
             .collect(),
         retries,
+        pairing: None,
         limits: std::collections::BTreeMap::new(),
         link: plumbline_experiment::Link::default(),
         distribution: false,

@@ -13,6 +13,7 @@ use plumbline_record::{
 
 use crate::agent::{Agent, TrialError};
 use crate::receivers::Receivers;
+use crate::together::Ticket;
 use crate::{Path, PathSnapshot, Settings, TargetError};
 
 /// Longest wait for an agent to start, and for a receiver to listen or to stop.
@@ -31,6 +32,21 @@ pub(crate) fn run(
     settings: &Settings,
     interrupted: &AtomicBool,
 ) -> Result<(Observation, Vec<GateFailure>), TrialError> {
+    let alone = None;
+    run_among(path, treatment, seed, idle, settings, interrupted, alone)
+}
+
+/// As [`run`], but the load starts together with that of others, if there are
+/// any. Who fails before lets the others go on without it.
+pub(crate) fn run_among(
+    path: &mut dyn Path,
+    treatment: &Treatment,
+    seed: u64,
+    idle: IdleSample,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+    others: Option<Ticket<'_>>,
+) -> Result<(Observation, Vec<GateFailure>), TrialError> {
     let before = path.snapshot()?;
     let mut receivers = Receivers::start(path)?;
     let mut client = Agent::start(path.client())?;
@@ -38,6 +54,13 @@ pub(crate) fn run(
     client.greet(ANSWER, interrupted)?;
 
     let target = receivers.listen(path, treatment, settings, interrupted)?;
+    if let Some(ticket) = others {
+        ticket.wait_for_all(interrupted, || {
+            let mut agents = receivers.agents();
+            agents.push(&mut client);
+            agents.into_iter().try_for_each(Agent::still_works)
+        })?;
+    }
     let measured = load(
         &mut client,
         &mut receivers,
@@ -167,6 +190,7 @@ fn observation(
                 .system_ns
                 .saturating_sub(before.forwarders.system_ns),
         },
+        companions_cpu: ProcessCpu::default(),
         devices: devices_between(before, after),
         protocols: protocols_between(before, after)
             .unwrap_or_else(|| vec![measured.protocol, served.protocol]),

@@ -10,6 +10,7 @@
 mod choice;
 mod connection;
 mod error;
+mod fleet;
 mod hosts;
 mod options;
 mod path;
@@ -19,6 +20,7 @@ mod ssh;
 
 pub use choice::Selector;
 pub use error::HostsError;
+pub use fleet::{FleetOptions, HostFleet};
 pub use hosts::Hosts;
 pub use options::{DEFAULT_NETWORK, HostsOptions, Pair, Wire};
 pub use program::Program;

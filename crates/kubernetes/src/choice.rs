@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::ClusterError;
+use crate::route::Seat;
 
 /// What a choice of nodes looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,14 @@ pub struct Chosen {
     pub remarks: Vec<String>,
 }
 
+impl Chosen {
+    /// The node of a pod.
+    pub(crate) fn node_of(&self, seat: Seat) -> &NodeFacts {
+        let far = self.far.as_ref().filter(|_| seat.is_far());
+        far.unwrap_or(&self.near)
+    }
+}
+
 /// Takes the nodes that were asked for, or else two workers of the largest
 /// group of one kind, by name, so that a second run takes the same.
 ///
@@ -49,7 +58,7 @@ pub fn choose(nodes: &[NodeFacts], asked: &[String]) -> Result<Chosen, ClusterEr
         [near, far] => (named(nodes, near)?, Some(named(nodes, far)?)),
         more => {
             return Err(ClusterError::Nodes(format!(
-                "--nodes names {} nodes; a pair is two",
+                "--nodes names {} nodes; a pair is two, and --mesh or --pairs N take more",
                 more.len()
             )));
         }
@@ -74,7 +83,7 @@ pub fn choose(nodes: &[NodeFacts], asked: &[String]) -> Result<Chosen, ClusterEr
     Ok(Chosen { near, far, remarks })
 }
 
-fn named(nodes: &[NodeFacts], name: &str) -> Result<NodeFacts, ClusterError> {
+pub(crate) fn named(nodes: &[NodeFacts], name: &str) -> Result<NodeFacts, ClusterError> {
     let Some(node) = nodes.iter().find(|node| node.name == name) else {
         let known: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(ClusterError::Nodes(format!(

@@ -10,7 +10,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
 use plumbline_experiment::{Family, Placement, Treatment};
-use plumbline_harness::{Path, Target, TargetError, reach};
+use plumbline_harness::{Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use crate::choice::{Chosen, choose};
@@ -18,13 +18,10 @@ use crate::error::ClusterError;
 use crate::fingerprint;
 use crate::nodes;
 use crate::path::{ClusterPath, Observers, PodSite};
-use crate::route::{MOST_BACKENDS, ROUTES, Route, Seat};
+use crate::reach::until_reached;
+use crate::route::{NEEDS_HOST_NETWORK, Route, Seat, available, named};
 use crate::session::Session;
 use crate::standing::Standing;
-
-/// How pods behind a service are first reached: kube-proxy writes its rules
-/// a moment after the pod is ready.
-const REACH: Duration = Duration::from_secs(20);
 
 /// What to run in, and how.
 #[derive(Clone, Debug)]
@@ -89,14 +86,7 @@ impl Cluster {
 
     /// The routes that can be had, and those that cannot with what they need.
     pub fn routes(&self) -> (Vec<Route>, Vec<Warning>) {
-        let (here, missing): (Vec<Route>, Vec<Route>) = ROUTES
-            .into_iter()
-            .partition(|route| self.options.host_network || !route.needs_host_network());
-        let missing = missing.into_iter().map(|route| Warning::Unsupported {
-            network: route.name().into_owned(),
-            needs: NEEDS_HOST_NETWORK.to_owned(),
-        });
-        (here, missing.collect())
+        available(self.options.host_network)
     }
 
     /// The routes that a word of an experiment stands for.
@@ -105,18 +95,7 @@ impl Cluster {
     ///
     /// A sentence, for a word that is no route, or one that may not be had.
     pub fn route(&self, word: &str) -> Result<Route, String> {
-        let Some(route) = Route::parse(word) else {
-            let names: Vec<_> = ROUTES.iter().map(|route| route.name()).collect();
-            return Err(format!(
-                "`{word}` is no path of a cluster; there are {}, `cluster-ip:N` with N pods behind \
-                 it, 2 to {MOST_BACKENDS}, and `all`",
-                names.join(", ")
-            ));
-        };
-        if route.needs_host_network() && !self.options.host_network {
-            return Err(format!("`{word}` needs {NEEDS_HOST_NETWORK}"));
-        }
-        Ok(route)
+        named(word, self.options.host_network)
     }
 
     /// CPUs that the endpoints may use, client and server: those of the nodes.
@@ -269,33 +248,7 @@ impl Cluster {
             port,
         ))
     }
-
-    /// Waits until packets get through.
-    fn reached(&self, path: &mut ClusterPath, treatment: &Treatment) -> Result<(), ClusterError> {
-        let started = std::time::Instant::now();
-        loop {
-            let interrupted = self.session.interrupted();
-            match reach(path, treatment, interrupted) {
-                Ok(()) => return Ok(()),
-                Err(_) if interrupted.load(std::sync::atomic::Ordering::SeqCst) => {
-                    return Err(ClusterError::Interrupted);
-                }
-                Err(error) if started.elapsed() > REACH => {
-                    return Err(ClusterError::Agent(TargetError::Failed(format!(
-                        "the path `{}` leads nowhere: {error}; is a NetworkPolicy or a firewall \
-                         between {} and {}?",
-                        treatment.label,
-                        path.client().name(),
-                        path.server().name(),
-                    ))));
-                }
-                Err(_) => self.session.pause(Duration::from_millis(300))?,
-            }
-        }
-    }
 }
-
-const NEEDS_HOST_NETWORK: &str = "--allow-host-network: pods in the nodes' own networks, in a namespace with the privileged profile";
 
 impl Target for Cluster {
     fn name(&self) -> &'static str {
@@ -325,14 +278,14 @@ impl Target for Cluster {
             .map(|(route, placement, _)| route.seats(*placement))
             .flat_map(|(client, server)| [vec![client], server.together()].concat())
             .collect();
-        self.standing.seat(&seats, &chosen)?;
+        self.standing.seat(&seats, |seat| chosen.node_of(seat))?;
         // A pod that was replaced takes its paths with it.
         let standing = &self.standing;
         self.paths.retain(|_, path| path.stands_in(standing));
         self.observers.keep(standing);
         if !self.paths.contains_key(&key) {
             let mut path = self.build(key, &chosen)?;
-            self.reached(&mut path, treatment)?;
+            until_reached(&self.session, &mut path, treatment)?;
             self.paths.insert(key, path);
         }
         match self.paths.get_mut(&key) {

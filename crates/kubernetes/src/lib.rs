@@ -12,11 +12,14 @@ mod cluster;
 mod error;
 mod exec;
 mod fingerprint;
+mod fleet;
 pub mod image;
 mod manifest;
+mod members;
 mod nodes;
 mod path;
 mod pods;
+mod reach;
 mod route;
 mod session;
 mod standing;
@@ -25,6 +28,8 @@ pub use choice::{Chosen, NodeFacts, choose};
 pub use cleanup::{Left, Leftovers};
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::ClusterError;
+pub use fleet::ClusterFleet;
+pub use members::{Members, members};
 pub use route::{MOST_BACKENDS, ROUTES, Route};
 
 /// The manifest that gives an account all the rights that a run needs, and no

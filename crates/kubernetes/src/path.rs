@@ -93,7 +93,7 @@ impl Site for PodSite {
 pub(crate) struct Observers(BTreeMap<Seat, (String, Arc<Observer>)>);
 
 impl Observers {
-    fn at(&mut self, site: &PodSite) -> Result<Arc<Observer>, TargetError> {
+    pub(crate) fn at(&mut self, site: &PodSite) -> Result<Arc<Observer>, TargetError> {
         if let Some((_, observer)) = self.0.get(&site.seat).filter(|it| it.1.is_alive()) {
             return Ok(Arc::clone(observer));
         }
@@ -101,6 +101,20 @@ impl Observers {
         self.0
             .insert(site.seat, (site.uid.clone(), Arc::clone(&observer)));
         Ok(observer)
+    }
+
+    /// Those of these sites, for whoever makes a path of them.
+    pub(crate) fn some(&self, sites: [&PodSite; 2]) -> Self {
+        let found = sites.into_iter().filter_map(|site| {
+            let (uid, observer) = self.0.get(&site.seat)?;
+            Some((site.seat, (uid.clone(), Arc::clone(observer))))
+        });
+        Self(found.collect())
+    }
+
+    /// Takes over what a path was made with.
+    pub(crate) fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
     }
 
     /// Lets go of those whose pods are no more.

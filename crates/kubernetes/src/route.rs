@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use plumbline_experiment::Placement;
+use plumbline_record::Warning;
 
 /// From where to where, and through what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,6 +75,19 @@ impl Route {
         matches!(self, Self::ClusterIp { .. } | Self::NodePort)
     }
 
+    /// Where they sit where there are many nodes, the sender on the first of two.
+    pub(crate) fn members(self, [client, server]: [u16; 2]) -> (Seat, Seat) {
+        let (at_client, at_server) = self.seats(Placement::CrossNode);
+        let member = |seat: Seat, number| {
+            if seat.is_host() {
+                Seat::HostMember(number)
+            } else {
+                Seat::Member(number)
+            }
+        };
+        (member(at_client, client), member(at_server, server))
+    }
+
     /// Where client and server sit.
     pub(crate) fn seats(self, placement: Placement) -> (Seat, Seat) {
         let client = match self {
@@ -95,6 +109,38 @@ impl Route {
     }
 }
 
+/// What a path that ends in a node's own network needs.
+pub(crate) const NEEDS_HOST_NETWORK: &str = "--allow-host-network: pods in the nodes' own networks, in a namespace with the privileged profile";
+
+/// The routes that can be had, and those that cannot with what they need.
+pub(crate) fn available(host_network: bool) -> (Vec<Route>, Vec<Warning>) {
+    let (here, missing): (Vec<Route>, Vec<Route>) = ROUTES
+        .into_iter()
+        .partition(|route| host_network || !route.needs_host_network());
+    let missing = missing.into_iter().map(|route| Warning::Unsupported {
+        network: route.name().into_owned(),
+        needs: NEEDS_HOST_NETWORK.to_owned(),
+    });
+    (here, missing.collect())
+}
+
+/// The route that a word of an experiment stands for, or a sentence for a word
+/// that is no route, or one that may not be had.
+pub(crate) fn named(word: &str, host_network: bool) -> Result<Route, String> {
+    let Some(route) = Route::parse(word) else {
+        let names: Vec<_> = ROUTES.iter().map(|route| route.name()).collect();
+        return Err(format!(
+            "`{word}` is no path of a cluster; there are {}, `cluster-ip:N` with N pods behind it, \
+             2 to {MOST_BACKENDS}, and `all`",
+            names.join(", ")
+        ));
+    };
+    if route.needs_host_network() && !host_network {
+        return Err(format!("`{word}` needs {NEEDS_HOST_NETWORK}"));
+    }
+    Ok(route)
+}
+
 /// A pod of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Seat {
@@ -108,6 +154,10 @@ pub(crate) enum Seat {
     HostClient,
     /// In the network of the second node.
     HostServer,
+    /// On one of many nodes, to send or to receive.
+    Member(u16),
+    /// In the network of one of many nodes.
+    HostMember(u16),
     /// One of several behind a service.
     Behind {
         /// How many they are.
@@ -136,6 +186,8 @@ impl Seat {
             Self::Neighbour => "neighbour",
             Self::HostClient => "host-client",
             Self::HostServer => "host-server",
+            Self::Member(number) => return format!("member-{}", number + 1).into(),
+            Self::HostMember(number) => return format!("host-member-{}", number + 1).into(),
             Self::Behind { of, far, .. } => {
                 let base = if far { Self::Server } else { Self::Neighbour };
                 return format!("{}-of-{of}", base.group()).into();
@@ -155,14 +207,17 @@ impl Seat {
 
     /// Whether it is in a node's own network.
     pub(crate) fn is_host(self) -> bool {
-        matches!(self, Self::HostClient | Self::HostServer)
-    }
-
-    /// Whether it is on the second node.
-    pub(crate) fn is_far(self) -> bool {
         matches!(
             self,
-            Self::Server | Self::HostServer | Self::Behind { far: true, .. }
+            Self::HostClient | Self::HostServer | Self::HostMember(_)
+        )
+    }
+
+    /// Whether it is on another node than the pod that sends to it.
+    pub(crate) fn is_far(self) -> bool {
+        !matches!(
+            self,
+            Self::Client | Self::Neighbour | Self::HostClient | Self::Behind { far: false, .. }
         )
     }
 }

@@ -11,7 +11,7 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use plumbline_experiment::Family;
 
 use crate::ClusterError;
-use crate::choice::{Chosen, NodeFacts};
+use crate::choice::NodeFacts;
 use crate::manifest;
 use crate::pods::{Running, is_running, said, state};
 use crate::route::Seat;
@@ -63,10 +63,10 @@ impl Standing {
     }
 
     /// Makes the pods that are not there, and waits until all run.
-    pub(crate) fn seat(
+    pub(crate) fn seat<'a>(
         &mut self,
         seats: &BTreeSet<Seat>,
-        chosen: &Chosen,
+        node_of: impl Fn(Seat) -> &'a NodeFacts,
     ) -> Result<(), ClusterError> {
         let missing: Vec<Seat> = seats
             .iter()
@@ -74,11 +74,7 @@ impl Standing {
             .filter(|seat| !self.pods.contains_key(seat))
             .collect();
         for &seat in &missing {
-            let node = match (&chosen.far, seat.is_far()) {
-                (Some(far), true) => far,
-                _ => &chosen.near,
-            };
-            self.create(seat, node)?;
+            self.create(seat, node_of(seat))?;
         }
         self.wait_for(&missing)
     }

@@ -41,6 +41,13 @@ pub struct ProcessCpu {
     pub system_ns: u64,
 }
 
+impl ProcessCpu {
+    /// Whether there was none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What one device of the path carried over a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceCounters {

@@ -68,6 +68,10 @@ pub struct Trial {
     pub position: u32,
     /// Which treatment of the plan.
     pub treatment: TreatmentId,
+    /// The pair of nodes it ran between; null where there are two endpoints and
+    /// no choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<NodePair>,
     /// 0 for the first execution, then counted up for each repetition.
     pub attempt: u32,
     /// 0 for the first part of a run, then counted up for each resumption.
@@ -83,6 +87,17 @@ pub struct Trial {
     pub warnings: Vec<Warning>,
     /// What was observed; `None` when it failed before the window ended.
     pub observation: Option<Observation>,
+}
+
+/// Two nodes by name.
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct NodePair {
+    /// The node of the sender.
+    pub client: String,
+    /// The node of the receiver.
+    pub server: String,
 }
 
 /// Whether a trial counts.
@@ -185,6 +200,11 @@ pub struct Observation {
     /// packets in user space. It is part of the machine's, as all cost is.
     #[serde(default)]
     pub forwarders_cpu: ProcessCpu,
+    /// CPU of the agents of other pairs that ran at the same time on the same
+    /// kernel, over the window: then the machine's CPU is that of all pairs, and
+    /// what one of them costs cannot be told.
+    #[serde(default, skip_serializing_if = "ProcessCpu::is_none")]
+    pub companions_cpu: ProcessCpu,
     /// Devices of the path over the whole trial, warm-up and drain included.
     pub devices: Vec<DeviceCounters>,
     /// Protocol counters of the path's namespaces over the whole trial.

@@ -3,7 +3,7 @@
 use crate::analysis::Summary;
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, number, spans, terminal};
+use crate::{beside, describe, mesh, number, spans, terminal};
 
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
@@ -20,6 +20,7 @@ pub fn render(summary: &Summary) -> String {
         let (label, rest) = (escape(&sentence.label), escape(&sentence.rest));
         out += &format!("- {mark}{label}{mark}{rest}\n");
     }
+    out += &meshes(summary);
     for section in &summary.sections {
         let baseline = &summary.treatments[section.baseline].treatment;
         out += &format!(
@@ -61,6 +62,34 @@ pub fn render(summary: &Summary) -> String {
         escape(&describe::time(&summary.started)),
         escape(&summary.target)
     );
+    out
+}
+
+/// What each pair of nodes showed.
+fn meshes(summary: &Summary) -> String {
+    let mut out = String::new();
+    let Some(mesh) = &summary.mesh else {
+        return out;
+    };
+    for map in &mesh.maps {
+        out += &format!(
+            "\n## {}\n\n{}.\n\n",
+            escape(&mesh::title(summary, map)),
+            escape(&mesh::about(summary, mesh, map))
+        );
+        for finding in mesh::findings(summary, mesh, map) {
+            out += &format!("- {}\n", escape(&finding));
+        }
+        if let Some(lines) = mesh::letters(mesh, map) {
+            // Indented, so that no name can end a fence.
+            let lines: Vec<String> = lines.iter().map(|line| format!("    {line}\n")).collect();
+            out += &format!("\n{}\n{}\n", lines.concat(), escape(mesh::RULE));
+        }
+        if let Some(pairs) = mesh::table(summary, mesh, map) {
+            out.push('\n');
+            out += &table(&pairs);
+        }
+    }
     out
 }
 

@@ -33,6 +33,7 @@ mod error;
 mod holm;
 pub mod independence;
 pub mod kendall;
+pub mod mesh;
 pub mod mlrsearch;
 mod normal;
 pub mod order;

@@ -68,6 +68,7 @@ pub(crate) fn trial(n: u32) -> Trial {
         block: n % 40,
         position: n % 2,
         treatment: (n % 2) as usize,
+        pair: None,
         attempt: n / 80,
         session: 0,
         started: format!("2026-01-31T23:59:59.{n:09}Z"),
@@ -84,6 +85,7 @@ fn observation(n: u64) -> Observation {
         serve: ServeResult::default(),
         machines: vec![CpuTime::default()],
         forwarders_cpu: ProcessCpu::default(),
+        companions_cpu: ProcessCpu::default(),
         server_cpu: ProcessCpu::default(),
         devices: ["eth0", "vxlan1", "cni0", "veth1", "veth2", "eth0"]
             .map(|device| DeviceCounters {

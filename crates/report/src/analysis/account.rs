@@ -39,10 +39,11 @@ pub struct Failure {
 impl Account {
     /// Counts all treatments of a plan.
     pub(crate) fn new(plan: &Plan, ledger: &Ledger<'_>) -> Self {
-        let cells =
-            plan.blocks.iter().enumerate().flat_map(|(block, order)| {
-                order.iter().map(move |&id| ledger.cell(id, block as u32))
-            });
+        let pairs = plan.pairs();
+        let cells = plan.blocks.iter().enumerate().flat_map(|(block, order)| {
+            let blocks = block * pairs..(block + 1) * pairs;
+            blocks.flat_map(move |block| order.iter().map(move |&id| ledger.cell(id, block as u32)))
+        });
         Self::of_cells(cells)
     }
 

@@ -174,7 +174,7 @@ impl Source<'_> {
         rankings: &[Ranking],
         by_chance: Option<f64>,
     ) -> Option<OrderAt> {
-        let blocks = self.plan.blocks.len();
+        let blocks = self.plan.blocks.len() * self.plan.pairs();
         Some(OrderAt {
             percentile: table.columns[column].clone(),
             agreement: agreement(rankings, blocks, LEVEL, self.plan.seed)?,
@@ -233,7 +233,7 @@ impl Source<'_> {
 
     /// A percentile of each block's trial, nanoseconds.
     fn by_block(&self, id: TreatmentId, quantile: f64) -> Vec<Option<f64>> {
-        let mut blocks = vec![None; self.plan.blocks.len()];
+        let mut blocks = vec![None; self.plan.blocks.len() * self.plan.pairs()];
         for (block, trial, observation) in self.ledger.kept(id) {
             if let Some(slot) = blocks.get_mut(block as usize) {
                 *slot = value(trial, observation, quantile);

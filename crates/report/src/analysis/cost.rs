@@ -94,7 +94,7 @@ impl Cost {
 
 /// What a trial cost, divided by its requests or bytes (N-10).
 ///
-/// `None` without an idle sample, without a machine, and when nothing was
+/// `None` without an idle sample, without a machine, with other pairs on it, and when nothing was
 /// completed. May be negative when the machine was busier without load: that is
 /// noise, and is shown rather than clipped.
 pub(crate) fn cpu_per_unit(workload: &Workload, observation: &Observation) -> Option<f64> {
@@ -106,7 +106,9 @@ pub(crate) fn cpu_per_unit(workload: &Workload, observation: &Observation) -> Op
 /// Nanoseconds.
 fn spent_ns(observation: &Observation) -> Option<f64> {
     let idle = observation.idle;
-    if idle.capacity_ns == 0 || observation.machines.is_empty() {
+    // Of pairs on one kernel, only what all of them cost is known.
+    let is_shared = !observation.companions_cpu.is_none();
+    if idle.capacity_ns == 0 || observation.machines.is_empty() || is_shared {
         return None;
     }
     let idle_share = idle.busy_ns as f64 / idle.capacity_ns as f64;

@@ -1,8 +1,12 @@
 //! Which trial stands for each treatment of each block.
+//!
+//! Where a plan is run on several pairs of nodes, a block holds every treatment
+//! on each of them. Treatments are compared on the same pair, so that a slow node
+//! is on both sides: here each pair of a block counts as a block of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use plumbline_experiment::{Plan, TreatmentId};
+use plumbline_experiment::{Pairing, Plan, TreatmentId};
 use plumbline_record::{Observation, Trial, TrialStatus};
 
 /// All trials of one treatment in one block.
@@ -26,19 +30,53 @@ impl<'a> Cell<'a> {
     }
 }
 
+/// The pairs of a plan by the names of their nodes.
+struct Pairs<'a> {
+    pairing: Option<&'a Pairing>,
+    positions: HashMap<&'a str, usize>,
+}
+
+impl<'a> Pairs<'a> {
+    fn new(pairing: Option<&'a Pairing>) -> Self {
+        let nodes = pairing.iter().flat_map(|pairing| &pairing.nodes);
+        let positions = nodes.enumerate().map(|(at, name)| (&**name, at));
+        Self {
+            pairing,
+            positions: positions.collect(),
+        }
+    }
+
+    /// The block of a trial, where each pair has blocks of its own.
+    fn block_of(&self, trial: &Trial) -> Option<u32> {
+        let (pairing, pair) = match (self.pairing, &trial.pair) {
+            (None, None) => return Some(trial.block),
+            (Some(pairing), Some(pair)) => (pairing, pair),
+            _ => return None,
+        };
+        let position = |name: &str| self.positions.get(name).copied();
+        let ends = [position(&pair.client)?, position(&pair.server)?];
+        let number = pairing.number(ends)?;
+        u32::try_from(trial.block as usize * pairing.pairs() + number).ok()
+    }
+}
+
 /// The trials of a run, by treatment and block.
 pub(crate) struct Ledger<'a> {
     cells: BTreeMap<(TreatmentId, u32), Cell<'a>>,
 }
 
 impl<'a> Ledger<'a> {
-    /// Sorts trials into cells. Trials of treatments that the plan does not
-    /// hold are not of this run and are left out.
+    /// Sorts trials into cells. Trials of treatments or pairs that the plan does
+    /// not hold are not of this run and are left out.
     pub(crate) fn new(plan: &Plan, trials: &'a [Trial]) -> Self {
         let mut cells: BTreeMap<_, Cell<'a>> = BTreeMap::new();
+        let pairs = Pairs::new(plan.pairing.as_ref());
         for trial in trials {
+            let Some(block) = pairs.block_of(trial) else {
+                continue;
+            };
             if trial.treatment < plan.treatments.len() {
-                let cell = cells.entry((trial.treatment, trial.block)).or_default();
+                let cell = cells.entry((trial.treatment, block)).or_default();
                 cell.trials.push(trial);
             }
         }

@@ -8,6 +8,7 @@ mod distribution;
 mod latency;
 mod ledger;
 mod margin;
+mod mesh;
 mod metric;
 mod notice;
 mod packets;
@@ -21,6 +22,7 @@ pub use comparison::Comparison;
 pub use cost::{Cost, CostByContext, PerUnit};
 pub use distribution::{Distribution, DistributionRow};
 pub use latency::Latency;
+pub use mesh::{Mesh, MeshMap, PairValue, Unlike};
 pub use metric::{Metric, Unit};
 pub use notice::Notice;
 pub use packets::Packets;
@@ -68,6 +70,8 @@ pub struct Summary {
     pub beside: Option<Beside>,
     /// For each section its latencies as histograms, where the experiment asks.
     pub distributions: Vec<Option<Distribution>>,
+    /// What each pair of nodes showed, where there are several.
+    pub mesh: Option<Mesh>,
     /// Reasons to distrust, without repetition.
     pub notices: Vec<Notice>,
     /// What became of the planned trials.
@@ -86,10 +90,15 @@ impl Summary {
         let plan = &run.plan;
         let ledger = Ledger::new(plan, trials);
         let known = with_known_baselines(plan);
-        let treatments: Vec<_> = known
+        let mut treatments: Vec<_> = known
             .iter()
             .map(|treatment| TreatmentSummary::new(treatment, &ledger))
             .collect();
+        let mesh = Mesh::new(plan, &treatments, &ledger);
+        if mesh.is_some() {
+            // Where nodes differ, the mesh says which; a value alone does not.
+            treatments.iter_mut().for_each(|one| one.outliers.clear());
+        }
         let declared = comparison::declared(&known);
         let comparisons = comparison::compare_all(&declared, &treatments, &run.fingerprint);
         let primary = declared.iter().filter(|one| one.is_primary).count();
@@ -105,6 +114,7 @@ impl Summary {
             target: run.provenance.target.clone(),
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
+            mesh,
             beside: Beside::new(plan, &treatments, &ledger),
             sections,
             notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),

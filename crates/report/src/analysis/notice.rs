@@ -71,9 +71,11 @@ fn derived(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> Vec<Warning>
             planned: account.planned as u32,
         });
     }
-    if plan.blocks.len() < blocks_needed {
+    // Each pair of nodes has blocks of its own.
+    let blocks = plan.blocks.len() * plan.pairs();
+    if blocks < blocks_needed {
         derived.push(Warning::TooFewBlocks {
-            blocks: plan.blocks.len() as u32,
+            blocks: blocks as u32,
             needed: blocks_needed as u32,
         });
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use plumbline_experiment::Layout;
 use plumbline_record::Run;
 
 use crate::analysis::Summary;
@@ -10,6 +11,7 @@ use crate::{describe, number, terminal};
 /// Paragraphs on design, load and judgement.
 pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
     let mut paragraphs = vec![design(summary, run)];
+    paragraphs.extend(pairs(run));
     if !run.plan.link.is_default() {
         paragraphs.push(format!("The link between nodes: {}.", run.plan.link));
     }
@@ -47,6 +49,31 @@ fn design(summary: &Summary, run: &Run) -> String {
         plan.seed,
         plan.retries
     )
+}
+
+/// On which pairs of nodes each treatment ran, where there are several.
+fn pairs(run: &Run) -> Option<String> {
+    let pairing = run.plan.pairing.as_ref()?;
+    let how = match pairing.layout {
+        Layout::Mesh => format!(
+            "Every treatment of a block ran on all {} pairs of {} nodes, in {} rounds in which no \
+             node is in two pairs, in an order of their own in each block; every other block \
+             turns all pairs round.",
+            pairing.pairs(),
+            pairing.nodes.len(),
+            pairing.rounds()
+        ),
+        Layout::Pairs => format!(
+            "Every treatment of a block ran on {} pairs of nodes; every other block turns all \
+             pairs round.",
+            pairing.pairs()
+        ),
+    };
+    Some(format!(
+        "{how} The pairs of a round start their load at the same moment, except that a mesh \
+         whose nodes are one kernel has one trial at a time. Treatments are compared on the same \
+         pair of the same block."
+    ))
 }
 
 /// A sentence for each workload with the phases of its trials.

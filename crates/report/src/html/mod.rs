@@ -3,6 +3,7 @@
 mod axis;
 mod chart;
 mod environment;
+mod heat;
 mod method;
 mod svg;
 mod trials;
@@ -10,10 +11,10 @@ mod trials;
 use askama::Template;
 use plumbline_record::{Run, Trial};
 
-use crate::analysis::{BesideTable, Section, Summary};
+use crate::analysis::{BesideTable, MeshMap, Section, Summary};
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, spans, terminal};
+use crate::{beside, describe, mesh, spans, terminal};
 
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
@@ -25,6 +26,7 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         is_cut_off: summary.is_cut_off(),
         answers: answers(summary),
         sections: sections(summary),
+        meshes: meshes(summary),
         published: published(summary),
         method: method::paragraphs(summary, run),
         account: terminal::account_text(summary),
@@ -48,6 +50,7 @@ struct Page {
     is_cut_off: bool,
     answers: Vec<Answer>,
     sections: Vec<Chapter>,
+    meshes: Vec<MeshChapter>,
     published: Option<Published>,
     method: Vec<String>,
     account: String,
@@ -57,6 +60,17 @@ struct Page {
     devices: Table,
     trials: Table,
     version: String,
+}
+
+/// A treatment on all pairs of nodes. The picture is markup.
+struct MeshChapter {
+    title: String,
+    about: String,
+    picture: Option<String>,
+    is_too_large: bool,
+    pairs: Option<Table>,
+    findings: Vec<String>,
+    rule: &'static str,
 }
 
 /// A published study beside the run.
@@ -156,6 +170,22 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
         }
     };
     summary.sections.iter().map(chapter).collect()
+}
+
+fn meshes(summary: &Summary) -> Vec<MeshChapter> {
+    let Some(mesh) = &summary.mesh else {
+        return Vec::new();
+    };
+    let chapter = |map: &MeshMap| MeshChapter {
+        title: mesh::title(summary, map),
+        about: mesh::about(summary, mesh, map),
+        picture: heat::map(summary, mesh, map),
+        is_too_large: mesh.nodes.len() > heat::MOST_NODES,
+        pairs: mesh::table(summary, mesh, map),
+        findings: mesh::findings(summary, mesh, map),
+        rule: mesh::RULE,
+    };
+    mesh.maps.iter().map(chapter).collect()
 }
 
 fn published(summary: &Summary) -> Option<Published> {

@@ -6,28 +6,43 @@ use crate::analysis::{Metric, Summary, TreatmentSummary, metrics_of};
 use crate::figures::{Table, head};
 use crate::{describe, number};
 
+/// The column of the pair, where there are several.
+const NODES: usize = 4;
+
 /// All trials in the order in which they were run.
 pub(super) fn table(summary: &Summary, trials: &[Trial]) -> Table {
-    Table {
-        head: head([
-            "block",
-            "position",
-            "network",
-            "workload",
-            "attempt",
-            "started",
-            "status",
-            "latency",
-            "throughput",
-            "CPU",
-            "lag p99",
-            "took",
-        ]),
-        rows: trials
-            .iter()
-            .filter_map(|trial| row(summary, trial))
-            .collect(),
+    let mut head = head([
+        "block",
+        "position",
+        "network",
+        "workload",
+        "attempt",
+        "started",
+        "status",
+        "latency",
+        "throughput",
+        "CPU",
+        "lag p99",
+        "took",
+    ]);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let has_pairs = trials.iter().any(|trial| trial.pair.is_some());
+    if has_pairs {
+        head.insert(NODES, "nodes".to_owned());
     }
+    for trial in trials {
+        let Some(mut row) = row(summary, trial) else {
+            continue;
+        };
+        if has_pairs {
+            let pair = trial.pair.as_ref();
+            let nodes = pair.map(|pair| format!("{} to {}", pair.client, pair.server));
+            let nodes = nodes.unwrap_or_else(|| number::NONE.to_owned());
+            row.insert(NODES, describe::clean(&nodes));
+        }
+        rows.push(row);
+    }
+    Table { head, rows }
 }
 
 fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {

@@ -1,6 +1,7 @@
 //! JSON that scripts can hold on to: units in the names, null for what is not
 //! known, and a version that counts up when a key changes its meaning.
 
+mod mesh;
 mod object;
 mod published;
 
@@ -64,6 +65,7 @@ fn report(summary: &Summary) -> Report<'_> {
             .iter()
             .map(|one| judged(summary, one))
             .collect(),
+        mesh: summary.mesh.as_ref().map(|one| mesh::mesh(summary, one)),
         published: summary.beside.as_ref().map(published::published),
         trials: trials(&summary.account, true),
         warnings: warnings(summary, |concerned| concerned.is_empty()),

@@ -21,9 +21,51 @@ pub(super) struct Report<'a> {
     pub(super) answers: Vec<String>,
     pub(super) treatments: Vec<Treatment<'a>>,
     pub(super) comparisons: Vec<Judged<'a>>,
+    pub(super) mesh: Option<Mesh<'a>>,
     pub(super) published: Option<Published<'a>>,
     pub(super) trials: Trials,
     pub(super) warnings: Vec<String>,
+}
+
+/// What each pair of nodes showed; null for a run of one pair.
+#[derive(Serialize)]
+pub(super) struct Mesh<'a> {
+    pub(super) nodes: &'a [String],
+    pub(super) maps: Vec<MeshMap<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct MeshMap<'a> {
+    pub(super) label: &'a str,
+    pub(super) workload: &'a str,
+    pub(super) metric: &'static str,
+    pub(super) typical: Option<f64>,
+    pub(super) pairs: Vec<Pair<'a>>,
+    /// Null when the nodes are too few to tell.
+    pub(super) unlike_nodes: Option<Vec<UnlikeNode<'a>>>,
+    pub(super) unlike_pairs: Option<Vec<UnlikePair<'a>>>,
+    pub(super) dead_nodes: Vec<&'a str>,
+    pub(super) dead_pairs: Vec<[&'a str; 2]>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Pair<'a> {
+    pub(super) client: &'a str,
+    pub(super) server: &'a str,
+    pub(super) value: Option<f64>,
+    pub(super) trials: usize,
+}
+
+#[derive(Serialize)]
+pub(super) struct UnlikeNode<'a> {
+    pub(super) node: &'a str,
+    pub(super) ratio: f64,
+}
+
+#[derive(Serialize)]
+pub(super) struct UnlikePair<'a> {
+    pub(super) nodes: [&'a str; 2],
+    pub(super) ratio: f64,
 }
 
 /// The published study beside the run.

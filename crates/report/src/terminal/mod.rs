@@ -4,6 +4,7 @@
 mod beside;
 mod columns;
 mod distribution;
+mod mesh;
 mod table;
 mod text;
 
@@ -85,6 +86,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.paint(Tint::Faint, &text::wrap(LEGEND, style.width, 0));
         out += "\n\n";
     }
+    out += &mesh::render(summary, style);
     out += &distribution::render(summary, style);
     out += &beside::render(summary, style);
     out += &answers(summary, style);

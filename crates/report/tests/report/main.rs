@@ -7,5 +7,6 @@ mod cost;
 mod fake;
 mod formats;
 mod hostile;
+mod mesh;
 mod sentences;
 mod terminal;

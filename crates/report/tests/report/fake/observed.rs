@@ -16,7 +16,7 @@ const LIFE: f64 = 1.0 + TIMING.warm_up_ns as f64 / TIMING.measure_ns as f64;
 const SPIN_NS: u64 = 9_000_000;
 
 /// What a network's trial saw, with its figures off by `noise`.
-pub(super) fn observation(
+pub(crate) fn observation(
     fake: &Fake,
     network: &Network,
     workload: &Workload,
@@ -46,6 +46,7 @@ pub(super) fn observation(
         serve: serve(workload, completed, sent),
         machines: vec![cpu(window_ns, busy, network)],
         forwarders_cpu: ProcessCpu::default(),
+        companions_cpu: ProcessCpu::default(),
         server_cpu: process(busy * 0.3 * LIFE),
         devices: vec![device(in_life(completed), in_life(bytes), is_bulk)],
         protocols: Vec::new(),

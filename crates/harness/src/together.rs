@@ -1,0 +1,128 @@
+//! A start at the same moment, for trials that run side by side.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::agent::TrialError;
+
+/// How often who waits looks after its agents: well within their lease.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Where trials wait for each other. Unlike [`std::sync::Barrier`] it opens also
+/// when some of them never come.
+pub(crate) struct Start {
+    /// How many have neither come nor given up.
+    awaited: Mutex<usize>,
+    open: Condvar,
+}
+
+impl Start {
+    pub(crate) fn of(trials: usize) -> Self {
+        Self {
+            awaited: Mutex::new(trials),
+            open: Condvar::new(),
+        }
+    }
+
+    /// One for each trial: whoever drops it is not waited for.
+    pub(crate) fn ticket(&self) -> Ticket<'_> {
+        Ticket(self)
+    }
+
+    fn one_less(&self) {
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        *awaited = awaited.saturating_sub(1);
+        if *awaited == 0 {
+            self.open.notify_all();
+        }
+    }
+
+    /// Waits at most a tick; says whether all have come.
+    fn is_open_soon(&self) -> bool {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .open
+            .wait_timeout_while(awaited, TICK, |left| *left > 0);
+        let (left, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *left == 0
+    }
+}
+
+/// The right to be waited for.
+pub(crate) struct Ticket<'a>(&'a Start);
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.0.one_less();
+    }
+}
+
+impl<'a> Ticket<'a> {
+    /// Waits until every other has come or given up, and calls `meanwhile` every
+    /// now and then. There is no limit of its own: each step before it has one.
+    pub(crate) fn wait_for_all(
+        self,
+        interrupted: &AtomicBool,
+        mut meanwhile: impl FnMut() -> Result<(), TrialError>,
+    ) -> Result<(), TrialError> {
+        let start: &'a Start = self.0;
+        drop(self);
+        while !start.is_open_soon() {
+            if interrupted.load(Ordering::SeqCst) {
+                return Err(TrialError::Interrupted);
+            }
+            meanwhile()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn nobody_starts_before_the_last_has_come() {
+        let start = Start::of(3);
+        let came = Mutex::new(Vec::new());
+        let never = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for delay in [0, 30, 90] {
+                let ticket = start.ticket();
+                let (came, never) = (&came, &never);
+                scope.spawn(move || {
+                    thread::sleep(Duration::from_millis(delay));
+                    let before = Instant::now();
+                    ticket.wait_for_all(never, || Ok(())).unwrap();
+                    came.lock().unwrap().push((before, Instant::now()));
+                });
+            }
+        });
+        let came = came.into_inner().unwrap();
+        let last = came.iter().map(|(before, _)| *before).max().unwrap();
+        assert!(came.iter().all(|(_, after)| *after >= last));
+    }
+
+    #[test]
+    fn one_that_gives_up_holds_nobody_back() {
+        let start = Start::of(2);
+        drop(start.ticket());
+        let never = AtomicBool::new(false);
+        start.ticket().wait_for_all(&never, || Ok(())).unwrap();
+    }
+
+    #[test]
+    fn whoever_waits_can_be_stopped_and_looks_after_its_agents() {
+        let start = Start::of(2);
+        let stop = AtomicBool::new(false);
+        let result = start.ticket().wait_for_all(&stop, || {
+            stop.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        assert!(matches!(result, Err(TrialError::Interrupted)));
+    }
+}

@@ -1,0 +1,55 @@
+//! Pairs of nodes for the terminal.
+
+use super::table::{Cell, Column, Table};
+use super::{Style, Tint, text};
+use crate::analysis::Summary;
+use crate::{mesh, number};
+
+/// A map of letters or a table for each treatment; nothing for a run of one pair.
+pub(super) fn render(summary: &Summary, style: Style) -> String {
+    let Some(of) = &summary.mesh else {
+        return String::new();
+    };
+    let mut out = String::new();
+    for map in &of.maps {
+        let title = format!(
+            "{}; {}",
+            mesh::title(summary, map),
+            mesh::about(summary, of, map)
+        );
+        let wrapped = text::wrap(&title, style.width, 2);
+        out += &format!("{}\n", style.paint(Tint::Heading, &wrapped));
+        if let Some(lines) = mesh::letters(of, map) {
+            let Some((legend, rows)) = lines.split_last() else {
+                continue;
+            };
+            for row in rows {
+                out += &format!("{row}\n");
+            }
+            let wrapped = text::wrap(legend, style.width, 2);
+            out += &format!("{}\n", style.paint(Tint::Faint, &wrapped));
+        }
+        if let Some(pairs) = mesh::table(summary, of, map) {
+            out += &Table::new(columns(&pairs)).render(style);
+        }
+        for finding in mesh::findings(summary, of, map) {
+            out += &format!("{}\n", text::wrap(&finding, style.width, 2));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn columns(pairs: &crate::figures::Table) -> Vec<Column> {
+    let heads = pairs.head.iter().enumerate();
+    heads
+        .map(|(at, head)| {
+            let cells = pairs.rows.iter();
+            let cells = cells.map(|row| Cell::plain(number::plain(&row[at])));
+            match at {
+                0 | 1 => Column::left(head, cells.collect()),
+                _ => Column::right(head, 6 - at as u8, vec![cells.collect()]),
+            }
+        })
+        .collect()
+}
