@@ -24,7 +24,9 @@ pub use load::{
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
 pub use search::{Maximum, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
-pub use trial::{Floor, GateFailure, IdleSample, Observation, Provenance, Run, Trial, TrialStatus};
+pub use trial::{
+    Floor, GateFailure, IdleSample, Observation, Provenance, Run, SetUp, Trial, TrialStatus,
+};
 pub use warning::Warning;
 
 /// Version of the run directory's format. A directory with a newer one is refused.
