@@ -1,25 +1,105 @@
-//! A cluster as a place.
+//! Clusters as places: one, several side by side, or one after the other.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::Family;
-use plumbline_kubernetes::{Cluster, ClusterOptions, image};
+use plumbline_experiment::{Experiment, Family, Provision, Treatment, TreatmentId};
+use plumbline_kubernetes::{
+    Cluster, ClusterOptions, Clusters, ProvisionOptions, Provisioned, image,
+};
 use plumbline_record::{Floor, Warning};
 
 use super::{Cpus, Place};
-use crate::cli::ClusterArgs;
+use crate::cli::{ClusterArgs, RunArgs};
+use crate::command::BadUsage;
+use crate::progress::say;
 
 /// The target of what was typed. Connects to nothing yet.
-pub(super) fn pick(args: &ClusterArgs) -> anyhow::Result<Cluster> {
+pub(super) fn pick(
+    run: &RunArgs,
+    experiment: Option<&Experiment>,
+) -> anyhow::Result<Box<dyn Place>> {
+    let args = &run.target.cluster;
+    let in_file = experiment.map(Experiment::provision).transpose()?;
+    let commands = commands(args, in_file.unwrap_or_default());
+    let mut options = options(args)?;
+    if let Some(up) = commands.up {
+        options.host_network = true;
+        let logs = match &run.resume {
+            Some(directory) => directory.join("provision"),
+            // Moved into the run directory when there is one.
+            None => run.out.join(format!("provision-{}", std::process::id())),
+        };
+        let mut place = Provisioned::new(ProvisionOptions {
+            up,
+            down: commands.down,
+            limit: commands.limit,
+            logs,
+            across_environments: run.across_environments,
+            cluster: options,
+        })?;
+        hand_image(&mut place, args);
+        return Ok(Box::new(place));
+    }
+    if commands.down.is_some() {
+        return Err(BadUsage(
+            "--unprovision: takes down what --provision brought up; say that too".to_owned(),
+        )
+        .into());
+    }
+    if let [_, _, ..] = &args.context[..] {
+        let across = run.across_environments;
+        return Ok(Box::new(Clusters::open(&args.context, &options, across)?));
+    }
+    options.context = args.context.first().cloned();
+    Ok(Box::new(Cluster::open(options)?))
+}
+
+/// What was typed outranks what the file says; contexts name clusters that stand.
+fn commands(args: &ClusterArgs, in_file: Provision) -> Provision {
+    let in_file = if args.context.is_empty() {
+        in_file
+    } else {
+        Provision::default()
+    };
+    Provision {
+        up: args.provision.clone().or(in_file.up),
+        down: args.unprovision.clone().or(in_file.down),
+        limit: in_file.limit,
+    }
+}
+
+fn options(args: &ClusterArgs) -> anyhow::Result<ClusterOptions> {
     let reference = || image::local_reference(env!("CARGO_PKG_VERSION"));
-    Ok(Cluster::open(ClusterOptions {
-        context: args.context.clone(),
+    Ok(ClusterOptions {
+        kubeconfig: None,
+        context: None,
         nodes: args.nodes.clone(),
         image: args.image.clone().unwrap_or_else(reference),
         host_network: args.allow_host_network,
         started_by: started_by(),
         interrupted: plumbline_sys::signal::interruption()?,
-    })?)
+    })
+}
+
+/// Hands the image of this program to the command that makes clusters, if it is
+/// one that can be in an image and nobody named another.
+fn hand_image(place: &mut Provisioned, args: &ClusterArgs) {
+    if args.image.is_some() || std::env::var_os("PLUMBLINE_IMAGE").is_some() {
+        return;
+    }
+    let reference = image::local_reference(env!("CARGO_PKG_VERSION"));
+    let program = std::env::current_exe().and_then(File::open);
+    let handed = program
+        .map_err(image::ImageError::from)
+        .and_then(|mut program| place.hand_image(&mut program, &reference));
+    if let Err(error) = handed {
+        say(&format!(
+            "no image of this program for the clusters: {error}; so the command that brings them \
+             up has to load {reference} itself, or name another with --image"
+        ));
+    }
 }
 
 /// For whoever finds the namespaces of a run and wonders whose they are.
@@ -32,13 +112,18 @@ fn started_by() -> String {
 }
 
 impl Place for Cluster {
-    /// `all` and `usual` are every path that is to be had.
+    /// `all` and `usual` are every path that is to be had. A path of `all` is the
+    /// path: one cluster is all there are.
     fn networks(
         &self,
         word: &str,
         _: &[Family],
         said: &mut Vec<Warning>,
     ) -> Result<Vec<String>, String> {
+        let word = match word.split_once('/') {
+            Some(("all" | "usual", path)) => path,
+            _ => word,
+        };
         if !matches!(word, "all" | "usual") {
             return Ok(vec![self.route(word)?.name().to_owned()]);
         }
@@ -55,5 +140,63 @@ impl Place for Cluster {
     fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
         let Cpus { client, server } = Place::cpus(self);
         Ok(Cluster::floor(self, client, server)?)
+    }
+}
+
+impl Place for Clusters {
+    /// A context, a path, or both as `CONTEXT/PATH`.
+    fn networks(
+        &self,
+        word: &str,
+        _: &[Family],
+        said: &mut Vec<Warning>,
+    ) -> Result<Vec<String>, String> {
+        Clusters::networks(self, word, said)
+    }
+
+    fn cpus(&self) -> Cpus {
+        let (client, server) = Clusters::cpus(self);
+        Cpus { client, server }
+    }
+
+    fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
+        let Cpus { client, server } = Place::cpus(self);
+        Ok(Clusters::floor(self, client, server)?)
+    }
+}
+
+impl Place for Provisioned {
+    /// A network for the command, a path, or both as `NETWORK/PATH`.
+    fn networks(
+        &self,
+        word: &str,
+        _: &[Family],
+        _: &mut Vec<Warning>,
+    ) -> Result<Vec<String>, String> {
+        Provisioned::networks(self, word)
+    }
+
+    /// One cluster at a time stands; the one that the first trials want is made.
+    fn build(&mut self, treatments: &[Treatment], order: &[TreatmentId]) -> anyhow::Result<()> {
+        plumbline_harness::Target::validate(self, treatments)?;
+        Ok(self.begin(treatments, order)?)
+    }
+
+    fn kept_together(&self) -> Option<fn(&Treatment) -> String> {
+        Some(|treatment| Provisioned::network_of(treatment).to_owned())
+    }
+
+    fn run_directory(&mut self, path: &Path) -> anyhow::Result<()> {
+        Ok(self.keep_logs(path)?)
+    }
+
+    fn cpus(&self) -> Cpus {
+        let (client, server) = Provisioned::cpus(self);
+        Cpus { client, server }
+    }
+
+    fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
+        let Cpus { client, server } = Place::cpus(self);
+        Ok(Provisioned::floor(self, client, server)?)
     }
 }

@@ -92,7 +92,10 @@ mod tests {
         let levels = names("a/pod b/pod");
         assert_eq!(references(&levels, &names("vxlan host-gw")), None);
         assert_eq!(references(&levels, &names("a/pod a/host b/pod")), None);
-        assert_eq!(references(&names("a/pod c/pod"), &names("a/host b/host")), None);
+        assert_eq!(
+            references(&names("a/pod c/pod"), &names("a/host b/host")),
+            None
+        );
     }
 
     #[test]

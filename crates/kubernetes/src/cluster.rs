@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -28,6 +29,9 @@ const REACH: Duration = Duration::from_secs(20);
 /// What to run in, and how.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
+    /// File that names the cluster; the user's own configuration where there is
+    /// none.
+    pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; the current one where there is none.
     pub context: Option<String>,
     /// Names of the two nodes; empty for a choice.
@@ -64,7 +68,8 @@ impl Cluster {
     /// [`ClusterError::Configuration`].
     pub fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
         let context = options.context.as_deref();
-        let session = Arc::new(Session::open(context, options.interrupted)?);
+        let file = options.kubeconfig.as_deref();
+        let session = Arc::new(Session::open(file, context, options.interrupted)?);
         let standing = Standing::new(
             Arc::clone(&session),
             options.image.clone(),
