@@ -9,6 +9,7 @@
 mod faults;
 mod left;
 mod paths;
+mod provision;
 mod rights;
 
 use std::path::{Path, PathBuf};

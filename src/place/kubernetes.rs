@@ -122,7 +122,14 @@ impl Place for Cluster {
     ) -> Result<Vec<String>, String> {
         let word = match word.split_once('/') {
             Some(("all" | "usual", path)) => path,
-            _ => word,
+            Some((network, _)) => {
+                return Err(format!(
+                    "`{word}`: this is one cluster with the network that it has; for `{network}` \
+                     and others give --provision 'COMMAND', which brings a cluster up with each, \
+                     or --context for each that stands"
+                ));
+            }
+            None => word,
         };
         if !matches!(word, "all" | "usual") {
             return Ok(vec![self.route(word)?.name().to_owned()]);

@@ -126,8 +126,10 @@ fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
         let references = vec![names[0].clone(); names.len()];
         return Ok(with_baselines(&names, &references));
     }
+    let wanted = references(spec, &names, &baselines)?;
     for baseline in baselines.iter().rev() {
-        if !names.contains(baseline) {
+        // A word may stand for paths that nothing is compared with.
+        if wanted.contains(baseline) && !names.contains(baseline) {
             names.insert(0, baseline.clone());
         }
     }

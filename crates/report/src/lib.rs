@@ -30,5 +30,6 @@ pub mod terminal;
 mod beside;
 mod describe;
 mod figures;
+mod set_up;
 
 pub use analysis::Summary;

@@ -13,7 +13,7 @@ use plumbline_record::{Run, Trial};
 use crate::analysis::{BesideTable, Section, Summary};
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, spans, terminal};
+use crate::{beside, describe, set_up, spans, terminal};
 
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
@@ -25,6 +25,8 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         is_cut_off: summary.is_cut_off(),
         answers: answers(summary),
         sections: sections(summary),
+        set_up: set_up::table(summary),
+        set_up_about: set_up::ABOUT,
         published: published(summary),
         method: method::paragraphs(summary, run),
         account: terminal::account_text(summary),
@@ -48,6 +50,8 @@ struct Page {
     is_cut_off: bool,
     answers: Vec<Answer>,
     sections: Vec<Chapter>,
+    set_up: Option<Table>,
+    set_up_about: &'static str,
     published: Option<Published>,
     method: Vec<String>,
     account: String,

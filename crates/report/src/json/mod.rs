@@ -54,6 +54,7 @@ fn report(summary: &Summary) -> Report<'_> {
             .iter()
             .map(|one| number::plain(&one.to_string()))
             .collect(),
+        set_ups: crate::set_up::json(summary),
         treatments: summary
             .treatments
             .iter()
