@@ -48,12 +48,35 @@ pub(super) fn pick(
         )
         .into());
     }
+    if let Some(network) = names_a_cluster(experiment)?
+        && args.context.len() < 2
+    {
+        return Err(BadUsage(format!(
+            "`{network}` is to be the network of a cluster of its own: give --provision 'COMMAND', \
+             which brings a cluster up with {{network}}, or --context for each that stands"
+        ))
+        .into());
+    }
     if let [_, _, ..] = &args.context[..] {
         let across = run.across_environments;
         return Ok(Box::new(Clusters::open(&args.context, &options, across)?));
     }
     options.context = args.context.first().cloned();
     Ok(Box::new(Cluster::open(options)?))
+}
+
+/// The first network of an experiment of networks and paths that is no word for
+/// all of them.
+fn names_a_cluster(experiment: Option<&Experiment>) -> anyhow::Result<Option<String>> {
+    let Some(experiment) = experiment else {
+        return Ok(None);
+    };
+    if experiment.paths()?.is_empty() {
+        return Ok(None);
+    }
+    let networks = experiment.networks()?;
+    let is_cluster = |it: &String| !matches!(it.as_str(), "all" | "usual");
+    Ok(networks.into_iter().find(is_cluster))
 }
 
 /// What was typed outranks what the file says; contexts name clusters that stand.
@@ -122,14 +145,7 @@ impl Place for Cluster {
     ) -> Result<Vec<String>, String> {
         let word = match word.split_once('/') {
             Some(("all" | "usual", path)) => path,
-            Some((network, _)) => {
-                return Err(format!(
-                    "`{word}`: this is one cluster with the network that it has; for `{network}` \
-                     and others give --provision 'COMMAND', which brings a cluster up with each, \
-                     or --context for each that stands"
-                ));
-            }
-            None => word,
+            _ => word,
         };
         if !matches!(word, "all" | "usual") {
             return Ok(vec![self.route(word)?.name().to_owned()]);

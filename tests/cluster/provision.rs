@@ -166,10 +166,15 @@ fn a_network_that_does_not_come_up_fails_its_trials_and_not_the_run() {
         .iter()
         .partition(|it| network(it).starts_with("broken/"));
     assert_eq!(failed.len(), 2, "host and pod");
-    for trial in &failed {
-        let error = trial["status"]["error"].as_str().unwrap();
-        assert!(error.contains("the disk is full"), "{error}");
-    }
+    let errors = failed
+        .iter()
+        .map(|it| it["status"]["error"].as_str().unwrap());
+    let errors: Vec<&str> = errors.collect();
+    assert!(errors[0].contains("the disk is full"), "{errors:?}");
+    assert!(
+        errors[1].contains("did not come up in this block"),
+        "{errors:?}"
+    );
     assert!(!ran.is_empty() && ran.iter().all(|it| it["status"]["status"] != "failed"));
     let set_ups = set_ups(&trials);
     let broken = set_ups.iter().find(|it| it["network"] == "broken").unwrap();

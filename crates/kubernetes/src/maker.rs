@@ -88,6 +88,11 @@ impl Maker {
         Ok(())
     }
 
+    /// Where what the commands say is kept.
+    pub(crate) fn logs(&self) -> &Path {
+        &self.logs
+    }
+
     /// The log of the next cluster, within the run directory's own.
     pub(crate) fn next_log(&mut self, network: &str) -> String {
         self.count += 1;

@@ -147,8 +147,9 @@ impl Provisioned {
         }
         let reasons: Vec<&str> = self.failed.values().map(String::as_str).collect();
         Err(TargetError::Failed(format!(
-            "none of the clusters came up: {}",
-            reasons.join("; ")
+            "none of the clusters came up: {}; what the commands said is in {}",
+            reasons.join("; "),
+            self.maker.logs().display()
         )))
     }
 
@@ -207,7 +208,13 @@ impl Provisioned {
         self.used = true;
         self.asked.clone_from(&network);
         if let Some(why) = self.failed.get(&network) {
-            return Err(TargetError::Failed(why.clone()));
+            // The whole story once; the trials that follow point to it.
+            let is_news = self.set_ups.iter().any(|it| it.network == network);
+            return Err(TargetError::Failed(if is_news {
+                why.clone()
+            } else {
+                format!("the network {network} did not come up in this block")
+            }));
         }
         if self.up.as_ref().is_none_or(|up| up.made.network != network) {
             self.take_down();

@@ -57,7 +57,7 @@ impl Provisioned {
             }
             Err(why) => {
                 self.take_down();
-                Err(format!("{why} (all of it: {LOGS}/{log})"))
+                Err(format!("{why} ({LOGS}/{log} has all of it)"))
             }
         };
         self.set_ups.push(set_up);
