@@ -107,6 +107,9 @@ pub(crate) struct RunArgs {
     /// cni:FILE for a CNI configuration list
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) network: Vec<String>,
+    /// Paths within each network, where there are several clusters: host, pod, cluster-ip …
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) path: Vec<String>,
     /// Network that the others are compared with
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
@@ -156,12 +159,13 @@ pub(crate) struct RunArgs {
     pub(crate) out: PathBuf,
     /// Go on with a run that was cut off, as it was planned
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "network", "baseline", "workload", "placement", "family", "rate", "connections", "request_size",
+        "network", "path", "baseline", "workload", "placement", "family", "rate", "connections", "request_size",
         "response_size", "wait", "duration", "blocks", "seed", "set",
     ])]
     pub(crate) resume: Option<PathBuf>,
-    /// Go on although the environment is not the one that the run was started in
-    #[arg(long, requires = "resume")]
+    /// With --resume, go on although the environment is not the one that the run was started in;
+    /// with several clusters, compare them although their nodes differ
+    #[arg(long)]
     pub(crate) across_environments: bool,
     /// Print the result as JSON instead of a table
     #[arg(long)]

@@ -5,14 +5,15 @@ mod hosts;
 mod kubernetes;
 mod lab;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::{Experiment, Family, Link};
+use plumbline_experiment::{Experiment, Family, Link, Treatment, TreatmentId};
 use plumbline_harness::{Fleet, Target};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::{Floor, Warning};
 
-use crate::cli::{TargetArgs, TargetKind};
+use crate::cli::{RunArgs, TargetArgs, TargetKind};
 use crate::command::BadUsage;
 
 /// A target, with what a command has to know of it beside what the harness does.
@@ -53,6 +54,37 @@ pub(crate) trait Place: Target {
     /// is no choice of them.
     fn fleet(&self) -> Option<&dyn Fleet> {
         None
+    }
+
+    /// Makes every path, so that what cannot be built is an error before the
+    /// first trial and not in the middle. `order` is the order in which the first
+    /// trials want them.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the target says of the first path that cannot be made.
+    fn build(&mut self, treatments: &[Treatment], order: &[TreatmentId]) -> anyhow::Result<()> {
+        let _ = order;
+        self.validate(treatments)?;
+        for treatment in treatments {
+            self.path(treatment)?;
+        }
+        Ok(())
+    }
+
+    /// What treatments have to share to stay together in a block, where going
+    /// from one to another costs much.
+    fn kept_together(&self) -> Option<fn(&Treatment) -> String> {
+        None
+    }
+
+    /// Told where the run directory is, once it is.
+    ///
+    /// # Errors
+    ///
+    /// What belongs there cannot be put there.
+    fn run_directory(&mut self, _path: &Path) -> anyhow::Result<()> {
+        Ok(())
     }
 
     /// The CPUs that the endpoints are to be held on. Asked when all paths stand.
@@ -109,9 +141,10 @@ pub(crate) fn kind(
 /// which the lab needs, alone or not at all.
 pub(crate) fn pick(
     kind: TargetKind,
-    args: &TargetArgs,
+    run: &RunArgs,
     experiment: Option<&Experiment>,
 ) -> anyhow::Result<Box<dyn Place>> {
+    let args = &run.target;
     match kind {
         TargetKind::Lab => {
             plumbline_sys::namespace::enter_private()?;
@@ -120,7 +153,7 @@ pub(crate) fn pick(
         }
         TargetKind::Hosts => hosts::pick(&args.hosts, &args.pairing, experiment),
         #[cfg(feature = "kubernetes")]
-        TargetKind::Kubernetes => kubernetes::pick(&args.cluster, &args.pairing),
+        TargetKind::Kubernetes => kubernetes::pick(run, experiment),
         #[cfg(not(feature = "kubernetes"))]
         TargetKind::Kubernetes => Err(BadUsage(
             "--target kubernetes: this program was built without clusters; build it with \

@@ -11,6 +11,7 @@ mod figures;
 mod left;
 mod outages;
 mod paths;
+mod provision;
 mod rights;
 
 use std::path::{Path, PathBuf};

@@ -114,6 +114,29 @@ fn a_target_without_its_hosts_asks_for_them() {
     with(&["--kernel", "uml"], "--target lab");
     with(&["--cni-bin", "/plugins"], "--cni-bin: say --target lab");
     with(&["--image", "i"], "--image: say --target kubernetes");
+    // What only clusters have, and what only several of them have.
+    refused(
+        &["run", "--path", "pod"],
+        64,
+        &["`path`", "--target kubernetes"],
+    );
+    refused(&["run", "--across-environments"], 64, &["several clusters"]);
+    refused(
+        &["run", "cni-comparison"],
+        64,
+        &["bridge-host-gw", "--provision 'COMMAND'", "--context"],
+    );
+    let cluster = ["run", "--target", "kubernetes"];
+    let both = ["--provision", "up", "--context", "a"];
+    refused(
+        &[&cluster[..], &both].concat(),
+        64,
+        &["--context", "--provision"],
+    );
+    let down = ["--unprovision", "down"];
+    refused(&[&cluster[..], &down].concat(), 64, &["--provision"]);
+    let unnamed = ["--provision", "true", "--unprovision", "true"];
+    refused(&[&cluster[..], &unnamed].concat(), 64, &["which networks?"]);
     // What an experiment asks for is its own, and the flags are named.
     refused(
         &["run", "centurylink-2016"],

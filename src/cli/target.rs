@@ -54,11 +54,19 @@ impl TargetArgs {
         self.target.or_else(named).unwrap_or(TargetKind::Lab)
     }
 
-    /// What treatments are compared with where host networking, the usual
-    /// baseline, is not to be had.
-    pub(crate) fn instead_of_host(&self, asked: &str) -> Option<&'static str> {
-        let in_cluster = self.kind(asked) == TargetKind::Kubernetes;
-        (in_cluster && !self.cluster.allow_host_network).then_some("pod")
+    /// What treatments are compared with where nobody asked for host networking,
+    /// the usual baseline, by name: the first of several clusters, whose networks
+    /// are the question then; and where it is not to be had, what is nearest to
+    /// it. Clusters that are made for the run need no leave for it.
+    pub(crate) fn instead_of_host(&self, asked: &str, provisioned: bool) -> Option<&str> {
+        if self.kind(asked) != TargetKind::Kubernetes || provisioned {
+            return None;
+        }
+        match &self.cluster.context[..] {
+            [first, _, ..] => Some(first),
+            _ if self.cluster.allow_host_network => None,
+            _ => Some("pod"),
+        }
     }
 }
 
@@ -66,9 +74,15 @@ impl TargetArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Kubernetes (--target kubernetes)")]
 pub(crate) struct ClusterArgs {
-    /// Context of the kubeconfig instead of the current one
-    #[arg(long, value_name = "NAME")]
-    pub(crate) context: Option<String>,
+    /// Context of the kubeconfig instead of the current one; several times, clusters to compare
+    #[arg(long, value_name = "NAME", conflicts_with = "provision")]
+    pub(crate) context: Vec<String>,
+    /// Command that brings up a cluster with each network ({network}), afresh for each block
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) provision: Option<String>,
+    /// Command that takes it down again, unless the first one says how
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) unprovision: Option<String>,
     /// The nodes, of the sender and of the receiver, or all of a mesh or of pairs; chosen among
     /// the workers unless given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -85,7 +99,9 @@ impl ClusterArgs {
     /// The first flag that was given, for a message.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let given = [
-            ("--context", self.context.is_some()),
+            ("--context", !self.context.is_empty()),
+            ("--provision", self.provision.is_some()),
+            ("--unprovision", self.unprovision.is_some()),
             ("--nodes", !self.nodes.is_empty()),
             ("--image", self.image.is_some()),
             ("--allow-host-network", self.allow_host_network),

@@ -6,16 +6,18 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Experiment, Flag, Link, Pairing, Treatment, ready_made};
+use plumbline_experiment::{
+    Experiment, Flag, Link, Pairing, Plan, Treatment, TreatmentId, ready_made,
+};
 use plumbline_harness::{Settings, Target, Thresholds, conduct, conduct_pairs};
 use plumbline_record::{
-    FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
+    FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, TrialStatus, Warning, write_atomically,
 };
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
 use super::{BadUsage, kernel, maxima, print, report};
-use crate::cli::RunArgs;
+use crate::cli::{RunArgs, TargetKind};
 use crate::place::{self, Cpus, Place};
 use crate::progress::{self, Reporter};
 
@@ -27,17 +29,17 @@ struct Prepared {
 }
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let experiment = if args.resume.is_none() {
-        Some(experiment(args)?)
-    } else {
-        None
+    let experiment = match &args.resume {
+        None => Some(experiment(args)?),
+        Some(path) => recorded(path)?,
     };
     let kind = place::kind(&args.target, experiment.as_ref())?;
+    check_flags(args, kind, experiment.as_ref())?;
     let writes = args.resume.as_ref().unwrap_or(&args.out);
     if let Some(code) = kernel::elsewhere(args.target.lab.kernel, Some(writes))? {
         return Ok(code);
     }
-    let mut place = place::pick(kind, &args.target, experiment.as_ref())?;
+    let mut place = place::pick(kind, args, experiment.as_ref())?;
     let place = &mut *place;
     let interrupted = plumbline_sys::signal::interruption()?;
 
@@ -60,6 +62,10 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             });
         }
     };
+    if let Err(error) = place.run_directory(directory.path()) {
+        take_down(place)?;
+        return Err(error);
+    }
     let plan = &run.plan;
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
@@ -106,6 +112,49 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// The experiment that a run was started with, where it still says something of
+/// the place: what was typed on top is in the plan.
+fn recorded(path: &Path) -> anyhow::Result<Option<Experiment>> {
+    let (run, _) = RunDirectory::read(path)?;
+    let parse = |text: String| Experiment::parse(&text, "the experiment of the run");
+    Ok(run.experiment_text.map(parse).transpose()?)
+}
+
+/// Refuses flags that would say nothing here.
+fn check_flags(
+    args: &RunArgs,
+    kind: TargetKind,
+    experiment: Option<&Experiment>,
+) -> anyhow::Result<()> {
+    let several = args.target.cluster.context.len() > 1 || is_provisioned(args, experiment)?;
+    if args.across_environments && args.resume.is_none() && !several {
+        return Err(BadUsage(
+            "--across-environments: one place has one environment; the flag goes with --resume, \
+             or with several clusters"
+                .to_owned(),
+        )
+        .into());
+    }
+    let paths = experiment.map_or(Ok(Vec::new()), Experiment::paths)?;
+    if kind != TargetKind::Kubernetes && !paths.is_empty() {
+        return Err(BadUsage(format!(
+            "`path` is a factor of clusters, and the target is {}: leave it out, or say --target \
+             kubernetes",
+            kind.name()
+        ))
+        .into());
+    }
+    Ok(())
+}
+
+/// Whether clusters are made for the run.
+fn is_provisioned(args: &RunArgs, experiment: Option<&Experiment>) -> anyhow::Result<bool> {
+    let commands = experiment.map(Experiment::provision).transpose()?;
+    let in_file = commands.is_some_and(|it| it.up.is_some());
+    let cluster = &args.target.cluster;
+    Ok(cluster.provision.is_some() || in_file && cluster.context.is_empty())
+}
+
 /// The experiment with what was typed on top. Touches files only.
 fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     let (text, name) = match ready_made()
@@ -131,7 +180,10 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
         experiment.set(pair)?;
     }
     // Nobody asked for host networking by name: what is nearest to it will do.
-    if let Some(word) = args.target.instead_of_host(experiment.target())
+    let provisioned = is_provisioned(args, Some(&experiment))?;
+    if let Some(word) = args
+        .target
+        .instead_of_host(experiment.target(), provisioned)
         && args.baseline.is_none()
         && experiment.baseline() == "host"
     {
@@ -148,6 +200,7 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
     let value = |flag| match flag {
         Flag::Workload => list(&args.workload),
         Flag::Network => list(&args.network),
+        Flag::Path => list(&args.path),
         Flag::Baseline => args.baseline.clone(),
         Flag::Placement => list(&args.placement),
         Flag::Family => list(&args.family),
@@ -179,8 +232,20 @@ fn prepare(
     let said = RefCell::new(Vec::new());
     let seed = random_seed();
     let networks = |word: &str| place.networks(word, &families, &mut said.borrow_mut());
-    let draft = experiment.draft(seed, &networks)?;
-    build(draft.link(), draft.treatments(), place)?;
+    let mut draft = experiment.draft(seed, &networks)?;
+    if let Some(group) = place.kept_together() {
+        if !draft.sought().is_empty() {
+            return Err(BadUsage(
+                "a load that is a share of the maximum needs networks that stand before the \
+                 first trial; where clusters are made for the run, give a --rate"
+                    .to_owned(),
+            )
+            .into());
+        }
+        draft = draft.keep_together(&group);
+    }
+    let first = draft.blocks().first().cloned().unwrap_or_default();
+    build(draft.link(), draft.treatments(), &first, place)?;
     let settings = settings(place.cpus());
     let floor = place.floor(interrupted)?;
     let kept_in = (args.out.as_path(), name.as_str());
@@ -229,7 +294,8 @@ fn resume(args: &RunArgs, path: &Path, place: &mut dyn Place) -> anyhow::Result<
         ))
         .into());
     }
-    build(run.plan.link, &run.plan.treatments, place)?;
+    let order = pending(&run.plan, &done);
+    build(run.plan.link, &run.plan.treatments, &order, place)?;
     if pairing(args, place) != run.plan.pairing {
         return Err(BadUsage(format!(
             "--resume {}: the run was of other pairs of nodes; give the same flags again, as in \
@@ -250,15 +316,31 @@ fn resume(args: &RunArgs, path: &Path, place: &mut dyn Place) -> anyhow::Result<
     })
 }
 
-/// Builds every path, so that what cannot be built is an error before the
-/// first trial and not in the middle.
-fn build(link: Link, treatments: &[Treatment], place: &mut dyn Place) -> anyhow::Result<()> {
+/// What is left of the first block that is not complete, in its order.
+fn pending(plan: &Plan, done: &[Trial]) -> Vec<TreatmentId> {
+    let is_done = |block: usize, id: TreatmentId| {
+        let counts = |it: &Trial| matches!(it.status, TrialStatus::Valid);
+        done.iter()
+            .any(|it| it.block as usize == block && it.treatment == id && counts(it))
+    };
+    let blocks = plan.blocks.iter().enumerate();
+    let open = blocks.map(|(block, order)| {
+        let left = order.iter().copied().filter(|&id| !is_done(block, id));
+        left.collect::<Vec<_>>()
+    });
+    open.into_iter()
+        .find(|left| !left.is_empty())
+        .unwrap_or_default()
+}
+
+fn build(
+    link: Link,
+    treatments: &[Treatment],
+    order: &[TreatmentId],
+    place: &mut dyn Place,
+) -> anyhow::Result<()> {
     place.use_link(link)?;
-    place.validate(treatments)?;
-    for treatment in treatments {
-        place.path(treatment)?;
-    }
-    Ok(())
+    place.build(treatments, order)
 }
 
 /// The pairs of nodes that were asked for. Known when the paths stand.

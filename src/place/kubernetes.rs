@@ -1,18 +1,78 @@
-//! A cluster as a place.
+//! Clusters as places: one, several side by side, or one after the other.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::Family;
+use plumbline_experiment::{Experiment, Family, Provision, Treatment, TreatmentId};
 use plumbline_harness::Fleet;
-use plumbline_kubernetes::{Cluster, ClusterFleet, ClusterOptions, Route, image};
+use plumbline_kubernetes::{
+    Cluster, ClusterFleet, ClusterOptions, Clusters, ProvisionOptions, Provisioned, Route, image,
+};
 use plumbline_record::{Floor, Warning};
 
 use super::{Cpus, Place};
-use crate::cli::{ClusterArgs, PairingArgs};
+use crate::cli::{ClusterArgs, RunArgs};
+use crate::command::BadUsage;
+use crate::progress::say;
 
 /// The target of what was typed. Connects to nothing yet.
-pub(super) fn pick(args: &ClusterArgs, pairing: &PairingArgs) -> anyhow::Result<Box<dyn Place>> {
-    let options = options(args)?;
+pub(super) fn pick(
+    run: &RunArgs,
+    experiment: Option<&Experiment>,
+) -> anyhow::Result<Box<dyn Place>> {
+    let args = &run.target.cluster;
+    let in_file = experiment.map(Experiment::provision).transpose()?;
+    let commands = commands(args, in_file.unwrap_or_default());
+    let pairing = &run.target.pairing;
+    if let Some(flag) = pairing.given()
+        && (commands.up.is_some() || args.context.len() > 1)
+    {
+        return Err(BadUsage(format!(
+            "{flag}: the nodes of one cluster are measured; leave out --provision, or all but one \
+             --context"
+        ))
+        .into());
+    }
+    let mut options = options(args)?;
+    if let Some(up) = commands.up {
+        options.host_network = true;
+        let logs = match &run.resume {
+            Some(directory) => directory.join("provision"),
+            // Moved into the run directory when there is one.
+            None => run.out.join(format!("provision-{}", std::process::id())),
+        };
+        let mut place = Provisioned::new(ProvisionOptions {
+            up,
+            down: commands.down,
+            limit: commands.limit,
+            logs,
+            across_environments: run.across_environments,
+            cluster: options,
+        })?;
+        hand_image(&mut place, args);
+        return Ok(Box::new(place));
+    }
+    if commands.down.is_some() {
+        return Err(BadUsage(
+            "--unprovision: takes down what --provision brought up; say that too".to_owned(),
+        )
+        .into());
+    }
+    if let Some(network) = names_a_cluster(experiment)?
+        && args.context.len() < 2
+    {
+        return Err(BadUsage(format!(
+            "`{network}` is to be the network of a cluster of its own: give --provision 'COMMAND', \
+             which brings a cluster up with {{network}}, or --context for each that stands"
+        ))
+        .into());
+    }
+    if let [_, _, ..] = &args.context[..] {
+        let across = run.across_environments;
+        return Ok(Box::new(Clusters::open(&args.context, &options, across)?));
+    }
+    options.context = args.context.first().cloned();
     if pairing.given().is_some() {
         let pairs = pairing.pairs.map(|pairs| pairs as usize);
         return Ok(Box::new(ClusterFleet::open(options, pairs)?));
@@ -20,16 +80,64 @@ pub(super) fn pick(args: &ClusterArgs, pairing: &PairingArgs) -> anyhow::Result<
     Ok(Box::new(Cluster::open(options)?))
 }
 
+/// The first network of an experiment of networks and paths that is no word for
+/// all of them.
+fn names_a_cluster(experiment: Option<&Experiment>) -> anyhow::Result<Option<String>> {
+    let Some(experiment) = experiment else {
+        return Ok(None);
+    };
+    if experiment.paths()?.is_empty() {
+        return Ok(None);
+    }
+    let networks = experiment.networks()?;
+    let is_cluster = |it: &String| !matches!(it.as_str(), "all" | "usual");
+    Ok(networks.into_iter().find(is_cluster))
+}
+
+/// What was typed outranks what the file says; contexts name clusters that stand.
+fn commands(args: &ClusterArgs, in_file: Provision) -> Provision {
+    let in_file = if args.context.is_empty() {
+        in_file
+    } else {
+        Provision::default()
+    };
+    Provision {
+        up: args.provision.clone().or(in_file.up),
+        down: args.unprovision.clone().or(in_file.down),
+        limit: in_file.limit,
+    }
+}
+
 fn options(args: &ClusterArgs) -> anyhow::Result<ClusterOptions> {
     let reference = || image::local_reference(env!("CARGO_PKG_VERSION"));
     Ok(ClusterOptions {
-        context: args.context.clone(),
+        kubeconfig: None,
+        context: None,
         nodes: args.nodes.clone(),
         image: args.image.clone().unwrap_or_else(reference),
         host_network: args.allow_host_network,
         started_by: started_by(),
         interrupted: plumbline_sys::signal::interruption()?,
     })
+}
+
+/// Hands the image of this program to the command that makes clusters, if it is
+/// one that can be in an image and nobody named another.
+fn hand_image(place: &mut Provisioned, args: &ClusterArgs) {
+    if args.image.is_some() || std::env::var_os("PLUMBLINE_IMAGE").is_some() {
+        return;
+    }
+    let reference = image::local_reference(env!("CARGO_PKG_VERSION"));
+    let program = std::env::current_exe().and_then(File::open);
+    let handed = program
+        .map_err(image::ImageError::from)
+        .and_then(|mut program| place.hand_image(&mut program, &reference));
+    if let Err(error) = handed {
+        say(&format!(
+            "no image of this program for the clusters: {error}; so the command that brings them \
+             up has to load {reference} itself, or name another with --image"
+        ));
+    }
 }
 
 /// For whoever finds the namespaces of a run and wonders whose they are.
@@ -41,13 +149,18 @@ fn started_by() -> String {
     format!("{user} on {host}, process {}", std::process::id())
 }
 
-/// `all` and `usual` are every path that is to be had.
+/// `all` and `usual` are every path that is to be had. A path of `all` is the
+/// path: one cluster is all there are.
 fn names(
     word: &str,
     route: impl FnOnce(&str) -> Result<Route, String>,
     routes: impl FnOnce() -> (Vec<Route>, Vec<Warning>),
     said: &mut Vec<Warning>,
 ) -> Result<Vec<String>, String> {
+    let word = match word.split_once('/') {
+        Some(("all" | "usual", path)) => path,
+        _ => word,
+    };
     if !matches!(word, "all" | "usual") {
         return Ok(vec![route(word)?.name().into_owned()]);
     }
@@ -98,5 +211,63 @@ impl Place for Cluster {
     fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
         let Cpus { client, server } = Place::cpus(self);
         Ok(Cluster::floor(self, client, server)?)
+    }
+}
+
+impl Place for Clusters {
+    /// A context, a path, or both as `CONTEXT/PATH`.
+    fn networks(
+        &self,
+        word: &str,
+        _: &[Family],
+        said: &mut Vec<Warning>,
+    ) -> Result<Vec<String>, String> {
+        Clusters::networks(self, word, said)
+    }
+
+    fn cpus(&self) -> Cpus {
+        let (client, server) = Clusters::cpus(self);
+        Cpus { client, server }
+    }
+
+    fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
+        let Cpus { client, server } = Place::cpus(self);
+        Ok(Clusters::floor(self, client, server)?)
+    }
+}
+
+impl Place for Provisioned {
+    /// A network for the command, a path, or both as `NETWORK/PATH`.
+    fn networks(
+        &self,
+        word: &str,
+        _: &[Family],
+        _: &mut Vec<Warning>,
+    ) -> Result<Vec<String>, String> {
+        Provisioned::networks(self, word)
+    }
+
+    /// One cluster at a time stands; the one that the first trials want is made.
+    fn build(&mut self, treatments: &[Treatment], order: &[TreatmentId]) -> anyhow::Result<()> {
+        plumbline_harness::Target::validate(self, treatments)?;
+        Ok(self.begin(treatments, order)?)
+    }
+
+    fn kept_together(&self) -> Option<fn(&Treatment) -> String> {
+        Some(|treatment| Provisioned::network_of(treatment).to_owned())
+    }
+
+    fn run_directory(&mut self, path: &Path) -> anyhow::Result<()> {
+        Ok(self.keep_logs(path)?)
+    }
+
+    fn cpus(&self) -> Cpus {
+        let (client, server) = Provisioned::cpus(self);
+        Cpus { client, server }
+    }
+
+    fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
+        let Cpus { client, server } = Place::cpus(self);
+        Ok(Provisioned::floor(self, client, server)?)
     }
 }

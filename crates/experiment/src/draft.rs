@@ -2,7 +2,7 @@
 
 use crate::ceiling::MAX_RATE;
 use crate::load::Share;
-use crate::{Arrival, Limit, Link, Plan, SpecError, Treatment, TreatmentId, Workload};
+use crate::{Arrival, Limit, Link, Plan, SpecError, Treatment, TreatmentId, Workload, resolve};
 
 /// A plan with open questions: the maxima that its loads are shares of.
 /// [`sought`](Self::sought) asks, [`settle`](Self::settle) takes the answers.
@@ -57,6 +57,32 @@ impl Draft {
     /// The link between the nodes.
     pub fn link(&self) -> Link {
         self.plan.link
+    }
+
+    /// Keeps treatments together in each block for which `group` says the same,
+    /// where changing from one group to the next costs much: the order of the
+    /// groups is random in each block, and the order within each group (C-1).
+    #[must_use]
+    pub fn keep_together(mut self, group: &dyn Fn(&Treatment) -> String) -> Self {
+        let names: Vec<String> = self.plan.treatments.iter().map(group).collect();
+        let position = |name: &String| names.iter().position(|other| other == name);
+        let mut firsts: Vec<usize> = names.iter().filter_map(position).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        let groups = names.iter().map(|name| {
+            let first = position(name).unwrap_or_default();
+            firsts.partition_point(|other| *other < first)
+        });
+        let groups: Vec<usize> = groups.collect();
+        // A plan has at most as many blocks as a u32 holds.
+        let blocks = self.plan.blocks.len() as u32;
+        self.plan.blocks = resolve::nested_blocks(&groups, blocks, self.plan.seed);
+        self
+    }
+
+    /// The order of the blocks as far as it is known: all of it.
+    pub fn blocks(&self) -> &[Vec<TreatmentId>] {
+        &self.plan.blocks
     }
 
     /// What has to be measured before the plan is one; empty when nothing is a

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::source::{Source, SourceKind};
 use crate::spec::{self, Spec};
 use crate::tree::{self, Data, Table};
-use crate::{Draft, Family, Plan, SpecError, resolve};
+use crate::{Draft, Family, Plan, Provision, SpecError, resolve};
 
 /// A question: factors with their levels, workloads, a design.
 ///
@@ -63,7 +63,30 @@ impl Experiment {
     /// The kind of place that the experiment asks for: `lab`, `kubernetes` or
     /// `hosts`; empty when it fits any.
     pub fn target(&self) -> &str {
-        self.root_text("target")
+        match self.root.get("target").map(|entry| &entry.value.data) {
+            // `[target.kubernetes]`: reading refused any other.
+            Some(Data::Table(_)) => "kubernetes",
+            _ => self.root_text("target"),
+        }
+    }
+
+    /// How the clusters that are compared come and go, where the file says.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn provision(&self) -> Result<Provision, SpecError> {
+        Ok(self.spec()?.provision)
+    }
+
+    /// The ways within each network as written; none unless the experiment says.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn paths(&self) -> Result<Vec<String>, SpecError> {
+        let words = self.spec()?.paths.into_iter();
+        Ok(words.map(|word| word.text).collect())
     }
 
     /// The networks as written, before a target says what they stand for.

@@ -20,8 +20,11 @@ pub(crate) const ROOT: &[&str] = &[
 /// Kinds of place that an experiment may ask for.
 pub(crate) const TARGETS: &[(&str, ())] = &[("lab", ()), ("kubernetes", ()), ("hosts", ())];
 
+/// Keys of `[target.kubernetes]`.
+pub(crate) const PROVISION: &[&str] = &["up", "down", "limit"];
+
 /// Keys of `[factors]` that are no workload keys.
-pub(crate) const PLACE_FACTORS: &[&str] = &["network", "placement", "family"];
+pub(crate) const PLACE_FACTORS: &[&str] = &["network", "path", "placement", "family"];
 
 /// Keys of a workload that may also stand in `[factors]`.
 pub(crate) const WORKLOAD_FACTORS: &[&str] = &[

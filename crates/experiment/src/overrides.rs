@@ -24,6 +24,8 @@ pub enum Flag {
     Workload,
     /// `--network A,B`.
     Network,
+    /// `--path A,B` within each network.
+    Path,
     /// `--baseline NAME`.
     Baseline,
     /// `--placement cross-node,same-node`.
@@ -50,9 +52,10 @@ pub enum Flag {
 
 impl Flag {
     /// All flags in the order in which they should be applied.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Workload,
         Self::Network,
+        Self::Path,
         Self::Baseline,
         Self::Placement,
         Self::Family,
@@ -80,6 +83,7 @@ impl Flag {
         match self {
             Self::Workload => ("--workload", "workload"),
             Self::Network => ("--network", "factors.network"),
+            Self::Path => ("--path", "factors.path"),
             Self::Baseline => ("--baseline", "baseline"),
             Self::Placement => ("--placement", "factors.placement"),
             Self::Family => ("--family", "factors.family"),

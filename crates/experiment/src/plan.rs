@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Link, Pairing, Treatment, TreatmentId};
+use crate::{Link, Pairing, Treatment, TreatmentId, reference};
 
 /// Primary metrics of each treatment that has a baseline (C-10): latency and
 /// CPU, or throughput and CPU for bulk.
@@ -81,7 +81,8 @@ impl Plan {
     }
 
     /// Compares every treatment with the one of network `baseline` that is equal
-    /// in all else, instead of with the baseline that it was planned with. A
+    /// in all else (of a plan with several networks of several paths, `baseline`
+    /// may be a path that each has, or a network that has each path), instead of with the baseline that it was planned with. A
     /// block holds every treatment, so any network of it can be the reference
     /// (D7); to look for the reference that gives the wanted answer is another
     /// matter (C-10). Copies of a network stay compared with their first.
@@ -92,25 +93,40 @@ impl Plan {
     /// nothing has changed.
     pub fn compare_with(&mut self, baseline: &str) -> Result<(), Vec<String>> {
         let is_first = |treatment: &Treatment| treatment.label.split('#').nth(1).is_none();
-        let references: Vec<Treatment> = self
+        let mut known: Vec<String> = self
             .treatments
             .iter()
-            .filter(|one| one.network == baseline && is_first(one))
-            .cloned()
+            .map(|one| one.network.clone())
             .collect();
-        if references.is_empty() {
-            let mut known: Vec<String> = self
-                .treatments
+        known.sort_unstable();
+        known.dedup();
+        let levels: Vec<&str> = known.iter().map(String::as_str).collect();
+        let meant: Vec<String> = reference::meant(baseline, &levels)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let references = match &meant[..] {
+            [] => return Err(known),
+            [one] => known
                 .iter()
-                .map(|one| one.network.clone())
-                .collect();
-            known.sort_unstable();
-            known.dedup();
-            return Err(known);
-        }
+                .map(|level| (level != one).then_some(0))
+                .collect(),
+            several => match reference::references(&known, several) {
+                Some(references) => references,
+                None => return Err(known),
+            },
+        };
+        let reference_of = |network: &String| {
+            let at = known.binary_search(network).ok()?;
+            Some(&meant[references[at]?])
+        };
+        let before = self.treatments.clone();
         for treatment in self.treatments.iter_mut().filter(|one| is_first(one)) {
-            let reference = references.iter().find(|one| {
-                one.workload == treatment.workload
+            let wanted = reference_of(&treatment.network);
+            let reference = before.iter().find(|one| {
+                is_first(one)
+                    && Some(&one.network) == wanted
+                    && one.workload == treatment.workload
                     && one.timing == treatment.timing
                     && one.placement == treatment.placement
                     && one.family == treatment.family

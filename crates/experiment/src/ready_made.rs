@@ -17,6 +17,10 @@ pub fn ready_made() -> &'static [(&'static str, &'static str)] {
         ("http", include_str!("../../../experiments/http.toml")),
         ("udp", include_str!("../../../experiments/udp.toml")),
         (
+            "cni-comparison",
+            include_str!("../../../experiments/cni-comparison.toml"),
+        ),
+        (
             "machinezone-2016",
             include_str!("../../../experiments/machinezone-2016.toml"),
         ),

@@ -8,7 +8,7 @@ use crate::budget;
 use crate::ceiling::MAX_TRIALS;
 use crate::load::Share;
 use crate::spec::{Spec, Word};
-use crate::{Draft, Family, Placement, Plan, SpecError, Treatment, TreatmentId};
+use crate::{Draft, Family, Placement, Plan, SpecError, Treatment, TreatmentId, reference};
 
 /// Gives the target's names of a network as written.
 type Expand<'a> = &'a dyn Fn(&str) -> Result<Vec<String>, String>;
@@ -67,13 +67,53 @@ pub(crate) fn blocks(treatments: usize, blocks: u32, seed: u64) -> Vec<Vec<Treat
         .collect()
 }
 
+/// As [`blocks`], but for treatments of one group, which stay together: the
+/// groups of a block are in an order of its own, and the treatments of each
+/// group too. `groups` gives the group of each treatment.
+pub(crate) fn nested_blocks(groups: &[usize], blocks: u32, seed: u64) -> Vec<Vec<TreatmentId>> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let count = groups.iter().max().map_or(0, |last| last + 1);
+    (0..blocks)
+        .map(|_| {
+            let mut order: Vec<usize> = (0..count).collect();
+            order.shuffle(&mut random);
+            let mut block = Vec::with_capacity(groups.len());
+            for group in order {
+                let of_it = |id: &TreatmentId| groups[*id] == group;
+                let mut members: Vec<TreatmentId> = (0..groups.len()).filter(of_it).collect();
+                members.shuffle(&mut random);
+                block.extend(members);
+            }
+            block
+        })
+        .collect()
+}
+
+/// The words of the factor `network`, each with each of the factor `path`.
+fn words(spec: &Spec) -> Vec<Word> {
+    if spec.paths.is_empty() {
+        return spec.networks.clone();
+    }
+    let each = |network: &Word| -> Vec<Word> {
+        let paths = spec.paths.iter();
+        paths
+            .map(|path| Word {
+                text: format!("{}/{}", network.text, path.text),
+                place: path.place.clone(),
+            })
+            .collect()
+    };
+    spec.networks.iter().flat_map(each).collect()
+}
+
 fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
     let mut names: Vec<String> = Vec::new();
-    for (at, word) in spec.networks.iter().enumerate() {
+    let words = words(spec);
+    for (at, word) in words.iter().enumerate() {
         let expanded = names_of(word, expand)?;
         // The same word again means a repetition, as in A/A. A group such as
         // `all`, or two systems that program one path, repeat nothing.
-        let again = spec.networks[..at].iter().any(|it| it.text == word.text);
+        let again = words[..at].iter().any(|it| it.text == word.text);
         let repeats = again && expanded.len() == 1;
         for name in expanded {
             if repeats || !names.contains(&name) {
@@ -81,17 +121,45 @@ fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
             }
         }
     }
-    let baseline = baseline(spec, expand)?;
+    let baselines = names_of(&spec.baseline, expand)?;
     let against_itself = names.len() > 1 && names.iter().all(|name| *name == names[0]);
-    if !against_itself && !names.contains(&baseline) {
-        names.insert(0, baseline.clone());
+    if against_itself {
+        let references = vec![names[0].clone(); names.len()];
+        return Ok(with_baselines(&names, &references));
     }
-    let baseline = if against_itself {
-        names[0].clone()
-    } else {
-        baseline
+    let wanted = references(spec, &names, &baselines)?;
+    for baseline in baselines.iter().rev() {
+        // A word may stand for paths that nothing is compared with.
+        if wanted.contains(baseline) && !names.contains(baseline) {
+            names.insert(0, baseline.clone());
+        }
+    }
+    let references = references(spec, &names, &baselines)?;
+    Ok(with_baselines(&names, &references))
+}
+
+/// What each level is compared with; a baseline with itself.
+fn references(
+    spec: &Spec,
+    names: &[String],
+    baselines: &[String],
+) -> Result<Vec<String>, SpecError> {
+    if let [one] = baselines {
+        return Ok(vec![one.clone(); names.len()]);
+    }
+    let Some(found) = reference::references(names, baselines) else {
+        let word = &spec.baseline;
+        let problem = format!("`{}` is more than one network", word.text);
+        let remedy = "name the one network that the others are compared with";
+        return Err(match &word.place {
+            Some(place) => SpecError::at(place, problem, remedy),
+            None => SpecError::nowhere(problem, remedy),
+        });
     };
-    Ok(with_baselines(&names, &baseline))
+    let pairs = names.iter().zip(found);
+    Ok(pairs
+        .map(|(name, reference)| reference.map_or(name, |at| &baselines[at]).clone())
+        .collect())
 }
 
 fn names_of(word: &Word, expand: Expand<'_>) -> Result<Vec<String>, SpecError> {
@@ -107,30 +175,16 @@ fn names_of(word: &Word, expand: Expand<'_>) -> Result<Vec<String>, SpecError> {
     })
 }
 
-fn baseline(spec: &Spec, expand: Expand<'_>) -> Result<String, SpecError> {
-    let word = &spec.baseline;
-    let mut names = names_of(word, expand)?;
-    if names.len() == 1 {
-        return Ok(names.remove(0));
-    }
-    let problem = format!("`{}` is more than one network", word.text);
-    let remedy = "name the one network that the others are compared with";
-    Err(match &word.place {
-        Some(place) => SpecError::at(place, problem, remedy),
-        None => SpecError::nowhere(problem, remedy),
-    })
-}
-
 /// Labels the copies, and gives each level what it is compared with: a copy
-/// its first occurrence, the rest the baseline.
-fn with_baselines(names: &[String], baseline: &str) -> Vec<Level> {
+/// its first occurrence, the rest the reference at the same position.
+fn with_baselines(names: &[String], references: &[String]) -> Vec<Level> {
     let position = |name: &str| names.iter().position(|other| other == name);
     names
         .iter()
         .enumerate()
         .map(|(at, name)| {
             let copy = names[..at].iter().filter(|other| *other == name).count() + 1;
-            let reference = if copy > 1 { name } else { baseline };
+            let reference = if copy > 1 { name } else { &references[at] };
             Level {
                 network: name.clone(),
                 label: if copy > 1 {

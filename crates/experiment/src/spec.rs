@@ -11,7 +11,7 @@ use crate::section::{self, Section};
 use crate::source::Place;
 use crate::study::Study;
 use crate::tree::{Data, Table, Value};
-use crate::{Family, Link, Placement, SpecError, Timing, expand, link};
+use crate::{Family, Link, Placement, Provision, SpecError, Timing, expand, link, provision};
 
 /// Phases where a file says nothing.
 const TIMING: Timing = Timing {
@@ -41,6 +41,8 @@ pub(crate) struct Spec {
     /// Whether the report shows every latency.
     pub(crate) distribution: bool,
     pub(crate) networks: Vec<Word>,
+    /// Ways within each network; none for whatever a network is asked for.
+    pub(crate) paths: Vec<Word>,
     pub(crate) placements: Vec<Placement>,
     pub(crate) families: Vec<Family>,
     pub(crate) loads: Vec<Load>,
@@ -51,6 +53,8 @@ pub(crate) struct Spec {
     pub(crate) budget: Option<Duration>,
     pub(crate) limits: BTreeMap<String, f64>,
     pub(crate) link: Link,
+    /// How clusters come and go, where the experiment says.
+    pub(crate) provision: Provision,
 }
 
 /// Reads everything; the first fault ends it.
@@ -74,8 +78,6 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
     factors.refuse_unknown(&keys::factors())?;
     design.refuse_unknown(keys::DESIGN)?;
     let timing = load::timing(&design, TIMING)?;
-    // The command line picks the place; here it only has to be one.
-    root.choice("target", keys::TARGETS)?;
     Ok(Spec {
         name: name(&root)?,
         question: root
@@ -86,6 +88,7 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
         baseline: baseline(&root)?,
         distribution: root.boolean("distribution")?.unwrap_or(false),
         networks: networks(&factors)?,
+        paths: paths(&factors)?,
         placements: placements(&factors)?,
         families: families(&factors)?,
         loads: expand::loads(&root, &factors, timing)?,
@@ -95,6 +98,7 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
         budget: design.duration("budget", MIN_BUDGET..=MAX_BUDGET)?,
         limits: limits(&root)?,
         link: link::read(&root)?,
+        provision: provision::read(&root)?,
     })
 }
 
@@ -153,10 +157,19 @@ fn networks(factors: &Section<'_>) -> Result<Vec<Word>, SpecError> {
             place: None,
         }]);
     };
+    words("network", levels)
+}
+
+/// The ways within a network that are compared, where a target has several.
+fn paths(factors: &Section<'_>) -> Result<Vec<Word>, SpecError> {
+    words("path", factors.levels("path")?.unwrap_or_default())
+}
+
+fn words(key: &str, levels: Vec<&Value>) -> Result<Vec<Word>, SpecError> {
     levels
         .into_iter()
         .map(|value| {
-            let (text, place) = section::text("network", value)?;
+            let (text, place) = section::text(key, value)?;
             Ok(Word {
                 text: text.to_owned(),
                 place: Some(place.clone()),

@@ -111,6 +111,7 @@ pub fn conduct(
         outcome: Outcome::default(),
     };
     for (block, order) in plan.blocks.iter().enumerate() {
+        run.target.begin_block(block);
         let mut idle = IdleSamples::new();
         for (position, &id) in order.iter().enumerate() {
             run.place(block, position, &plan.treatments[id], &mut idle)?;
@@ -193,8 +194,10 @@ impl Running<'_> {
             };
             (self.keep)(&trial).map_err(HarnessError::Keep)?;
             self.progress.ended(&step, &trial);
-            let again =
-                trial.status != TrialStatus::Valid && attempt < self.plan.retries && self.spare > 0;
+            let again = trial.status != TrialStatus::Valid
+                && attempt < self.plan.retries
+                && self.spare > 0
+                && self.target.may_try_again(treatment);
             if !again {
                 self.outcome.finished += 1;
                 return Ok(());
@@ -329,6 +332,7 @@ fn run_one(
         status,
         warnings,
         observation,
+        set_up: target.set_up().map(Box::new),
     })
 }
 

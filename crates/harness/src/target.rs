@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plumbline_experiment::Treatment;
 use plumbline_record::{
-    DeviceCounters, Fingerprint, IdleSample, ProcessCpu, ProtocolCounters, Warning,
+    DeviceCounters, Fingerprint, IdleSample, ProcessCpu, ProtocolCounters, SetUp, Warning,
 };
 
 /// Why a target could not do what was asked.
@@ -60,6 +60,22 @@ pub trait Target {
                 "the CPU time of this machine cannot be read: {error}; is /proc mounted?"
             ))
         })
+    }
+
+    /// A block begins. What must not outlive a block, such as a cluster that is
+    /// made anew for each, may end here. By default nothing does.
+    fn begin_block(&mut self, _block: usize) {}
+
+    /// What it took to bring up the place of the last treatment, if it was
+    /// brought up since this was last asked.
+    fn set_up(&mut self) -> Option<SetUp> {
+        None
+    }
+
+    /// Whether a treatment that failed is worth another attempt in the same
+    /// block. By default every one is.
+    fn may_try_again(&self, _treatment: &Treatment) -> bool {
+        true
     }
 
     /// What to distrust in everything measured here.

@@ -43,7 +43,7 @@ impl Leftovers {
         context: Option<&str>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, ClusterError> {
-        let session = Session::open(context, interrupted)?;
+        let session = Session::open(None, context, interrupted)?;
         let namespaces: Api<Namespace> = Api::all(session.client());
         let ours = ListParams::default().labels(OWNER);
         let found = session.call("list the namespaces", namespaces.list(&ours))?;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -26,6 +27,9 @@ use crate::standing::Standing;
 /// What to run in, and how.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
+    /// File that names the cluster; the user's own configuration where there is
+    /// none.
+    pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; the current one where there is none.
     pub context: Option<String>,
     /// Names of the two nodes; empty for a choice.
@@ -62,7 +66,8 @@ impl Cluster {
     /// [`ClusterError::Configuration`].
     pub fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
         let context = options.context.as_deref();
-        let session = Arc::new(Session::open(context, options.interrupted)?);
+        let file = options.kubeconfig.as_deref();
+        let session = Arc::new(Session::open(file, context, options.interrupted)?);
         let standing = Standing::new(
             Arc::clone(&session),
             options.image.clone(),

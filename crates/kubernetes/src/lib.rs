@@ -6,19 +6,26 @@
 //! nothing to authenticate beside what `kubectl` does. All of it is blocking
 //! from outside: the one async runtime is in here.
 
+mod alike;
 mod choice;
 mod cleanup;
 mod cluster;
+mod clusters;
 mod error;
 mod exec;
 mod fingerprint;
 mod fleet;
+mod handed;
 pub mod image;
+mod level;
+mod maker;
 mod manifest;
 mod members;
 mod nodes;
 mod path;
 mod pods;
+mod provisioned;
+mod provisioner;
 mod reach;
 mod route;
 mod session;
@@ -27,9 +34,11 @@ mod standing;
 pub use choice::{Chosen, NodeFacts, choose};
 pub use cleanup::{Left, Leftovers};
 pub use cluster::{Cluster, ClusterOptions};
+pub use clusters::Clusters;
 pub use error::ClusterError;
 pub use fleet::ClusterFleet;
 pub use members::{Members, members};
+pub use provisioned::{ProvisionOptions, Provisioned};
 pub use route::{MOST_BACKENDS, ROUTES, Route};
 
 /// The manifest that gives an account all the rights that a run needs, and no

@@ -1,6 +1,7 @@
 //! Blocking calls to one API server.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,7 @@ pub(crate) struct Session {
 impl Session {
     /// Reads the user's configuration; says nothing to the cluster yet.
     pub(crate) fn open(
+        kubeconfig: Option<&Path>,
         context: Option<&str>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, ClusterError> {
@@ -40,7 +42,7 @@ impl Session {
             .thread_name("cluster")
             .enable_all()
             .build()?;
-        let (client, url) = runtime.block_on(connect(context))?;
+        let (client, url) = runtime.block_on(connect(kubeconfig, context))?;
         Ok(Self {
             client,
             runtime,
@@ -144,29 +146,40 @@ impl Session {
     }
 }
 
-async fn connect(context: Option<&str>) -> Result<(Client, String), ClusterError> {
-    let config = match context {
+async fn connect(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(Client, String), ClusterError> {
+    let options = KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    let config = match (kubeconfig, context) {
+        (Some(file), _) => in_file(file, &options)
+            .await
+            .map_err(|error| ClusterError::Configuration(format!("{}: {error}", file.display())))?,
         // Without a file, this may be a pod of the cluster itself.
-        None => match Config::from_kubeconfig(&KubeConfigOptions::default()).await {
+        (None, None) => match Config::from_kubeconfig(&KubeConfigOptions::default()).await {
             Ok(config) => config,
             Err(error) => {
                 Config::incluster().map_err(|_| ClusterError::Configuration(error.to_string()))?
             }
         },
-        Some(name) => {
-            let options = KubeConfigOptions {
-                context: Some(name.to_owned()),
-                ..KubeConfigOptions::default()
-            };
-            Config::from_kubeconfig(&options)
-                .await
-                .map_err(|error| unknown_context(name, &error))?
-        }
+        (None, Some(name)) => Config::from_kubeconfig(&options)
+            .await
+            .map_err(|error| unknown_context(name, &error))?,
     };
     let url = config.cluster_url.to_string();
     let client =
         Client::try_from(config).map_err(|error| ClusterError::Configuration(error.to_string()))?;
     Ok((client, url))
+}
+
+async fn in_file(
+    file: &Path,
+    options: &KubeConfigOptions,
+) -> Result<Config, kube::config::KubeconfigError> {
+    Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, options).await
 }
 
 fn unknown_context(name: &str, error: &kube::config::KubeconfigError) -> ClusterError {

@@ -25,7 +25,8 @@ pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomical
 pub use search::{Maximum, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
 pub use trial::{
-    Floor, GateFailure, IdleSample, NodePair, Observation, Provenance, Run, Trial, TrialStatus,
+    Floor, GateFailure, IdleSample, NodePair, Observation, Provenance, Run, SetUp, Trial,
+    TrialStatus,
 };
 pub use warning::Warning;
 

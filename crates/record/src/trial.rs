@@ -87,6 +87,29 @@ pub struct Trial {
     pub warnings: Vec<Warning>,
     /// What was observed; `None` when it failed before the window ended.
     pub observation: Option<Observation>,
+    /// The place that was brought up for this trial and those that follow it
+    /// there; `None` where places stand anyway, and for all but the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_up: Option<Box<SetUp>>,
+}
+
+/// What it took to bring up a place with a network, such as a cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetUp {
+    /// The network that it was brought up with.
+    pub network: String,
+    /// From the start of the command to its end, or until it was given up, in
+    /// nanoseconds.
+    pub took_ns: u64,
+    /// From there until every path carried packets, nanoseconds; `None` where
+    /// that was not reached.
+    pub paths_ns: Option<u64>,
+    /// Whether it came up.
+    pub came_up: bool,
+    /// What the command said: a file in the run directory.
+    pub log: String,
+    /// The place as it was (C-13); `None` where it did not come up.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// Two nodes by name.

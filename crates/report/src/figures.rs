@@ -257,7 +257,7 @@ fn trials(of: &TreatmentSummary) -> String {
 }
 
 /// A median with its interval, where there is one.
-fn spread(runs: Option<MedianOfRuns>, text: impl Fn(f64) -> String) -> String {
+pub(crate) fn spread(runs: Option<MedianOfRuns>, text: impl Fn(f64) -> String) -> String {
     let Some(runs) = runs else {
         return number::NONE.to_owned();
     };

@@ -31,5 +31,6 @@ mod beside;
 mod describe;
 mod figures;
 mod mesh;
+mod set_up;
 
 pub use analysis::Summary;

@@ -3,7 +3,7 @@
 use crate::analysis::Summary;
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, mesh, number, spans, terminal};
+use crate::{beside, describe, mesh, number, set_up, spans, terminal};
 
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
@@ -43,6 +43,10 @@ pub fn render(summary: &Summary) -> String {
             out.push('\n');
             out += &table(&comparisons);
         }
+    }
+    if let Some(set_up) = set_up::table(summary) {
+        out += &format!("\n## Set-up cost\n\n{}\n\n", set_up::ABOUT);
+        out += &table(&set_up);
     }
     out += &published(summary);
     out += "\n## What to distrust\n\n";

@@ -90,6 +90,8 @@ impl Group<'_> {
                 status,
                 warnings: warnings.unwrap_or_default(),
                 observation,
+                // Many nodes are those of a cluster that stands.
+                set_up: None,
             };
             (ends, trial)
         });

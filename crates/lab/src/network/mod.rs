@@ -230,6 +230,10 @@ mod tests {
     fn the_networks_of_ready_made_experiments_exist() {
         for (name, text) in plumbline_experiment::ready_made() {
             let experiment = plumbline_experiment::Experiment::parse(text, name).unwrap();
+            if experiment.target() == "kubernetes" {
+                // Its networks are for a command that brings clusters up.
+                continue;
+            }
             let expand = |word: &str| match word {
                 "all" | "usual" => Ok(USUAL.iter().map(|name| (*name).to_owned()).collect()),
                 word => match find(word) {

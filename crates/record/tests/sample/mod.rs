@@ -76,6 +76,7 @@ pub(crate) fn trial(n: u32) -> Trial {
         status,
         warnings: Vec::new(),
         observation: Some(observation(u64::from(n))),
+        set_up: None,
     }
 }
 

@@ -14,6 +14,7 @@ mod notice;
 mod packets;
 mod rates;
 mod section;
+mod set_up;
 mod treatment;
 
 pub use account::{Account, Failure};
@@ -28,6 +29,7 @@ pub use notice::Notice;
 pub use packets::Packets;
 pub use rates::Rates;
 pub use section::Section;
+pub use set_up::SetUpCost;
 pub use treatment::{Outlier, TreatmentSummary, TrialValue};
 
 pub(crate) use margin::{least_seen, margin, no_finer, resolution};
@@ -74,6 +76,8 @@ pub struct Summary {
     pub mesh: Option<Mesh>,
     /// Reasons to distrust, without repetition.
     pub notices: Vec<Notice>,
+    /// What it took to bring up each network, where that was done for the run.
+    pub set_ups: Vec<SetUpCost>,
     /// What became of the planned trials.
     pub account: Account,
     /// Blocks of the plan.
@@ -118,6 +122,7 @@ impl Summary {
             beside: Beside::new(plan, &treatments, &ledger),
             sections,
             notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),
+            set_ups: set_up::costs(trials),
             account: Account::new(plan, &ledger),
             blocks: plan.blocks.len(),
             blocks_needed,

@@ -7,13 +7,13 @@ use plumbline_experiment::TreatmentId;
 use super::metric::metrics_of;
 use super::{Comparison, Metric, TreatmentSummary};
 
-/// Treatments of one workload that share a baseline: what one table or chart
-/// shows.
+/// Treatments of one workload that share a baseline, or are compared each with
+/// the baseline of its own cluster: what one table or chart shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The baseline of them all.
+    /// The baseline of them all, or the first of several.
     pub baseline: TreatmentId,
-    /// The baseline first, then by the section's leading metric, cheapest
+    /// The baselines first, then by the section's leading metric, cheapest
     /// first; those without a comparison last, in the order of the plan.
     pub treatments: Vec<TreatmentId>,
     /// The metric that leads: p50, or throughput for bulk.
@@ -27,7 +27,7 @@ pub(super) fn sections(
 ) -> Vec<Section> {
     let mut groups: BTreeMap<TreatmentId, Vec<TreatmentId>> = BTreeMap::new();
     for treatment in treatments {
-        let root = root_of(treatments, treatment.id());
+        let root = first_like(treatments, root_of(treatments, treatment.id()));
         groups.entry(root).or_default().push(treatment.id());
     }
     groups
@@ -41,10 +41,11 @@ pub(super) fn sections(
                 Metric::Throughput
             };
             let cost = |&id: &TreatmentId| {
-                if id == baseline {
+                let root = root_of(treatments, id);
+                if id == root {
                     return f64::NEG_INFINITY;
                 }
-                overhead(treatments, comparisons, id, baseline, leading)
+                overhead(treatments, comparisons, id, root, leading)
             };
             members.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
             Section {
@@ -83,6 +84,26 @@ fn overhead(
         Metric::Throughput => -log_ratio,
         _ => log_ratio,
     }
+}
+
+/// The first baseline that differs from this one in nothing but the network: a
+/// run of several clusters has one in each.
+fn first_like(treatments: &[TreatmentSummary], root: TreatmentId) -> TreatmentId {
+    let of = &treatments[root].treatment;
+    let is_like = |other: &&TreatmentSummary| {
+        let other = &other.treatment;
+        other.baseline.is_none()
+            && other.workload == of.workload
+            && other.timing == of.timing
+            && other.placement == of.placement
+            && other.family == of.family
+    };
+    // One of a ring has a baseline, and stands alone.
+    let found = treatments
+        .iter()
+        .find(is_like)
+        .filter(|_| of.baseline.is_none());
+    found.map_or(root, TreatmentSummary::id)
 }
 
 /// The end of a chain of baselines. Files may be written by others, so a chain

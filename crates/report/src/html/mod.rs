@@ -14,7 +14,7 @@ use plumbline_record::{Run, Trial};
 use crate::analysis::{BesideTable, MeshMap, Section, Summary};
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, mesh, spans, terminal};
+use crate::{beside, describe, mesh, set_up, spans, terminal};
 
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
@@ -27,6 +27,8 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         answers: answers(summary),
         sections: sections(summary),
         meshes: meshes(summary),
+        set_up: set_up::table(summary),
+        set_up_about: set_up::ABOUT,
         published: published(summary),
         method: method::paragraphs(summary, run),
         account: terminal::account_text(summary),
@@ -51,6 +53,8 @@ struct Page {
     answers: Vec<Answer>,
     sections: Vec<Chapter>,
     meshes: Vec<MeshChapter>,
+    set_up: Option<Table>,
+    set_up_about: &'static str,
     published: Option<Published>,
     method: Vec<String>,
     account: String,

@@ -55,6 +55,7 @@ fn report(summary: &Summary) -> Report<'_> {
             .iter()
             .map(|one| number::plain(&one.to_string()))
             .collect(),
+        set_ups: crate::set_up::json(summary),
         treatments: summary
             .treatments
             .iter()

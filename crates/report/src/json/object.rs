@@ -19,6 +19,9 @@ pub(super) struct Report<'a> {
     pub(super) floor_ns: Option<FloorNs>,
     pub(super) maxima: &'a [Maximum],
     pub(super) answers: Vec<String>,
+    /// Only where places were brought up for the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) set_ups: Vec<serde_json::Value>,
     pub(super) treatments: Vec<Treatment<'a>>,
     pub(super) comparisons: Vec<Judged<'a>>,
     pub(super) mesh: Option<Mesh<'a>>,

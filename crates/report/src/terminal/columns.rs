@@ -63,6 +63,20 @@ pub(super) fn spans(summary: &Summary, section: &Section) -> Option<Vec<Column>>
     (!rows.is_empty()).then_some(columns)
 }
 
+/// What it took to bring up each network; `None` where nothing was.
+pub(super) fn set_up(summary: &Summary) -> Option<Vec<Column>> {
+    let table = crate::set_up::table(summary)?;
+    let columns = table.head.iter().enumerate().map(|(at, title)| {
+        let cells = table.rows.iter().map(|row| Cell::plain(row[at].clone()));
+        if at == 0 {
+            Column::left(title, cells.collect())
+        } else {
+            Column::right(title, 9, vec![cells.collect()])
+        }
+    });
+    Some(columns.collect())
+}
+
 struct Builder<'a> {
     summary: &'a Summary,
     rows: &'a [&'a TreatmentSummary],

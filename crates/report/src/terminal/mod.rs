@@ -87,6 +87,11 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += "\n\n";
     }
     out += &mesh::render(summary, style);
+    if let Some(columns) = columns::set_up(summary) {
+        let title = "set-up cost: the cluster up, and its paths ready after that";
+        out += &style.paint(Tint::Heading, title);
+        out += &format!("\n{}\n", Table::new(columns).render(style));
+    }
     out += &distribution::render(summary, style);
     out += &beside::render(summary, style);
     out += &answers(summary, style);

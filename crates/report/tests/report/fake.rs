@@ -97,6 +97,7 @@ impl Fake {
                     status: TrialStatus::Valid,
                     warnings: Vec::new(),
                     observation: Some(observed::observation(self, network, workload, noise)),
+                    set_up: None,
                 });
             }
         }

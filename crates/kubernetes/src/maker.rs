@@ -1,0 +1,184 @@
+//! Making clusters by the user's commands, and unmaking them.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumbline_harness::TargetError;
+
+use crate::error::ClusterError;
+use crate::handed::{self, HandedOver};
+use crate::image::{self, ImageError};
+use crate::provisioner::{self, Private, Told};
+
+/// The directory of a run in which the words of the commands are.
+pub(crate) const LOGS: &str = "provision";
+
+/// Longest time for bringing a cluster up, unless another is given.
+const UP: Duration = Duration::from_secs(1800);
+
+/// Longest time for taking one down.
+const DOWN: Duration = Duration::from_secs(900);
+
+/// A cluster that was made.
+pub(crate) struct Made {
+    pub(crate) network: String,
+    pub(crate) kubeconfig: PathBuf,
+    down: String,
+}
+
+/// Makes clusters, and knows how to unmake them.
+pub(crate) struct Maker {
+    up: String,
+    down: Option<String>,
+    limit: Duration,
+    logs: PathBuf,
+    interrupted: &'static AtomicBool,
+    private: Private,
+    image: Option<PathBuf>,
+    /// Clusters that were begun, for the names of logs.
+    count: usize,
+    /// What could not be unmade.
+    left: Vec<TargetError>,
+}
+
+impl Maker {
+    pub(crate) fn new(
+        up: String,
+        down: Option<String>,
+        limit: Option<Duration>,
+        logs: PathBuf,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, ClusterError> {
+        Ok(Self {
+            up,
+            down,
+            limit: limit.unwrap_or(UP),
+            logs,
+            interrupted,
+            private: Private::new()?,
+            image: None,
+            count: 0,
+            left: Vec::new(),
+        })
+    }
+
+    /// Writes the image that the command finds at `PLUMBLINE_IMAGE`.
+    pub(crate) fn hand_image(
+        &mut self,
+        program: &mut impl Read,
+        reference: &str,
+    ) -> Result<(), ImageError> {
+        let path = self.private.path().join("plumbline.tar");
+        let mut archive = BufWriter::new(File::create(&path)?);
+        image::write(program, reference, &mut archive)?;
+        self.image = Some(path);
+        Ok(())
+    }
+
+    /// Moves what the commands said, and will say, into a run directory.
+    pub(crate) fn keep_logs(&mut self, run: &Path) -> std::io::Result<()> {
+        let place = run.join(LOGS);
+        if self.logs.exists() {
+            fs::rename(&self.logs, &place)?;
+        }
+        self.logs = place;
+        Ok(())
+    }
+
+    /// Where what the commands say is kept.
+    pub(crate) fn logs(&self) -> &Path {
+        &self.logs
+    }
+
+    /// The log of the next cluster, within the run directory's own.
+    pub(crate) fn next_log(&mut self, network: &str) -> String {
+        self.count += 1;
+        // A run that is resumed must not write over what an earlier part said.
+        while self.logs.join(self.log(network, "up")).exists() {
+            self.count += 1;
+        }
+        self.log(network, "up")
+    }
+
+    fn log(&self, network: &str, what: &str) -> String {
+        format!("{:03}-{network}-{what}.log", self.count)
+    }
+
+    /// Runs the command that brings a cluster up. What fails is taken down.
+    ///
+    /// # Errors
+    ///
+    /// A sentence with the end of what the command said.
+    pub(crate) fn make(&mut self, network: &str, log: &str) -> Result<Made, String> {
+        let logs = fs::create_dir_all(&self.logs);
+        logs.map_err(|error| format!("{} cannot be made: {error}", self.logs.display()))?;
+        let told = self.private.path().join(format!("{log}.kubeconfig"));
+        let said = provisioner::run(
+            &self.up,
+            &Told {
+                network,
+                kubeconfig: &told,
+                image: self.image.as_deref(),
+                log: &self.logs.join(log),
+                limit: self.limit,
+            },
+            Some(self.interrupted),
+        );
+        let HandedOver { kubeconfig, down } = match said.and_then(|said| handed::read(&said, &told))
+        {
+            Ok(handed) => handed,
+            Err(why) => {
+                // Half a cluster may stand.
+                if let Some(down) = self.down.clone() {
+                    self.run_down(network, &told, &down);
+                }
+                return Err(why);
+            }
+        };
+        let Some(down) = self.down.clone().or(down) else {
+            let why = format!(
+                "nobody said how to take the cluster {network} down again, and it was left \
+                 standing: give --unprovision 'COMMAND', or print a line UNPROVISION=COMMAND"
+            );
+            self.left.push(TargetError::Failed(why.clone()));
+            return Err(why);
+        };
+        Ok(Made {
+            network: network.to_owned(),
+            kubeconfig,
+            down,
+        })
+    }
+
+    /// Takes a cluster down; whether that went well. What did not is kept for
+    /// [`left`](Self::left).
+    pub(crate) fn unmake(&mut self, made: &Made) -> bool {
+        self.run_down(&made.network, &made.kubeconfig, &made.down)
+    }
+
+    /// What was not taken down, and may still stand.
+    pub(crate) fn left(&mut self) -> &mut Vec<TargetError> {
+        &mut self.left
+    }
+
+    fn run_down(&mut self, network: &str, kubeconfig: &Path, down: &str) -> bool {
+        let told = Told {
+            network,
+            kubeconfig,
+            image: None,
+            log: &self.logs.join(self.log(network, "down")),
+            limit: DOWN,
+        };
+        match provisioner::run(down, &told, None) {
+            Ok(_) => true,
+            Err(why) => {
+                let why = format!("the cluster {network} may still stand: {why}");
+                self.left.push(TargetError::Failed(why));
+                false
+            }
+        }
+    }
+}

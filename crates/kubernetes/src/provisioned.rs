@@ -1,0 +1,334 @@
+//! The Target: clusters that are brought up for the run, one at a time.
+
+mod up;
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use plumbline_experiment::{Treatment, TreatmentId};
+use plumbline_harness::{Path, Target, TargetError};
+use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
+
+use crate::cluster::{Cluster, ClusterOptions};
+use crate::clusters::{machines, machines_under};
+use crate::error::ClusterError;
+use crate::image::ImageError;
+use crate::level;
+use crate::maker::Maker;
+use crate::route::ROUTES;
+use up::Up;
+
+/// How clusters are brought up and down.
+#[derive(Clone, Debug)]
+pub struct ProvisionOptions {
+    /// Brings one up; `{network}` in it is the level.
+    pub up: String,
+    /// Takes it down; what the first command said where there is none.
+    pub down: Option<String>,
+    /// Longest time for bringing one up; half an hour where there is none.
+    pub limit: Option<Duration>,
+    /// Directory for what the commands say, made when there is something.
+    pub logs: PathBuf,
+    /// Whether nodes may differ between clusters.
+    pub across_environments: bool,
+    /// How runs are done in each. Its configuration is the one that is handed over.
+    pub cluster: ClusterOptions,
+}
+
+/// Clusters that are made for the run: a fresh one for each network of each
+/// block. Networks are named as in [`Clusters`](crate::Clusters). Dropping it
+/// takes down what stands.
+pub struct Provisioned {
+    cluster: ClusterOptions,
+    across_environments: bool,
+    maker: Maker,
+    /// The networks that were asked for, in their order.
+    networks: RefCell<Vec<String>>,
+    planned: RefCell<Vec<Treatment>>,
+    /// What the machines under each network are called.
+    machines: OnceCell<BTreeMap<String, [String; 2]>>,
+    block: Option<usize>,
+    /// Whether anything was asked of this block's clusters.
+    used: bool,
+    up: Option<Up>,
+    /// Networks that did not come up in this block, and why.
+    failed: BTreeMap<String, String>,
+    /// What nobody has asked for yet.
+    set_ups: Vec<SetUp>,
+    /// The network that was last asked for.
+    asked: String,
+    /// The first cluster, which the others have to be like.
+    first: Option<Fingerprint>,
+}
+
+impl Provisioned {
+    /// Does nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// No private directory could be made.
+    pub fn new(options: ProvisionOptions) -> Result<Self, ClusterError> {
+        Ok(Self {
+            maker: Maker::new(
+                options.up,
+                options.down,
+                options.limit,
+                options.logs,
+                options.cluster.interrupted,
+            )?,
+            cluster: options.cluster,
+            across_environments: options.across_environments,
+            networks: RefCell::default(),
+            planned: RefCell::default(),
+            machines: OnceCell::new(),
+            block: None,
+            used: false,
+            up: None,
+            failed: BTreeMap::new(),
+            set_ups: Vec::new(),
+            asked: String::new(),
+            first: None,
+        })
+    }
+
+    /// The networks that a word of an experiment stands for. Any name may be one
+    /// of a cluster: the command knows.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, for `all` before any was named, and names that are none.
+    pub fn networks(&self, word: &str) -> Result<Vec<String>, String> {
+        let known = self.networks.borrow().clone();
+        let found = level::named(word, &known, &ROUTES, is_name)?;
+        if found.is_empty() {
+            return Err(format!(
+                "`{word}`: which networks? A command that brings clusters up has to be told, as \
+                 in --network flannel,calico"
+            ));
+        }
+        let mut networks = self.networks.borrow_mut();
+        for network in found.iter().filter_map(|it| level::halves(it)) {
+            if !networks.iter().any(|known| known == network.0) {
+                networks.push(network.0.to_owned());
+            }
+        }
+        Ok(found)
+    }
+
+    /// The network whose cluster a treatment needs: treatments of one stay
+    /// together in a block.
+    pub fn network_of(treatment: &Treatment) -> &str {
+        level::halves(&treatment.network).map_or(&treatment.network, |it| it.0)
+    }
+
+    /// Brings up the first cluster of a block that comes up, in the order of the
+    /// block. It is the one that the run begins with, or a later one of its
+    /// first block.
+    ///
+    /// # Errors
+    ///
+    /// None comes up: what each said.
+    pub fn begin(
+        &mut self,
+        treatments: &[Treatment],
+        order: &[TreatmentId],
+    ) -> Result<(), TargetError> {
+        for &id in order {
+            let failed = self.path(&treatments[id]).err();
+            match failed {
+                None => return Ok(()),
+                Some(error) if self.is_interrupted() => return Err(error),
+                Some(_) => {}
+            }
+        }
+        let reasons: Vec<&str> = self.failed.values().map(String::as_str).collect();
+        Err(TargetError::Failed(format!(
+            "none of the clusters came up: {}; what the commands said is in {}",
+            reasons.join("; "),
+            self.maker.logs().display()
+        )))
+    }
+
+    /// Makes the image of a program that is known as `reference`, for the command
+    /// to load into the nodes: `PLUMBLINE_IMAGE` tells it where the archive is.
+    ///
+    /// # Errors
+    ///
+    /// As [`image::write`](crate::image::write).
+    pub fn hand_image(
+        &mut self,
+        program: &mut impl Read,
+        reference: &str,
+    ) -> Result<(), ImageError> {
+        self.maker.hand_image(program, reference)
+    }
+
+    /// Puts what the commands said into the run directory, now that there is one.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be moved.
+    pub fn keep_logs(&mut self, run: &FilePath) -> std::io::Result<()> {
+        self.maker.keep_logs(run)
+    }
+
+    /// As [`Clusters::cpus`](crate::Clusters::cpus), of the cluster that stands.
+    pub fn cpus(&self) -> (Vec<usize>, Vec<usize>) {
+        let up = self.up.as_ref();
+        up.map(|up| up.cluster.cpus()).unwrap_or_default()
+    }
+
+    /// As [`Clusters::floor`](crate::Clusters::floor), on the cluster that stands.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the agent says.
+    pub fn floor(
+        &mut self,
+        client: Vec<usize>,
+        server: Vec<usize>,
+    ) -> Result<Option<Floor>, TargetError> {
+        match &mut self.up {
+            Some(up) => up.cluster.floor(client, server),
+            None => Ok(None),
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.cluster.interrupted.load(Ordering::SeqCst)
+    }
+
+    /// The cluster of a treatment, brought up when it does not stand.
+    fn standing(&mut self, treatment: &Treatment) -> Result<&mut Cluster, TargetError> {
+        let network = level::cluster_of(treatment)?.to_owned();
+        self.used = true;
+        self.asked.clone_from(&network);
+        if let Some(why) = self.failed.get(&network) {
+            // The whole story once; the trials that follow point to it.
+            let is_news = self.set_ups.iter().any(|it| it.network == network);
+            return Err(TargetError::Failed(if is_news {
+                why.clone()
+            } else {
+                format!("the network {network} did not come up in this block")
+            }));
+        }
+        if self.up.as_ref().is_none_or(|up| up.made.network != network) {
+            self.take_down();
+            if let Err(why) = self.bring_up(&network) {
+                let why = format!("the network {network} did not come up: {why}");
+                self.failed.insert(network, why.clone());
+                return Err(TargetError::Failed(why));
+            }
+        }
+        match &mut self.up {
+            Some(up) => Ok(&mut up.cluster),
+            None => unreachable!("it was just brought up"),
+        }
+    }
+}
+
+/// Whether a word may be the name of a cluster: it goes into a command for the
+/// shell, and into names of files.
+fn is_name(word: &str) -> Result<(), String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let begins = word.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && word.len() <= 64 && word.chars().all(fine) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{word}` cannot stand for {{network}} in a command: use at most 64 letters, digits, `-`, \
+         `_` or `.`"
+    ))
+}
+
+impl Target for Provisioned {
+    fn name(&self) -> &'static str {
+        "kubernetes"
+    }
+
+    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
+        for treatment in treatments {
+            let network = level::cluster_of(treatment)?;
+            is_name(network).map_err(TargetError::Failed)?;
+        }
+        self.planned.borrow_mut().extend_from_slice(treatments);
+        Ok(())
+    }
+
+    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
+        self.standing(treatment)?.path(&level::within(treatment))
+    }
+
+    /// Of the first cluster; that of each is with what it took to bring it up.
+    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
+        match &self.first {
+            Some(first) => Ok(first.clone()),
+            None => Err(TargetError::Failed("no cluster was up".to_owned())),
+        }
+    }
+
+    fn machines(&self, treatment: &Treatment) -> &str {
+        let names = self.machines.get_or_init(|| {
+            let planned = self.planned.borrow();
+            let named = |it: &Treatment| {
+                let network = Self::network_of(it);
+                (network.to_owned(), machines(network))
+            };
+            planned.iter().map(named).collect()
+        });
+        let of_it = names.get(Self::network_of(treatment));
+        of_it.map_or("", |names| &names[machines_under(treatment)])
+    }
+
+    /// A cluster that does not come up has no sample; its trials fail, and say so.
+    fn idle_sample(
+        &mut self,
+        treatment: &Treatment,
+        length: Duration,
+    ) -> Result<IdleSample, TargetError> {
+        match self.standing(treatment) {
+            Ok(cluster) => cluster.idle_sample(&level::within(treatment), length),
+            Err(_) => Ok(IdleSample::default()),
+        }
+    }
+
+    fn begin_block(&mut self, block: usize) {
+        if self.block.is_some() && self.used {
+            self.take_down();
+            self.failed.clear();
+        }
+        self.block = Some(block);
+        self.used = false;
+    }
+
+    fn set_up(&mut self) -> Option<SetUp> {
+        let of_it = |it: &SetUp| it.network == self.asked;
+        let at = self.set_ups.iter().position(of_it)?;
+        Some(self.set_ups.remove(at))
+    }
+
+    fn may_try_again(&self, treatment: &Treatment) -> bool {
+        !self.failed.contains_key(Self::network_of(treatment))
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let up = self.up.as_ref();
+        up.map(|up| up.cluster.warnings()).unwrap_or_default()
+    }
+
+    fn teardown(&mut self) -> Vec<TargetError> {
+        self.take_down();
+        std::mem::take(self.maker.left())
+    }
+}
+
+impl Drop for Provisioned {
+    fn drop(&mut self) {
+        // Best effort: whoever wants the errors calls `teardown` before.
+        self.take_down();
+    }
+}

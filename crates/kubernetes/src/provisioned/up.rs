@@ -1,0 +1,179 @@
+//! The one cluster that stands: made, measured against the first, unmade.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use plumbline_experiment::Treatment;
+use plumbline_harness::Target as _;
+use plumbline_record::{Fingerprint, SetUp};
+
+use super::Provisioned;
+use crate::alike;
+use crate::cluster::{Cluster, ClusterOptions};
+use crate::clusters::named;
+use crate::level;
+use crate::maker::{LOGS, Made};
+
+/// How long a cluster that has just come up may keep its machines busy before
+/// it is measured, and what share of them counts as busy.
+const SETTLE: Duration = Duration::from_secs(20);
+const SETTLED: f64 = 0.10;
+const SETTLE_LOOK: Duration = Duration::from_millis(500);
+
+/// The cluster that stands.
+pub(super) struct Up {
+    pub(super) made: Made,
+    pub(super) cluster: Cluster,
+    /// A treatment whose path could be made.
+    works: Option<Treatment>,
+}
+
+impl Provisioned {
+    /// Brings a cluster up, and keeps what it took. What fails is taken down.
+    pub(super) fn bring_up(&mut self, network: &str) -> Result<(), String> {
+        let log = self.maker.next_log(network);
+        let started = Instant::now();
+        let made = self.maker.make(network, &log);
+        let mut set_up = SetUp {
+            network: network.to_owned(),
+            took_ns: nanoseconds(started.elapsed()),
+            paths_ns: None,
+            came_up: false,
+            log: format!("{LOGS}/{log}"),
+            fingerprint: None,
+        };
+        let ready = made.and_then(|made| self.open(made)).and_then(|()| {
+            let started = Instant::now();
+            self.make_paths(network)?;
+            set_up.paths_ns = Some(nanoseconds(started.elapsed()));
+            self.settle();
+            self.compare_with_first()
+        });
+        let result = match ready {
+            Ok(fingerprint) => {
+                set_up.came_up = true;
+                set_up.fingerprint = Some(fingerprint);
+                Ok(())
+            }
+            Err(why) => {
+                self.take_down();
+                Err(format!("{why} ({LOGS}/{log} has all of it)"))
+            }
+        };
+        self.set_ups.push(set_up);
+        result
+    }
+
+    fn open(&mut self, made: Made) -> Result<(), String> {
+        let opened = Cluster::open(ClusterOptions {
+            kubeconfig: Some(made.kubeconfig.clone()),
+            context: None,
+            ..self.cluster.clone()
+        });
+        match opened {
+            Ok(cluster) => {
+                self.up = Some(Up {
+                    made,
+                    cluster,
+                    works: None,
+                });
+                Ok(())
+            }
+            Err(error) => {
+                self.maker.unmake(&made);
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// Makes every path that the plan wants of a network. One that cannot be
+    /// made fails its own trials; when none can, the network is not up.
+    fn make_paths(&mut self, network: &str) -> Result<(), String> {
+        let planned = self.planned.borrow();
+        let own = planned.iter().filter(|it| Self::network_of(it) == network);
+        let mut own: Vec<Treatment> = own.map(level::within).collect();
+        // A path is the same for every workload.
+        own.dedup_by_key(|it| (it.network.clone(), it.placement, it.family));
+        drop(planned);
+        let Some(up) = &mut self.up else {
+            return Err("it is gone".to_owned());
+        };
+        up.cluster.validate(&own).map_err(|it| it.to_string())?;
+        let mut first_error = None;
+        up.works = None;
+        for treatment in own {
+            match up.cluster.path(&treatment) {
+                Ok(_) => up.works = up.works.take().or(Some(treatment)),
+                Err(error) if self.cluster.interrupted.load(Ordering::SeqCst) => {
+                    return Err(error.to_string());
+                }
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match (&up.works, first_error) {
+            (Some(_), _) => Ok(()),
+            (None, Some(error)) => Err(error.to_string()),
+            (None, None) => Err("the plan has no path in it".to_owned()),
+        }
+    }
+
+    /// What the cluster is made of, when it is as the first was (C-13).
+    fn compare_with_first(&mut self) -> Result<Fingerprint, String> {
+        let Some(up) = &mut self.up else {
+            return Err("it is gone".to_owned());
+        };
+        let seen = up.cluster.fingerprint().map_err(|it| it.to_string())?;
+        let seen = named(&up.made.network, seen);
+        let first = self.first.get_or_insert_with(|| seen.clone());
+        let differing = alike::differences(first, &seen);
+        if differing.is_empty() || self.across_environments {
+            return Ok(seen);
+        }
+        Err(format!(
+            "it differs from the first cluster of the run in more than its network: {}; \
+             --across-environments compares them all the same",
+            differing.join("; ")
+        ))
+    }
+
+    /// Takes down what stands. What goes wrong is kept for the end.
+    pub(super) fn take_down(&mut self) {
+        let Some(mut up) = self.up.take() else {
+            return;
+        };
+        // The command may keep the cluster for others, without its networks.
+        let in_it = up.cluster.teardown();
+        let Up { made, cluster, .. } = up;
+        drop(cluster);
+        if !self.maker.unmake(&made) {
+            self.maker.left().extend(in_it);
+        }
+    }
+
+    /// Waits until the cluster lets its machines rest. One that never does is
+    /// measured as it is, and the gates say what they see.
+    fn settle(&mut self) {
+        let Some(Up { cluster, works, .. }) = &mut self.up else {
+            return;
+        };
+        let Some(treatment) = works else { return };
+        let started = Instant::now();
+        while started.elapsed() < SETTLE {
+            match cluster.idle_sample(treatment, SETTLE_LOOK) {
+                Ok(sample) => {
+                    let busy = sample.busy_ns as f64 / sample.capacity_ns.max(1) as f64;
+                    if busy < SETTLED {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn nanoseconds(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}

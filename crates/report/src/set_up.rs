@@ -1,0 +1,60 @@
+//! Set-up cost as a table: what it took to bring up each network's cluster.
+
+use serde_json::{Value, json};
+
+use crate::analysis::{SetUpCost, Summary};
+use crate::figures::{self, Table};
+use crate::{describe, number};
+
+/// What the table shows, in words.
+pub(crate) const ABOUT: &str = "The cluster of each network was made anew for each block. Medians with \
+    their 95 % interval: of the command that brings it up, and from there until pods ran and every \
+    path carried packets.";
+
+/// A row for each network; `None` where nothing was brought up for the run.
+pub(crate) fn table(summary: &Summary) -> Option<Table> {
+    let row = |of: &SetUpCost| {
+        vec![
+            describe::clean(&of.network),
+            figures::spread(of.took_ns, number::duration),
+            figures::spread(of.paths_ns, number::duration),
+            came_up(of),
+        ]
+    };
+    (!summary.set_ups.is_empty()).then(|| Table {
+        head: figures::head(["network", "cluster up", "paths ready", "came up"]),
+        rows: summary.set_ups.iter().map(row).collect(),
+    })
+}
+
+fn came_up(of: &SetUpCost) -> String {
+    let mut text = format!("{} of {}", of.came_up, of.tried);
+    if !of.failed.is_empty() {
+        let logs: Vec<String> = of.failed.iter().map(|log| describe::clean(log)).collect();
+        text += &format!("; see {}", logs.join(", "));
+    }
+    text
+}
+
+/// The same for scripts.
+pub(crate) fn json(summary: &Summary) -> Vec<Value> {
+    let spread = |it: Option<plumbline_stats::order::MedianOfRuns>| {
+        it.map(|it| {
+            json!({
+                "median": it.median,
+                "interval": it.interval.map(|it| [it.low, it.high]),
+            })
+        })
+    };
+    let one = |of: &SetUpCost| {
+        json!({
+            "network": of.network,
+            "tried": of.tried,
+            "came_up": of.came_up,
+            "up_ns": spread(of.took_ns),
+            "paths_ns": spread(of.paths_ns),
+            "failed": of.failed,
+        })
+    };
+    summary.set_ups.iter().map(one).collect()
+}
