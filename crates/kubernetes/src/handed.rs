@@ -25,10 +25,7 @@ pub(crate) struct HandedOver {
 pub(crate) fn read(said: &str, told: &Path) -> Result<HandedOver, String> {
     let last = |key: &str| {
         let values = said.lines().filter_map(|line| line.strip_prefix(key));
-        values
-            .map(str::trim)
-            .filter(|it| !it.is_empty())
-            .next_back()
+        values.map(str::trim).rfind(|it| !it.is_empty())
     };
     let has_content = |file: &Path| fs::metadata(file).is_ok_and(|it| it.len() > 0);
     let kubeconfig = match last(CONFIGURATION).map(PathBuf::from) {

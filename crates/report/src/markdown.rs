@@ -47,6 +47,9 @@ pub fn render(summary: &Summary) -> String {
     if let Some(set_up) = set_up::table(summary) {
         out += &format!("\n## Set-up cost\n\n{}\n\n", set_up::ABOUT);
         out += &table(&set_up);
+        for line in set_up::failures(summary) {
+            out += &format!("\n{}\n", escape(&line));
+        }
     }
     out += &published(summary);
     out += "\n## What to distrust\n\n";

@@ -18,7 +18,7 @@ pub(crate) fn table(summary: &Summary) -> Option<Table> {
             describe::clean(&of.network),
             figures::spread(of.took_ns, number::duration),
             figures::spread(of.paths_ns, number::duration),
-            came_up(of),
+            format!("{} of {}", of.came_up, of.tried),
         ]
     };
     (!summary.set_ups.is_empty()).then(|| Table {
@@ -27,13 +27,19 @@ pub(crate) fn table(summary: &Summary) -> Option<Table> {
     })
 }
 
-fn came_up(of: &SetUpCost) -> String {
-    let mut text = format!("{} of {}", of.came_up, of.tried);
-    if !of.failed.is_empty() {
+/// Where the words of commands are that brought nothing up: a line for each
+/// network that did not always come up.
+pub(crate) fn failures(summary: &Summary) -> Vec<String> {
+    let failing = summary.set_ups.iter().filter(|it| !it.failed.is_empty());
+    let line = |of: &SetUpCost| {
         let logs: Vec<String> = of.failed.iter().map(|log| describe::clean(log)).collect();
-        text += &format!("; see {}", logs.join(", "));
-    }
-    text
+        let network = describe::clean(&of.network);
+        format!(
+            "{network} did not come up every time: see {}",
+            logs.join(", ")
+        )
+    };
+    failing.map(line).collect()
 }
 
 /// The same for scripts.

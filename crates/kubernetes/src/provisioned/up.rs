@@ -1,5 +1,6 @@
 //! The one cluster that stands: made, measured against the first, unmade.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,10 @@ use crate::cluster::{Cluster, ClusterOptions};
 use crate::clusters::named;
 use crate::level;
 use crate::maker::{LOGS, Made};
+
+/// How long nodes may take until pods can be placed on them.
+const NODES: Duration = Duration::from_secs(60);
+const NODES_LOOK: Duration = Duration::from_millis(300);
 
 /// How long a cluster that has just come up may keep its machines busy before
 /// it is measured, and what share of them counts as busy.
@@ -92,13 +97,14 @@ impl Provisioned {
         let planned = self.planned.borrow();
         let own = planned.iter().filter(|it| Self::network_of(it) == network);
         let mut own: Vec<Treatment> = own.map(level::within).collect();
-        // A path is the same for every workload.
-        own.dedup_by_key(|it| (it.network.clone(), it.placement, it.family));
         drop(planned);
+        // A path is the same for every workload.
+        let mut seen = BTreeSet::new();
+        own.retain(|it| seen.insert((it.network.clone(), it.placement, it.family)));
+        self.wait_for_nodes(&own)?;
         let Some(up) = &mut self.up else {
             return Err("it is gone".to_owned());
         };
-        up.cluster.validate(&own).map_err(|it| it.to_string())?;
         let mut first_error = None;
         up.works = None;
         for treatment in own {
@@ -116,6 +122,31 @@ impl Provisioned {
             (Some(_), _) => Ok(()),
             (None, Some(error)) => Err(error.to_string()),
             (None, None) => Err("the plan has no path in it".to_owned()),
+        }
+    }
+
+    /// Waits until the nodes that the paths need take pods: the command may end
+    /// a moment before they do.
+    fn wait_for_nodes(&mut self, own: &[Treatment]) -> Result<(), String> {
+        let started = Instant::now();
+        loop {
+            let Some(up) = &mut self.up else {
+                return Err("it is gone".to_owned());
+            };
+            let Err(error) = up.cluster.validate(own) else {
+                return Ok(());
+            };
+            if started.elapsed() > NODES || self.cluster.interrupted.load(Ordering::SeqCst) {
+                return Err(error.to_string());
+            }
+            std::thread::sleep(NODES_LOOK);
+            // A cluster holds on to the nodes that it chose.
+            let options = ClusterOptions {
+                kubeconfig: Some(up.made.kubeconfig.clone()),
+                context: None,
+                ..self.cluster.clone()
+            };
+            up.cluster = Cluster::open(options).map_err(|it| it.to_string())?;
         }
     }
 

@@ -90,7 +90,11 @@ pub fn render(summary: &Summary, style: Style) -> String {
     if let Some(columns) = columns::set_up(summary) {
         let title = "set-up cost: the cluster up, and its paths ready after that";
         out += &style.paint(Tint::Heading, title);
-        out += &format!("\n{}\n", Table::new(columns).render(style));
+        out += &format!("\n{}", Table::new(columns).render(style));
+        for line in crate::set_up::failures(summary) {
+            out += &format!("{}\n", text::wrap(&line, style.width, 2));
+        }
+        out.push('\n');
     }
     out += &distribution::render(summary, style);
     out += &beside::render(summary, style);

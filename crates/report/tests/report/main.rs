@@ -2,6 +2,7 @@
 
 mod analysis;
 mod beside;
+mod clusters;
 mod compare;
 mod cost;
 mod fake;
