@@ -1,6 +1,7 @@
 //! `--target hosts` between two hosts with real ssh servers: namespaces of this
 //! machine, made by `tests/hosts/world.sh`.
 
+mod many;
 mod two_hosts;
 
 use std::path::{Path, PathBuf};

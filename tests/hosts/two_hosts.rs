@@ -18,6 +18,15 @@ pub(super) struct TwoHosts {
 impl TwoHosts {
     /// `None`, and a counted skip, where they cannot be made.
     pub(super) fn stand(test: &str) -> Option<Self> {
+        Self::stand_with(test, &[])
+    }
+
+    /// The same with two hosts more, `c` and `d`.
+    pub(super) fn stand_many(test: &str) -> Option<Self> {
+        Self::stand_with(test, &["many"])
+    }
+
+    fn stand_with(test: &str, more: &[&str]) -> Option<Self> {
         let machine = world::lab(test)?;
         let directory = tempfile::Builder::new().prefix("hosts.").tempdir();
         let directory = directory.expect("a temporary directory");
@@ -26,6 +35,7 @@ impl TwoHosts {
             .args(["--fork", "--kill-child", "--mount-proc"])
             .args(["sh", "tests/hosts/world.sh"])
             .arg(directory.path())
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -99,9 +109,15 @@ impl TwoHosts {
 
     /// What is in the temporary directories of the hosts and the controller.
     pub(super) fn left(&self) -> Vec<PathBuf> {
-        let places = ["tmp-a", "tmp-b", "full-a", "full-b", "controller"];
-        let within = places.iter().flat_map(|place| {
-            let entries = std::fs::read_dir(self.path(place)).expect("it stands");
+        let places = std::fs::read_dir(self.directory.path()).expect("it stands");
+        let is_a_hosts = |name: &str| name.starts_with("tmp-") || name.starts_with("full-");
+        let places = places.filter_map(|entry| {
+            let entry = entry.expect("it can be read");
+            let name = entry.file_name().into_string().ok()?;
+            (is_a_hosts(&name) || name == "controller").then(|| entry.path())
+        });
+        let within = places.flat_map(|place| {
+            let entries = std::fs::read_dir(place).expect("it stands");
             entries.map(|entry| entry.expect("it can be read").path())
         });
         within.collect()

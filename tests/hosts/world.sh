@@ -9,7 +9,8 @@
 #
 #     controller 10.9.0.1 --- bridge --- a 10.9.0.2, b 10.9.0.3
 #     a 10.1.0.1 --- direct link --- b 10.1.0.2
-#     with `many`: c 10.9.0.4, d 10.9.0.5 on the bridge too
+#     with `many`: c 10.9.0.4, d 10.9.0.5 on the bridge too, and another bridge
+#     with all four, a 10.2.0.2 to d 10.2.0.5
 #
 # The servers run as an unprivileged user, because a namespace of users with
 # one user has nobody to separate privileges with.
@@ -59,6 +60,16 @@ host() {
     in_host "$holder" ip link set control up
 }
 
+# A second network of a host, beside the one of ssh.
+data() {
+    name=$1 number=$2
+    eval "holder=\$$name"
+    ip link add "data-$name" type veth peer name data netns "$holder"
+    ip link set "data-$name" master data up
+    in_host "$holder" ip address add "10.2.0.$number/24" dev data
+    in_host "$holder" ip link set data up
+}
+
 in_host() {
     holder=$1
     shift
@@ -106,6 +117,12 @@ if [ "${2:-}" = many ]; then
     serve c "$c"
     serve d "$d"
     numbers='2 3 4 5'
+    ip link add data type bridge
+    ip link set data up
+    data a 2
+    data b 3
+    data c 4
+    data d 5
 fi
 
 # The first value that ssh finds for an option holds, except for keys, of which

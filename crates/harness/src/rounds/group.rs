@@ -23,6 +23,28 @@ pub(super) struct Slot {
     pub(super) attempt: u32,
 }
 
+/// What went wrong before the trials of a round.
+struct Faults {
+    /// With the place. Pairs that work nevertheless do.
+    of_all: Option<String>,
+    /// With single nodes.
+    of_node: BTreeMap<usize, String>,
+}
+
+impl Faults {
+    fn of(&self, ends: Ends) -> Option<&String> {
+        ends.iter().find_map(|end| self.of_node.get(end))
+    }
+
+    /// The reason why a trial failed, where it is one of before.
+    fn behind(&self, error: TrialError) -> TrialError {
+        match (&self.of_all, error) {
+            (Some(fault), TrialError::Target(_)) => TargetError::Failed(fault.clone()).into(),
+            (_, error) => error,
+        }
+    }
+}
+
 /// What the trials of all pairs need.
 pub(super) struct Group<'a> {
     pub(super) names: &'a [String],
@@ -48,17 +70,12 @@ impl Group<'_> {
         idle: &mut Idle,
     ) -> Option<Vec<(Ends, Trial)>> {
         let nodes = group.as_flattened();
-        let ready = self.fleet.ready(nodes).map_err(|error| error.to_string());
-        let ready = ready.and_then(|()| self.quiet(idle, nodes));
+        let of_all = self.fleet.ready(nodes).err().map(|error| error.to_string());
+        let of_node = self.quiet(idle, nodes);
+        let faults = Faults { of_all, of_node };
         let started = (self.settings.now)();
         let clock = Instant::now();
-        let results = match ready {
-            Ok(()) => self.run_all(slot, group, treatment, idle),
-            Err(error) => {
-                let failed = |_: &Ends| Err(TargetError::Failed(error.clone()).into());
-                group.iter().map(failed).collect()
-            }
-        };
+        let results = self.run_all(slot, group, treatment, idle, &faults);
         let stopped =
             |result: &Result<_, TrialError>| matches!(result, Err(TrialError::Interrupted));
         // What fails when the user wants to stop is no failure of the network.
@@ -98,13 +115,15 @@ impl Group<'_> {
         Some(trials.collect())
     }
 
-    /// All at the same time, each in a thread of its own.
+    /// All at the same time, each in a thread of its own. Whoever has a node that
+    /// is known not to work is not waited for.
     fn run_all(
         &self,
         slot: Slot,
         group: &[Ends],
         treatment: &Treatment,
         idle: &Idle,
+        faults: &Faults,
     ) -> Vec<Result<Seen, TrialError>> {
         let start = Start::of(group.len());
         thread::scope(|scope| {
@@ -112,7 +131,12 @@ impl Group<'_> {
                 let ticket = start.ticket();
                 let seed = self.seed_of(slot, ends);
                 let idle = self.idle_of(idle, ends);
-                scope.spawn(move || self.run_one(treatment, ends, seed, idle, ticket))
+                scope.spawn(move || match faults.of(ends) {
+                    Some(fault) => Err(TargetError::Failed(fault.clone()).into()),
+                    None => self
+                        .run_one(treatment, ends, seed, idle, ticket)
+                        .map_err(|error| faults.behind(error)),
+                })
             });
             // All are started before the first is waited for.
             let trials: Vec<_> = trials.collect();
@@ -122,25 +146,32 @@ impl Group<'_> {
 
     /// Measures the machines of a round without load, all of them at once. A
     /// sample that caught somebody else's load is taken again before the next
-    /// trial.
-    fn quiet(&self, idle: &mut Idle, nodes: &[usize]) -> Result<(), String> {
+    /// trial. Gives what is wrong with nodes that could not be measured.
+    fn quiet(&self, idle: &mut Idle, nodes: &[usize]) -> BTreeMap<usize, String> {
         let limits = &self.settings.thresholds;
         let is_usable = |sample: &IdleSample| gate::idle_load(sample, limits).is_none();
         let is_wanted = |node: &usize| !idle.get(node).is_some_and(is_usable);
         let wanted: Vec<usize> = nodes.iter().copied().filter(is_wanted).collect();
         let (fleet, length) = (self.fleet, self.settings.idle);
-        let samples = thread::scope(|scope| {
+        let samples: Vec<Result<IdleSample, TargetError>> = thread::scope(|scope| {
             let rest = |&node| scope.spawn(move || fleet.rest(node, length));
             let threads: Vec<_> = wanted.iter().map(rest).collect();
-            threads
-                .into_iter()
-                .map(joined)
-                .collect::<Result<Vec<_>, _>>()
+            threads.into_iter().map(joined).collect()
         });
-        let samples =
-            samples.map_err(|error| format!("the idle machine could not be measured: {error}"))?;
-        idle.extend(wanted.into_iter().zip(samples));
-        Ok(())
+        let mut faults = BTreeMap::new();
+        for (node, sample) in wanted.into_iter().zip(samples) {
+            match sample {
+                Ok(sample) => {
+                    idle.insert(node, sample);
+                }
+                Err(error) => {
+                    let name = &self.names[node];
+                    let fault = format!("{name} could not be measured without load: {error}");
+                    faults.insert(node, fault);
+                }
+            }
+        }
+        faults
     }
 
     /// The sample of the machines of a pair: of both, or of the only one.

@@ -14,6 +14,8 @@ use crate::{Path, PathSnapshot, Site, TargetError};
 struct Simulated {
     nodes: usize,
     one_kernel: bool,
+    /// A node that does not answer.
+    dead: Option<usize>,
     /// What the sender of a pair does, the first time.
     acts: Mutex<BTreeMap<Ends, Act>>,
     busy: std::sync::Arc<Mutex<Seen>>,
@@ -35,6 +37,7 @@ impl Simulated {
         Self {
             nodes,
             one_kernel: false,
+            dead: None,
             acts: Mutex::default(),
             busy: Default::default(),
         }
@@ -80,7 +83,10 @@ impl Fleet for Simulated {
         }))
     }
 
-    fn rest(&self, _: usize, _: Duration) -> Result<IdleSample, TargetError> {
+    fn rest(&self, node: usize, _: Duration) -> Result<IdleSample, TargetError> {
+        if self.dead == Some(node) {
+            return Err(TargetError::Failed("it is gone".to_owned()));
+        }
         self.busy.lock().unwrap().rests += 1;
         Ok(healthy().idle)
     }
@@ -219,6 +225,30 @@ fn a_pair_without_a_path_holds_no_other_back() {
     let (_, trials) = conducted(&plan, &fleet, &[]);
     assert!(matches!(&trials[0].status, TrialStatus::Failed { error } if error == "no path"));
     assert_eq!(trials[1].status, TrialStatus::Valid);
+}
+
+#[test]
+fn a_node_that_does_not_answer_costs_its_own_pairs_only() {
+    let fleet = Simulated {
+        dead: Some(2),
+        ..Simulated::new(6)
+    };
+    let mut plan = paired(Layout::Mesh, &fleet, 1, 0);
+    plan.blocks = vec![vec![0]];
+    let (_, trials) = conducted(&plan, &fleet, &[]);
+    assert_eq!(trials.len(), 15);
+    for trial in &trials {
+        let pair = trial.pair.as_ref().unwrap();
+        let is_of_dead = [&pair.client, &pair.server]
+            .iter()
+            .any(|name| **name == "n2");
+        match &trial.status {
+            TrialStatus::Failed { error } if is_of_dead => {
+                assert!(error.starts_with("n2 could not be measured"), "{error}");
+            }
+            other => assert_eq!((other, is_of_dead), (&TrialStatus::Valid, false)),
+        }
+    }
 }
 
 #[test]
