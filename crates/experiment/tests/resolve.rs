@@ -28,6 +28,8 @@ fn expand(word: &str) -> Result<Vec<String>, String> {
         "weave-fastdp" | "cilium-vxlan" | "kube-router" | "aws-cni" | "kopeio-vxlan" | "romana" => {
             Ok(vec![word.to_owned()])
         }
+        // A path in a cluster that is made for the run.
+        word if word.contains('/') => Ok(vec![word.to_owned()]),
         // Pairs of hosts that somebody gave these names.
         "bare-metal" | "vm" => Ok(vec![word.to_owned()]),
         name if NETWORKS.contains(&name) => Ok(vec![name.to_owned()]),

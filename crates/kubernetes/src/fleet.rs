@@ -57,7 +57,11 @@ impl ClusterFleet {
     /// [`ClusterError::Configuration`].
     pub fn open(options: ClusterOptions, pairs: Option<usize>) -> Result<Self, ClusterError> {
         let context = options.context.as_deref();
-        let session = Arc::new(Session::open(options.kubeconfig.as_deref(), context, options.interrupted)?);
+        let session = Arc::new(Session::open(
+            options.kubeconfig.as_deref(),
+            context,
+            options.interrupted,
+        )?);
         let standing = Standing::new(
             Arc::clone(&session),
             options.image.clone(),
