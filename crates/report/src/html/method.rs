@@ -12,9 +12,7 @@ use crate::{describe, number, terminal};
 pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
     let mut paragraphs = vec![design(summary, run)];
     paragraphs.extend(pairs(run));
-    if !run.plan.link.is_default() {
-        paragraphs.push(format!("The link between nodes: {}.", run.plan.link));
-    }
+    paragraphs.extend(describe::link(summary));
     paragraphs.extend(loads(run));
     paragraphs.extend(shares(summary));
     paragraphs.push(
