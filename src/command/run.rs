@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Experiment, Flag, Link, Pairing, Treatment, ready_made};
-use plumbline_harness::{Settings, Target, Thresholds, conduct, conduct_pairs};
+use plumbline_experiment::{Experiment, Flag, Layout, Link, Pairing, Plan, Treatment, ready_made};
+use plumbline_harness::{Fleet, Settings, Target, Thresholds, conduct, conduct_pairs};
 use plumbline_record::{
     FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, Warning, write_atomically,
 };
@@ -15,7 +15,7 @@ use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
 use super::{BadUsage, kernel, maxima, print, report};
-use crate::cli::RunArgs;
+use crate::cli::{self, RunArgs};
 use crate::place::{self, Cpus, Place};
 use crate::progress::{self, Reporter};
 
@@ -61,6 +61,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let plan = &run.plan;
+    if let (Some(pairing), Some(fleet)) = (&plan.pairing, place.fleet()) {
+        announce(plan, pairing, fleet);
+    }
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
     let settings = settings(place.cpus());
@@ -261,6 +264,35 @@ fn build(link: Link, treatments: &[Treatment], place: &mut dyn Place) -> anyhow:
     Ok(())
 }
 
+/// What a trial takes beside its phases: agents are started, counters read.
+const BESIDE_PHASES: Duration = Duration::from_millis(400);
+
+/// Says how much there is to do: it grows with the square of the nodes.
+fn announce(plan: &Plan, pairing: &Pairing, fleet: &dyn Fleet) {
+    let at_once = !(fleet.is_one_kernel() && pairing.layout == Layout::Mesh);
+    let rounds = if at_once {
+        pairing.rounds()
+    } else {
+        pairing.pairs()
+    };
+    let estimate = plan.duration_estimate(BESIDE_PHASES) * rounds as u32;
+    let how = if at_once {
+        format!("in {rounds} rounds")
+    } else {
+        "one after the other, for they are one kernel".to_owned()
+    };
+    progress::say(&format!(
+        "{} pairs of {} nodes {how}, {} blocks: about {}",
+        pairing.pairs(),
+        pairing.nodes.len(),
+        plan.blocks.len(),
+        match estimate.as_secs() {
+            seconds @ 0..100 => format!("{} s", seconds.max(1)),
+            seconds => format!("{} min", seconds.div_ceil(60)),
+        }
+    ));
+}
+
 /// The pairs of nodes that were asked for. Known when the paths stand.
 fn pairing(args: &RunArgs, place: &dyn Place) -> Option<Pairing> {
     Some(Pairing {
@@ -304,8 +336,19 @@ fn finish(
         Err(_) => progress::say(&format!("\nThe trials: {}", directory.path().display())),
     }
     if summary.is_cut_off() {
+        // The lab is what there is without a word.
+        let target = &run.provenance.target;
+        let (target, flags) = if target == "lab" && !cli::is_plugin() {
+            (String::new(), "")
+        } else {
+            (
+                format!(" --target {target}"),
+                ", with the target's other flags",
+            )
+        };
         progress::say(&format!(
-            "To go on: plumbline run --resume {}",
+            "To go on: {} run{target} --resume {}{flags}",
+            cli::typed(),
             directory.path().display()
         ));
     }

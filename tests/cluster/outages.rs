@@ -272,7 +272,7 @@ fn a_kubelet_that_is_away_ends_the_run_and_nothing_is_left() {
     let Some(away) = Away::new("node2", "kubelet") else {
         return;
     };
-    ended_by(&cluster, &mut run, &["kubelet"]);
+    ended_by(&cluster, &mut run, &["cannot reach the kubelet"]);
     assert_eq!(inventory_in_time(&cluster, &before), before);
     drop(away);
     let ready = ["wait", "--for=condition=Ready", "--timeout=60s", "node"];

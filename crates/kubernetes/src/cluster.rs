@@ -1,14 +1,13 @@
 //! The Target: paths between pods of a cluster.
 
+mod assemble;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, ListParams};
 use plumbline_experiment::{Family, Placement, Treatment};
 use plumbline_harness::{Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
@@ -17,7 +16,7 @@ use crate::choice::{Chosen, choose};
 use crate::error::ClusterError;
 use crate::fingerprint;
 use crate::nodes;
-use crate::path::{ClusterPath, Observers, PodSite};
+use crate::path::{ClusterPath, Observers};
 use crate::reach::until_reached;
 use crate::route::{NEEDS_HOST_NETWORK, Route, Seat, available, named};
 use crate::session::Session;
@@ -129,10 +128,8 @@ impl Cluster {
         if let Some(chosen) = &*self.chosen.borrow() {
             return Ok(chosen.clone());
         }
-        let api: Api<Node> = Api::all(self.session.client());
-        let all = ListParams::default();
-        let found = self.session.call("list the nodes", api.list(&all))?;
-        let facts: Vec<_> = found.items.iter().map(nodes::facts).collect();
+        let found = nodes::all(&self.session)?;
+        let facts: Vec<_> = found.iter().map(nodes::facts).collect();
         let chosen = choose(&facts, &self.options.nodes)?;
         *self.chosen.borrow_mut() = Some(chosen.clone());
         Ok(chosen)
@@ -155,7 +152,8 @@ impl Cluster {
             return Err(TargetError::Unsupported {
                 what: "a path between nodes".to_owned(),
                 needs: format!(
-                    "two ready nodes, and here is one ({}); --placement same-node needs no other",
+                    "two ready nodes that take pods, and here is one ({}): see `kubectl get \
+                     nodes`; --placement same-node needs no other",
                     chosen.near.name
                 ),
             });
@@ -176,77 +174,6 @@ impl Cluster {
             });
         }
         Ok(())
-    }
-
-    /// Makes a path of pods that run.
-    fn build(&mut self, key: Key, chosen: &Chosen) -> Result<ClusterPath, ClusterError> {
-        let (route, placement, family) = key;
-        let (client, seat) = route.seats(placement);
-        let client = self.site(client, family, 0)?;
-        let port = if route.is_service() {
-            crate::manifest::PORT
-        } else {
-            0
-        };
-        let servers = seat.together().into_iter();
-        let servers = servers.map(|seat| self.site(seat, family, port));
-        let servers = servers.collect::<Result<_, _>>()?;
-        let front = if route.is_service() {
-            Some(self.front(route, seat, family, chosen)?)
-        } else {
-            None
-        };
-        ClusterPath::new(client, servers, front, &mut self.observers)
-    }
-
-    /// The address before the servers of a route through a service.
-    fn front(
-        &mut self,
-        route: Route,
-        seat: Seat,
-        family: Family,
-        chosen: &Chosen,
-    ) -> Result<SocketAddr, ClusterError> {
-        let planned = self.planned.borrow();
-        let mut leads_here = planned.iter().map(|it| (it.0, it.0.seats(it.1).1));
-        let wants_port = leads_here.any(|it| it == (Route::NodePort, seat));
-        drop(planned);
-        let front = self.standing.front(seat, family, wants_port)?;
-        if route != Route::NodePort {
-            return Ok((front.cluster_ip, crate::manifest::PORT).into());
-        }
-        let far = chosen.far.as_ref().filter(|_| seat.is_far());
-        let node = far.unwrap_or(&chosen.near);
-        let address = node.addresses.iter().copied().find(|it| family.holds(*it));
-        let (Some(address), Some(port)) = (address, front.node_port) else {
-            return Err(ClusterError::Refused {
-                what: "give the service a port of the nodes".to_owned(),
-                message: "one number for TCP and UDP, and a node of this family, are needed"
-                    .to_owned(),
-            });
-        };
-        Ok((address, port).into())
-    }
-
-    fn site(&self, seat: Seat, family: Family, port: u16) -> Result<PodSite, ClusterError> {
-        let pod = self.standing.pod(seat);
-        let address = pod.and_then(|pod| Some((pod, pod.address(family)?)));
-        let Some((pod, address)) = address else {
-            return Err(ClusterError::Pod {
-                pod: seat.name().into_owned(),
-                message: format!(
-                    "it has no IPv{} address; does the cluster's network have this family?",
-                    u8::from(family)
-                ),
-            });
-        };
-        Ok(PodSite::new(
-            Arc::clone(&self.session),
-            pod,
-            seat,
-            address,
-            port,
-        ))
     }
 }
 

@@ -1,13 +1,41 @@
 //! The nodes as the cluster shows them.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
 
+use crate::ClusterError;
 use crate::choice::NodeFacts;
+use crate::session::Session;
 
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+
+/// Taints of nodes that have just joined.
+const PASSING: [&str; 3] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/network-unavailable",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+];
+
+/// How long nodes that are ready may still be marked as not.
+const SETTLE: Duration = Duration::from_secs(15);
+
+/// All nodes, when none is about to be usable.
+pub(crate) fn all(session: &Session) -> Result<Vec<Node>, ClusterError> {
+    let api: Api<Node> = Api::all(session.client());
+    let all = ListParams::default();
+    let started = Instant::now();
+    loop {
+        let found = session.call("list the nodes", api.list(&all))?;
+        if !found.iter().any(is_settling) || started.elapsed() > SETTLE {
+            return Ok(found.items);
+        }
+        session.pause(Duration::from_millis(300))?;
+    }
+}
 
 /// What a choice of nodes looks at.
 pub(crate) fn facts(node: &Node) -> NodeFacts {
@@ -18,6 +46,14 @@ pub(crate) fn facts(node: &Node) -> NodeFacts {
         kind: kind(node),
         addresses: addresses(node),
     }
+}
+
+/// Whether it is ready, and only still marked as not: a controller takes these
+/// marks away some seconds later, which a run right after the start of a cluster
+/// has to wait for.
+pub(crate) fn is_settling(node: &Node) -> bool {
+    let taints = node.spec.iter().flat_map(|it| it.taints.iter().flatten());
+    is_ready(node) && taints.into_iter().any(|it| PASSING.contains(&&*it.key))
 }
 
 fn is_ready(node: &Node) -> bool {
@@ -99,6 +135,21 @@ mod tests {
         assert!(read.usable && read.control_plane);
         assert_eq!(read.kind, "4 CPUs, 16 GiB");
         assert_eq!(read.addresses.len(), 2);
+    }
+
+    #[test]
+    fn a_node_that_has_just_joined_is_waited_for() {
+        let settling = |ready: &str, key: &str| {
+            let json = serde_json::json!({
+                "metadata": { "name": "a" },
+                "spec": { "taints": [{ "key": key, "effect": "NoSchedule" }] },
+                "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+            });
+            is_settling(&serde_json::from_value(json).unwrap())
+        };
+        assert!(settling("True", "node.kubernetes.io/not-ready"));
+        assert!(!settling("False", "node.kubernetes.io/not-ready"));
+        assert!(!settling("True", "gpu"));
     }
 
     #[test]
