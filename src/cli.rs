@@ -3,6 +3,7 @@
 mod cluster;
 mod find_max;
 mod load;
+mod plugin;
 mod target;
 mod value;
 
@@ -16,6 +17,7 @@ pub(crate) use cluster::ManifestKind;
 pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs};
 pub(crate) use find_max::FindMaxArgs;
 pub(crate) use load::{Driver, Kind, LoadArgs, Process, ServeArgs};
+pub(crate) use plugin::{is_plugin, typed};
 #[cfg(feature = "kubernetes")]
 pub(crate) use target::ClusterArgs;
 pub(crate) use target::{HostsArgs, PairingArgs, TargetArgs, TargetKind};

@@ -10,14 +10,14 @@ mod progress;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use cli::{Cli, Command};
 
 /// Exit codes: 0 done, 1 a limit broken, 2 an error, 64 bad usage or a bad
 /// experiment file.
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -36,6 +36,12 @@ fn main() -> ExitCode {
             })
         }
     }
+}
+
+/// Usage is told in the words that were typed.
+fn parse() -> Result<Cli, clap::Error> {
+    let matches = Cli::command().bin_name(cli::typed()).try_get_matches()?;
+    Cli::from_arg_matches(&matches)
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {

@@ -9,6 +9,7 @@
 mod faults;
 mod figures;
 mod left;
+mod mesh;
 mod outages;
 mod paths;
 mod provision;

@@ -11,6 +11,7 @@ mod kernel;
 mod killed;
 mod left;
 mod observed;
+mod plugin;
 mod runs;
 mod shares;
 mod stamps;

@@ -31,7 +31,8 @@ impl TargetKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// Where to run; what the experiment asks for unless given, or the lab
+    /// Where to run; what the experiment asks for unless given, else the lab, and for `kubectl
+    /// plumbline` the cluster
     #[arg(long, value_enum)]
     pub(crate) target: Option<TargetKind>,
     #[command(flatten)]
@@ -45,13 +46,19 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// What was typed, or else what the experiment asks for.
+    /// What was typed, or else what the experiment asks for; else the lab, and
+    /// for whoever types `kubectl plumbline` the cluster that kubectl speaks to.
     pub(crate) fn kind(&self, asked: &str) -> TargetKind {
         let named = || {
             let kinds = TargetKind::value_variants().iter();
             kinds.copied().find(|kind| kind.name() == asked)
         };
-        self.target.or_else(named).unwrap_or(TargetKind::Lab)
+        let usual = if super::is_plugin() {
+            TargetKind::Kubernetes
+        } else {
+            TargetKind::Lab
+        };
+        self.target.or_else(named).unwrap_or(usual)
     }
 
     /// What treatments are compared with where nobody asked for host networking,

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_experiment::{
-    Experiment, Flag, Link, Pairing, Plan, Treatment, TreatmentId, ready_made,
+    Experiment, Flag, Layout, Link, Pairing, Plan, Treatment, TreatmentId, ready_made,
 };
-use plumbline_harness::{Settings, Target, Thresholds, conduct, conduct_pairs};
+use plumbline_harness::{Fleet, Settings, Target, Thresholds, conduct, conduct_pairs};
 use plumbline_record::{
     FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, TrialStatus, Warning, write_atomically,
 };
@@ -17,7 +17,7 @@ use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
 use super::{BadUsage, kernel, maxima, print, report};
-use crate::cli::{RunArgs, TargetKind};
+use crate::cli::{self, RunArgs, TargetKind};
 use crate::place::{self, Cpus, Place};
 use crate::progress::{self, Reporter};
 
@@ -67,6 +67,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         return Err(error);
     }
     let plan = &run.plan;
+    if let (Some(pairing), Some(fleet)) = (&plan.pairing, place.fleet()) {
+        announce(plan, pairing, fleet);
+    }
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
     let settings = settings(place.cpus());
@@ -343,6 +346,35 @@ fn build(
     place.build(treatments, order)
 }
 
+/// What a trial takes beside its phases: agents are started, counters read.
+const BESIDE_PHASES: Duration = Duration::from_millis(400);
+
+/// Says how much there is to do: it grows with the square of the nodes.
+fn announce(plan: &Plan, pairing: &Pairing, fleet: &dyn Fleet) {
+    let at_once = !(fleet.is_one_kernel() && pairing.layout == Layout::Mesh);
+    let rounds = if at_once {
+        pairing.rounds()
+    } else {
+        pairing.pairs()
+    };
+    let estimate = plan.duration_estimate(BESIDE_PHASES) * rounds as u32;
+    let how = if at_once {
+        format!("in {rounds} rounds")
+    } else {
+        "one after the other, for they are one kernel".to_owned()
+    };
+    progress::say(&format!(
+        "{} pairs of {} nodes {how}, {} blocks: about {}",
+        pairing.pairs(),
+        pairing.nodes.len(),
+        plan.blocks.len(),
+        match estimate.as_secs() {
+            seconds @ 0..100 => format!("{} s", seconds.max(1)),
+            seconds => format!("{} min", seconds.div_ceil(60)),
+        }
+    ));
+}
+
 /// The pairs of nodes that were asked for. Known when the paths stand.
 fn pairing(args: &RunArgs, place: &dyn Place) -> Option<Pairing> {
     Some(Pairing {
@@ -388,7 +420,7 @@ fn finish(
     if summary.is_cut_off() {
         // The lab is what there is without a word.
         let target = &run.provenance.target;
-        let (target, flags) = if target == "lab" {
+        let (target, flags) = if target == "lab" && !cli::is_plugin() {
             (String::new(), "")
         } else {
             (
@@ -397,7 +429,8 @@ fn finish(
             )
         };
         progress::say(&format!(
-            "To go on: plumbline run{target} --resume {}{flags}",
+            "To go on: {} run{target} --resume {}{flags}",
+            cli::typed(),
             directory.path().display()
         ));
     }

@@ -154,7 +154,7 @@ impl Plan {
         }
     }
 
-    /// How long the plan takes when nothing is repeated, given what a trial
+    /// How long the plan takes on one pair when nothing is repeated, given what a trial
     /// costs beside its phases (agents started, counters read).
     pub fn duration_estimate(&self, per_trial: Duration) -> Duration {
         self.blocks
@@ -162,8 +162,6 @@ impl Plan {
             .flatten()
             .filter_map(|id| self.treatments.get(*id))
             .map(|treatment| treatment.timing.expected() + per_trial)
-            .sum::<Duration>()
-            // Pairs of a round run at the same time.
-            * self.pairing.as_ref().map_or(1, Pairing::rounds) as u32
+            .sum()
     }
 }

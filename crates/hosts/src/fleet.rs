@@ -252,8 +252,11 @@ impl Target for HostFleet {
         self.connect_all()?;
         let path = self.find(treatment, [0, 1])?;
         let key = (treatment.network.clone(), treatment.family);
-        let place = self.first.entry(key).insert_entry(path);
-        Ok(place.into_mut())
+        self.first.insert(key.clone(), path);
+        match self.first.get_mut(&key) {
+            Some(path) => Ok(path),
+            None => unreachable!("it was just put there"),
+        }
     }
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {

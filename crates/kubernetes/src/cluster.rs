@@ -7,10 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, ListParams};
 use plumbline_experiment::{Family, Placement, Treatment};
 use plumbline_harness::{Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
@@ -24,9 +22,6 @@ use crate::reach::until_reached;
 use crate::route::{NEEDS_HOST_NETWORK, Route, Seat, available, named};
 use crate::session::Session;
 use crate::standing::Standing;
-
-/// How long nodes that are ready may still be marked as not.
-const SETTLE: Duration = Duration::from_secs(15);
 
 /// What to run in, and how.
 #[derive(Clone, Debug)]
@@ -138,17 +133,8 @@ impl Cluster {
         if let Some(chosen) = &*self.chosen.borrow() {
             return Ok(chosen.clone());
         }
-        let api: Api<Node> = Api::all(self.session.client());
-        let all = ListParams::default();
-        let started = Instant::now();
-        let found = loop {
-            let found = self.session.call("list the nodes", api.list(&all))?;
-            if !found.iter().any(nodes::is_settling) || started.elapsed() > SETTLE {
-                break found;
-            }
-            self.session.pause(Duration::from_millis(300))?;
-        };
-        let facts: Vec<_> = found.items.iter().map(nodes::facts).collect();
+        let found = nodes::all(&self.session)?;
+        let facts: Vec<_> = found.iter().map(nodes::facts).collect();
         let chosen = choose(&facts, &self.options.nodes)?;
         *self.chosen.borrow_mut() = Some(chosen.clone());
         Ok(chosen)

@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, ListParams};
 use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::{Ends, Family, Placement, Treatment};
 use plumbline_harness::{Fleet, Observer, Path, Target, TargetError};
@@ -112,16 +110,10 @@ impl ClusterFleet {
         if let Some(members) = self.members.get() {
             return Ok(members);
         }
-        let found = self.list()?;
+        let found = nodes::all(&self.session)?;
         let facts: Vec<_> = found.iter().map(nodes::facts).collect();
         let chosen = members(&facts, &self.options.nodes, self.pairs)?;
         Ok(self.members.get_or_init(|| chosen))
-    }
-
-    fn list(&self) -> Result<Vec<Node>, ClusterError> {
-        let api: Api<Node> = Api::all(self.session.client());
-        let all = ListParams::default();
-        Ok(self.session.call("list the nodes", api.list(&all))?.items)
     }
 
     fn node(&self, number: usize) -> Result<&NodeFacts, ClusterError> {
@@ -384,7 +376,7 @@ impl Target for ClusterFleet {
             let others = others.map(|(name, sight)| (name.clone(), sight.fingerprint.clone()));
             whole.others = others.collect();
         }
-        for node in self.list()? {
+        for node in nodes::all(&self.session)? {
             let name = node.metadata.name.unwrap_or_default();
             let info = node.status.and_then(|status| status.node_info);
             if let Some(info) = info.filter(|_| names.contains(&name)) {

@@ -1,11 +1,15 @@
 //! The nodes as the cluster shows them.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
 
+use crate::ClusterError;
 use crate::choice::NodeFacts;
+use crate::session::Session;
 
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
@@ -15,6 +19,23 @@ const PASSING: [&str; 3] = [
     "node.kubernetes.io/network-unavailable",
     "node.cloudprovider.kubernetes.io/uninitialized",
 ];
+
+/// How long nodes that are ready may still be marked as not.
+const SETTLE: Duration = Duration::from_secs(15);
+
+/// All nodes, when none is about to be usable.
+pub(crate) fn all(session: &Session) -> Result<Vec<Node>, ClusterError> {
+    let api: Api<Node> = Api::all(session.client());
+    let all = ListParams::default();
+    let started = Instant::now();
+    loop {
+        let found = session.call("list the nodes", api.list(&all))?;
+        if !found.iter().any(is_settling) || started.elapsed() > SETTLE {
+            return Ok(found.items);
+        }
+        session.pause(Duration::from_millis(300))?;
+    }
+}
 
 /// What a choice of nodes looks at.
 pub(crate) fn facts(node: &Node) -> NodeFacts {

@@ -2,7 +2,9 @@
 
 use plumbline_stats::order::MedianOfRuns;
 
-use crate::analysis::{Comparison, PerUnit, Section, Summary, TreatmentSummary, Unit, metrics_of};
+use crate::analysis::{
+    Comparison, Distribution, PerUnit, Section, Summary, TreatmentSummary, Unit, metrics_of,
+};
 use crate::{describe, number};
 
 /// Rows of cells; the first cell of a row names it. Cells have no-break spaces
@@ -15,6 +17,49 @@ pub(crate) struct Table {
 /// The names of columns.
 pub(crate) fn head<const N: usize>(names: [&str; N]) -> Vec<String> {
     names.map(str::to_owned).to_vec()
+}
+
+/// Mean and deviation of each treatment's latencies, for display (C-6).
+pub(crate) fn distribution(summary: &Summary, of: &Distribution, baseline: usize) -> Table {
+    let label = |id: usize| describe::clean(&summary.treatments[id].treatment.label);
+    let rows = of.rows.iter().map(|row| {
+        let ratio = row.of_baseline.map(number::significant);
+        vec![
+            label(row.treatment),
+            number::count(row.samples as f64),
+            number::duration(row.mean_ns),
+            number::duration(row.deviation_ns),
+            ratio.unwrap_or_else(|| number::NONE.to_owned()),
+        ]
+    });
+    let mut head = head(["network", "measured", "mean", "deviation"]);
+    head.push(format!("times {}", label(baseline)));
+    Table {
+        head,
+        rows: rows.collect(),
+    }
+}
+
+/// How many of each treatment's latencies are in each bin, but for bins at the
+/// ends that are empty for all.
+pub(crate) fn bins(summary: &Summary, of: &Distribution) -> Table {
+    let label = |id: usize| describe::clean(&summary.treatments[id].treatment.label);
+    let mut head = head(["up to"]);
+    head.extend(of.rows.iter().map(|row| label(row.treatment)));
+    let counts = |bin: usize| of.rows.iter().map(move |row| row.counts[bin]);
+    let is_filled = |&bin: &usize| counts(bin).any(|count| count > 0);
+    let all = 0..of.ends_ns.len();
+    let first = all.clone().find(is_filled).unwrap_or(0);
+    let last = all.clone().rfind(is_filled).unwrap_or(0);
+    let row = |bin: usize| {
+        let mut row = vec![number::duration(of.ends_ns[bin])];
+        row.extend(counts(bin).map(|count| number::count(count as f64)));
+        row
+    };
+    Table {
+        head,
+        rows: (first..=last).map(row).collect(),
+    }
 }
 
 /// Every figure of a section's treatments.

@@ -24,7 +24,7 @@ pub fn render(summary: &Summary) -> String {
         out += &format!("\n{}\n", escape(&link));
     }
     out += &meshes(summary);
-    for section in &summary.sections {
+    for (section, distribution) in summary.sections.iter().zip(&summary.distributions) {
         let baseline = &summary.treatments[section.baseline].treatment;
         out += &format!(
             "\n## {}\n\n{}; {}.\n\n",
@@ -40,6 +40,16 @@ pub fn render(summary: &Summary) -> String {
         if let Some(spans) = spans::table(summary, section) {
             out += &format!("\n{}\n\n", spans::ABOUT);
             out += &table(&spans);
+        }
+        if let Some(distribution) = distribution {
+            out += "\nEvery latency; mean and deviation are for display, no verdict rests on them:\n\n";
+            out += &table(&figures::distribution(
+                summary,
+                distribution,
+                section.baseline,
+            ));
+            out += "\nHow many there are in each bin:\n\n";
+            out += &table(&figures::bins(summary, distribution));
         }
         let comparisons = figures::comparisons(summary, section);
         if !comparisons.rows.is_empty() {

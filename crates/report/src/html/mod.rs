@@ -11,7 +11,7 @@ mod trials;
 use askama::Template;
 use plumbline_record::{Run, Trial};
 
-use crate::analysis::{BesideTable, MeshMap, Section, Summary};
+use crate::analysis::{BesideTable, Distribution, MeshMap, Section, Summary};
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
 use crate::{beside, describe, mesh, set_up, spans, terminal};
@@ -109,6 +109,8 @@ struct Chapter {
     percentiles: Option<String>,
     overhead: Option<String>,
     throughput: Option<String>,
+    histogram: Option<String>,
+    distribution: Option<Table>,
     context: Option<String>,
     is_bulk: bool,
     is_same_node: bool,
@@ -156,7 +158,7 @@ fn answers(summary: &Summary) -> Vec<Answer> {
 }
 
 fn sections(summary: &Summary) -> Vec<Chapter> {
-    let chapter = |section: &Section| {
+    let chapter = |(section, spread): (&Section, &Option<Distribution>)| {
         let treatment = &summary.treatments[section.baseline];
         let baseline = &treatment.treatment;
         let place = describe::place(baseline);
@@ -166,6 +168,12 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
             percentiles: chart::percentiles(summary, section),
             overhead: chart::overhead(summary, section),
             throughput: chart::throughput(summary, section),
+            histogram: spread
+                .as_ref()
+                .and_then(|one| chart::histogram(summary, one)),
+            distribution: spread
+                .as_ref()
+                .map(|one| figures::distribution(summary, one, section.baseline)),
             context: chart::context(summary, section),
             is_bulk: treatment.is_bulk(),
             is_same_node: baseline.placement == plumbline_experiment::Placement::SameNode,
@@ -176,7 +184,8 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
             comparisons: figures::comparisons(summary, section),
         }
     };
-    summary.sections.iter().map(chapter).collect()
+    let sections = summary.sections.iter().zip(&summary.distributions);
+    sections.map(chapter).collect()
 }
 
 fn meshes(summary: &Summary) -> Vec<MeshChapter> {

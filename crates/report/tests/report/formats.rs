@@ -1,4 +1,4 @@
-use plumbline_record::Spans;
+use plumbline_record::{Run, Spans};
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 use serde_json::Value;
 
@@ -267,4 +267,30 @@ fn a_thousand_trials_are_all_there() {
     assert_eq!(summary.account.kept, 1_000);
     let page = html::render(&summary, &run, &trials);
     assert_eq!(page.matches("<td>kept</td>").count(), 1_000);
+}
+
+#[test]
+fn a_page_and_markdown_show_every_latency_where_the_experiment_asks() {
+    let (mut run, trials) = Fake::new(&fake::networks()).run();
+    let render = |run: &Run| {
+        let summary = Summary::new(run, &trials);
+        let page = html::render(&summary, run, &trials);
+        (page, markdown::render(&summary))
+    };
+    let (page, text) = render(&run);
+    assert!(!page.contains("Histograms of the latencies") && !text.contains("deviation"));
+    run.plan.distribution = true;
+    let (page, text) = render(&run);
+    // Of rr, and not of the bulk.
+    assert_eq!(page.matches("Histograms of the latencies").count(), 1);
+    assert!(page.contains("<th scope=\"col\">times host</th>"));
+    let head = "| network | measured | mean | deviation | times host |";
+    assert!(text.contains(head), "{text}");
+    assert!(text.contains("| host | 17,500 |"), "{text}");
+    let bins = text.split("How many there are in each bin:").nth(1);
+    let bins = bins.expect("it is there").trim_start().lines().skip(2);
+    let of_host = bins.take_while(|line| line.starts_with('|'));
+    let of_host = of_host.filter_map(|line| line.split('|').nth(2));
+    let counts = of_host.map(|cell| cell.trim().replace(',', "").parse::<u64>().unwrap());
+    assert_eq!(counts.sum::<u64>(), 17_500);
 }

@@ -1,11 +1,13 @@
 //! The pictures of a section.
 
 mod context;
+mod histogram;
 mod overhead;
 mod percentiles;
 mod throughput;
 
 pub(super) use context::context;
+pub(super) use histogram::histogram;
 pub(super) use overhead::overhead;
 pub(super) use percentiles::percentiles;
 pub(super) use throughput::throughput;
