@@ -41,10 +41,10 @@ fn failed(trials: &[Value]) -> Vec<&Value> {
 /// A trial whose pod is taken away is marked, the pod is replaced, and the
 /// trial repeated.
 #[track_caller]
-fn costs_its_trial_only(take_away: impl FnOnce(&Cluster, &str)) {
+fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let (mut run, namespace) = under_way(&cluster, &["--duration", "5s", "--blocks", "3"]);
+    let (mut run, namespace) = under_way(&cluster, &["--duration", "5s", "--blocks", blocks]);
     // Into the next one.
     std::thread::sleep(Duration::from_secs(1));
     take_away(&cluster, &namespace);
@@ -60,18 +60,19 @@ fn costs_its_trial_only(take_away: impl FnOnce(&Cluster, &str)) {
         .position(|it| it["status"]["status"] == "failed");
     let next = at.and_then(|at| trials.get(at + 1));
     assert!(next.expect("the run went on")["observation"].is_object());
-    assert_eq!(trials.last().unwrap()["block"], 2, "the run went on");
+    let last = blocks.parse::<u64>().unwrap() - 1;
+    assert_eq!(trials.last().unwrap()["block"], last, "the run went on");
     assert_eq!(cluster.inventory(), before);
 }
 
 #[test]
 fn a_pod_that_is_killed_costs_its_trial_only() {
-    costs_its_trial_only(kill);
+    costs_its_trial_only("3", kill);
 }
 
 #[test]
 fn a_pod_that_is_evicted_costs_its_trial_only() {
-    costs_its_trial_only(|cluster, namespace| {
+    costs_its_trial_only("3", |cluster, namespace| {
         let file = tempfile::NamedTempFile::new().unwrap();
         let eviction = serde_json::json!({
             "apiVersion": "policy/v1",
@@ -85,10 +86,11 @@ fn a_pod_that_is_evicted_costs_its_trial_only() {
     });
 }
 
-/// As a kubelet does that runs out of memory: the pod stays, as failed.
+/// As a kubelet does that runs out of memory: the pod stays, as failed. It looks
+/// for pods that are over time every 10 s only.
 #[test]
 fn a_pod_that_its_kubelet_ends_costs_its_trial_only() {
-    costs_its_trial_only(|cluster, namespace| {
+    costs_its_trial_only("8", |cluster, namespace| {
         let over = r#"{"spec":{"activeDeadlineSeconds":1}}"#;
         let pod = ["patch", "pod", "server", "--namespace", namespace];
         cluster.kubectl(&[&pod, &["--patch", over][..]].concat());
