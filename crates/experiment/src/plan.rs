@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Link, Treatment, TreatmentId, pairing};
+use crate::{Link, Treatment, TreatmentId, reference};
 
 /// Primary metrics of each treatment that has a baseline (C-10): latency and
 /// CPU, or throughput and CPU for bulk.
@@ -91,7 +91,7 @@ impl Plan {
         known.sort_unstable();
         known.dedup();
         let levels: Vec<&str> = known.iter().map(String::as_str).collect();
-        let meant: Vec<String> = pairing::meant(baseline, &levels)
+        let meant: Vec<String> = reference::meant(baseline, &levels)
             .into_iter()
             .map(str::to_owned)
             .collect();
@@ -101,7 +101,7 @@ impl Plan {
                 .iter()
                 .map(|level| (level != one).then_some(0))
                 .collect(),
-            several => match pairing::references(&known, several) {
+            several => match reference::references(&known, several) {
                 Some(references) => references,
                 None => return Err(known),
             },

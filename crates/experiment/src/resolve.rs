@@ -8,7 +8,7 @@ use crate::budget;
 use crate::ceiling::MAX_TRIALS;
 use crate::load::Share;
 use crate::spec::{Spec, Word};
-use crate::{Draft, Family, Placement, Plan, SpecError, Treatment, TreatmentId, pairing};
+use crate::{Draft, Family, Placement, Plan, SpecError, Treatment, TreatmentId, reference};
 
 /// Gives the target's names of a network as written.
 type Expand<'a> = &'a dyn Fn(&str) -> Result<Vec<String>, String>;
@@ -146,7 +146,7 @@ fn references(
     if let [one] = baselines {
         return Ok(vec![one.clone(); names.len()]);
     }
-    let Some(found) = pairing::references(names, baselines) else {
+    let Some(found) = reference::references(names, baselines) else {
         let word = &spec.baseline;
         let problem = format!("`{}` is more than one network", word.text);
         let remedy = "name the one network that the others are compared with";
