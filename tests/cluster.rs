@@ -7,13 +7,15 @@
 //! names the script, for the tests that stop a part of the cluster.
 
 mod faults;
+mod figures;
 mod left;
+mod outages;
 mod paths;
 mod provision;
 mod rights;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -80,11 +82,17 @@ impl Cluster {
         command
     }
 
-    /// As [`run`](Self::run), under way.
+    /// As [`run`](Self::run), under way; [`said`](Self::said) has its words.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.run(arguments);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let words = std::fs::File::create(self.out().join("said")).unwrap();
+        command.stdout(Stdio::null()).stderr(words);
         Running(command.spawn().expect("the program starts"))
+    }
+
+    /// What the run that was started last has said on standard error.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.out().join("said")).unwrap_or_default()
     }
 
     pub(crate) fn out(&self) -> &Path {
@@ -147,6 +155,16 @@ impl Cluster {
             "jsonpath={.items[*].metadata.name}",
         ]);
         names.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// That a run ended so, and said so.
+#[track_caller]
+pub(crate) fn refused(output: &Output, code: i32, says: &[&str]) {
+    let text = world::stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    for part in says {
+        assert!(text.contains(part), "it should say {part:?}: {text}");
     }
 }
 

@@ -354,8 +354,18 @@ fn finish(
         Err(_) => progress::say(&format!("\nThe trials: {}", directory.path().display())),
     }
     if summary.is_cut_off() {
+        // The lab is what there is without a word.
+        let target = &run.provenance.target;
+        let (target, flags) = if target == "lab" {
+            (String::new(), "")
+        } else {
+            (
+                format!(" --target {target}"),
+                ", with the target's other flags",
+            )
+        };
         progress::say(&format!(
-            "To go on: plumbline run --resume {}",
+            "To go on: plumbline run{target} --resume {}{flags}",
             directory.path().display()
         ));
     }

@@ -148,11 +148,11 @@ impl Place for Cluster {
             _ => word,
         };
         if !matches!(word, "all" | "usual") {
-            return Ok(vec![self.route(word)?.name().to_owned()]);
+            return Ok(vec![self.route(word)?.name().into_owned()]);
         }
         let (here, missing) = self.routes();
         said.extend(missing);
-        Ok(here.iter().map(|route| route.name().to_owned()).collect())
+        Ok(here.iter().map(|route| route.name().into_owned()).collect())
     }
 
     fn cpus(&self) -> Cpus {

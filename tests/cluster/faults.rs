@@ -1,20 +1,11 @@
-//! Each fault: an exit code, a sentence with the remedy, nothing left, finished
-//! trials kept.
+//! What keeps a run from starting: an exit code, a sentence with the remedy,
+//! nothing left.
 
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{Cluster, cluster, read, short, statuses};
-use crate::world::{eventually, run_directory, skip, stderr, trials};
-
-#[track_caller]
-fn refused(output: &Output, code: i32, says: &[&str]) {
-    let text = stderr(output);
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    for part in says {
-        assert!(text.contains(part), "it should say {part:?}: {text}");
-    }
-}
+use super::{cluster, read, refused, short};
+use crate::world::{run_directory, skip, stderr};
 
 #[test]
 fn without_a_cluster_it_says_how_to_name_one() {
@@ -93,166 +84,27 @@ fn nodes_that_cannot_be_used_are_named() {
     cluster.kubectl(&["cordon", two]);
     let cordoned = run(&format!("{one},{two}"));
     let alone = cluster.run(&short(&["--network", "pod"])).output();
+    let within = [
+        "--network",
+        "pod",
+        "--baseline",
+        "pod",
+        "--placement",
+        "same-node",
+    ];
+    let within = cluster.run(&short(&within)).output().unwrap();
     cluster.kubectl(&["uncordon", two]);
     refused(&cordoned, 2, &["cordoned", two]);
     if nodes.len() == 2 {
         refused(&alone.unwrap(), 2, &["two ready nodes"]);
     }
-    assert_eq!(cluster.inventory(), before);
-}
-
-/// A trial whose pod is killed is marked; the pod is replaced, and the trial
-/// repeated.
-#[test]
-fn a_pod_that_is_killed_costs_its_trial_only() {
-    let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
-    let long = ["--network", "pod", "--duration", "5s", "--blocks", "3"];
-    let mut run = cluster.start(&short(&long));
-    eventually("a trial has ended", Duration::from_secs(60), || {
-        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
-    });
-    // Into the next one.
-    std::thread::sleep(Duration::from_secs(1));
-    let namespace = cluster.ours().remove(0);
-    let namespace = namespace.trim_start_matches("namespace/");
-    let now = ["--grace-period=0", "--force"];
-    cluster.kubectl(
-        &[
-            &["delete", "pod", "server", "--namespace", namespace],
-            &now[..],
-        ]
-        .concat(),
-    );
-    run.wait(Duration::from_secs(120));
     let (_, trials) = read(&run_directory(cluster.out()));
-    let failed: Vec<_> = trials
-        .iter()
-        .filter(|it| it["status"]["status"] == "failed")
-        .collect();
-    assert_eq!(failed.len(), 1, "{:?}", statuses(&trials));
     assert!(
-        failed[0]["status"]["error"]
-            .as_str()
-            .unwrap()
-            .contains("/server")
+        trials.iter().any(|it| it["observation"].is_object()),
+        "one node is enough within it: {}",
+        stderr(&within)
     );
-    // Disturbance repeats trials too: what counts is that the next one ran.
-    let at = trials
-        .iter()
-        .position(|it| it["status"]["status"] == "failed");
-    let next = at.and_then(|at| trials.get(at + 1));
-    assert!(next.expect("the run went on")["observation"].is_object());
-    assert_eq!(trials.last().unwrap()["block"], 2, "the run went on");
     assert_eq!(cluster.inventory(), before);
-}
-
-/// A daemon of the cluster that is stopped, and goes on when dropped.
-struct Stopped {
-    kubelab: String,
-    machine: &'static str,
-    daemon: &'static str,
-}
-
-impl Stopped {
-    /// `None`, and a counted skip, where the cluster is not ours to stop.
-    fn new(machine: &'static str, daemon: &'static str) -> Option<Self> {
-        let Ok(kubelab) = std::env::var("PLUMBLINE_TEST_KUBELAB") else {
-            skip(
-                "cluster",
-                "PLUMBLINE_TEST_KUBELAB names no cluster of which parts may be stopped",
-            );
-            return None;
-        };
-        let stopped = Self {
-            kubelab,
-            machine,
-            daemon,
-        };
-        stopped.signal("STOP");
-        Some(stopped)
-    }
-
-    fn signal(&self, signal: &str) {
-        let command = format!("kill -{signal} $(cat /run/kubelab/{}.pid)", self.daemon);
-        let status = Command::new(&self.kubelab)
-            .args(["exec", self.machine, "sh", "-c", &command])
-            .status()
-            .expect("kubelab is there");
-        assert!(status.success(), "{command}");
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        self.signal("CONT");
-    }
-}
-
-/// The trials before it and after it count.
-#[test]
-fn an_api_server_that_is_away_costs_the_trial_under_way() {
-    let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
-    let many = ["--network", "pod", "--duration", "500ms", "--blocks", "8"];
-    let mut run = cluster.start(&short(&many));
-    eventually("a trial has ended", Duration::from_secs(60), || {
-        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
-    });
-    let Some(away) = Stopped::new("cp", "kube-apiserver") else {
-        return;
-    };
-    std::thread::sleep(Duration::from_secs(30));
-    drop(away);
-    run.wait(Duration::from_secs(180));
-    let (_, trials) = read(&run_directory(cluster.out()));
-    let failed = trials
-        .iter()
-        .filter(|it| it["status"]["status"] == "failed");
-    assert!(failed.count() <= 1, "{:?}", statuses(&trials));
-    assert_eq!(trials.last().unwrap()["block"], 7, "the run went on");
-    assert_eq!(cluster.inventory(), before);
-}
-
-/// The run ends with what it has, and its namespace goes although the kubelet
-/// cannot say that its pods are gone.
-#[test]
-fn a_kubelet_that_does_not_answer_ends_the_run_and_nothing_is_left() {
-    let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
-    let many = [
-        "--network",
-        "pod",
-        "--blocks",
-        "2",
-        "--duration",
-        "1s",
-        "--set",
-        "design.retries=0",
-    ];
-    let mut run = cluster.start(&short(&many));
-    eventually("a trial has ended", Duration::from_secs(60), || {
-        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
-    });
-    let Some(away) = Stopped::new("node2", "kubelet") else {
-        return;
-    };
-    let code = run.wait(Duration::from_secs(150));
-    assert!(code.is_some());
-    assert!(trials(&run_directory(cluster.out())) > 0);
-    assert_eq!(inventory_in_time(&cluster, &before), before);
-    drop(away);
-}
-
-fn inventory_in_time(cluster: &Cluster, wanted: &[String]) -> Vec<String> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let now = cluster.inventory();
-        if now == wanted || Instant::now() > deadline {
-            return now;
-        }
-        std::thread::sleep(Duration::from_millis(500));
-    }
 }
 
 /// A program of another version, as far as its greeting goes.

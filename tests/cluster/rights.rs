@@ -117,6 +117,12 @@ fn the_role_suffices_and_gives_no_more_than_it_says() {
     assert_eq!(record["plan"]["treatments"].as_array().unwrap().len(), 6);
     assert!(trials.len() >= 6, "{}", stderr(&output));
     assert!(cluster.ours().is_empty(), "it may delete what it made");
+    let mut cleanup = cluster.plumbline(&["cleanup", "--yes"]);
+    let cleanup = cleanup.env("KUBECONFIG", account.config.path()).output();
+    assert!(
+        cleanup.unwrap().status.success(),
+        "it may look for leftovers"
+    );
 
     for (verb, what) in [
         ("create", "namespaces"),

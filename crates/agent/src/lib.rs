@@ -14,6 +14,7 @@ mod message;
 mod meter;
 mod nginx;
 mod observe;
+mod proxy;
 mod serve;
 
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::observe::{Counts, LookOrder, Sight};
 
 /// Version of this protocol. Both sides must be equal; there is no guessing.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use plumbline_sys::ethtool;
 use plumbline_sys::netlink::{Link, Socket};
 use serde::{Deserialize, Serialize};
 
-use crate::{ToAgent, message::FromAgent};
+use crate::{ToAgent, message::FromAgent, proxy};
 
 /// What to look at.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,6 +19,9 @@ pub struct LookOrder {
     pub towards: Vec<IpAddr>,
     /// Devices to describe, beside those of the ways.
     pub devices: Vec<String>,
+    /// Whether to ask the node's kube-proxy for its mode, which only answers in
+    /// the node's own network.
+    pub kube_proxy: bool,
 }
 
 /// What a machine looks like from one of its namespaces.
@@ -39,6 +42,9 @@ pub struct Sight {
     /// The devices that were asked for and those of the ways, each once.
     /// Their `namespace` is empty.
     pub devices: Vec<DeviceFingerprint>,
+    /// The mode of the node's kube-proxy; `None` where it was not asked for or
+    /// none answers.
+    pub kube_proxy: Option<String>,
 }
 
 /// An address of a device.
@@ -59,6 +65,8 @@ pub struct Way {
     pub device: String,
     /// Source address that the kernel would choose.
     pub source: Option<IpAddr>,
+    /// MTU in bytes of the route, where it has one of its own.
+    pub mtu: Option<u32>,
 }
 
 /// Running totals of devices and of their namespace.
@@ -95,8 +103,12 @@ fn look(order: &LookOrder) -> Result<Sight, String> {
     let way = |to: &IpAddr| {
         let route = netlink.route_to(*to).ok()?;
         let device = named(route.device)?.name.clone();
-        let source = route.source;
-        Some(Way { device, source })
+        let (source, mtu) = (route.source, route.mtu);
+        Some(Way {
+            device,
+            source,
+            mtu,
+        })
     };
     let ways: Vec<Option<Way>> = order.towards.iter().map(way).collect();
     let addresses = netlink.addresses().map_err(|e| e.to_string())?;
@@ -117,7 +129,15 @@ fn look(order: &LookOrder) -> Result<Sight, String> {
     let wanted = links
         .iter()
         .filter(|link| wanted.contains(&link.name.as_str()));
-    let devices = wanted.map(describe).collect();
+    let route_mtu = |device: &str| {
+        let by = ways.iter().flatten().filter(|way| way.device == device);
+        by.filter_map(|way| way.mtu).min()
+    };
+    let devices = wanted.map(|link| DeviceFingerprint {
+        route_mtu: route_mtu(&link.name),
+        ..describe(link)
+    });
+    let devices = devices.collect();
     Ok(Sight {
         fingerprint: Fingerprint {
             machine: identity(),
@@ -128,6 +148,7 @@ fn look(order: &LookOrder) -> Result<Sight, String> {
         addresses: addresses.collect(),
         ways,
         devices,
+        kube_proxy: order.kube_proxy.then(proxy::mode).flatten(),
     })
 }
 
@@ -137,6 +158,7 @@ fn describe(link: &Link) -> DeviceFingerprint {
         device: link.name.clone(),
         driver: driver(link),
         mtu: link.mtu,
+        route_mtu: None,
         qdisc: link.qdisc.clone(),
         // What a driver does not tell is not known to be on.
         offloads: ethtool::active_features(&link.name).unwrap_or_default(),
@@ -202,7 +224,7 @@ mod tests {
     fn this_machine_is_seen_with_its_loopback() {
         let order = LookOrder {
             towards: vec![[127, 0, 0, 1].into()],
-            devices: Vec::new(),
+            ..LookOrder::default()
         };
         let sight = look(&order).unwrap();
         let way = sight.ways[0].as_ref().expect("loopback is up");

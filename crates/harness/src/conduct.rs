@@ -47,10 +47,10 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
     /// A finished trial could not be kept.
-    #[error("a finished trial could not be written: {0}")]
+    #[error("a finished trial could not be written")]
     Keep(#[source] Cause),
     /// The machine could not be read.
-    #[error("the idle machine could not be measured: {0}")]
+    #[error("the machine at rest, with which every block begins, could not be measured")]
     Idle(#[source] TargetError),
 }
 

@@ -11,6 +11,7 @@ mod gate;
 mod observer;
 #[cfg(test)]
 mod planted;
+mod receivers;
 mod search;
 mod self_check;
 mod target;

@@ -91,6 +91,12 @@ pub trait Path {
     /// Where the receiver runs.
     fn server(&self) -> &dyn Site;
 
+    /// Receivers beside [`server`](Self::server), where an address of the
+    /// network's own spreads the connections over several.
+    fn further_servers(&self) -> Vec<&dyn Site> {
+        Vec::new()
+    }
+
     /// Where the sender runs.
     fn client(&self) -> &dyn Site;
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_agent::{FromAgent, LoadOrder, Measured, ServeOrder, Served, ToAgent};
+use plumbline_agent::{FromAgent, LoadOrder, Measured, Served, ToAgent};
 use plumbline_experiment::{Protocol, Timing, Treatment, Workload, WorkloadKind};
 use plumbline_record::{
     CpuTime, DeviceCounters, GateFailure, IdleSample, Observation, ProcessCpu, ProtocolCounters,
@@ -12,10 +12,11 @@ use plumbline_record::{
 };
 
 use crate::agent::{Agent, TrialError};
+use crate::receivers::Receivers;
 use crate::{Path, PathSnapshot, Settings, TargetError};
 
 /// Longest wait for an agent to start, and for a receiver to listen or to stop.
-const ANSWER: Duration = Duration::from_secs(10);
+pub(crate) const ANSWER: Duration = Duration::from_secs(10);
 
 /// What a load may take beyond its phases, to connect and to report.
 const SLACK: Duration = Duration::from_secs(20);
@@ -31,24 +32,24 @@ pub(crate) fn run(
     interrupted: &AtomicBool,
 ) -> Result<(Observation, Vec<GateFailure>), TrialError> {
     let before = path.snapshot()?;
-    let mut server = Agent::start(path.server())?;
+    let mut receivers = Receivers::start(path)?;
     let mut client = Agent::start(path.client())?;
-    server.greet(ANSWER, interrupted)?;
+    receivers.greet(interrupted)?;
     client.greet(ANSWER, interrupted)?;
 
-    let target = listen(&mut server, path, treatment, settings, interrupted)?;
+    let target = receivers.listen(path, treatment, settings, interrupted)?;
     let measured = load(
         &mut client,
-        &mut server,
+        &mut receivers,
         target,
         treatment,
         seed,
         settings,
         interrupted,
     )?;
-    let served = stop(&mut server, interrupted)?;
+    let served = receivers.stop(interrupted)?;
     client.end()?;
-    server.end()?;
+    receivers.end()?;
 
     let after = path.snapshot()?;
     let least = least_packets(&treatment.workload, &served);
@@ -67,7 +68,8 @@ pub(crate) fn run(
 }
 
 /// Sends a few requests over a path, to see that it leads to the receiver
-/// before anything is measured on it.
+/// before anything is measured on it. Where there are several receivers, enough
+/// connections are made that hardly one of them is left out.
 ///
 /// # Errors
 ///
@@ -77,9 +79,13 @@ pub fn reach(
     treatment: &Treatment,
     interrupted: &AtomicBool,
 ) -> Result<(), TargetError> {
+    let connections = match path.further_servers().len() as u32 {
+        0 => 1,
+        further => 8 * (further + 1),
+    };
     let tried = Treatment {
         workload: Workload {
-            connections: 1,
+            connections,
             ..Workload::of_kind(WorkloadKind::Rr)
         },
         timing: Timing {
@@ -99,28 +105,9 @@ pub fn reach(
     }
 }
 
-fn listen(
-    server: &mut Agent,
-    path: &dyn Path,
-    treatment: &Treatment,
-    settings: &Settings,
-    interrupted: &AtomicBool,
-) -> Result<SocketAddr, TrialError> {
-    server.send(&ToAgent::Serve(ServeOrder {
-        workload: treatment.workload.clone(),
-        address: path.server().address(),
-        port: path.server().port(),
-        cpus: settings.server_cpus.clone(),
-    }))?;
-    match server.receive(ANSWER, interrupted, &mut [])? {
-        FromAgent::Listening { address } => Ok(path.front(address)),
-        other => Err(server.unexpected(&other)),
-    }
-}
-
 fn load(
     client: &mut Agent,
-    server: &mut Agent,
+    receivers: &mut Receivers,
     target: SocketAddr,
     treatment: &Treatment,
     seed: u64,
@@ -136,17 +123,9 @@ fn load(
         cpus: settings.client_cpus.clone(),
     }))?;
     let phases = Duration::from_nanos(timing.warm_up_ns + timing.measure_ns + timing.drain_ns);
-    match client.receive(phases + SLACK, interrupted, &mut [server])? {
+    match client.receive(phases + SLACK, interrupted, &mut receivers.agents())? {
         FromAgent::Loaded(measured) => Ok(measured),
         other => Err(client.unexpected(&other)),
-    }
-}
-
-fn stop(server: &mut Agent, interrupted: &AtomicBool) -> Result<Box<Served>, TrialError> {
-    server.send(&ToAgent::Stop)?;
-    match server.receive(ANSWER, interrupted, &mut [])? {
-        FromAgent::Served(served) => Ok(served),
-        other => Err(server.unexpected(&other)),
     }
 }
 

@@ -262,7 +262,7 @@ fn prove(before: &PathSnapshot, after: &PathSnapshot, packets: u64) -> Option<St
 fn look(connection: &Connection, towards: Vec<IpAddr>) -> Result<Sight, HostsError> {
     let order = LookOrder {
         towards,
-        devices: Vec::new(),
+        ..LookOrder::default()
     };
     Ok(connection.observer().look(order)?)
 }

@@ -1,30 +1,31 @@
 //! The Target: paths between pods of a cluster.
 
+mod assemble;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
 use plumbline_experiment::{Family, Placement, Treatment};
-use plumbline_harness::{Path, Target, TargetError, reach};
+use plumbline_harness::{Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use crate::choice::{Chosen, choose};
 use crate::error::ClusterError;
 use crate::fingerprint;
 use crate::nodes;
-use crate::path::{ClusterPath, Observers, PodSite};
-use crate::route::{ROUTES, Route, Seat};
+use crate::path::{ClusterPath, Observers};
+use crate::route::{MOST_BACKENDS, ROUTES, Route, Seat};
 use crate::session::Session;
 use crate::standing::Standing;
 
-/// How pods behind a service are first reached: kube-proxy writes its rules
-/// a moment after the pod is ready.
-const REACH: Duration = Duration::from_secs(20);
+/// How long nodes that are ready may still be marked as not.
+const SETTLE: Duration = Duration::from_secs(15);
 
 /// What to run in, and how.
 #[derive(Clone, Debug)]
@@ -97,7 +98,7 @@ impl Cluster {
             .into_iter()
             .partition(|route| self.options.host_network || !route.needs_host_network());
         let missing = missing.into_iter().map(|route| Warning::Unsupported {
-            network: route.name().to_owned(),
+            network: route.name().into_owned(),
             needs: NEEDS_HOST_NETWORK.to_owned(),
         });
         (here, missing.collect())
@@ -110,9 +111,10 @@ impl Cluster {
     /// A sentence, for a word that is no route, or one that may not be had.
     pub fn route(&self, word: &str) -> Result<Route, String> {
         let Some(route) = Route::parse(word) else {
-            let names: Vec<&str> = ROUTES.iter().map(|route| route.name()).collect();
+            let names: Vec<_> = ROUTES.iter().map(|route| route.name()).collect();
             return Err(format!(
-                "`{word}` is no path of a cluster; there are {} and `all`",
+                "`{word}` is no path of a cluster; there are {}, `cluster-ip:N` with N pods behind \
+                 it, 2 to {MOST_BACKENDS}, and `all`",
                 names.join(", ")
             ));
         };
@@ -155,7 +157,14 @@ impl Cluster {
         }
         let api: Api<Node> = Api::all(self.session.client());
         let all = ListParams::default();
-        let found = self.session.call("list the nodes", api.list(&all))?;
+        let started = Instant::now();
+        let found = loop {
+            let found = self.session.call("list the nodes", api.list(&all))?;
+            if !found.iter().any(nodes::is_settling) || started.elapsed() > SETTLE {
+                break found;
+            }
+            self.session.pause(Duration::from_millis(300))?;
+        };
         let facts: Vec<_> = found.items.iter().map(nodes::facts).collect();
         let chosen = choose(&facts, &self.options.nodes)?;
         *self.chosen.borrow_mut() = Some(chosen.clone());
@@ -179,7 +188,8 @@ impl Cluster {
             return Err(TargetError::Unsupported {
                 what: "a path between nodes".to_owned(),
                 needs: format!(
-                    "two ready nodes, and here is one ({}); --placement same-node needs no other",
+                    "two ready nodes that take pods, and here is one ({}): see `kubectl get \
+                     nodes`; --placement same-node needs no other",
                     chosen.near.name
                 ),
             });
@@ -200,95 +210,6 @@ impl Cluster {
             });
         }
         Ok(())
-    }
-
-    /// Makes a path of pods that run.
-    fn build(&mut self, key: Key, chosen: &Chosen) -> Result<ClusterPath, ClusterError> {
-        let (route, placement, family) = key;
-        let (client, server) = route.seats(placement);
-        let client = self.site(client, family, 0)?;
-        let port = if route.is_service() {
-            crate::manifest::PORT
-        } else {
-            0
-        };
-        let seat = server;
-        let server = self.site(server, family, port)?;
-        let front = if route.is_service() {
-            let wants_port = self
-                .planned
-                .borrow()
-                .iter()
-                .any(|it| it.0 == Route::NodePort);
-            let front = self.standing.front(seat, family, wants_port)?;
-            Some(if route == Route::ClusterIp {
-                (front.cluster_ip, crate::manifest::PORT)
-            } else {
-                let node = chosen
-                    .far
-                    .as_ref()
-                    .filter(|_| seat.is_far())
-                    .unwrap_or(&chosen.near);
-                let address = node.addresses.iter().copied().find(|it| family.holds(*it));
-                let (Some(address), Some(port)) = (address, front.node_port) else {
-                    return Err(ClusterError::Refused {
-                        what: "give the service a port of the nodes".to_owned(),
-                        message:
-                            "one number for TCP and UDP, and a node of this family, are needed"
-                                .to_owned(),
-                    });
-                };
-                (address, port)
-            })
-        } else {
-            None
-        };
-        ClusterPath::new(client, server, front.map(Into::into), &mut self.observers)
-    }
-
-    fn site(&self, seat: Seat, family: Family, port: u16) -> Result<PodSite, ClusterError> {
-        let pod = self.standing.pod(seat);
-        let address = pod.and_then(|pod| Some((pod, pod.address(family)?)));
-        let Some((pod, address)) = address else {
-            return Err(ClusterError::Pod {
-                pod: seat.name().to_owned(),
-                message: format!(
-                    "it has no IPv{} address; does the cluster's network have this family?",
-                    u8::from(family)
-                ),
-            });
-        };
-        Ok(PodSite::new(
-            Arc::clone(&self.session),
-            pod,
-            seat,
-            address,
-            port,
-        ))
-    }
-
-    /// Waits until packets get through.
-    fn reached(&self, path: &mut ClusterPath, treatment: &Treatment) -> Result<(), ClusterError> {
-        let started = std::time::Instant::now();
-        loop {
-            let interrupted = self.session.interrupted();
-            match reach(path, treatment, interrupted) {
-                Ok(()) => return Ok(()),
-                Err(_) if interrupted.load(std::sync::atomic::Ordering::SeqCst) => {
-                    return Err(ClusterError::Interrupted);
-                }
-                Err(error) if started.elapsed() > REACH => {
-                    return Err(ClusterError::Agent(TargetError::Failed(format!(
-                        "the path `{}` leads nowhere: {error}; is a NetworkPolicy or a firewall \
-                         between {} and {}?",
-                        treatment.label,
-                        path.client().name(),
-                        path.server().name(),
-                    ))));
-                }
-                Err(_) => self.session.pause(Duration::from_millis(300))?,
-            }
-        }
     }
 }
 
@@ -319,7 +240,8 @@ impl Target for Cluster {
             .planned
             .borrow()
             .iter()
-            .flat_map(|(route, placement, _)| <[Seat; 2]>::from(route.seats(*placement)))
+            .map(|(route, placement, _)| route.seats(*placement))
+            .flat_map(|(client, server)| [vec![client], server.together()].concat())
             .collect();
         self.standing.seat(&seats, &chosen)?;
         // A pod that was replaced takes its paths with it.

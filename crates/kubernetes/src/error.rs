@@ -36,6 +36,18 @@ pub enum ClusterError {
         /// What the API server said.
         message: String,
     },
+    /// A quota has no room for the run.
+    #[error(
+        "the cluster could not {what}: {message}; the namespaces of runs have a ResourceQuota, which \
+         whoever administers the cluster can raise or lift for them (they carry the label \
+         app.kubernetes.io/managed-by=plumbline)"
+    )]
+    Quota {
+        /// What was tried.
+        what: String,
+        /// What the API server said.
+        message: String,
+    },
     /// The API server refused, or did not know, something.
     #[error("the cluster could not {what}: {message}")]
     Refused {
@@ -94,18 +106,7 @@ impl ClusterError {
     /// Names what was tried where the API server said no.
     pub(crate) fn of(what: &str, url: &str, error: kube::Error) -> Self {
         match error {
-            kube::Error::Api(status)
-                if matches!(status.code, 401 | 403) && !is_quota(&status.message) =>
-            {
-                Self::Forbidden {
-                    what: what.to_owned(),
-                    message: status.message.clone(),
-                }
-            }
-            kube::Error::Api(status) => Self::Refused {
-                what: what.to_owned(),
-                message: status.message.clone(),
-            },
+            kube::Error::Api(status) => Self::answered(what.to_owned(), &status),
             kube::Error::UpgradeConnection(error) => Self::Refused {
                 what: what.to_owned(),
                 message: error.to_string(),
@@ -117,16 +118,25 @@ impl ClusterError {
         }
     }
 
+    /// What the API server said no with. It says 403 to an account without rights,
+    /// to one that has used them up, and for what a policy does not let in: only
+    /// the first is helped by a role.
+    fn answered(what: String, status: &kube::core::Status) -> Self {
+        let message = status.message.clone();
+        let lacks_rights = status.code == 401 || message.contains("is forbidden: User ");
+        if lacks_rights {
+            Self::Forbidden { what, message }
+        } else if status.code == 403 && message.contains("quota") {
+            Self::Quota { what, message }
+        } else {
+            Self::Refused { what, message }
+        }
+    }
+
     /// Whether the API server could not be reached, which may pass.
     pub(crate) fn is_away(&self) -> bool {
         matches!(self, Self::Away { .. })
     }
-}
-
-/// The API server says 403 to an account without rights and to one that has
-/// used them up; only the first is helped by a role.
-fn is_quota(message: &str) -> bool {
-    message.contains("exceeded quota") || message.contains("PodSecurity")
 }
 
 /// The last of a chain of errors: the ones before it say where, not why.
@@ -143,6 +153,43 @@ impl From<ClusterError> for TargetError {
         match error {
             ClusterError::Agent(error) => error,
             other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(code: u16, message: &str) -> String {
+        let status = kube::core::Status {
+            code,
+            message: message.to_owned(),
+            ..kube::core::Status::default()
+        };
+        let error = kube::Error::Api(Box::new(status));
+        ClusterError::of("create pod a/b", "https://c", error).to_string()
+    }
+
+    #[test]
+    fn only_missing_rights_are_helped_by_a_role() {
+        let by_role = |code, message| told(code, message).contains("manifest role");
+        let rights = r#"pods is forbidden: User "ann" cannot create resource "pods""#;
+        assert!(by_role(403, rights));
+        assert!(by_role(401, "Unauthorized"));
+        let policy = r#"pods "b" is forbidden: violates PodSecurity "restricted:latest""#;
+        assert!(!by_role(403, policy));
+        assert!(told(403, policy).contains("violates PodSecurity"));
+    }
+
+    #[test]
+    fn a_quota_is_told_with_who_can_raise_it() {
+        for message in [
+            r#"pods "b" is forbidden: exceeded quota: none, requested: pods=1"#,
+            r#"pods "b" is forbidden: failed quota: cpu: must specify limits.cpu"#,
+        ] {
+            let text = told(403, message);
+            assert!(text.contains("ResourceQuota, which"), "{text}");
         }
     }
 }

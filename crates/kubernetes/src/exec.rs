@@ -143,6 +143,18 @@ impl Read for Output {
     }
 }
 
+/// What the end of a program was said to be, with the cause where it is not the
+/// program's: the API server opens a stream before it asks the kubelet.
+fn explained(said: String) -> String {
+    let unasked = ["error sending request", "error dialing backend"];
+    if unasked.iter().any(|part| said.contains(part)) {
+        return format!(
+            "the API server cannot reach the kubelet of its node: {said}; is that node healthy?"
+        );
+    }
+    said
+}
+
 /// A program in a pod, as far as it is seen from here.
 struct Process {
     handle: Handle,
@@ -174,7 +186,7 @@ impl AgentProcess for Process {
         self.ended = None;
         let why = match status {
             Some(status) if status.status.as_deref() == Some("Success") => return Ok(()),
-            Some(status) => status.message.unwrap_or_default(),
+            Some(status) => explained(status.message.unwrap_or_default()),
             None => "the connection to its pod was lost".to_owned(),
         };
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -52,32 +52,49 @@ pub(crate) fn of_paths(
     let mut devices = BTreeMap::new();
     let mut others = BTreeMap::new();
     for ((route, placement, family), path) in paths {
-        let mut name = route.name().to_owned();
+        let mut name = route.name().into_owned();
         if *placement == Placement::SameNode {
             name += " same-node";
         }
         if *family == Family::V6 {
             name += " v6";
         }
-        let [near, far] = path.sights();
-        whole.get_or_insert_with(|| near.0.fingerprint.clone());
+        let (near, far) = path.machines();
+        whole.get_or_insert_with(|| near.fingerprint.clone());
         if *placement == Placement::CrossNode && !path.is_one_kernel_posing_as_two() {
             others
                 .entry("server".to_owned())
-                .or_insert_with(|| far.0.fingerprint.clone());
+                .or_insert_with(|| far.fingerprint.clone());
         }
-        let seen = [near, far].into_iter().flat_map(|(sight, seat)| {
+        let seen = path.sights().flat_map(|(sight, seat)| {
             sight.devices.iter().map(move |device| DeviceFingerprint {
-                namespace: seat.to_owned(),
+                namespace: seat.to_string(),
                 ..device.clone()
             })
         });
         devices.insert(name, seen.collect());
     }
     let mut whole = whole.unwrap_or_else(plumbline_agent::fingerprint);
+    whole.versions.extend(proxies(paths));
     whole.devices = devices;
     whole.others = others;
     Ok(whole)
+}
+
+/// The mode of kube-proxy on both nodes, which pods in their networks can ask
+/// it for; nothing where there are none.
+fn proxies(paths: &BTreeMap<(Route, Placement, Family), ClusterPath>) -> BTreeMap<String, String> {
+    let mut modes = BTreeMap::new();
+    for (sight, seat) in paths.values().flat_map(ClusterPath::sights) {
+        let side = match &*seat {
+            "host-client" => "client",
+            "host-server" => "server",
+            _ => continue,
+        };
+        let mode = sight.kube_proxy.as_deref().unwrap_or("none answers");
+        modes.insert(format!("{side} node kube-proxy"), mode.to_owned());
+    }
+    modes
 }
 
 /// What the API server tells of itself, the nodes and the network.

@@ -34,7 +34,7 @@ pub use cluster::{Cluster, ClusterOptions};
 pub use clusters::Clusters;
 pub use error::ClusterError;
 pub use provisioned::{ProvisionOptions, Provisioned};
-pub use route::{ROUTES, Route};
+pub use route::{MOST_BACKENDS, ROUTES, Route};
 
 /// The manifest that gives an account all the rights that a run needs, and no
 /// more.

@@ -53,7 +53,7 @@ pub(crate) fn pod(seat: Seat, node: &str, control_plane: bool, image: &str) -> P
             "name": seat.name(),
             "labels": {
                 "app.kubernetes.io/managed-by": "plumbline",
-                "plumbline/seat": seat.name(),
+                "plumbline/seat": seat.group(),
             },
         },
         "spec": {
@@ -102,14 +102,14 @@ pub(crate) fn service(seat: Seat, node_port: bool, v6: bool) -> Service {
     let port = |name, protocol| json!({ "name": name, "protocol": protocol, "port": PORT, "targetPort": PORT });
     built(json!({
         "metadata": {
-            "name": seat.name(),
+            "name": seat.group(),
             "labels": { "app.kubernetes.io/managed-by": "plumbline" },
         },
         "spec": {
             "type": if node_port { "NodePort" } else { "ClusterIP" },
             "ipFamilyPolicy": "SingleStack",
             "ipFamilies": [if v6 { "IPv6" } else { "IPv4" }],
-            "selector": { "plumbline/seat": seat.name() },
+            "selector": { "plumbline/seat": seat.group() },
             "ports": [port("tcp", "TCP"), port("udp", "UDP")],
         },
     }))

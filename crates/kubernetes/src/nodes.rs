@@ -9,6 +9,13 @@ use crate::choice::NodeFacts;
 
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
+/// Taints of nodes that have just joined.
+const PASSING: [&str; 3] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/network-unavailable",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+];
+
 /// What a choice of nodes looks at.
 pub(crate) fn facts(node: &Node) -> NodeFacts {
     NodeFacts {
@@ -18,6 +25,14 @@ pub(crate) fn facts(node: &Node) -> NodeFacts {
         kind: kind(node),
         addresses: addresses(node),
     }
+}
+
+/// Whether it is ready, and only still marked as not: a controller takes these
+/// marks away some seconds later, which a run right after the start of a cluster
+/// has to wait for.
+pub(crate) fn is_settling(node: &Node) -> bool {
+    let taints = node.spec.iter().flat_map(|it| it.taints.iter().flatten());
+    is_ready(node) && taints.into_iter().any(|it| PASSING.contains(&&*it.key))
 }
 
 fn is_ready(node: &Node) -> bool {
@@ -99,6 +114,21 @@ mod tests {
         assert!(read.usable && read.control_plane);
         assert_eq!(read.kind, "4 CPUs, 16 GiB");
         assert_eq!(read.addresses.len(), 2);
+    }
+
+    #[test]
+    fn a_node_that_has_just_joined_is_waited_for() {
+        let settling = |ready: &str, key: &str| {
+            let json = serde_json::json!({
+                "metadata": { "name": "a" },
+                "spec": { "taints": [{ "key": key, "effect": "NoSchedule" }] },
+                "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+            });
+            is_settling(&serde_json::from_value(json).unwrap())
+        };
+        assert!(settling("True", "node.kubernetes.io/not-ready"));
+        assert!(!settling("False", "node.kubernetes.io/not-ready"));
+        assert!(!settling("True", "gpu"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A path between two pods: its sites, its counters, its proof.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -76,7 +77,12 @@ impl Site for PodSite {
     }
 
     fn start_agent(&self) -> Result<AgentLink, TargetError> {
-        let link = exec::start(&self.session, &self.namespace, self.seat.name(), &["agent"])?;
+        let link = exec::start(
+            &self.session,
+            &self.namespace,
+            &self.seat.name(),
+            &["agent"],
+        )?;
         Ok(link)
     }
 }
@@ -131,6 +137,7 @@ impl End {
         let sight = observer.look(LookOrder {
             towards,
             devices: Vec::new(),
+            kube_proxy: site.seat.is_host(),
         })?;
         let mut devices: Vec<String> = Vec::new();
         for way in sight.ways.iter().flatten() {
@@ -162,42 +169,62 @@ fn known_as(of: &PodSite, front: Option<SocketAddr>, by: &PodSite) -> Vec<IpAddr
     known
 }
 
-/// Two pods and what joins them.
+/// Pods and what joins them: a client, and a server or several.
 pub(crate) struct ClusterPath {
     client: End,
     server: End,
-    /// What stands before the server.
+    /// Servers that share what comes to `front`.
+    further: Vec<End>,
+    /// What stands before the servers.
     front: Option<SocketAddr>,
 }
 
 impl ClusterPath {
+    /// # Panics
+    ///
+    /// Without a server.
     pub(crate) fn new(
         client: PodSite,
-        server: PodSite,
+        servers: Vec<PodSite>,
         front: Option<SocketAddr>,
         observers: &mut Observers,
     ) -> Result<Self, ClusterError> {
-        let to_server = known_as(&server, front, &client);
-        let to_client = known_as(&client, None, &server);
+        let to_server = known_as(&servers[0], front, &client);
+        let mut ends = Vec::new();
+        for server in servers {
+            let to_client = known_as(&client, None, &server);
+            ends.push(End::new(server, to_client, observers)?);
+        }
+        let server = ends.remove(0);
         Ok(Self {
             client: End::new(client, to_server, observers)?,
-            server: End::new(server, to_client, observers)?,
+            server,
+            further: ends,
             front,
         })
     }
 
-    /// Whether both pods are the ones that run now, and can be asked.
-    pub(crate) fn stands_in(&self, standing: &Standing) -> bool {
+    /// All of them, the client first.
+    fn ends(&self) -> impl Iterator<Item = &End> {
         [&self.client, &self.server]
-            .iter()
+            .into_iter()
+            .chain(&self.further)
+    }
+
+    /// Whether all pods are the ones that run now, and can be asked.
+    pub(crate) fn stands_in(&self, standing: &Standing) -> bool {
+        self.ends()
             .all(|end| end.site.stands_in(standing) && end.observer.is_alive())
     }
 
-    pub(crate) fn sights(&self) -> [(&Sight, &str); 2] {
-        [
-            (&self.client.sight, self.client.site.seat.name()),
-            (&self.server.sight, self.server.site.seat.name()),
-        ]
+    /// What the machines of client and server look like.
+    pub(crate) fn machines(&self) -> (&Sight, &Sight) {
+        (&self.client.sight, &self.server.sight)
+    }
+
+    /// What the pods look like, with their names.
+    pub(crate) fn sights(&self) -> impl Iterator<Item = (&Sight, Cow<'static, str>)> {
+        self.ends().map(|end| (&end.sight, end.site.seat.name()))
     }
 
     fn has_one_kernel(&self) -> bool {
@@ -255,6 +282,11 @@ impl Path for ClusterPath {
         &self.server.site
     }
 
+    fn further_servers(&self) -> Vec<&dyn Site> {
+        let sites = self.further.iter().map(|end| &end.site as &dyn Site);
+        sites.collect()
+    }
+
     fn client(&self) -> &dyn Site {
         &self.client.site
     }
@@ -269,7 +301,7 @@ impl Path for ClusterPath {
 
     fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
         let mut snapshot = PathSnapshot::default();
-        for end in [&self.client, &self.server] {
+        for end in self.ends() {
             let seen = end.observer.count(end.devices.clone())?;
             let namespace = end.site.seat.name();
             if snapshot
@@ -281,40 +313,45 @@ impl Path for ClusterPath {
                 continue;
             }
             let named = |counters: DeviceCounters| DeviceCounters {
-                namespace: namespace.to_owned(),
+                namespace: namespace.to_string(),
                 ..counters
             };
             snapshot.devices.extend(seen.devices.into_iter().map(named));
             let mut protocol = seen.protocol;
-            protocol.namespace = namespace.to_owned();
+            protocol.namespace = namespace.into_owned();
             snapshot.protocols.push(protocol);
         }
         Ok(snapshot)
     }
 
-    /// The devices of each end have to have carried the packets (R-10): what
-    /// lies between them is the cluster's own, and not to be looked into from
-    /// pods.
+    /// The devices of each end, those of several servers together, have to have
+    /// carried the packets (R-10): what lies between them is the cluster's own,
+    /// and not to be looked into from pods.
     fn check_path(
         &self,
         before: &PathSnapshot,
         after: &PathSnapshot,
         packets: u64,
     ) -> Option<String> {
-        let mut carried: BTreeMap<&str, u64> = BTreeMap::new();
+        let client = self.client.site.seat.name();
+        let mut carried: BTreeMap<bool, u64> = BTreeMap::new();
         for late in &after.devices {
             let same =
                 |it: &&DeviceCounters| it.namespace == late.namespace && it.device == late.device;
             let early = before.devices.iter().find(same).cloned();
             let seen = late.since(&early.unwrap_or_default());
-            *carried.entry(&late.namespace).or_default() += seen.rx_packets + seen.tx_packets;
+            let is_client = late.namespace == client;
+            *carried.entry(is_client).or_default() += seen.rx_packets + seen.tx_packets;
         }
-        let (end, carried) = carried.into_iter().find(|(_, seen)| *seen < packets)?;
-        let devices = after.devices.iter().filter(|it| it.namespace == end);
-        let devices: Vec<&str> = devices.map(|it| it.device.as_str()).collect();
+        let (side, carried) = carried.into_iter().find(|(_, seen)| *seen < packets)?;
+        let devices = after.devices.iter();
+        let devices = devices.filter(|it| (it.namespace == client) == side);
+        let devices: Vec<_> = devices
+            .map(|it| format!("{} of {}", it.device, it.namespace))
+            .collect();
         Some(format!(
-            "{} of {end} carried {carried} packets where at least {packets} had to pass: the \
-             traffic took another way",
+            "{} carried {carried} packets where at least {packets} had to pass: the traffic took \
+             another way",
             devices.join(" and "),
         ))
     }

@@ -188,7 +188,7 @@ impl Standing {
         while started.elapsed() < START {
             let deleted = self
                 .session
-                .call(&what, async { found(api.delete(seat.name(), &now).await) })?;
+                .call(&what, async { found(api.delete(&seat.name(), &now).await) })?;
             if deleted.is_none() {
                 return Ok(());
             }
@@ -214,7 +214,7 @@ impl Standing {
         }
         let namespace = self.namespace(false)?;
         let api: Api<Service> = Api::namespaced(self.session.client(), &namespace);
-        let what = format!("create service {namespace}/{}", seat.name());
+        let what = format!("create service {namespace}/{}", seat.group());
         let wanted = manifest::service(seat, node_port, v6);
         let made = self
             .session

@@ -171,6 +171,7 @@ impl Standing {
                 qdisc: self.discipline(link.qdisc),
                 device: link.name,
                 driver,
+                route_mtu: None,
                 mtu: link.mtu,
                 offloads,
             })

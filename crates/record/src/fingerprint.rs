@@ -63,6 +63,10 @@ pub struct DeviceFingerprint {
     pub driver: String,
     /// MTU in bytes.
     pub mtu: u32,
+    /// MTU in bytes of the routes that leave by it to the other end, where they
+    /// have one of their own: the smallest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route_mtu: Option<u32>,
     /// Queueing discipline.
     pub qdisc: String,
     /// Offloads that are on (names as in `ethtool -k`).

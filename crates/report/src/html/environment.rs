@@ -1,6 +1,6 @@
 //! The environment of a run (C-13).
 
-use plumbline_record::{Fingerprint, Run};
+use plumbline_record::{DeviceFingerprint, Fingerprint, Run};
 
 use crate::figures::{Table, head};
 use crate::{describe, number};
@@ -100,6 +100,14 @@ fn machine(name: &str, other: &Fingerprint) -> [(String, String); 4] {
     .map(|(fact, value)| (format!("{name}: {fact}"), value))
 }
 
+/// The device's, and that of the routes by it where they have another.
+fn mtu(device: &DeviceFingerprint) -> String {
+    match device.route_mtu {
+        Some(own) if own != device.mtu => format!("{}, routes {own}", device.mtu),
+        _ => device.mtu.to_string(),
+    }
+}
+
 /// The devices of each network's path.
 pub(super) fn devices(run: &Run) -> Table {
     let devices = run.fingerprint.devices.iter();
@@ -110,7 +118,7 @@ pub(super) fn devices(run: &Run) -> Table {
                 device.namespace.clone(),
                 device.device.clone(),
                 device.driver.clone(),
-                device.mtu.to_string(),
+                mtu(device),
                 device.qdisc.clone(),
                 device.offloads.join(", "),
             ];

@@ -253,6 +253,7 @@ fn fingerprint() -> Fingerprint {
                 device: "flannel.1".to_owned(),
                 driver: "vxlan".to_owned(),
                 mtu: 1450,
+                route_mtu: None,
                 qdisc: "noqueue".to_owned(),
                 offloads: vec!["tx-checksumming".to_owned()],
             }],

@@ -134,6 +134,9 @@ pub struct Route {
     pub device: u32,
     /// The source address that the kernel would choose.
     pub source: Option<IpAddr>,
+    /// Largest packet of this route in bytes, where it says so itself: the device
+    /// may take larger ones.
+    pub mtu: Option<u32>,
 }
 
 impl std::fmt::Display for RouteSpec {
@@ -207,5 +210,17 @@ fn read(message: &RouteMessage) -> Option<Route> {
         RouteAttribute::PrefSource(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
         _ => None,
     });
-    Some(Route { device, source })
+    let metrics = attributes.iter().filter_map(|attribute| match attribute {
+        RouteAttribute::Metrics(metrics) => Some(metrics),
+        _ => None,
+    });
+    let mtu = metrics.flatten().find_map(|metric| match metric {
+        RouteMetric::Mtu(mtu) => Some(*mtu),
+        _ => None,
+    });
+    Some(Route {
+        device,
+        source,
+        mtu,
+    })
 }

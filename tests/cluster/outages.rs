@@ -1,0 +1,294 @@
+//! What goes wrong while a run is under way: an exit code, a sentence, nothing
+//! left, and the trials that were finished are kept.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{Cluster, cluster, read, short, statuses};
+use crate::world::{Running, eventually, run_directory, skip, trials};
+
+/// A run of which a trial has ended, and the namespace of its pods.
+#[track_caller]
+fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
+    let run = cluster.start(&short(&[&["--network", "pod"], flags].concat()));
+    eventually("a trial has ended", Duration::from_secs(60), || {
+        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
+    });
+    let namespace = cluster.ours().remove(0);
+    (run, namespace.trim_start_matches("namespace/").to_owned())
+}
+
+/// Deletes a pod without asking it.
+fn kill(cluster: &Cluster, namespace: &str) {
+    let now = ["--grace-period=0", "--force"];
+    let pod = ["delete", "pod", "server", "--namespace", namespace];
+    cluster.kubectl(&[&pod, &now[..]].concat());
+}
+
+fn apply(cluster: &Cluster, object: &Value) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), object.to_string()).unwrap();
+    cluster.kubectl(&["create", "--filename", file.path().to_str().unwrap()]);
+}
+
+fn failed(trials: &[Value]) -> Vec<&Value> {
+    let failed = |it: &&Value| it["status"]["status"] == "failed";
+    trials.iter().filter(failed).collect()
+}
+
+/// A trial whose pod is taken away is marked, the pod is replaced, and the
+/// trial repeated.
+#[track_caller]
+fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let (mut run, namespace) = under_way(&cluster, &["--duration", "5s", "--blocks", blocks]);
+    // Into the next one.
+    std::thread::sleep(Duration::from_secs(1));
+    take_away(&cluster, &namespace);
+    run.wait(Duration::from_secs(120));
+    let (_, trials) = read(&run_directory(cluster.out()));
+    let lost = failed(&trials);
+    assert_eq!(lost.len(), 1, "{:?}", statuses(&trials));
+    let why = lost[0]["status"]["error"].as_str().unwrap();
+    assert!(why.contains("/server"), "{why}");
+    // Disturbance repeats trials too: what counts is that the next one ran.
+    let at = trials
+        .iter()
+        .position(|it| it["status"]["status"] == "failed");
+    let next = at.and_then(|at| trials.get(at + 1));
+    assert!(next.expect("the run went on")["observation"].is_object());
+    let last = blocks.parse::<u64>().unwrap() - 1;
+    assert_eq!(trials.last().unwrap()["block"], last, "the run went on");
+    assert_eq!(cluster.inventory(), before);
+}
+
+#[test]
+fn a_pod_that_is_killed_costs_its_trial_only() {
+    costs_its_trial_only("3", kill);
+}
+
+#[test]
+fn a_pod_that_is_evicted_costs_its_trial_only() {
+    costs_its_trial_only("3", |cluster, namespace| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let eviction = serde_json::json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": { "name": "server", "namespace": namespace },
+        });
+        std::fs::write(file.path(), eviction.to_string()).unwrap();
+        let path = format!("/api/v1/namespaces/{namespace}/pods/server/eviction");
+        let file = file.path().to_str().unwrap();
+        cluster.kubectl(&["create", "--raw", &path, "--filename", file]);
+    });
+}
+
+/// As a kubelet does that runs out of memory: the pod stays, as failed. It looks
+/// for pods that are over time every 10 s only.
+#[test]
+fn a_pod_that_its_kubelet_ends_costs_its_trial_only() {
+    costs_its_trial_only("8", |cluster, namespace| {
+        let over = r#"{"spec":{"activeDeadlineSeconds":1}}"#;
+        let pod = ["patch", "pod", "server", "--namespace", namespace];
+        cluster.kubectl(&[&pod, &["--patch", over][..]].concat());
+    });
+}
+
+/// Waits for the end of a run that cannot go on, and looks at what it said and
+/// kept. Then it can be gone on with.
+#[track_caller]
+fn ended_by(cluster: &Cluster, run: &mut Running, says: &[&str]) {
+    assert_eq!(
+        run.wait(Duration::from_secs(120)),
+        Some(2),
+        "{}",
+        cluster.said()
+    );
+    let said = cluster.said();
+    for part in says.iter().chain(&["--resume"]) {
+        assert!(said.contains(part), "it should say {part:?}: {said}");
+    }
+    let (_, trials) = read(&run_directory(cluster.out()));
+    let kept = trials.iter().filter(|it| it["observation"].is_object());
+    assert!(kept.count() > 0, "{:?}", statuses(&trials));
+}
+
+#[test]
+fn a_quota_that_is_used_up_ends_the_run_which_can_be_resumed() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let (mut run, namespace) = under_way(&cluster, &["--duration", "1s", "--blocks", "4"]);
+    let quota = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": { "name": "none", "namespace": namespace },
+        "spec": { "hard": { "pods": "0" } },
+    });
+    apply(&cluster, &quota);
+    kill(&cluster, &namespace);
+    ended_by(&cluster, &mut run, &["exceeded quota", "ResourceQuota"]);
+    assert_eq!(cluster.inventory(), before);
+
+    let directory = run_directory(cluster.out());
+    let kept = trials(&directory);
+    let mut rest = cluster.plumbline(&["run", "--target", "kubernetes", "--resume"]);
+    if let Some(image) = std::env::var_os("PLUMBLINE_TEST_IMAGE") {
+        rest.arg("--image").arg(image);
+    }
+    let output = rest.arg(&directory).output().unwrap();
+    let (_, all) = read(&directory);
+    assert!(all.len() > kept, "{}", crate::world::stderr(&output));
+    assert_eq!(all.last().unwrap()["block"], 3, "{:?}", statuses(&all));
+    assert_eq!(cluster.inventory(), before);
+}
+
+#[test]
+fn a_pod_that_finds_no_node_ends_the_run() {
+    let Some(cluster) = cluster() else { return };
+    let nodes = cluster.nodes();
+    let [_, two] = nodes.as_slice() else { return };
+    let before = cluster.inventory();
+    let (mut run, namespace) = under_way(&cluster, &["--duration", "1s", "--blocks", "4"]);
+    cluster.kubectl(&["cordon", two]);
+    let open = Uncordon(&cluster, two);
+    kill(&cluster, &namespace);
+    ended_by(&cluster, &mut run, &["unschedulable", "--nodes"]);
+    drop(open);
+    assert_eq!(cluster.inventory(), before);
+}
+
+struct Uncordon<'a>(&'a Cluster, &'a str);
+
+impl Drop for Uncordon<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.try_kubectl(&["uncordon", self.1]);
+    }
+}
+
+/// The run keeps its results and says what holds the namespace; when that is
+/// resolved, nothing is left.
+#[test]
+fn a_namespace_that_is_held_is_told_and_goes_when_let_go() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let (mut run, namespace) = under_way(&cluster, &["--duration", "1s", "--blocks", "2"]);
+    let held = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "held",
+            "namespace": namespace,
+            "finalizers": ["test.example/held"],
+        },
+    });
+    apply(&cluster, &held);
+    assert_eq!(run.wait(Duration::from_secs(120)), Some(2));
+    let said = cluster.said();
+    for part in [
+        &namespace,
+        "test.example/held in 1 resource instances",
+        "plumbline cleanup",
+    ] {
+        assert!(said.contains(part), "it should say {part:?}: {said}");
+    }
+    let (_, trials) = read(&run_directory(cluster.out()));
+    assert_eq!(trials.last().unwrap()["block"], 1, "{said}");
+
+    let none = r#"{"metadata":{"finalizers":null}}"#;
+    let object = ["patch", "configmap", "held", "--namespace", &namespace];
+    cluster.kubectl(&[&object, &["--patch", none][..]].concat());
+    assert_eq!(inventory_in_time(&cluster, &before), before);
+}
+
+/// A daemon of the cluster that is away until dropped.
+struct Away {
+    kubelab: String,
+    machine: &'static str,
+    daemon: &'static str,
+}
+
+impl Away {
+    /// `None`, and a counted skip, where the cluster is not ours to stop.
+    fn new(machine: &'static str, daemon: &'static str) -> Option<Self> {
+        let Ok(kubelab) = std::env::var("PLUMBLINE_TEST_KUBELAB") else {
+            skip(
+                "cluster",
+                "PLUMBLINE_TEST_KUBELAB names no cluster of which parts may be stopped",
+            );
+            return None;
+        };
+        let away = Self {
+            kubelab,
+            machine,
+            daemon,
+        };
+        away.order("stop");
+        Some(away)
+    }
+
+    fn order(&self, order: &str) {
+        let status = Command::new(&self.kubelab)
+            .args([order, self.machine, self.daemon])
+            .status()
+            .expect("kubelab is there");
+        assert!(status.success(), "{order} {}", self.daemon);
+    }
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        self.order("start");
+    }
+}
+
+/// The trials before it and after it count.
+#[test]
+fn an_api_server_that_is_away_for_a_minute_costs_the_trial_under_way() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let (mut run, _) = under_way(&cluster, &["--duration", "500ms", "--blocks", "8"]);
+    let Some(away) = Away::new("cp", "kube-apiserver") else {
+        return;
+    };
+    std::thread::sleep(Duration::from_secs(60));
+    drop(away);
+    let code = run.wait(Duration::from_secs(180));
+    let (_, trials) = read(&run_directory(cluster.out()));
+    assert!(failed(&trials).len() <= 1, "{:?}", statuses(&trials));
+    assert_eq!(trials.last().unwrap()["block"], 7, "{}", cluster.said());
+    assert!(code.is_some());
+    assert_eq!(inventory_in_time(&cluster, &before), before);
+}
+
+/// The run ends with what it has, and its namespace goes although the kubelet
+/// cannot say that its pods are gone.
+#[test]
+fn a_kubelet_that_is_away_ends_the_run_and_nothing_is_left() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let few = ["--duration", "1s", "--blocks", "3"];
+    let (mut run, _) = under_way(&cluster, &few);
+    let Some(away) = Away::new("node2", "kubelet") else {
+        return;
+    };
+    ended_by(&cluster, &mut run, &["cannot reach the kubelet"]);
+    assert_eq!(inventory_in_time(&cluster, &before), before);
+    drop(away);
+    let ready = ["wait", "--for=condition=Ready", "--timeout=60s", "node"];
+    cluster.kubectl(&[&ready[..], &["node2"]].concat());
+}
+
+#[track_caller]
+fn inventory_in_time(cluster: &Cluster, wanted: &[String]) -> Vec<String> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let now = cluster.inventory();
+        if now == wanted || Instant::now() > deadline {
+            return now;
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
