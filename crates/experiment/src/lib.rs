@@ -22,7 +22,6 @@ mod link;
 mod load;
 mod nearest;
 mod overrides;
-mod pairing;
 mod plan;
 mod provision;
 mod ready_made;
