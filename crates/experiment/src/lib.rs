@@ -22,6 +22,7 @@ mod link;
 mod load;
 mod nearest;
 mod overrides;
+mod pairing;
 mod plan;
 mod provision;
 mod ready_made;
