@@ -23,6 +23,9 @@ use crate::route::{NEEDS_HOST_NETWORK, Route, Seat, available, named};
 use crate::session::Session;
 use crate::standing::Standing;
 
+/// How long the end of a pod may go untold.
+const UNTOLD: Duration = Duration::from_secs(2);
+
 /// What to run in, and how.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
@@ -246,6 +249,7 @@ impl Target for Cluster {
         length: Duration,
     ) -> Result<IdleSample, TargetError> {
         let key = Self::key(treatment)?;
+        let session = Arc::clone(&self.session);
         let mut rest = || {
             self.path(treatment)?;
             match self.paths.get(&key) {
@@ -254,8 +258,15 @@ impl Target for Cluster {
             }
         };
         // An observer may have been lost with an API server that is back, which
-        // only the question shows.
-        rest().or_else(|_| rest())
+        // only the question shows; and a pod that has ended is shown as running
+        // until its kubelet has told of it.
+        for _ in 0..2 {
+            match rest() {
+                Ok(sample) => return Ok(sample),
+                Err(_) => session.pause(UNTOLD)?,
+            }
+        }
+        rest()
     }
 
     fn warnings(&self) -> Vec<Warning> {
