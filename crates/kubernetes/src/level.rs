@@ -63,7 +63,7 @@ pub(crate) fn named(
         vec![cluster.to_owned()]
     };
     let paths: Vec<Route> = match Route::parse(path) {
-        Some(route) if !here.contains(&route) => {
+        Some(route) if route.needs_host_network() && !here.contains(&route) => {
             return Err(format!(
                 "`{path}` needs --allow-host-network: pods in the nodes' own networks, in a \
                  namespace with the privileged profile"
@@ -85,7 +85,7 @@ mod tests {
 
     fn names(word: &str) -> Result<Vec<String>, String> {
         let clusters = ["a".to_owned(), "arn:x/b".to_owned()];
-        let here = [Route::Pod, Route::ClusterIp];
+        let here = [Route::Pod, Route::ClusterIp { backends: 1 }];
         named(word, &clusters, &here, |word| {
             let known = clusters.iter().any(|it| it == word);
             known.then_some(()).ok_or_else(|| format!("no {word}"))
@@ -97,6 +97,7 @@ mod tests {
         assert_eq!(names("a/pod").unwrap(), ["a/pod"]);
         assert_eq!(names("pod").unwrap(), ["a/pod", "arn:x/b/pod"]);
         assert_eq!(names("all/pod").unwrap(), ["a/pod", "arn:x/b/pod"]);
+        assert_eq!(names("a/cluster-ip:3").unwrap(), ["a/cluster-ip:3"]);
         assert_eq!(
             names("arn:x/b").unwrap(),
             ["arn:x/b/pod", "arn:x/b/cluster-ip"]
