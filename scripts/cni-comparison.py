@@ -44,7 +44,8 @@ def machine(record):
     seen = record["fingerprint"]
     versions = seen["versions"]
     memory = seen["memory_bytes"] / 2**30
-    under = f" under {seen['hypervisor']}" if seen.get("hypervisor") else ""
+    hypervisor = seen.get("hypervisor")
+    under = "" if not hypervisor else " of a virtual machine" if hypervisor == "unknown" else f" under {hypervisor}"
     return (
         f"{seen['cpus']} CPUs ({seen['cpu_model']}){under}, {memory:.0f} GiB, Linux {seen['kernel']}, "
         f"Kubernetes {versions['kubernetes']}, {versions['client node runtime']}"
