@@ -63,8 +63,7 @@ pub(crate) fn named(
         vec![cluster.to_owned()]
     };
     let paths: Vec<Route> = match Route::parse(path) {
-        // Of paths to several backends `here` has the one to a single one.
-        Some(route) if !here.contains(&route) && !matches!(route, Route::ClusterIp { .. }) => {
+        Some(route) if route.needs_host_network() && !here.contains(&route) => {
             return Err(format!(
                 "`{path}` needs --allow-host-network: pods in the nodes' own networks, in a \
                  namespace with the privileged profile"
@@ -97,8 +96,8 @@ mod tests {
     fn a_word_is_a_cluster_or_a_path_or_both() {
         assert_eq!(names("a/pod").unwrap(), ["a/pod"]);
         assert_eq!(names("pod").unwrap(), ["a/pod", "arn:x/b/pod"]);
-        assert_eq!(names("a/cluster-ip:4").unwrap(), ["a/cluster-ip:4"]);
         assert_eq!(names("all/pod").unwrap(), ["a/pod", "arn:x/b/pod"]);
+        assert_eq!(names("a/cluster-ip:3").unwrap(), ["a/cluster-ip:3"]);
         assert_eq!(
             names("arn:x/b").unwrap(),
             ["arn:x/b/pod", "arn:x/b/cluster-ip"]

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Compares the networks of Kubernetes on this machine, and writes the report.
+
+Runs the experiment `cni-comparison` with clusters of tests/kubelab (run `kubelab
+build`, `kubelab build calico` and `kubelab build cilium` once before), and writes
+docs/cni-comparison.md: the command, the machine, the date, and the report as
+`plumbline report --format markdown` gives it. Nothing is written when no trial
+counts. The machine has to have nothing else to do; thirteen blocks, the least for
+a verdict on all, take about an hour with windows of 300 ms.
+
+usage: sudo scripts/cni-comparison.py PLUMBLINE [FLAG OF RUN ...]
+       sudo scripts/cni-comparison.py target/x86_64-unknown-linux-musl/release/plumbline --duration 300ms
+
+PLUMBLINE is a static build: pods run it. `--resume RUN` goes on with a run that
+was cut off.
+"""
+
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+PAGE = TOP / "docs" / "cni-comparison.md"
+PROVISION = "tests/kubelab/kubelab up --cni {network}"
+
+
+def run(program, flags):
+    """The run directory: the newest, or the one that is gone on with."""
+    if "--resume" in flags:
+        where = flags
+        directory = pathlib.Path(flags[flags.index("--resume") + 1])
+    else:
+        where = ["cni-comparison", *flags]
+        directory = None
+    command = [program, "run", *where, "--provision", PROVISION]
+    subprocess.run(command, cwd=TOP, stdout=subprocess.DEVNULL, check=True)
+    return directory or max((TOP / "runs").glob("*-cni-comparison"))
+
+
+def machine(record):
+    """Where it ran, in a sentence."""
+    seen = record["fingerprint"]
+    versions = seen["versions"]
+    memory = seen["memory_bytes"] / 2**30
+    hypervisor = seen.get("hypervisor")
+    under = "" if not hypervisor else " of a virtual machine" if hypervisor == "unknown" else f" under {hypervisor}"
+    return (
+        f"{seen['cpus']} CPUs ({seen['cpu_model']}){under}, {memory:.0f} GiB, Linux {seen['kernel']}, "
+        f"Kubernetes {versions['kubernetes']}, {versions['client node runtime']}"
+    )
+
+
+def page(program, directory):
+    record = json.loads((directory / "run.json").read_text())
+    command = record["provenance"]["command"]
+    command[0] = "plumbline"
+    report = subprocess.run(
+        [program, "report", "--format", "markdown", directory], capture_output=True, text=True, check=True
+    )
+    head = f"""<!-- Made by scripts/cni-comparison.py; do not edit. -->
+
+Measured on {record['provenance']['started'][:10]} with Plumbline {record['provenance']['version']} on one machine:
+{machine(record)}.
+
+```
+{shlex.join(command)}
+```
+
+Both nodes are namespaces of that machine, so read the figures as relative: what
+they show is the work that each network adds, not what a wire does to it.
+[How clusters are made for a run](kubernetes.md#several-networks-in-one-run).
+
+"""
+    return head + report.stdout
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    program, flags = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2:]
+    PAGE.write_text(page(program, run(program, flags)))
+    print(f"{PAGE} is written")
+
+
+if __name__ == "__main__":
+    main()
