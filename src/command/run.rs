@@ -358,16 +358,20 @@ fn announce(plan: &Plan, pairing: &Pairing, fleet: &dyn Fleet) {
         pairing.pairs()
     };
     let estimate = plan.duration_estimate(BESIDE_PHASES) * rounds as u32;
-    let how = if at_once {
-        format!("in {rounds} rounds")
-    } else {
-        "one after the other, for they are one kernel".to_owned()
+    let how = match (rounds, at_once) {
+        (1, _) => "all at once".to_owned(),
+        (_, true) => format!("in {rounds} rounds"),
+        (_, false) => "one after the other, for they are one kernel".to_owned(),
+    };
+    let some = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        several => format!("{several} {what}s"),
     };
     progress::say(&format!(
-        "{} pairs of {} nodes {how}, {} blocks: about {}",
-        pairing.pairs(),
-        pairing.nodes.len(),
-        plan.blocks.len(),
+        "{} of {} {how}, {}: about {}",
+        some(pairing.pairs(), "pair"),
+        some(pairing.nodes.len(), "node"),
+        some(plan.blocks.len(), "block"),
         match estimate.as_secs() {
             seconds @ 0..100 => format!("{} s", seconds.max(1)),
             seconds => format!("{} min", seconds.div_ceil(60)),
