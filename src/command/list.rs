@@ -95,9 +95,10 @@ fn named(rows: &[Named<'_>], json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(&rows);
     }
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let text: String = rows
         .iter()
-        .map(|row| format!("{:<12} {}\n", row.name, row.description))
+        .map(|row| format!("{:<width$} {}\n", row.name, row.description))
         .collect();
     print(&text)
 }

@@ -59,9 +59,11 @@ fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
         .iter()
         .position(|it| it["status"]["status"] == "failed");
     let next = at.and_then(|at| trials.get(at + 1));
-    assert!(next.expect("the run went on")["observation"].is_object());
+    let observed = next.is_some_and(|it| it["observation"].is_object());
+    assert!(observed, "{:?}: {}", statuses(&trials), cluster.said());
     let last = blocks.parse::<u64>().unwrap() - 1;
-    assert_eq!(trials.last().unwrap()["block"], last, "the run went on");
+    let reached = &trials.last().unwrap()["block"];
+    assert_eq!(reached, last, "the run went on: {}", cluster.said());
     assert_eq!(cluster.inventory(), before);
 }
 

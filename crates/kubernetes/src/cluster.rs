@@ -24,6 +24,9 @@ use crate::route::{MOST_BACKENDS, ROUTES, Route, Seat};
 use crate::session::Session;
 use crate::standing::Standing;
 
+/// How long the end of a pod may go untold.
+const UNTOLD: Duration = Duration::from_secs(2);
+
 /// How long nodes that are ready may still be marked as not.
 const SETTLE: Duration = Duration::from_secs(15);
 
@@ -279,6 +282,7 @@ impl Target for Cluster {
         length: Duration,
     ) -> Result<IdleSample, TargetError> {
         let key = Self::key(treatment)?;
+        let session = Arc::clone(&self.session);
         let mut rest = || {
             self.path(treatment)?;
             match self.paths.get(&key) {
@@ -287,8 +291,15 @@ impl Target for Cluster {
             }
         };
         // An observer may have been lost with an API server that is back, which
-        // only the question shows.
-        rest().or_else(|_| rest())
+        // only the question shows; and a pod that has ended is shown as running
+        // until its kubelet has told of it.
+        for _ in 0..2 {
+            match rest() {
+                Ok(sample) => return Ok(sample),
+                Err(_) => session.pause(UNTOLD)?,
+            }
+        }
+        rest()
     }
 
     fn warnings(&self) -> Vec<Warning> {

@@ -3,7 +3,8 @@
 //! carried. The limits are 150 ms, 150 ms and 2 ms; programs of a network's own
 //! (`flannel-udp`) are started and ended within them.
 //!
-//! `cargo bench -p plumbline-lab --bench lab -- 'lab (up|down).* v4'`
+//! `cargo bench -p plumbline-lab --bench lab -- 'lab (up|down).* v4'`, for the
+//! two endpoints on one node `… v4 same-node`.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,13 @@ use plumbline_experiment::{Family, Placement};
 use plumbline_lab::{LabError, Launcher, Probe, Spec, network};
 use plumbline_testkit as testkit;
 
+fn wishes() -> impl Iterator<Item = (Family, Placement)> {
+    let placements = [Placement::CrossNode, Placement::SameNode];
+    [Family::V4, Family::V6]
+        .into_iter()
+        .flat_map(move |family| placements.map(|placement| (family, placement)))
+}
+
 fn lab(criterion: &mut Criterion) {
     if !testkit::in_private_namespaces("lab benchmark") {
         return;
@@ -19,24 +27,29 @@ fn lab(criterion: &mut Criterion) {
     let launcher = Launcher::new("unused".into(), Vec::new());
     let probe = Probe::default();
     for name in network::names() {
-        for family in [Family::V4, Family::V6] {
+        for (family, placement) in wishes() {
             let spec = Spec {
                 network: name.into(),
-                placement: Placement::CrossNode,
+                placement,
                 family,
                 mtu: 1500,
             };
             let validated = match spec.validate(&probe) {
                 Ok(validated) => validated,
                 Err(error @ LabError::Unsupported { .. }) => {
+                    // What a network needs does not depend on the IP version.
                     testkit::skip(name, &error.to_string());
-                    continue;
+                    break;
                 }
                 // The real system has no such path.
                 Err(LabError::Family { .. }) => continue,
                 Err(error) => panic!("{error}"),
             };
-            let label = format!("{name} v{}", u8::from(family));
+            let where_to = match placement {
+                Placement::CrossNode => "",
+                Placement::SameNode => " same-node",
+            };
+            let label = format!("{name} v{}{where_to}", u8::from(family));
             // Each iteration does both; each benchmark counts one of them.
             let mut cycle = |what: &str, part: fn(Duration, Duration) -> Duration| {
                 criterion.bench_function(&format!("lab {what}: {label}"), |bencher| {

@@ -266,7 +266,8 @@ impl Journal {
         while let Some((place, setting)) = self.settings.pop() {
             errors.extend(setting.undo(&place));
         }
-        // A device of theirs goes with them.
+        // A device of theirs goes with them. All are told before one is waited for.
+        self.forwarders.iter().for_each(Forwarder::kill);
         self.forwarders.clear();
         // Devices go last, all of a place at once, and all places at the same
         // time: what takes long is that the kernel waits, and it waits for

@@ -16,6 +16,11 @@ use crate::journal::Journal;
 /// The device of a node or pod that leads out of it.
 pub const UPLINK: &str = "eth0";
 
+/// Index number of the near end of the first pair that a namespace has; what
+/// follows is for other pairs. Above what the kernel makes by itself in a new
+/// namespace, and small, for maps of eBPF programs are tables by index. The
+/// reason is at [`Pod::port_index`].
+pub(crate) const NEAR_INDEX: u32 = 40;
 /// Longest wait for a device. The kernel may take a second (`linkwatch`).
 const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 const SETTLE_PAUSE: Duration = Duration::from_micros(200);
@@ -113,6 +118,17 @@ pub struct Pod {
 }
 
 impl Pod {
+    /// Index number of the node's end of the pod's veth pair, other than that of
+    /// the pod's own end, which the kernel numbers from 1 on.
+    ///
+    /// Kernels such as 6.1 take a device that has the number of its other end for
+    /// one without another end, and tell that it is up only with the events of
+    /// the next second (`linkwatch_urgent_event`). In two new namespaces the
+    /// numbers would be equal by chance.
+    pub fn port_index(&self) -> u32 {
+        NEAR_INDEX + self.number as u32
+    }
+
     /// The address that others reach it by.
     pub fn reached_by(&self) -> IpAddr {
         *self.assigned.get().unwrap_or(&self.address)
@@ -259,7 +275,10 @@ impl Topology {
         let peer = LinkSpec::peer(UPLINK)
             .mtu(self.mtu)
             .inside(&second.namespace);
-        let wire = LinkSpec::veth(UPLINK, peer).mtu(self.mtu).up();
+        let wire = LinkSpec::veth(UPLINK, peer)
+            .index(NEAR_INDEX)
+            .mtu(self.mtu)
+            .up();
         first
             .netlink()
             .add_link(wire)
@@ -282,7 +301,10 @@ impl Topology {
         for (number, node) in self.numbered() {
             let address = self.addressing.node(number);
             let peer = LinkSpec::peer(UPLINK).mtu(self.mtu).inside(&node.namespace);
-            let link = LinkSpec::veth(&node.name, peer).mtu(self.mtu).up();
+            let link = LinkSpec::veth(&node.name, peer)
+                .index(NEAR_INDEX + u32::from(number))
+                .mtu(self.mtu)
+                .up();
             let netlink = router.netlink();
             netlink
                 .add_link(link)

@@ -190,7 +190,8 @@ impl std::fmt::Display for Warning {
             ),
             Self::SharedCpus { cpus } => write!(
                 f,
-                "with {cpus} CPUs the two ends and the network compete; on a machine with 4 or more the tail is shorter"
+                "with {cpus} CPU{} the two ends and the network compete; on a machine with 4 or more the tail is shorter",
+                if *cpus == 1 { "" } else { "s" }
             ),
             Self::UserModeKernel => write!(
                 f,

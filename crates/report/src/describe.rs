@@ -51,6 +51,12 @@ fn arrival(workload: &Workload) -> String {
     }
 }
 
+/// The link between the nodes in a sentence, where the run asked for one: a
+/// figure over a link of 1 Gbit/s must not be read as one of a bare veth pair.
+pub(crate) fn link(summary: &Summary) -> Option<String> {
+    (!summary.link.is_default()).then(|| format!("The link between nodes: {}.", summary.link))
+}
+
 /// Where a treatment runs: `cross-node, IPv4`.
 pub(crate) fn place(treatment: &Treatment) -> String {
     where_between(treatment.placement, treatment.family)

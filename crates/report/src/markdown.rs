@@ -20,6 +20,9 @@ pub fn render(summary: &Summary) -> String {
         let (label, rest) = (escape(&sentence.label), escape(&sentence.rest));
         out += &format!("- {mark}{label}{mark}{rest}\n");
     }
+    if let Some(link) = describe::link(summary) {
+        out += &format!("\n{}\n", escape(&link));
+    }
     for section in &summary.sections {
         let baseline = &summary.treatments[section.baseline].treatment;
         out += &format!(

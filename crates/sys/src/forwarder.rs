@@ -86,10 +86,19 @@ impl Forwarder {
     }
 }
 
-impl Drop for Forwarder {
-    fn drop(&mut self) {
+impl Forwarder {
+    /// Kills it without waiting until it is gone, which dropping it does: where
+    /// there are several, the kernel can then free what they hold at the same
+    /// time. That is where its end takes long, for it may hold a device.
+    pub fn kill(&self) {
         // It is a child that was not waited for, so its number is its own.
         let _ = kill(self.pid, Signal::SIGKILL);
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        self.kill();
         while waitpid(self.pid, None) == Err(Errno::EINTR) {}
     }
 }

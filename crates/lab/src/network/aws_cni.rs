@@ -33,9 +33,13 @@ use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
 use crate::probe::Need;
-use crate::topology::{Place, Pod, Topology, UPLINK, Underlay};
+use crate::topology::{NEAR_INDEX, Place, Pod, Topology, UPLINK, Underlay};
 
 pub(super) struct AwsCni;
+
+/// Index numbers of the router's ports to second interfaces, less the node's number:
+/// behind those of its ports to first ones.
+const SECOND_PORTS: u32 = NEAR_INDEX + 8;
 
 static ABOUT: About = About {
     name: "aws-cni",
@@ -107,7 +111,10 @@ fn second_interface(
     let peer = LinkSpec::peer(SECOND)
         .mtu(topology.mtu)
         .inside(&node.namespace);
-    let link = LinkSpec::veth(&name, peer).mtu(topology.mtu).up();
+    let link = LinkSpec::veth(&name, peer)
+        .index(SECOND_PORTS + u32::from(number))
+        .mtu(topology.mtu)
+        .up();
     let port = journal.link(router, &name, link)?;
     let gateway = addressing.gateway(number);
     journal.address(router, port, gateway, host)?;
@@ -143,7 +150,10 @@ fn attach_pod(topology: &Topology, pod: &Pod, journal: &mut Journal) -> Result<(
     let peer = LinkSpec::peer(UPLINK)
         .mtu(topology.mtu)
         .inside(&place.namespace);
-    let port = LinkSpec::veth(&name, peer).mtu(topology.mtu).up();
+    let port = LinkSpec::veth(&name, peer)
+        .index(pod.port_index())
+        .mtu(topology.mtu)
+        .up();
     let port = journal.link(node, &name, port)?;
     if addressing.family() == Family::V6 {
         journal.device_sysctls(node, &port_sysctls(&name))?;

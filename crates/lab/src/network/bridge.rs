@@ -61,6 +61,7 @@ pub(super) fn attach_to(
         let name = port_name(PORT, pod);
         let peer = LinkSpec::peer(UPLINK).mtu(mtu).inside(&pod.place.namespace);
         let port = LinkSpec::veth(&name, peer)
+            .index(pod.port_index())
             .mtu(mtu)
             .master(bridges[pod.node])
             .up();

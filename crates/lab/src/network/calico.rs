@@ -54,7 +54,11 @@ pub(super) fn attach(topology: &Topology, journal: &mut Journal, mtu: u32) -> Re
         let node = topology.home(pod);
         let name = port_name(PORT, pod);
         let peer = LinkSpec::peer(UPLINK).mtu(mtu).inside(&pod.place.namespace);
-        let port = LinkSpec::veth(&name, peer).mtu(mtu).mac(PORT_MAC).up();
+        let port = LinkSpec::veth(&name, peer)
+            .index(pod.port_index())
+            .mtu(mtu)
+            .mac(PORT_MAC)
+            .up();
         let port = journal.link(node, &name, port)?;
         journal.device_sysctls(node, &port_sysctls(&name, addressing.family()))?;
         journal.route(node, RouteSpec::to(pod.address, host).dev(port))?;

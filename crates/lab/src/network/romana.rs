@@ -76,7 +76,10 @@ fn attach_pods(topology: &Topology, journal: &mut Journal) -> Result<(), LabErro
         let peer = LinkSpec::peer(UPLINK)
             .mtu(topology.mtu)
             .inside(&place.namespace);
-        let port = LinkSpec::veth(&name, peer).mtu(topology.mtu).up();
+        let port = LinkSpec::veth(&name, peer)
+            .index(pod.port_index())
+            .mtu(topology.mtu)
+            .up();
         let port = journal.link(node, &name, port)?;
         let at_once = (format!("net/ipv4/neigh/{name}/proxy_delay"), "0".into());
         journal.device_sysctls(node, &[at_once])?;

@@ -70,6 +70,7 @@ pub(super) fn attach(
         let name = port_name(PORT, pod);
         let peer = LinkSpec::peer(UPLINK).mtu(mtu).inside(&pod.place.namespace);
         let port = LinkSpec::veth(&name, peer)
+            .index(pod.port_index())
             .mtu(mtu)
             .master(bridges[pod.node]);
         journal.link(topology.home(pod), &name, port.up())?;

@@ -33,7 +33,7 @@ pub use treatment::{Outlier, TreatmentSummary, TrialValue};
 pub(crate) use margin::{least_seen, margin, no_finer, resolution};
 pub(crate) use metric::metrics_of;
 
-use plumbline_experiment::{Plan, Treatment, TreatmentId};
+use plumbline_experiment::{Link, Plan, Treatment, TreatmentId};
 use plumbline_record::{Floor, Maximum, Run, Trial};
 
 use ledger::Ledger;
@@ -56,6 +56,8 @@ pub struct Summary {
     pub started: String,
     /// `lab`, `kubernetes` or `hosts`.
     pub target: String,
+    /// The link between the nodes that the plan asked for.
+    pub link: Link,
     /// What the generator measures where there is no network (L-13).
     pub floor: Option<Floor>,
     /// The maxima that loads are shares of.
@@ -107,6 +109,7 @@ impl Summary {
             question: plan.question.clone(),
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
+            link: plan.link,
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
             beside: Beside::new(plan, &treatments, &ledger),

@@ -10,9 +10,7 @@ use crate::{describe, number, terminal};
 /// Paragraphs on design, load and judgement.
 pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
     let mut paragraphs = vec![design(summary, run)];
-    if !run.plan.link.is_default() {
-        paragraphs.push(format!("The link between nodes: {}.", run.plan.link));
-    }
+    paragraphs.extend(describe::link(summary));
     paragraphs.extend(loads(run));
     paragraphs.extend(shares(summary));
     paragraphs.push(

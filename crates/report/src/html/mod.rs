@@ -108,12 +108,13 @@ struct Chapter {
 fn byline(summary: &Summary, run: &Run) -> String {
     let fingerprint = &run.fingerprint;
     format!(
-        "{} · {} · Linux {} · {} · {} CPUs",
+        "{} · {} · Linux {} · {} · {} CPU{}",
         describe::time(&summary.started),
         describe::clean(&summary.target),
         describe::clean(&fingerprint.kernel),
         describe::clean(&fingerprint.cpu_model),
-        fingerprint.cpus
+        fingerprint.cpus,
+        if fingerprint.cpus == 1 { "" } else { "s" }
     )
 }
 

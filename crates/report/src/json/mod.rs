@@ -44,6 +44,7 @@ fn report(summary: &Summary) -> Report<'_> {
         question: &summary.question,
         started: &summary.started,
         target: &summary.target,
+        link: summary.link,
         cut_off: summary.is_cut_off(),
         floor_ns: summary.floor.map(|floor| FloorNs {
             p50: floor.p50_ns,

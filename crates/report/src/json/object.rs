@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plumbline_experiment::{Family, Placement, Protocol, WorkloadKind};
+use plumbline_experiment::{Family, Link, Placement, Protocol, WorkloadKind};
 use plumbline_record::Maximum;
 use serde::Serialize;
 
@@ -15,6 +15,7 @@ pub(super) struct Report<'a> {
     pub(super) question: &'a str,
     pub(super) started: &'a str,
     pub(super) target: &'a str,
+    pub(super) link: Link,
     pub(super) cut_off: bool,
     pub(super) floor_ns: Option<FloorNs>,
     pub(super) maxima: &'a [Maximum],

@@ -81,6 +81,10 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out.push('\n');
         out += &time_spent(summary, section, style);
     }
+    if let Some(link) = describe::link(summary) {
+        out += &text::wrap(&link, style.width, 0);
+        out += "\n\n";
+    }
     if !summary.comparisons.is_empty() {
         out += &style.paint(Tint::Faint, &text::wrap(LEGEND, style.width, 0));
         out += "\n\n";

@@ -108,6 +108,39 @@ fn markdown_has_a_table_for_every_section() {
 }
 
 #[test]
+fn every_format_for_readers_names_the_link_that_was_asked_for() {
+    let (mut run, trials) = two().run();
+    let shown = |run: &_| {
+        let summary = Summary::new(run, &trials);
+        [
+            terminal::render(&summary, terminal::Style::default()),
+            markdown::render(&summary),
+            html::render(&summary, run, &trials),
+        ]
+    };
+    for text in shown(&run) {
+        assert!(!text.contains("The link between nodes"), "{text}");
+    }
+    run.plan.link.rate_bits = Some(1_000_000_000);
+    run.plan.link.delay_ns = 50_000;
+    run.plan.link.loss = 0.01;
+    run.plan.link.mtu = 9000;
+    for text in shown(&run) {
+        assert!(
+            text.contains(
+                "The link between nodes: 1 Gbit/s, 50 µs each way, 1 % lost each way, MTU 9000."
+            ),
+            "{text}"
+        );
+    }
+    let link = &parsed(&Summary::new(&run, &trials))["link"];
+    assert_eq!(
+        (&link["mtu"], &link["rate_bits"]),
+        (&9000.into(), &1_000_000_000.into())
+    );
+}
+
+#[test]
 fn what_is_left_out_and_squeezed_is_shown() {
     let (run, mut trials) = two().run();
     for trial in trials.iter_mut().filter(|one| one.block < 2) {

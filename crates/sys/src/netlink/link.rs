@@ -165,6 +165,13 @@ impl<'ns> LinkSpec<'ns> {
         self.attribute(LinkAttribute::Mtu(mtu))
     }
 
+    /// Asks for an index number, which is to be free in the namespace; without it
+    /// the kernel takes the next.
+    pub fn index(mut self, index: u32) -> Self {
+        self.message.header.index = index;
+        self
+    }
+
     /// Sets the hardware address; without it the kernel picks one at random.
     pub fn mac(self, mac: Mac) -> Self {
         self.attribute(LinkAttribute::Address(mac.to_vec()))

@@ -188,7 +188,10 @@ impl Cilium {
         let peer = LinkSpec::peer(UPLINK)
             .mtu(topology.mtu)
             .inside(&place.namespace);
-        let port = LinkSpec::veth(&name, peer).mtu(topology.mtu).up();
+        let port = LinkSpec::veth(&name, peer)
+            .index(pod.port_index())
+            .mtu(topology.mtu)
+            .up();
         let port = journal.link(node, &name, port)?;
         let device = place.bring_up(UPLINK)?;
         datapath.add_endpoint(pod.address, port, mac(place, UPLINK)?, mac(node, &name)?)?;

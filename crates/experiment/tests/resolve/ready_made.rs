@@ -1,0 +1,109 @@
+//! The experiments that come with the program.
+
+use std::time::Duration;
+
+use plumbline_experiment::study::Study;
+use plumbline_experiment::{Experiment, Server, Treatment, ready_made};
+
+use crate::{expand, resolve};
+
+#[test]
+fn every_ready_made_experiment_has_enough_blocks_for_a_verdict() {
+    for (name, text) in ready_made() {
+        let plan = resolve(text);
+        assert_eq!(plan.experiment, *name);
+        assert!(!plan.question.is_empty(), "{name} asks nothing");
+        let published = Study::find(name).map(|study| study.name);
+        assert_eq!(plan.study, published, "{name} repeats what was published");
+        plan.validate().unwrap_or_else(|e| panic!("{name}: {e}"));
+        let needed = plan.minimum_blocks(0.05);
+        assert!(
+            plan.blocks.len() >= needed as usize,
+            "{name} has {} blocks and needs {needed} (C-7)",
+            plan.blocks.len()
+        );
+    }
+}
+
+#[test]
+fn the_tour_takes_less_than_85_seconds() {
+    let (_, text) = ready_made()[0];
+    let plan = resolve(text);
+    let estimate = plan.duration_estimate(Duration::from_millis(30));
+    assert!(estimate < Duration::from_secs(85), "{estimate:?}");
+}
+
+/// `--network all` on a kernel that has every network of the studies.
+#[test]
+fn a_tour_of_thirty_networks_keeps_its_blocks_and_its_budget() {
+    let (name, text) = ready_made()[0];
+    let mut experiment = Experiment::parse(text, name).unwrap();
+    experiment.set("factors.network=all").unwrap();
+    let many = |_: &str| Ok((0..30).map(|n| format!("n{n}")).collect::<Vec<_>>());
+    let expand = |word: &str| {
+        if word == "all" {
+            many(word)
+        } else {
+            Ok(vec!["host".to_owned()])
+        }
+    };
+    let draft = experiment.draft(1, &expand).unwrap();
+    let left = draft.window_share();
+    assert!((0.25..0.6).contains(&left), "{left}");
+    let plan = draft.settle(&[]).unwrap();
+    assert_eq!(plan.blocks.len(), 12);
+    assert_eq!(plan.treatments.len(), 62);
+    let rr = &plan.treatments[0];
+    assert_eq!(rr.timing.measure_ns, (350e6 * left) as u64);
+    let estimate = plan.duration_estimate(Duration::from_millis(35));
+    assert!(estimate < Duration::from_secs(140), "{estimate:?}");
+}
+
+#[test]
+fn the_study_of_machinezone_asks_for_two_maxima_of_nginx() {
+    let text = ready_made()
+        .iter()
+        .find(|(name, _)| *name == "machinezone-2016")
+        .unwrap()
+        .1;
+    let draft = Experiment::parse(text, "machinezone-2016")
+        .unwrap()
+        .draft(1, &expand)
+        .unwrap();
+    let sought: Vec<_> = draft
+        .sought()
+        .iter()
+        .map(|s| s.treatment.workload.response_size)
+        .collect();
+    assert_eq!(
+        sought,
+        [100, 4096],
+        "one maximum for each size, whatever the shares are"
+    );
+    let plan = draft.settle(&[60_000.0, 40_000.0]).unwrap();
+    let study = Study::find(plan.study.as_deref().unwrap()).unwrap();
+    for table in &study.tables {
+        let name = table.workload.as_deref().unwrap();
+        let of_table = |t: &&Treatment| t.workload.name == name;
+        let ours: Vec<&Treatment> = plan.treatments.iter().filter(of_table).collect();
+        assert_eq!(ours.len(), table.rows.len(), "{name}");
+        let maximum = if ours[0].workload.response_size == 100 {
+            60_000.0
+        } else {
+            40_000.0
+        };
+        let rate = ours[0].workload.arrival.rate().unwrap();
+        assert!(
+            (rate / maximum - table.share_of_maximum.unwrap()).abs() < 1e-9,
+            "{name}"
+        );
+        for row in &table.rows {
+            let network = row.network.as_deref().unwrap();
+            assert!(
+                ours.iter().any(|t| t.network == network),
+                "{name}: {network}"
+            );
+        }
+        assert!(ours.iter().all(|t| t.workload.server == Server::Nginx));
+    }
+}
