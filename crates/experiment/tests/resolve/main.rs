@@ -30,6 +30,10 @@ fn expand(word: &str) -> Result<Vec<String>, String> {
         word if word.contains('/') => Ok(vec![word.to_owned()]),
         // Pairs of hosts that somebody gave these names.
         "bare-metal" | "vm" => Ok(vec![word.to_owned()]),
+        // Paths of clusters.
+        path if path.ends_with("/pod") || path.ends_with("/cluster-ip") => {
+            Ok(vec![path.to_owned()])
+        }
         name if NETWORKS.contains(&name) => Ok(vec![name.to_owned()]),
         other => Err(format!("there is no network `{other}`")),
     }
