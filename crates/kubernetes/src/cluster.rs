@@ -19,7 +19,7 @@ use crate::fingerprint;
 use crate::nodes;
 use crate::path::{ClusterPath, Observers};
 use crate::reach::until_reached;
-use crate::route::{NEEDS_HOST_NETWORK, Route, Seat, available, named};
+use crate::route::{NEEDS_HOST_NETWORK, Route, available, named};
 use crate::session::Session;
 use crate::standing::Standing;
 
@@ -205,21 +205,16 @@ impl Target for Cluster {
         let chosen = self.chosen()?;
         self.check(&chosen, key)?;
         self.planned.borrow_mut().insert(key);
-        self.standing.refresh()?;
-        let seats: BTreeSet<Seat> = self
-            .planned
-            .borrow()
-            .iter()
-            .map(|(route, placement, _)| route.seats(*placement))
-            .flat_map(|(client, server)| [vec![client], server.together()].concat())
-            .collect();
-        self.standing.seat(&seats, |seat| chosen.node_of(seat))?;
-        // A pod that was replaced takes its paths with it.
-        let standing = &self.standing;
-        self.paths.retain(|_, path| path.stands_in(standing));
-        self.observers.keep(standing);
-        if !self.paths.contains_key(&key) {
-            let mut path = self.build(key, &chosen)?;
+        let mut built = self.stand(key, &chosen);
+        // A pod that has ended is shown as running until its kubelet has told of it.
+        for _ in 0..2 {
+            if !matches!(built, Err(ClusterError::Agent(_))) {
+                break;
+            }
+            self.session.pause(UNTOLD)?;
+            built = self.stand(key, &chosen);
+        }
+        if let Some(mut path) = built? {
             until_reached(&self.session, &mut path, treatment)?;
             self.paths.insert(key, path);
         }
@@ -249,7 +244,6 @@ impl Target for Cluster {
         length: Duration,
     ) -> Result<IdleSample, TargetError> {
         let key = Self::key(treatment)?;
-        let session = Arc::clone(&self.session);
         let mut rest = || {
             self.path(treatment)?;
             match self.paths.get(&key) {
@@ -258,15 +252,8 @@ impl Target for Cluster {
             }
         };
         // An observer may have been lost with an API server that is back, which
-        // only the question shows; and a pod that has ended is shown as running
-        // until its kubelet has told of it.
-        for _ in 0..2 {
-            match rest() {
-                Ok(sample) => return Ok(sample),
-                Err(_) => session.pause(UNTOLD)?,
-            }
-        }
-        rest()
+        // only the question shows.
+        rest().or_else(|_| rest())
     }
 
     fn warnings(&self) -> Vec<Warning> {

@@ -1,5 +1,6 @@
 //! Paths of pods that run.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -12,8 +13,34 @@ use crate::path::{ClusterPath, PodSite};
 use crate::route::{Route, Seat};
 
 impl Cluster {
+    /// Has all pods run that are planned, and makes the path of them; `None` when
+    /// it stands.
+    pub(super) fn stand(
+        &mut self,
+        key: Key,
+        chosen: &Chosen,
+    ) -> Result<Option<ClusterPath>, ClusterError> {
+        self.standing.refresh()?;
+        let planned = self.planned.borrow();
+        let seats: BTreeSet<Seat> = planned
+            .iter()
+            .map(|(route, placement, _)| route.seats(*placement))
+            .flat_map(|(client, server)| [vec![client], server.together()].concat())
+            .collect();
+        drop(planned);
+        self.standing.seat(&seats, |seat| chosen.node_of(seat))?;
+        // A pod that was replaced takes its paths with it.
+        let standing = &self.standing;
+        self.paths.retain(|_, path| path.stands_in(standing));
+        self.observers.keep(standing);
+        if self.paths.contains_key(&key) {
+            return Ok(None);
+        }
+        self.build(key, chosen).map(Some)
+    }
+
     /// Makes a path of pods that run.
-    pub(super) fn build(&mut self, key: Key, chosen: &Chosen) -> Result<ClusterPath, ClusterError> {
+    fn build(&mut self, key: Key, chosen: &Chosen) -> Result<ClusterPath, ClusterError> {
         let (route, placement, family) = key;
         let (client, seat) = route.seats(placement);
         let client = self.site(client, family, 0)?;
