@@ -89,7 +89,10 @@ impl Place {
         let link = self.netlink().link(device)?;
         // Kernel 6.1, for one, takes a veth as running until it knows better.
         let carries = link.running && (link.state_known || link.kind != "veth");
-        let waits = |it: &Address| it.device == link.index && it.tentative;
+        // Where no neighbour is looked for, nobody needs the address of the link,
+        // which kernel 6.1 for one leaves tentative for up to a second there.
+        let is_needed = |it: &Address| link.finds_neighbours || !is_link_local(it.address);
+        let waits = |it: &Address| it.device == link.index && it.tentative && is_needed(it);
         Ok(carries && !self.netlink().addresses()?.iter().any(waits))
     }
 
@@ -377,6 +380,10 @@ pub(crate) fn has_bridge_netfilter() -> bool {
 /// Whether the kernel has IPv6.
 pub(crate) fn has_ipv6() -> bool {
     std::path::Path::new("/proc/sys/net/ipv6").exists()
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(it) if it.is_unicast_link_local())
 }
 
 fn number(node: usize) -> u8 {

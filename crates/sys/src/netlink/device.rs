@@ -29,6 +29,9 @@ pub struct Link {
     /// Whether the stack knows the operational state (RFC 2863). Of tunnels it
     /// never does, and takes them as running.
     pub state_known: bool,
+    /// Whether its neighbours have to be found before packets go to them
+    /// (no `IFF_NOARP`).
+    pub finds_neighbours: bool,
     /// Counters since it was made.
     pub stats: DeviceStats,
 }
@@ -60,6 +63,7 @@ impl Link {
             index: message.header.index,
             up: message.header.flags.contains(LinkFlags::Up),
             running: message.header.flags.contains(LinkFlags::Running),
+            finds_neighbours: !message.header.flags.contains(LinkFlags::Noarp),
             ..Self::default()
         };
         for attribute in message.attributes {
