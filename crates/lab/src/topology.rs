@@ -121,15 +121,21 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// Index number of the node's end of the pod's veth pair, other than that of
-    /// the pod's own end, which the kernel numbers from 1 on.
+    /// The veth pair that joins the pod to its node, with [`UPLINK`] in the pod
+    /// and `name` on the node, which is up; `mtu` in bytes.
     ///
-    /// Kernels such as 6.1 take a device that has the number of its other end for
-    /// one without another end, and tell that it is up only with the events of
-    /// the next second (`linkwatch_urgent_event`). In two new namespaces the
-    /// numbers would be equal by chance.
-    pub fn port_index(&self) -> u32 {
-        NEAR_INDEX + self.number as u32
+    /// The two ends have different index numbers, which in two new namespaces
+    /// would be equal by chance: kernels such as 6.1 take a device that has the
+    /// number of its other end for one without another end, and tell that it is
+    /// up only with the events of the next second (`linkwatch_urgent_event`).
+    pub fn port(&self, name: &str, mtu: u32) -> LinkSpec<'_> {
+        let peer = LinkSpec::peer(UPLINK)
+            .mtu(mtu)
+            .inside(&self.place.namespace);
+        LinkSpec::veth(name, peer)
+            .index(NEAR_INDEX + self.number as u32)
+            .mtu(mtu)
+            .up()
     }
 
     /// The address that others reach it by.

@@ -147,13 +147,7 @@ fn attach_pod(topology: &Topology, pod: &Pod, journal: &mut Journal) -> Result<(
     let host = addressing.host_prefix();
     let (node, place) = (topology.home(pod), &pod.place);
     let name = port_name(PORT, pod);
-    let peer = LinkSpec::peer(UPLINK)
-        .mtu(topology.mtu)
-        .inside(&place.namespace);
-    let port = LinkSpec::veth(&name, peer)
-        .index(pod.port_index())
-        .mtu(topology.mtu)
-        .up();
+    let port = pod.port(&name, topology.mtu);
     let port = journal.link(node, &name, port)?;
     if addressing.family() == Family::V6 {
         journal.device_sysctls(node, &port_sysctls(&name))?;

@@ -59,12 +59,7 @@ pub(super) fn attach_to(
     for pod in &topology.pods {
         let node = topology.home(pod);
         let name = port_name(PORT, pod);
-        let peer = LinkSpec::peer(UPLINK).mtu(mtu).inside(&pod.place.namespace);
-        let port = LinkSpec::veth(&name, peer)
-            .index(pod.port_index())
-            .mtu(mtu)
-            .master(bridges[pod.node])
-            .up();
+        let port = pod.port(&name, mtu).master(bridges[pod.node]);
         journal.link(node, &name, port)?;
         let device = pod.place.bring_up(UPLINK)?;
         journal.address(&pod.place, device, pod.address, prefix)?;

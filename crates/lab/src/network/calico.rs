@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, RouteSpec};
+use plumbline_sys::netlink::RouteSpec;
 
 use crate::addressing::Addressing;
 use crate::error::LabError;
@@ -53,12 +53,7 @@ pub(super) fn attach(topology: &Topology, journal: &mut Journal, mtu: u32) -> Re
     for pod in &topology.pods {
         let node = topology.home(pod);
         let name = port_name(PORT, pod);
-        let peer = LinkSpec::peer(UPLINK).mtu(mtu).inside(&pod.place.namespace);
-        let port = LinkSpec::veth(&name, peer)
-            .index(pod.port_index())
-            .mtu(mtu)
-            .mac(PORT_MAC)
-            .up();
+        let port = pod.port(&name, mtu).mac(PORT_MAC);
         let port = journal.link(node, &name, port)?;
         journal.device_sysctls(node, &port_sysctls(&name, addressing.family()))?;
         journal.route(node, RouteSpec::to(pod.address, host).dev(port))?;

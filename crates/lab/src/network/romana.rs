@@ -11,7 +11,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSpec};
+use plumbline_sys::netlink::{RouteSpec, RuleSpec};
 
 use super::shape::{Shape, port_name};
 use super::{About, Network, Wire};
@@ -73,13 +73,7 @@ fn attach_pods(topology: &Topology, journal: &mut Journal) -> Result<(), LabErro
     for pod in &topology.pods {
         let (node, place) = (topology.home(pod), &pod.place);
         let name = port_name(PORT, pod);
-        let peer = LinkSpec::peer(UPLINK)
-            .mtu(topology.mtu)
-            .inside(&place.namespace);
-        let port = LinkSpec::veth(&name, peer)
-            .index(pod.port_index())
-            .mtu(topology.mtu)
-            .up();
+        let port = pod.port(&name, topology.mtu);
         let port = journal.link(node, &name, port)?;
         let at_once = (format!("net/ipv4/neigh/{name}/proxy_delay"), "0".into());
         journal.device_sysctls(node, &[at_once])?;

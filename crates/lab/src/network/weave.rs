@@ -68,12 +68,8 @@ pub(super) fn attach(
     }
     for pod in &topology.pods {
         let name = port_name(PORT, pod);
-        let peer = LinkSpec::peer(UPLINK).mtu(mtu).inside(&pod.place.namespace);
-        let port = LinkSpec::veth(&name, peer)
-            .index(pod.port_index())
-            .mtu(mtu)
-            .master(bridges[pod.node]);
-        journal.link(topology.home(pod), &name, port.up())?;
+        let port = pod.port(&name, mtu).master(bridges[pod.node]);
+        journal.link(topology.home(pod), &name, port)?;
         let device = pod.place.bring_up(UPLINK)?;
         journal.device_sysctls(&pod.place, &neighbour_checks(UPLINK))?;
         journal.address(&pod.place, device, pod.address, prefix)?;

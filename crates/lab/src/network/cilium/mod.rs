@@ -185,13 +185,7 @@ impl Cilium {
     ) -> Result<u32, LabError> {
         let (node, place) = (topology.home(pod), &pod.place);
         let name = port_name(PORT, pod);
-        let peer = LinkSpec::peer(UPLINK)
-            .mtu(topology.mtu)
-            .inside(&place.namespace);
-        let port = LinkSpec::veth(&name, peer)
-            .index(pod.port_index())
-            .mtu(topology.mtu)
-            .up();
+        let port = pod.port(&name, topology.mtu);
         let port = journal.link(node, &name, port)?;
         let device = place.bring_up(UPLINK)?;
         datapath.add_endpoint(pod.address, port, mac(place, UPLINK)?, mac(node, &name)?)?;
