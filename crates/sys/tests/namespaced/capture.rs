@@ -1,6 +1,7 @@
 //! Frames that pass a device are seen, in both directions, and no others.
 
 use std::net::UdpSocket;
+use std::time::{Duration, Instant};
 
 use plumbline_sys::capture::Capture;
 use plumbline_sys::namespace::Namespace;
@@ -11,6 +12,7 @@ const HERE: &str = "198.18.0.1";
 const THERE: &str = "198.18.0.2";
 const HERE_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const THERE_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn end(namespace: &Namespace, device: &str, own: &str, other: &str, mac: [u8; 6]) -> u32 {
     let netlink = namespace.netlink();
@@ -22,6 +24,16 @@ fn end(namespace: &Namespace, device: &str, own: &str, other: &str, mac: [u8; 6]
     let neighbour = NeighbourSpec::permanent(index, other, mac);
     netlink.add_neighbour(&neighbour).expect("neighbour");
     index
+}
+
+/// Waits until the stack has taken note that a device can carry packets, which
+/// it does up to a second after both ends are up; until then it drops them.
+fn settle(namespace: &Namespace, device: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    while !namespace.netlink().link(device).expect("there").running {
+        assert!(Instant::now() < deadline, "{device} carries nothing");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// All that was captured.
@@ -46,12 +58,16 @@ fn both_directions_of_one_device_are_seen() {
     near.netlink().add_link(link).expect("a pair");
     let device = end(&near, "near", HERE, THERE, THERE_MAC);
     end(&far, "far", THERE, HERE, HERE_MAC);
+    settle(&near, "near");
+    settle(&far, "far");
     let capture = near.run(|| Capture::open(device)).expect("entered");
     let capture = capture.expect("opened");
 
     let bind = |namespace: &Namespace, address: &'static str| {
         let socket = namespace.run(|| UdpSocket::bind((address, 0)));
-        socket.expect("entered").expect("bound")
+        let socket = socket.expect("entered").expect("bound");
+        socket.set_read_timeout(Some(PATIENCE)).expect("timeout");
+        socket
     };
     let (here, there) = (bind(&near, HERE), bind(&far, THERE));
     let to_there = there.local_addr().expect("address");
