@@ -6,12 +6,11 @@ mod kubernetes;
 mod lab;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use plumbline_experiment::{Experiment, Family, Link, Treatment, TreatmentId};
 use plumbline_harness::{Fleet, Target};
 use plumbline_lab::{Lab, LabOptions};
-use plumbline_record::{Floor, Warning};
+use plumbline_record::Warning;
 
 use crate::cli::{RunArgs, TargetArgs, TargetKind};
 use crate::command::BadUsage;
@@ -86,24 +85,6 @@ pub(crate) trait Place: Target {
     fn run_directory(&mut self, _path: &Path) -> anyhow::Result<()> {
         Ok(())
     }
-
-    /// The CPUs that the endpoints are to be held on. Asked when all paths stand.
-    fn cpus(&self) -> Cpus;
-
-    /// What the generator measures where there is no network, on the CPUs that
-    /// the trials will use (L-13). `None` when it was interrupted.
-    ///
-    /// # Errors
-    ///
-    /// A machine on which not even loopback works.
-    fn floor(&mut self, interrupted: &AtomicBool) -> anyhow::Result<Option<Floor>>;
-}
-
-/// Where the endpoints run; empty for any CPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cpus {
-    pub(crate) client: Vec<usize>,
-    pub(crate) server: Vec<usize>,
 }
 
 /// What kind of place was asked for.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plumbline_experiment::{
     Experiment, Flag, Layout, Link, Pairing, Plan, Treatment, TreatmentId, ready_made,
 };
-use plumbline_harness::{Fleet, Settings, Target, Thresholds, conduct, conduct_pairs};
+use plumbline_harness::{Cpus, Fleet, Settings, Target, Thresholds, conduct, conduct_pairs};
 use plumbline_record::{
     FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, TrialStatus, Warning, write_atomically,
 };
@@ -18,7 +18,7 @@ use plumbline_report::{Summary, html, json, terminal};
 
 use super::{BadUsage, kernel, maxima, print, report};
 use crate::cli::{self, RunArgs, TargetKind};
-use crate::place::{self, Cpus, Place};
+use crate::place::{self, Place};
 use crate::progress::{self, Reporter};
 
 /// What a run has after its preparation.
@@ -250,7 +250,7 @@ fn prepare(
     let first = draft.blocks().first().cloned().unwrap_or_default();
     build(draft.link(), draft.treatments(), &first, place)?;
     let settings = settings(place.cpus());
-    let floor = place.floor(interrupted)?;
+    let floor = place.floor(settings.cpus.clone(), interrupted)?;
     let kept_in = (args.out.as_path(), name.as_str());
     let maxima = maxima::measure(&draft, place, seed, &settings, interrupted, kept_in)?;
     let share = draft.window_share();
@@ -389,8 +389,7 @@ fn pairing(args: &RunArgs, place: &dyn Place) -> Option<Pairing> {
 
 fn settings(cpus: Cpus) -> Settings {
     Settings {
-        client_cpus: cpus.client,
-        server_cpus: cpus.server,
+        cpus,
         thresholds: if plumbline_uml::inside() {
             Thresholds::user_mode()
         } else {

@@ -2,14 +2,13 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumbline_experiment::{Experiment, Family, SpecError};
 use plumbline_harness::Fleet;
 use plumbline_hosts::{FleetOptions, HostFleet, Hosts, HostsError, HostsOptions, Pair, Wire};
-use plumbline_record::{Floor, Warning};
+use plumbline_record::Warning;
 
-use super::{Cpus, Place};
+use super::Place;
 use crate::cli::{HostsArgs, PairingArgs, is_harmless};
 use crate::command::BadUsage;
 
@@ -167,18 +166,6 @@ impl Place for HostFleet {
     fn fleet(&self) -> Option<&dyn Fleet> {
         Some(self)
     }
-
-    /// Any: one number does not hold for many hosts.
-    fn cpus(&self) -> Cpus {
-        Cpus::default()
-    }
-
-    fn floor(&mut self, interrupted: &AtomicBool) -> anyhow::Result<Option<Floor>> {
-        if interrupted.load(Ordering::SeqCst) {
-            return Ok(None);
-        }
-        Ok(HostFleet::floor(self)?)
-    }
 }
 
 impl Place for Hosts {
@@ -189,17 +176,5 @@ impl Place for Hosts {
         _: &mut Vec<Warning>,
     ) -> Result<Vec<String>, String> {
         named(Hosts::networks(self), word)
-    }
-
-    fn cpus(&self) -> Cpus {
-        let (client, server) = Hosts::cpus(self);
-        Cpus { client, server }
-    }
-
-    fn floor(&mut self, interrupted: &AtomicBool) -> anyhow::Result<Option<Floor>> {
-        if interrupted.load(Ordering::SeqCst) {
-            return Ok(None);
-        }
-        Ok(Hosts::floor(self)?)
     }
 }

@@ -2,16 +2,15 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use plumbline_experiment::{Experiment, Family, Provision, Treatment, TreatmentId};
 use plumbline_harness::Fleet;
 use plumbline_kubernetes::{
     Cluster, ClusterFleet, ClusterOptions, Clusters, ProvisionOptions, Provisioned, Route, image,
 };
-use plumbline_record::{Floor, Warning};
+use plumbline_record::Warning;
 
-use super::{Cpus, Place};
+use super::Place;
 use crate::cli::{ClusterArgs, RunArgs};
 use crate::command::BadUsage;
 use crate::progress::say;
@@ -182,15 +181,6 @@ impl Place for ClusterFleet {
     fn fleet(&self) -> Option<&dyn Fleet> {
         Some(self)
     }
-
-    /// Any: one number does not hold for many nodes.
-    fn cpus(&self) -> Cpus {
-        Cpus::default()
-    }
-
-    fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
-        Ok(ClusterFleet::floor(self)?)
-    }
 }
 
 impl Place for Cluster {
@@ -201,16 +191,6 @@ impl Place for Cluster {
         said: &mut Vec<Warning>,
     ) -> Result<Vec<String>, String> {
         names(word, |word| self.route(word), || self.routes(), said)
-    }
-
-    fn cpus(&self) -> Cpus {
-        let (client, server) = Cluster::cpus(self);
-        Cpus { client, server }
-    }
-
-    fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
-        let Cpus { client, server } = Place::cpus(self);
-        Ok(Cluster::floor(self, client, server)?)
     }
 }
 
@@ -223,16 +203,6 @@ impl Place for Clusters {
         said: &mut Vec<Warning>,
     ) -> Result<Vec<String>, String> {
         Clusters::networks(self, word, said)
-    }
-
-    fn cpus(&self) -> Cpus {
-        let (client, server) = Clusters::cpus(self);
-        Cpus { client, server }
-    }
-
-    fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
-        let Cpus { client, server } = Place::cpus(self);
-        Ok(Clusters::floor(self, client, server)?)
     }
 }
 
@@ -259,15 +229,5 @@ impl Place for Provisioned {
 
     fn run_directory(&mut self, path: &Path) -> anyhow::Result<()> {
         Ok(self.keep_logs(path)?)
-    }
-
-    fn cpus(&self) -> Cpus {
-        let (client, server) = Provisioned::cpus(self);
-        Cpus { client, server }
-    }
-
-    fn floor(&mut self, _: &AtomicBool) -> anyhow::Result<Option<Floor>> {
-        let Cpus { client, server } = Place::cpus(self);
-        Ok(Provisioned::floor(self, client, server)?)
     }
 }

@@ -1,13 +1,11 @@
 //! The lab as a place.
 
-use std::sync::atomic::AtomicBool;
-
 use plumbline_experiment::{Family, Link};
 use plumbline_lab::Lab;
 use plumbline_lab::network::{USUAL, cni, find};
-use plumbline_record::{Floor, Warning};
+use plumbline_record::Warning;
 
-use super::{Cpus, Place};
+use super::Place;
 
 impl Place for Lab {
     fn networks(
@@ -40,23 +38,6 @@ impl Place for Lab {
     fn use_link(&mut self, link: Link) -> anyhow::Result<()> {
         Lab::use_link(self, link);
         Ok(())
-    }
-
-    /// The sender and the receiver on CPUs of their own where there are two.
-    fn cpus(&self) -> Cpus {
-        let cpus = plumbline_sys::cpu::allowed().unwrap_or_default();
-        match (cpus.first(), cpus.last()) {
-            (Some(&first), Some(&last)) if first != last => Cpus {
-                client: vec![first],
-                server: vec![last],
-            },
-            _ => Cpus::default(),
-        }
-    }
-
-    fn floor(&mut self, interrupted: &AtomicBool) -> anyhow::Result<Option<Floor>> {
-        let Cpus { client, server } = self.cpus();
-        Ok(plumbline_engine::floor(&client, &server, interrupted)?)
     }
 }
 

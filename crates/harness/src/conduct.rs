@@ -10,15 +10,13 @@ use plumbline_record::{
 };
 
 use crate::agent::TrialError;
-use crate::{Target, TargetError, Thresholds, gate, self_check, trial};
+use crate::{Cpus, Target, TargetError, Thresholds, gate, self_check, trial};
 
 /// How trials are run, beside what the plan says.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// CPUs of the sender; empty for any.
-    pub client_cpus: Vec<usize>,
-    /// CPUs of the receiver; empty for any.
-    pub server_cpus: Vec<usize>,
+    /// Where the endpoints run.
+    pub cpus: Cpus,
     /// What the validity gates allow.
     pub thresholds: Thresholds,
     /// Length of the idle sample at the head of each block.
@@ -31,8 +29,7 @@ impl Settings {
     /// On any CPU, for a look that is not recorded.
     pub(crate) fn anywhere() -> Self {
         Self {
-            client_cpus: Vec::new(),
-            server_cpus: Vec::new(),
+            cpus: Cpus::default(),
             thresholds: Thresholds::default(),
             idle: Duration::ZERO,
             now: String::new,

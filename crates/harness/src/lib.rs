@@ -28,5 +28,5 @@ pub use rounds::conduct_pairs;
 pub use search::path::{SearchFailure, maximum, search_path};
 pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 pub use self_check::{warnings as self_check, was_the_limit};
-pub use target::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};
+pub use target::{AgentLink, AgentProcess, Cpus, Path, PathSnapshot, Site, Target, TargetError};
 pub use trial::reach;

@@ -9,7 +9,7 @@ use plumbline_agent::{Counts, FromAgent, LookOrder, Sight, ToAgent};
 use plumbline_record::{Floor, IdleSample};
 
 use crate::agent::{Agent, TrialError};
-use crate::{Site, TargetError};
+use crate::{Cpus, Site, TargetError};
 
 /// Longest wait for an answer, beyond what the order itself takes.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -89,14 +89,10 @@ impl Observer {
     /// # Errors
     ///
     /// As [`look`](Self::look).
-    pub fn floor(
-        &self,
-        client_cpus: Vec<usize>,
-        server_cpus: Vec<usize>,
-    ) -> Result<Option<Floor>, TargetError> {
+    pub fn floor(&self, cpus: Cpus) -> Result<Option<Floor>, TargetError> {
         let order = ToAgent::Floor {
-            client_cpus,
-            server_cpus,
+            client_cpus: cpus.client,
+            server_cpus: cpus.server,
         };
         match self.ask(&order, Duration::ZERO)? {
             FromAgent::Floored { floor } => Ok(floor),

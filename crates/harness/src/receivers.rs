@@ -45,7 +45,7 @@ impl Receivers {
                 workload: treatment.workload.clone(),
                 address: site.address(),
                 port: site.port(),
-                cpus: settings.server_cpus.clone(),
+                cpus: settings.cpus.server.clone(),
             }))?;
             match agent.receive(ANSWER, interrupted, &mut [])? {
                 FromAgent::Listening { address } => first = first.or(Some(address)),

@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_experiment::Treatment;
 use plumbline_record::{
-    DeviceCounters, Fingerprint, IdleSample, ProcessCpu, ProtocolCounters, SetUp, Warning,
+    DeviceCounters, Fingerprint, Floor, IdleSample, ProcessCpu, ProtocolCounters, SetUp, Warning,
 };
 
 /// Why a target could not do what was asked.
@@ -27,6 +28,29 @@ pub enum TargetError {
     Failed(String),
 }
 
+/// Where the endpoints run; empty for any CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cpus {
+    /// Numbers of the CPUs of the sender.
+    pub client: Vec<usize>,
+    /// Numbers of the CPUs of the receiver.
+    pub server: Vec<usize>,
+}
+
+impl Cpus {
+    /// The first of some CPUs for the sender, the last for the receiver; any where
+    /// there are no two.
+    pub fn apart(cpus: &[usize]) -> Self {
+        match cpus {
+            [first, .., last] => Self {
+                client: vec![*first],
+                server: vec![*last],
+            },
+            _ => Self::default(),
+        }
+    }
+}
+
 /// A place where experiments run.
 pub trait Target {
     /// `lab`, `kubernetes` or `hosts`.
@@ -38,6 +62,27 @@ pub trait Target {
 
     /// Makes the path of a treatment ready, or gives the one that stands.
     fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError>;
+
+    /// The CPUs that the endpoints are to be held on. Asked when all paths stand.
+    /// By default any.
+    fn cpus(&self) -> Cpus {
+        Cpus::default()
+    }
+
+    /// What the generator measures on `cpus` where there is no network (L-13);
+    /// `None` when it was interrupted, or nothing stands to measure on. By default
+    /// that is on the machine of the caller.
+    fn floor(
+        &mut self,
+        cpus: Cpus,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Floor>, TargetError> {
+        plumbline_agent::floor(&cpus.client, &cpus.server, interrupted).map_err(|error| {
+            TargetError::Failed(format!(
+                "the generator cannot be measured without a network: {error}"
+            ))
+        })
+    }
 
     /// The environment (C-13). Called once, after all paths have been made.
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError>;

@@ -143,7 +143,7 @@ fn load(
         target,
         timing,
         seed,
-        cpus: settings.client_cpus.clone(),
+        cpus: settings.cpus.client.clone(),
     }))?;
     let phases = Duration::from_nanos(timing.warm_up_ns + timing.measure_ns + timing.drain_ns);
     match client.receive(phases + SLACK, interrupted, &mut receivers.agents())? {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::{Ends, Family, Placement, Treatment};
-use plumbline_harness::{Fleet, Path, Target, TargetError};
+use plumbline_harness::{Cpus, Fleet, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use crate::connection::Connection;
@@ -95,16 +96,6 @@ impl HostFleet {
     pub fn networks(&self) -> Vec<String> {
         let wires = self.options.wires.iter();
         wires.map(|wire| wire.name.clone()).collect()
-    }
-
-    /// What the generator takes without a network on the first host (L-13).
-    ///
-    /// # Errors
-    ///
-    /// A host that does not answer.
-    pub fn floor(&self) -> Result<Option<Floor>, TargetError> {
-        let connection = self.connected(0)?;
-        connection.observer().floor(Vec::new(), Vec::new())
     }
 
     fn wire(&self, treatment: &Treatment) -> Result<&Wire, HostsError> {
@@ -283,6 +274,14 @@ impl Target for HostFleet {
             whole.devices.insert(name, path.devices());
         }
         Ok(whole)
+    }
+
+    /// On the first host.
+    fn floor(&mut self, _: Cpus, interrupted: &AtomicBool) -> Result<Option<Floor>, TargetError> {
+        if interrupted.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        self.connected(0)?.observer().floor(Cpus::default())
     }
 
     fn idle_sample(&mut self, _: &Treatment, length: Duration) -> Result<IdleSample, TargetError> {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::{Family, Placement, Treatment};
-use plumbline_harness::{Path, Target, TargetError};
+use plumbline_harness::{Cpus, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use crate::connection::Connection;
@@ -67,50 +68,6 @@ impl Hosts {
     /// What treatments call the networks, in the order in which they were given.
     pub fn networks(&self) -> Vec<String> {
         self.wires().map(|(_, label, _)| label).collect()
-    }
-
-    /// The CPUs for the sender and for the receiver, away from the first one,
-    /// where most interrupts arrive; empty where there is no choice. Known when
-    /// the paths stand.
-    pub fn cpus(&self) -> (Vec<usize>, Vec<usize>) {
-        let linked: Vec<&Linked> = self.linked.iter().flatten().collect();
-        let common = |of: fn(&Linked) -> &Vec<usize>| -> Vec<usize> {
-            let Some((first, rest)) = linked.split_first() else {
-                return Vec::new();
-            };
-            let everywhere = |cpu: &&usize| rest.iter().all(|one| of(one).contains(cpu));
-            of(first).iter().filter(everywhere).copied().collect()
-        };
-        let client = common(|one| &one.client_cpus);
-        let server = common(|one| &one.server_cpus);
-        let last = |cpus: &[usize]| match cpus {
-            [] | [_] => Vec::new(),
-            [.., last] => vec![*last],
-        };
-        if linked.iter().any(|one| one.one_kernel) {
-            return match (&client[..], &server[..]) {
-                ([first, ..], [.., last]) if first != last => (vec![*first], vec![*last]),
-                _ => (Vec::new(), Vec::new()),
-            };
-        }
-        (last(&client), last(&server))
-    }
-
-    /// What the generator takes without a network on the first sender (L-13).
-    ///
-    /// # Errors
-    ///
-    /// A host that does not answer.
-    pub fn floor(&mut self) -> Result<Option<Floor>, TargetError> {
-        let Some(linked) = self.linked.iter().flatten().next() else {
-            return Ok(None);
-        };
-        let cpus = &linked.client_cpus;
-        let (first, last) = match (cpus.first(), cpus.last()) {
-            (Some(&first), Some(&last)) if first != last => (vec![first], vec![last]),
-            _ => (Vec::new(), Vec::new()),
-        };
-        linked.client.observer().floor(first, last)
     }
 
     /// Each network with its pair and its name.
@@ -295,6 +252,49 @@ impl Target for Hosts {
         let mut whole = whole.unwrap_or_default();
         whole.devices = devices;
         Ok(whole)
+    }
+
+    /// Away from the first CPU, where most interrupts arrive; any where there is
+    /// no choice.
+    fn cpus(&self) -> Cpus {
+        let linked: Vec<&Linked> = self.linked.iter().flatten().collect();
+        let common = |of: fn(&Linked) -> &Vec<usize>| -> Vec<usize> {
+            let Some((first, rest)) = linked.split_first() else {
+                return Vec::new();
+            };
+            let everywhere = |cpu: &&usize| rest.iter().all(|one| of(one).contains(cpu));
+            of(first).iter().filter(everywhere).copied().collect()
+        };
+        let client = common(|one| &one.client_cpus);
+        let server = common(|one| &one.server_cpus);
+        if linked.iter().any(|one| one.one_kernel) {
+            return match (&client[..], &server[..]) {
+                ([first, ..], [.., last]) if first != last => Cpus {
+                    client: vec![*first],
+                    server: vec![*last],
+                },
+                _ => Cpus::default(),
+            };
+        }
+        let last = |cpus: &[usize]| match cpus {
+            [] | [_] => Vec::new(),
+            [.., last] => vec![*last],
+        };
+        Cpus {
+            client: last(&client),
+            server: last(&server),
+        }
+    }
+
+    /// On the first sender, whose CPUs are its own: two of them, whatever the
+    /// trials use.
+    fn floor(&mut self, _: Cpus, interrupted: &AtomicBool) -> Result<Option<Floor>, TargetError> {
+        let stands = self.linked.iter().flatten().next();
+        let Some(linked) = stands.filter(|_| !interrupted.load(Ordering::SeqCst)) else {
+            return Ok(None);
+        };
+        let cpus = Cpus::apart(&linked.client_cpus);
+        linked.client.observer().floor(cpus)
     }
 
     fn machines(&self, treatment: &Treatment) -> &str {

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_experiment::{Family, Placement, Treatment};
-use plumbline_harness::{Path, Target, TargetError};
+use plumbline_harness::{Cpus, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use crate::choice::{Chosen, choose};
@@ -18,13 +18,10 @@ use crate::error::ClusterError;
 use crate::fingerprint;
 use crate::nodes;
 use crate::path::{ClusterPath, Observers};
-use crate::reach::until_reached;
+use crate::reach::{until_reached, until_told};
 use crate::route::{NEEDS_HOST_NETWORK, Route, available, named};
 use crate::session::Session;
 use crate::standing::Standing;
-
-/// How long the end of a pod may go untold.
-const UNTOLD: Duration = Duration::from_secs(2);
 
 /// What to run in, and how.
 #[derive(Clone, Debug)]
@@ -105,33 +102,6 @@ impl Cluster {
         named(word, self.options.host_network)
     }
 
-    /// CPUs that the endpoints may use, client and server: those of the nodes.
-    /// Empty before paths stand.
-    pub fn cpus(&self) -> (Vec<usize>, Vec<usize>) {
-        self.paths
-            .values()
-            .next()
-            .map(ClusterPath::cpus)
-            .unwrap_or_default()
-    }
-
-    /// What the generator measures on the client's node where there is no
-    /// network (L-13).
-    ///
-    /// # Errors
-    ///
-    /// Whatever the agent says.
-    pub fn floor(
-        &mut self,
-        client: Vec<usize>,
-        server: Vec<usize>,
-    ) -> Result<Option<Floor>, TargetError> {
-        match self.paths.values().next() {
-            Some(path) => path.floor(client, server),
-            None => Ok(None),
-        }
-    }
-
     fn chosen(&self) -> Result<Chosen, ClusterError> {
         if let Some(chosen) = &*self.chosen.borrow() {
             return Ok(chosen.clone());
@@ -205,22 +175,27 @@ impl Target for Cluster {
         let chosen = self.chosen()?;
         self.check(&chosen, key)?;
         self.planned.borrow_mut().insert(key);
-        let mut built = self.stand(key, &chosen);
-        // A pod that has ended is shown as running until its kubelet has told of it.
-        for _ in 0..2 {
-            if !matches!(built, Err(ClusterError::Agent(_))) {
-                break;
-            }
-            self.session.pause(UNTOLD)?;
-            built = self.stand(key, &chosen);
-        }
-        if let Some(mut path) = built? {
+        let session = Arc::clone(&self.session);
+        if let Some(mut path) = until_told(&session, || self.stand(key, &chosen))? {
             until_reached(&self.session, &mut path, treatment)?;
             self.paths.insert(key, path);
         }
         match self.paths.get_mut(&key) {
             Some(path) => Ok(path),
             None => unreachable!("it was just put there"),
+        }
+    }
+
+    fn cpus(&self) -> Cpus {
+        let path = self.paths.values().next();
+        path.map(ClusterPath::cpus).unwrap_or_default()
+    }
+
+    /// On the client's node.
+    fn floor(&mut self, cpus: Cpus, _: &AtomicBool) -> Result<Option<Floor>, TargetError> {
+        match self.paths.values().next() {
+            Some(path) => path.floor(cpus),
+            None => Ok(None),
         }
     }
 

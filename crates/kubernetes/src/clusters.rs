@@ -1,10 +1,11 @@
 //! The Target: several clusters that stand side by side.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_experiment::{Placement, Treatment};
-use plumbline_harness::{Path, Target, TargetError};
+use plumbline_harness::{Cpus, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use crate::alike;
@@ -94,34 +95,6 @@ impl Clusters {
         })
     }
 
-    /// The CPUs that the endpoints may use, where all clusters have the same.
-    pub fn cpus(&self) -> (Vec<usize>, Vec<usize>) {
-        let mut all = self.members.iter().map(|it| it.cluster.cpus());
-        let first = all.next().unwrap_or_default();
-        if all.all(|cpus| cpus == first) {
-            first
-        } else {
-            Default::default()
-        }
-    }
-
-    /// What the generator measures on the first cluster where there is no
-    /// network (L-13).
-    ///
-    /// # Errors
-    ///
-    /// Whatever the agent says.
-    pub fn floor(
-        &mut self,
-        client: Vec<usize>,
-        server: Vec<usize>,
-    ) -> Result<Option<Floor>, TargetError> {
-        match self.members.first_mut() {
-            Some(first) => first.cluster.floor(client, server),
-            None => Ok(None),
-        }
-    }
-
     fn member(&self, treatment: &Treatment) -> Result<usize, TargetError> {
         let name = level::cluster_of(treatment)?;
         let found = self.members.iter().position(|it| it.name == name);
@@ -178,6 +151,29 @@ impl Target for Clusters {
     fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
         let at = self.member(treatment)?;
         self.members[at].cluster.path(&level::within(treatment))
+    }
+
+    /// Those that are the same in all clusters.
+    fn cpus(&self) -> Cpus {
+        let mut all = self.members.iter().map(|it| it.cluster.cpus());
+        let first = all.next().unwrap_or_default();
+        if all.all(|cpus| cpus == first) {
+            first
+        } else {
+            Cpus::default()
+        }
+    }
+
+    /// On the first cluster.
+    fn floor(
+        &mut self,
+        cpus: Cpus,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Floor>, TargetError> {
+        match self.members.first_mut() {
+            Some(first) => first.cluster.floor(cpus, interrupted),
+            None => Ok(None),
+        }
     }
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {

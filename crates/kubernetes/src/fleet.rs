@@ -10,14 +10,14 @@ use std::time::Duration;
 use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::{Ends, Family, Placement, Treatment};
 use plumbline_harness::{Fleet, Observer, Path, TargetError};
-use plumbline_record::{Floor, IdleSample, Warning};
+use plumbline_record::{IdleSample, Warning};
 
 use crate::choice::NodeFacts;
 use crate::cluster::ClusterOptions;
 use crate::error::ClusterError;
 use crate::members::{Members, members};
 use crate::path::{ClusterPath, Observers, PodSite};
-use crate::reach::until_reached;
+use crate::reach::{until_reached, until_told};
 use crate::route::{NEEDS_HOST_NETWORK, Route, Seat, available, named};
 use crate::session::Session;
 use crate::standing::Standing;
@@ -93,19 +93,6 @@ impl ClusterFleet {
     /// A sentence, for a word that is no route, or one that may not be had.
     pub fn route(&self, word: &str) -> Result<Route, String> {
         named(word, self.options.host_network)
-    }
-
-    /// What the generator measures on the first node where there is no network
-    /// (L-13).
-    ///
-    /// # Errors
-    ///
-    /// Whatever the agent says.
-    pub fn floor(&self) -> Result<Option<Floor>, TargetError> {
-        match self.first.values().next() {
-            Some(path) => path.floor(Vec::new(), Vec::new()),
-            None => Ok(None),
-        }
     }
 
     fn members(&self) -> Result<&Members, ClusterError> {
@@ -196,9 +183,31 @@ impl ClusterFleet {
         Ok(PodSite::new(session, pod, seat, address, port))
     }
 
-    /// Makes a path of pods that run.
+    /// Makes a path of pods that run, and sees that it leads to its server.
     fn build(&self, treatment: &Treatment, ends: Ends) -> Result<ClusterPath, TargetError> {
         let (route, _, family) = self.key(treatment)?;
+        let mut are_seated = true;
+        let mut path = until_told(&self.session, || {
+            if !std::mem::take(&mut are_seated) {
+                self.seat(&ends)?;
+            }
+            self.assemble(route, family, ends)
+        })?;
+        let (_, server) = route.members(ends.map(|end| end as u16));
+        let key = (route, server, u8::from(family));
+        if route.is_service() && !lock(&self.reached).contains(&key) {
+            until_reached(&self.session, &mut path, treatment)?;
+            lock(&self.reached).insert(key);
+        }
+        Ok(path)
+    }
+
+    fn assemble(
+        &self,
+        route: Route,
+        family: Family,
+        ends: Ends,
+    ) -> Result<ClusterPath, ClusterError> {
         let (client, server) = route.members(ends.map(|end| end as u16));
         let port = if route.is_service() {
             manifest::PORT
@@ -209,13 +218,8 @@ impl ClusterFleet {
         let client = self.site(client, family, 0)?;
         let site = self.site(server, family, port)?;
         let mut observers = lock(&self.observers).some([&client, &site]);
-        let mut path = ClusterPath::new(client, vec![site], front.map(Into::into), &mut observers)?;
+        let path = ClusterPath::new(client, vec![site], front.map(Into::into), &mut observers)?;
         lock(&self.observers).add(observers);
-        let key = (route, server, u8::from(family));
-        if route.is_service() && !lock(&self.reached).contains(&key) {
-            until_reached(&self.session, &mut path, treatment)?;
-            lock(&self.reached).insert(key);
-        }
         Ok(path)
     }
 

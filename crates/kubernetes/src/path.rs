@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::Family;
-use plumbline_harness::{AgentLink, Observer, Path, PathSnapshot, Site, TargetError};
+use plumbline_harness::{AgentLink, Cpus, Observer, Path, PathSnapshot, Site, TargetError};
 use plumbline_record::{DeviceCounters, Floor, IdleSample};
 
 use crate::ClusterError;
@@ -254,22 +254,15 @@ impl ClusterPath {
 
     /// The CPUs for client and server. On one kernel they are kept apart where
     /// there are two; on two machines the kernel may choose.
-    pub(crate) fn cpus(&self) -> (Vec<usize>, Vec<usize>) {
-        let all = &self.client.sight.cpus;
-        match (all.first(), all.last()) {
-            (Some(&first), Some(&last)) if first != last && self.has_one_kernel() => {
-                (vec![first], vec![last])
-            }
-            _ => (Vec::new(), Vec::new()),
+    pub(crate) fn cpus(&self) -> Cpus {
+        if !self.has_one_kernel() {
+            return Cpus::default();
         }
+        Cpus::apart(&self.client.sight.cpus)
     }
 
-    pub(crate) fn floor(
-        &self,
-        client: Vec<usize>,
-        server: Vec<usize>,
-    ) -> Result<Option<Floor>, TargetError> {
-        self.client.observer.floor(client, server)
+    pub(crate) fn floor(&self, cpus: Cpus) -> Result<Option<Floor>, TargetError> {
+        self.client.observer.floor(cpus)
     }
 
     /// The machines without load: summed where there are two.

@@ -6,11 +6,11 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plumbline_experiment::{Treatment, TreatmentId};
-use plumbline_harness::{Path, Target, TargetError};
+use plumbline_harness::{Cpus, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
 use crate::cluster::{Cluster, ClusterOptions};
@@ -176,28 +176,6 @@ impl Provisioned {
         self.maker.keep_logs(run)
     }
 
-    /// As [`Clusters::cpus`](crate::Clusters::cpus), of the cluster that stands.
-    pub fn cpus(&self) -> (Vec<usize>, Vec<usize>) {
-        let up = self.up.as_ref();
-        up.map(|up| up.cluster.cpus()).unwrap_or_default()
-    }
-
-    /// As [`Clusters::floor`](crate::Clusters::floor), on the cluster that stands.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the agent says.
-    pub fn floor(
-        &mut self,
-        client: Vec<usize>,
-        server: Vec<usize>,
-    ) -> Result<Option<Floor>, TargetError> {
-        match &mut self.up {
-            Some(up) => up.cluster.floor(client, server),
-            None => Ok(None),
-        }
-    }
-
     fn is_interrupted(&self) -> bool {
         self.cluster.interrupted.load(Ordering::SeqCst)
     }
@@ -264,6 +242,24 @@ impl Target for Provisioned {
     }
 
     /// Of the first cluster; that of each is with what it took to bring it up.
+    /// Those of the cluster that stands.
+    fn cpus(&self) -> Cpus {
+        let up = self.up.as_ref();
+        up.map(|up| up.cluster.cpus()).unwrap_or_default()
+    }
+
+    /// On the cluster that stands.
+    fn floor(
+        &mut self,
+        cpus: Cpus,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Floor>, TargetError> {
+        match &mut self.up {
+            Some(up) => up.cluster.floor(cpus, interrupted),
+            None => Ok(None),
+        }
+    }
+
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
         match &self.first {
             Some(first) => Ok(first.clone()),

@@ -1,4 +1,4 @@
-//! Whether a new path leads to its server.
+//! Whether a new path can be had, and leads to its server.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -13,6 +13,27 @@ use crate::session::Session;
 /// How pods behind a service are first reached: kube-proxy writes its rules
 /// a moment after the pod is ready.
 const REACH: Duration = Duration::from_secs(20);
+
+/// How long the end of a pod may go untold, and how often that is waited for.
+const UNTOLD: Duration = Duration::from_secs(2);
+const UNTOLD_ATTEMPTS: usize = 2;
+
+/// Makes something of pods, again when no agent can be had in them: a pod that has
+/// ended is shown as running until its kubelet has told of it.
+pub(crate) fn until_told<T>(
+    session: &Session,
+    mut make: impl FnMut() -> Result<T, ClusterError>,
+) -> Result<T, ClusterError> {
+    let mut made = make();
+    for _ in 0..UNTOLD_ATTEMPTS {
+        if !matches!(made, Err(ClusterError::Agent(_))) {
+            break;
+        }
+        session.pause(UNTOLD)?;
+        made = make();
+    }
+    made
+}
 
 /// Waits until packets get through.
 pub(crate) fn until_reached(

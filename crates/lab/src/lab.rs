@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 
 use plumbline_experiment::{Family, Link, Placement, Treatment};
-use plumbline_harness::{Path, Target, TargetError};
+use plumbline_harness::{Cpus, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Warning};
 
 use crate::agent::Launcher;
@@ -135,6 +135,11 @@ impl Lab {
 impl Target for Lab {
     fn name(&self) -> &'static str {
         "lab"
+    }
+
+    /// The sender and the receiver on CPUs of their own where there are two.
+    fn cpus(&self) -> Cpus {
+        Cpus::apart(&plumbline_sys::cpu::allowed().unwrap_or_default())
     }
 
     fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {

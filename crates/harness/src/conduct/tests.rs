@@ -10,8 +10,7 @@ use crate::planted::{Act, MS, Stage, healthy, histogram, plan};
 
 fn settings() -> Settings {
     Settings {
-        client_cpus: Vec::new(),
-        server_cpus: Vec::new(),
+        cpus: Cpus::default(),
         thresholds: Thresholds {
             // The tests' own machine may be busy; its idle sample is not under test.
             idle_busy_share: 2.0,

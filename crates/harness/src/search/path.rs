@@ -240,7 +240,6 @@ mod tests {
     use plumbline_experiment::{Arrival, Experiment};
 
     use super::*;
-    use crate::Thresholds;
     use crate::planted::{Act, MS, Stage, healthy};
 
     const MOST: f64 = 3_000.0;
@@ -256,11 +255,8 @@ mod tests {
     fn search(stage: &mut Stage, stop: bool) -> Result<SearchRecord, SearchFailure> {
         let sought = sought();
         let settings = Settings {
-            client_cpus: Vec::new(),
-            server_cpus: Vec::new(),
-            thresholds: Thresholds::default(),
-            idle: Duration::ZERO,
             now: || "2026-01-31T23:59:59Z".to_owned(),
+            ..Settings::anywhere()
         };
         let plan = SearchPlan::for_shares(&sought, MOST);
         let stop = AtomicBool::new(stop);

@@ -1,10 +1,11 @@
 //! Many nodes as a Target: what concerns all of them, and the first two.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_experiment::Treatment;
-use plumbline_harness::{Fleet as _, Path, Target, TargetError};
-use plumbline_record::{Fingerprint, IdleSample, Warning};
+use plumbline_harness::{Cpus, Fleet as _, Path, Target, TargetError};
+use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use super::{ClusterFleet, lock};
 use crate::choice::{Chosen, NodeFacts};
@@ -52,6 +53,15 @@ impl Target for ClusterFleet {
         match self.first.get_mut(&key) {
             Some(path) => Ok(path),
             None => unreachable!("it was just put there"),
+        }
+    }
+
+    /// On the first node. The trials are on any CPU, as one number does not hold
+    /// for many nodes.
+    fn floor(&mut self, cpus: Cpus, _: &AtomicBool) -> Result<Option<Floor>, TargetError> {
+        match self.first.values().next() {
+            Some(path) => path.floor(cpus),
+            None => Ok(None),
         }
     }
 
