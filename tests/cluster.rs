@@ -63,6 +63,13 @@ pub(crate) fn short<'a>(other: &[&'a str]) -> Vec<&'a str> {
     kept.flatten().chain(other).copied().collect()
 }
 
+/// Names the image that is in a cluster of the user's, where it is not the usual.
+fn add_image(command: &mut Command) {
+    if let Some(image) = std::env::var_os("PLUMBLINE_TEST_IMAGE") {
+        command.arg("--image").arg(image);
+    }
+}
+
 impl Cluster {
     /// `plumbline` with this cluster's configuration.
     pub(crate) fn plumbline(&self, arguments: &[&str]) -> Command {
@@ -75,11 +82,16 @@ impl Cluster {
     pub(crate) fn run(&self, arguments: &[&str]) -> Command {
         let mut command = self.plumbline(&["run", "--target", "kubernetes", "--out"]);
         command.arg(self.out()).args(arguments);
-        if let Some(image) = std::env::var_os("PLUMBLINE_TEST_IMAGE")
-            && !arguments.contains(&"--image")
-        {
-            command.arg("--image").arg(image);
+        if !arguments.contains(&"--image") {
+            add_image(&mut command);
         }
+        command
+    }
+
+    /// `plumbline run` that goes on with one that was cut off.
+    pub(crate) fn resume(&self, run: &Path) -> Command {
+        let mut command = self.plumbline(&["run", "--target", "kubernetes", "--resume"]);
+        add_image(command.arg(run));
         command
     }
 

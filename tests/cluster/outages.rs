@@ -136,11 +136,7 @@ fn a_quota_that_is_used_up_ends_the_run_which_can_be_resumed() {
 
     let directory = run_directory(cluster.out());
     let kept = trials(&directory);
-    let mut rest = cluster.plumbline(&["run", "--target", "kubernetes", "--resume"]);
-    if let Some(image) = std::env::var_os("PLUMBLINE_TEST_IMAGE") {
-        rest.arg("--image").arg(image);
-    }
-    let output = rest.arg(&directory).output().unwrap();
+    let output = cluster.resume(&directory).output().unwrap();
     let (_, all) = read(&directory);
     assert!(all.len() > kept, "{}", crate::world::stderr(&output));
     assert_eq!(all.last().unwrap()["block"], 3, "{:?}", statuses(&all));

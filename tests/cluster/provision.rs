@@ -58,7 +58,10 @@ impl Fake {
     /// A run of these networks, with what `other` flags say. They come in pairs.
     fn run(&self, cluster: &Cluster, networks: &str, other: &[&str]) -> std::process::Command {
         let flags = [&["--network", networks, "--path", "pod"], other].concat();
-        let mut command = cluster.run(&short(&flags));
+        self.provision(cluster.run(&short(&flags)))
+    }
+
+    fn provision(&self, mut command: std::process::Command) -> std::process::Command {
         let real = std::env::var_os("PLUMBLINE_TEST_KUBECONFIG").unwrap();
         command
             .args(["--provision", &self.command("up")])
@@ -253,6 +256,44 @@ fn ctrl_c_takes_the_cluster_down() {
     run.signal(Signal::SIGINT);
     assert_eq!(run.wait(Duration::from_secs(60)), Some(2));
     assert_eq!(fake.calls().last().unwrap(), "down slow");
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_with_fresh_clusters() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let fake = Fake::new();
+    let down = fake.command("down");
+    let mut command = fake.run(&cluster, "one", &["--unprovision", &down, "--blocks", "3"]);
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    let mut run = Running(command.spawn().unwrap());
+    eventually("a trial has ended", Duration::from_secs(120), || {
+        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
+    });
+    run.signal(Signal::SIGINT);
+    assert_eq!(run.wait(Duration::from_secs(90)), Some(2));
+    let directory = cluster.run_directory().expect("it was made");
+    let (kept, logs) = (trials(&directory), provision_logs(&directory));
+
+    let mut rest = fake.provision(cluster.resume(&directory));
+    let output = rest.args(["--unprovision", &down]).output().unwrap();
+    let (_, all) = read(&directory);
+    assert!(all.len() > kept, "{}", stderr(&output));
+    assert_eq!(all.last().unwrap()["block"], 2, "{}", stderr(&output));
+    let (ups, downs): (Vec<_>, Vec<_>) = fake
+        .calls()
+        .into_iter()
+        .partition(|it| it.starts_with("up "));
+    assert!(ups.len() >= 3, "one for each block: {ups:?}");
+    assert_eq!(ups.len(), downs.len());
+    let all_logs = provision_logs(&directory);
+    assert!(
+        all_logs.len() > logs.len() && logs.iter().all(|it| all_logs.contains(it)),
+        "what the first part said is kept: {logs:?}, {all_logs:?}"
+    );
+    assert_eq!(cluster.inventory(), before);
 }
 
 #[test]
