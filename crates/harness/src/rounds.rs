@@ -12,7 +12,7 @@ use plumbline_record::{NodePair, Trial, TrialStatus};
 use crate::conduct::repetitions_left;
 use crate::{Cause, Fleet, HarnessError, Outcome, Progress, Settings, Step};
 
-use group::{Group, Idle, Slot};
+use group::{Group, Known, Slot};
 
 /// As [`conduct`](crate::conduct()), on every pair of the plan's pairing; a plan
 /// without one has nothing to run. Pairs that share no node run their trials at
@@ -42,6 +42,7 @@ pub fn conduct_pairs(
             settings,
             interrupted,
         },
+        known: Known::default(),
         at_once: !(one_kernel && pairing.layout == Layout::Mesh),
         done: last_attempts(done),
         spare: repetitions_left(plan, done),
@@ -50,14 +51,15 @@ pub fn conduct_pairs(
         outcome: Outcome::default(),
     };
     for (block, order) in plan.blocks.iter().enumerate() {
+        run.known = Known::default();
         for (_, round) in pairing.schedule(plan.seed, block) {
-            let mut round = Round {
+            run.known.forget_rest();
+            let round = Round {
                 block,
                 pairs: round.collect(),
-                idle: Idle::new(),
             };
             for (position, &id) in order.iter().enumerate() {
-                run.place(&mut round, position, &plan.treatments[id])?;
+                run.place(&round, position, &plan.treatments[id])?;
                 if run.outcome.interrupted {
                     return Ok(run.outcome);
                 }
@@ -85,17 +87,17 @@ fn last_attempts(done: &[Trial]) -> BTreeMap<Cell, (u32, bool)> {
     last
 }
 
-/// Pairs that run at the same time, and their machines at rest.
+/// Pairs that run at the same time.
 struct Round {
     block: usize,
     pairs: Vec<Ends>,
-    idle: Idle,
 }
 
 /// A run under way.
 struct Running<'a> {
     plan: &'a Plan,
     group: Group<'a>,
+    known: Known,
     at_once: bool,
     done: BTreeMap<Cell, (u32, bool)>,
     spare: usize,
@@ -111,7 +113,7 @@ impl Running<'_> {
     /// what is missing is kept.
     fn place(
         &mut self,
-        round: &mut Round,
+        round: &Round,
         position: usize,
         treatment: &Treatment,
     ) -> Result<(), HarnessError> {
@@ -133,8 +135,8 @@ impl Running<'_> {
                 attempt,
             };
             for pairs in self.groups(round, &open) {
-                let idle = &mut round.idle;
-                let Some(some) = self.group.run(slot, &pairs, treatment, idle) else {
+                let known = &mut self.known;
+                let Some(some) = self.group.run(slot, &pairs, treatment, known) else {
                     self.outcome.interrupted = true;
                     return Ok(());
                 };

@@ -57,7 +57,33 @@ pub(super) struct Group<'a> {
 }
 
 /// Machines at rest, by node.
-pub(super) type Idle = BTreeMap<usize, IdleSample>;
+type Idle = BTreeMap<usize, IdleSample>;
+
+/// How often in a row a node may not answer: to ask a pod that does not start
+/// again in every round would take a minute of each.
+const SILENCES: usize = 2;
+
+/// What is known of the nodes in a block.
+#[derive(Default)]
+pub(super) struct Known {
+    /// In this round.
+    idle: Idle,
+    /// How often in a row a node has not answered, and what was said of it.
+    silent: BTreeMap<usize, (usize, String)>,
+}
+
+impl Known {
+    /// Before another round.
+    pub(super) fn forget_rest(&mut self) {
+        self.idle.clear();
+    }
+
+    /// Why a node is not asked any more.
+    fn given_up(&self, node: usize) -> Option<&String> {
+        let (times, fault) = self.silent.get(&node)?;
+        (*times >= SILENCES).then_some(fault)
+    }
+}
 
 impl Group<'_> {
     /// Runs a treatment once on each pair of a group, at the same time; `None`
@@ -67,15 +93,25 @@ impl Group<'_> {
         slot: Slot,
         group: &[Ends],
         treatment: &Treatment,
-        idle: &mut Idle,
+        known: &mut Known,
     ) -> Option<Vec<(Ends, Trial)>> {
-        let nodes = group.as_flattened();
-        let of_all = self.fleet.ready(nodes).err().map(|error| error.to_string());
-        let of_node = self.quiet(idle, nodes);
-        let faults = Faults { of_all, of_node };
+        let is_asked = |node: &usize| known.given_up(*node).is_none();
+        let nodes = group.as_flattened().iter().copied();
+        let (asked, others): (Vec<usize>, Vec<usize>) = nodes.partition(is_asked);
+        let ready = self.fleet.ready(&asked);
+        let mut of_node = self.quiet(known, &asked);
+        of_node.extend(others.into_iter().filter_map(|node| {
+            let fault = known.given_up(node)?;
+            let more = "it is not asked again in this block";
+            Some((node, format!("{fault}; {more}")))
+        }));
+        let faults = Faults {
+            of_all: ready.err().map(|error| error.to_string()),
+            of_node,
+        };
         let started = (self.settings.now)();
         let clock = Instant::now();
-        let results = self.run_all(slot, group, treatment, idle, &faults);
+        let results = self.run_all(slot, group, treatment, &known.idle, &faults);
         let stopped =
             |result: &Result<_, TrialError>| matches!(result, Err(TrialError::Interrupted));
         // What fails when the user wants to stop is no failure of the network.
@@ -147,7 +183,8 @@ impl Group<'_> {
     /// Measures the machines of a round without load, all of them at once. A
     /// sample that caught somebody else's load is taken again before the next
     /// trial. Gives what is wrong with nodes that could not be measured.
-    fn quiet(&self, idle: &mut Idle, nodes: &[usize]) -> BTreeMap<usize, String> {
+    fn quiet(&self, known: &mut Known, nodes: &[usize]) -> BTreeMap<usize, String> {
+        let Known { idle, silent } = known;
         let limits = &self.settings.thresholds;
         let is_usable = |sample: &IdleSample| gate::idle_load(sample, limits).is_none();
         let is_wanted = |node: &usize| !idle.get(node).is_some_and(is_usable);
@@ -163,10 +200,14 @@ impl Group<'_> {
             match sample {
                 Ok(sample) => {
                     idle.insert(node, sample);
+                    silent.remove(&node);
                 }
                 Err(error) => {
                     let name = &self.names[node];
                     let fault = format!("{name} could not be measured without load: {error}");
+                    let (times, said) = silent.entry(node).or_default();
+                    *times += 1;
+                    said.clone_from(&fault);
                     faults.insert(node, fault);
                 }
             }

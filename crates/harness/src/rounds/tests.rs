@@ -28,8 +28,9 @@ struct Seen {
     twice: Vec<usize>,
     most: usize,
     trials: Vec<Ends>,
-    /// Loads under way, and the most of them.
     rests: usize,
+    /// How often the dead node was asked to be ready, and to rest.
+    asked: [usize; 2],
 }
 
 impl Simulated {
@@ -83,8 +84,15 @@ impl Fleet for Simulated {
         }))
     }
 
+    fn ready(&self, nodes: &[usize]) -> Result<(), TargetError> {
+        let of_dead = nodes.iter().any(|node| self.dead == Some(*node));
+        self.busy.lock().unwrap().asked[0] += usize::from(of_dead);
+        Ok(())
+    }
+
     fn rest(&self, node: usize, _: Duration) -> Result<IdleSample, TargetError> {
         if self.dead == Some(node) {
+            self.busy.lock().unwrap().asked[1] += 1;
             return Err(TargetError::Failed("it is gone".to_owned()));
         }
         self.busy.lock().unwrap().rests += 1;
@@ -249,6 +257,17 @@ fn a_node_that_does_not_answer_costs_its_own_pairs_only() {
             other => assert_eq!((other, is_of_dead), (&TrialStatus::Valid, false)),
         }
     }
+    assert_eq!(fleet.seen(|seen| seen.asked), [2, 2], "of five rounds");
+
+    // Another block asks again, for the node may be back.
+    let fleet = Simulated {
+        dead: Some(2),
+        ..Simulated::new(6)
+    };
+    plan.blocks = vec![vec![0], vec![0]];
+    let (_, trials) = conducted(&plan, &fleet, &[]);
+    assert_eq!(trials.len(), 30);
+    assert_eq!(fleet.seen(|seen| seen.asked), [4, 4]);
 }
 
 #[test]
