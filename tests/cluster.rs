@@ -158,16 +158,29 @@ impl Cluster {
         names.lines().map(str::to_owned).collect()
     }
 
-    /// The two nodes that a run would take.
+    /// The nodes that runs choose from, by name.
     #[track_caller]
-    pub(crate) fn nodes(&self) -> Vec<String> {
+    pub(crate) fn workers(&self) -> Vec<String> {
         let names = self.kubectl(&[
             "get",
             "nodes",
+            "--selector",
+            "!node-role.kubernetes.io/control-plane",
             "--output",
             "jsonpath={.items[*].metadata.name}",
         ]);
         names.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// The two nodes that a run of one pair takes, or a counted skip.
+    #[track_caller]
+    pub(crate) fn pair(&self) -> Option<[String; 2]> {
+        let mut names = self.workers().into_iter();
+        let pair = names.next().zip(names.next());
+        if pair.is_none() {
+            skip("cluster", "this one has fewer than two nodes for pods");
+        }
+        pair.map(Into::into)
     }
 }
 

@@ -77,10 +77,10 @@ fn nodes_that_cannot_be_used_are_named() {
         cluster.run(&arguments).output().unwrap()
     };
     refused(&run("nowhere"), 2, &["no node nowhere", "there are"]);
-    let nodes = cluster.nodes();
-    let one = nodes[0].as_str();
+    let Some([one, two]) = &cluster.pair() else {
+        return;
+    };
     refused(&run(one), 2, &["two ready nodes", "--placement same-node"]);
-    let Some(two) = nodes.get(1) else { return };
     cluster.kubectl(&["cordon", two]);
     let cordoned = run(&format!("{one},{two}"));
     let alone = cluster.run(&short(&["--network", "pod"])).output();
@@ -95,7 +95,7 @@ fn nodes_that_cannot_be_used_are_named() {
     let within = cluster.run(&short(&within)).output().unwrap();
     cluster.kubectl(&["uncordon", two]);
     refused(&cordoned, 2, &["cordoned", two]);
-    if nodes.len() == 2 {
+    if cluster.workers().len() == 2 {
         refused(&alone.unwrap(), 2, &["two ready nodes"]);
     }
     let (_, trials) = read(&run_directory(cluster.out()));

@@ -1,5 +1,8 @@
-//! Many nodes, of which this cluster has two: a mesh of one pair, and one pair of
-//! pairs.
+//! Many nodes, as many as the cluster has: a mesh of them, and pairs at once.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
 
 use super::{cluster, read, short};
 use crate::world::{run_directory, stderr, stdout};
@@ -14,22 +17,28 @@ fn a_mesh_measures_the_nodes_of_the_cluster_and_leaves_nothing() {
     let run = run_directory(cluster.out());
     let (record, trials) = read(&run);
     let nodes = record["plan"]["pairing"]["nodes"].as_array().unwrap();
-    assert_eq!(nodes.len(), 2, "{}", stderr(&output));
-    // Two blocks of three paths, each way round once.
+    assert!(nodes.len() >= 2, "{}", stderr(&output));
+    // Two blocks of three paths, in which each pair has its turn, each way round once.
     let first = trials.iter().filter(|it| it["attempt"] == 0);
     let first: Vec<_> = first.collect();
-    assert_eq!(first.len(), 6, "{}", stderr(&output));
+    let pairs = nodes.len() * (nodes.len() - 1) / 2;
+    assert_eq!(first.len(), 2 * 3 * pairs, "{}", stderr(&output));
+    let mut seen = BTreeSet::new();
     for trial in &first {
         assert_ne!(trial["status"]["status"], "failed", "{}", trial["status"]);
-        let sends = &nodes[trial["block"].as_u64().unwrap() as usize];
-        // Whoever sends first, it is the other one in the second block.
-        let turned = first[0]["pair"]["client"] != nodes[0];
-        let expected = if turned {
-            nodes.iter().find(|node| *node != sends).unwrap()
-        } else {
-            sends
+        let (client, server) = ends(trial);
+        assert!(nodes.contains(&client.into()) && nodes.contains(&server.into()));
+        assert_ne!(client, server);
+        let which = trial["treatment"].as_u64().unwrap();
+        let anew = seen.insert((which, client, server));
+        assert!(anew, "{client} to {server} twice in {which}");
+        let block = trial["block"].as_u64().unwrap();
+        let turned = |it: &&&Value| {
+            it["treatment"] == trial["treatment"]
+                && it["block"] != block
+                && ends(it) == (server, client)
         };
-        assert_eq!(&trial["pair"]["client"], expected);
+        assert_eq!(first.iter().filter(turned).count(), 1, "{client}, {server}");
     }
     let facts = &record["fingerprint"]["versions"];
     for node in nodes {
@@ -38,7 +47,10 @@ fn a_mesh_measures_the_nodes_of_the_cluster_and_leaves_nothing() {
     }
     let shown = stdout(&output);
     assert!(
-        shown.contains("p50 between nodes: pod, rr; 2 nodes"),
+        shown.contains(&format!(
+            "p50 between nodes: pod, rr; {} nodes",
+            nodes.len()
+        )),
         "{shown}"
     );
     assert_eq!(cluster.inventory(), before);
@@ -48,24 +60,38 @@ fn a_mesh_measures_the_nodes_of_the_cluster_and_leaves_nothing() {
 fn pairs_are_as_many_as_there_are_nodes_for() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let output = cluster
-        .run(&short(&["--network", "pod", "--pairs", "2"]))
-        .output()
-        .unwrap();
+    // The nodes that there are, as a mesh would take them.
+    let most = cluster.workers().len() / 2;
+    let pairs = |count: usize| {
+        let count = count.to_string();
+        let flags = short(&["--network", "pod", "--pairs", &count]);
+        cluster.run(&flags).output().unwrap()
+    };
+    let output = pairs(most + 1);
     assert_eq!(output.status.code(), Some(2));
     let said = stderr(&output);
-    assert!(said.contains("--pairs 2 takes 4 nodes"), "{said}");
-    assert!(said.contains("ask for at most --pairs 1"), "{said}");
+    let takes = format!("--pairs {} takes {} nodes", most + 1, 2 * (most + 1));
+    assert!(said.contains(&takes), "{said}");
+    let remedy = format!("ask for at most --pairs {most}");
+    assert!(said.contains(&remedy), "{said}");
     assert_eq!(cluster.inventory(), before);
 
-    let output = cluster
-        .run(&short(&["--network", "pod", "--pairs", "1"]))
-        .output()
-        .unwrap();
+    let output = pairs(most);
     let (record, trials) = read(&run_directory(cluster.out()));
     assert_eq!(record["plan"]["pairing"]["layout"], "pairs");
-    let pair = &trials[0]["pair"];
-    assert_ne!(pair["client"], pair["server"], "{}", stderr(&output));
-    assert_ne!(trials[0]["status"]["status"], "failed", "{}", trials[0]);
+    let first = trials.iter().filter(|it| {
+        assert_ne!(it["status"]["status"], "failed", "{it}");
+        it["attempt"] == 0 && it["treatment"] == trials[0]["treatment"]
+    });
+    let first: Vec<_> = first.map(ends).collect();
+    assert_eq!(first.len(), most, "{}", stderr(&output));
+    let distinct: BTreeSet<&str> = first.iter().flat_map(|it| [it.0, it.1]).collect();
+    assert_eq!(distinct.len(), 2 * most, "no node twice: {first:?}");
     assert_eq!(cluster.inventory(), before);
+}
+
+/// The nodes of a trial, the sender's first.
+fn ends(trial: &Value) -> (&str, &str) {
+    let end = |which: &str| trial["pair"][which].as_str().unwrap();
+    (end("client"), end("server"))
 }

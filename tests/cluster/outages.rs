@@ -146,8 +146,9 @@ fn a_quota_that_is_used_up_ends_the_run_which_can_be_resumed() {
 #[test]
 fn a_pod_that_finds_no_node_ends_the_run() {
     let Some(cluster) = cluster() else { return };
-    let nodes = cluster.nodes();
-    let [_, two] = nodes.as_slice() else { return };
+    let Some([_, two]) = &cluster.pair() else {
+        return;
+    };
     let before = cluster.inventory();
     let (mut run, namespace) = under_way(&cluster, &["--duration", "1s", "--blocks", "4"]);
     cluster.kubectl(&["cordon", two]);
