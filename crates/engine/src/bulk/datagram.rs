@@ -188,15 +188,14 @@ impl Datagrams {
                 return false;
             };
             let train = self.train.min(self.batch.len() - self.gone);
+            let begun = now_ns();
             let outcome = if train > 1 {
                 socket.send_train(&self.batch, self.gone, train)
             } else {
                 socket.send_messages(&mut self.batch, self.gone)
             };
-            // After the call, so that no message is dated before it was out.
-            let now = now_ns();
             match outcome {
-                Ok(count) => self.book(count, now),
+                Ok(count) => self.book(count, begun, now_ns()),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     self.lines[self.current].full = true;
                     return false;
@@ -220,16 +219,24 @@ impl Datagrams {
 }
 
 impl Datagrams {
-    /// Books the next `count` messages of the batch as out.
-    fn book(&mut self, count: usize, now: u64) {
+    /// Books the next `count` messages of the batch as out, by a call from `begun`
+    /// to `ended`. As with requests, a message is sent when its send begins: the
+    /// call carries it through the stack, over a veth to the receiver's socket, and
+    /// that is the network's time and not the generator's. Those after the first
+    /// have waited for the ones before, each for its share of the call.
+    fn book(&mut self, count: usize, begun: u64, ended: u64) {
         let mut left = &self.intended[self.gone..self.gone + count];
+        let took = ended - begun;
         while let [intended, ..] = *left {
             // As fast as it goes, all of a batch are due at once.
             let same = left.iter().take_while(|&&it| it == intended).count();
+            // Dated as the last of them.
+            let ahead = count - left.len() + same - 1;
+            let sent = begun + took * ahead as u64 / count as u64;
             left = &left[same..];
             let (same, size) = (same as u64, self.size as u64);
             self.recorder
-                .sent_many(same, intended, now, self.free_since, size);
+                .sent_many(same, intended, sent, self.free_since, size);
             self.recorder.taken(same, intended);
         }
         self.gone += count;
@@ -334,7 +341,30 @@ impl<D: Driver> Workload<D> for Datagrams {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn a_message_is_sent_when_its_send_begins_and_waits_for_those_before_it() {
+        const START: u64 = 1_000_000;
+        let second = Duration::from_secs(1);
+        let mut recorder = Recorder::new(1_000_000_000, None);
+        recorder.begin(Window::starting(START, Duration::ZERO, second, second));
+        let target = SocketAddr::from(([127, 0, 0, 1], 9));
+        let mut datagrams = Datagrams::new(target, 64, false, 0..1, recorder);
+        for intended in [0, 100, 100, 250] {
+            datagrams.push(START + intended);
+        }
+        // One call of 400 ns, a quarter of it for each.
+        datagrams.book(4, START + 300, START + 700);
+        let lag = &datagrams.recorder.generator_lag;
+        let (first, pair, last) = (300, 500 - 100, 600 - 250);
+        assert_eq!((lag.len(), lag.max()), (4, pair));
+        assert_eq!(lag.count_at_or_below(first), 1);
+        assert_eq!(lag.count_at_or_below(last), 2);
+        assert_eq!(datagrams.gone, 4);
+    }
 
     #[test]
     fn only_what_fits_into_a_packet_goes_in_trains() {
