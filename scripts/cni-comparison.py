@@ -6,7 +6,7 @@ build`, `kubelab build calico` and `kubelab build cilium` once before), and writ
 docs/cni-comparison.md: the command, the machine, the date, and the report as
 `plumbline report --format markdown` gives it. Nothing is written when no trial
 counts. The machine has to have nothing else to do; thirteen blocks, the least for
-a verdict on all, take about an hour with windows of 300 ms.
+a verdict on all, take 45 minutes with windows of 300 ms.
 
 usage: sudo scripts/cni-comparison.py PLUMBLINE [FLAG OF RUN ...]
        sudo scripts/cni-comparison.py target/x86_64-unknown-linux-musl/release/plumbline --duration 300ms
