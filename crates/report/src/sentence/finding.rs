@@ -2,6 +2,7 @@
 
 use plumbline_stats::verdict::Verdict;
 
+use super::workloads;
 use crate::analysis::{Comparison, Metric, Summary, TreatmentSummary};
 use crate::{describe, number};
 
@@ -12,33 +13,33 @@ pub(super) fn text(summary: &Summary, treatments: &[&TreatmentSummary]) -> Strin
         treatments.iter().for_each(|one| found.add(summary, one));
         return found.text();
     }
-    let by_workload: Vec<String> = treatments
+    let by_workload: Vec<(String, Findings<'_>)> = treatments
         .iter()
         .map(|treatment| {
             let mut found = Findings::default();
             found.add(summary, treatment);
             let name = describe::clean(&treatment.treatment.workload.name);
-            format!(" under {name}{}", found.text())
+            (name, found)
         })
         .collect();
-    by_workload.join(";")
+    workloads::text(&by_workload)
 }
 
 /// Primary comparisons by what can be said about them.
 #[derive(Default)]
-struct Findings<'a> {
+pub(super) struct Findings<'a> {
     /// Better or worse: costs, that is latency and CPU.
     costs: Vec<&'a Comparison>,
     /// Better or worse: throughput.
     throughputs: Vec<&'a Comparison>,
     /// The interval excludes 0, but not after Holm's adjustment.
-    doubtful: Vec<&'a Comparison>,
+    pub(super) doubtful: Vec<&'a Comparison>,
     /// A difference that does not matter.
     small: Vec<&'a Comparison>,
     /// No difference found.
-    same: Vec<&'a Comparison>,
+    pub(super) same: Vec<&'a Comparison>,
     /// Too few blocks to say anything.
-    too_few: Vec<&'a Comparison>,
+    pub(super) too_few: Vec<&'a Comparison>,
     /// Why nothing can be compared.
     missing: Vec<String>,
 }
@@ -80,14 +81,27 @@ impl<'a> Findings<'a> {
         place.push(comparison);
     }
 
-    fn text(&self) -> String {
+    /// What needs no reserve, with what joins it to what it is about: `costs`, or a
+    /// colon.
+    pub(super) fn clear(&self) -> (&'static str, Vec<String>) {
         let mut parts = Vec::new();
         if !self.costs.is_empty() {
             parts.push(list(&self.costs, cost, ", "));
         }
         parts.extend(self.throughputs.iter().copied().map(throughput));
-        parts.extend(self.doubtful.iter().copied().map(doubtful));
         parts.extend(self.small.iter().copied().map(small));
+        parts.extend(self.missing.iter().cloned());
+        let joint = if self.costs.is_empty() {
+            ": "
+        } else {
+            " costs "
+        };
+        (joint, parts)
+    }
+
+    fn text(&self) -> String {
+        let (joint, mut parts) = self.clear();
+        parts.extend(self.doubtful.iter().copied().map(doubtful));
         if !self.same.is_empty() {
             let is_all = parts.is_empty() && self.too_few.is_empty();
             parts.push(no_difference(&self.same, is_all));
@@ -95,12 +109,6 @@ impl<'a> Findings<'a> {
         if !self.too_few.is_empty() {
             parts.push(too_few(&self.too_few));
         }
-        parts.extend(self.missing.iter().cloned());
-        let joint = if self.costs.is_empty() {
-            ": "
-        } else {
-            " costs "
-        };
         format!("{joint}{}", parts.join("; "))
     }
 }
@@ -252,13 +260,13 @@ fn interval(comparison: &Comparison) -> String {
     })
 }
 
-fn change_of(comparison: &Comparison) -> f64 {
+pub(super) fn change_of(comparison: &Comparison) -> f64 {
     comparison
         .effect
         .map_or(0.0, |effect| effect.ratio_minus_one)
 }
 
-fn place(metric: Metric) -> String {
+pub(super) fn place(metric: Metric) -> String {
     let preposition = match metric {
         Metric::P50 | Metric::P99 => "at",
         _ => "in",
@@ -272,7 +280,7 @@ fn list(items: &[&Comparison], text: impl Fn(&Comparison) -> String, last: &str)
     join(&texts, last)
 }
 
-fn join(texts: &[String], last: &str) -> String {
+pub(super) fn join(texts: &[String], last: &str) -> String {
     match texts {
         [] => String::new(),
         [one] => one.clone(),

@@ -5,6 +5,7 @@
 //! overhead may be negative (N-15).
 
 mod finding;
+mod workloads;
 
 use std::fmt;
 

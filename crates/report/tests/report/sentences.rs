@@ -235,6 +235,39 @@ fn several_workloads_of_a_kind_are_told_apart() {
 }
 
 #[test]
+fn reserves_of_several_workloads_are_said_once() {
+    let workloads = |fake: &mut Fake| {
+        let mut slow = fake.workloads[0].clone();
+        slow.name = "rr-slow".to_owned();
+        fake.workloads.truncate(1);
+        fake.workloads.push(slow);
+    };
+    let mut fake = Fake::new(&[Network::same("host"), Network::same("host#2")]);
+    workloads(&mut fake);
+    let text = &of(&fake)[1];
+    let rest = text.strip_prefix("host#2: no difference found in p50 under rr (");
+    let rest = rest.unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(rest.matches("would have been seen").count(), 1, "{text}");
+    assert!(rest.contains(", p50 under rr-slow ("), "{text}");
+    assert!(
+        rest.contains(" and CPU per request under rr-slow ("),
+        "{text}"
+    );
+
+    let mut fake = Fake::new(&[Network::same("host"), network("vxlan", 1.31, 1.22, 0.82)]);
+    workloads(&mut fake);
+    fake.blocks = 7;
+    let text = &of(&fake)[1];
+    let begins = "vxlan: too few blocks to judge p50 under rr (7 of at least 8; so far +3";
+    assert!(text.starts_with(begins), "{text}");
+    assert!(
+        text.contains(" and CPU per request under rr-slow (7 of"),
+        "{text}"
+    );
+    assert_eq!(text.matches("too few").count(), 1, "{text}");
+}
+
+#[test]
 fn a_repetition_is_compared_with_what_it_repeats() {
     let mut fake = Fake::new(&[
         Network::same("host"),
