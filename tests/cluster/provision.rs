@@ -73,11 +73,29 @@ impl Fake {
         command
     }
 
+    /// Such a run under way, without its words.
+    fn start(&self, cluster: &Cluster, networks: &str, blocks: &str) -> Running {
+        let down = self.command("down");
+        let flags = ["--unprovision", &down, "--blocks", blocks];
+        let mut command = self.run(cluster, networks, &flags);
+        command
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        Running(command.spawn().unwrap())
+    }
+
     fn outcome(&self, cluster: &Cluster, networks: &str, other: &[&str]) -> Output {
         let down = self.command("down");
         let flags = [&["--unprovision", down.as_str()], other].concat();
         self.run(cluster, networks, &flags).output().unwrap()
     }
+}
+
+#[track_caller]
+fn until_a_trial_has_ended(cluster: &Cluster) {
+    eventually("a trial has ended", Duration::from_secs(120), || {
+        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
+    });
 }
 
 /// What trials recorded of the clusters that were made.
@@ -224,23 +242,9 @@ fn ctrl_c_takes_the_cluster_down() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let fake = Fake::new();
-    let down = fake.command("down");
-    let start = |networks: &str| {
-        let mut command = fake.run(
-            &cluster,
-            networks,
-            &["--unprovision", &down, "--blocks", "90"],
-        );
-        command
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null());
-        Running(command.spawn().unwrap())
-    };
     // While trials run.
-    let mut run = start("one");
-    eventually("a trial has ended", Duration::from_secs(120), || {
-        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
-    });
+    let mut run = fake.start(&cluster, "one", "90");
+    until_a_trial_has_ended(&cluster);
     run.signal(Signal::SIGINT);
     assert_eq!(run.wait(Duration::from_secs(90)), Some(2));
     assert_eq!(fake.calls().last().unwrap(), "down one");
@@ -249,7 +253,7 @@ fn ctrl_c_takes_the_cluster_down() {
     assert!(trials(&kept) > 0 && !provision_logs(&kept).is_empty());
 
     // While a cluster comes up.
-    let mut run = start("slow");
+    let mut run = fake.start(&cluster, "slow", "90");
     eventually("the command runs", Duration::from_secs(30), || {
         fake.calls().contains(&"up slow".to_owned())
     });
@@ -263,22 +267,16 @@ fn a_run_that_was_cut_off_goes_on_with_fresh_clusters() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let fake = Fake::new();
-    let down = fake.command("down");
-    let mut command = fake.run(&cluster, "one", &["--unprovision", &down, "--blocks", "3"]);
-    command
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null());
-    let mut run = Running(command.spawn().unwrap());
-    eventually("a trial has ended", Duration::from_secs(120), || {
-        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
-    });
+    let mut run = fake.start(&cluster, "one", "3");
+    until_a_trial_has_ended(&cluster);
     run.signal(Signal::SIGINT);
     assert_eq!(run.wait(Duration::from_secs(90)), Some(2));
     let directory = cluster.run_directory().expect("it was made");
     let (kept, logs) = (trials(&directory), provision_logs(&directory));
 
     let mut rest = fake.provision(cluster.resume(&directory));
-    let output = rest.args(["--unprovision", &down]).output().unwrap();
+    rest.args(["--unprovision", &fake.command("down")]);
+    let output = rest.output().unwrap();
     let (_, all) = read(&directory);
     assert!(all.len() > kept, "{}", stderr(&output));
     assert_eq!(all.last().unwrap()["block"], 2, "{}", stderr(&output));
