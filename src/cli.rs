@@ -290,6 +290,9 @@ pub(crate) struct ValidateArgs {
     /// Print what each figure is to reach, and whether it does
     #[arg(long)]
     pub(crate) figures: bool,
+    /// Exit with 1 when a figure misses what it is to reach
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

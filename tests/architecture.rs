@@ -26,6 +26,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),
     ("uml", &["sys"]),
+    (
+        "validation",
+        &[
+            "lab",
+            "harness",
+            "report",
+            "stats",
+            "sys",
+            "record",
+            "experiment",
+        ],
+    ),
 ];
 
 /// The workspace's packages that `manifest` depends on, tests and benches aside.

@@ -1,11 +1,15 @@
 //! `plumbline validate`: comparisons, and nothing left behind.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Output;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
 use crate::left::family;
-use crate::world::{Running, eventually, json, lab, output, stderr};
+use crate::world::{Running, eventually, json, lab, output, plumbline, stderr, stdout};
 
 #[test]
 fn the_bare_loop_and_the_engine_agree_roughly() {
@@ -67,4 +71,75 @@ fn an_unknown_comparison_is_bad_usage() {
     let output = output(&["validate", "--only", "wrkk"]);
     assert_eq!(output.status.code(), Some(64));
     assert!(stderr(&output).contains("there are wrk, wrk-uring, "));
+}
+
+/// What oha prints, as far as it is read: a median that ours cannot be below.
+const OHA: &str = r#"{"statusCodeDistribution": {"200": 500000},
+    "latencyPercentiles": {"p50": 1e-9, "p99": 1e-9, "p99.9": 1e-9}}"#;
+
+/// Runs `validate --only oha` beside an oha that prints `says`; the nginx that
+/// both ask is our own responder, at the address of nginx's configuration.
+fn beside_oha(says: &str, more: &[&str]) -> Output {
+    let programs = tempfile::tempdir().unwrap();
+    let ours = plumbline(&[]).get_program().to_owned();
+    let nginx = format!(
+        "address=$(sed -n 's/.*listen \\([^ ]*\\) .*/\\1/p' \"$6\")\n\
+         exec '{}' serve \"$address\" --workload http --response-size 100\n",
+        ours.display()
+    );
+    plant(programs.path(), "nginx", &nginx);
+    plant(programs.path(), "oha", &format!("cat <<'E'\n{says}\nE\n"));
+    let path = std::env::var("PATH").unwrap();
+    plumbline(&[
+        "validate",
+        "--only",
+        "oha",
+        "--pairs",
+        "1",
+        "--seconds",
+        "1",
+    ])
+    .args(more)
+    .env("PATH", format!("{}:{path}", programs.path().display()))
+    .output()
+    .expect("the program starts")
+}
+
+fn plant(directory: &Path, name: &str, script: &str) {
+    let path = directory.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_renamed_key_of_a_peer_is_an_error_and_no_lack_of_samples() {
+    let Some(_alone) = lab("a renamed key of a peer is an error") else {
+        return;
+    };
+    let output = beside_oha(&OHA.replace("\"p99\"", "\"p99.0\""), &["--json"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let said = "`oha` gave no /latencyPercentiles/p99:";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(json["figures"].as_array().unwrap().len(), 0, "{json}");
+    assert_eq!(json["failed"][0]["comparison"], "oha");
+    let error = json["failed"][0]["error"].as_str().unwrap();
+    assert!(error.starts_with(said), "{error}");
+}
+
+#[test]
+fn a_missed_reach_is_exit_code_1_where_it_is_asked_for() {
+    let Some(_alone) = lab("a missed reach is exit code 1") else {
+        return;
+    };
+    let lenient = beside_oha(OHA, &["--figures"]);
+    assert_eq!(lenient.status.code(), Some(0), "{}", stderr(&lenient));
+    assert!(stdout(&lenient).contains("  NO"), "{}", stdout(&lenient));
+    let strict = beside_oha(OHA, &["--strict"]);
+    assert_eq!(strict.status.code(), Some(1), "{}", stderr(&strict));
+    let said = "missed: HTTP at 5,000/s: p50 (oha): not ≤ 0.6 ×";
+    assert!(stderr(&strict).contains(said), "{}", stderr(&strict));
+    // What reaches it is no reason: the same, with an oha that is slow.
+    let met = beside_oha(&OHA.replace("1e-9", "1.0"), &["--strict"]);
+    assert_eq!(met.status.code(), Some(0), "{}", stderr(&met));
 }

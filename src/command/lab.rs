@@ -7,6 +7,7 @@ use std::time::Duration;
 use plumbline_experiment::{Family, Placement};
 use plumbline_lab::{Lab, LabOptions};
 
+use super::undo::take_down;
 use super::{BadUsage, print};
 use crate::cli::{LabAction, LabArgs};
 
@@ -54,5 +55,6 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
     while !interrupted.load(Ordering::SeqCst) {
         std::thread::sleep(Duration::from_millis(100));
     }
-    super::run::take_down(&mut lab)
+    take_down(&mut lab)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -20,6 +20,7 @@ mod maxima;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
+mod undo;
 pub(crate) mod validate;
 
 use std::io::Write as _;

@@ -9,13 +9,14 @@ use std::time::Duration;
 use plumbline_experiment::{
     Experiment, Flag, Layout, Link, Pairing, Plan, Treatment, TreatmentId, ready_made,
 };
-use plumbline_harness::{Cpus, Fleet, Settings, Target, Thresholds, conduct, conduct_pairs};
+use plumbline_harness::{Cpus, Fleet, Settings, Thresholds, conduct, conduct_pairs};
 use plumbline_record::{
     FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, TrialStatus, Warning, write_atomically,
 };
 use plumbline_report::compare::{CompareError, differences};
 use plumbline_report::{Summary, html, json, terminal};
 
+use super::undo::{take_down, with_undoing};
 use super::{BadUsage, kernel, maxima, print, report};
 use crate::cli::{self, RunArgs, TargetKind};
 use crate::place::{self, Place};
@@ -54,17 +55,11 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         mut done,
     } = match prepared {
         Ok(prepared) => prepared,
-        // What stands already goes too; that it did not is the lesser news.
-        Err(error) => {
-            return Err(match take_down(place) {
-                Ok(_) => error,
-                Err(left) => anyhow::anyhow!("{error:#}; and {left:#}"),
-            });
-        }
+        // What stands already goes too.
+        Err(error) => return with_undoing(Err(error), take_down(place)),
     };
     if let Err(error) = place.run_directory(directory.path()) {
-        take_down(place)?;
-        return Err(error);
+        return with_undoing(Err(error), take_down(place));
     }
     let plan = &run.plan;
     if let (Some(pairing), Some(fleet)) = (&plan.pairing, place.fleet()) {
@@ -104,8 +99,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let torn_down = take_down(place);
     let summary = Summary::new(&run, &done);
     let shown = finish(args, &directory, &run, &done, &summary);
-    let outcome = conducted?;
-    torn_down?;
+    let outcome = with_undoing(conducted.map_err(anyhow::Error::from), torn_down)?;
     shown?;
     let complete = !outcome.interrupted && summary.has_results();
     Ok(if complete {
@@ -439,20 +433,6 @@ fn finish(
     }
     written?;
     printed
-}
-
-/// Undoes what was built, and says everything that could not be undone.
-pub(crate) fn take_down(target: &mut (impl Target + ?Sized)) -> anyhow::Result<ExitCode> {
-    let errors = target.teardown();
-    if errors.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    Err(anyhow::anyhow!(
-        "the {} could not be taken down cleanly: {}",
-        target.name(),
-        all.join("; ")
-    ))
 }
 
 fn now() -> String {

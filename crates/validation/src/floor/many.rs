@@ -3,18 +3,17 @@
 //! connection is taken for one whole answer, which holds for small bodies.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
-use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use plumbline_experiment::Driver;
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::poll::{Interest, Poller, Trigger};
 use plumbline_sys::ring::{Operation, Ring, Room, Token};
-use serde_json::json;
+use serde::Serialize;
 
-use crate::cli::{Driver, FloorArgs};
-use crate::command::print_json;
+use super::connection::{FloorError, connect};
 
 /// Bytes read at once.
 const BUFFER: usize = 4 << 10;
@@ -24,30 +23,49 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 const BUFFERS: u16 = 256;
 const ENTRIES: u32 = 512;
 
-pub(super) fn run(args: &FloorArgs, connections: usize) -> anyhow::Result<ExitCode> {
-    let request = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", args.address);
+/// What came of the asking.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Answers {
+    /// Answers that were seen.
+    pub requests: u64,
+    /// Answers per second.
+    pub rate: f64,
+}
+
+/// Asks an HTTP server for `/` over so many connections for `length`.
+///
+/// # Errors
+///
+/// The server cannot be reached, or hangs up; io_uring is not allowed.
+pub fn ask(
+    address: SocketAddr,
+    connections: usize,
+    driver: Driver,
+    length: Duration,
+) -> Result<Answers, FloorError> {
+    let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let mut streams = Vec::with_capacity(connections);
     for _ in 0..connections {
-        let stream = TcpStream::connect(args.address)
-            .with_context(|| format!("cannot connect to {}", args.address))?;
-        stream.set_nodelay(true)?;
+        let stream = connect(address)?;
         stream.set_nonblocking(true)?;
         streams.push(stream);
     }
     let start = now_ns();
-    let end = start + args.seconds * 1_000_000_000;
-    let answers = match args.driver {
+    let end = start + length.as_nanos() as u64;
+    let requests = match driver {
         Driver::Uring => by_uring(&streams, request.as_bytes(), end)?,
         Driver::Auto | Driver::Epoll => by_epoll(&streams, request.as_bytes(), end)?,
     };
     let seconds = (now_ns() - start) as f64 * 1e-9;
-    print_json(&json!({ "requests": answers, "rate": answers as f64 / seconds }))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Answers {
+        requests,
+        rate: requests as f64 / seconds,
+    })
 }
 
-/// Gives the number of answers until the clock reaches `end`. By edges, for
+/// Gives the number of answers until the clock reaches `end`. By edges:
 /// what is reported as long as it is ready is looked at twice.
-fn by_epoll(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u64> {
+fn by_epoll(streams: &[TcpStream], request: &[u8], end: u64) -> Result<u64, FloorError> {
     let mut poller = Poller::new(streams.len())?;
     for (token, stream) in streams.iter().enumerate() {
         poller.add(stream.as_fd(), token as u64, Interest::Read, Trigger::Edge)?;
@@ -60,7 +78,7 @@ fn by_epoll(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u
         for index in 0..ready {
             let mut stream = &streams[poller.ready(index).token as usize];
             if stream.read(&mut buffer)? == 0 {
-                bail!("the server closed a connection");
+                return Err(FloorError::Closed);
             }
             stream.write_all(request)?;
         }
@@ -71,14 +89,14 @@ fn by_epoll(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u
 
 /// The same by io_uring: one standing receive for each connection, and all
 /// requests of a turn in the call that waits for the next answers.
-fn by_uring(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u64> {
+fn by_uring(streams: &[TcpStream], request: &[u8], end: u64) -> Result<u64, FloorError> {
     let room = Room {
         incoming: BUFFERS,
         incoming_size: BUFFER as u32,
         slots: streams.len(),
         outgoing_size: request.len(),
     };
-    let mut ring = Ring::new(ENTRIES, room).context("io_uring is not allowed here")?;
+    let mut ring = Ring::new(ENTRIES, room).map_err(FloorError::Ring)?;
     for (slot, stream) in streams.iter().enumerate() {
         ring.attach(slot as u32, stream.as_fd())?;
         ring.receive(token(slot))?;
@@ -89,7 +107,7 @@ fn by_uring(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u
         for index in 0..ring.wait(PATIENCE_NS)? {
             let done = ring.completion(index);
             if done.result <= 0 {
-                bail!("the server closed a connection ({})", done.result);
+                return Err(FloorError::Closed);
             }
             if done.operation != Operation::Receive {
                 continue;
@@ -100,7 +118,7 @@ fn by_uring(streams: &[TcpStream], request: &[u8], end: u64) -> anyhow::Result<u
                 ring.receive(token(slot))?;
             }
             if !ring.send(token(slot), request)? {
-                bail!("an answer came before its request was out");
+                return Err(FloorError::Early);
             }
         }
     }

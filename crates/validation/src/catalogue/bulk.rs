@@ -1,26 +1,27 @@
 //! Bytes and messages in bulk, and connections in numbers.
 
-use super::super::point::{Goal, Metric};
-use super::super::{ours, peers};
-use super::{Bout, point};
+use crate::bout::{Bout, figure};
+use crate::quantity::{Quantity, Reach};
+use crate::size::{CONNECTIONS, MANY};
+use crate::{ours, peers};
 
-pub(super) const BULK: &[Bout] = &[
+pub(crate) const BULK: &[Bout] = &[
     Bout {
         name: "stream",
         against: "iperf3",
         needs: &["iperf3"],
         theirs: peers::iperf3_stream,
-        ours: ours::stream,
-        points: &[
-            point(
+        ours: |bench| ours::stream(bench, &[]),
+        figures: &[
+            figure(
                 "TCP stream: rate",
-                Metric::BitRate,
-                Some(Goal::AtLeast(1.0)),
+                Quantity::BitRate,
+                Some(Reach::AtLeast(1.0)),
             ),
-            point(
+            figure(
                 "TCP stream: CPU of both ends per kB",
-                Metric::CpuPerKilobyte,
-                Some(Goal::AtMost(1.0)),
+                Quantity::CpuPerKilobyte,
+                Some(Reach::AtMost(1.0)),
             ),
         ],
     },
@@ -28,13 +29,13 @@ pub(super) const BULK: &[Bout] = &[
         name: "stream-zerocopy",
         against: "with copies",
         needs: &[],
-        theirs: ours::stream,
-        ours: ours::stream_zero_copy,
-        points: &[
-            point("TCP stream, zero copy: rate", Metric::BitRate, None),
-            point(
+        theirs: |bench| ours::stream(bench, &[]),
+        ours: |bench| ours::stream(bench, &["--zerocopy"]),
+        figures: &[
+            figure("TCP stream, zero copy: rate", Quantity::BitRate, None),
+            figure(
                 "TCP stream, zero copy: CPU of both ends per kB",
-                Metric::CpuPerKilobyte,
+                Quantity::CpuPerKilobyte,
                 None,
             ),
         ],
@@ -44,11 +45,11 @@ pub(super) const BULK: &[Bout] = &[
         against: "iperf3",
         needs: &["iperf3"],
         theirs: peers::iperf3_datagram,
-        ours: ours::datagram,
-        points: &[point(
+        ours: |bench| ours::lossless(bench, &["--gso"]),
+        figures: &[figure(
             "UDP, 64 B, ours by GSO: messages/s (theirs arrived, ours lossless)",
-            Metric::Rate,
-            Some(Goal::AtLeast(2.0)),
+            Quantity::Rate,
+            Some(Reach::AtLeast(2.0)),
         )],
     },
     Bout {
@@ -56,11 +57,11 @@ pub(super) const BULK: &[Bout] = &[
         against: "sockperf",
         needs: &["sockperf"],
         theirs: peers::sockperf_datagram,
-        ours: ours::datagram,
-        points: &[point(
+        ours: |bench| ours::lossless(bench, &["--gso"]),
+        figures: &[figure(
             "UDP, 64 B, ours by GSO: messages/s (theirs arrived, ours lossless)",
-            Metric::Rate,
-            Some(Goal::AtLeast(2.0)),
+            Quantity::Rate,
+            Some(Reach::AtLeast(2.0)),
         )],
     },
     Bout {
@@ -68,10 +69,10 @@ pub(super) const BULK: &[Bout] = &[
         against: "iperf3",
         needs: &["iperf3"],
         theirs: peers::iperf3_datagram,
-        ours: ours::datagram_single,
-        points: &[point(
+        ours: |bench| ours::lossless(bench, &[]),
+        figures: &[figure(
             "UDP, 64 B, a packet each: messages/s (theirs arrived, ours lossless)",
-            Metric::Rate,
+            Quantity::Rate,
             None,
         )],
     },
@@ -81,16 +82,16 @@ pub(super) const BULK: &[Bout] = &[
         needs: &[],
         theirs: ours::few_connections,
         ours: ours::many_connections,
-        points: &[
-            point(
+        figures: &[
+            figure(
                 "15,000 connections at 50,000/s: client CPU per request",
-                Metric::CpuPerRequest,
-                Some(Goal::AtMost(1.3)),
+                Quantity::CpuPerRequest,
+                Some(Reach::AtMost(1.3)),
             ),
-            point(
+            figure(
                 "15,000 connections: client memory of each",
-                Metric::Memory,
-                Some(Goal::Ceiling(1024.0)),
+                Quantity::Memory,
+                Some(Reach::Ceiling(1024.0)),
             ),
         ],
     },
@@ -98,11 +99,11 @@ pub(super) const BULK: &[Bout] = &[
         name: "scale-closed",
         against: "64 conns",
         needs: &[],
-        theirs: ours::few_connections_closed,
-        ours: ours::many_connections_closed,
-        points: &[point(
+        theirs: |bench| ours::connections_closed(bench, CONNECTIONS),
+        ours: |bench| ours::connections_closed(bench, MANY),
+        figures: &[figure(
             "15,000 connections, closed loop: client CPU per request",
-            Metric::CpuPerRequest,
+            Quantity::CpuPerRequest,
             None,
         )],
     },

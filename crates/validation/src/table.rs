@@ -1,27 +1,22 @@
-//! The outcomes on a page.
+//! The judgements on a page.
 
 use serde_json::json;
 
-use super::bouts::Bout;
-use super::point::Outcome;
+use crate::comparisons::Comparisons;
+use crate::judgement::Judgement;
 
 /// One row per figure; with `figures` what was to be reached, too.
-pub(super) fn to_text(outcomes: &[Outcome], missing: &[(&Bout, &str)], figures: bool) -> String {
+pub(crate) fn to_text(comparisons: &Comparisons, figures: bool) -> String {
+    let judgements = &comparisons.judgements;
     let mut rows = vec![header(figures)];
-    rows.extend(outcomes.iter().map(|outcome| row(outcome, figures)));
-    for (row, note) in rows
-        .iter_mut()
-        .skip(1)
-        .zip(outcomes.iter().map(|it| &it.note))
-    {
-        row.extend(note.clone());
-    }
+    rows.extend(judgements.iter().map(|judgement| row(judgement, figures)));
     let mut text = aligned(&rows);
-    let pairs = outcomes.iter().map(|it| it.pairs.len()).max().unwrap_or(0);
+    let pairs = judgements.iter().map(|it| it.pairs.len()).max();
     text += &format!(
-        "medians of {pairs} alternating pairs; ratio = ours/theirs, Hodges–Lehmann, with its exact 95 % interval where there are six pairs\n"
+        "medians of {} alternating pairs; ratio = ours/theirs, Hodges–Lehmann, with its exact 95 % interval where there are six pairs\n",
+        pairs.unwrap_or(0)
     );
-    for (bout, program) in missing {
+    for (bout, program) in &comparisons.missing {
         text += &format!(
             "not compared: {} ({}): `{program}` is not installed\n",
             bout.against, bout.name
@@ -38,24 +33,26 @@ fn header(figures: bool) -> Vec<String> {
     cells.into_iter().map(str::to_owned).collect()
 }
 
-fn row(outcome: &Outcome, figures: bool) -> Vec<String> {
+fn row(judgement: &Judgement, figures: bool) -> Vec<String> {
     let dash = || "-".to_owned();
-    let metric = outcome.metric;
+    let quantity = judgement.quantity;
     let mut cells = vec![
-        outcome.what.to_owned(),
-        outcome.against.to_owned(),
-        outcome.theirs.map_or_else(dash, |it| metric.show(it)),
-        outcome.ours.map_or_else(dash, |it| metric.show(it)),
-        outcome.ratio.map_or_else(dash, |it| format!("{it:.3}")),
-        outcome
+        judgement.what.to_owned(),
+        judgement.against.to_owned(),
+        judgement.theirs.map_or_else(dash, |it| quantity.show(it)),
+        judgement.ours.map_or_else(dash, |it| quantity.show(it)),
+        judgement.ratio.map_or_else(dash, |it| format!("{it:.3}")),
+        judgement
             .interval
             .map_or_else(dash, |(low, high)| format!("{low:.3} to {high:.3}")),
     ];
     if figures {
-        cells.push(outcome.reach.clone().unwrap_or_else(dash));
+        cells.push(judgement.reach.clone().unwrap_or_else(dash));
         let word = |met| if met { "yes" } else { "NO" };
-        cells.push(outcome.met.map_or_else(dash, |met| word(met).to_owned()));
+        cells.push(judgement.met.map_or_else(dash, |met| word(met).to_owned()));
     }
+    // Beyond the columns: it follows its row as it is.
+    cells.extend(judgement.note.clone());
     cells
 }
 
@@ -87,12 +84,18 @@ fn aligned(rows: &[Vec<String>]) -> String {
 }
 
 /// The same for scripts; latencies and CPU in nanoseconds, memory in bytes.
-pub(super) fn to_json(outcomes: &[Outcome], missing: &[(&Bout, &str)]) -> serde_json::Value {
-    let missing: Vec<_> = missing
-        .iter()
-        .map(|(bout, program)| json!({"comparison": bout.name, "program": program}))
-        .collect();
-    json!({"figures": outcomes, "missing": missing})
+pub(crate) fn to_json(comparisons: &Comparisons) -> serde_json::Value {
+    let missing = comparisons.missing.iter();
+    let missing =
+        missing.map(|(bout, program)| json!({"comparison": bout.name, "program": program}));
+    let failed = comparisons.failed.iter();
+    let failed =
+        failed.map(|(bout, error)| json!({"comparison": bout.name, "error": error.to_string()}));
+    json!({
+        "figures": comparisons.judgements,
+        "missing": missing.collect::<Vec<_>>(),
+        "failed": failed.collect::<Vec<_>>(),
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,134 @@
+//! Judging the figures of one comparison: what to reach, and whether it was.
+
+use plumbline_stats::paired;
+use serde::Serialize;
+
+use crate::bout::Figure;
+use crate::pairs::Pairs;
+use crate::quantity::{Quantity, Readings};
+use crate::size::OPEN_RATE;
+
+/// What came of one figure.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Judgement {
+    pub(crate) comparison: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) against: &'static str,
+    #[serde(rename = "metric")]
+    pub(crate) quantity: Quantity,
+    /// Median over the pairs; `None` where a run's samples do not carry the
+    /// figure (D4).
+    pub(crate) ours: Option<f64>,
+    pub(crate) theirs: Option<f64>,
+    /// Hodges–Lehmann estimate of ours/theirs over the pairs.
+    pub(crate) ratio: Option<f64>,
+    /// Its exact signed-rank interval; needs six pairs.
+    pub(crate) interval: Option<(f64, f64)>,
+    pub(crate) reach: Option<String>,
+    pub(crate) met: Option<bool>,
+    /// What to know of the figure: that too few samples carry it.
+    pub(crate) note: Option<String>,
+    /// Theirs and ours of every pair.
+    pub(crate) pairs: Vec<(Option<f64>, Option<f64>)>,
+}
+
+/// Judges every figure of a bout of which at least one pair was run.
+pub(crate) fn judge(run: &Pairs) -> Vec<Judgement> {
+    if run.readings.is_empty() {
+        return Vec::new();
+    }
+    let figures = run.bout.figures.iter();
+    figures.map(|figure| judge_figure(run, figure)).collect()
+}
+
+fn judge_figure(run: &Pairs, figure: &Figure) -> Judgement {
+    let of = |readings: &Readings| readings.get(&figure.quantity).copied();
+    let pairs = run.readings.iter();
+    let pairs: Vec<_> = pairs.map(|(theirs, ours)| (of(theirs), of(ours))).collect();
+    let theirs = median(pairs.iter().filter_map(|pair| pair.0));
+    let ours = median(pairs.iter().filter_map(|pair| pair.1));
+    let both: Vec<(f64, f64)> = pairs
+        .iter()
+        .filter_map(|&(theirs, ours)| Some((ours?, theirs?)))
+        .collect();
+    let effect = paired::effect(&both, 0.05).ok();
+    let ratio = effect.map(|effect| 1.0 + effect.ratio_minus_one);
+    let interval = effect.and_then(|effect| effect.interval);
+    Judgement {
+        comparison: run.bout.name,
+        what: figure.what,
+        against: run.bout.against,
+        quantity: figure.quantity,
+        ours,
+        theirs,
+        ratio,
+        interval: interval.map(|it| (1.0 + it.low, 1.0 + it.high)),
+        reach: figure.reach.map(|reach| reach.in_words(figure.quantity)),
+        met: figure
+            .reach
+            .and_then(|reach| reach.is_met(ours?, theirs, ratio)),
+        note: too_few(figure.quantity, run.bout.is_alone(), &pairs),
+        pairs,
+    }
+}
+
+/// Says in how many pairs a percentile lacks the samples that it needs (D4),
+/// and how long runs would have to last for it. A figure from some of the pairs
+/// only is one of the quieter half, so it is never left unsaid.
+fn too_few(
+    quantity: Quantity,
+    alone: bool,
+    pairs: &[(Option<f64>, Option<f64>)],
+) -> Option<String> {
+    let samples = quantity.samples()?;
+    let lacking = pairs
+        .iter()
+        .filter(|(theirs, ours)| ours.is_none() || (theirs.is_none() && !alone));
+    let lacking = lacking.count();
+    let seconds = samples.div_ceil(u64::from(OPEN_RATE));
+    (lacking > 0).then(|| {
+        format!(
+            "too few samples in {lacking} of {} pairs: {seconds} s of independent ones are needed, \
+             more --seconds where they are not",
+            pairs.len()
+        )
+    })
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    if values.is_empty() {
+        return None;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    Some(if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        f64::midpoint(values[middle - 1], values[middle])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_of_too_few_samples_says_so() {
+        let pairs = [(None, Some(1.0)), (Some(1.0), Some(1.0))];
+        let note = too_few(Quantity::P999, false, &pairs).unwrap();
+        assert_eq!(
+            note,
+            "too few samples in 1 of 2 pairs: 20 s of independent ones are needed, more --seconds where they are not"
+        );
+        assert_eq!(too_few(Quantity::P999, true, &pairs), None);
+        assert_eq!(too_few(Quantity::P50, false, &pairs), None);
+        assert!(too_few(Quantity::LagP99, true, &[(None, None)]).is_some());
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between() {
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0].into_iter()), Some(2.5));
+        assert_eq!(median(std::iter::empty()), None);
+    }
+}

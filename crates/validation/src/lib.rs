@@ -1,0 +1,39 @@
+//! Our engine beside others: the tools that a sceptic trusts, and bare loops.
+//!
+//! Each comparison alternates theirs and ours on one standing path of the lab,
+//! every run with fresh processes, and judges the pairs as `run` judges its
+//! blocks. Both sides are watched from outside in the same way: CPU is what
+//! the kernel charged the process from its start to its end.
+
+mod bench;
+mod bout;
+mod catalogue;
+mod comparisons;
+mod error;
+mod exit;
+pub mod floor;
+mod judgement;
+mod order;
+mod ours;
+mod pairs;
+mod peers;
+mod process;
+mod quantity;
+mod size;
+mod table;
+
+pub use comparisons::Comparisons;
+pub use error::{OrderError, ValidationError};
+pub use order::Order;
+
+impl Comparisons {
+    /// One row per figure; with `figures` also what is to be reached.
+    pub fn to_text(&self, figures: bool) -> String {
+        table::to_text(self, figures)
+    }
+
+    /// The same for scripts; latencies and CPU in nanoseconds, memory in bytes.
+    pub fn to_json(&self) -> serde_json::Value {
+        table::to_json(self)
+    }
+}

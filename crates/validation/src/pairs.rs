@@ -1,0 +1,63 @@
+//! The alternating runs of one comparison.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::bench::Bench;
+use crate::bout::Bout;
+use crate::error::ValidationError;
+use crate::quantity::Readings;
+
+/// What the runs of one bout gave.
+pub(crate) struct Pairs {
+    pub(crate) bout: &'static Bout,
+    /// Theirs and ours, pair by pair.
+    pub(crate) readings: Vec<(Readings, Readings)>,
+    /// Why there are fewer than were asked for.
+    pub(crate) error: Option<ValidationError>,
+}
+
+impl Pairs {
+    /// Runs the pairs of one bout, first one side ahead, then the other, so that
+    /// neither always finds the machine as the other left it (C-1).
+    pub(crate) fn run(
+        bench: &Bench<'_>,
+        bout: &'static Bout,
+        pairs: u32,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Self {
+        let mut readings = Vec::new();
+        let mut error = None;
+        for pair in 0..pairs {
+            if error.is_some() || stop.load(Ordering::SeqCst) {
+                break;
+            }
+            say(&format!("{}: pair {} of {pairs}", bout.name, pair + 1));
+            match one_pair(bench, bout, pair % 2 == 1) {
+                Ok(pair) => readings.push(pair),
+                Err(failed) => {
+                    say(&format!("{}: {failed}", bout.name));
+                    error = Some(failed);
+                }
+            }
+        }
+        Self {
+            bout,
+            readings,
+            error,
+        }
+    }
+}
+
+fn one_pair(
+    bench: &Bench<'_>,
+    bout: &Bout,
+    ours_first: bool,
+) -> Result<(Readings, Readings), ValidationError> {
+    if ours_first {
+        let ours = (bout.ours)(bench)?;
+        return Ok(((bout.theirs)(bench)?, ours));
+    }
+    let theirs = (bout.theirs)(bench)?;
+    Ok((theirs, (bout.ours)(bench)?))
+}
