@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use plumbline_experiment::metric;
 use plumbline_record::RunDirectory;
 use plumbline_report::compare::{compare, json, render};
 
@@ -42,16 +43,17 @@ fn limit(text: &str) -> Result<(String, f64), BadUsage> {
             "--limit {text}: write METRIC=SHARE, such as p50=10%"
         ))
     };
-    let (metric, share) = text.split_once('=').ok_or_else(wrong)?;
+    let (name, share) = text.split_once('=').ok_or_else(wrong)?;
     let (number, scale) = share
         .strip_suffix('%')
         .map_or((share, 1.0), |percent| (percent, 0.01));
     let share: f64 = number.trim().parse().map_err(|_| wrong())?;
-    if !share.is_finite() || !plumbline_experiment::METRICS.contains(&metric.trim()) {
+    let known = metric::names();
+    if !share.is_finite() || !known.contains(&name.trim()) {
         return Err(BadUsage(format!(
             "--limit {text}: the metric is one of {}",
-            plumbline_experiment::METRICS.join(", ")
+            known.join(", ")
         )));
     }
-    Ok((metric.trim().to_owned(), share * scale))
+    Ok((name.trim().to_owned(), share * scale))
 }

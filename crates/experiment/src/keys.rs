@@ -1,6 +1,6 @@
 //! The vocabulary of an experiment file: which key belongs where.
 
-use crate::WorkloadKind;
+use crate::{WorkloadKind, metric};
 
 /// Keys outside any section, and the sections.
 pub(crate) const ROOT: &[&str] = &[
@@ -58,15 +58,6 @@ pub(crate) const DESIGN: &[&str] = &[
 /// Keys of `[link]`.
 pub(crate) const LINK: &[&str] = &["rate", "delay", "loss", "mtu"];
 
-/// Metrics that `[limits]` may bound, and what `compare` judges.
-pub const METRICS: &[&str] = &[
-    "p50",
-    "p99",
-    "cpu_per_request",
-    "cpu_per_byte",
-    "throughput",
-];
-
 /// Kinds as written in files, in the order in which they are explained.
 pub(crate) const KINDS: &[(&str, WorkloadKind)] = &[
     ("rr", WorkloadKind::Rr),
@@ -88,13 +79,13 @@ pub(crate) fn workload() -> Vec<&'static str> {
 
 /// All keys as `--set` writes them, for suggestions.
 pub(crate) fn assignable() -> Vec<String> {
-    // In the order in which they are suggested to who writes the key alone.
+    // In the order in which they are suggested when only the last part was written.
     let sections: [(&str, Vec<&str>); 6] = [
         ("workload.", WORKLOAD_FACTORS.to_vec()),
         ("design.", DESIGN.to_vec()),
         ("factors.", factors()),
         ("workload.", TIMING.to_vec()),
-        ("limits.", METRICS.to_vec()),
+        ("limits.", metric::names()),
         ("link.", LINK.to_vec()),
     ];
     let plain = ["name", "question", "study", "baseline"].map(String::from);

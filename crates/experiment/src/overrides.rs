@@ -7,11 +7,11 @@
 mod assignment;
 mod selection;
 
-use crate::keys::{DESIGN, LIMIT, LINK, METRICS, TIMING, WORKLOAD_FACTORS, assignable, factors};
+use crate::keys::{DESIGN, LIMIT, LINK, TIMING, WORKLOAD_FACTORS, assignable, factors};
 use crate::nearest::nearest;
 use crate::section::Section;
 use crate::tree::{Data, Entry, Table, Value};
-use crate::{Experiment, SpecError, load};
+use crate::{Experiment, SpecError, load, metric};
 use assignment::Assignment;
 
 /// A flag of the command line that stands for a key of the file.
@@ -134,7 +134,7 @@ impl Experiment {
             }
             ["factors", key] if factors().contains(key) => self.set_factor(key, assignment),
             ["design", key] if DESIGN.contains(key) => self.set_design(key, assignment),
-            ["limits", key] if METRICS.contains(key) => {
+            ["limits", key] if metric::names().contains(key) => {
                 self.put("limits", key, assignment);
                 Ok(())
             }

@@ -8,10 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Link, Pairing, Treatment, TreatmentId, reference};
 
-/// Primary metrics of each treatment that has a baseline (C-10): latency and
-/// CPU, or throughput and CPU for bulk.
-const PRIMARY_METRICS: usize = 2;
-
 /// Lengths of the phases of a trial, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
@@ -137,10 +133,10 @@ impl Plan {
     }
 
     /// Primary comparisons of the whole plan: what Holm's correction spans
-    /// (C-10). Each treatment with a baseline is compared in two metrics.
+    /// (C-10).
     pub fn comparisons(&self) -> usize {
         let compared = self.treatments.iter().filter(|t| t.baseline.is_some());
-        compared.count() * PRIMARY_METRICS
+        compared.map(|one| one.workload.primary_metrics()).sum()
     }
 
     /// The fewest blocks with which a comparison could reach significance at

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES};
-use crate::keys::{self, METRICS};
+use crate::keys;
 use crate::load::{self, Load};
 use crate::nearest::suggestion;
 use crate::section::{self, Section};
 use crate::source::Place;
 use crate::study::Study;
 use crate::tree::{Data, Table, Value};
-use crate::{Family, Link, Placement, Provision, SpecError, Timing, expand, link, provision};
+use crate::{
+    Family, Link, Placement, Provision, SpecError, Timing, expand, link, metric, provision,
+};
 
 /// Phases where a file says nothing.
 const TIMING: Timing = Timing {
@@ -245,15 +247,16 @@ fn limits(root: &Section<'_>) -> Result<BTreeMap<String, f64>, SpecError> {
     let Some(limits) = root.section("limits", "[limits]")? else {
         return Ok(BTreeMap::new());
     };
+    let known = metric::names();
     limits
         .table
         .iter()
         .map(|(metric, entry)| {
-            if !METRICS.contains(&metric.as_str()) {
+            if !known.contains(&metric.as_str()) {
                 return Err(SpecError::at(
                     &entry.key,
                     format!("`{metric}` is not a metric that can be limited"),
-                    suggestion(metric, METRICS),
+                    suggestion(metric, &known),
                 ));
             }
             Ok((metric.clone(), percentage(metric, &entry.value)?))

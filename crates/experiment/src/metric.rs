@@ -1,0 +1,150 @@
+//! What treatments are compared on: the names that files and flags write, and
+//! which of them count under which workload.
+//!
+//! It is declared here, before any data (C-10). How a metric is measured and shown
+//! is a row of the registry in the crate `report` that refers to one of these.
+
+use crate::{Workload, WorkloadKind};
+
+/// What a workload offers, which decides what it is compared on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// Requests at a rate of their own, answered or not.
+    Open,
+    /// Requests that wait for the answers to earlier ones.
+    Closed,
+    /// Bytes, which nobody answers.
+    Bulk,
+}
+
+/// A metric as experiment files know it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The name in files, flags and every format. Rows may share a name when no
+    /// workload has both.
+    pub name: &'static str,
+    /// The traffic for which it is one of the metrics that count.
+    pub primary: &'static [Traffic],
+    /// The traffic for which it is looked at as well.
+    pub exploratory: &'static [Traffic],
+}
+
+/// How much a metric weighs under a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Declared as one that counts, and judged among those alone.
+    Primary,
+    /// Judged among all, so that looking at more makes nothing easier to find.
+    Exploratory,
+}
+
+impl Declared {
+    /// Its role under a kind of traffic; `None` where it means nothing.
+    pub fn role(&self, traffic: Traffic) -> Option<Role> {
+        if self.primary.contains(&traffic) {
+            return Some(Role::Primary);
+        }
+        let is_exploratory = self.exploratory.contains(&traffic);
+        is_exploratory.then_some(Role::Exploratory)
+    }
+}
+
+/// Payload bits per second.
+pub static BIT_RATE: Declared = Declared {
+    name: "throughput",
+    primary: &[Traffic::Bulk],
+    exploratory: &[],
+};
+
+/// Answered requests per second.
+pub static REQUEST_RATE: Declared = Declared {
+    name: "throughput",
+    primary: &[Traffic::Closed],
+    exploratory: &[],
+};
+
+/// Median latency of a trial.
+pub static P50: Declared = Declared {
+    name: "p50",
+    primary: &[Traffic::Open, Traffic::Closed],
+    exploratory: &[],
+};
+
+/// CPU time of the machines per request.
+pub static CPU_PER_REQUEST: Declared = Declared {
+    name: "cpu_per_request",
+    primary: &[Traffic::Open],
+    exploratory: &[Traffic::Closed],
+};
+
+/// CPU time of the machines per byte of payload.
+pub static CPU_PER_BYTE: Declared = Declared {
+    name: "cpu_per_byte",
+    primary: &[Traffic::Bulk],
+    exploratory: &[],
+};
+
+/// 99th percentile of a trial's latency.
+pub static P99: Declared = Declared {
+    name: "p99",
+    primary: &[],
+    exploratory: &[Traffic::Open, Traffic::Closed],
+};
+
+/// All of them, in the order in which comparisons are listed.
+pub static DECLARED: [&Declared; 6] = [
+    &BIT_RATE,
+    &REQUEST_RATE,
+    &P50,
+    &CPU_PER_REQUEST,
+    &CPU_PER_BYTE,
+    &P99,
+];
+
+/// The names that `[limits]` may bound, each once.
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for declared in DECLARED {
+        if !names.contains(&declared.name) {
+            names.push(declared.name);
+        }
+    }
+    names
+}
+
+impl Workload {
+    /// What it offers.
+    pub fn traffic(&self) -> Traffic {
+        match (self.kind, self.arrival.rate()) {
+            (WorkloadKind::Stream | WorkloadKind::Datagram, _) => Traffic::Bulk,
+            (_, Some(_)) => Traffic::Open,
+            (_, None) => Traffic::Closed,
+        }
+    }
+
+    /// How many metrics count for it.
+    pub(crate) fn primary_metrics(&self) -> usize {
+        let role = |declared: &&&Declared| declared.role(self.traffic());
+        let is_primary = |declared: &&&Declared| role(declared) == Some(Role::Primary);
+        DECLARED.iter().filter(is_primary).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_traffic_has_metrics_that_count_and_each_name_once() {
+        for traffic in [Traffic::Open, Traffic::Closed, Traffic::Bulk] {
+            let of_traffic = DECLARED.iter().filter(|one| one.role(traffic).is_some());
+            let mut names: Vec<&str> = of_traffic.map(|one| one.name).collect();
+            let primary = DECLARED.iter().filter(|one| one.primary.contains(&traffic));
+            assert_eq!(primary.count(), 2, "{traffic:?}");
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), all, "{traffic:?}: {names:?}");
+        }
+    }
+}
