@@ -5,7 +5,6 @@ use plumbline_stats::order::MedianOfRuns;
 use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{Metric, Summary, TreatmentSummary};
-use crate::json::unit_name;
 use crate::latency::LatencySummary;
 use crate::number;
 
@@ -19,7 +18,7 @@ struct Row {
     value: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
-    compared: Option<Metric>,
+    compared: Option<&'static Metric>,
 }
 
 /// The figures of one run; what is not known is empty (RFC 4180, CRLF).
@@ -35,9 +34,9 @@ pub fn render(summary: &Summary) -> String {
 
 fn rows(of: &TreatmentSummary) -> Vec<Row> {
     let mut rows: Vec<Row> = of
-        .values
+        .metrics
         .iter()
-        .map(|(metric, _)| compared_row(of, *metric))
+        .map(|one| spread(one.metric.key, one.over_trials, Some(one.metric)))
         .collect();
     if let Some(latency) = &of.latency {
         rows.extend(percentiles("latency", &latency.figures));
@@ -63,42 +62,6 @@ fn rows(of: &TreatmentSummary) -> Vec<Row> {
     rows.push(single("trials_repeated", Some(of.account.repeated as f64)));
     rows.push(single("trials_failed", Some(of.account.failed as f64)));
     rows
-}
-
-/// A metric on which treatments are compared: its median over trials.
-fn compared_row(of: &TreatmentSummary, metric: Metric) -> Row {
-    let unit = unit_name(metric, &of.treatment.workload);
-    let latency = of.latency.as_ref();
-    match metric {
-        Metric::P50 => spread(
-            "p50_over_trials_ns",
-            latency.and_then(|one| one.p50_over_trials),
-            Some(metric),
-        ),
-        Metric::P99 => spread(
-            "p99_over_trials_ns",
-            latency
-                .filter(|one| one.every_trial_carries_p99)
-                .and_then(|one| one.p99_over_trials),
-            Some(metric),
-        ),
-        Metric::CpuPerRequest | Metric::CpuPerByte => {
-            let name = if metric == Metric::CpuPerByte {
-                "cpu_ns_per_byte"
-            } else {
-                "cpu_ns_per_request"
-            };
-            spread(name, of.cost.as_ref().map(|cost| cost.total), Some(metric))
-        }
-        Metric::Throughput => {
-            let runs = if of.is_bulk() {
-                of.rates.throughput_bits_per_second
-            } else {
-                of.rates.achieved_requests_per_second
-            };
-            spread(&format!("throughput_{unit}"), runs, Some(metric))
-        }
-    }
 }
 
 /// The pooled figures, named `latency_p99.9_ns`.
@@ -129,7 +92,7 @@ fn single(metric: &str, value: Option<f64>) -> Row {
     }
 }
 
-fn spread(metric: &str, runs: Option<MedianOfRuns>, compared: Option<Metric>) -> Row {
+fn spread(metric: &str, runs: Option<MedianOfRuns>, compared: Option<&'static Metric>) -> Row {
     let interval = runs.and_then(|runs| runs.interval);
     Row {
         low: interval.map(|one| one.low),
@@ -142,7 +105,7 @@ fn spread(metric: &str, runs: Option<MedianOfRuns>, compared: Option<Metric>) ->
 fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
     let comparison = row
         .compared
-        .and_then(|metric| summary.comparison(of.id(), metric));
+        .and_then(|metric| summary.comparison(of.id(), metric.name()));
     let effect = comparison.and_then(|one| one.effect);
     let interval = effect.and_then(|effect| effect.interval);
     let baseline = comparison.map(|one| &summary.treatments[one.baseline].treatment.label);

@@ -76,8 +76,8 @@ pub(crate) fn where_between(placement: Placement, family: Family) -> String {
 }
 
 /// A value of a metric with its unit.
-pub(crate) fn value(metric: Metric, workload: &Workload, value: f64) -> String {
-    in_unit(metric.unit(workload), value)
+pub(crate) fn value(metric: &Metric, value: f64) -> String {
+    in_unit(metric.unit, value)
 }
 
 /// A number with its unit.

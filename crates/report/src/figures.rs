@@ -2,13 +2,17 @@
 
 use plumbline_stats::order::MedianOfRuns;
 
+use plumbline_experiment::Workload;
+use plumbline_experiment::metric::Traffic;
+
 use crate::analysis::{
-    Comparison, Distribution, PerUnit, Section, Summary, TreatmentSummary, Unit, metrics_of,
+    Comparison, Cost, Distribution, Packets, Quantity, REGISTRY, Section, Summary,
+    TreatmentSummary, metrics_among,
 };
 use crate::{describe, number};
 
 /// Rows of cells; the first cell of a row names it. Cells have no-break spaces
-/// and hold the names of others as they are: who shows them escapes them.
+/// and hold names from outside as they are: renderers must escape them.
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -62,71 +66,119 @@ pub(crate) fn bins(summary: &Summary, of: &Distribution) -> Table {
     }
 }
 
+/// A column of figures: its heading, and the cell of a treatment.
+type Column = (&'static str, Box<dyn Fn(&TreatmentSummary) -> String>);
+
 /// Every figure of a section's treatments.
 pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
-    let treatments = section.treatments.iter().map(|&id| &summary.treatments[id]);
-    if summary.treatments[section.baseline].is_bulk() {
-        Table {
-            head: head([
-                "network",
-                "throughput",
-                "lost",
-                "CPU per GB",
-                "client",
-                "server",
-                "busiest CPU in softirq",
-                "mean packet",
-                "packets/s",
-                "dropped",
-                "squeezed",
-                "retransmitted",
-                "trials",
-            ]),
-            rows: treatments.map(bulk_row).collect(),
-        }
-    } else {
-        Table {
-            head: head([
-                "network",
-                "p50, median of trials",
-                "p99, median of trials",
-                "service p50",
-                "send lag p99",
-                "achieved",
-                "CPU per request",
-                "client",
-                "server",
-                "polling, of a CPU",
-                "errors",
-                "unanswered",
-                "trials",
-            ]),
-            rows: treatments.map(request_row).collect(),
-        }
+    let workload = &summary.treatments[section.baseline].treatment.workload;
+    let columns = match workload.traffic() {
+        Traffic::Bulk => bulk_columns(workload),
+        Traffic::Open | Traffic::Closed => request_columns(workload),
+    };
+    let mut head = head(["network"]);
+    head.extend(columns.iter().map(|(heading, _)| (*heading).to_owned()));
+    let row = |&id: &usize| {
+        let of = &summary.treatments[id];
+        let cells = columns.iter().map(|(_, cell)| cell(of));
+        [label(of)].into_iter().chain(cells).collect()
+    };
+    Table {
+        head,
+        rows: section.treatments.iter().map(row).collect(),
     }
 }
 
-fn request_row(of: &TreatmentSummary) -> Vec<String> {
-    let latency = of.latency.as_ref();
-    let p50 = latency.and_then(|one| one.p50_over_trials);
-    let p99 = latency
-        .filter(|one| one.every_trial_carries_p99)
-        .and_then(|one| one.p99_over_trials);
-    let mut row = vec![
-        label(of),
-        spread(p50, number::duration),
-        spread(p99, number::duration),
-        nanoseconds(latency.and_then(|one| one.service_time.p50)),
-        nanoseconds(latency.and_then(|one| one.send_lag.p99)),
-    ];
-    row.push(spread(of.rates.achieved_requests_per_second, number::rate));
-    row.extend(costs(of));
-    let polling = of.cost.as_ref().and_then(|cost| cost.polling_cpus);
-    row.push(or_none(polling.map(number::percent)));
-    row.push(number::count(of.rates.errors as f64));
-    row.push(number::count(of.rates.censored as f64));
-    row.push(trials(of));
-    row
+fn column(heading: &'static str, cell: impl Fn(&TreatmentSummary) -> String + 'static) -> Column {
+    (heading, Box::new(cell))
+}
+
+/// The metrics of a workload among certain figures, as medians over trials.
+fn metrics(workload: &Workload, quantity: Quantity) -> impl Iterator<Item = Column> + use<> {
+    metrics_among(workload, quantity).map(|(metric, _)| {
+        column(metric.heading, move |of| {
+            let text = |value| describe::value(metric, value);
+            spread(of.over_trials(metric.name()), text)
+        })
+    })
+}
+
+fn request_columns(workload: &Workload) -> Vec<Column> {
+    let mut columns: Vec<Column> = metrics(workload, Quantity::Latency).collect();
+    columns.push(column("service p50", |of| {
+        let latency = of.latency.as_ref();
+        nanoseconds(latency.and_then(|one| one.service_time.p50))
+    }));
+    columns.push(column("send lag p99", |of| {
+        let latency = of.latency.as_ref();
+        nanoseconds(latency.and_then(|one| one.send_lag.p99))
+    }));
+    let before = columns.len();
+    columns.extend(metrics(workload, Quantity::Throughput));
+    if columns.len() == before {
+        // What was asked for is no result, but what came of it is worth a look.
+        columns.push(column("achieved", |of| {
+            spread(of.rates.achieved_requests_per_second, number::rate)
+        }));
+    }
+    columns.extend(metrics(workload, Quantity::Cpu));
+    columns.extend(processes());
+    columns.push(column("polling, of a CPU", |of| {
+        let polling = of.cost.as_ref().and_then(|cost| cost.polling_cpus);
+        or_none(polling.map(number::percent))
+    }));
+    columns.push(column("errors", |of| number::count(of.rates.errors as f64)));
+    columns.push(column("unanswered", |of| {
+        number::count(of.rates.censored as f64)
+    }));
+    columns.push(column("trials", trials));
+    columns
+}
+
+fn bulk_columns(workload: &Workload) -> Vec<Column> {
+    let mut columns: Vec<Column> = metrics(workload, Quantity::Throughput).collect();
+    columns.push(column("lost", |of| {
+        or_none(of.rates.loss_share.map(number::percent))
+    }));
+    columns.extend(metrics(workload, Quantity::Cpu));
+    columns.extend(processes());
+    columns.push(column("busiest CPU in softirq", |of| {
+        let cost = of.cost.as_ref();
+        let busiest = cost.and_then(|cost| cost.busiest_cpu_softirq_share);
+        or_none(busiest.map(number::percent))
+    }));
+    columns.push(column("mean packet", |of| {
+        or_none(of.packets.mean_size_bytes.map(number::bytes))
+    }));
+    columns.push(column("packets/s", |of| {
+        or_none(of.packets.per_second.map(number::count))
+    }));
+    let count = |heading, of_packets: fn(&Packets) -> u64| {
+        column(heading, move |of| {
+            number::count(of_packets(&of.packets) as f64)
+        })
+    };
+    columns.extend([
+        count("dropped", |packets| packets.dropped),
+        count("squeezed", |packets| packets.squeezed),
+        count("retransmitted", |packets| packets.retransmitted),
+    ]);
+    columns.push(column("trials", trials));
+    columns
+}
+
+/// What of the cost both processes had.
+fn processes() -> [Column; 2] {
+    let part = |heading, of_cost: fn(&Cost) -> Option<f64>| {
+        column(heading, move |of| {
+            let cost = of.cost.as_ref();
+            or_none(cost.and_then(|cost| Some(describe::in_unit(cost.unit, of_cost(cost)?))))
+        })
+    };
+    [
+        part("client", |cost| cost.client_process),
+        part("server", |cost| cost.server_process),
+    ]
 }
 
 /// The percentiles of all samples together, each with its interval within the
@@ -168,51 +220,12 @@ fn bounded(value: Option<u64>, interval: Option<(u64, u64)>) -> String {
     }
 }
 
-fn bulk_row(of: &TreatmentSummary) -> Vec<String> {
-    let packets = &of.packets;
-    let mut row = vec![
-        label(of),
-        spread(of.rates.throughput_bits_per_second, number::bit_rate),
-        or_none(of.rates.loss_share.map(number::percent)),
-    ];
-    row.extend(costs(of));
-    let cost = of.cost.as_ref();
-    let busiest = cost.and_then(|cost| cost.busiest_cpu_softirq_share);
-    row.push(or_none(busiest.map(number::percent)));
-    row.push(or_none(packets.mean_size_bytes.map(number::bytes)));
-    row.push(or_none(packets.per_second.map(number::count)));
-    row.push(number::count(packets.dropped as f64));
-    row.push(number::count(packets.squeezed as f64));
-    row.push(number::count(packets.retransmitted as f64));
-    row.push(trials(of));
-    row
-}
-
-/// The whole cost, and the parts of both processes.
-fn costs(of: &TreatmentSummary) -> [String; 3] {
-    let Some(cost) = &of.cost else {
-        return [(); 3].map(|()| number::NONE.to_owned());
-    };
-    let unit = match cost.per {
-        PerUnit::Request => Unit::Nanoseconds,
-        PerUnit::Byte => Unit::NanosecondsPerByte,
-    };
-    let text = |value| describe::in_unit(unit, value);
-    [
-        spread(Some(cost.total), text),
-        or_none(cost.client_process.map(text)),
-        or_none(cost.server_process.map(text)),
-    ]
-}
-
 /// Every comparison of a section's treatments.
 pub(crate) fn comparisons(summary: &Summary, section: &Section) -> Table {
     let of_section = |one: &&Comparison| section.treatments.contains(&one.treatment);
     let mut rows: Vec<&Comparison> = summary.comparisons.iter().filter(of_section).collect();
-    let workload = &summary.treatments[section.baseline].treatment.workload;
-    let metrics = metrics_of(workload);
     rows.sort_by_key(|one| {
-        let metric = metrics.iter().position(|(metric, _)| *metric == one.metric);
+        let metric = REGISTRY.iter().position(|metric| metric == one.metric);
         let treatment = section
             .treatments
             .iter()
@@ -241,13 +254,12 @@ pub(crate) fn comparisons(summary: &Summary, section: &Section) -> Table {
 
 fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
     let treatment = &summary.treatments[one.treatment];
-    let workload = &treatment.treatment.workload;
     let interval = one.effect.and_then(|effect| effect.interval);
     let exploratory = if one.is_primary { "" } else { " (exploratory)" };
     vec![
         label(treatment),
         label(&summary.treatments[one.baseline]),
-        format!("{}{exploratory}", one.metric.words()),
+        format!("{}{exploratory}", one.metric.words),
         or_none(
             one.effect
                 .map(|effect| number::signed_percent(effect.ratio_minus_one)),
@@ -255,7 +267,7 @@ fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
         or_none(interval.map(|one| number::percent_interval(one.low, one.high))),
         or_none(
             one.difference
-                .map(|value| signed(value, describe::value(one.metric, workload, value))),
+                .map(|value| signed(value, describe::value(one.metric, value))),
         ),
         one.verdict.map_or_else(
             || "too few blocks".to_owned(),

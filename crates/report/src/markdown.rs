@@ -95,9 +95,9 @@ fn meshes(summary: &Summary) -> String {
         out += &format!(
             "\n## {}\n\n{}.\n\n",
             escape(&mesh::title(summary, map)),
-            escape(&mesh::about(summary, mesh, map))
+            escape(&mesh::about(mesh, map))
         );
-        for finding in mesh::findings(summary, mesh, map) {
+        for finding in mesh::findings(mesh, map) {
             out += &format!("- {}\n", escape(&finding));
         }
         if let Some(lines) = mesh::letters(mesh, map) {
@@ -105,7 +105,7 @@ fn meshes(summary: &Summary) -> String {
             let lines: Vec<String> = lines.iter().map(|line| format!("    {line}\n")).collect();
             out += &format!("\n{}\n{}\n", lines.concat(), escape(mesh::RULE));
         }
-        if let Some(pairs) = mesh::table(summary, mesh, map) {
+        if let Some(pairs) = mesh::table(mesh, map) {
             out.push('\n');
             out += &table(&pairs);
         }

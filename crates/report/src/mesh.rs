@@ -81,28 +81,28 @@ pub(crate) fn title(summary: &Summary, map: &MeshMap) -> String {
     let treatment = &summary.treatments[map.treatment].treatment;
     format!(
         "{} between nodes: {}, {}",
-        map.metric.words(),
+        map.metric.words,
         describe::clean(&treatment.label),
         describe::clean(&treatment.workload.name)
     )
 }
 
 /// How many pairs there are and what is typical of them.
-pub(crate) fn about(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> String {
+pub(crate) fn about(mesh: &Mesh, map: &MeshMap) -> String {
     let how = match mesh.layout {
         Layout::Mesh => "every node with every other, in rounds that share no node",
         Layout::Pairs => "pairs that ran at the same time",
     };
     let typical = map.typical.map_or_else(
         || "no pair has a valid trial".to_owned(),
-        |value| format!("the median pair has {}", in_words(summary, map, value)),
+        |value| format!("the median pair has {}", in_words(map, value)),
     );
     format!("{} nodes, {how}; {typical}", mesh.nodes.len())
 }
 
 /// A sentence for each node and each pair that is unlike the rest, or that none
 /// is.
-pub(crate) fn findings(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Vec<String> {
+pub(crate) fn findings(mesh: &Mesh, map: &MeshMap) -> Vec<String> {
     let name = |node: usize| describe::clean(&mesh.nodes[node]);
     let mut found: Vec<String> = Vec::new();
     for dead in &map.dead {
@@ -118,7 +118,7 @@ pub(crate) fn findings(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Vec<Str
         });
     }
     for one in map.unlike.iter().flatten() {
-        found.push(unlike(summary, mesh, map, one));
+        found.push(unlike(mesh, map, one));
     }
     let more = found.len().saturating_sub(MOST_NAMED);
     if more > 0 {
@@ -139,11 +139,11 @@ pub(crate) fn findings(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Vec<Str
     found
 }
 
-fn unlike(summary: &Summary, mesh: &Mesh, map: &MeshMap, one: &Unlike) -> String {
+fn unlike(mesh: &Mesh, map: &MeshMap, one: &Unlike) -> String {
     let name = |node: usize| describe::clean(&mesh.nodes[node]);
     let change = number::signed_percent(one.ratio - 1.0);
     let judged = if one.is_worse { "worse" } else { "better" };
-    let metric = map.metric.words();
+    let metric = map.metric.words;
     let [a, b] = one.ends;
     if one.is_node() {
         let pairs = map.pairs.iter().filter(|pair| pair.ends.contains(&a));
@@ -158,7 +158,7 @@ fn unlike(summary: &Summary, mesh: &Mesh, map: &MeshMap, one: &Unlike) -> String
     }
     let values = [[a, b], [b, a]].into_iter().filter_map(|ends| {
         let at = map.pairs.iter().find(|pair| pair.ends == ends)?;
-        let value = in_words(summary, map, at.value?);
+        let value = in_words(map, at.value?);
         Some(format!("{value} from {}", name(ends[0])))
     });
     let values: Vec<String> = values.collect();
@@ -177,14 +177,13 @@ pub(crate) const RULE: &str = "A node’s level is the median over its pairs; a 
     robust standard deviations away (Iglewicz and Hoaglin 1993), or further where the mesh has so \
     many values that chance would reach that in one of 20.";
 
-fn in_words(summary: &Summary, map: &MeshMap, value: f64) -> String {
-    let workload = &summary.treatments[map.treatment].treatment.workload;
-    describe::value(map.metric, workload, value)
+fn in_words(map: &MeshMap, value: f64) -> String {
+    describe::value(map.metric, value)
 }
 
 /// What one pair showed, for a cell of a map or of a table.
-pub(crate) fn pair_text(summary: &Summary, map: &MeshMap, pair: &PairValue) -> String {
-    let value = pair.value.map(|value| in_words(summary, map, value));
+pub(crate) fn pair_text(map: &MeshMap, pair: &PairValue) -> String {
+    let value = pair.value.map(|value| in_words(map, value));
     value.unwrap_or_else(|| Grade::Dead.words().to_owned())
 }
 
@@ -227,7 +226,7 @@ pub(crate) fn letters(mesh: &Mesh, map: &MeshMap) -> Option<Vec<String>> {
 }
 
 /// The pairs in a table, for those that make no map.
-pub(crate) fn table(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Table> {
+pub(crate) fn table(mesh: &Mesh, map: &MeshMap) -> Option<Table> {
     if mesh.layout != Layout::Pairs {
         return None;
     }
@@ -238,7 +237,7 @@ pub(crate) fn table(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Tab
         vec![
             name(pair.ends[0]),
             name(pair.ends[1]),
-            pair_text(summary, map, pair),
+            pair_text(map, pair),
             against.unwrap_or_else(|| number::NONE.to_owned()),
             pair.trials.to_string(),
         ]
@@ -247,7 +246,7 @@ pub(crate) fn table(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Tab
         head: head([
             "sender",
             "receiver",
-            map.metric.words(),
+            map.metric.words,
             "against the median",
             "trials",
         ]),

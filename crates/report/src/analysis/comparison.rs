@@ -1,14 +1,17 @@
 //! Treatments against their baselines, by blocks.
 
+use plumbline_experiment::metric::Role;
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::Fingerprint;
 use plumbline_stats::paired::{self, Effect};
 use plumbline_stats::verdict::{self, Verdict};
 
-use super::{
-    ALPHA, Metric, TreatmentSummary, TrialValue, least_seen, margin, metrics_of, no_finer,
-    resolution,
-};
+use super::ALPHA;
+use super::margin::{least_seen, margin, no_finer, resolution};
+use super::measured::TrialValue;
+use super::metric::Metric;
+use super::registry::metrics_of;
+use super::treatment::TreatmentSummary;
 
 /// One treatment against its baseline on one metric.
 #[derive(Clone, Debug)]
@@ -18,7 +21,7 @@ pub struct Comparison {
     /// What it is compared with.
     pub baseline: TreatmentId,
     /// On which metric.
-    pub metric: Metric,
+    pub metric: &'static Metric,
     /// Whether it was declared before the run as one of the metrics that count
     /// (C-10); the others are exploratory.
     pub is_primary: bool,
@@ -54,7 +57,7 @@ pub struct Comparison {
 pub(super) struct Declared {
     pub(super) treatment: TreatmentId,
     pub(super) baseline: TreatmentId,
-    pub(super) metric: Metric,
+    pub(super) metric: &'static Metric,
     pub(super) is_primary: bool,
 }
 
@@ -65,12 +68,12 @@ pub(super) fn declared(treatments: &[Treatment]) -> Vec<Declared> {
         let Some(baseline) = treatment.baseline else {
             continue;
         };
-        for &(metric, is_primary) in metrics_of(&treatment.workload) {
+        for (metric, role) in metrics_of(&treatment.workload) {
             declared.push(Declared {
                 treatment: treatment.id,
                 baseline,
                 metric,
-                is_primary,
+                is_primary: role == Role::Primary,
             });
         }
     }
@@ -112,7 +115,10 @@ fn compare(
         &treatments[declared.baseline],
     );
     let metric = declared.metric;
-    let (pairs, pairs_left_out) = pairs(treatment.values_of(metric), baseline.values_of(metric));
+    let (pairs, pairs_left_out) = pairs(
+        treatment.values_of(metric.name()),
+        baseline.values_of(metric.name()),
+    );
     let resolution = resolution(metric, treatment, baseline);
     let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
     let comparison = Comparison {
@@ -172,7 +178,7 @@ fn judge(together: &mut [(&mut Comparison, &Pairs)]) {
         comparison.smallest_effect = least_seen(smallest, comparison.resolution);
         comparison.adjusted_p = Some(adjusted_p);
         comparison.verdict = effect.interval.map(|_| {
-            let direction = comparison.metric.direction();
+            let direction = comparison.metric.direction;
             verdict::judge(&effect, adjusted_p, ALPHA, comparison.margin, direction)
         });
     }

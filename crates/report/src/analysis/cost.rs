@@ -1,21 +1,13 @@
 //! What the CPUs paid (N-10, N-11).
 
 use plumbline_experiment::Workload;
+use plumbline_experiment::metric::Traffic;
 use plumbline_record::{CpuTime, LoadResult, Observation, ProcessCpu};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
 use super::LEVEL;
-use super::metric::is_bulk;
 use super::rates;
-
-/// What the CPU cost is divided by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PerUnit {
-    /// One request.
-    Request,
-    /// One byte of payload.
-    Byte,
-}
+use super::unit::Unit;
 
 /// The step in which kernels show CPU time, nanoseconds (USER_HZ is 100).
 const TICK_NS: u64 = 10_000_000;
@@ -24,8 +16,8 @@ const TICK_NS: u64 = 10_000_000;
 /// less what they use without load and what the sender spun away.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// What it is divided by.
-    pub per: PerUnit,
+    /// Nanoseconds for a request, or for a byte of payload.
+    pub unit: Unit,
     /// Median over trials with its order-statistic interval.
     pub total: MedianOfRuns,
     /// The median split by context.
@@ -73,10 +65,9 @@ impl Cost {
         let step_ns = step_of(kept);
         let total = over_trials(&|one| cpu_per_unit(workload, one))?;
         Some(Self {
-            per: if is_bulk(workload) {
-                PerUnit::Byte
-            } else {
-                PerUnit::Request
+            unit: match workload.traffic() {
+                Traffic::Bulk => Unit::NanosecondsPerByte,
+                Traffic::Open | Traffic::Closed => Unit::Nanoseconds,
             },
             by_context: split(total.median, kept),
             client_process: median(&|one| per_unit(client_ns(one), workload, one)),

@@ -1,16 +1,16 @@
 //! Latencies of one treatment.
 
 use plumbline_record::{Histogram, Observation, Trial, Warning};
-use plumbline_stats::order::{MedianOfRuns, median_of_runs, percentile_fractions};
+use plumbline_stats::order::percentile_fractions;
 
-use super::{LEVEL, Metric, TrialValue};
+use super::LEVEL;
 use crate::latency::{LatencySummary, QUANTILES, Support, share};
 
 /// From this quantile on a late sender shows itself instead of the network.
-const TAIL: f64 = 0.99;
+pub(super) const TAIL: f64 = 0.99;
 
-/// Latencies of a treatment, pooled over its trials for the curve and taken
-/// trial by trial for every statement about it (L-15).
+/// Latencies of a treatment, pooled over its trials: what the curve shows. Every
+/// statement about it rests on single trials (L-15).
 ///
 /// A trial whose sender was late in the tail (L-2) stays out of the pool. Where
 /// most trials are such, all are pooled and nothing is shown from p99 up.
@@ -31,23 +31,13 @@ pub struct Latency {
     pub service_time: LatencySummary,
     /// Sent − intended, pooled.
     pub send_lag: LatencySummary,
-    /// Median over trials of each trial's median, nanoseconds.
-    pub p50_over_trials: Option<MedianOfRuns>,
-    /// Median over trials of each trial's 99th percentile, nanoseconds; over
-    /// those without a late tail.
-    pub p99_over_trials: Option<MedianOfRuns>,
-    /// Whether each single trial has the samples for its own p99 (D4).
-    pub every_trial_carries_p99: bool,
     /// Trials whose sender was late in the tail.
     pub late_tails: usize,
 }
 
 impl Latency {
     /// `None` without a single answer.
-    pub(super) fn new(
-        trials: &[(&Trial, &Observation)],
-        values: &[(Metric, Vec<TrialValue>)],
-    ) -> Option<Self> {
+    pub(super) fn new(trials: &[(&Trial, &Observation)]) -> Option<Self> {
         let late_tails = trials.iter().filter(|(trial, _)| has_late_tail(trial));
         let late_tails = late_tails.count();
         let is_mostly_late = 2 * late_tails > trials.len();
@@ -59,11 +49,6 @@ impl Latency {
         if is_mostly_late {
             pool.support.end = TAIL;
         }
-        let over_trials = |metric| {
-            let (_, values) = values.iter().find(|(one, _)| *one == metric)?;
-            let values: Vec<f64> = values.iter().map(|one| one.value).collect();
-            median_of_runs(&values, LEVEL)
-        };
         let whole = Support {
             end: 1.0,
             ..pool.support
@@ -73,13 +58,19 @@ impl Latency {
             intervals: QUANTILES.map(|q| interval(&pool.latency, pool.support, q)),
             service_time: LatencySummary::with_support(&pool.service_time, whole),
             send_lag: LatencySummary::new(&pool.send_lag),
-            p50_over_trials: over_trials(Metric::P50),
-            p99_over_trials: over_trials(Metric::P99).filter(|_| !is_mostly_late),
-            every_trial_carries_p99: pool.every_trial_carries_p99,
             late_tails,
             support: pool.support,
             pooled: pool.latency,
         })
+    }
+}
+
+impl Latency {
+    /// A percentile of the pooled latencies, nanoseconds, as far as their samples
+    /// carry it (D4).
+    pub fn pooled_at(&self, quantile: f64) -> Option<u64> {
+        let is_shown = self.support.shows(quantile);
+        is_shown.then(|| self.pooled.value_at(quantile))
     }
 }
 
@@ -95,7 +86,6 @@ struct Pool {
     service_time: Histogram,
     send_lag: Histogram,
     support: Support,
-    every_trial_carries_p99: bool,
 }
 
 impl Pool {
@@ -104,14 +94,11 @@ impl Pool {
         let mut service_time = Histogram::new();
         let mut send_lag = Histogram::new();
         let (mut effective_samples, mut censored) = (0.0, 0u64);
-        let mut every_trial_carries_p99 = true;
         for Observation { load, .. } in trials {
             latency.merge(&load.latency);
             service_time.merge(&load.service_time);
             send_lag.merge(&load.send_lag);
-            let support = Support::of_load(load);
-            effective_samples += support.effective_samples;
-            every_trial_carries_p99 &= support.shows(0.99);
+            effective_samples += Support::of_load(load).effective_samples;
             censored = censored.saturating_add(load.censored);
         }
         Self {
@@ -123,7 +110,6 @@ impl Pool {
             latency,
             service_time,
             send_lag,
-            every_trial_carries_p99,
         }
     }
 }

@@ -4,7 +4,9 @@ use plumbline_record::Fingerprint;
 use plumbline_stats::order::median_of_runs;
 use plumbline_stats::paired::Effect;
 
-use super::{LEVEL, Metric, TreatmentSummary};
+use super::LEVEL;
+use super::metric::{Metric, Resolution};
+use super::treatment::TreatmentSummary;
 
 /// Relative width of a histogram bucket (D12).
 const HISTOGRAM_QUANTUM: f64 = 1e-3;
@@ -14,17 +16,17 @@ const HISTOGRAM_QUANTUM: f64 = 1e-3;
 const SEEN_BEYOND_INTERVAL: f64 = 2.8 / 2.0;
 
 /// The largest difference that does not matter in practice, as a fraction
-/// (D9). For p99, the resolution of clock and histogram counts against what
-/// the baseline, `theirs`, usually shows.
-pub(crate) fn margin(metric: Metric, theirs: &TreatmentSummary, fingerprint: &Fingerprint) -> f64 {
-    if metric != Metric::P99 {
-        return 0.03;
+/// (D9). Where the clock limits the metric, the steps of clock and histogram count
+/// against what the baseline, `theirs`, usually shows.
+pub(crate) fn margin(metric: &Metric, theirs: &TreatmentSummary, fingerprint: &Fingerprint) -> f64 {
+    if metric.resolution != Resolution::Clock {
+        return metric.margin;
     }
-    let values = theirs.values_of(metric).iter().map(|one| one.value);
+    let values = theirs.values_of(metric.name()).iter().map(|one| one.value);
     let clock_quantum = median_of_runs(&values.collect::<Vec<_>>(), LEVEL)
         .filter(|runs| runs.median > 0.0)
         .map_or(0.0, |runs| fingerprint.clock_read_ns as f64 / runs.median);
-    (2.0 * clock_quantum.max(HISTOGRAM_QUANTUM)).max(0.05)
+    (2.0 * clock_quantum.max(HISTOGRAM_QUANTUM)).max(metric.margin)
 }
 
 /// The smallest difference that the meter can tell from none, as a fraction: 0
@@ -36,16 +38,16 @@ pub(crate) fn margin(metric: Metric, theirs: &TreatmentSummary, fingerprint: &Fi
 /// readings in few steps may agree by chance, and then their spread shows
 /// nothing of it.
 pub(crate) fn resolution(
-    metric: Metric,
+    metric: &Metric,
     ours: &TreatmentSummary,
     theirs: &TreatmentSummary,
 ) -> f64 {
-    if !matches!(metric, Metric::CpuPerRequest | Metric::CpuPerByte) {
+    if metric.resolution != Resolution::CpuAccounting {
         return 0.0;
     }
     let variance = |one: &TreatmentSummary| {
         let rounding = one.cost.as_ref().map_or(0.0, |cost| cost.rounding);
-        rounding.powi(2) / one.values_of(metric).len().max(1) as f64
+        rounding.powi(2) / one.values_of(metric.name()).len().max(1) as f64
     };
     2.0 * (variance(ours) + variance(theirs)).sqrt()
 }

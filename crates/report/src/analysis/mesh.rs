@@ -7,8 +7,9 @@ use plumbline_stats::mesh::{OfPair, unlike};
 use plumbline_stats::verdict::Direction;
 
 use super::ledger::Ledger;
-use super::metric::metrics_of;
-use super::{Metric, TreatmentSummary};
+use super::metric::Metric;
+use super::registry::leading;
+use super::treatment::TreatmentSummary;
 
 /// A run on several pairs of nodes.
 #[derive(Clone, Debug)]
@@ -26,8 +27,8 @@ pub struct Mesh {
 pub struct MeshMap {
     /// Which.
     pub treatment: TreatmentId,
-    /// In which metric: p50, or throughput for bulk.
-    pub metric: Metric,
+    /// In which metric: the one that leads its workload.
+    pub metric: &'static Metric,
     /// Pairs with a finished trial, by sender, then receiver.
     pub pairs: Vec<PairValue>,
     /// The median over pairs, in the metric's unit; `None` without a value.
@@ -104,13 +105,7 @@ impl MeshMap {
         positions: &HashMap<&str, usize>,
     ) -> Self {
         let workload = &treatment.treatment.workload;
-        let metrics = metrics_of(workload);
-        let has_p50 = metrics.iter().any(|(metric, _)| *metric == Metric::P50);
-        let metric = if has_p50 {
-            Metric::P50
-        } else {
-            Metric::Throughput
-        };
+        let metric = leading(workload);
         let mut values: BTreeMap<Ends, Vec<f64>> = BTreeMap::new();
         for (_, cell) in ledger.cells_of(treatment.id()) {
             let pair = cell.trials.first().and_then(|trial| trial.pair.as_ref());
@@ -123,7 +118,7 @@ impl MeshMap {
             let Some(ends) = ends else { continue };
             let values = values.entry(ends).or_default();
             let kept = cell.kept();
-            values.extend(kept.and_then(|(_, seen)| metric.value(workload, seen)));
+            values.extend(kept.and_then(|(_, seen)| metric.of_trial(workload, seen)));
         }
         let pairs = values.into_iter().map(|(ends, values)| PairValue {
             ends,
@@ -131,7 +126,7 @@ impl MeshMap {
             value: median(values),
         });
         let pairs: Vec<PairValue> = pairs.collect();
-        let is_worse = |ratio: f64| match metric.direction() {
+        let is_worse = |ratio: f64| match metric.direction {
             Direction::HigherIsBetter => ratio < 1.0,
             Direction::LowerIsBetter => ratio > 1.0,
         };
@@ -159,7 +154,7 @@ impl MeshMap {
     /// How many times as bad as typical a value is: above 1 when it is worse.
     pub fn badness(&self, value: f64) -> Option<f64> {
         let typical = self.typical.filter(|typical| *typical > 0.0)?;
-        Some(match self.metric.direction() {
+        Some(match self.metric.direction {
             Direction::LowerIsBetter => value / typical,
             Direction::HigherIsBetter => typical / value,
         })

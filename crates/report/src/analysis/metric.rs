@@ -1,118 +1,111 @@
-//! What treatments are compared on.
+//! What one metric is: a row of the [`REGISTRY`](super::REGISTRY).
 
-use plumbline_experiment::{Workload, WorkloadKind};
+use plumbline_experiment::Workload;
+use plumbline_experiment::metric::Declared;
 use plumbline_record::Observation;
 use plumbline_stats::verdict::Direction;
 
-use super::{cost, rates};
+use super::unit::Unit;
 
-/// One number for each trial, on which treatments are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Metric {
-    /// Median latency of the trial, nanoseconds.
-    P50,
-    /// 99th percentile of the trial's latency, nanoseconds.
-    P99,
-    /// CPU time of the machines per request, nanoseconds.
-    CpuPerRequest,
-    /// CPU time of the machines per payload byte, nanoseconds.
-    CpuPerByte,
-    /// Payload bits, or completed requests, per second.
-    Throughput,
+/// One number for each trial, on which treatments are compared. Every format asks
+/// the row; none of them knows a metric by name.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its name in files, and for which workloads it counts.
+    pub declared: &'static Declared,
+    /// The name in sentences, charts and tables of comparisons.
+    pub words: &'static str,
+    /// The name of its row in CSV, which ends in its unit, and of its key in JSON.
+    pub key: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// Which way it should go.
+    pub direction: Direction,
+    /// Among which figures it stands.
+    pub quantity: Quantity,
+    /// The number of one trial.
+    pub value: Value,
+    /// The largest difference that does not matter in practice, as a fraction (D9).
+    pub margin: f64,
+    /// What keeps it from being told exactly.
+    pub resolution: Resolution,
+    /// A value in a sentence, with `{}` for the number and its unit.
+    pub phrase: &'static str,
+    /// The heading of its column where there is room.
+    pub heading: &'static str,
+    /// The heading of its column in the terminal.
+    pub title: &'static str,
+    /// What a narrow terminal gives up last has the largest weight; the column of
+    /// changes weighs one less.
+    pub weight: u8,
 }
 
-/// What a metric counts.
+/// The figures among which a metric stands in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Nanoseconds for each byte, the same as seconds for each gigabyte.
-    NanosecondsPerByte,
-    /// Bits per second.
-    BitsPerSecond,
-    /// Requests per second.
-    RequestsPerSecond,
+pub enum Quantity {
+    /// How long an answer took.
+    Latency,
+    /// How much was carried.
+    Throughput,
+    /// What the CPUs paid for it.
+    Cpu,
+}
+
+/// How the number of a trial is found.
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// The median latency, which any sample gives.
+    Median,
+    /// The latency at a quantile that takes many samples: each trial has to carry
+    /// it before a median over trials is shown (D4).
+    Tail(f64),
+    /// Something else; `None` when nothing was measured.
+    Of(fn(&Workload, &Observation) -> Option<f64>),
+}
+
+/// How finely a metric can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// More finely than it needs to be.
+    Fine,
+    /// By the clock and the histogram: differences near their steps do not matter.
+    Clock,
+    /// By the kernel's accounting of CPU time: no interval is narrower than its
+    /// rounding.
+    CpuAccounting,
 }
 
 impl Metric {
-    /// The name in files: `p50`, `p99`, `cpu_per_request`, `cpu_per_byte`, `throughput`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P99 => "p99",
-            Self::CpuPerRequest => "cpu_per_request",
-            Self::CpuPerByte => "cpu_per_byte",
-            Self::Throughput => "throughput",
-        }
-    }
-
-    /// The name in sentences.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P99 => "p99",
-            Self::CpuPerRequest => "CPU per request",
-            Self::CpuPerByte => "CPU per byte",
-            Self::Throughput => "throughput",
-        }
-    }
-
-    /// Which way it should go.
-    pub fn direction(self) -> Direction {
-        match self {
-            Self::Throughput => Direction::HigherIsBetter,
-            _ => Direction::LowerIsBetter,
-        }
-    }
-
-    /// What it counts under a workload.
-    pub fn unit(self, workload: &Workload) -> Unit {
-        match self {
-            Self::P50 | Self::P99 | Self::CpuPerRequest => Unit::Nanoseconds,
-            Self::CpuPerByte => Unit::NanosecondsPerByte,
-            Self::Throughput if is_bulk(workload) => Unit::BitsPerSecond,
-            Self::Throughput => Unit::RequestsPerSecond,
-        }
+    /// The name in files: `p50`, `p99`, `cpu_per_request`, …
+    pub fn name(&self) -> &'static str {
+        self.declared.name
     }
 
     /// The number of one trial; `None` when nothing was measured.
-    pub(crate) fn value(self, workload: &Workload, observation: &Observation) -> Option<f64> {
+    pub(crate) fn of_trial(&self, workload: &Workload, observation: &Observation) -> Option<f64> {
         let latency = &observation.load.latency;
         let at = |quantile| (!latency.is_empty()).then(|| latency.value_at(quantile) as f64);
-        match self {
-            Self::P50 => at(0.5),
-            Self::P99 => at(0.99),
-            Self::CpuPerRequest | Self::CpuPerByte => cost::cpu_per_unit(workload, observation),
-            Self::Throughput if is_bulk(workload) => {
-                rates::throughput_bits_per_second(workload, observation)
-            }
-            Self::Throughput => rates::requests_per_second(observation),
+        match self.value {
+            Value::Median => at(0.5),
+            Value::Tail(quantile) => at(quantile),
+            Value::Of(value) => value(workload, observation),
+        }
+    }
+
+    /// The quantile that its samples have to carry, if it is a tail.
+    pub(crate) fn tail(&self) -> Option<f64> {
+        match self.value {
+            Value::Tail(quantile) => Some(quantile),
+            Value::Median | Value::Of(_) => None,
         }
     }
 }
 
-/// The metrics of a workload; `true` marks the primary ones, which are declared
-/// here, before any data, and judged together (C-10).
-pub(crate) fn metrics_of(workload: &Workload) -> &'static [(Metric, bool)] {
-    if is_bulk(workload) {
-        return &[(Metric::Throughput, true), (Metric::CpuPerByte, true)];
-    }
-    match workload.arrival.rate() {
-        Some(_) => &[
-            (Metric::P50, true),
-            (Metric::CpuPerRequest, true),
-            (Metric::P99, false),
-        ],
-        None => &[
-            (Metric::Throughput, true),
-            (Metric::P50, true),
-            (Metric::CpuPerRequest, false),
-            (Metric::P99, false),
-        ],
+/// The same row. Workloads that have no row in common may share a name.
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
     }
 }
 
-/// Whether a workload moves bytes rather than answers requests.
-pub(crate) fn is_bulk(workload: &Workload) -> bool {
-    matches!(workload.kind, WorkloadKind::Stream | WorkloadKind::Datagram)
-}
+impl Eq for Metric {}

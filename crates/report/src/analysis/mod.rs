@@ -8,32 +8,38 @@ mod distribution;
 mod latency;
 mod ledger;
 mod margin;
+mod measured;
 mod mesh;
 mod metric;
 mod notice;
 mod packets;
 mod rates;
+mod registry;
 mod section;
 mod set_up;
 mod treatment;
+mod unit;
 
 pub use account::{Account, Failure};
 pub use beside::{Beside, BesideRow, BesideTable, OrderAt};
 pub use comparison::Comparison;
-pub use cost::{Cost, CostByContext, PerUnit};
+pub use cost::{Cost, CostByContext};
 pub use distribution::{Distribution, DistributionRow};
 pub use latency::Latency;
+pub use measured::{Measured, Outlier, TrialValue};
 pub use mesh::{Mesh, MeshMap, PairValue, Unlike};
-pub use metric::{Metric, Unit};
+pub use metric::{Metric, Quantity, Resolution, Value};
 pub use notice::Notice;
 pub use packets::Packets;
 pub use rates::Rates;
+pub use registry::REGISTRY;
 pub use section::Section;
 pub use set_up::SetUpCost;
-pub use treatment::{Outlier, TreatmentSummary, TrialValue};
+pub use treatment::TreatmentSummary;
+pub use unit::Unit;
 
 pub(crate) use margin::{least_seen, margin, no_finer, resolution};
-pub(crate) use metric::metrics_of;
+pub(crate) use registry::{leading, metrics_among, metrics_of};
 
 use plumbline_experiment::{Link, Plan, Treatment, TreatmentId};
 use plumbline_record::{Floor, Maximum, Run, Trial};
@@ -134,11 +140,11 @@ impl Summary {
         }
     }
 
-    /// The comparison of a treatment with its baseline on one metric.
-    pub fn comparison(&self, treatment: TreatmentId, metric: Metric) -> Option<&Comparison> {
+    /// The comparison of a treatment with its baseline on the metric of a name.
+    pub fn comparison(&self, treatment: TreatmentId, metric: &str) -> Option<&Comparison> {
         self.comparisons
             .iter()
-            .find(|one| one.treatment == treatment && one.metric == metric)
+            .find(|one| one.treatment == treatment && one.metric.name() == metric)
     }
 
     /// Whether any trial counts.

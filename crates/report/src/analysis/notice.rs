@@ -2,12 +2,12 @@
 
 use std::mem::{Discriminant, discriminant};
 
+use plumbline_experiment::metric::Traffic;
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Run, Trial, Warning};
 
 use super::Account;
 use super::ledger::Ledger;
-use super::metric::is_bulk;
 
 /// A reason to distrust, and what it concerns.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +113,7 @@ fn closed_loops(run: &Run) -> Vec<Notice> {
     let mut notices: Vec<Notice> = Vec::new();
     for treatment in &run.plan.treatments {
         let workload = &treatment.workload;
-        if is_bulk(workload) || workload.arrival.rate().is_some() {
+        if workload.traffic() != Traffic::Closed {
             continue;
         }
         let warning = Warning::ClosedLoop {

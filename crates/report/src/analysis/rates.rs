@@ -1,10 +1,10 @@
 //! How much a treatment carried.
 
+use plumbline_experiment::metric::Traffic;
 use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::Observation;
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
-use super::metric::is_bulk;
 use super::{LEVEL, total};
 
 /// How much a treatment carried. Rates are medians over its trials with their
@@ -89,7 +89,7 @@ pub(crate) fn payload_bytes(workload: &Workload, observation: &Observation) -> f
 
 /// What the cost of a trial is divided by: requests, or bytes for bulk.
 pub(crate) fn units(workload: &Workload, observation: &Observation) -> f64 {
-    if is_bulk(workload) {
+    if workload.traffic() == Traffic::Bulk {
         payload_bytes(workload, observation)
     } else {
         observation.load.completed as f64

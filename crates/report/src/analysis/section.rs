@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use plumbline_experiment::TreatmentId;
+use plumbline_stats::verdict::Direction;
 
-use super::metric::metrics_of;
-use super::{Comparison, Metric, TreatmentSummary};
+use super::comparison::Comparison;
+use super::metric::Metric;
+use super::registry::leading;
+use super::treatment::TreatmentSummary;
 
 /// Treatments of one workload that share a baseline, or are compared each with
 /// the baseline of its own cluster: what one table or chart shows.
@@ -16,8 +19,8 @@ pub struct Section {
     /// The baselines first, then by the section's leading metric, cheapest
     /// first; those without a comparison last, in the order of the plan.
     pub treatments: Vec<TreatmentId>,
-    /// The metric that leads: p50, or throughput for bulk.
-    pub leading: Metric,
+    /// The metric that orders the others: a latency where one counts.
+    pub leading: &'static Metric,
 }
 
 /// Groups treatments by the baseline at the end of their chain of baselines.
@@ -33,13 +36,7 @@ pub(super) fn sections(
     groups
         .into_iter()
         .map(|(baseline, mut members)| {
-            let metrics = metrics_of(&treatments[baseline].treatment.workload);
-            let has_p50 = metrics.iter().any(|(metric, _)| *metric == Metric::P50);
-            let leading = if has_p50 {
-                Metric::P50
-            } else {
-                Metric::Throughput
-            };
+            let leading = leading(&treatments[baseline].treatment.workload);
             let cost = |&id: &TreatmentId| {
                 let root = root_of(treatments, id);
                 if id == root {
@@ -64,13 +61,13 @@ fn overhead(
     comparisons: &[Comparison],
     mut id: TreatmentId,
     root: TreatmentId,
-    metric: Metric,
+    metric: &Metric,
 ) -> f64 {
     let mut log_ratio = 0.0;
     while id != root {
         let step = comparisons
             .iter()
-            .find(|one| one.treatment == id && one.metric == metric);
+            .find(|one| one.treatment == id && one.metric.name() == metric.name());
         let (Some(effect), Some(next)) = (
             step.and_then(|one| one.effect),
             treatments[id].treatment.baseline,
@@ -80,9 +77,9 @@ fn overhead(
         log_ratio += effect.ratio_minus_one.ln_1p();
         id = next;
     }
-    match metric {
-        Metric::Throughput => -log_ratio,
-        _ => log_ratio,
+    match metric.direction {
+        Direction::HigherIsBetter => -log_ratio,
+        Direction::LowerIsBetter => log_ratio,
     }
 }
 

@@ -1,16 +1,14 @@
 //! What one treatment showed by itself.
 
+use plumbline_experiment::metric::Traffic;
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Observation, Spans, Trial};
-use plumbline_stats::outlier;
+use plumbline_stats::order::MedianOfRuns;
 
-use super::latency::has_late_tail;
 use super::ledger::Ledger;
-use super::metric::{is_bulk, metrics_of};
-use super::{Account, Cost, Latency, Metric, Packets, Rates};
-
-/// Fewer values than this have no rest to be far from.
-const LEAST_FOR_OUTLIERS: usize = 6;
+use super::measured::{Measured, Outlier, TrialValue};
+use super::registry::metrics_of;
+use super::{Account, Cost, Latency, Packets, Rates};
 
 /// What one treatment showed by itself, over its valid trials.
 #[derive(Clone, Debug)]
@@ -31,30 +29,10 @@ pub struct TreatmentSummary {
     pub packets: Packets,
     /// What became of its trials; `missing` is not counted here.
     pub account: Account,
-    /// The numbers that comparisons use, by metric, then block.
-    pub values: Vec<(Metric, Vec<TrialValue>)>,
+    /// What it is compared on, a row for each metric of its workload.
+    pub metrics: Vec<Measured>,
     /// Values far from the rest of the treatment (C-12): flagged, and still used.
     pub outliers: Vec<Outlier>,
-}
-
-/// A metric's number of one trial.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrialValue {
-    /// Block of the trial.
-    pub block: u32,
-    /// The number, in the metric's unit.
-    pub value: f64,
-}
-
-/// A value far from the rest of its treatment.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outlier {
-    /// In which metric.
-    pub metric: Metric,
-    /// Block of the trial.
-    pub block: u32,
-    /// The number, in the metric's unit.
-    pub value: f64,
 }
 
 impl TreatmentSummary {
@@ -65,18 +43,19 @@ impl TreatmentSummary {
             .map(|(_, trial, observation)| (trial, observation))
             .collect();
         let kept: Vec<&Observation> = trials.iter().map(|&(_, observation)| observation).collect();
-        let values = values(treatment, ledger);
+        let measured = |(metric, _)| Measured::new(metric, workload, treatment.id, ledger);
+        let metrics: Vec<Measured> = metrics_of(workload).map(measured).collect();
         Self {
-            latency: (!is_bulk(workload))
-                .then(|| Latency::new(&trials, &values))
+            latency: (workload.traffic() != Traffic::Bulk)
+                .then(|| Latency::new(&trials))
                 .flatten(),
             rates: Rates::new(workload, &kept),
             cost: Cost::new(workload, &kept),
             spans: spans(&kept),
             packets: Packets::new(&kept),
             account: Account::of_treatment(treatment.id, ledger),
-            outliers: outliers(&values),
-            values,
+            outliers: metrics.iter().flat_map(Measured::outliers).collect(),
+            metrics,
             treatment: treatment.clone(),
         }
     }
@@ -88,7 +67,7 @@ impl TreatmentSummary {
 
     /// Whether its workload moves bytes rather than answers requests.
     pub fn is_bulk(&self) -> bool {
-        is_bulk(&self.treatment.workload)
+        self.treatment.workload.traffic() == Traffic::Bulk
     }
 
     /// Whether any trial of it counts.
@@ -96,10 +75,20 @@ impl TreatmentSummary {
         self.account.kept > 0
     }
 
+    /// What it showed of the metric of a name; `None` when its workload is not
+    /// compared on that.
+    pub fn measured(&self, name: &str) -> Option<&Measured> {
+        self.metrics.iter().find(|one| one.metric.name() == name)
+    }
+
     /// The numbers of one metric by rising block; empty when it has none.
-    pub fn values_of(&self, metric: Metric) -> &[TrialValue] {
-        let found = self.values.iter().find(|(one, _)| *one == metric);
-        found.map_or(&[], |(_, values)| values)
+    pub fn values_of(&self, name: &str) -> &[TrialValue] {
+        self.measured(name).map_or(&[], |one| &one.values)
+    }
+
+    /// The median over trials of one metric; `None` where there is none to show.
+    pub fn over_trials(&self, name: &str) -> Option<MedianOfRuns> {
+        self.measured(name)?.over_trials
     }
 }
 
@@ -109,45 +98,4 @@ fn spans(kept: &[&Observation]) -> Option<Spans> {
     let mut all = samples.next()?.clone();
     samples.for_each(|one| all.merge(one));
     Some(all)
-}
-
-fn values(treatment: &Treatment, ledger: &Ledger<'_>) -> Vec<(Metric, Vec<TrialValue>)> {
-    let of_metric = |metric: Metric| {
-        let value = |(block, trial, observation)| {
-            if metric == Metric::P99 && has_late_tail(trial) {
-                return None;
-            }
-            let value = metric.value(&treatment.workload, observation)?;
-            Some(TrialValue { block, value })
-        };
-        (
-            metric,
-            ledger.kept(treatment.id).filter_map(value).collect(),
-        )
-    };
-    metrics_of(&treatment.workload)
-        .iter()
-        .map(|&(metric, _)| of_metric(metric))
-        .collect()
-}
-
-fn outliers(values: &[(Metric, Vec<TrialValue>)]) -> Vec<Outlier> {
-    let mut outliers = Vec::new();
-    for (metric, values) in values {
-        if values.len() < LEAST_FOR_OUTLIERS {
-            continue;
-        }
-        let numbers: Vec<f64> = values.iter().map(|one| one.value).collect();
-        let scores = outlier::modified_z_scores(&numbers);
-        for (one, score) in values.iter().zip(scores) {
-            if score > outlier::THRESHOLD {
-                outliers.push(Outlier {
-                    metric: *metric,
-                    block: one.block,
-                    value: one.value,
-                });
-            }
-        }
-    }
-    outliers
 }

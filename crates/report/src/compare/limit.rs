@@ -73,7 +73,7 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
     let treatment = &summary.treatments[of.treatment].treatment;
     let effect = of.effect;
     let interval = effect.and_then(|effect| effect.interval);
-    let (overhead, interval) = match of.metric.direction() {
+    let (overhead, interval) = match of.metric.direction {
         Direction::LowerIsBetter => (
             effect.map(|effect| effect.ratio_minus_one),
             interval.map(|one| (one.low, one.high)),
@@ -104,8 +104,8 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
 /// Why there is no comparison on a metric.
 fn why_not_compared(metric: &str, summary: &Summary) -> String {
     let has_metric = |one: &&TreatmentSummary| {
-        let metrics = metrics_of(&one.treatment.workload);
-        metrics.iter().any(|(known, _)| known.name() == metric)
+        let mut metrics = metrics_of(&one.treatment.workload);
+        metrics.any(|(known, _)| known.name() == metric)
     };
     let with_metric: Vec<_> = summary.treatments.iter().filter(has_metric).collect();
     let Some(baseline) = with_metric.first() else {
@@ -143,10 +143,10 @@ fn why_no_effect(summary: &Summary, of: &Comparison) -> String {
             });
             return format!("{label} has no valid trial ({why})");
         }
-        if one.values_of(of.metric).is_empty() {
+        if one.values_of(of.metric.name()).is_empty() {
             return format!(
                 "{} was not measured in any trial of {label}",
-                of.metric.words()
+                of.metric.words
             );
         }
     }

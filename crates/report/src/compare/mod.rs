@@ -12,6 +12,7 @@ pub use environment::{Difference, differences};
 pub use limit::{LimitCheck, Outcome};
 pub use shown::{json, render};
 
+use plumbline_experiment::metric::Role;
 use plumbline_record::{Run, Trial};
 use plumbline_stats::paired::Effect;
 use plumbline_stats::verdict::{self, Verdict};
@@ -81,7 +82,7 @@ pub struct Change {
     /// Name of its workload.
     pub workload: String,
     /// On which metric.
-    pub metric: Metric,
+    pub metric: &'static Metric,
     /// Whether the metric was declared before the runs (C-10).
     pub is_primary: bool,
     /// The change as a ratio less one, with `pairs` the trials of the smaller
@@ -159,7 +160,7 @@ fn changes_of(
         let Some(before) = same_treatment(first, treatment) else {
             continue;
         };
-        for &(metric, is_primary) in metrics_of(&treatment.treatment.workload) {
+        for (metric, role) in metrics_of(&treatment.treatment.workload) {
             let (ours, theirs) = (positive(treatment, metric), positive(before, metric));
             let resolution = resolution(metric, treatment, before);
             let change = Change {
@@ -167,7 +168,7 @@ fn changes_of(
                 label: treatment.treatment.label.clone(),
                 workload: treatment.treatment.workload.name.clone(),
                 metric,
-                is_primary,
+                is_primary: role == Role::Primary,
                 effect: unpaired::effect(&ours, &theirs, ALPHA)
                     .ok()
                     .map(|effect| no_finer(effect, resolution)),
@@ -198,8 +199,11 @@ fn same_treatment<'a>(
 }
 
 /// The values that have a logarithm, in rising order.
-fn positive(treatment: &TreatmentSummary, metric: Metric) -> Vec<f64> {
-    let values = treatment.values_of(metric).iter().map(|one| one.value);
+fn positive(treatment: &TreatmentSummary, metric: &Metric) -> Vec<f64> {
+    let values = treatment
+        .values_of(metric.name())
+        .iter()
+        .map(|one| one.value);
     let mut values: Vec<f64> = values.filter(|&value| value > 0.0).collect();
     values.sort_by(f64::total_cmp);
     values
@@ -232,7 +236,7 @@ fn judge_together(together: &mut [&mut Judged]) {
         change.adjusted_p = Some(adjusted_p);
         let smallest = unpaired::smallest_effect(ours, theirs, level);
         change.smallest_effect = least_seen(smallest, change.resolution);
-        let direction = change.metric.direction();
+        let direction = change.metric.direction;
         change.verdict = effect
             .interval
             .map(|_| verdict::judge(&effect, adjusted_p, ALPHA, change.margin, direction));

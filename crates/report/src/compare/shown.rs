@@ -40,7 +40,7 @@ fn change_text(change: &Change) -> String {
         change.run + 1,
         describe::clean(&change.label),
         describe::clean(&change.workload),
-        change.metric.words()
+        change.metric.words
     );
     let Some(effect) = change.effect else {
         return text + "cannot be compared: a run has no valid trial of it";

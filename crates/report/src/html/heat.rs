@@ -46,7 +46,7 @@ pub(super) fn map(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Strin
         for column in 0..nodes {
             let corner = (at(column, NAMES), at(row, TOP));
             if row != column {
-                cell(&mut svg, summary, mesh, map, [row, column], corner, side);
+                cell(&mut svg, mesh, map, [row, column], corner, side);
             }
         }
     }
@@ -56,7 +56,6 @@ pub(super) fn map(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Strin
 
 fn cell(
     svg: &mut Svg,
-    summary: &Summary,
     mesh: &Mesh,
     map: &MeshMap,
     ends: [usize; 2],
@@ -70,7 +69,7 @@ fn cell(
         return;
     };
     let name = |node: usize| describe::clean(&mesh.nodes[node]);
-    let text = pair_text(summary, map, pair);
+    let text = pair_text(map, pair);
     let [from, to] = pair.ends;
     let hover = format!(
         "{} to {}: {text}, {} valid trials",

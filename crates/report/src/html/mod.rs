@@ -194,11 +194,11 @@ fn meshes(summary: &Summary) -> Vec<MeshChapter> {
     };
     let chapter = |map: &MeshMap| MeshChapter {
         title: mesh::title(summary, map),
-        about: mesh::about(summary, mesh, map),
+        about: mesh::about(mesh, map),
         picture: heat::map(summary, mesh, map),
         is_too_large: mesh.nodes.len() > heat::MOST_NODES,
-        pairs: mesh::table(summary, mesh, map),
-        findings: mesh::findings(summary, mesh, map),
+        pairs: mesh::table(mesh, map),
+        findings: mesh::findings(mesh, map),
         rule: mesh::RULE,
     };
     mesh.maps.iter().map(chapter).collect()

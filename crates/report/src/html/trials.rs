@@ -2,7 +2,7 @@
 
 use plumbline_record::{GateFailure, Trial, TrialStatus};
 
-use crate::analysis::{Metric, Summary, TreatmentSummary, metrics_of};
+use crate::analysis::{Quantity, Summary, TreatmentSummary, metrics_among};
 use crate::figures::{Table, head};
 use crate::{describe, number};
 
@@ -47,7 +47,7 @@ pub(super) fn table(summary: &Summary, trials: &[Trial]) -> Table {
 
 fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
     let treatment = summary.treatments.get(trial.treatment)?;
-    let value = |metrics: &[Metric]| value_of(treatment, trial, metrics);
+    let value = |quantity| value_among(treatment, trial, quantity);
     let observation = trial.observation.as_ref();
     let lag = observation
         .map(|one| &one.load.send_lag)
@@ -61,9 +61,9 @@ fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
         ordinal(trial.attempt),
         describe::clean(&trial.started),
         status(&trial.status),
-        value(&[Metric::P50]),
-        value(&[Metric::Throughput]),
-        value(&[Metric::CpuPerRequest, Metric::CpuPerByte]),
+        value(Quantity::Latency),
+        value(Quantity::Throughput),
+        value(Quantity::Cpu),
         lag.unwrap_or_else(|| number::NONE.to_owned()),
         number::duration(trial.took_ns as f64),
     ])
@@ -74,16 +74,13 @@ fn ordinal(index: u32) -> String {
     (u64::from(index) + 1).to_string()
 }
 
-/// The first of `metrics` that the trial's workload is compared on.
-fn value_of(treatment: &TreatmentSummary, trial: &Trial, metrics: &[Metric]) -> String {
+/// The first metric among certain figures that the trial's workload is compared on.
+fn value_among(treatment: &TreatmentSummary, trial: &Trial, quantity: Quantity) -> String {
     let workload = &treatment.treatment.workload;
-    let metric = metrics_of(workload)
-        .iter()
-        .map(|&(metric, _)| metric)
-        .find(|metric| metrics.contains(metric));
-    let value = metric.and_then(|metric| {
-        let value = metric.value(workload, trial.observation.as_ref()?)?;
-        Some(describe::value(metric, workload, value))
+    let metric = metrics_among(workload, quantity).next();
+    let value = metric.and_then(|(metric, _)| {
+        let value = metric.of_trial(workload, trial.observation.as_ref()?)?;
+        Some(describe::value(metric, value))
     });
     value.unwrap_or_else(|| number::NONE.to_owned())
 }

@@ -12,11 +12,11 @@ use plumbline_stats::order::MedianOfRuns;
 use plumbline_stats::verdict::Verdict;
 
 use object::{
-    Contexts, Costs, Factors, FloorNs, Judged, Outlier, Packets, Rates, Report, Spread, Treatment,
-    Trials,
+    Contexts, Costs, Factors, FloorNs, InOrder, Judged, Outlier, Packets, Rates, Report, Spread,
+    Treatment, Trials,
 };
 
-use crate::analysis::{Comparison, Latency, Metric, PerUnit, Summary, TreatmentSummary};
+use crate::analysis::{Comparison, Latency, Metric, Quantity, REGISTRY, Summary, TreatmentSummary};
 use crate::latency::{LatencySummary, QUANTILES};
 use crate::number;
 use crate::sentence;
@@ -85,19 +85,7 @@ fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> Treatment<'a> {
         service_time_ns: figures(|one| one.service_time),
         send_lag_ns: figures(|one| one.send_lag),
         spans: of.spans.as_ref().map(crate::spans::json),
-        latency_over_trials_ns: BTreeMap::from([
-            (
-                "p50",
-                latency.and_then(|one| one.p50_over_trials).map(spread),
-            ),
-            (
-                "p99",
-                latency
-                    .filter(|one| one.every_trial_carries_p99)
-                    .and_then(|one| one.p99_over_trials)
-                    .map(spread),
-            ),
-        ]),
+        latency_over_trials_ns: over_trials(of, Quantity::Latency, Metric::name),
         rates: rates(&of.rates),
         costs: costs(of),
         packets: Packets {
@@ -114,6 +102,28 @@ fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> Treatment<'a> {
         outliers: of.outliers.iter().map(outlier).collect(),
         warnings: warnings(summary, |concerned| concerned.contains(&of.id())),
     }
+}
+
+/// The median over trials of every metric among certain figures; null for those
+/// that the treatment has none of.
+fn over_trials(
+    of: &TreatmentSummary,
+    quantity: Quantity,
+    key: fn(&Metric) -> &'static str,
+) -> InOrder {
+    let metrics = REGISTRY.iter().filter(|metric| metric.quantity == quantity);
+    let measured = |metric| of.metrics.iter().find(|one| one.metric == metric);
+    InOrder(
+        metrics
+            .map(|metric| {
+                (
+                    key(metric),
+                    measured(metric).and_then(|one| one.over_trials),
+                )
+            })
+            .map(|(key, runs)| (key, runs.map(spread)))
+            .collect(),
+    )
 }
 
 /// Each percentile by name with its interval within the run.
@@ -165,13 +175,15 @@ fn rates(rates: &crate::analysis::Rates) -> Rates {
 }
 
 fn costs(of: &TreatmentSummary) -> Costs {
+    let totals = over_trials(of, Quantity::Cpu, |metric| metric.key);
     let Some(cost) = &of.cost else {
-        return Costs::default();
+        return Costs {
+            totals,
+            ..Costs::default()
+        };
     };
-    let of_unit = |unit| (cost.per == unit).then(|| spread(cost.total));
     Costs {
-        cpu_ns_per_request: of_unit(PerUnit::Request),
-        cpu_ns_per_byte: of_unit(PerUnit::Byte),
+        totals,
         by_context: cost.by_context.map(|split| Contexts {
             user_ns: split.user,
             system_ns: split.system,
@@ -221,7 +233,7 @@ fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> Judged<'a> {
         high: interval.map(|interval| interval.high),
         level: interval.map(|interval| interval.level),
         difference: comparison.difference,
-        difference_unit: unit_name(comparison.metric, &treatment.workload),
+        difference_unit: comparison.metric.unit.name(),
         adjusted_p: comparison.adjusted_p,
         // Too few blocks leave it as open as too much noise does (D10).
         verdict: comparison
@@ -234,17 +246,6 @@ fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> Judged<'a> {
         pairs: comparison.effect.map_or(0, |effect| effect.pairs),
         pairs_left_out: comparison.pairs_left_out,
         blocks_needed: comparison.blocks_needed,
-    }
-}
-
-/// The unit of a metric as it stands in names.
-pub(crate) fn unit_name(metric: Metric, workload: &Workload) -> &'static str {
-    use crate::analysis::Unit;
-    match metric.unit(workload) {
-        Unit::Nanoseconds => "ns",
-        Unit::NanosecondsPerByte => "ns_per_byte",
-        Unit::BitsPerSecond => "bits_per_second",
-        Unit::RequestsPerSecond => "requests_per_second",
     }
 }
 

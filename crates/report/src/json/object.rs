@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumbline_experiment::{Family, Link, Placement, Protocol, WorkloadKind};
 use plumbline_record::Maximum;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::latency::LatencySummary;
 
@@ -133,7 +133,7 @@ pub(super) struct Treatment<'a> {
     pub(super) send_lag_ns: LatencySummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) spans: Option<serde_json::Value>,
-    pub(super) latency_over_trials_ns: BTreeMap<&'static str, Option<Spread>>,
+    pub(super) latency_over_trials_ns: InOrder,
     pub(super) rates: Rates,
     pub(super) costs: Costs,
     pub(super) packets: Packets<'a>,
@@ -178,10 +178,20 @@ pub(super) struct Rates {
     pub(super) unanswered: u64,
 }
 
+/// Metrics by name in the order of their registry.
+#[derive(Default)]
+pub(super) struct InOrder(pub(super) Vec<(&'static str, Option<Spread>)>);
+
+impl Serialize for InOrder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, spread)| (name, spread)))
+    }
+}
+
 #[derive(Default, Serialize)]
 pub(super) struct Costs {
-    pub(super) cpu_ns_per_request: Option<Spread>,
-    pub(super) cpu_ns_per_byte: Option<Spread>,
+    #[serde(flatten)]
+    pub(super) totals: InOrder,
     pub(super) by_context: Option<Contexts>,
     pub(super) client_process_ns: Option<f64>,
     pub(super) server_process_ns: Option<f64>,

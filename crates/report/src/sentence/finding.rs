@@ -1,14 +1,14 @@
 //! The part of a sentence that follows a network's name.
 
-use plumbline_stats::verdict::Verdict;
+use plumbline_stats::verdict::{Direction, Verdict};
 
 use super::workloads;
-use crate::analysis::{Comparison, Metric, Summary, TreatmentSummary};
+use crate::analysis::{Comparison, Metric, Quantity, Summary, TreatmentSummary};
 use crate::{describe, number};
 
 /// What the primary comparisons of the treatments that share a label show.
 pub(super) fn text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String {
-    if super::has_one_of_each(treatments) {
+    if super::has_one_of_each(summary, treatments) {
         let mut found = Findings::default();
         treatments.iter().for_each(|one| found.add(summary, one));
         return found.text();
@@ -28,10 +28,10 @@ pub(super) fn text(summary: &Summary, treatments: &[&TreatmentSummary]) -> Strin
 /// Primary comparisons by what can be said about them.
 #[derive(Default)]
 pub(super) struct Findings<'a> {
-    /// Better or worse: costs, that is latency and CPU.
+    /// Better or worse in what should be low, such as latency and CPU.
     costs: Vec<&'a Comparison>,
-    /// Better or worse: throughput.
-    throughputs: Vec<&'a Comparison>,
+    /// Better or worse in what should be high, such as throughput.
+    gains: Vec<&'a Comparison>,
     /// The interval excludes 0, but not after Holm's adjustment.
     pub(super) doubtful: Vec<&'a Comparison>,
     /// A difference that does not matter.
@@ -68,17 +68,19 @@ impl<'a> Findings<'a> {
             return;
         };
         let excludes_zero = effect.interval.is_some_and(|one| !one.contains(0.0));
-        let place = match (comparison.verdict, comparison.metric) {
-            (Some(Verdict::Better | Verdict::Worse), Metric::Throughput) => &mut self.throughputs,
-            (Some(Verdict::Better | Verdict::Worse), _) => &mut self.costs,
-            (Some(Verdict::Equivalent), _) if excludes_zero => &mut self.small,
-            (Some(Verdict::Equivalent), _) => &mut self.same,
-            (None, _) => &mut self.too_few,
-            (Some(_), _) if effect.pairs < comparison.blocks_needed => &mut self.too_few,
-            (Some(_), _) if excludes_zero => &mut self.doubtful,
-            (Some(_), _) => &mut self.same,
+        let kind = match comparison.verdict {
+            Some(Verdict::Better | Verdict::Worse) => match comparison.metric.direction {
+                Direction::LowerIsBetter => &mut self.costs,
+                Direction::HigherIsBetter => &mut self.gains,
+            },
+            Some(Verdict::Equivalent) if excludes_zero => &mut self.small,
+            Some(Verdict::Equivalent) => &mut self.same,
+            None => &mut self.too_few,
+            Some(_) if effect.pairs < comparison.blocks_needed => &mut self.too_few,
+            Some(_) if excludes_zero => &mut self.doubtful,
+            Some(_) => &mut self.same,
         };
-        place.push(comparison);
+        kind.push(comparison);
     }
 
     /// What needs no reserve, with what joins it to what it is about: `costs`, or a
@@ -88,7 +90,7 @@ impl<'a> Findings<'a> {
         if !self.costs.is_empty() {
             parts.push(list(&self.costs, cost, ", "));
         }
-        parts.extend(self.throughputs.iter().copied().map(throughput));
+        parts.extend(self.gains.iter().copied().map(gain));
         parts.extend(self.small.iter().copied().map(small));
         parts.extend(self.missing.iter().cloned());
         let joint = if self.costs.is_empty() {
@@ -116,20 +118,22 @@ impl<'a> Findings<'a> {
 /// `+9.1 µs at p50 (+31 %, 95 % interval 27 to 35 %)`, or `+22 % CPU per request`.
 fn cost(comparison: &Comparison) -> String {
     let change = number::signed_percent(change_of(comparison));
-    match (comparison.metric, comparison.difference) {
-        (Metric::P50 | Metric::P99, Some(difference)) => format!(
+    match (comparison.metric.quantity, comparison.difference) {
+        (Quantity::Latency, Some(difference)) => format!(
             "{} at {} ({change}{})",
             number::signed_duration(difference),
-            comparison.metric.words(),
+            comparison.metric.words,
             interval(comparison),
         ),
-        _ => format!("{change} {}", comparison.metric.words()),
+        _ => format!("{change} {}", comparison.metric.words),
     }
 }
 
-fn throughput(comparison: &Comparison) -> String {
+/// `throughput −18 %`.
+fn gain(comparison: &Comparison) -> String {
     format!(
-        "throughput {}",
+        "{} {}",
+        comparison.metric.words,
         number::signed_percent(change_of(comparison))
     )
 }
@@ -151,8 +155,8 @@ fn small(comparison: &Comparison) -> String {
         format!(" ({})", number::percent_interval(one.low, one.high))
     });
     let place = match comparison.metric {
-        Metric::P50 | Metric::P99 => place(comparison.metric),
-        metric => metric.words().to_owned(),
+        metric if metric.quantity == Quantity::Latency => place(metric),
+        metric => metric.words.to_owned(),
     };
     format!(
         "{} {place}{interval}, within the {} that does not matter",
@@ -185,11 +189,11 @@ fn no_difference(same: &[&Comparison], is_all: bool) -> String {
         let mut words = " would have been seen";
         let found = |one: &Comparison| match one.smallest_effect.map(number::percent) {
             Some(smallest) => {
-                let text = format!("{} ({smallest}{words})", one.metric.words());
+                let text = format!("{} ({smallest}{words})", one.metric.words);
                 words = "";
                 text
             }
-            None => one.metric.words().to_owned(),
+            None => one.metric.words.to_owned(),
         };
         let found: Vec<String> = same.iter().copied().map(found).collect();
         format!("no difference found in {}", join(&found, " and "))
@@ -266,12 +270,12 @@ pub(super) fn change_of(comparison: &Comparison) -> f64 {
         .map_or(0.0, |effect| effect.ratio_minus_one)
 }
 
-pub(super) fn place(metric: Metric) -> String {
-    let preposition = match metric {
-        Metric::P50 | Metric::P99 => "at",
-        _ => "in",
+pub(super) fn place(metric: &Metric) -> String {
+    let preposition = match metric.quantity {
+        Quantity::Latency => "at",
+        Quantity::Throughput | Quantity::Cpu => "in",
     };
-    format!("{preposition} {}", metric.words())
+    format!("{preposition} {}", metric.words)
 }
 
 /// Items with commas between them and `last` before the last one.

@@ -12,8 +12,8 @@ use std::fmt;
 use plumbline_experiment::TreatmentId;
 use plumbline_record::Warning;
 
-use crate::analysis::{Metric, PerUnit, Section, Summary, TreatmentSummary};
-use crate::{beside, describe, number};
+use crate::analysis::{self, Metric, Quantity, Section, Summary, TreatmentSummary};
+use crate::{beside, describe};
 
 /// What a sentence is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,15 +107,11 @@ fn few_results(summary: &Summary) -> Sentence {
     }
 }
 
-/// Latency before bulk, since p50 decides the order of the networks.
-fn in_reading_order(summary: &Summary) -> impl Iterator<Item = &Section> {
-    let leads = |metric| {
-        summary
-            .sections
-            .iter()
-            .filter(move |one| one.leading == metric)
-    };
-    leads(Metric::P50).chain(leads(Metric::Throughput))
+/// Sections led by a latency first, since that decides the order of the networks.
+fn in_reading_order(summary: &Summary) -> Vec<&Section> {
+    let mut sections: Vec<&Section> = summary.sections.iter().collect();
+    sections.sort_by_key(|one| one.leading.quantity != Quantity::Latency);
+    sections
 }
 
 fn about(summary: &Summary, section: &Section, id: TreatmentId, label: String) -> Sentence {
@@ -127,7 +123,7 @@ fn about(summary: &Summary, section: &Section, id: TreatmentId, label: String) -
         .collect();
     let baseline = summary.treatments[id].treatment.baseline;
     let (subject, rest) = match baseline {
-        None => (Subject::Baseline, baseline_text(&namesakes)),
+        None => (Subject::Baseline, baseline_text(summary, &namesakes)),
         Some(baseline) => {
             let mut rest = String::new();
             if baseline != section.baseline {
@@ -146,12 +142,12 @@ fn about(summary: &Summary, section: &Section, id: TreatmentId, label: String) -
 }
 
 /// ` is the baseline: p50 29.4 µs, CPU 12.1 µs per request`.
-fn baseline_text(treatments: &[&TreatmentSummary]) -> String {
-    let is_alone = has_one_of_each(treatments);
+fn baseline_text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String {
+    let is_alone = has_one_of_each(summary, treatments);
     let figures: Vec<String> = treatments
         .iter()
         .map(|treatment| {
-            let figures = figures(treatment);
+            let figures = figures(summary, treatment);
             if is_alone {
                 figures
             } else {
@@ -165,34 +161,47 @@ fn baseline_text(treatments: &[&TreatmentSummary]) -> String {
     format!(" is the baseline: {}", figures.join("; "))
 }
 
-fn figures(treatment: &TreatmentSummary) -> String {
-    let mut figures = Vec::new();
-    if let Some(p50) = treatment
-        .latency
-        .as_ref()
-        .and_then(|one| one.p50_over_trials)
-    {
-        figures.push(format!("p50 {}", number::duration(p50.median)));
-    } else if let Some(rate) = treatment.rates.throughput_bits_per_second {
-        figures.push(number::bit_rate(rate.median));
-    }
-    if let Some(cost) = &treatment.cost {
-        figures.push(match cost.per {
-            PerUnit::Request => format!("{} CPU per request", number::duration(cost.total.median)),
-            PerUnit::Byte => format!("{} CPU per GB", number::duration(cost.total.median * 1e9)),
-        });
-    }
+/// The metric that leads, and what the CPUs paid.
+fn figures(summary: &Summary, treatment: &TreatmentSummary) -> String {
+    let leading = leading(summary, treatment);
+    let cost = treatment.metrics.iter().map(|one| one.metric);
+    let cost = cost.filter(|metric| metric.quantity == Quantity::Cpu && *metric != leading);
+    let figure = |metric: &Metric| {
+        let runs = treatment.over_trials(metric.name())?;
+        let value = describe::value(metric, runs.median);
+        Some(metric.phrase.replace("{}", &value))
+    };
+    let figures: Vec<String> = [leading]
+        .into_iter()
+        .chain(cost)
+        .filter_map(figure)
+        .collect();
     if figures.is_empty() {
         return "no valid trial".to_owned();
     }
     figures.join(", ")
 }
 
-/// Whether the treatments hold at most one workload with latencies and one of
-/// bulk, so that each figure tells which workload it comes from.
-fn has_one_of_each(treatments: &[&TreatmentSummary]) -> bool {
-    let bulk = treatments.iter().filter(|one| one.is_bulk()).count();
-    bulk <= 1 && treatments.len() - bulk <= 1
+/// The metric of the section in which a treatment stands.
+fn leading(summary: &Summary, treatment: &TreatmentSummary) -> &'static Metric {
+    let mut sections = summary.sections.iter();
+    let own = sections.find(|one| one.treatments.contains(&treatment.id()));
+    own.map_or_else(
+        || analysis::leading(&treatment.treatment.workload),
+        |one| one.leading,
+    )
+}
+
+/// Whether no two of the treatments are led by metrics of the same name, so that
+/// each figure tells which workload it comes from.
+fn has_one_of_each(summary: &Summary, treatments: &[&TreatmentSummary]) -> bool {
+    let mut names: Vec<&str> = treatments
+        .iter()
+        .map(|one| leading(summary, one).name())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.len() == treatments.len()
 }
 
 fn unsupported(notice: &crate::analysis::Notice) -> Option<Sentence> {

@@ -76,7 +76,7 @@ fn no_difference(same: &Named<'_>) -> Option<String> {
         } else {
             format!(" ({})", notes.join("; "))
         };
-        format!("{} under {name}{notes}", one.metric.words())
+        format!("{} under {name}{notes}", one.metric.words)
     };
     let items: Vec<String> = same.iter().map(item).collect();
     (!items.is_empty()).then(|| format!("no difference found in {}", join(&items, " and ")))
@@ -88,7 +88,7 @@ fn too_few(comparisons: &Named<'_>) -> Option<String> {
     let item = |(name, one): &(&str, &Comparison)| {
         format!(
             "{} under {name} ({} of at least {}; so far {})",
-            one.metric.words(),
+            one.metric.words,
             one.effect.map_or(0, |effect| effect.pairs),
             one.blocks_needed,
             number::signed_percent(change_of(one)),

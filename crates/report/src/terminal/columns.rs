@@ -1,11 +1,14 @@
 //! Which columns a section's table has.
 
+use plumbline_experiment::metric::Role;
 use plumbline_record::Spans;
 use plumbline_stats::verdict::Verdict;
 
 use super::Tint;
 use super::table::{Cell, Column};
-use crate::analysis::{Comparison, Metric, Section, Summary, TreatmentSummary};
+use crate::analysis::{
+    Comparison, Metric, Quantity, Section, Summary, TreatmentSummary, metrics_among,
+};
 use crate::{describe, number};
 
 /// The table of a section, one row for each treatment in the section's order.
@@ -20,13 +23,18 @@ pub(super) fn of(summary: &Summary, section: &Section) -> Vec<Column> {
         summary,
         rows: &rows,
     };
+    let workload = &baseline.treatment.workload;
     let mut columns = vec![build.labels()];
+    for quantity in [Quantity::Throughput, Quantity::Latency, Quantity::Cpu] {
+        for (metric, role) in metrics_among(workload, quantity) {
+            columns.push(build.metric(metric));
+            if role == Role::Primary {
+                columns.push(build.change(metric));
+            }
+        }
+    }
     if baseline.is_bulk() {
-        columns.extend(build.bulk(baseline));
-    } else if baseline.treatment.workload.arrival.rate().is_none() {
-        columns.extend(build.closed());
-    } else {
-        columns.extend(build.open());
+        columns.extend(build.packets(baseline));
     }
     columns
 }
@@ -83,44 +91,11 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn open(&self) -> Vec<Column> {
-        vec![
-            self.p50(9),
-            self.change(Metric::P50, 8),
-            self.p99(1),
-            self.cpu("CPU/req"),
-            self.change(Metric::CpuPerRequest, 3),
-        ]
-    }
-
-    fn closed(&self) -> Vec<Column> {
-        let rate = |one: &TreatmentSummary| {
-            let rate = one.rates.achieved_requests_per_second?;
-            Some(number::rate(rate.median))
-        };
-        vec![
-            self.figure("req/s", 9, rate),
-            self.change(Metric::Throughput, 8),
-            self.p50(7),
-            self.change(Metric::P50, 6),
-            self.p99(1),
-            self.cpu("CPU/req"),
-        ]
-    }
-
-    fn bulk(&self, baseline: &TreatmentSummary) -> Vec<Column> {
-        let throughput = |one: &TreatmentSummary| {
-            let rate = one.rates.throughput_bits_per_second?;
-            Some(number::bit_rate(rate.median))
-        };
+    /// What a rate of bytes says little without (N-1).
+    fn packets(&self, baseline: &TreatmentSummary) -> Vec<Column> {
         let size = |one: &TreatmentSummary| one.packets.mean_size_bytes.map(number::bytes);
         let packets = |one: &TreatmentSummary| one.packets.per_second.map(number::short_count);
         let mut columns = vec![
-            self.figure("throughput", 9, throughput),
-            self.change(Metric::Throughput, 8),
-            self.cpu("CPU/GB"),
-            self.change(Metric::CpuPerByte, 3),
-            // N-1: a rate of bytes says little without the size of its packets.
             self.figure("packet", 5, size),
             self.figure("pkt/s", 5, packets),
         ];
@@ -139,30 +114,14 @@ impl Builder<'_> {
         )
     }
 
-    fn p50(&self, weight: u8) -> Column {
-        self.figure("p50", weight, |one| {
-            let p50 = one.latency.as_ref()?.p50_over_trials?;
-            Some(number::duration(p50.median))
-        })
-    }
-
-    /// The pooled p99, and only if its samples carry it (D4).
-    fn p99(&self, weight: u8) -> Column {
-        self.figure("p99", weight, |one| {
-            let p99 = one.latency.as_ref()?.figures.p99?;
-            Some(number::duration(p99 as f64))
-        })
-    }
-
-    fn cpu(&self, title: &str) -> Column {
-        self.figure(title, 4, |one| {
-            let cost = one.cost.as_ref()?;
-            let workload = &one.treatment.workload;
-            let metric = match cost.per {
-                crate::analysis::PerUnit::Request => Metric::CpuPerRequest,
-                crate::analysis::PerUnit::Byte => Metric::CpuPerByte,
+    /// A tail is pooled, and shown only if its samples carry it (D4).
+    fn metric(&self, metric: &'static Metric) -> Column {
+        self.figure(metric.title, metric.weight, |one| {
+            let value = match metric.tail() {
+                Some(tail) => one.latency.as_ref()?.pooled_at(tail)? as f64,
+                None => one.over_trials(metric.name())?.median,
             };
-            Some(describe::value(metric, workload, cost.total.median))
+            Some(describe::value(metric, value))
         })
     }
 
@@ -179,17 +138,18 @@ impl Builder<'_> {
         Column::right(title, weight, vec![self.rows.iter().map(cell).collect()])
     }
 
-    /// Change of the figure to its left against the baseline: with its interval, or without where the
-    /// table is too narrow.
-    fn change(&self, metric: Metric, weight: u8) -> Column {
+    /// Change of the figure to its left against the baseline: with its interval, or
+    /// without where the table is too narrow.
+    fn change(&self, metric: &Metric) -> Column {
+        let found = |one: &TreatmentSummary| self.summary.comparison(one.id(), metric.name());
         let cells = |with_interval| {
-            let cell = |one: &&TreatmentSummary| match self.summary.comparison(one.id(), metric) {
+            let cell = |one: &&TreatmentSummary| match found(one) {
                 Some(comparison) => change(comparison, with_interval),
                 None => Cell::new("baseline", Tint::Faint),
             };
             self.rows.iter().map(cell).collect()
         };
-        Column::right("change", weight, vec![cells(true), cells(false)])
+        Column::right("change", metric.weight - 1, vec![cells(true), cells(false)])
     }
 }
 

@@ -12,11 +12,7 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     };
     let mut out = String::new();
     for map in &of.maps {
-        let title = format!(
-            "{}; {}",
-            mesh::title(summary, map),
-            mesh::about(summary, of, map)
-        );
+        let title = format!("{}; {}", mesh::title(summary, map), mesh::about(of, map));
         let wrapped = text::wrap(&title, style.width, 2);
         out += &format!("{}\n", style.paint(Tint::Heading, &wrapped));
         if let Some(lines) = mesh::letters(of, map) {
@@ -29,10 +25,10 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
             let wrapped = text::wrap(legend, style.width, 2);
             out += &format!("{}\n", style.paint(Tint::Faint, &wrapped));
         }
-        if let Some(pairs) = mesh::table(summary, of, map) {
+        if let Some(pairs) = mesh::table(of, map) {
             out += &Table::new(columns(&pairs)).render(style);
         }
-        for finding in mesh::findings(summary, of, map) {
+        for finding in mesh::findings(of, map) {
             out += &format!("{}\n", text::wrap(&finding, style.width, 2));
         }
         out.push('\n');

@@ -226,9 +226,8 @@ pub(crate) fn outliers(summary: &Summary) -> Vec<String> {
                 .outliers
                 .iter()
                 .map(|outlier| {
-                    let workload = &treatment.treatment.workload;
-                    let value = describe::value(outlier.metric, workload, outlier.value);
-                    let words = outlier.metric.words();
+                    let value = describe::value(outlier.metric, outlier.value);
+                    let words = outlier.metric.words;
                     format!("{words} {value} in block {}", u64::from(outlier.block) + 1)
                 })
                 .collect();

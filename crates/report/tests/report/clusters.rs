@@ -1,7 +1,6 @@
 //! A run of several clusters: each compared with its own nodes, in one table.
 
 use plumbline_record::SetUp;
-use plumbline_report::analysis::Metric;
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, html, json, markdown, terminal};
 
@@ -52,7 +51,7 @@ fn each_cluster_is_compared_with_its_own_nodes_and_its_set_up_is_told() {
     let effect = |label: &str| {
         let of = |one: &&plumbline_report::analysis::TreatmentSummary| one.treatment.label == label;
         let id = summary.treatments.iter().find(of).unwrap().id();
-        let found = summary.comparison(id, Metric::P50).unwrap();
+        let found = summary.comparison(id, "p50").unwrap();
         found.effect.unwrap().ratio_minus_one
     };
     assert!((effect("a/pod") - 0.2).abs() < 0.05, "{}", effect("a/pod"));

@@ -1,5 +1,4 @@
 use plumbline_record::{Fingerprint, Run, Trial};
-use plumbline_report::analysis::Metric;
 use plumbline_report::compare::{CompareError, Compared, Outcome, compare, json, render};
 use plumbline_report::terminal::Style;
 use plumbline_stats::verdict::Verdict;
@@ -30,14 +29,14 @@ fn a_change_between_runs_is_found_where_it_is() {
         let found = compared
             .changes
             .iter()
-            .find(|one| one.label == label && one.metric == metric);
+            .find(|one| one.label == label && one.metric.name() == metric);
         found.unwrap()
     };
-    let changed = of("vxlan", Metric::P50);
+    let changed = of("vxlan", "p50");
     assert_eq!(changed.verdict, Some(Verdict::Worse));
     let interval = changed.effect.unwrap().interval.unwrap();
     assert!(interval.contains(1.3 / 1.1 - 1.0), "{interval:?}");
-    assert_ne!(of("host", Metric::P50).verdict, Some(Verdict::Worse));
+    assert_ne!(of("host", "p50").verdict, Some(Verdict::Worse));
     let text = shown(&compared);
     assert!(text.contains("run 2, vxlan (rr): p50 +18 %"), "{text}");
 }

@@ -2,7 +2,6 @@
 
 use plumbline_record::{Run, Trial};
 use plumbline_report::Summary;
-use plumbline_report::analysis::Metric;
 use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{summary, two};
@@ -99,7 +98,7 @@ fn readings_that_agree_only_for_their_coarseness_show_no_equivalence() {
     .run();
     in_ticks(&mut trials);
     let summary = Summary::new(&run, &trials);
-    let cpu = summary.comparison(1, Metric::CpuPerRequest).unwrap();
+    let cpu = summary.comparison(1, "cpu_per_request").unwrap();
     assert_eq!(
         cpu.effect.unwrap().ratio_minus_one,
         0.0,
@@ -112,7 +111,7 @@ fn readings_that_agree_only_for_their_coarseness_show_no_equivalence() {
     assert!((cpu.resolution / expected - 1.0).abs() < 1e-9, "{cpu:?}");
     assert_eq!(cpu.verdict, Some(Verdict::Inconclusive));
     assert_eq!(
-        summary.comparison(1, Metric::P50).unwrap().verdict,
+        summary.comparison(1, "p50").unwrap().verdict,
         Some(Verdict::Equivalent)
     );
 }
@@ -124,7 +123,7 @@ fn long_trials_need_not_fear_ticks() {
     let (run, mut trials) = fake.run();
     in_ticks(&mut trials);
     let summary = Summary::new(&run, &trials);
-    let cpu = summary.comparison(1, Metric::CpuPerRequest).unwrap();
+    let cpu = summary.comparison(1, "cpu_per_request").unwrap();
     assert!(cpu.resolution > 0.0 && cpu.resolution < 0.013, "{cpu:?}");
     assert_eq!(cpu.verdict, Some(Verdict::Worse));
 }
@@ -137,6 +136,6 @@ fn without_an_idle_sample_there_is_no_cost_rather_than_a_wrong_one() {
     }
     let summary = Summary::new(&run, &trials);
     assert!(summary.treatments.iter().all(|one| one.cost.is_none()));
-    let cpu = summary.comparison(1, Metric::CpuPerRequest).unwrap();
+    let cpu = summary.comparison(1, "cpu_per_request").unwrap();
     assert!(cpu.effect.is_none() && cpu.verdict.is_none());
 }

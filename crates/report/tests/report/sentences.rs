@@ -289,6 +289,26 @@ fn a_repetition_is_compared_with_what_it_repeats() {
 }
 
 #[test]
+fn a_section_led_by_any_metric_has_its_sentences() {
+    let mut fake = Fake::new(&[Network::same("host"), network("vxlan", 1.31, 1.22, 0.82)]);
+    fake.workloads.truncate(1);
+    let (run, trials) = fake.run();
+    let mut summary = Summary::new(&run, &trials);
+    let usual = sentences(&summary);
+    let cost = summary.comparison(1, "cpu_per_request").unwrap().metric;
+    summary.sections[0].leading = cost;
+    let found = sentences(&summary);
+    assert_eq!(found.len(), 2, "{found:?}");
+    let (start, end) = usual[0].split_once("p50 ").unwrap();
+    let (_, cpu) = end.split_once(", ").unwrap();
+    assert!(cpu.ends_with(" µs CPU per request"), "{cpu}");
+    assert_eq!(found[0], format!("{start}{cpu}"));
+    // Nothing but the cost of a request counts where nothing else was declared.
+    summary.comparisons.retain(|one| one.metric == cost);
+    assert_eq!(sentences(&summary)[1], "vxlan costs +22 % CPU per request");
+}
+
+#[test]
 fn a_closed_loop_is_labelled_so() {
     let mut fake = Fake::new(&[Network::same("host"), network("vxlan", 1.31, 1.22, 0.82)]);
     fake.workloads.truncate(1);

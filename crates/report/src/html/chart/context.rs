@@ -1,7 +1,7 @@
 //! CPU cost by context as stacked bars.
 
 use super::{LABELS, ROW, WIDTH, colour, row_label, rows};
-use crate::analysis::{Cost, CostByContext, PerUnit, Section, Summary, TreatmentSummary, Unit};
+use crate::analysis::{Cost, CostByContext, Section, Summary, TreatmentSummary};
 use crate::html::axis::Axis;
 use crate::html::svg::{Anchor, Svg};
 use crate::{describe, number};
@@ -104,8 +104,5 @@ fn title(treatment: &TreatmentSummary, cost: &Cost) -> String {
 
 /// A cost with its unit; of bytes, for a gigabyte.
 fn cost_text(cost: &Cost, value: f64) -> String {
-    match cost.per {
-        PerUnit::Request => describe::in_unit(Unit::Nanoseconds, value),
-        PerUnit::Byte => describe::in_unit(Unit::NanosecondsPerByte, value),
-    }
+    describe::in_unit(cost.unit, value)
 }

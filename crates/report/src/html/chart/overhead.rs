@@ -1,6 +1,7 @@
 //! Changes against the baseline as dots with their intervals.
 
-use plumbline_stats::verdict::Verdict;
+use plumbline_experiment::metric::Role;
+use plumbline_stats::verdict::{Direction, Verdict};
 
 use super::{LABELS, ROW, WIDTH, colour, row_label, rows};
 use crate::analysis::{Comparison, Metric, Section, Summary, TreatmentSummary, metrics_of};
@@ -16,7 +17,7 @@ const TICK: f64 = 52.0;
 
 /// One panel of the chart: a metric over all treatments.
 struct Panel<'a> {
-    metric: Metric,
+    metric: &'static Metric,
     is_primary: bool,
     comparisons: Vec<Option<&'a Comparison>>,
 }
@@ -25,7 +26,7 @@ impl Panel<'_> {
     /// Whether it shares its scale with others, so that they can be compared by
     /// eye. A tail may lie many times as far, and throughput on the other side.
     fn is_common(&self) -> bool {
-        self.is_primary && self.metric != Metric::Throughput
+        self.is_primary && self.metric.direction == Direction::LowerIsBetter
     }
 }
 
@@ -93,20 +94,19 @@ fn panels<'a>(
     rows: &[&TreatmentSummary],
 ) -> Vec<Panel<'a>> {
     let workload = &summary.treatments[section.baseline].treatment.workload;
-    let panel = |&(metric, is_primary): &(Metric, bool)| Panel {
+    let panel = |(metric, role): (&'static Metric, Role)| Panel {
         metric,
-        is_primary,
+        is_primary: role == Role::Primary,
         comparisons: rows
             .iter()
             .map(|row| {
                 summary
-                    .comparison(row.id(), metric)
+                    .comparison(row.id(), metric.name())
                     .filter(|one| one.effect.is_some())
             })
             .collect(),
     };
     metrics_of(workload)
-        .iter()
         .map(panel)
         .filter(|panel| panel.comparisons.iter().any(Option::is_some))
         .collect()
@@ -138,7 +138,7 @@ fn row_middle(row: usize) -> f64 {
 }
 
 fn frame(svg: &mut Svg, panel: &Panel<'_>, axis: &Axis, left: f64, bottom: f64) {
-    svg.text("heading", (left, 16.0), Anchor::Start, panel.metric.words());
+    svg.text("heading", (left, 16.0), Anchor::Start, panel.metric.words);
     if !panel.is_primary {
         svg.text("caption", (left, 32.0), Anchor::Start, "exploratory");
     }
@@ -185,7 +185,7 @@ fn dot(
 
 /// What hovering over a dot says.
 fn title(treatment: &TreatmentSummary, comparison: &Comparison) -> String {
-    let mut title = format!("{}, {}", row_label(treatment), comparison.metric.words());
+    let mut title = format!("{}, {}", row_label(treatment), comparison.metric.words);
     if let Some(effect) = comparison.effect {
         title += &format!("\n{}", number::signed_percent(effect.ratio_minus_one));
         if let Some(interval) = effect.interval {

@@ -1,7 +1,7 @@
 //! Throughput as bars from zero, with every trial as a dot.
 
 use super::{LABELS, ROW, WIDTH, colour, row_label, rows};
-use crate::analysis::{Metric, Section, Summary, TreatmentSummary};
+use crate::analysis::{Metric, Quantity, Section, Summary, TreatmentSummary, metrics_among};
 use crate::html::axis::Axis;
 use crate::html::svg::{Anchor, Svg};
 use crate::{describe, number};
@@ -13,9 +13,10 @@ const RIGHT: f64 = 760.0;
 pub(in crate::html) fn throughput(summary: &Summary, section: &Section) -> Option<String> {
     let rows = rows(summary, section);
     let workload = &summary.treatments[section.baseline].treatment.workload;
+    let (metric, _) = metrics_among(workload, Quantity::Throughput).next()?;
     let highest = rows
         .iter()
-        .flat_map(|one| one.values_of(Metric::Throughput))
+        .flat_map(|one| one.values_of(metric.name()))
         .map(|one| one.value)
         .reduce(f64::max)?;
     let bottom = TOP + ROW * rows.len() as f64;
@@ -28,29 +29,27 @@ pub(in crate::html) fn throughput(summary: &Summary, section: &Section) -> Optio
             (x, TOP),
             (x, bottom),
         );
-        let text = number::tick(&describe::value(Metric::Throughput, workload, tick));
+        let text = number::tick(&describe::value(metric, tick));
         svg.text("tick", (x, bottom + 18.0), Anchor::Middle, &text);
     }
     for (row, treatment) in rows.iter().enumerate() {
         let y = TOP + ROW * row as f64;
-        bar(&mut svg, summary, treatment, &axis, y);
+        bar(&mut svg, summary, (treatment, metric), &axis, y);
     }
     Some(svg.finish())
 }
 
-fn bar(svg: &mut Svg, summary: &Summary, treatment: &TreatmentSummary, axis: &Axis, y: f64) {
-    let is_bulk = treatment.is_bulk();
-    let rates = &treatment.rates;
-    let runs = if is_bulk {
-        rates.throughput_bits_per_second
-    } else {
-        rates.achieved_requests_per_second
-    };
-    let Some(runs) = runs else {
+fn bar(
+    svg: &mut Svg,
+    summary: &Summary,
+    (treatment, metric): (&TreatmentSummary, &Metric),
+    axis: &Axis,
+    y: f64,
+) {
+    let Some(runs) = treatment.over_trials(metric.name()) else {
         return;
     };
-    let workload = &treatment.treatment.workload;
-    let text = describe::value(Metric::Throughput, workload, runs.median);
+    let text = describe::value(metric, runs.median);
     let middle = y + ROW / 2.0;
     let title = format!("{}\n{text}, median of trials", row_label(treatment));
     svg.group(&colour(summary, treatment), &title, |svg| {
@@ -62,7 +61,7 @@ fn bar(svg: &mut Svg, summary: &Summary, treatment: &TreatmentSummary, axis: &Ax
         );
         let width = axis.at(runs.median) - axis.at(0.0);
         svg.rect("bar", (axis.at(0.0), y + 5.0), (width, ROW - 10.0));
-        for one in treatment.values_of(Metric::Throughput) {
+        for one in treatment.values_of(metric.name()) {
             svg.circle("trial", (axis.at(one.value), middle), 2.5);
         }
         svg.text("value", (RIGHT + 12.0, middle + 4.5), Anchor::Start, &text);

@@ -1,0 +1,158 @@
+//! All metrics, one row each. To add one, add its row here and what it is called
+//! in files to `plumbline_experiment::metric`.
+
+use plumbline_experiment::Workload;
+use plumbline_experiment::metric::{self, Role};
+use plumbline_stats::verdict::Direction;
+
+use super::metric::{Metric, Quantity, Resolution, Value};
+use super::unit::Unit;
+use super::{cost, rates};
+
+/// All metrics, in the order in which comparisons are listed.
+pub static REGISTRY: [Metric; 6] = [
+    Metric {
+        declared: &metric::BIT_RATE,
+        words: "throughput",
+        key: "throughput_bits_per_second",
+        unit: Unit::BitsPerSecond,
+        direction: Direction::HigherIsBetter,
+        quantity: Quantity::Throughput,
+        value: Value::Of(rates::throughput_bits_per_second),
+        margin: 0.03,
+        resolution: Resolution::Fine,
+        phrase: "{}",
+        heading: "throughput",
+        title: "throughput",
+        weight: 9,
+    },
+    Metric {
+        declared: &metric::REQUEST_RATE,
+        words: "throughput",
+        key: "throughput_requests_per_second",
+        unit: Unit::RequestsPerSecond,
+        direction: Direction::HigherIsBetter,
+        quantity: Quantity::Throughput,
+        value: Value::Of(|_, observation| rates::requests_per_second(observation)),
+        margin: 0.03,
+        resolution: Resolution::Fine,
+        phrase: "{}",
+        heading: "achieved",
+        title: "req/s",
+        weight: 9,
+    },
+    Metric {
+        declared: &metric::P50,
+        words: "p50",
+        key: "p50_over_trials_ns",
+        unit: Unit::Nanoseconds,
+        direction: Direction::LowerIsBetter,
+        quantity: Quantity::Latency,
+        value: Value::Median,
+        margin: 0.03,
+        resolution: Resolution::Fine,
+        phrase: "p50 {}",
+        heading: "p50, median of trials",
+        title: "p50",
+        weight: 7,
+    },
+    Metric {
+        declared: &metric::CPU_PER_REQUEST,
+        words: "CPU per request",
+        key: "cpu_ns_per_request",
+        unit: Unit::Nanoseconds,
+        direction: Direction::LowerIsBetter,
+        quantity: Quantity::Cpu,
+        value: Value::Of(cost::cpu_per_unit),
+        margin: 0.03,
+        resolution: Resolution::CpuAccounting,
+        phrase: "{} CPU per request",
+        heading: "CPU per request",
+        title: "CPU/req",
+        weight: 4,
+    },
+    Metric {
+        declared: &metric::CPU_PER_BYTE,
+        words: "CPU per byte",
+        key: "cpu_ns_per_byte",
+        unit: Unit::NanosecondsPerByte,
+        direction: Direction::LowerIsBetter,
+        quantity: Quantity::Cpu,
+        value: Value::Of(cost::cpu_per_unit),
+        margin: 0.03,
+        resolution: Resolution::CpuAccounting,
+        phrase: "{} CPU per GB",
+        heading: "CPU per GB",
+        title: "CPU/GB",
+        weight: 4,
+    },
+    Metric {
+        declared: &metric::P99,
+        words: "p99",
+        key: "p99_over_trials_ns",
+        unit: Unit::Nanoseconds,
+        direction: Direction::LowerIsBetter,
+        quantity: Quantity::Latency,
+        value: Value::Tail(0.99),
+        margin: 0.05,
+        resolution: Resolution::Clock,
+        phrase: "p99 {}",
+        heading: "p99, median of trials",
+        title: "p99",
+        weight: 1,
+    },
+];
+
+/// The metrics of a workload. The primary ones are judged together (C-10).
+pub(crate) fn metrics_of(
+    workload: &Workload,
+) -> impl Iterator<Item = (&'static Metric, Role)> + use<> {
+    let traffic = workload.traffic();
+    REGISTRY
+        .iter()
+        .filter_map(move |one| Some((one, one.declared.role(traffic)?)))
+}
+
+/// Those of a workload's metrics that stand among certain figures.
+pub(crate) fn metrics_among(
+    workload: &Workload,
+    quantity: Quantity,
+) -> impl Iterator<Item = (&'static Metric, Role)> + use<> {
+    metrics_of(workload).filter(move |(metric, _)| metric.quantity == quantity)
+}
+
+/// The metric that orders a workload's treatments: a latency where one counts,
+/// otherwise the first that does.
+pub(crate) fn leading(workload: &Workload) -> &'static Metric {
+    let primary = || {
+        let counts = metrics_of(workload).filter(|(_, role)| *role == Role::Primary);
+        counts.map(|(metric, _)| metric)
+    };
+    primary()
+        .find(|metric| metric.quantity == Quantity::Latency)
+        .or_else(|| primary().next())
+        .expect("every workload has a metric that counts")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_declared_metric_has_a_row_and_rows_come_in_the_declared_order() {
+        let rows: Vec<_> = REGISTRY.iter().map(|one| one.declared).collect();
+        assert_eq!(rows, metric::DECLARED);
+    }
+
+    #[test]
+    fn keys_differ_and_name_their_units() {
+        let mut keys: Vec<&str> = REGISTRY.iter().map(|one| one.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), REGISTRY.len());
+        for one in &REGISTRY {
+            assert!(one.key.contains(one.unit.name()), "{}", one.key);
+            assert!(one.phrase.contains("{}"), "{}", one.key);
+        }
+    }
+}
