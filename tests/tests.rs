@@ -10,6 +10,7 @@ mod hosts;
 mod kernel;
 mod killed;
 mod left;
+mod method;
 mod observed;
 mod plugin;
 mod runs;
