@@ -9,7 +9,7 @@ use plumbline_record::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::observe::{Counts, LookOrder, Sight};
+use crate::sight::{Counts, LookOrder, Sight};
 
 /// Version of this protocol. Both sides must be equal; there is no guessing.
 pub const PROTOCOL_VERSION: u32 = 3;

@@ -5,78 +5,13 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint, ProtocolCounters};
+use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint};
 use plumbline_sys::ethtool;
 use plumbline_sys::netlink::{Link, Socket};
-use serde::{Deserialize, Serialize};
 
-use crate::{ToAgent, message::FromAgent, proxy};
-
-/// What to look at.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct LookOrder {
-    /// Addresses to which the way is wanted.
-    pub towards: Vec<IpAddr>,
-    /// Devices to describe, beside those of the ways.
-    pub devices: Vec<String>,
-    /// Whether to ask the node's kube-proxy for its mode, which only answers in
-    /// the node's own network.
-    pub kube_proxy: bool,
-}
-
-/// What a machine looks like from one of its namespaces.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Sight {
-    /// The machine.
-    pub fingerprint: Fingerprint,
-    /// A number that every kernel draws at its start: two agents with the same
-    /// run on one kernel. Empty where it is not shown.
-    pub boot: String,
-    /// CPUs that the agent may run on.
-    pub cpus: Vec<usize>,
-    /// Addresses of the namespace.
-    pub addresses: Vec<LocalAddress>,
-    /// The way to each address that was asked for, in that order; `None` where
-    /// no route leads.
-    pub ways: Vec<Option<Way>>,
-    /// The devices that were asked for and those of the ways, each once.
-    /// Their `namespace` is empty.
-    pub devices: Vec<DeviceFingerprint>,
-    /// The mode of the node's kube-proxy; `None` where it was not asked for or
-    /// none answers.
-    pub kube_proxy: Option<String>,
-}
-
-/// An address of a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LocalAddress {
-    /// Name of the device.
-    pub device: String,
-    /// The address.
-    pub address: IpAddr,
-    /// Length of its prefix in bits.
-    pub prefix: u8,
-}
-
-/// How packets to an address leave.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
-    /// Name of the device.
-    pub device: String,
-    /// Source address that the kernel would choose.
-    pub source: Option<IpAddr>,
-    /// MTU in bytes of the route, where it has one of its own.
-    pub mtu: Option<u32>,
-}
-
-/// Running totals of devices and of their namespace.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Counts {
-    /// In the order that was asked for. Their `namespace` is empty.
-    pub devices: Vec<DeviceCounters>,
-    /// Of the namespace, which is not named.
-    pub protocol: ProtocolCounters,
-}
+use crate::message::{FromAgent, ToAgent};
+use crate::proxy;
+use crate::sight::{Counts, LocalAddress, LookOrder, Sight, Way};
 
 /// Carries out an order to observe.
 pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> Result<FromAgent, String> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use crate::limits;
+use crate::files;
 
 /// Why a load or a responder could not run. Errors of single requests are not
 /// here: they are counted in the result.
@@ -157,9 +157,9 @@ impl EngineError {
         let limit = plumbline_sys::cpu::open_file_limit().unwrap_or(0);
         Self::TooManyFiles {
             limit,
-            most: limits::connections_in(limit),
+            most: files::connections_in(limit),
             connections,
-            needed: limits::files_for(connections),
+            needed: files::files_for(connections),
         }
     }
 

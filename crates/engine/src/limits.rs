@@ -6,11 +6,9 @@ use std::fs;
 
 use plumbline_sys::cpu;
 
+use crate::files::files_for;
 use crate::{EngineError, LoadPlan};
 
-/// Files beside the connections: standard streams, epoll, pipes to whoever
-/// commands, what is open for a moment.
-const OTHER_FILES: u64 = 64;
 /// The kernel's own ports to connect from, when no address of a family is bound.
 const PORTS: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
@@ -40,16 +38,6 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Open files that so many connections take.
-pub(crate) fn files_for(connections: u64) -> u64 {
-    connections + OTHER_FILES
-}
-
-/// Connections that so many open files allow.
-pub(crate) fn connections_in(files: u64) -> u64 {
-    files.saturating_sub(OTHER_FILES)
-}
-
 /// How many ports one address has for connections to one target.
 fn local_ports() -> Option<u64> {
     let text = fs::read_to_string(PORTS).ok()?;
@@ -67,6 +55,7 @@ mod tests {
     use plumbline_experiment::{Workload, WorkloadKind};
 
     use super::*;
+    use crate::files::connections_in;
 
     #[test]
     fn the_port_range_is_read() {

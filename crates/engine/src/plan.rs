@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plumbline_experiment::{Driver, Workload, WorkloadKind};
 
 use crate::EngineError;
 use crate::bulk::train_of;
+use crate::progress::Progress;
 
 /// One load, from its first connection to its last answer.
 #[derive(Clone, Debug)]
@@ -254,35 +254,4 @@ pub trait Observer {
 impl Observer for () {
     fn window_opens(&mut self) {}
     fn window_closes(&mut self) {}
-}
-
-/// Running totals of a load, warm-up included, at most 10 ms old.
-#[derive(Debug, Default)]
-pub struct Progress {
-    completed: AtomicU64,
-    errors: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl Progress {
-    /// Requests answered, or writes taken.
-    pub fn completed(&self) -> u64 {
-        self.completed.load(Ordering::Relaxed)
-    }
-
-    /// Requests that failed.
-    pub fn errors(&self) -> u64 {
-        self.errors.load(Ordering::Relaxed)
-    }
-
-    /// Payload bytes, both ways.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn add(&self, completed: u64, errors: u64, bytes: u64) {
-        self.completed.fetch_add(completed, Ordering::Relaxed);
-        self.errors.fetch_add(errors, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
 }

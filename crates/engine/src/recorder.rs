@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad, Spans, ZeroCopyCounts};
 
 use crate::gaps::Gaps;
-use crate::plan::Progress;
+use crate::progress::Progress;
 use crate::timeline::Timeline;
 use crate::window::Window;
 

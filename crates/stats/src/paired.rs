@@ -7,11 +7,12 @@
 //! A A A B B B (C-1).
 
 mod signed_rank;
+mod walsh;
 
-use crate::order::median_of_sorted;
 use crate::{Interval, StatsError, normal};
 
 pub use signed_rank::{signed_rank_interval, signed_rank_p};
+pub use walsh::hodges_lehmann;
 
 /// Probability of finding an effect as large as the smallest effect (C-8).
 pub(crate) const POWER: f64 = 0.8;
@@ -69,23 +70,6 @@ fn log_ratios(pairs: &[(f64, f64)]) -> Result<Vec<f64>, StatsError> {
             .ok_or(StatsError::NotPositive { index, a, b })
     };
     pairs.iter().enumerate().map(log_ratio).collect()
-}
-
-/// The Hodges–Lehmann estimate: the median of all Walsh averages
-/// (dᵢ + dⱼ)/2, i ≤ j (C-6). In the unit of `d`; not a number when `d` is
-/// empty.
-///
-/// Takes time and memory in proportion to the square of `d`'s length.
-pub fn hodges_lehmann(d: &[f64]) -> f64 {
-    median_of_sorted(&sorted_walsh_averages(d))
-}
-
-fn sorted_walsh_averages(d: &[f64]) -> Vec<f64> {
-    let mut averages: Vec<f64> = (0..d.len())
-        .flat_map(|i| d[i..].iter().map(move |&other| f64::midpoint(d[i], other)))
-        .collect();
-    averages.sort_unstable_by(f64::total_cmp);
-    averages
 }
 
 /// The smallest number of pairs with which any of `comparisons` can reach

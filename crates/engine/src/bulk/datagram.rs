@@ -4,8 +4,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use plumbline_sys::clock::now_ns;
-use plumbline_sys::socket::{Messages, Socket, TRAIN_MESSAGES};
+use plumbline_sys::socket::{Messages, Socket};
 
+use super::train::train_of;
 use crate::EngineError;
 use crate::driver::{Driver, Event, Watch};
 use crate::event_loop::Workload;
@@ -24,8 +25,6 @@ const HEAD: usize = 16;
 const MAGIC: [u8; 3] = *b"plb";
 /// Bytes asked for as send buffer; the kernel may give less.
 const BUFFER: usize = 4 << 20;
-/// Most bytes of a train: what one datagram could hold.
-const TRAIN_BYTES: usize = 65_507;
 /// Bytes of the headers of UDP and of IPv4 or IPv6, without options.
 const HEADERS_V4: usize = 28;
 const HEADERS_V6: usize = 48;
@@ -69,11 +68,6 @@ impl MeterMessage {
         let content = pattern.content(message.seq, 0, size - HEAD);
         (bytes[HEAD..] == *content).then_some(message)
     }
-}
-
-/// Most messages of `size` bytes that make up one train.
-pub(crate) fn train_of(size: u32) -> u32 {
-    (TRAIN_BYTES as u32 / size).clamp(1, TRAIN_MESSAGES as u32)
 }
 
 /// Trains are cut into packets, so each message must fit into one.

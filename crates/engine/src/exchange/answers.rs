@@ -4,8 +4,8 @@ use std::io;
 
 use plumbline_sys::clock::now_ns;
 
-use super::Exchange;
-use super::lines::State;
+use super::line::State;
+use super::state::Exchange;
 use crate::codec::{Answer, Codec, Quality, Step};
 use crate::driver::Driver;
 use crate::recorder::Failure;

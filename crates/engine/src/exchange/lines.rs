@@ -1,59 +1,28 @@
-//! The life of a connection: opened, used, closed, broken, opened again.
+//! The life of a connection: opened, used for requests, closed, broken, opened
+//! again.
 
 use std::io;
 
+use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
 
-use super::{CONNECT_LIMIT_NS, Exchange, LINGER_NS, OPENING, RETRY_NS};
+use super::line::State;
+use super::state::Exchange;
 use crate::EngineError;
 use crate::codec::Codec;
 use crate::driver::{Driver, Watch};
 use crate::plan::source;
 use crate::recorder::Failure;
 
-/// Where a line is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// No connection, and none wanted before a request comes.
-    Spare,
-    /// The handshake is under way.
-    Connecting,
-    /// Ready for requests.
-    Open,
-    /// The last answer is there; the other side is about to close.
-    Closing,
-    /// Broken; to be opened again after a pause.
-    Down,
-}
-
-/// One connection's place.
-#[derive(Debug)]
-pub(super) struct Line<R> {
-    pub(super) state: State,
-    /// When the state began.
-    pub(super) since: u64,
-    /// Since when it has had no request.
-    pub(super) idle_since: u64,
-    /// Since when it could take one at all.
-    pub(super) open_since: u64,
-    pub(super) reader: R,
-    /// A request that the kernel took in part: its number, and from which byte
-    /// to go on.
-    pub(super) partial: Option<(u64, usize)>,
-}
-
-impl<R: Default> Line<R> {
-    pub(super) fn new() -> Self {
-        Self {
-            state: State::Spare,
-            since: 0,
-            idle_since: 0,
-            open_since: 0,
-            reader: R::default(),
-            partial: None,
-        }
-    }
-}
+/// Connections that may be opening at once.
+const OPENING: usize = 128;
+/// How long the first connections may take.
+const CONNECT_LIMIT_NS: u64 = 5_000_000_000;
+/// Pause before a broken connection is opened again.
+const RETRY_NS: u64 = 10_000_000;
+/// How long the other side may take to close after its last answer. Then this
+/// side closes.
+const LINGER_NS: u64 = 20_000_000;
 
 impl<C: Codec> Exchange<C> {
     /// Opens as many connections as ramp and queue allow; true when all are
@@ -232,5 +201,78 @@ impl<C: Codec> Exchange<C> {
         self.troubled += usize::from(is_troubled(state));
         line.state = state;
         line.since = now;
+    }
+
+    /// Sends a request on a line that can take it; false when too many are out.
+    #[inline]
+    pub(super) fn launch<D: Driver>(
+        &mut self,
+        io: &mut D,
+        slot: usize,
+        intended: u64,
+        free: u64,
+        now: u64,
+    ) -> bool {
+        let Some(seq) = self.flights.book(slot, intended, now) else {
+            return false;
+        };
+        let bytes = self.codec.length() as u64;
+        self.recorder.sent(intended, now, free, bytes);
+        if self.rules.fresh {
+            self.connect(io, slot, now);
+        } else {
+            if let Some(stamps) = &mut self.stamps {
+                stamps.consider(slot, seq, intended, now, self.recorder.window);
+            }
+            self.transmit(io, slot, seq, 0);
+        }
+        true
+    }
+
+    /// Gives the kernel request `seq` from its byte `from` on.
+    #[inline]
+    pub(super) fn transmit<D: Driver>(
+        &mut self,
+        io: &mut D,
+        slot: usize,
+        seq: u64,
+        mut from: usize,
+    ) {
+        let length = self.codec.length();
+        while from < length {
+            let bytes = self.codec.encode(seq, from);
+            let sent = match &mut self.stamps {
+                None => io.send(slot, bytes),
+                Some(stamps) => stamps.send(io, slot, bytes, (seq, from, length)),
+            };
+            match sent {
+                Ok(taken) => from += taken,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) => return self.break_line(io, slot, self.send_failure(&e), now_ns()),
+            }
+        }
+        self.lines[slot].partial = (from < length).then_some((seq, from));
+    }
+
+    fn send_failure(&self, error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Failure::Closed,
+            io::ErrorKind::ConnectionRefused => Failure::Connect,
+            _ => Failure::Send,
+        }
+    }
+
+    /// A line has nothing to do. A closed loop sends its next request at once.
+    #[inline]
+    pub(super) fn release<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
+        if self.rules.closed && self.running {
+            if now < self.recorder.window.close {
+                self.recorder.planned(now);
+                self.launch(io, slot, now, now, now);
+            }
+        } else {
+            self.lines[slot].idle_since = now;
+            self.idle.push(slot);
+        }
     }
 }

@@ -23,7 +23,7 @@
 use crate::rank::doubled_mid_ranks;
 use crate::{Interval, normal};
 
-use super::sorted_walsh_averages;
+use super::walsh::sorted_walsh_averages;
 
 /// More pairs than this take the normal approximation. The exact distribution
 /// costs n³ steps, and at 200 the two agree to the third digit of p = 0.05.

@@ -1,0 +1,45 @@
+//! One connection's place.
+
+/// Where a line is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// No connection, and none wanted before a request comes.
+    Spare,
+    /// The handshake is under way.
+    Connecting,
+    /// Ready for requests.
+    Open,
+    /// The last answer is there; the other side is about to close.
+    Closing,
+    /// Broken; to be opened again after a pause.
+    Down,
+}
+
+/// One connection's place.
+#[derive(Debug)]
+pub(super) struct Line<R> {
+    pub(super) state: State,
+    /// When the state began.
+    pub(super) since: u64,
+    /// Since when it has had no request.
+    pub(super) idle_since: u64,
+    /// Since when it could take one at all.
+    pub(super) open_since: u64,
+    pub(super) reader: R,
+    /// A request that the kernel took in part: its number, and from which byte
+    /// to go on.
+    pub(super) partial: Option<(u64, usize)>,
+}
+
+impl<R: Default> Line<R> {
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Spare,
+            since: 0,
+            idle_since: 0,
+            open_since: 0,
+            reader: R::default(),
+            partial: None,
+        }
+    }
+}
