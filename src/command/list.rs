@@ -46,7 +46,7 @@ struct ListedNetwork<'a> {
 }
 
 impl<'a> ListedNetwork<'a> {
-    fn new(listing: &'a plumbline_lab::network::Listing) -> Self {
+    fn new(listing: &'a plumbline_lab::Listing) -> Self {
         Self {
             name: listing.name,
             aliases: listing.aliases,

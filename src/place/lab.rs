@@ -2,7 +2,8 @@
 
 use plumbline_experiment::{Family, Link};
 use plumbline_lab::Lab;
-use plumbline_lab::network::{USUAL, cni, find};
+use plumbline_lab::catalogue::{USUAL, find};
+use plumbline_lab::network::cni;
 use plumbline_record::Warning;
 
 use super::Place;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use plumbline_experiment::{Family, Placement};
-use plumbline_lab::{LabError, Launcher, Probe, Spec, network};
+use plumbline_lab::{Catalogue, LabError, Launcher, Spec, catalogue};
 use plumbline_testkit as testkit;
 
 fn wishes() -> impl Iterator<Item = (Family, Placement)> {
@@ -25,8 +25,8 @@ fn lab(criterion: &mut Criterion) {
         return;
     }
     let launcher = Launcher::new("unused".into(), Vec::new());
-    let probe = Probe::default();
-    for name in network::names() {
+    let probe = Catalogue::default();
+    for name in catalogue::names() {
         for (family, placement) in wishes() {
             let spec = Spec {
                 network: name.into(),

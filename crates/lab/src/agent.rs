@@ -8,7 +8,7 @@ use plumbline_harness::{AgentLink, AgentProcess, TargetError};
 use plumbline_sys::process::{Child, Command};
 
 use crate::error::LabError;
-use crate::topology::Place;
+use crate::place::Place;
 
 /// How agents are started, and which ones still run.
 #[derive(Clone, Debug)]

@@ -1,13 +1,12 @@
 //! What can go wrong in a lab.
 
+use std::error::Error;
+
 use plumbline_harness::TargetError;
-use plumbline_sys::bpf::BpfError;
 use plumbline_sys::namespace::NamespaceError;
 use plumbline_sys::netlink::NetlinkError;
 use plumbline_sys::process::ProcessError;
 use plumbline_sys::sysctl::SysctlError;
-
-use crate::network::cni::CniError;
 
 /// Why a lab could not be built, measured or taken down.
 #[derive(Debug, thiserror::Error)]
@@ -64,12 +63,6 @@ pub enum LabError {
         /// The cause.
         source: std::io::Error,
     },
-    /// No random numbers for a key.
-    #[error("cannot draw a key: {source}; is /dev/urandom there?")]
-    Random {
-        /// The cause.
-        source: std::io::Error,
-    },
     /// A device stayed without a carrier.
     #[error(
         "in {place}: device `{device}` is not ready after {} s; the machine may be overloaded, try again",
@@ -91,14 +84,6 @@ pub enum LabError {
         /// The cause.
         source: NetlinkError,
     },
-    /// eBPF programs for one of the lab's namespaces.
-    #[error("for {place}: {source}")]
-    Bpf {
-        /// The namespace.
-        place: String,
-        /// The cause.
-        source: BpfError,
-    },
     /// A sysctl of one of the lab's namespaces.
     #[error("in {place}: {source}")]
     Sysctl {
@@ -107,21 +92,9 @@ pub enum LabError {
         /// The cause.
         source: SysctlError,
     },
-    /// An offload could not be switched off.
-    #[error(
-        "in {place}: cannot switch off the checksums of `{device}`: {source}; the driver may not allow it"
-    )]
-    Offload {
-        /// The namespace.
-        place: String,
-        /// The device.
-        device: &'static str,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A CNI configuration list or one of its plugins.
+    /// What only one network can run into; it says the remedy.
     #[error(transparent)]
-    Cni(#[from] CniError),
+    Network(Box<dyn Error + Send + Sync>),
     /// A process of the network's own could not be started, or has ended.
     #[error(
         "a process that forwards the network's packets failed: {0}; the machine may be out of memory or processes"
@@ -133,6 +106,13 @@ pub enum LabError {
     /// An agent.
     #[error(transparent)]
     Process(#[from] ProcessError),
+}
+
+impl LabError {
+    /// An error that a network has for itself.
+    pub(crate) fn network(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Network(Box::new(error))
+    }
 }
 
 impl From<LabError> for TargetError {

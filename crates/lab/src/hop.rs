@@ -6,7 +6,7 @@ use plumbline_harness::PathSnapshot;
 use plumbline_record::DeviceCounters;
 
 use crate::error::LabError;
-use crate::topology::Place;
+use crate::place::Place;
 
 /// The most packets that the kernel merges into one on the way (GRO): 64 UDP
 /// datagrams (`UDP_GRO_CNT_MAX`), or the packets of one poll, 64 (`NAPI_POLL_WEIGHT`).

@@ -14,7 +14,7 @@ use plumbline_sys::netlink::{
 use plumbline_sys::sysctl;
 
 use crate::error::LabError;
-use crate::topology::Place;
+use crate::place::Place;
 
 /// The group of the devices that a network made, as opposed to those of the
 /// underlay.

@@ -10,8 +10,8 @@ use plumbline_record::{Fingerprint, Warning};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
+use crate::network::catalogue::Catalogue;
 use crate::network::{Network, cni};
-use crate::probe::Probe;
 use crate::spec::Spec;
 use crate::standing::Standing;
 
@@ -70,7 +70,7 @@ type Key = (&'static str, Placement, Family);
 pub struct Lab {
     launcher: Launcher,
     link: Link,
-    probe: Probe,
+    catalogue: Catalogue,
     standing: BTreeMap<Key, Standing>,
 }
 
@@ -83,14 +83,14 @@ impl Lab {
                 mtu: options.mtu,
                 ..Link::default()
             },
-            probe: Probe::new(options.cni_directories),
+            catalogue: Catalogue::new(options.cni_directories),
             standing: BTreeMap::new(),
         }
     }
 
     /// The network of this name, alias or file (`cni:FILE`).
     pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
-        self.probe.find(name)
+        self.catalogue.find(name)
     }
 
     /// Joins the nodes by such a link, in every path that is made from now on.
@@ -111,11 +111,17 @@ impl Lab {
             family,
             mtu: self.link.mtu,
         };
-        let key = (self.probe.find(network)?.about().name, placement, family);
+        let key = (
+            self.catalogue.find(network)?.about().name,
+            placement,
+            family,
+        );
         match self.standing.entry(key) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {
-                let validated = spec.validate(&self.probe)?.over(self.link, &self.probe)?;
+                let validated = spec
+                    .validate(&self.catalogue)?
+                    .over(self.link, &self.catalogue)?;
                 let standing = validated.build(&self.launcher)?;
                 Ok(entry.insert(standing))
             }
@@ -145,8 +151,8 @@ impl Target for Lab {
     fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
         self.launcher.check()?;
         for treatment in treatments {
-            let validated = self.spec(treatment).validate(&self.probe)?;
-            validated.over(self.link, &self.probe)?;
+            let validated = self.spec(treatment).validate(&self.catalogue)?;
+            validated.over(self.link, &self.catalogue)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! [`enter_private`](plumbline_sys::namespace::enter_private)), which `main`
 //! enters before it starts a thread; nothing of the host is touched.
 //!
-//! A network is one file in [`network`] and one entry in its list.
+//! A network is one file in [`network`] and one entry in the [`catalogue`].
 
 mod addressing;
 mod agent;
@@ -17,6 +17,7 @@ mod lab;
 mod link;
 mod need;
 pub mod network;
+mod place;
 mod probe;
 mod spec;
 mod standing;
@@ -28,8 +29,9 @@ pub use error::LabError;
 pub use hop::{Carried, Hop, Meter};
 pub use journal::{Journal, Undo};
 pub use lab::{Lab, LabOptions};
-pub use network::{Listing, list};
-pub use probe::{Need, Probe};
+pub use need::Need;
+pub use network::catalogue::{self, Catalogue, Listing, list};
+pub use place::Place;
 pub use spec::{Spec, Validated};
 pub use standing::{Entrance, Standing};
-pub use topology::{Place, Pod, Topology, UPLINK, Underlay};
+pub use topology::{Pod, Topology, UPLINK, Underlay};

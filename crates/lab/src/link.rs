@@ -10,7 +10,9 @@ use plumbline_experiment::Link;
 use plumbline_sys::netlink::{Distance, Parent, TokenBucket};
 
 use crate::error::LabError;
-use crate::topology::{Place, Topology, UPLINK};
+use crate::need::Need;
+use crate::place::Place;
+use crate::topology::{Topology, UPLINK};
 
 /// Bytes of the largest packet that the stack hands to a device, headers
 /// included. A bucket that holds it lets it pass whole, as a network card takes it.
@@ -25,6 +27,39 @@ const QUEUE: Duration = Duration::from_millis(10);
 const FRAME_BYTES: u64 = 18;
 /// Packets on their way at once: 1 s of the smallest ones at a high rate.
 const MOST_ON_THE_WAY: u32 = 1_000_000;
+
+/// The queueing discipline that limits a rate.
+static TOKEN_BUCKET: Need = Need::module("CONFIG_NET_SCH_TBF for a rate", "sch_tbf", |bench| {
+    let bucket = TokenBucket {
+        rate: 1_000_000,
+        burst: 10_000,
+        limit: 10_000,
+    };
+    let netlink = bench.netlink();
+    bench.discipline(netlink.add_token_bucket(bench.parent, Parent::Root, &bucket))
+});
+
+/// The queueing discipline that delays and loses.
+static NETEM: Need = Need::module(
+    "CONFIG_NET_SCH_NETEM for delay and loss",
+    "sch_netem",
+    |bench| {
+        let distance = Distance {
+            delay: Duration::ZERO,
+            loss: 0.0,
+            limit: 1000,
+        };
+        let netlink = bench.netlink();
+        bench.discipline(netlink.add_distance(bench.parent, Parent::Root, &distance))
+    },
+);
+
+/// What a link needs of the kernel.
+pub(crate) fn needs(link: &Link) -> Vec<&'static Need> {
+    let rate = link.rate_bits.map(|_| &TOKEN_BUCKET);
+    let distance = link.has_distance().then_some(&NETEM);
+    rate.into_iter().chain(distance).collect()
+}
 
 impl Topology {
     /// Gives the nodes' uplinks the rate and the distance of a link. They go

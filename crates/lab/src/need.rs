@@ -1,246 +1,180 @@
-//! The drivers of the kernel, found out by really trying.
+//! What networks need of the kernel, found out by really trying. Each need stands
+//! where it arises: most of them with their network.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
+use std::fmt::Display;
+use std::net::IpAddr;
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{
-    CollectMetadata, Datapath, Distance, EspState, IpvlanMode, LinkSpec, NetlinkError, Parent,
-    TokenBucket, TunnelEnds, Vxlan, XfrmSocket,
-};
-use plumbline_sys::tap::Tap;
-use plumbline_sys::tun::Tun;
+use plumbline_sys::netlink::{LinkSpec, NetlinkError, Socket, TunnelEnds};
 
 use crate::error::LabError;
-use crate::network::{cilium, kopeio_ipsec};
-use crate::topology::has_bridge_netfilter;
 
-/// A driver that a network needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
-    /// Pairs of virtual Ethernet devices.
-    Veth,
-    /// Bridges.
-    Bridge,
-    /// VXLAN devices.
-    Vxlan,
-    /// Macvlan devices.
-    Macvlan,
-    /// Ipvlan devices.
-    Ipvlan,
-    /// Ipvlan devices in mode L3S.
-    IpvlanL3s,
-    /// IPv4 in IPv4.
-    IpIp,
-    /// IPv6 in IPv6.
-    Ip6Tunnel,
-    /// GRE over IPv4.
-    Gre,
-    /// GRE over IPv6.
-    Ip6Gre,
-    /// Geneve devices.
-    Geneve,
-    /// WireGuard devices.
-    Wireguard,
-    /// Netfilter for what bridges carry.
-    BridgeNetfilter,
-    /// IPsec's ESP with AES in counter mode.
-    Esp,
-    /// eBPF programs at tc, which need rights on the machine itself too.
-    Ebpf,
-    /// TUN devices.
-    Tun,
-    /// Sockets that take frames from a device, by memory that the kernel shares.
-    Capture,
-    /// The kernel datapath of Open vSwitch, with VXLAN.
-    OpenVswitch,
-    /// The queueing discipline that limits a rate.
-    TokenBucket,
-    /// The queueing discipline that delays and loses.
-    Netem,
+/// A driver of the kernel that a network needs.
+#[derive(Debug)]
+pub struct Need {
+    remedy: Remedy,
+    attempt: fn(&Bench) -> Result<Found, LabError>,
 }
 
+#[derive(Debug)]
+enum Remedy {
+    /// A configuration option of the kernel, and the module that it makes.
+    Module(&'static str, &'static str),
+    /// What is missing, and how to get it.
+    Text(&'static str),
+}
+
+/// What an attempt found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The driver is there.
+    Present,
+    /// It is missing.
+    Missing,
+    /// It is missing, for this reason.
+    MissingBecause(String),
+    /// Something else is missing: what, and how to get it.
+    Otherwise(&'static str),
+}
+
+/// Pairs of virtual Ethernet devices.
+pub(crate) static VETH: Need = Need::module("CONFIG_VETH", "veth", |bench| {
+    bench.device(LinkSpec::veth(Bench::NAME, LinkSpec::peer("probe-peer")))
+});
+
 impl Need {
+    /// A driver that a kernel has by the configuration option `option`, which may be
+    /// loaded as the module `module`.
+    pub(crate) const fn module(
+        option: &'static str,
+        module: &'static str,
+        attempt: fn(&Bench) -> Result<Found, LabError>,
+    ) -> Self {
+        Self {
+            remedy: Remedy::Module(option, module),
+            attempt,
+        }
+    }
+
+    /// A driver whose absence has a remedy of its own.
+    pub(crate) const fn other(
+        remedy: &'static str,
+        attempt: fn(&Bench) -> Result<Found, LabError>,
+    ) -> Self {
+        Self {
+            remedy: Remedy::Text(remedy),
+            attempt,
+        }
+    }
+
     /// What is missing where it is missing, and how to get it.
-    pub fn remedy(self) -> &'static str {
-        macro_rules! needs {
-            ($option:literal, $module:literal) => {
-                concat!(
-                    "needs ",
-                    $option,
-                    "; try `modprobe ",
-                    $module,
-                    "`, or `--kernel uml`"
-                )
-            };
-        }
-        match self {
-            Self::Veth => needs!("CONFIG_VETH", "veth"),
-            Self::Bridge => needs!("CONFIG_BRIDGE", "bridge"),
-            Self::Vxlan => needs!("CONFIG_VXLAN", "vxlan"),
-            Self::Macvlan => needs!("CONFIG_MACVLAN", "macvlan"),
-            Self::Ipvlan => needs!("CONFIG_IPVLAN", "ipvlan"),
-            Self::IpvlanL3s => needs!("CONFIG_IPVLAN with CONFIG_IPVLAN_L3S", "ipvlan"),
-            Self::IpIp => needs!("CONFIG_NET_IPIP", "ipip"),
-            Self::Ip6Tunnel => needs!("CONFIG_IPV6_TUNNEL", "ip6_tunnel"),
-            Self::Gre => needs!("CONFIG_NET_IPGRE", "ip_gre"),
-            Self::Ip6Gre => needs!("CONFIG_IPV6_GRE", "ip6_gre"),
-            Self::Geneve => needs!("CONFIG_GENEVE", "geneve"),
-            // User-mode Linux is packaged without it.
-            Self::Wireguard => {
-                "needs CONFIG_WIREGUARD; try `modprobe wireguard`, or a kernel that has it"
+    pub fn remedy(&self) -> String {
+        match self.remedy {
+            Remedy::Module(option, module) => {
+                format!("needs {option}; try `modprobe {module}`, or `--kernel uml`")
             }
-            Self::BridgeNetfilter => needs!("CONFIG_BRIDGE_NETFILTER", "br_netfilter"),
-            Self::Esp => {
-                "needs CONFIG_XFRM_USER, CONFIG_INET_ESP and CONFIG_CRYPTO_CTR; \
-                 try `modprobe -a xfrm_user esp4`, or `--kernel uml`"
-            }
-            Self::Ebpf => "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
-            Self::Tun => needs!("CONFIG_TUN and /dev/net/tun", "tun"),
-            Self::Capture => needs!("CONFIG_PACKET", "af_packet"),
-            Self::OpenVswitch => {
-                "needs CONFIG_OPENVSWITCH and CONFIG_OPENVSWITCH_VXLAN; try `modprobe openvswitch`, \
-                 or `--kernel uml`"
-            }
-            Self::TokenBucket => needs!("CONFIG_NET_SCH_TBF for a rate", "sch_tbf"),
-            Self::Netem => needs!("CONFIG_NET_SCH_NETEM for delay and loss", "sch_netem"),
+            Remedy::Text(text) => text.into(),
         }
     }
 
-    /// Tries it in a scratch namespace, and gives what is missing. `parent` is a
-    /// device that it may be put on top of.
-    pub(crate) fn lacks(
-        self,
-        scratch: &Namespace,
-        parent: u32,
-    ) -> Result<Option<String>, LabError> {
-        let netlink = scratch.netlink();
-        let tried = match self {
-            Self::BridgeNetfilter => {
-                return Ok((!has_bridge_netfilter()).then(|| self.remedy().into()));
-            }
-            Self::Tun => return missing(self, scratch, || Tun::open(NAME).map(drop)),
-            Self::Capture => return missing(self, scratch, || Tap::open(parent).map(drop)),
-            Self::OpenVswitch => return missing(self, scratch, try_datapath),
-            Self::Ebpf => return cilium::attempt(netlink, parent),
-            Self::Esp => attempt_esp(scratch)?,
-            Self::TokenBucket => netlink
-                .add_token_bucket(parent, Parent::Root, &BUCKET)
-                .and_then(|()| netlink.delete_discipline(parent)),
-            Self::Netem => netlink
-                .add_distance(parent, Parent::Root, &DISTANCE)
-                .and_then(|()| netlink.delete_discipline(parent)),
-            _ => self.device(parent).map_or(Ok(()), |link| {
-                let made = netlink.add_link(link);
-                made.and_then(|()| netlink.delete_link(NAME))
-            }),
-        };
-        match tried {
-            Ok(()) => Ok(None),
-            Err(error) if error.is_unsupported() => Ok(Some(self.remedy().into())),
-            // What the kernel says of a discipline that it does not know.
-            Err(error) if error.is_gone() && matches!(self, Self::TokenBucket | Self::Netem) => {
-                Ok(Some(self.remedy().into()))
-            }
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    /// A device of the kind; none for what is not made by a message alone.
-    fn device(self, parent: u32) -> Option<LinkSpec<'static>> {
-        Some(match self {
-            Self::Veth => LinkSpec::veth(NAME, LinkSpec::peer("probe-peer")),
-            Self::Bridge => LinkSpec::bridge(NAME),
-            Self::Vxlan => LinkSpec::vxlan(
-                NAME,
-                Vxlan {
-                    vni: 1,
-                    port: 8472,
-                    local: Ipv4Addr::LOCALHOST.into(),
-                    underlay: parent,
-                },
-            ),
-            Self::Macvlan => LinkSpec::macvlan(NAME, parent),
-            Self::Ipvlan => LinkSpec::ipvlan(NAME, parent, IpvlanMode::L2),
-            Self::IpvlanL3s => LinkSpec::ipvlan(NAME, parent, IpvlanMode::L3s),
-            Self::IpIp => LinkSpec::ip_in_ip(NAME, ends(Ipv4Addr::LOCALHOST)),
-            Self::Ip6Tunnel => LinkSpec::ip_in_ip(NAME, ends(Ipv6Addr::LOCALHOST)),
-            Self::Gre => LinkSpec::gre(NAME, ends(Ipv4Addr::LOCALHOST), 0),
-            Self::Ip6Gre => LinkSpec::gre(NAME, ends(Ipv6Addr::LOCALHOST), 0),
-            Self::Geneve => LinkSpec::collect_metadata(NAME, CollectMetadata::Geneve, 6081),
-            Self::Wireguard => LinkSpec::wireguard(NAME),
-            Self::BridgeNetfilter
-            | Self::Esp
-            | Self::Ebpf
-            | Self::Tun
-            | Self::Capture
-            | Self::OpenVswitch
-            | Self::TokenBucket
-            | Self::Netem => return None,
+    /// Tries it, and gives what is missing.
+    pub(crate) fn lacks(&self, bench: &Bench) -> Result<Option<String>, LabError> {
+        Ok(match (self.attempt)(bench)? {
+            Found::Present => None,
+            Found::Missing => Some(self.remedy()),
+            Found::MissingBecause(reason) => Some(format!("{} ({reason})", self.remedy())),
+            Found::Otherwise(needs) => Some(needs.into()),
         })
     }
 }
 
-/// The name of the device that is made for a try.
-const NAME: &str = "probe";
+/// A namespace to try things in, with a device that others may be put on top of.
+pub(crate) struct Bench {
+    scratch: Namespace,
+    /// Index number of the device.
+    pub(crate) parent: u32,
+}
 
-/// What a scratch device may have.
-const BUCKET: TokenBucket = TokenBucket {
-    rate: 1_000_000,
-    burst: 10_000,
-    limit: 10_000,
-};
-const DISTANCE: Distance = Distance {
-    delay: Duration::ZERO,
-    loss: 0.0,
-    limit: 1000,
-};
+impl Bench {
+    /// The name of what is made for an attempt.
+    pub(crate) const NAME: &str = "probe";
 
-/// A tunnel from an address to itself: nothing is ever sent.
-fn ends(address: impl Into<IpAddr>) -> TunnelEnds {
-    let local = address.into();
-    TunnelEnds {
-        local,
-        remote: Some(local),
+    /// Makes the namespace; `None` on a kernel that lacks [`VETH`].
+    pub(crate) fn set_up() -> Result<Option<Self>, LabError> {
+        const PARENT: &str = "parent";
+        let scratch = Namespace::create()?;
+        let netlink = scratch.netlink();
+        let pair = LinkSpec::veth(PARENT, LinkSpec::peer("parent-peer"));
+        match netlink.add_link(pair) {
+            Ok(()) => {
+                let parent = netlink.link(PARENT).map_err(failed)?.index;
+                Ok(Some(Self { scratch, parent }))
+            }
+            Err(error) if error.is_unsupported() => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// A tunnel from an address to itself: nothing is ever sent.
+    pub(crate) fn ends(address: impl Into<IpAddr>) -> TunnelEnds {
+        let local = address.into();
+        TunnelEnds {
+            local,
+            remote: Some(local),
+        }
+    }
+
+    /// The netlink socket of the namespace.
+    pub(crate) fn netlink(&self) -> &Socket {
+        self.scratch.netlink()
+    }
+
+    /// Makes a device of the name [`NAME`](Self::NAME), and deletes it.
+    pub(crate) fn device(&self, link: LinkSpec<'_>) -> Result<Found, LabError> {
+        let made = self.netlink().add_link(link);
+        judge(made.and_then(|()| self.netlink().delete_link(Self::NAME)))
+    }
+
+    /// Makes a queueing discipline on the device of the namespace, and deletes it.
+    pub(crate) fn discipline(&self, added: Result<(), NetlinkError>) -> Result<Found, LabError> {
+        let tried = added.and_then(|()| self.netlink().delete_discipline(self.parent));
+        match tried {
+            // What the kernel says of a discipline that it does not know.
+            Err(error) if error.is_gone() => Ok(Found::Missing),
+            tried => judge(tried),
+        }
+    }
+
+    /// Sends requests by a socket that is opened in the namespace.
+    pub(crate) fn request(
+        &self,
+        request: impl FnOnce() -> Result<(), NetlinkError> + Send,
+    ) -> Result<Found, LabError> {
+        judge(self.scratch.run(request)?)
+    }
+
+    /// Opens in the namespace what the program of a network opens. Whatever the
+    /// reason why it cannot be: without it the network cannot be built.
+    pub(crate) fn open<E: Display + Send>(
+        &self,
+        open: impl FnOnce() -> Result<(), E> + Send,
+    ) -> Result<Found, LabError> {
+        Ok(match self.scratch.run(open)? {
+            Ok(()) => Found::Present,
+            Err(error) => Found::MissingBecause(error.to_string()),
+        })
     }
 }
 
-/// Adds what IPsec needs for one direction, and takes it away again.
-fn attempt_esp(scratch: &Namespace) -> Result<Result<(), NetlinkError>, LabError> {
-    let state = EspState {
-        source: Ipv4Addr::LOCALHOST.into(),
-        destination: Ipv4Addr::LOCALHOST.into(),
-        spi: 1,
-        cipher: kopeio_ipsec::CIPHER,
-        key: kopeio_ipsec::KEY.to_vec(),
-    };
-    Ok(scratch.run(|| {
-        let xfrm = XfrmSocket::open()?;
-        xfrm.add_state(&state)?;
-        xfrm.delete_state(&state)
-    })?)
+fn judge(tried: Result<(), NetlinkError>) -> Result<Found, LabError> {
+    match tried {
+        Ok(()) => Ok(Found::Present),
+        Err(error) if error.is_unsupported() => Ok(Found::Missing),
+        Err(error) => Err(failed(error)),
+    }
 }
 
-/// What a program opens is tried by opening it.
-fn missing<E: std::fmt::Display + Send>(
-    need: Need,
-    scratch: &Namespace,
-    open: impl FnOnce() -> Result<(), E> + Send,
-) -> Result<Option<String>, LabError> {
-    let opened = scratch.run(open)?;
-    // Whatever the reason: without it this network cannot be built.
-    Ok(opened
-        .err()
-        .map(|error| format!("{} ({error})", need.remedy())))
-}
-
-fn try_datapath() -> Result<(), NetlinkError> {
-    let datapath = Datapath::create(NAME)?;
-    let added = datapath.add_vxlan("probe-vxlan", 6784);
-    added.and(datapath.delete())
-}
-
-/// An error that says nothing of the driver.
+/// An error that says nothing of a driver.
 pub(crate) fn failed(source: NetlinkError) -> LabError {
     LabError::Netlink {
         place: "a scratch namespace".into(),

@@ -4,10 +4,12 @@ use plumbline_experiment::{Family, Link, Placement};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
+use crate::link;
 use crate::network::Network;
-use crate::probe::{Need, Probe};
+use crate::network::catalogue::Catalogue;
+use crate::place::has_ipv6;
 use crate::standing::Standing;
-use crate::topology::{Topology, has_ipv6};
+use crate::topology::Topology;
 
 /// A path that someone wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +40,8 @@ const MOST_MTU: u32 = 65_535;
 
 impl Spec {
     /// Checks the name, the MTU and what the kernel has. Changes nothing.
-    pub fn validate(&self, probe: &Probe) -> Result<Validated, LabError> {
-        let network = probe.find(&self.network)?;
+    pub fn validate(&self, catalogue: &Catalogue) -> Result<Validated, LabError> {
+        let network = catalogue.find(&self.network)?;
         // IPv6 wants 1280 bytes inside any tunnel (RFC 8200, section 5), IPv4
         // 576 (RFC 791, section 3.1). The most that a network takes off is 100
         // bytes (`kopeio-vxlan`), for IPv6 80 (`wireguard`).
@@ -73,7 +75,7 @@ impl Spec {
                 "needs IPv6 (CONFIG_IPV6, not disabled at boot); use family 4".into(),
             ));
         }
-        match probe.missing(network)? {
+        match catalogue.missing(network)? {
             Some(needs) => Err(unsupported(needs)),
             None => Ok(Validated {
                 network,
@@ -94,16 +96,8 @@ impl Validated {
     ///
     /// [`LabError::Unsupported`] where the kernel cannot give a link what is
     /// asked for.
-    pub fn over(self, link: Link, probe: &Probe) -> Result<Self, LabError> {
-        let needs = [
-            (link.rate_bits.is_some(), Need::TokenBucket),
-            (link.has_distance(), Need::Netem),
-        ];
-        let needs: Vec<Need> = needs
-            .iter()
-            .filter_map(|(wanted, need)| wanted.then_some(*need))
-            .collect();
-        match probe.lacking(&needs)? {
+    pub fn over(self, link: Link, catalogue: &Catalogue) -> Result<Self, LabError> {
+        match catalogue.lacking(&link::needs(&link))? {
             Some(needs) => Err(LabError::Unsupported {
                 what: format!("a link ({link})"),
                 needs,

@@ -14,7 +14,8 @@ use crate::error::LabError;
 use crate::hop::{Hop, prove};
 use crate::journal::Journal;
 use crate::network::{About, Network};
-use crate::topology::{Place, Topology};
+use crate::place::Place;
+use crate::topology::Topology;
 
 /// A network between two endpoints. Dropping it takes it down;
 /// [`take_down`](Self::take_down) does so too, and gives the errors.

@@ -1,30 +1,36 @@
 //! Processes that forward packets, as the daemons of overlay networks do.
 //!
-//! Each is a process of its own, because what they forward costs them CPU time,
-//! and that has to be seen apart from whoever builds the network. It is forked
-//! and runs no other program, so the code of a forwarder makes system calls only:
-//! no allocation, no lock, no panic.
+//! Each is a process of its own, because what it forwards costs CPU time that has to
+//! be seen apart from the time of the process that builds the network. It is forked
+//! and runs no other program. What it does is the network's business: a [`Carrier`]
+//! by means of [`packets`].
 
-mod flannel;
-mod raw;
-mod sleeve;
+pub mod packets;
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setpgid};
 
 use crate::cpu::ProcessTime;
 
-pub use flannel::FlannelRoute;
-pub use sleeve::{SLEEVE_OVERHEAD, Sleeve, SleevePeer};
+/// What carries packets in a process of its own.
+pub trait Carrier {
+    /// The descriptors that it uses. The process has no others.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 
-/// Descriptors get numbers from here on before they are put in their places.
-const ABOVE_ALL: libc::c_int = 64;
+    /// Carries packets for as long as that is possible; the process ends when it
+    /// returns.
+    ///
+    /// It runs in a copy of a process with threads, so it must make system calls
+    /// only, on memory that was allocated before: a lock that another thread held
+    /// stays locked for ever, and then nothing is forwarded any more.
+    fn carry(&mut self);
+}
 
 /// A process that forwards packets until it is dropped.
 #[derive(Debug)]
@@ -33,37 +39,31 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Starts a process that runs `work` with `descriptors` as its only ones, from
-    /// 0 on. The kernel kills it when **the thread that called this** ends
+    /// Starts a process that is called `name` and does what `carrier` does. The
+    /// kernel kills it when **the thread that called this** ends
     /// (PR_SET_PDEATHSIG(2const)).
     ///
-    /// # Safety
+    /// # Errors
     ///
-    /// `work` must be sound in a copy of a process with threads: it must not
-    /// allocate, take a lock, or panic, nor do so when it is dropped.
-    unsafe fn start(
-        name: &'static std::ffi::CStr,
-        descriptors: &[OwnedFd],
-        work: impl FnOnce(),
-    ) -> io::Result<Self> {
-        let high = descriptors
-            .iter()
-            .map(|one| {
-                let number = fcntl(one, FcntlArg::F_DUPFD_CLOEXEC(ABOVE_ALL))?;
-                // SAFETY: the kernel just gave the number, and nobody else knows it.
-                Ok(unsafe { std::os::fd::FromRawFd::from_raw_fd(number) })
-            })
-            .collect::<io::Result<Vec<OwnedFd>>>()?;
+    /// Those of fork(2). What goes wrong in the process itself ends it.
+    pub fn start(name: &'static CStr, carrier: &mut impl Carrier) -> io::Result<Self> {
+        let descriptors = carrier.descriptors();
+        let mut kept: Vec<libc::c_int> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
+        kept.sort_unstable();
         let parent = getpid();
-        // SAFETY: the child makes system calls only and does not return from here.
+        // SAFETY: the child runs safe code on a copy of this process's memory, and
+        // never returns from here. Each mutex in the copy is as its holder left it,
+        // and the C library keeps its own allocator usable across a fork, so the
+        // worst that a carrier can do is to wait for ever.
         match unsafe { fork() }? {
             ForkResult::Parent { child } => Ok(Self { pid: child }),
             ForkResult::Child => {
-                if settle(name, parent, &high).is_ok() {
-                    work();
+                let end = End;
+                if settle(name, parent, &kept).is_ok() {
+                    carrier.carry();
                 }
-                // SAFETY: ends the process without running anything of ours.
-                unsafe { libc::_exit(1) }
+                drop(end);
+                unreachable!("the process has ended")
             }
         }
     }
@@ -103,10 +103,20 @@ impl Drop for Forwarder {
     }
 }
 
-/// In the child: dies with its parent, is not reached by Ctrl-C, and has the
-/// descriptors that it needs, none else: another one would keep a namespace or a
-/// pipe of the parent's open.
-fn settle(name: &'static std::ffi::CStr, parent: Pid, high: &[OwnedFd]) -> nix::Result<()> {
+/// Ends the process when it goes out of scope, by a panic too.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // SAFETY: ends the process without running anything of ours.
+        unsafe { libc::_exit(1) }
+    }
+}
+
+/// In the child: dies with its parent, is not reached by Ctrl-C, and has no other
+/// descriptors than `kept`, which are in order: another one would keep a namespace or
+/// a pipe of the parent's open.
+fn settle(name: &'static CStr, parent: Pid, kept: &[libc::c_int]) -> nix::Result<()> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
     // The parent may have died before the line above took effect.
     if getppid() != parent {
@@ -114,13 +124,21 @@ fn settle(name: &'static std::ffi::CStr, parent: Pid, high: &[OwnedFd]) -> nix::
     }
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     nix::sys::prctl::set_name(name)?;
-    for (number, descriptor) in high.iter().enumerate() {
-        // SAFETY: no code of this process uses what it replaces.
-        Errno::result(unsafe { libc::dup2(descriptor.as_raw_fd(), number as libc::c_int) })?;
+    let mut first = 0;
+    for number in kept {
+        close(first, number - 1)?;
+        first = number + 1;
     }
-    let (first, last) = (high.len() as libc::c_uint, libc::c_uint::MAX);
+    close(first, libc::c_int::MAX)
+}
+
+/// Closes the descriptors from `first` to `last`, if there are any between.
+fn close(first: libc::c_int, last: libc::c_int) -> nix::Result<()> {
+    if first > last {
+        return Ok(());
+    }
     // By number: the C library of a static build has no such function.
-    // SAFETY: no code of this process uses any of the others.
-    Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) })?;
-    Ok(())
+    // SAFETY: a carrier names all descriptors that it uses; this process runs no
+    // other code.
+    Errno::result(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(drop)
 }

@@ -2,7 +2,7 @@
 //! carry them have in common.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// Every protocol, in network byte order, as the kernel wants it.
 const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
@@ -49,7 +49,7 @@ pub(crate) fn bind(fd: &OwnedFd, device: u32) -> io::Result<()> {
 ///
 /// What the value points to, if it does, must live as long as the call.
 pub(crate) unsafe fn set<T: Copy>(
-    fd: &OwnedFd,
+    fd: &impl AsFd,
     level: libc::c_int,
     option: libc::c_int,
     value: &T,
@@ -58,7 +58,7 @@ pub(crate) unsafe fn set<T: Copy>(
     // and the caller answers for what it points to.
     let answer = unsafe {
         libc::setsockopt(
-            fd.as_raw_fd(),
+            fd.as_fd().as_raw_fd(),
             level,
             option,
             std::ptr::from_ref(value).cast(),

@@ -114,7 +114,7 @@ impl Socket {
     /// stream.
     #[inline]
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
-        let (fd, flags) = (self.0.as_raw_fd(), 0_usize);
+        let (fd, flags) = (self.as_raw_fd(), 0_usize);
         let (start, length) = (into.as_mut_ptr(), into.len());
         // SAFETY: the descriptor is open; the kernel writes at most `length`
         // bytes into `into`, and no address where the pointers are null.
@@ -138,7 +138,7 @@ impl Socket {
     /// A closed connection is an error, not a signal.
     #[inline]
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        let (fd, flags) = (self.0.as_raw_fd(), libc::MSG_NOSIGNAL as usize);
+        let (fd, flags) = (self.as_raw_fd(), libc::MSG_NOSIGNAL as usize);
         let (start, length) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the descriptor is open, and the kernel only reads `bytes`;
         // a null address means the one connected to. Why not by the C library:
@@ -181,7 +181,7 @@ impl Socket {
         // `length` bytes into `mtu`.
         let code = unsafe {
             libc::getsockopt(
-                self.0.as_raw_fd(),
+                self.as_raw_fd(),
                 level,
                 name,
                 std::ptr::from_mut(&mut mtu).cast(),
@@ -205,7 +205,7 @@ impl Socket {
         // of `value`.
         let code = unsafe {
             let value = std::ptr::from_ref(&value).cast();
-            libc::setsockopt(self.0.as_raw_fd(), level, name, value, length)
+            libc::setsockopt(self.as_raw_fd(), level, name, value, length)
         };
         if code < 0 {
             return Err(io::Error::last_os_error());
@@ -222,7 +222,7 @@ impl Socket {
         // `length` bytes into `info`.
         let code = unsafe {
             libc::getsockopt(
-                self.0.as_raw_fd(),
+                self.as_raw_fd(),
                 libc::IPPROTO_TCP,
                 libc::TCP_INFO,
                 std::ptr::from_mut(&mut info).cast(),
@@ -237,6 +237,10 @@ impl Socket {
             retransmits: info.tcpi_total_retrans,
             established: info.tcpi_state == TCP_ESTABLISHED,
         })
+    }
+
+    fn as_raw_fd(&self) -> libc::c_int {
+        self.0.as_raw_fd()
     }
 }
 

@@ -3,8 +3,8 @@
 //! kernel), a filter that lets only incoming frames pass, and send(2).
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::packet;
 
@@ -19,6 +19,8 @@ const SLOT_BYTES: usize = 1 << 17;
 #[derive(Debug)]
 pub struct Tap {
     fd: OwnedFd,
+    /// Whether its ring was mapped.
+    is_mapped: AtomicBool,
 }
 
 impl Tap {
@@ -46,13 +48,16 @@ impl Tap {
         }
         take_incoming_only(&fd)?;
         packet::bind(&fd, device)?;
-        Ok(Self { fd })
+        Ok(Self {
+            fd,
+            is_mapped: AtomicBool::new(false),
+        })
     }
 }
 
-impl From<Tap> for OwnedFd {
-    fn from(tap: Tap) -> Self {
-        tap.fd
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -87,15 +92,20 @@ fn take_incoming_only(fd: &OwnedFd) -> io::Result<()> {
 }
 
 /// The ring of a tap, in the process that maps it. Makes system calls only.
-pub(crate) struct Ring {
+#[derive(Debug)]
+pub struct Ring {
     first: *mut u8,
     next: usize,
 }
 
 impl Ring {
-    /// Maps the ring of the tap with this descriptor; `None` when the kernel
-    /// refuses. It stays mapped until the process ends.
-    pub(crate) fn map(fd: libc::c_int) -> Option<Self> {
+    /// Maps the ring of a tap; `None` when the kernel refuses, or when the ring was
+    /// mapped before. It stays mapped until the process ends. Of several processes
+    /// that share a tap, one alone should read its ring.
+    pub fn map(tap: &Tap) -> Option<Self> {
+        if tap.is_mapped.swap(true, Ordering::Relaxed) {
+            return None;
+        }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let length = SLOTS * SLOT_BYTES;
         // SAFETY: asks for memory at a place of the kernel's choice.
@@ -105,7 +115,7 @@ impl Ring {
                 length,
                 protection,
                 libc::MAP_SHARED,
-                fd,
+                tap.fd.as_raw_fd(),
                 0,
             )
         };
@@ -130,7 +140,7 @@ impl Ring {
 
     /// The oldest frame that was not yet [`release`](Self::release)d, from its
     /// Ethernet header on; `None` when there is none.
-    pub(crate) fn frame(&self) -> Option<&[u8]> {
+    pub fn frame(&self) -> Option<&[u8]> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
@@ -145,7 +155,7 @@ impl Ring {
     }
 
     /// Gives the oldest frame back to the kernel.
-    pub(crate) fn release(&mut self) {
+    pub fn release(&mut self) {
         self.status()
             .store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
 /// A TUN device in the network namespace of the thread that made it. It goes
@@ -44,8 +44,8 @@ impl Tun {
     }
 }
 
-impl From<Tun> for OwnedFd {
-    fn from(tun: Tun) -> Self {
-        tun.file.into()
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }

@@ -32,8 +32,9 @@ use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
-use crate::topology::{NEAR_INDEX, Place, Pod, Topology, UPLINK, Underlay};
+use crate::need::VETH;
+use crate::place::Place;
+use crate::topology::{NEAR_INDEX, Pod, Topology, UPLINK, Underlay};
 
 pub(super) struct AwsCni;
 
@@ -45,7 +46,7 @@ static ABOUT: About = About {
     name: "aws-cni",
     aliases: &["amazon-vpc-cni", "eks"],
     summary: "an interface per node for pods, a veth and rules by address per pod, by a router",
-    needs: &[Need::Veth],
+    needs: &[&VETH],
     underlay: Underlay::Router,
     wire: Wire::Plain,
     families: Family::BOTH,

@@ -17,7 +17,7 @@ use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct AwsVpc;
@@ -26,7 +26,7 @@ static ABOUT: About = About {
     name: "aws-vpc",
     aliases: &["flannel-aws-vpc"],
     summary: "a bridge on each node, a router between nodes that knows each node's pods",
-    needs: &[Need::Veth, Need::Bridge],
+    needs: &[&VETH, &bridge::DRIVER],
     underlay: Underlay::Router,
     wire: Wire::Plain,
     families: Family::BOTH,

@@ -22,7 +22,8 @@ use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::journal::Journal;
 use crate::network::shape::{Shape, port_name};
-use crate::topology::{Place, Topology, UPLINK};
+use crate::place::Place;
+use crate::topology::{Topology, UPLINK};
 
 const PORT: &str = "cali";
 const PORT_MAC: [u8; 6] = [0xee; 6];

@@ -14,11 +14,11 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 
 use super::shape::Shape;
-use super::{About, Network, Wire, calico};
+use super::{About, Network, Wire, calico, ipip};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct CalicoIpip;
@@ -27,7 +27,7 @@ static ABOUT: About = About {
     name: "calico-ipip",
     aliases: &[],
     summary: "a veth and a host route per pod, IP in IP between nodes, no bridge",
-    needs: &[Need::Veth, Need::IpIp],
+    needs: &[&VETH, &ipip::IPIP],
     underlay: Underlay::Wire,
     wire: Wire::IpInIp,
     families: &[Family::V4],

@@ -14,11 +14,11 @@ use plumbline_experiment::Family;
 
 use super::shape::Shape;
 use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
-use super::{About, Network, Wire, calico};
+use super::{About, Network, Wire, calico, tunnel};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct CalicoVxlan;
@@ -27,7 +27,7 @@ static ABOUT: About = About {
     name: "calico-vxlan",
     aliases: &[],
     summary: "a veth and a host route per pod, VXLAN between nodes, no bridge",
-    needs: &[Need::Veth, Need::Vxlan],
+    needs: &[&VETH, &tunnel::VXLAN],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: Family::BOTH,

@@ -11,29 +11,38 @@
 //! Not modelled: the lookup of subnets, which fills the routes before, and the
 //! answer to packets for a network that no node has.
 
+mod proxy;
+
 use std::net::{IpAddr, SocketAddrV4, UdpSocket};
 use std::sync::Arc;
 
 use plumbline_experiment::Family;
-use plumbline_sys::forwarder::{FlannelRoute, Forwarder};
+use plumbline_sys::forwarder::Forwarder;
 use plumbline_sys::netlink::RouteSpec;
 use plumbline_sys::tun::Tun;
 
+use self::proxy::{Proxy, Route};
 use super::shape::Shape;
 use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
-use crate::topology::{Place, Topology, Underlay};
+use crate::need::{Bench, Need, VETH};
+use crate::place::Place;
+use crate::topology::{Topology, Underlay};
 
 pub(super) struct FlannelUdp;
+
+/// TUN devices.
+static TUN: Need = Need::module("CONFIG_TUN and /dev/net/tun", "tun", |bench| {
+    bench.open(|| Tun::open(Bench::NAME).map(drop))
+});
 
 static ABOUT: About = About {
     name: "flannel-udp",
     aliases: &[],
     summary: "a bridge on each node, a program that carries packets by UDP between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::Tun],
+    needs: &[&VETH, &bridge::DRIVER, &TUN],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: &[Family::V4],
@@ -78,15 +87,14 @@ fn join(
         .namespace
         .run(|| Ok((Tun::open(DEVICE)?, UdpSocket::bind(at)?)))?;
     let (tun, socket) = opened.map_err(LabError::Forwarder)?;
-    let routes: Vec<_> = topology
-        .remotes(number)
-        .map(|remote| FlannelRoute {
-            network: v4(addressing.subnet(remote)),
-            prefix: addressing.subnet_prefix(),
-            node: endpoint(addressing.node(remote)),
-        })
-        .collect();
-    let forwarder = Forwarder::flannel(tun, socket, &routes, mtu);
+    let route = |remote| {
+        let node = endpoint(addressing.node(remote));
+        let network = v4(addressing.subnet(remote));
+        Route::new(network, addressing.subnet_prefix(), node)
+    };
+    let routes = topology.remotes(number).map(route).collect();
+    let mut proxy = Proxy::new(tun, socket, routes, mtu);
+    let forwarder = Forwarder::start(c"flannel-udp", &mut proxy);
     journal.forwarder(forwarder.map_err(LabError::Forwarder)?);
 
     let failed = |error| node.failed(error);

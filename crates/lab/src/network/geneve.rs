@@ -7,7 +7,7 @@
 //! or 70 for IPv6: the headers are as long as those of VXLAN.
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec};
+use plumbline_sys::netlink::{CollectMetadata, LinkSpec, NeighbourSpec, RouteSpec};
 
 use super::shape::{Shape, TunnelName};
 use super::tunnel::{endpoint_mac, inner_mtu};
@@ -15,16 +15,22 @@ use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::{Bench, Need, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct Geneve;
+
+/// Geneve devices.
+pub(super) static GENEVE: Need = Need::module("CONFIG_GENEVE", "geneve", |bench| {
+    let geneve = CollectMetadata::Geneve;
+    bench.device(LinkSpec::collect_metadata(Bench::NAME, geneve, PORT))
+});
 
 static ABOUT: About = About {
     name: "geneve",
     aliases: &[],
     summary: "a bridge on each node, Geneve between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::Geneve],
+    needs: &[&VETH, &bridge::DRIVER, &GENEVE],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: Family::BOTH,

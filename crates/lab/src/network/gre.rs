@@ -5,6 +5,8 @@
 //! (4 bytes) and the outer IP header (20, 40) take. `kopeio-gre` is what a real
 //! system makes of it.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::LinkSpec;
 
@@ -13,7 +15,7 @@ use super::{About, Network, Wire, bridge, point};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::{Bench, Need, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct Gre;
@@ -21,11 +23,23 @@ pub(super) struct Gre;
 /// IANA's protocol number.
 pub(super) const PROTOCOL: u8 = 47;
 
+/// GRE over IPv4.
+pub(super) static GRE: Need = Need::module("CONFIG_NET_IPGRE", "ip_gre", |bench| {
+    let ends = Bench::ends(Ipv4Addr::LOCALHOST);
+    bench.device(LinkSpec::gre(Bench::NAME, ends, 0))
+});
+
+/// GRE over IPv6.
+static IP6_GRE: Need = Need::module("CONFIG_IPV6_GRE", "ip6_gre", |bench| {
+    let ends = Bench::ends(Ipv6Addr::LOCALHOST);
+    bench.device(LinkSpec::gre(Bench::NAME, ends, 0))
+});
+
 static ABOUT: About = About {
     name: "gre",
     aliases: &[],
     summary: "a bridge on each node, GRE between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::Gre, Need::Ip6Gre],
+    needs: &[&VETH, &bridge::DRIVER, &GRE, &IP6_GRE],
     underlay: Underlay::Wire,
     wire: Wire::IpProtocol(PROTOCOL),
     families: Family::BOTH,

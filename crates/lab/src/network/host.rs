@@ -7,7 +7,7 @@ use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct Host;
@@ -16,7 +16,7 @@ static ABOUT: About = About {
     name: "host",
     aliases: &["host-network", "baseline"],
     summary: "endpoints in the nodes' own namespaces, no pods",
-    needs: &[Need::Veth],
+    needs: &[&VETH],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,

@@ -13,7 +13,7 @@ use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, UPLINK, Underlay};
 
 pub(super) struct HostGw;
@@ -22,7 +22,7 @@ static ABOUT: About = About {
     name: "host-gw",
     aliases: &["flannel-host-gw", "kopeio-layer2"],
     summary: "a bridge on each node, routes between nodes, no encapsulation",
-    needs: &[Need::Veth, Need::Bridge],
+    needs: &[&VETH, &bridge::DRIVER],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,

@@ -6,6 +6,8 @@
 //! The MTU is the underlay's less 20 bytes. IPv4 only. Not modelled: the option
 //! `DirectRouting`, with which nodes of one segment use no tunnel.
 
+use std::net::Ipv4Addr;
+
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec, TunnelEnds};
 
@@ -14,16 +16,24 @@ use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::{Bench, Need, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct IpIp;
+
+/// IPv4 in IPv4.
+pub(super) static IPIP: Need = Need::module("CONFIG_NET_IPIP", "ipip", |bench| {
+    bench.device(LinkSpec::ip_in_ip(
+        Bench::NAME,
+        Bench::ends(Ipv4Addr::LOCALHOST),
+    ))
+});
 
 static ABOUT: About = About {
     name: "ipip",
     aliases: &["flannel-ipip"],
     summary: "a bridge on each node, IP in IP between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::IpIp],
+    needs: &[&VETH, &bridge::DRIVER, &IPIP],
     underlay: Underlay::Wire,
     wire: Wire::IpInIp,
     families: &[Family::V4],

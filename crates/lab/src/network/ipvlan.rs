@@ -18,16 +18,26 @@ use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::{Bench, Need, VETH};
 use crate::topology::{Topology, UPLINK, Underlay};
 
 pub(super) struct Ipvlan(pub(super) IpvlanMode);
+
+/// Ipvlan devices.
+pub(super) static IPVLAN: Need = Need::module("CONFIG_IPVLAN", "ipvlan", |bench| {
+    bench.device(LinkSpec::ipvlan(Bench::NAME, bench.parent, IpvlanMode::L2))
+});
+
+/// Ipvlan devices in mode L3S.
+static IPVLAN_L3S: Need = Need::module("CONFIG_IPVLAN with CONFIG_IPVLAN_L3S", "ipvlan", |bench| {
+    bench.device(LinkSpec::ipvlan(Bench::NAME, bench.parent, IpvlanMode::L3s))
+});
 
 static L2: About = About {
     name: "ipvlan-l2",
     aliases: &["ipvlan"],
     summary: "an ipvlan device per pod on the node's uplink, switched by address",
-    needs: &[Need::Veth, Need::Ipvlan],
+    needs: &[&VETH, &IPVLAN],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,
@@ -38,7 +48,7 @@ static L3: About = About {
     name: "ipvlan-l3",
     aliases: &[],
     summary: "an ipvlan device per pod on the node's uplink, routed by the node",
-    needs: &[Need::Veth, Need::Ipvlan],
+    needs: &[&VETH, &IPVLAN],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,
@@ -49,7 +59,7 @@ static L3S: About = About {
     name: "ipvlan-l3s",
     aliases: &[],
     summary: "an ipvlan device per pod on the node's uplink, routed by the node both ways",
-    needs: &[Need::Veth, Need::Ipvlan, Need::IpvlanL3s],
+    needs: &[&VETH, &IPVLAN, &IPVLAN_L3S],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,

@@ -17,7 +17,7 @@ use super::{About, Network, Wire, bridge, gre, point};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct KopeioGre;
@@ -26,7 +26,7 @@ static ABOUT: About = About {
     name: "kopeio-gre",
     aliases: &[],
     summary: "a bridge on each node, GRE between nodes, full MTU in the pods",
-    needs: &[Need::Veth, Need::Bridge, Need::Gre],
+    needs: &[&VETH, &bridge::DRIVER, &gre::GRE],
     underlay: Underlay::Wire,
     wire: Wire::IpProtocol(gre::PROTOCOL),
     families: &[Family::V4],

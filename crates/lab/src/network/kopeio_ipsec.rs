@@ -13,11 +13,11 @@
 //! states of AH, which it adds and no policy of its own uses; the policy that
 //! spares UDP port 4500.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{EspPolicy, EspState, PolicyDirection, XfrmSocket};
+use plumbline_sys::netlink::{EspPolicy, EspState, NetlinkError, PolicyDirection, XfrmSocket};
 
 use super::kopeio_vxlan::BRIDGE;
 use super::{About, Network, Wire, bridge, calico};
@@ -25,16 +25,38 @@ use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
-use crate::topology::{Place, Topology, Underlay};
+use crate::need::{Need, VETH};
+use crate::place::Place;
+use crate::topology::{Topology, Underlay};
 
 pub(super) struct KopeioIpsec;
+
+/// IPsec's ESP with AES in counter mode.
+static ESP: Need = Need::other(
+    "needs CONFIG_XFRM_USER, CONFIG_INET_ESP and CONFIG_CRYPTO_CTR; \
+     try `modprobe -a xfrm_user esp4`, or `--kernel uml`",
+    |bench| bench.request(try_state),
+);
+
+/// Adds what ESP needs for one direction, and takes it away again.
+fn try_state() -> Result<(), NetlinkError> {
+    let state = EspState {
+        source: Ipv4Addr::LOCALHOST.into(),
+        destination: Ipv4Addr::LOCALHOST.into(),
+        spi: 1,
+        cipher: CIPHER,
+        key: KEY.to_vec(),
+    };
+    let xfrm = XfrmSocket::open()?;
+    xfrm.add_state(&state)?;
+    xfrm.delete_state(&state)
+}
 
 static ABOUT: About = About {
     name: "kopeio-ipsec",
     aliases: &[],
     summary: "a bridge on each node, ESP in tunnel mode between nodes, full MTU in the pods",
-    needs: &[Need::Veth, Need::Bridge, Need::Esp],
+    needs: &[&VETH, &bridge::DRIVER, &ESP],
     underlay: Underlay::Wire,
     wire: Wire::IpProtocol(50),
     families: &[Family::V4],
@@ -42,10 +64,10 @@ static ABOUT: About = About {
 };
 
 /// AES in counter mode for ESP (RFC 3686), as the kernel names it.
-pub(crate) const CIPHER: &str = "rfc3686(ctr(aes))";
+const CIPHER: &str = "rfc3686(ctr(aes))";
 /// A key of 128 bits and a nonce of 32. It protects nothing: all nodes of all
 /// labs have it, as all nodes of all of Kopeio's clusters have one.
-pub(crate) const KEY: [u8; 20] = *b"plumbline is no vpn!";
+const KEY: [u8; 20] = *b"plumbline is no vpn!";
 const PRIORITY: u32 = 100;
 
 impl Network for KopeioIpsec {

@@ -15,12 +15,12 @@ use plumbline_sys::netlink::Mac;
 
 use super::shape::Shape;
 use super::tunnel::Tunnel;
-use super::{About, Network, Wire, bridge};
+use super::{About, Network, Wire, bridge, tunnel};
 use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct KopeioVxlan;
@@ -29,7 +29,7 @@ static ABOUT: About = About {
     name: "kopeio-vxlan",
     aliases: &["kopeio"],
     summary: "a bridge on each node, VXLAN between nodes, full MTU in the pods",
-    needs: &[Need::Veth, Need::Bridge, Need::Vxlan],
+    needs: &[&VETH, &bridge::DRIVER, &tunnel::VXLAN],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: &[Family::V4],

@@ -20,17 +20,18 @@
 //! in UDP; names of tunnels, which are a hash there; the option that limits
 //! nesting, which `ip` adds to tunnels between IPv6 addresses.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSpec};
 
 use super::shape::{Shape, TunnelName};
-use super::{About, Network, Wire, bridge, point};
+use super::{About, Network, Wire, bridge, ipip, point};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::{Bench, Found, Need, VETH};
+use crate::place::has_bridge_netfilter;
 use crate::topology::{Topology, UPLINK, Underlay};
 
 /// Where the nodes are, seen from each other.
@@ -41,11 +42,27 @@ pub(super) enum KubeRouter {
     TwoSubnets,
 }
 
+/// IPv6 in IPv6.
+static IP6_TUNNEL: Need = Need::module("CONFIG_IPV6_TUNNEL", "ip6_tunnel", |bench| {
+    bench.device(LinkSpec::ip_in_ip(
+        Bench::NAME,
+        Bench::ends(Ipv6Addr::LOCALHOST),
+    ))
+});
+
+/// Netfilter for what bridges carry.
+static BRIDGE_NETFILTER: Need = Need::module("CONFIG_BRIDGE_NETFILTER", "br_netfilter", |_| {
+    Ok(match has_bridge_netfilter() {
+        true => Found::Present,
+        false => Found::Missing,
+    })
+});
+
 static ONE: About = About {
     name: "kube-router",
     aliases: &[],
     summary: "a bridge with netfilter on each node, a rule by source, routes between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::BridgeNetfilter],
+    needs: &[&VETH, &bridge::DRIVER, &BRIDGE_NETFILTER],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,
@@ -57,11 +74,11 @@ static TWO: About = About {
     aliases: &[],
     summary: "as kube-router with nodes in two subnets: IP in IP between them, by a router",
     needs: &[
-        Need::Veth,
-        Need::Bridge,
-        Need::BridgeNetfilter,
-        Need::IpIp,
-        Need::Ip6Tunnel,
+        &VETH,
+        &bridge::DRIVER,
+        &BRIDGE_NETFILTER,
+        &ipip::IPIP,
+        &IP6_TUNNEL,
     ],
     underlay: Underlay::Router,
     wire: Wire::IpInIp,

@@ -13,16 +13,21 @@ use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::{Bench, Need, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct Macvlan;
+
+/// Macvlan devices.
+pub(super) static MACVLAN: Need = Need::module("CONFIG_MACVLAN", "macvlan", |bench| {
+    bench.device(LinkSpec::macvlan(Bench::NAME, bench.parent))
+});
 
 static ABOUT: About = About {
     name: "macvlan",
     aliases: &[],
     summary: "a macvlan device per pod on the node's uplink, one Ethernet segment",
-    needs: &[Need::Veth, Need::Macvlan],
+    needs: &[&VETH, &MACVLAN],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,

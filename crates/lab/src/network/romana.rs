@@ -18,7 +18,7 @@ use super::{About, Network, Wire};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, UPLINK, Underlay};
 
 pub(super) struct Romana;
@@ -27,7 +27,7 @@ static ABOUT: About = About {
     name: "romana",
     aliases: &[],
     summary: "a veth and a host route per pod, routes between nodes in a table before the main one",
-    needs: &[Need::Veth],
+    needs: &[&VETH],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: &[Family::V4],

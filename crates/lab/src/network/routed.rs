@@ -12,7 +12,7 @@ use super::{About, Network, Wire, calico};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, UPLINK, Underlay};
 
 pub(super) struct Routed;
@@ -21,7 +21,7 @@ static ABOUT: About = About {
     name: "routed",
     aliases: &["calico", "calico-bgp"],
     summary: "a veth and a host route per pod, routes between nodes, no bridge",
-    needs: &[Need::Veth],
+    needs: &[&VETH],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,

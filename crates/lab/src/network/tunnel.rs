@@ -2,7 +2,7 @@
 //! set by hand: for each remote node a route through its tunnel endpoint, the
 //! endpoint's hardware address, and the node that it is behind.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, Vxlan};
@@ -10,7 +10,19 @@ use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, Vxlan};
 use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::journal::Journal;
+use crate::need::{Bench, Need};
 use crate::topology::{Topology, UPLINK};
+
+/// VXLAN devices.
+pub(super) static VXLAN: Need = Need::module("CONFIG_VXLAN", "vxlan", |bench| {
+    let vxlan = Vxlan {
+        vni: 1,
+        port: 8472,
+        local: Ipv4Addr::LOCALHOST.into(),
+        underlay: bench.parent,
+    };
+    bench.device(LinkSpec::vxlan(Bench::NAME, vxlan))
+});
 
 /// What distinguishes one system's tunnel from another's.
 #[derive(Clone, Copy, Debug)]

@@ -15,11 +15,11 @@ use plumbline_experiment::Family;
 use super::bridge;
 use super::shape::Shape;
 use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
-use super::{About, Network, Wire};
+use super::{About, Network, Wire, tunnel};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::VETH;
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct Vxlan;
@@ -28,7 +28,7 @@ static ABOUT: About = About {
     name: "vxlan",
     aliases: &["flannel", "flannel-vxlan"],
     summary: "a bridge on each node, VXLAN between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::Vxlan],
+    needs: &[&VETH, &bridge::DRIVER, &tunnel::VXLAN],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: Family::BOTH,

@@ -18,20 +18,34 @@ use std::sync::Arc;
 use plumbline_sys::netlink::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel, Mac};
 
 use super::shape::Shape;
-use super::{About, Network, Wire, weave};
+use super::{About, Network, Wire, bridge, weave};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
-use crate::topology::{Place, Topology, UPLINK, Underlay};
+use crate::need::{Bench, Need, VETH};
+use crate::place::Place;
+use crate::topology::{Topology, UPLINK, Underlay};
 
 pub(super) struct WeaveFastdp;
+
+/// The kernel datapath of Open vSwitch, with VXLAN.
+static OPEN_VSWITCH: Need = Need::other(
+    "needs CONFIG_OPENVSWITCH and CONFIG_OPENVSWITCH_VXLAN; try `modprobe openvswitch`, \
+     or `--kernel uml`",
+    |bench| {
+        bench.open(|| {
+            let datapath = Datapath::create(Bench::NAME)?;
+            let added = datapath.add_vxlan("probe-vxlan", PORT);
+            added.and(datapath.delete())
+        })
+    },
+);
 
 static ABOUT: About = About {
     name: "weave-fastdp",
     aliases: &["weave"],
     summary: "a bridge on each node, an Open vSwitch datapath with VXLAN between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::OpenVswitch],
+    needs: &[&VETH, &bridge::DRIVER, &OPEN_VSWITCH],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: weave::FAMILIES,

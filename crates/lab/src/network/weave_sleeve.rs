@@ -9,29 +9,41 @@
 //! So a pod believes in packets of 64 KiB, and learns from an ICMP error of the
 //! program how long one may be that is not to be fragmented: the underlay's MTU
 //! less 62. The program is two processes per node, one for each direction. What
-//! of the real one is left out is said in [`plumbline_sys::forwarder`] and
-//! `docs/networks.md`.
+//! of the real one is left out is said in [`router`] and `docs/networks.md`.
+
+mod format;
+mod message;
+mod router;
+mod too_long;
 
 use std::net::{IpAddr, SocketAddrV4};
 use std::sync::Arc;
 
 use plumbline_sys::ethtool;
-use plumbline_sys::forwarder::{Forwarder, SLEEVE_OVERHEAD, Sleeve, SleevePeer};
+use plumbline_sys::tap::Tap;
 
-use super::{About, Network, Wire, weave};
+use self::format::{OVERHEAD, Peer};
+use self::router::Sleeve;
+use super::{About, Network, Wire, bridge, weave};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
-use crate::topology::{Place, Topology, UPLINK, Underlay};
+use crate::need::{Need, VETH};
+use crate::place::Place;
+use crate::topology::{Topology, UPLINK, Underlay};
 
 pub(super) struct WeaveSleeve;
+
+/// Sockets that take frames from a device, by memory that the kernel shares.
+static CAPTURE: Need = Need::module("CONFIG_PACKET", "af_packet", |bench| {
+    bench.open(|| Tap::open(bench.parent).map(drop))
+});
 
 static ABOUT: About = About {
     name: "weave-sleeve",
     aliases: &[],
     summary: "a bridge on each node, a program that carries its frames by UDP between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::Capture],
+    needs: &[&VETH, &bridge::DRIVER, &CAPTURE],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: weave::FAMILIES,
@@ -66,7 +78,7 @@ impl Network for WeaveSleeve {
     }
 
     fn path_mtu(&self, topology: &Topology) -> Option<u32> {
-        Some(topology.mtu.saturating_sub(SLEEVE_OVERHEAD))
+        Some(topology.mtu.saturating_sub(OVERHEAD))
     }
 }
 
@@ -82,29 +94,42 @@ fn join(
     let (own, remote) = (peer(topology, own), peer(topology, remote));
     let opened = node.namespace.run(|| Sleeve::open(captured, own, remote))?;
     let sleeve = opened.map_err(LabError::Forwarder)?;
-    let started = Forwarder::sleeve(sleeve, topology.mtu);
+    let started = sleeve.start(topology.mtu);
     for forwarder in started.map_err(LabError::Forwarder)? {
         journal.forwarder(forwarder);
     }
     Ok(())
 }
 
+/// An offload could not be switched off.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "in {place}: cannot switch off the checksums of `{device}`: {source}; the driver may not allow it"
+)]
+struct OffloadError {
+    place: String,
+    device: &'static str,
+    source: std::io::Error,
+}
+
 fn checksum_in_software(place: &Place, device: &'static str) -> Result<(), LabError> {
     let done = place
         .namespace
         .run(|| ethtool::checksum_in_software(device))?;
-    done.map_err(|source| LabError::Offload {
-        place: place.name.clone(),
-        device,
-        source,
+    done.map_err(|source| {
+        LabError::network(OffloadError {
+            place: place.name.clone(),
+            device,
+            source,
+        })
     })
 }
 
-fn peer(topology: &Topology, number: u8) -> SleevePeer {
+fn peer(topology: &Topology, number: u8) -> Peer {
     let IpAddr::V4(address) = topology.addressing.node(number) else {
         unreachable!("the network is of IPv4 only, and was checked to be");
     };
-    SleevePeer {
+    Peer {
         name: weave::name(number),
         address: SocketAddrV4::new(address, PORT),
     }

@@ -20,16 +20,22 @@ use super::{About, Network, Wire, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
+use crate::need::{Bench, Need, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct WireGuard;
+
+/// WireGuard devices. User-mode Linux is packaged without them.
+static WIREGUARD: Need = Need::other(
+    "needs CONFIG_WIREGUARD; try `modprobe wireguard`, or a kernel that has it",
+    |bench| bench.device(LinkSpec::wireguard(Bench::NAME)),
+);
 
 static ABOUT: About = About {
     name: "wireguard",
     aliases: &["flannel-wireguard"],
     summary: "a bridge on each node, WireGuard between nodes",
-    needs: &[Need::Veth, Need::Bridge, Need::Wireguard],
+    needs: &[&VETH, &bridge::DRIVER, &WIREGUARD],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: PORT },
     families: Family::BOTH,
@@ -84,10 +90,15 @@ impl Network for WireGuard {
     }
 }
 
+/// No random numbers for a key.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot draw a key: {0}; is /dev/urandom there?")]
+struct RandomError(#[source] std::io::Error);
+
 /// Any 32 bytes are a private key: the kernel sets the bits that are fixed.
 fn private_key() -> Result<WireguardKey, LabError> {
     let mut key = WireguardKey::default();
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
     read.map(|()| key)
-        .map_err(|source| LabError::Random { source })
+        .map_err(|source| LabError::network(RandomError(source)))
 }

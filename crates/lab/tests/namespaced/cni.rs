@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use plumbline_experiment::{Family, Placement};
-use plumbline_lab::{Journal, LabError, Probe, Spec, Topology, network};
+use plumbline_lab::{Catalogue, Journal, LabError, Spec, Topology, network};
 use plumbline_testkit as testkit;
 
 use crate::{conformance, eye};
@@ -113,7 +113,7 @@ fn validate(name: &str, directories: &[PathBuf]) -> Result<plumbline_lab::Valida
         family: Family::V4,
         mtu: 1500,
     };
-    spec.validate(&Probe::new(directories.to_vec()))
+    spec.validate(&Catalogue::new(directories.to_vec()))
 }
 
 fn attach(network: &dyn network::Network, topology: &Topology) -> String {

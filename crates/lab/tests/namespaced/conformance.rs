@@ -5,7 +5,7 @@
 
 use plumbline_experiment::{Family, Placement};
 use plumbline_harness::Path;
-use plumbline_lab::{LabError, Launcher, Probe, Spec, Standing, network};
+use plumbline_lab::{Catalogue, LabError, Launcher, Spec, Standing, catalogue};
 use plumbline_sys::sysctl;
 use plumbline_testkit as testkit;
 
@@ -31,14 +31,14 @@ pub(crate) fn hold(test: &str, network: &str, placement: Placement, family: Fami
         family,
         mtu: MTU,
     };
-    let validated = match spec.validate(&Probe::default()) {
+    let validated = match spec.validate(&Catalogue::default()) {
         Ok(validated) => validated,
         Err(error @ LabError::Unsupported { .. }) => {
             return testkit::skip(test, &error.to_string());
         }
         // Nothing is missing here: the real system has no such path.
         Err(error @ LabError::Family { .. }) => {
-            let families = network::find(network).expect("known").about().families;
+            let families = catalogue::find(network).expect("known").about().families;
             return assert!(!families.contains(&family), "{error}");
         }
         Err(error) => panic!("{error}"),
@@ -140,7 +140,7 @@ fn bridges_do_without_netfilter() {
         family: Family::V4,
         mtu: MTU,
     };
-    let validated = spec.validate(&Probe::default()).expect("supported");
+    let validated = spec.validate(&Catalogue::default()).expect("supported");
     let topology = validated.topology().expect("topology");
     for node in &topology.nodes {
         for table in ["arptables", "iptables", "ip6tables"] {
@@ -182,7 +182,7 @@ macro_rules! networks {
         #[test]
         fn every_network_is_tested() {
             let tested = [$($name),*];
-            assert_eq!(network::names().collect::<Vec<_>>(), tested);
+            assert_eq!(catalogue::names().collect::<Vec<_>>(), tested);
         }
     };
 }

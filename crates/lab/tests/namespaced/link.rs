@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Family, Link, Placement};
-use plumbline_lab::{LabError, Launcher, Probe, Spec, Standing};
+use plumbline_lab::{Catalogue, LabError, Launcher, Spec, Standing};
 use plumbline_testkit as testkit;
 
 use crate::packets;
@@ -17,7 +17,7 @@ fn over(test: &str, network: &str, placement: Placement, link: Link) -> Option<S
         family: Family::V4,
         mtu: link.mtu,
     };
-    let probe = Probe::default();
+    let probe = Catalogue::default();
     let validated = spec.validate(&probe).expect("supported");
     match validated.over(link, &probe) {
         Ok(validated) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plumbline_experiment::{Family, Placement};
 use plumbline_harness::Path;
-use plumbline_lab::{Launcher, Place, Probe, Spec, Standing};
+use plumbline_lab::{Catalogue, Launcher, Place, Spec, Standing};
 use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 use plumbline_testkit as testkit;
 
@@ -22,7 +22,7 @@ fn vxlan() -> Standing {
     };
     let launcher = Launcher::new("unused".into(), Vec::new());
     let validated = spec
-        .validate(&Probe::default())
+        .validate(&Catalogue::default())
         .expect("vxlan is supported");
     validated.build(&launcher).expect("vxlan stands")
 }

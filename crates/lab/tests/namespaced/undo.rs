@@ -3,7 +3,8 @@
 use plumbline_experiment::{Family, Placement};
 use plumbline_lab::network::{About, Network};
 use plumbline_lab::{
-    Hop, Journal, LabError, Launcher, Probe, Spec, Standing, Topology, UPLINK, network,
+    Catalogue, Hop, Journal, LabError, Launcher, Spec, Standing, Topology, UPLINK, catalogue,
+    network,
 };
 use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec};
 use plumbline_testkit as testkit;
@@ -45,7 +46,7 @@ fn a_failure_half_way_undoes_everything() {
         return;
     }
     let topology = spec("host-gw")
-        .validate(&Probe::default())
+        .validate(&Catalogue::default())
         .and_then(|validated| validated.topology())
         .expect("topology");
     let Some(before) = eye::state(&topology) else {
@@ -73,7 +74,7 @@ fn errors_on_the_way_down_are_collected() {
         return;
     }
     let validated = spec("vxlan")
-        .validate(&Probe::default())
+        .validate(&Catalogue::default())
         .expect("supported");
     let launcher = Launcher::new("unused".into(), Vec::new());
     let mut standing = validated.build(&launcher).expect("stands");
@@ -127,7 +128,7 @@ fn a_network_that_fails_gives_its_error() {
         return;
     }
     let validated = spec("host-gw")
-        .validate(&Probe::default())
+        .validate(&Catalogue::default())
         .expect("supported");
     let topology = validated.topology().expect("topology");
     let launcher = Launcher::new("unused".into(), Vec::new());
@@ -142,7 +143,7 @@ fn bad_wishes_are_refused_with_the_remedy() {
     if !testkit::in_private_namespaces("bad wishes are refused with the remedy") {
         return;
     }
-    let probe = Probe::default();
+    let probe = Catalogue::default();
     let refusal = |spec: &Spec| spec.validate(&probe).err().expect("refused").to_string();
     let unknown = refusal(&spec("vxlann"));
     assert!(
@@ -162,11 +163,11 @@ fn the_list_tells_what_is_missing() {
         return;
     }
     let listings = plumbline_lab::list().expect("listed");
-    assert_eq!(listings.len(), network::ALL.len());
+    assert_eq!(listings.len(), catalogue::ALL.len());
     let host = &listings[0];
     assert_eq!((host.name, host.available()), ("host", true));
     for listing in &listings {
-        let builds = spec(listing.name).validate(&Probe::default());
+        let builds = spec(listing.name).validate(&Catalogue::default());
         assert_eq!(builds.is_ok(), listing.available(), "{listing:?}");
     }
 }

@@ -2,6 +2,7 @@
 //! (`linux/openvswitch.h`): a switch that has only the flows it is told of.
 
 mod flow;
+mod port;
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL};
 
@@ -11,6 +12,7 @@ use super::generic::{Command, Generic, named};
 use super::raw::Verb;
 
 pub use flow::{Flow, FlowAction, FlowTunnel};
+pub use port::DatapathPort;
 
 const OVS_DATAPATH_VERSION: u8 = 2;
 const OVS_DP_CMD_NEW: u8 = 1;
@@ -55,16 +57,6 @@ struct Families {
     datapath: u16,
     vport: u16,
     flow: u16,
-}
-
-/// A port of a datapath.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DatapathPort(u32);
-
-impl DatapathPort {
-    /// The device that has the datapath's own name, and leads to the namespace's
-    /// IP stack.
-    pub const LOCAL: Self = Self(0);
 }
 
 impl Datapath {

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::AsRawFd;
 use std::ptr;
 
 use super::Socket;
@@ -287,10 +286,6 @@ impl Socket {
     /// [`Messages::for_trains`], or trains are taken for single datagrams.
     pub fn accept_trains(&self) -> io::Result<()> {
         self.set_integer(libc::IPPROTO_UDP, libc::UDP_GRO, 1)
-    }
-
-    pub(super) fn as_raw_fd(&self) -> libc::c_int {
-        self.0.as_raw_fd()
     }
 }
 

@@ -10,7 +10,8 @@ use plumbline_sys::netlink::{Mac, Socket};
 use crate::error::LabError;
 use crate::hop::{Carried, Meter};
 use crate::journal::Journal;
-use crate::topology::Place;
+use crate::need::{self, Found};
+use crate::place::Place;
 
 /// Aligned as the headers of the file are read.
 #[repr(C, align(8))]
@@ -56,7 +57,8 @@ impl Datapath {
     /// `encapsulating` is the index of the tunnel device, where there is one.
     pub(super) fn load(place: &Arc<Place>, encapsulating: Option<u32>) -> Result<Self, LabError> {
         let constants = [("encap_ifindex", encapsulating.unwrap_or(0))];
-        let object = Object::load(&OBJECT.0, &constants).map_err(|source| failed(place, source))?;
+        let object =
+            Object::load(&OBJECT.0, &constants).map_err(|source| failed(&place.name, source))?;
         Ok(Self {
             place: Arc::clone(place),
             object,
@@ -75,7 +77,7 @@ impl Datapath {
         value[4..20].copy_from_slice(&octets(node));
         value[20] = u8::from(self.encapsulating);
         let set = self.object.set_prefix("remotes", bits, key, value);
-        set.map_err(|source| failed(&self.place, source))
+        set.map_err(|source| failed(&self.place.name, source))
     }
 
     /// Makes a pod of this node known: its address, the index of the node's end
@@ -99,7 +101,7 @@ impl Datapath {
         self.object
             .set("endpoints", key, value)
             .and_then(|()| self.object.set_at("ports", port, own))
-            .map_err(|source| failed(&self.place, source))
+            .map_err(|source| failed(&self.place.name, source))
     }
 
     /// Has a program see what comes in through a device.
@@ -111,34 +113,40 @@ impl Datapath {
     ) -> Result<(), LabError> {
         let name = program.name();
         let fd = self.object.classifier(name);
-        let fd = fd.map_err(|source| failed(&self.place, source))?;
+        let fd = fd.map_err(|source| failed(&self.place.name, source))?;
         journal.ingress_program(&self.place, device, name, &fd)
     }
 }
 
-fn failed(place: &Place, source: BpfError) -> LabError {
-    LabError::Bpf {
-        place: place.name.clone(),
+/// The programs of a node failed, or what they look up.
+#[derive(Debug, thiserror::Error)]
+#[error("for {place}: {source}")]
+struct DatapathError {
+    place: String,
+    source: BpfError,
+}
+
+fn failed(place: &str, source: BpfError) -> LabError {
+    LabError::network(DatapathError {
+        place: place.into(),
         source,
-    }
+    })
 }
 
 /// Loads the programs and attaches them to `device`, which has no hooks yet.
-/// Gives what is missing, where something is.
-pub(crate) fn attempt(netlink: &Socket, device: u32) -> Result<Option<String>, LabError> {
+pub(super) fn attempt(netlink: &Socket, device: u32) -> Result<Found, LabError> {
     let answer = |error: BpfError| {
-        let needs = if error.is_forbidden() {
-            "needs CAP_BPF and CAP_NET_ADMIN of the machine itself; run as root, or with `--kernel uml`"
+        if error.is_forbidden() {
+            Ok(Found::Otherwise(
+                "needs CAP_BPF and CAP_NET_ADMIN of the machine itself; run as root, or with `--kernel uml`",
+            ))
         } else if error.is_unsupported() {
-            "needs eBPF as of Linux 5.10 (CONFIG_BPF_SYSCALL); use a newer kernel, or `--kernel uml`"
+            Ok(Found::Otherwise(
+                "needs eBPF as of Linux 5.10 (CONFIG_BPF_SYSCALL); use a newer kernel, or `--kernel uml`",
+            ))
         } else {
-            let place = "a scratch namespace".into();
-            return Err(LabError::Bpf {
-                place,
-                source: error,
-            });
-        };
-        Ok(Some(needs.into()))
+            Err(failed("a scratch namespace", error))
+        }
     };
     let mut object = match Object::load(&OBJECT.0, &[]) {
         Ok(object) => object,
@@ -157,17 +165,13 @@ pub(crate) fn attempt(netlink: &Socket, device: u32) -> Result<Option<String>, L
         Err(error) => return answer(error),
     };
     match attached {
-        Ok(()) => Ok(None),
+        Ok(()) => Ok(Found::Present),
         // What the kernel says of a kind that it does not know.
-        Err(error) if error.is_unsupported() || error.is_gone() => Ok(Some(
+        Err(error) if error.is_unsupported() || error.is_gone() => Ok(Found::Otherwise(
             "needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF; try `modprobe cls_bpf`, \
-             or `--kernel uml`"
-                .into(),
+             or `--kernel uml`",
         )),
-        Err(source) => Err(LabError::Netlink {
-            place: "a scratch namespace".into(),
-            source,
-        }),
+        Err(error) => Err(need::failed(error)),
     }
 }
 
@@ -190,7 +194,7 @@ impl Meter for PodMeter {
     fn carried(&self) -> Result<Carried, LabError> {
         let counted = self.datapath.object.sum("counters", self.port);
         let [tx_packets, tx_bytes, rx_packets, rx_bytes] =
-            counted.map_err(|source| failed(&self.datapath.place, source))?;
+            counted.map_err(|source| failed(&self.datapath.place.name, source))?;
         Ok(Carried {
             tx_packets,
             tx_bytes,

@@ -41,14 +41,13 @@ use plumbline_sys::netlink::{CollectMetadata, LinkSpec, RouteSpec};
 
 use self::datapath::{Datapath, Program};
 use super::shape::{Shape, port_name};
-use super::{About, Network, Wire};
+use super::{About, Network, Wire, geneve, tunnel};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::probe::Need;
-use crate::topology::{Place, Pod, Topology, UPLINK, Underlay};
-
-pub(crate) use self::datapath::attempt;
+use crate::need::{Need, VETH};
+use crate::place::Place;
+use crate::topology::{Pod, Topology, UPLINK, Underlay};
 
 /// How packets get from node to node.
 pub(super) enum Cilium {
@@ -57,11 +56,17 @@ pub(super) enum Cilium {
     Geneve,
 }
 
+/// eBPF programs at tc, which need rights on the machine itself too.
+static EBPF: Need = Need::other(
+    "needs eBPF at tc (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF)",
+    |bench| datapath::attempt(bench.netlink(), bench.parent),
+);
+
 static NATIVE: About = About {
     name: "cilium",
     aliases: &["cilium-native"],
     summary: "eBPF hands packets from pod to pod, routes between nodes, no bridge",
-    needs: &[Need::Veth, Need::Ebpf],
+    needs: &[&VETH, &EBPF],
     underlay: Underlay::Wire,
     wire: Wire::Plain,
     families: Family::BOTH,
@@ -72,7 +77,7 @@ static VXLAN: About = About {
     name: "cilium-vxlan",
     aliases: &[],
     summary: "eBPF hands packets from pod to pod, VXLAN between nodes, no bridge",
-    needs: &[Need::Veth, Need::Vxlan, Need::Ebpf],
+    needs: &[&VETH, &tunnel::VXLAN, &EBPF],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: VXLAN_PORT },
     families: Family::BOTH,
@@ -83,7 +88,7 @@ static GENEVE: About = About {
     name: "cilium-geneve",
     aliases: &[],
     summary: "eBPF hands packets from pod to pod, Geneve between nodes, no bridge",
-    needs: &[Need::Veth, Need::Geneve, Need::Ebpf],
+    needs: &[&VETH, &geneve::GENEVE, &EBPF],
     underlay: Underlay::Wire,
     wire: Wire::Udp { port: GENEVE_PORT },
     families: Family::BOTH,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use plumbline_sys::process::ProcessError;
 
+use crate::error::LabError;
+
 /// Why a CNI configuration list or one of its plugins cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CniError {
@@ -110,6 +112,12 @@ pub enum CniError {
         /// What went wrong afterwards.
         then: Vec<CniError>,
     },
+}
+
+impl From<CniError> for LabError {
+    fn from(error: CniError) -> Self {
+        Self::network(error)
+    }
 }
 
 /// One call of a plugin, to say where something went wrong.

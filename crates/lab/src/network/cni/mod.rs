@@ -29,13 +29,14 @@ use self::list::{List, Routes};
 pub use self::plugin::default_directories;
 use self::plugin::{Container, Executable};
 use super::shape::Shape;
-use super::{About, Network, Wire};
+use super::{About, Network, Wire, bridge, ipvlan, macvlan};
 use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::{Journal, Undo};
-use crate::probe::Need;
-use crate::topology::{Place, Pod, Topology, UPLINK, Underlay};
+use crate::need::{Need, VETH};
+use crate::place::Place;
+use crate::topology::{Pod, Topology, UPLINK, Underlay};
 
 /// What the name of such a network begins with.
 pub const PREFIX: &str = "cni:";
@@ -79,7 +80,7 @@ impl Cni {
         };
         // As any node has it, so that what is wrong with it is known at once.
         let list = cni.list(Addressing::new(Family::V4), 1, 1500)?;
-        let mut needs = vec![Need::Veth];
+        let mut needs: Vec<&'static Need> = vec![&VETH];
         needs.extend(list.plugins.iter().filter_map(|it| driver(&it.kind)));
         // As long as the network itself, which is never taken back.
         cni.about.needs = needs.leak();
@@ -220,11 +221,11 @@ impl Network for Cni {
 }
 
 /// The driver that a plugin needs of the kernel, where it is known.
-fn driver(kind: &str) -> Option<Need> {
+fn driver(kind: &str) -> Option<&'static Need> {
     match kind {
-        "bridge" => Some(Need::Bridge),
-        "macvlan" => Some(Need::Macvlan),
-        "ipvlan" => Some(Need::Ipvlan),
+        "bridge" => Some(&bridge::DRIVER),
+        "macvlan" => Some(&macvlan::MACVLAN),
+        "ipvlan" => Some(&ipvlan::IPVLAN),
         _ => None,
     }
 }

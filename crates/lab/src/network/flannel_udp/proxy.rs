@@ -7,121 +7,116 @@
 //! Left out: the ICMP answer for packets to no known node, which no packet of a
 //! lab needs, and the control socket by which routes come and go.
 
-use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use super::{Forwarder, raw};
-use crate::tun::Tun;
+use plumbline_sys::forwarder::{Carrier, packets};
+use plumbline_sys::tun::Tun;
 
-/// Where packets for a network go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlannelRoute {
-    /// The network's address.
-    pub network: Ipv4Addr,
-    /// Its prefix length, in bits.
-    pub prefix: u8,
-    /// The node that it is on, with its UDP port.
-    pub node: SocketAddrV4,
-}
-
-const TUN: libc::c_int = 0;
-const SOCKET: libc::c_int = 1;
 /// The shortest IPv4 header, in bytes.
 const HEADER: usize = 20;
 
-impl Forwarder {
-    /// Starts a process that carries what comes from `tun` by `socket` to the
-    /// nodes of `routes`, and what comes from them into `tun`. `mtu`, in bytes, is
-    /// the longest packet.
-    ///
-    /// It dies with the calling thread.
-    pub fn flannel(
-        tun: Tun,
-        socket: UdpSocket,
-        routes: &[FlannelRoute],
-        mtu: u32,
-    ) -> io::Result<Self> {
-        let mut routes: Vec<Entry> = routes.iter().map(Entry::new).collect();
-        let mut buffer = vec![0; mtu as usize];
-        let forward = || forward(&mut routes, &mut buffer);
-        // SAFETY: `forward` makes system calls and looks into memory that was
-        // allocated before.
-        unsafe { Self::start(c"flannel-udp", &[tun.into(), socket.into()], forward) }
-    }
-}
-
-/// A route, ready for comparing and sending.
-#[derive(Clone, Copy)]
-struct Entry {
+/// Where packets for a network go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Route {
     network: u32,
     mask: u32,
-    node: libc::sockaddr_in,
+    node: SocketAddrV4,
 }
 
-impl Entry {
-    fn new(route: &FlannelRoute) -> Self {
+impl Route {
+    /// Packets for a network, by its address and the length of its prefix in bits, go
+    /// to `node` and its UDP port.
+    pub(super) fn new(network: Ipv4Addr, prefix: u8, node: SocketAddrV4) -> Self {
         let mask = u32::MAX
-            .checked_shl(32 - u32::from(route.prefix.min(32)))
+            .checked_shl(32 - u32::from(prefix.min(32)))
             .unwrap_or(0);
         Self {
-            network: u32::from(route.network) & mask,
+            network: u32::from(network) & mask,
             mask,
-            node: raw::address(route.node),
+            node,
         }
     }
 }
 
-fn forward(routes: &mut [Entry], buffer: &mut [u8]) {
-    while raw::wait([TUN, SOCKET]) {
-        // As long as there are packets, asking for one in vain now and then costs
-        // less than waiting for each.
-        loop {
-            let sent = to_socket(routes, buffer);
-            let received = to_tun(buffer);
-            if !sent && !received {
-                break;
+/// Carries what comes from a device by a socket to the nodes of its routes, and what
+/// comes from them into the device.
+pub(super) struct Proxy {
+    tun: Tun,
+    socket: UdpSocket,
+    routes: Vec<Route>,
+    buffer: Vec<u8>,
+}
+
+impl Proxy {
+    /// `mtu`, in bytes, is the longest packet.
+    pub(super) fn new(tun: Tun, socket: UdpSocket, routes: Vec<Route>, mtu: u32) -> Self {
+        Self {
+            tun,
+            socket,
+            routes,
+            buffer: vec![0; mtu as usize],
+        }
+    }
+
+    /// Takes a packet from the device; says whether there was one.
+    fn send(&mut self) -> bool {
+        let Some(length @ HEADER..) = packets::read(&self.tun, &mut self.buffer) else {
+            return false;
+        };
+        let Some(packet) = self.buffer.get_mut(..length) else {
+            return true;
+        };
+        if let Some(node) = find(&mut self.routes, packet)
+            && hop(packet)
+        {
+            packets::send_to(&self.socket, packet, node);
+        }
+        true
+    }
+
+    /// Takes a packet from the other nodes; says whether there was one.
+    fn receive(&mut self) -> bool {
+        let Some(length @ HEADER..) = packets::receive(&self.socket, &mut self.buffer) else {
+            return false;
+        };
+        if let Some(packet) = self.buffer.get_mut(..length)
+            && hop(packet)
+        {
+            packets::write(&self.tun, packet);
+        }
+        true
+    }
+}
+
+impl Carrier for Proxy {
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.tun.as_fd(), self.socket.as_fd()]
+    }
+
+    fn carry(&mut self) {
+        while packets::wait([&self.tun, &self.socket]) {
+            // As long as there are packets, asking for one in vain now and then costs
+            // less than waiting for each.
+            loop {
+                let sent = self.send();
+                let received = self.receive();
+                if !sent && !received {
+                    break;
+                }
             }
         }
     }
 }
 
-/// Takes a packet from the device; says whether there was one.
-fn to_socket(routes: &mut [Entry], buffer: &mut [u8]) -> bool {
-    let Some(length @ HEADER..) = raw::read(TUN, buffer) else {
-        return false;
-    };
-    let Some(packet) = buffer.get_mut(..length) else {
-        return true;
-    };
-    if let Some(node) = find(routes, packet)
-        && hop(packet)
-    {
-        raw::send_to(SOCKET, packet, &node);
-    }
-    true
-}
-
-/// Takes a packet from the other nodes; says whether there was one.
-fn to_tun(buffer: &mut [u8]) -> bool {
-    let Some(length @ HEADER..) = raw::receive(SOCKET, buffer) else {
-        return false;
-    };
-    if let Some(packet) = buffer.get_mut(..length)
-        && hop(packet)
-    {
-        raw::write(TUN, packet);
-    }
-    true
-}
-
 /// The node of a packet's destination. The route moves to the front: packets to
 /// one destination come one after the other.
-fn find(routes: &mut [Entry], packet: &[u8]) -> Option<libc::sockaddr_in> {
+fn find(routes: &mut [Route], packet: &[u8]) -> Option<SocketAddrV4> {
     let &[a, b, c, d] = packet.get(16..20)? else {
         return None;
     };
     let destination = u32::from_be_bytes([a, b, c, d]);
-    let matches = |it: &Entry| destination & it.mask == it.network;
+    let matches = |it: &Route| destination & it.mask == it.network;
     let at = routes.iter().position(matches)?;
     routes.swap(0, at);
     routes.first().map(|route| route.node)
@@ -185,18 +180,15 @@ mod tests {
     #[test]
     fn the_route_that_was_used_is_the_first() {
         let route = |third, last| {
-            Entry::new(&FlannelRoute {
-                network: Ipv4Addr::new(198, 19, third, 0),
-                prefix: 24,
-                node: SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, last), 8285),
-            })
+            let node = SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, last), 8285);
+            Route::new(Ipv4Addr::new(198, 19, third, 0), 24, node)
         };
         let mut routes = [route(1, 1), route(2, 2), route(3, 3)];
         let mut packet = [0; HEADER];
         packet[16..20].copy_from_slice(&[198, 19, 3, 9]);
         let node = find(&mut routes, &packet).expect("known");
-        assert_eq!(node.sin_addr.s_addr.to_ne_bytes(), [198, 18, 0, 3]);
-        assert_eq!(routes[0].node.sin_addr.s_addr, node.sin_addr.s_addr);
+        assert_eq!(node.ip().octets(), [198, 18, 0, 3]);
+        assert_eq!(routes[0].node, node);
         packet[17] = 20;
         assert!(find(&mut routes, &packet).is_none());
     }

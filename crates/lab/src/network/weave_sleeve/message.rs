@@ -1,11 +1,13 @@
 //! A datagram with frames, in the making.
 
-use super::{
-    ETHERNET, FRAME_HEADER, LONGEST, MOST_FRAMES, NAME, SLEEVE_OVERHEAD, SOCKET, SOCKET_DF,
-    SleevePeer, UDP_HEADER, UDP_OVERHEAD,
-};
-use crate::forwarder::raw;
-use crate::netlink::Mac;
+use plumbline_sys::netlink::Mac;
+
+use super::format::{ETHERNET, FRAME_HEADER, NAME, OVERHEAD, Peer, UDP_HEADER, UDP_OVERHEAD};
+
+/// The most that UDP over IPv4 carries, in bytes.
+const LONGEST: usize = 65_535 - UDP_OVERHEAD;
+/// Frames of a datagram, and of one turn.
+pub(super) const MOST_FRAMES: usize = 100;
 
 /// How a frame is to travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,15 @@ pub(super) enum Fate {
     TooLong,
 }
 
+/// A datagram that is ready to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Datagram<'a> {
+    /// In one piece; the header of UDP is at its beginning.
+    Whole(&'a [u8]),
+    /// In fragments, where it has to be.
+    Any(&'a [u8]),
+}
+
 /// A datagram in the making, behind the header of UDP that a raw socket needs.
 pub(super) struct Message {
     pub(super) bytes: Vec<u8>,
@@ -28,7 +39,6 @@ pub(super) struct Message {
     whole: bool,
     own: Mac,
     peer: Mac,
-    to: libc::sockaddr_in,
     /// The longest packet that travels whole, without its Ethernet header.
     pub(super) mtu: usize,
     /// The most that a datagram carries whole.
@@ -36,7 +46,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub(super) fn new(own: SleevePeer, peer: SleevePeer, mtu: usize) -> Self {
+    pub(super) fn new(own: Peer, peer: Peer, mtu: usize) -> Self {
         let mut bytes = vec![0; UDP_HEADER + LONGEST];
         bytes[..2].copy_from_slice(&own.address.port().to_be_bytes());
         bytes[2..4].copy_from_slice(&peer.address.port().to_be_bytes());
@@ -49,8 +59,7 @@ impl Message {
             whole: true,
             own: own.name,
             peer: peer.name,
-            to: raw::address(peer.address),
-            mtu: mtu.saturating_sub(SLEEVE_OVERHEAD as usize),
+            mtu: mtu.saturating_sub(OVERHEAD as usize),
             payload: mtu.saturating_sub(UDP_OVERHEAD),
         }
     }
@@ -65,14 +74,16 @@ impl Message {
         }
     }
 
-    /// Adds a frame, after sending what it does not fit to. One that no datagram
-    /// holds is lost.
-    pub(super) fn add(&mut self, frame: &[u8], whole: bool) {
+    /// Whether what there is has to be sent before this frame is added.
+    pub(super) fn is_full(&self, frame: &[u8], whole: bool) -> bool {
         let needs = FRAME_HEADER + frame.len();
         let fits = self.length + needs <= UDP_HEADER + self.payload;
-        if self.frames > 0 && (whole != self.whole || !fits || self.frames == MOST_FRAMES) {
-            self.send();
-        }
+        self.frames > 0 && (whole != self.whole || !fits || self.frames == MOST_FRAMES)
+    }
+
+    /// Adds a frame. One that no datagram holds is lost.
+    pub(super) fn add(&mut self, frame: &[u8], whole: bool) {
+        let needs = FRAME_HEADER + frame.len();
         self.whole = whole;
         let Ok(length) = u16::try_from(frame.len()) else {
             return;
@@ -93,20 +104,24 @@ impl Message {
         self.frames += 1;
     }
 
-    /// Sends what there is, if anything.
-    pub(super) fn send(&mut self) {
-        if self.frames > 0 {
-            let length = (self.length as u16).to_be_bytes();
-            if let Some(field) = self.bytes.get_mut(4..6) {
-                field.copy_from_slice(&length);
-            }
-            if self.whole {
-                raw::write(SOCKET_DF, self.bytes.get(..self.length).unwrap_or(&[]));
-            } else {
-                let datagram = self.bytes.get(UDP_HEADER..self.length).unwrap_or(&[]);
-                raw::send_to(SOCKET, datagram, &self.to);
-            }
+    /// What there is, if anything.
+    pub(super) fn datagram(&mut self) -> Option<Datagram<'_>> {
+        if self.frames == 0 {
+            return None;
         }
+        let length = (self.length as u16).to_be_bytes();
+        if let Some(field) = self.bytes.get_mut(4..6) {
+            field.copy_from_slice(&length);
+        }
+        if self.whole {
+            self.bytes.get(..self.length).map(Datagram::Whole)
+        } else {
+            self.bytes.get(UDP_HEADER..self.length).map(Datagram::Any)
+        }
+    }
+
+    /// Begins the next datagram.
+    pub(super) fn clear(&mut self) {
         self.length = self.empty;
         self.frames = 0;
     }

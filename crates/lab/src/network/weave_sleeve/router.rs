@@ -14,55 +14,29 @@
 //! of hardware addresses, for between two nodes there is one way to go; the
 //! search for the path's MTU, which is given; heartbeats.
 
-mod message;
-mod too_long;
-
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use plumbline_sys::forwarder::{Carrier, Forwarder, packets};
+use plumbline_sys::fragment;
+use plumbline_sys::netlink::Mac;
+use plumbline_sys::tap::{Ring, Tap};
 
-use super::{Forwarder, raw};
-use crate::netlink::Mac;
-use crate::packet;
-use crate::tap::{Ring, Tap};
-use message::{Fate, Message};
-use too_long::{ANSWER, too_long};
-
-/// A node that frames come from and go to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SleevePeer {
-    /// What it is called: the hardware address of its bridge.
-    pub name: Mac,
-    /// Where it listens.
-    pub address: SocketAddrV4,
-}
-
-/// What encapsulation takes of the underlay's MTU, in bytes: the headers of IPv4
-/// and UDP, the sender's name, what precedes a frame, and its Ethernet header.
-pub const SLEEVE_OVERHEAD: u32 = (UDP_OVERHEAD + NAME + FRAME_HEADER + ETHERNET) as u32;
-
-const TAP: libc::c_int = 0;
-const SOCKET: libc::c_int = 1;
-const SOCKET_DF: libc::c_int = 2;
-
-const NAME: usize = 6;
-const FRAME_HEADER: usize = NAME + NAME + 2;
-const ETHERNET: usize = 14;
-const UDP_HEADER: usize = 8;
-const UDP_OVERHEAD: usize = 20 + UDP_HEADER;
-/// The most that UDP over IPv4 carries, in bytes.
-const LONGEST: usize = 65_535 - UDP_OVERHEAD;
-/// Frames of a datagram, and of one turn.
-const MOST_FRAMES: usize = 100;
+use super::format::{FRAME_HEADER, NAME, Peer};
+use super::message::{Datagram, Fate, MOST_FRAMES, Message};
+use super::too_long::{ANSWER, too_long};
 
 /// What a node's two processes share: the tap, and the sockets between nodes.
 #[derive(Debug)]
-pub struct Sleeve {
-    descriptors: [OwnedFd; 3],
-    own: SleevePeer,
-    peer: SleevePeer,
+pub(super) struct Sleeve {
+    tap: Tap,
+    socket: UdpSocket,
+    /// Sends what must not be fragmented. As in Weave it also gets a copy of every
+    /// datagram from the peer until it is full, since nobody takes them.
+    whole: OwnedFd,
+    own: Peer,
+    peer: Peer,
 }
 
 impl Sleeve {
@@ -73,96 +47,138 @@ impl Sleeve {
     ///
     /// Those of [`Tap::open`], of binding the port of `own`, and of raw sockets,
     /// which need `CAP_NET_RAW` in that namespace.
-    pub fn open(device: u32, own: SleevePeer, peer: SleevePeer) -> io::Result<Self> {
+    pub(super) fn open(device: u32, own: Peer, peer: Peer) -> io::Result<Self> {
         let tap = Tap::open(device)?;
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, own.address.port()))?;
-        let socket = OwnedFd::from(socket);
-        discover_mtu(&socket, libc::IP_PMTUDISC_DONT)?;
+        fragment::permit(&socket)?;
+        let whole = fragment::whole_datagrams(*own.address.ip(), *peer.address.ip())?;
         Ok(Self {
-            descriptors: [tap.into(), socket, socket_df(own, peer)?],
+            tap,
+            socket,
+            whole,
             own,
             peer,
         })
     }
-}
 
-impl Forwarder {
-    /// Starts two processes that carry frames between a tap and another node: one
-    /// what comes in at the tap, one what the other node sends. `mtu` is that of
-    /// the path between the nodes, in bytes.
+    /// Starts two processes that carry frames between the tap and the other node: one
+    /// what comes in at the tap, one what the other node sends. `mtu` is that of the
+    /// path between the nodes, in bytes.
     ///
     /// They die with the calling thread.
-    pub fn sleeve(sleeve: Sleeve, mtu: u32) -> io::Result<[Self; 2]> {
+    pub(super) fn start(&self, mtu: u32) -> io::Result<[Forwarder; 2]> {
+        let mut sender = Sender {
+            sleeve: self,
+            message: Message::new(self.own, self.peer, mtu as usize),
+            answer: [0; ANSWER],
+        };
+        let mut receiver = Receiver {
+            sleeve: self,
+            buffer: vec![0; 1 << 16],
+        };
+        Ok([
+            Forwarder::start(c"sleeve-send", &mut sender)?,
+            Forwarder::start(c"sleeve-receive", &mut receiver)?,
+        ])
+    }
+}
+
+/// Carries what comes in at the tap.
+struct Sender<'a> {
+    sleeve: &'a Sleeve,
+    message: Message,
+    answer: [u8; ANSWER],
+}
+
+impl Sender<'_> {
+    fn take(&mut self, frame: &[u8]) {
+        let fate = self.message.fate(frame);
+        if fate == Fate::TooLong {
+            self.send();
+            if let Some(answer) = too_long(frame, self.message.mtu, &mut self.answer) {
+                packets::write(&self.sleeve.tap, answer);
+            }
+            return;
+        }
+        let whole = fate == Fate::Whole;
+        if self.message.is_full(frame, whole) {
+            self.send();
+        }
+        self.message.add(frame, whole);
+    }
+
+    /// Sends what there is, if anything.
+    fn send(&mut self) {
         let Sleeve {
-            descriptors,
+            socket,
+            whole,
+            peer,
+            ..
+        } = self.sleeve;
+        match self.message.datagram() {
+            Some(Datagram::Whole(bytes)) => packets::write(whole, bytes),
+            Some(Datagram::Any(bytes)) => packets::send_to(socket, bytes, peer.address),
+            None => {}
+        }
+        self.message.clear();
+    }
+}
+
+impl Carrier for Sender<'_> {
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let Sleeve {
+            tap, socket, whole, ..
+        } = self.sleeve;
+        vec![tap.as_fd(), socket.as_fd(), whole.as_fd()]
+    }
+
+    fn carry(&mut self) {
+        let Some(mut ring) = Ring::map(&self.sleeve.tap) else {
+            return;
+        };
+        while packets::wait([&self.sleeve.tap]) {
+            for _ in 0..MOST_FRAMES {
+                let Some(frame) = ring.frame() else {
+                    break;
+                };
+                self.take(frame);
+                ring.release();
+            }
+            self.send();
+        }
+    }
+}
+
+/// Carries what the other node sends.
+struct Receiver<'a> {
+    sleeve: &'a Sleeve,
+    buffer: Vec<u8>,
+}
+
+impl Carrier for Receiver<'_> {
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.sleeve.tap.as_fd(), self.sleeve.socket.as_fd()]
+    }
+
+    fn carry(&mut self) {
+        let Sleeve {
+            tap,
+            socket,
             own,
             peer,
-        } = sleeve;
-        let mut message = Message::new(own, peer, mtu as usize);
-        let mut answer = [0; ANSWER];
-        let send = || send_frames(&mut message, &mut answer);
-        // SAFETY: `send_frames` makes system calls and looks into memory that was
-        // allocated before, or that the kernel shares.
-        let sender = unsafe { Self::start(c"sleeve-send", &descriptors, send)? };
-        let mut buffer = vec![0; 1 << 16];
-        let receive = || receive_frames(own.name, peer.name, &mut buffer);
-        // SAFETY: `receive_frames` makes system calls and looks into memory that
-        // was allocated before.
-        let receiver = unsafe { Self::start(c"sleeve-receive", &descriptors, receive)? };
-        Ok([sender, receiver])
-    }
-}
-
-/// A socket that sends UDP, header and all, and never in fragments. As in Weave
-/// it also gets a copy of every datagram from the peer until it is full, since
-/// nobody takes them.
-fn socket_df(own: SleevePeer, peer: SleevePeer) -> io::Result<OwnedFd> {
-    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP))?;
-    socket.bind(&SocketAddrV4::new(*own.address.ip(), 0).into())?;
-    socket.connect(&SocketAddrV4::new(*peer.address.ip(), 0).into())?;
-    let socket = OwnedFd::from(socket);
-    discover_mtu(&socket, libc::IP_PMTUDISC_DO)?;
-    Ok(socket)
-}
-
-fn discover_mtu(socket: &OwnedFd, how: libc::c_int) -> io::Result<()> {
-    // SAFETY: an integer points to nothing.
-    unsafe { packet::set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &how) }
-}
-
-fn send_frames(message: &mut Message, answer: &mut [u8; ANSWER]) {
-    let Some(mut ring) = Ring::map(TAP) else {
-        return;
-    };
-    while raw::wait([TAP]) {
-        for _ in 0..MOST_FRAMES {
-            let Some(frame) = ring.frame() else {
-                break;
-            };
-            match message.fate(frame) {
-                Fate::TooLong => {
-                    message.send();
-                    if let Some(answer) = too_long(frame, message.mtu, answer) {
-                        raw::write(TAP, answer);
-                    }
+            ..
+        } = self.sleeve;
+        loop {
+            while let Some(length) = packets::receive(socket, &mut self.buffer) {
+                if let Some(datagram) = self.buffer.get(..length) {
+                    unpack(datagram, own.name, peer.name, |frame| {
+                        packets::write(tap, frame)
+                    });
                 }
-                fate => message.add(frame, fate == Fate::Whole),
             }
-            ring.release();
-        }
-        message.send();
-    }
-}
-
-fn receive_frames(own: Mac, peer: Mac, buffer: &mut [u8]) {
-    loop {
-        while let Some(length) = raw::receive(SOCKET, buffer) {
-            if let Some(datagram) = buffer.get(..length) {
-                unpack(datagram, own, peer, |frame| raw::write(TAP, frame));
+            if !packets::wait([socket]) {
+                return;
             }
-        }
-        if !raw::wait([SOCKET]) {
-            return;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The ICMP error for a frame that would have to be fragmented and may not.
 
-use super::ETHERNET;
+use super::format::ETHERNET;
 
 const IP_HEADER: usize = 20;
 const ICMP_HEADER: usize = 8;

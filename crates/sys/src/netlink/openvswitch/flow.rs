@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::DatapathPort;
+use super::port::DatapathPort;
 use crate::netlink::Mac;
 use crate::netlink::attribute::{attribute, nested};
 

@@ -1,11 +1,14 @@
-use super::too_long::checksum;
+use std::net::SocketAddrV4;
+
+use super::super::format::{ETHERNET, UDP_HEADER, UDP_OVERHEAD};
+use super::super::too_long::checksum;
 use super::*;
 
-const OWN: SleevePeer = SleevePeer {
+const OWN: Peer = Peer {
     name: [2, 0, 0, 0, 0, 1],
     address: SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 1), 6783),
 };
-const PEER: SleevePeer = SleevePeer {
+const PEER: Peer = Peer {
     name: [2, 0, 0, 0, 0, 2],
     address: SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 2), 6783),
 };

@@ -1,0 +1,246 @@
+//! The networks that a lab knows: those of this program, and those that are in a
+//! file. Whoever adds one enters it in [`ALL`].
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use plumbline_experiment::Family;
+use plumbline_sys::netlink::IpvlanMode;
+
+use super::cni::{self, Cni};
+use super::{
+    About, Network, aws_cni, aws_vpc, calico_ipip, calico_vxlan, cilium, flannel_udp, geneve, gre,
+    host, host_gw, ipip, ipvlan, kopeio_gre, kopeio_ipsec, kopeio_vxlan, kube_router, macvlan,
+    romana, routed, vxlan, weave_fastdp, weave_sleeve, wireguard,
+};
+use crate::error::LabError;
+use crate::need::Need;
+use crate::probe::Probe;
+
+/// All networks, the baseline first.
+pub static ALL: &[&dyn Network] = &[
+    &host::Host,
+    &routed::Routed,
+    &romana::Romana,
+    &host_gw::HostGw,
+    &kube_router::KubeRouter::OneSubnet,
+    &aws_vpc::AwsVpc,
+    &aws_cni::AwsCni,
+    &macvlan::Macvlan,
+    &ipvlan::Ipvlan(IpvlanMode::L2),
+    &ipvlan::Ipvlan(IpvlanMode::L3),
+    &ipvlan::Ipvlan(IpvlanMode::L3s),
+    &vxlan::Vxlan,
+    &flannel_udp::FlannelUdp,
+    &weave_fastdp::WeaveFastdp,
+    &weave_sleeve::WeaveSleeve,
+    &calico_vxlan::CalicoVxlan,
+    &cilium::Cilium::Native,
+    &cilium::Cilium::Vxlan,
+    &cilium::Cilium::Geneve,
+    &kopeio_vxlan::KopeioVxlan,
+    &geneve::Geneve,
+    &ipip::IpIp,
+    &calico_ipip::CalicoIpip,
+    &kube_router::KubeRouter::TwoSubnets,
+    &gre::Gre,
+    &kopeio_gre::KopeioGre,
+    &kopeio_ipsec::KopeioIpsec,
+    &wireguard::WireGuard,
+];
+
+/// What `usual` stands for: the baseline, and one network for each way in which
+/// packets get from node to node. Every network more makes all intervals of a
+/// short run wider.
+pub const USUAL: &[&str] = &[
+    "host",
+    "routed",
+    "host-gw",
+    "aws-vpc",
+    "macvlan",
+    "vxlan",
+    "calico-vxlan",
+];
+
+/// The network of this name or alias.
+pub fn find(name: &str) -> Result<&'static dyn Network, LabError> {
+    ALL.iter()
+        .copied()
+        .find(|network| network.about().name == name || network.about().aliases.contains(&name))
+        .ok_or_else(|| LabError::UnknownNetwork {
+            name: name.into(),
+            known: names().collect::<Vec<_>>().join(", "),
+        })
+}
+
+/// The names of all networks.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|network| network.about().name)
+}
+
+/// Knows networks by name, and whether they can be built here.
+pub struct Catalogue {
+    probe: Probe,
+    /// Networks in files, by their names.
+    files: RefCell<BTreeMap<String, &'static Cni>>,
+    cni_directories: Vec<PathBuf>,
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self::new(cni::default_directories())
+    }
+}
+
+impl Catalogue {
+    /// CNI plugins are looked for in these directories.
+    pub fn new(cni_directories: Vec<PathBuf>) -> Self {
+        Self {
+            probe: Probe::default(),
+            files: RefCell::default(),
+            cni_directories,
+        }
+    }
+
+    /// The network of this name or alias, or of the configuration list that
+    /// `cni:FILE` names. A file is read once.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::UnknownNetwork`], or why the file is no such list.
+    pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
+        let Some(file) = name.strip_prefix(cni::PREFIX) else {
+            return find(name);
+        };
+        let mut files = self.files.borrow_mut();
+        if let Some(known) = files.get(name) {
+            return Ok(*known);
+        }
+        // Networks live as long as the program; it is given a handful of files.
+        let name: &'static str = name.to_owned().leak();
+        let network = Cni::read(name, Path::new(file), &self.cni_directories)?;
+        let network: &'static Cni = Box::leak(Box::new(network));
+        files.insert(name.into(), network);
+        Ok(network)
+    }
+
+    /// What the network lacks; `None` when it can be built.
+    pub(crate) fn missing(&self, network: &dyn Network) -> Result<Option<String>, LabError> {
+        self.probe.missing(network)
+    }
+
+    /// The first of these that is lacking; `None` when all are there.
+    pub(crate) fn lacking(&self, needs: &[&'static Need]) -> Result<Option<String>, LabError> {
+        self.probe.lacking(needs)
+    }
+}
+
+/// A row of `plumbline list networks`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Name.
+    pub name: &'static str,
+    /// Names of the systems that program this path.
+    pub aliases: &'static [&'static str],
+    /// The path in a sentence.
+    pub summary: &'static str,
+    /// IP versions that the real system has on this path.
+    pub families: &'static [Family],
+    /// What is missing here, and how to get it; `None` when it can be built.
+    pub needs: Option<String>,
+}
+
+impl Listing {
+    /// Whether the network can be built here.
+    pub fn available(&self) -> bool {
+        self.needs.is_none()
+    }
+
+    /// What is missing for these IP versions; `None` when the network can be
+    /// built for each of them.
+    pub fn needs_for(&self, families: &[Family]) -> Option<String> {
+        let lacks = |family: &&Family| !self.families.contains(family);
+        let lacking = families.iter().find(lacks).map(|family| {
+            let version = u8::from(*family);
+            format!("the system that it is modelled on has no IPv{version} on this path")
+        });
+        lacking.or_else(|| self.needs.clone())
+    }
+}
+
+/// All networks, and what each lacks here. To be called in private namespaces.
+pub fn list() -> Result<Vec<Listing>, LabError> {
+    let probe = Probe::default();
+    ALL.iter()
+        .map(|network| {
+            let About {
+                name,
+                aliases,
+                summary,
+                families,
+                ..
+            } = *network.about();
+            Ok(Listing {
+                name,
+                aliases,
+                summary,
+                families,
+                needs: probe.missing(*network)?,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_aliases_are_unique() {
+        let mut seen = std::collections::BTreeSet::new();
+        for network in ALL {
+            let about = network.about();
+            for name in about.aliases.iter().chain([&about.name]) {
+                assert!(seen.insert(*name), "{name} is there twice");
+            }
+        }
+    }
+
+    #[test]
+    fn the_usual_networks_exist() {
+        for name in USUAL {
+            assert_eq!(find(name).unwrap().about().name, *name);
+        }
+    }
+
+    #[test]
+    fn the_networks_of_ready_made_experiments_exist() {
+        for (name, text) in plumbline_experiment::ready_made() {
+            let experiment = plumbline_experiment::Experiment::parse(text, name).unwrap();
+            if !matches!(experiment.target(), "" | "lab") {
+                // Its networks are pairs of hosts, or of clusters.
+                continue;
+            }
+            let expand = |word: &str| match word {
+                "all" | "usual" => Ok(USUAL.iter().map(|name| (*name).to_owned()).collect()),
+                word => match find(word) {
+                    Ok(network) => Ok(vec![network.about().name.to_owned()]),
+                    Err(error) => Err(error.to_string()),
+                },
+            };
+            if let Err(error) = experiment.draft(1, &expand) {
+                panic!("{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = find("token-ring").err().expect("unknown").to_string();
+        assert!(
+            error.contains("`token-ring`") && error.contains("host-gw"),
+            "{error}"
+        );
+    }
+}
