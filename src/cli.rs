@@ -1,6 +1,7 @@
 //! What can be typed. Nothing here touches the system.
 
 mod cluster;
+mod factors;
 mod find_max;
 mod load;
 mod plugin;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(feature = "kubernetes")]
 pub(crate) use cluster::ManifestKind;
 pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs};
+pub(crate) use factors::FactorArgs;
 pub(crate) use find_max::FindMaxArgs;
 pub(crate) use load::{Driver, Kind, LoadArgs, Process, ServeArgs};
 pub(crate) use plugin::{is_plugin, typed};
@@ -105,25 +107,14 @@ pub(crate) struct RunArgs {
     pub(crate) experiment: String,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// Networks to compare, by name or by system; `usual`, or `all` for every one that works here;
-    /// cni:FILE for a CNI configuration list
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) network: Vec<String>,
-    /// Paths within each network, where there are several clusters: host, pod, cluster-ip …
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) path: Vec<String>,
+    #[command(flatten)]
+    pub(crate) factors: FactorArgs,
     /// Network that the others are compared with
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Workloads: rr, crr, stream, datagram, http
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) workload: Vec<String>,
-    /// Where the endpoints are: cross-node, same-node
-    #[arg(long, value_name = "PLACES", value_delimiter = ',')]
-    pub(crate) placement: Vec<String>,
-    /// IP versions: 4, 6
-    #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
-    pub(crate) family: Vec<String>,
     /// Requests per second over all connections
     #[arg(long, value_name = "N")]
     pub(crate) rate: Option<String>,
@@ -161,8 +152,8 @@ pub(crate) struct RunArgs {
     pub(crate) out: PathBuf,
     /// Go on with a run that was cut off, as it was planned
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "network", "path", "baseline", "workload", "placement", "family", "rate", "connections", "request_size",
-        "response_size", "wait", "duration", "blocks", "seed", "set",
+        "baseline", "workload", "rate", "connections", "request_size", "response_size", "wait",
+        "duration", "blocks", "seed", "set",
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// With --resume, go on although the environment is not the one that the run was started in;

@@ -7,7 +7,7 @@ mod lab;
 
 use std::path::Path;
 
-use plumbline_experiment::{Experiment, Family, Link, Treatment, TreatmentId};
+use plumbline_experiment::{Asked, Experiment, Family, Link, Scene, Treatment, TreatmentId};
 use plumbline_harness::{Fleet, Target};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_record::Warning;
@@ -17,19 +17,19 @@ use crate::command::BadUsage;
 
 /// A target, with what a command has to know of it beside what the harness does.
 pub(crate) trait Place: Target {
-    /// The names of the networks that a word of an experiment stands for, in
-    /// these IP versions. What cannot be had here is left out of `all` and
-    /// `usual`, with a warning; the name of a system is said to be one.
+    /// The scenes that an experiment asks for, in these IP versions; only their
+    /// networks count. What cannot be had here is left out of `all` and `usual`,
+    /// with a warning; the name of a system is said to be one.
     ///
     /// # Errors
     ///
     /// A sentence, when the place knows no such network.
-    fn networks(
+    fn scenes(
         &self,
-        word: &str,
+        asked: &Asked<'_>,
         families: &[Family],
         said: &mut Vec<Warning>,
-    ) -> Result<Vec<String>, String>;
+    ) -> Result<Vec<Scene>, String>;
 
     /// Takes the link that the plan asks for, before any path is made. By
     /// default the link is what it is, and to ask for another is an error.

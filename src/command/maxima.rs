@@ -70,7 +70,9 @@ fn search_all(
     for sought in draft.sought() {
         let what = format!(
             "maximum of {} with {} on {}",
-            sought.treatment.workload.name, sought.limit, sought.treatment.network
+            sought.treatment.workload.name,
+            sought.limit,
+            sought.treatment.scene.name()
         );
         progress::say(&format!("{what}: searching, about a minute"));
         let plan = SearchPlan::for_shares(sought, ceiling::MAX_RATE);

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_experiment::{
-    Experiment, Flag, Layout, Link, Pairing, Plan, Treatment, TreatmentId, ready_made,
+    Asked, Experiment, Flag, Layout, Link, Pairing, Plan, Treatment, TreatmentId, ready_made,
 };
 use plumbline_harness::{Cpus, Fleet, Settings, Thresholds, conduct, conduct_pairs};
 use plumbline_record::{
@@ -173,6 +173,9 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     for (flag, value) in flags(args) {
         experiment.set_flag(flag, &value)?;
     }
+    for (factor, levels) in args.factors.given() {
+        experiment.set_factor_flag(factor, levels)?;
+    }
     for pair in &args.set {
         experiment.set(pair)?;
     }
@@ -196,11 +199,7 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
     let list = |values: &[String]| (!values.is_empty()).then(|| values.join(","));
     let value = |flag| match flag {
         Flag::Workload => list(&args.workload),
-        Flag::Network => list(&args.network),
-        Flag::Path => list(&args.path),
         Flag::Baseline => args.baseline.clone(),
-        Flag::Placement => list(&args.placement),
-        Flag::Family => list(&args.family),
         Flag::Rate => args.rate.clone(),
         Flag::Connections => args.connections.clone(),
         Flag::RequestSize => args.request_size.clone(),
@@ -228,7 +227,7 @@ fn prepare(
     let families = experiment.families()?;
     let said = RefCell::new(Vec::new());
     let seed = random_seed();
-    let networks = |word: &str| place.networks(word, &families, &mut said.borrow_mut());
+    let networks = |asked: &Asked<'_>| place.scenes(asked, &families, &mut said.borrow_mut());
     let mut draft = experiment.draft(seed, &networks)?;
     if let Some(group) = place.kept_together() {
         if !draft.sought().is_empty() {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use plumbline_experiment::{Experiment, Family, SpecError};
+use plumbline_experiment::{Asked, Experiment, Family, Scene, SpecError, Wanted};
 use plumbline_harness::Fleet;
 use plumbline_hosts::{FleetOptions, HostFleet, Hosts, HostsError, HostsOptions, Pair, Wire};
 use plumbline_record::Warning;
@@ -113,7 +113,7 @@ fn none(experiment: Option<&Experiment>) -> Result<BadUsage, SpecError> {
     let networks = experiment.map_or(Ok(Vec::new()), Experiment::networks)?;
     let named: Vec<&String> = networks
         .iter()
-        .filter(|name| !matches!(name.as_str(), "all" | "usual"))
+        .filter(|name| Wanted::new(name).name().is_some())
         .collect();
     let (Some(experiment), [_, _, ..]) = (experiment, &named[..]) else {
         return Ok(BadUsage(
@@ -139,12 +139,12 @@ fn usage(error: HostsError) -> BadUsage {
 }
 
 /// `all` and `usual` are every pair and network that was typed.
-fn named(known: Vec<String>, word: &str) -> Result<Vec<String>, String> {
-    if matches!(word, "all" | "usual") {
-        return Ok(known);
-    }
+fn named(known: Vec<String>, asked: &Asked<'_>) -> Result<Vec<Scene>, String> {
+    let Some(word) = asked.network.name() else {
+        return Ok(known.into_iter().map(Scene::of).collect());
+    };
     if known.iter().any(|name| name == word) {
-        return Ok(vec![word.to_owned()]);
+        return Ok(vec![Scene::of(word)]);
     }
     Err(format!(
         "these hosts have no network `{word}`, they have {}; name pairs with --pair and networks \
@@ -154,13 +154,13 @@ fn named(known: Vec<String>, word: &str) -> Result<Vec<String>, String> {
 }
 
 impl Place for HostFleet {
-    fn networks(
+    fn scenes(
         &self,
-        word: &str,
+        asked: &Asked<'_>,
         _: &[Family],
         _: &mut Vec<Warning>,
-    ) -> Result<Vec<String>, String> {
-        named(HostFleet::networks(self), word)
+    ) -> Result<Vec<Scene>, String> {
+        named(self.networks(), asked)
     }
 
     fn fleet(&self) -> Option<&dyn Fleet> {
@@ -169,12 +169,12 @@ impl Place for HostFleet {
 }
 
 impl Place for Hosts {
-    fn networks(
+    fn scenes(
         &self,
-        word: &str,
+        asked: &Asked<'_>,
         _: &[Family],
         _: &mut Vec<Warning>,
-    ) -> Result<Vec<String>, String> {
-        named(Hosts::networks(self), word)
+    ) -> Result<Vec<Scene>, String> {
+        named(self.networks(), asked)
     }
 }

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::path::Path;
 
-use plumbline_experiment::{Experiment, Family, Provision, Treatment, TreatmentId};
+use plumbline_experiment::{
+    Asked, Experiment, Family, Provision, Scene, Treatment, TreatmentId, Wanted,
+};
 use plumbline_harness::Fleet;
 use plumbline_kubernetes::{
-    Cluster, ClusterFleet, ClusterOptions, Clusters, ProvisionOptions, Provisioned, Route, image,
+    Cluster, ClusterFleet, ClusterOptions, Clusters, ProvisionOptions, Provisioned, image,
 };
 use plumbline_record::Warning;
 
@@ -89,7 +91,7 @@ fn names_a_cluster(experiment: Option<&Experiment>) -> anyhow::Result<Option<Str
         return Ok(None);
     }
     let networks = experiment.networks()?;
-    let is_cluster = |it: &String| !matches!(it.as_str(), "all" | "usual");
+    let is_cluster = |it: &String| Wanted::new(it).name().is_some();
     Ok(networks.into_iter().find(is_cluster))
 }
 
@@ -148,34 +150,16 @@ fn started_by() -> String {
     format!("{user} on {host}, process {}", std::process::id())
 }
 
-/// `all` and `usual` are every path that is to be had. A path of `all` is the
-/// path: one cluster is all there are.
-fn names(
-    word: &str,
-    route: impl FnOnce(&str) -> Result<Route, String>,
-    routes: impl FnOnce() -> (Vec<Route>, Vec<Warning>),
-    said: &mut Vec<Warning>,
-) -> Result<Vec<String>, String> {
-    let word = match word.split_once('/') {
-        Some(("all" | "usual", path)) => path,
-        _ => word,
-    };
-    if !matches!(word, "all" | "usual") {
-        return Ok(vec![route(word)?.name().into_owned()]);
-    }
-    let (here, missing) = routes();
-    said.extend(missing);
-    Ok(here.iter().map(|route| route.name().into_owned()).collect())
-}
-
 impl Place for ClusterFleet {
-    fn networks(
+    fn scenes(
         &self,
-        word: &str,
+        asked: &Asked<'_>,
         _: &[Family],
         said: &mut Vec<Warning>,
-    ) -> Result<Vec<String>, String> {
-        names(word, |word| self.route(word), || self.routes(), said)
+    ) -> Result<Vec<Scene>, String> {
+        let (scenes, missing) = self.scenes(asked)?;
+        said.extend(missing);
+        Ok(scenes)
     }
 
     fn fleet(&self) -> Option<&dyn Fleet> {
@@ -184,37 +168,45 @@ impl Place for ClusterFleet {
 }
 
 impl Place for Cluster {
-    fn networks(
+    fn scenes(
         &self,
-        word: &str,
+        asked: &Asked<'_>,
         _: &[Family],
         said: &mut Vec<Warning>,
-    ) -> Result<Vec<String>, String> {
-        names(word, |word| self.route(word), || self.routes(), said)
+    ) -> Result<Vec<Scene>, String> {
+        let (scenes, missing) = self.scenes(asked)?;
+        said.extend(missing);
+        Ok(scenes)
     }
 }
 
 impl Place for Clusters {
     /// A context, a path, or both as `CONTEXT/PATH`.
-    fn networks(
+    fn scenes(
         &self,
-        word: &str,
+        asked: &Asked<'_>,
         _: &[Family],
         said: &mut Vec<Warning>,
-    ) -> Result<Vec<String>, String> {
-        Clusters::networks(self, word, said)
+    ) -> Result<Vec<Scene>, String> {
+        let (scenes, missing) = self.scenes(asked)?;
+        for one in missing {
+            if !said.contains(&one) {
+                said.push(one);
+            }
+        }
+        Ok(scenes)
     }
 }
 
 impl Place for Provisioned {
     /// A network for the command, a path, or both as `NETWORK/PATH`.
-    fn networks(
+    fn scenes(
         &self,
-        word: &str,
+        asked: &Asked<'_>,
         _: &[Family],
         _: &mut Vec<Warning>,
-    ) -> Result<Vec<String>, String> {
-        Provisioned::networks(self, word)
+    ) -> Result<Vec<Scene>, String> {
+        self.scenes(asked)
     }
 
     /// One cluster at a time stands; the one that the first trials want is made.

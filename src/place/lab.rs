@@ -1,6 +1,6 @@
 //! The lab as a place.
 
-use plumbline_experiment::{Family, Link};
+use plumbline_experiment::{Asked, Family, Link, Scene, Wanted};
 use plumbline_lab::Lab;
 use plumbline_lab::catalogue::{USUAL, find};
 use plumbline_lab::network::cni;
@@ -9,31 +9,31 @@ use plumbline_record::Warning;
 use super::Place;
 
 impl Place for Lab {
-    fn networks(
+    fn scenes(
         &self,
-        word: &str,
+        asked: &Asked<'_>,
         families: &[Family],
         said: &mut Vec<Warning>,
-    ) -> Result<Vec<String>, String> {
-        // A file is read when the lab is built.
-        if word.starts_with(cni::PREFIX) {
-            return Ok(vec![word.to_owned()]);
-        }
-        let belongs: fn(&str) -> bool = match word {
-            "all" => |_| true,
-            "usual" => |name| USUAL.contains(&name),
-            _ => return Ok(vec![named(word, said)?]),
+    ) -> Result<Vec<Scene>, String> {
+        let belongs: fn(&str) -> bool = match asked.network {
+            Wanted::All => |_| true,
+            Wanted::Usual => |name| USUAL.contains(&name),
+            // A file is read when the lab is built.
+            Wanted::Named(file) if file.starts_with(cni::PREFIX) => {
+                return Ok(vec![Scene::of(file)]);
+            }
+            Wanted::Named(word) => return Ok(vec![Scene::of(named(word, said)?)]),
         };
-        let mut names = Vec::new();
+        let mut scenes = Vec::new();
         let listed = plumbline_lab::list().map_err(|e| e.to_string())?;
         for listing in listed.into_iter().filter(|one| belongs(one.name)) {
             let network = listing.name.to_owned();
             match listing.needs_for(families) {
-                None => names.push(network),
+                None => scenes.push(Scene::of(network)),
                 Some(needs) => said.push(Warning::Unsupported { network, needs }),
             }
         }
-        Ok(names)
+        Ok(scenes)
     }
 
     fn use_link(&mut self, link: Link) -> anyhow::Result<()> {

@@ -2,7 +2,17 @@
 
 use crate::ceiling::MAX_RATE;
 use crate::load::Share;
-use crate::{Arrival, Limit, Link, Plan, SpecError, Treatment, TreatmentId, Workload, resolve};
+use crate::{
+    Arrival, Limit, Link, Plan, Scene, SpecError, Treatment, TreatmentId, Workload, resolve,
+};
+
+/// What a treatment's load is a share of.
+#[derive(Clone, Debug)]
+pub(crate) struct Sharing {
+    pub(crate) share: Share,
+    /// Name of the workload without the share.
+    pub(crate) workload: String,
+}
 
 /// A plan with open questions: the maxima that its loads are shares of.
 /// [`sought`](Self::sought) asks, [`settle`](Self::settle) takes the answers.
@@ -10,7 +20,7 @@ use crate::{Arrival, Limit, Link, Plan, SpecError, Treatment, TreatmentId, Workl
 pub struct Draft {
     plan: Plan,
     /// By treatment.
-    shares: Vec<Option<Share>>,
+    shares: Vec<Option<Sharing>>,
     sought: Vec<Sought>,
     window_share: f64,
 }
@@ -26,7 +36,7 @@ pub struct Sought {
 }
 
 impl Draft {
-    pub(crate) fn new(plan: Plan, shares: Vec<Option<Share>>, window_share: f64) -> Self {
+    pub(crate) fn new(plan: Plan, shares: Vec<Option<Sharing>>, window_share: f64) -> Self {
         let mut sought: Vec<Sought> = Vec::new();
         for (id, share) in shares.iter().enumerate() {
             let Some(share) = share else { continue };
@@ -100,8 +110,9 @@ impl Draft {
     /// A maximum that is missing, or whose share is no possible rate.
     pub fn settle(mut self, maxima: &[f64]) -> Result<Plan, SpecError> {
         for (id, share) in self.shares.iter().enumerate() {
-            let Some(share) = share else { continue };
-            let one = asked(&self.plan, id, share);
+            let Some(sharing) = share else { continue };
+            let Sharing { share, .. } = sharing;
+            let one = asked(&self.plan, id, sharing);
             let at = self.sought.iter().position(|other| is_same(other, &one));
             let Some(&maximum) = at.and_then(|at| maxima.get(at)) else {
                 return Err(unmeasured(&one));
@@ -122,25 +133,21 @@ impl Draft {
 }
 
 /// The question that one treatment's share asks.
-fn asked(plan: &Plan, id: TreatmentId, share: &Share) -> Sought {
+fn asked(plan: &Plan, id: TreatmentId, sharing: &Sharing) -> Sought {
     let mut root = &plan.treatments[id];
     while let Some(baseline) = root.baseline {
         root = &plan.treatments[baseline];
     }
     let mut treatment = root.clone();
-    let name = &mut treatment.workload.name;
-    // Only an expanded level can have put an `=` into a name.
-    if let Some(at) = name.find(" load=") {
-        name.truncate(at);
-    }
+    treatment.workload.name.clone_from(&sharing.workload);
     Sought {
         treatment,
-        limit: share.limit,
+        limit: sharing.share.limit,
     }
 }
 
 fn is_same(one: &Sought, other: &Sought) -> bool {
-    let key = |sought: &Sought| {
+    let key = |sought: &Sought| -> (Workload, Scene) {
         let treatment = &sought.treatment;
         let workload = Workload {
             // A share says nothing of the maximum that it is a share of.
@@ -149,12 +156,7 @@ fn is_same(one: &Sought, other: &Sought) -> bool {
             name: String::new(),
             ..treatment.workload.clone()
         };
-        (
-            workload,
-            treatment.network.clone(),
-            treatment.placement,
-            treatment.family,
-        )
+        (workload, treatment.scene.clone())
     };
     one.limit == other.limit && key(one) == key(other)
 }

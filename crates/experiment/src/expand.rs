@@ -92,6 +92,8 @@ struct Variant {
     table: Table,
     /// What tells it from its siblings, such as ` connections=16`.
     suffix: String,
+    /// The same without the share of a maximum.
+    base_suffix: String,
 }
 
 /// The section with each combination of levels put in.
@@ -103,6 +105,7 @@ fn variants(
     let mut variants = vec![Variant {
         table: table.clone(),
         suffix: String::new(),
+        base_suffix: String::new(),
     }];
     for key in keys {
         let factor = &factors.table[*key];
@@ -142,12 +145,17 @@ fn vary(from: &Variant, key: &str, factor: &Entry, level: &Value, levels: usize)
         value: level.clone(),
     };
     table.insert(key.to_owned(), entry);
-    let suffix = if levels > 1 {
-        format!("{} {key}={}", from.suffix, written(level))
+    let addition = if levels > 1 {
+        format!(" {key}={}", written(level))
     } else {
-        from.suffix.clone()
+        String::new()
     };
-    Variant { table, suffix }
+    let base_addition = if key == "load" { "" } else { &addition };
+    Variant {
+        table,
+        suffix: from.suffix.clone() + &addition,
+        base_suffix: from.base_suffix.clone() + base_addition,
+    }
 }
 
 /// A level as it stands in names.
@@ -169,6 +177,7 @@ fn read(variant: &Variant, design: Timing) -> Result<Load, SpecError> {
     };
     let mut load = load::read(&section, design)?;
     load.workload.name.push_str(&variant.suffix);
+    load.base_name.push_str(&variant.base_suffix);
     Ok(load)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::source::{Source, SourceKind};
 use crate::spec::{self, Spec};
 use crate::tree::{self, Data, Table};
-use crate::{Draft, Family, Plan, Provision, SpecError, resolve};
+use crate::{Asked, Draft, Family, Plan, Provision, Scene, SpecError, resolve};
 
 /// A question: factors with their levels, workloads, a design.
 ///
@@ -57,7 +57,11 @@ impl Experiment {
     ///
     /// As [`parse`](Self::parse).
     pub fn families(&self) -> Result<Vec<Family>, SpecError> {
-        Ok(self.spec()?.families)
+        let settings = self.spec()?.settings;
+        let mut families: Vec<Family> = settings.iter().map(|it| it.scene.family).collect();
+        families.sort_unstable();
+        families.dedup();
+        Ok(families)
     }
 
     /// The kind of place that the experiment asks for: `lab`, `kubernetes` or
@@ -122,8 +126,8 @@ impl Experiment {
     ///
     /// `seed` is used unless the file or a flag sets one. `expand` is given
     /// each network as written (`all`, `flannel-vxlan`, `host-gw`) and answers
-    /// with the names that the target knows it by, or with a sentence that
-    /// says what is wrong.
+    /// with the scenes that the target makes of it, in which only the network
+    /// counts, or with a sentence that says what is wrong.
     ///
     /// The baseline is added to every combination when it is not listed. Only
     /// when one network is listed twice or more and no other, as in
@@ -138,7 +142,7 @@ impl Experiment {
     pub fn resolve(
         self,
         seed: u64,
-        expand: &dyn Fn(&str) -> Result<Vec<String>, String>,
+        expand: &dyn Fn(&Asked<'_>) -> Result<Vec<Scene>, String>,
     ) -> Result<Plan, SpecError> {
         self.draft(seed, expand)?.settle(&[])
     }
@@ -152,7 +156,7 @@ impl Experiment {
     pub fn draft(
         self,
         seed: u64,
-        expand: &dyn Fn(&str) -> Result<Vec<String>, String>,
+        expand: &dyn Fn(&Asked<'_>) -> Result<Vec<Scene>, String>,
     ) -> Result<Draft, SpecError> {
         resolve::draft(self.spec()?, seed, expand)
     }

@@ -1,6 +1,6 @@
 //! The vocabulary of an experiment file: which key belongs where.
 
-use crate::{WorkloadKind, metric};
+use crate::{WorkloadKind, factor, metric};
 
 /// Keys outside any section, and the sections.
 pub(crate) const ROOT: &[&str] = &[
@@ -22,9 +22,6 @@ pub(crate) const TARGETS: &[(&str, ())] = &[("lab", ()), ("kubernetes", ()), ("h
 
 /// Keys of `[target.kubernetes]`.
 pub(crate) const PROVISION: &[&str] = &["up", "down", "limit"];
-
-/// Keys of `[factors]` that are no workload keys.
-pub(crate) const PLACE_FACTORS: &[&str] = &["network", "path", "placement", "family"];
 
 /// Keys of a workload that may also stand in `[factors]`.
 pub(crate) const WORKLOAD_FACTORS: &[&str] = &[
@@ -69,7 +66,7 @@ pub(crate) const KINDS: &[(&str, WorkloadKind)] = &[
 
 /// All keys of `[factors]`.
 pub(crate) fn factors() -> Vec<&'static str> {
-    [PLACE_FACTORS, WORKLOAD_FACTORS].concat()
+    [&factor::keys()[..], WORKLOAD_FACTORS].concat()
 }
 
 /// All keys of `[[workload]]`, whatever its kind.

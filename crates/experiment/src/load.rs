@@ -19,6 +19,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) workload: Workload,
+    /// Name of the workload without the share of a maximum that it may have.
+    pub(crate) base_name: String,
     pub(crate) timing: Timing,
     /// Where the rate is a share of a maximum; that of the workload means nothing then.
     pub(crate) share: Option<Share>,
@@ -89,6 +91,7 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
     let timing = timing(section, design)?;
     refuse_empty_window(section, &workload, timing)?;
     Ok(Load {
+        base_name: workload.name.clone(),
         workload,
         timing,
         share,

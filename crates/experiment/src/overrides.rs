@@ -11,10 +11,11 @@ use crate::keys::{DESIGN, LIMIT, LINK, TIMING, WORKLOAD_FACTORS, assignable, fac
 use crate::nearest::nearest;
 use crate::section::Section;
 use crate::tree::{Data, Entry, Table, Value};
-use crate::{Experiment, SpecError, load, metric};
+use crate::{Experiment, Factor, SpecError, load, metric};
 use assignment::Assignment;
 
-/// A flag of the command line that stands for a key of the file.
+/// A flag of the command line that stands for a key of the file. Those of the
+/// scene are not here: [`FACTORS`](crate::FACTORS) names them.
 ///
 /// The variants are in the order in which flags should be applied
 /// ([`Flag::ALL`]): a workload must be chosen before its rate is set.
@@ -22,16 +23,8 @@ use assignment::Assignment;
 pub enum Flag {
     /// `--workload rr,stream`: of the file's, by name or kind; else made with defaults.
     Workload,
-    /// `--network A,B`.
-    Network,
-    /// `--path A,B` within each network.
-    Path,
     /// `--baseline NAME`.
     Baseline,
-    /// `--placement cross-node,same-node`.
-    Placement,
-    /// `--family 4,6`.
-    Family,
     /// `--rate`, requests per second; a list makes it a factor, as for the next three.
     Rate,
     /// `--connections`.
@@ -52,13 +45,9 @@ pub enum Flag {
 
 impl Flag {
     /// All flags in the order in which they should be applied.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 10] = [
         Self::Workload,
-        Self::Network,
-        Self::Path,
         Self::Baseline,
-        Self::Placement,
-        Self::Family,
         Self::Rate,
         Self::Connections,
         Self::RequestSize,
@@ -82,11 +71,7 @@ impl Flag {
     fn name_and_key(self) -> (&'static str, &'static str) {
         match self {
             Self::Workload => ("--workload", "workload"),
-            Self::Network => ("--network", "factors.network"),
-            Self::Path => ("--path", "factors.path"),
             Self::Baseline => ("--baseline", "baseline"),
-            Self::Placement => ("--placement", "factors.placement"),
-            Self::Family => ("--family", "factors.family"),
             Self::Rate => ("--rate", "workload.rate"),
             Self::Connections => ("--connections", "workload.connections"),
             Self::RequestSize => ("--request-size", "workload.request_size"),
@@ -122,6 +107,17 @@ impl Experiment {
     /// As [`set`](Self::set).
     pub fn set_flag(&mut self, flag: Flag, value: &str) -> Result<(), SpecError> {
         self.apply(&Assignment::from_flag(flag.name(), flag.key(), value)?)
+    }
+
+    /// Applies the flag of a factor of the scene, such as `--family 4,6`.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    pub fn set_factor_flag(&mut self, factor: &Factor, value: &str) -> Result<(), SpecError> {
+        let flag = format!("--{}", factor.name);
+        let key = format!("factors.{}", factor.name);
+        self.apply(&Assignment::from_flag(&flag, &key, value)?)
     }
 
     fn apply(&mut self, assignment: &Assignment) -> Result<(), SpecError> {

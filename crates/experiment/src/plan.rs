@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Link, Pairing, Treatment, TreatmentId, reference};
+use crate::{Link, Pairing, Scene, Treatment, TreatmentId, reference};
 
 /// Lengths of the phases of a trial, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,44 +88,32 @@ impl Plan {
     /// The networks that the plan has, when `baseline` is none of them; then
     /// nothing has changed.
     pub fn compare_with(&mut self, baseline: &str) -> Result<(), Vec<String>> {
-        let is_first = |treatment: &Treatment| treatment.label.split('#').nth(1).is_none();
-        let mut known: Vec<String> = self
-            .treatments
-            .iter()
-            .map(|one| one.network.clone())
-            .collect();
+        let is_first = |treatment: &Treatment| treatment.copy == 1;
+        let network = |treatment: &Treatment| Scene::default().with_network_of(&treatment.scene);
+        let mut known: Vec<Scene> = self.treatments.iter().map(network).collect();
         known.sort_unstable();
         known.dedup();
-        let levels: Vec<&str> = known.iter().map(String::as_str).collect();
-        let meant: Vec<String> = reference::meant(baseline, &levels)
+        let meant: Vec<Scene> = reference::meant(baseline, &known)
             .into_iter()
-            .map(str::to_owned)
+            .cloned()
             .collect();
         let references = match &meant[..] {
-            [] => return Err(known),
-            [one] => known
-                .iter()
-                .map(|level| (level != one).then_some(0))
-                .collect(),
-            several => match reference::references(&known, several) {
-                Some(references) => references,
-                None => return Err(known),
-            },
+            [] => None,
+            meant => reference::references(&known, meant),
         };
-        let reference_of = |network: &String| {
-            let at = known.binary_search(network).ok()?;
+        let Some(references) = references else {
+            return Err(known.iter().map(|one| one.name().into_owned()).collect());
+        };
+        let reference_of = |treatment: &Treatment| {
+            let at = known.binary_search(&network(treatment)).ok()?;
             Some(&meant[references[at]?])
         };
         let before = self.treatments.clone();
         for treatment in self.treatments.iter_mut().filter(|one| is_first(one)) {
-            let wanted = reference_of(&treatment.network);
-            let reference = before.iter().find(|one| {
-                is_first(one)
-                    && Some(&one.network) == wanted
-                    && one.workload == treatment.workload
-                    && one.timing == treatment.timing
-                    && one.placement == treatment.placement
-                    && one.family == treatment.family
+            let reference = reference_of(treatment).and_then(|wanted| {
+                before
+                    .iter()
+                    .find(|one| is_first(one) && network(one) == *wanted && one.is_like(treatment))
             });
             treatment.baseline = reference.map(|one| one.id).filter(|id| *id != treatment.id);
         }

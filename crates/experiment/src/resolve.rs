@@ -6,20 +6,32 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::budget;
 use crate::ceiling::MAX_TRIALS;
-use crate::load::Share;
-use crate::spec::{Spec, Word};
-use crate::{Draft, Family, Placement, Plan, SpecError, Treatment, TreatmentId, reference};
+use crate::draft::Sharing;
+use crate::factor::Word;
+use crate::spec::Spec;
+use crate::{Asked, Draft, Plan, Scene, SpecError, Treatment, TreatmentId, Wanted, reference};
 
-/// Gives the target's names of a network as written.
-type Expand<'a> = &'a dyn Fn(&str) -> Result<Vec<String>, String>;
+/// Gives the networks that the target knows by a word: scenes of which only
+/// the network counts.
+pub(crate) type Expand<'a> = &'a dyn Fn(&Asked<'_>) -> Result<Vec<Scene>, String>;
 
-/// One level of the factor `network`.
+/// One level of the factor `network`, with its path.
 struct Level {
-    network: String,
-    /// `host-gw`, or `host-gw#2` for its second copy.
-    label: String,
+    scene: Scene,
+    /// Which copy of the scene this is, from 1.
+    copy: u32,
     /// Which level it is compared with; `None` for the baseline.
     baseline: Option<usize>,
+}
+
+impl Level {
+    /// `host-gw`, or `host-gw#2` for its second copy.
+    fn label(&self) -> String {
+        match self.copy {
+            1 => self.scene.name().into_owned(),
+            copy => format!("{}#{copy}", self.scene.name()),
+        }
+    }
 }
 
 /// Expands a spec. `seed` counts where the spec sets none.
@@ -89,157 +101,150 @@ pub(crate) fn nested_blocks(groups: &[usize], blocks: u32, seed: u64) -> Vec<Vec
         .collect()
 }
 
-/// The words of the factor `network`, each with each of the factor `path`.
-fn words(spec: &Spec) -> Vec<Word> {
-    if spec.paths.is_empty() {
-        return spec.networks.clone();
+/// A network with a path as the experiment asks for them, and where.
+struct Request<'a> {
+    network: &'a Word,
+    path: Option<&'a Word>,
+}
+
+impl Request<'_> {
+    fn asked(&self) -> Asked<'_> {
+        Asked {
+            network: Wanted::new(&self.network.text),
+            path: self.path.map(|path| Wanted::new(&path.text)),
+        }
     }
-    let each = |network: &Word| -> Vec<Word> {
-        let paths = spec.paths.iter();
-        paths
-            .map(|path| Word {
-                text: format!("{}/{}", network.text, path.text),
-                place: path.place.clone(),
-            })
-            .collect()
+
+    /// Points at the path where there is one.
+    fn refused(&self, problem: String, remedy: &str) -> SpecError {
+        match &self.path.unwrap_or(self.network).place {
+            Some(place) => SpecError::at(place, problem, remedy),
+            None => SpecError::nowhere(problem, remedy),
+        }
+    }
+
+    fn expand(&self, expand: Expand<'_>) -> Result<Vec<Scene>, SpecError> {
+        let problem = match expand(&self.asked()) {
+            Ok(scenes) if !scenes.is_empty() => return Ok(scenes),
+            Ok(_) => format!("`{}` stands for no network here", self.network.text),
+            Err(problem) => problem,
+        };
+        let remedy = "`plumbline list networks` shows which there are, and what each needs";
+        Err(self.refused(problem, remedy))
+    }
+}
+
+/// The networks, each with each of the paths.
+fn requests(spec: &Spec) -> Vec<Request<'_>> {
+    let with_paths = |network| -> Vec<Request<'_>> {
+        if spec.paths.is_empty() {
+            return vec![Request {
+                network,
+                path: None,
+            }];
+        }
+        let paths = spec.paths.iter().map(Some);
+        paths.map(|path| Request { network, path }).collect()
     };
-    spec.networks.iter().flat_map(each).collect()
+    spec.networks.iter().flat_map(with_paths).collect()
 }
 
 fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
-    let mut names: Vec<String> = Vec::new();
-    let words = words(spec);
-    for (at, word) in words.iter().enumerate() {
-        let expanded = names_of(word, expand)?;
+    let mut scenes: Vec<Scene> = Vec::new();
+    let requests = requests(spec);
+    for (at, request) in requests.iter().enumerate() {
+        let expanded = request.expand(expand)?;
         // The same word again means a repetition, as in A/A. A group such as
         // `all`, or two systems that program one path, repeat nothing.
-        let again = words[..at].iter().any(|it| it.text == word.text);
+        let again = requests[..at]
+            .iter()
+            .any(|it| it.asked() == request.asked());
         let repeats = again && expanded.len() == 1;
-        for name in expanded {
-            if repeats || !names.contains(&name) {
-                names.push(name);
+        for scene in expanded {
+            if repeats || !scenes.contains(&scene) {
+                scenes.push(scene);
             }
         }
     }
-    let baselines = names_of(&spec.baseline, expand)?;
-    let against_itself = names.len() > 1 && names.iter().all(|name| *name == names[0]);
+    let baseline = Request {
+        network: &spec.baseline,
+        path: None,
+    };
+    let baselines = baseline.expand(expand)?;
+    let against_itself = scenes.len() > 1 && scenes.iter().all(|scene| *scene == scenes[0]);
     if against_itself {
-        let references = vec![names[0].clone(); names.len()];
-        return Ok(with_baselines(&names, &references));
+        let references = vec![scenes[0].clone(); scenes.len()];
+        return Ok(with_baselines(&scenes, &references));
     }
-    let wanted = references(spec, &names, &baselines)?;
+    let wanted = references(&baseline, &scenes, &baselines)?;
     for baseline in baselines.iter().rev() {
         // A word may stand for paths that nothing is compared with.
-        if wanted.contains(baseline) && !names.contains(baseline) {
-            names.insert(0, baseline.clone());
+        if wanted.contains(baseline) && !scenes.contains(baseline) {
+            scenes.insert(0, baseline.clone());
         }
     }
-    let references = references(spec, &names, &baselines)?;
-    Ok(with_baselines(&names, &references))
+    let references = references(&baseline, &scenes, &baselines)?;
+    Ok(with_baselines(&scenes, &references))
 }
 
 /// What each level is compared with; a baseline with itself.
 fn references(
-    spec: &Spec,
-    names: &[String],
-    baselines: &[String],
-) -> Result<Vec<String>, SpecError> {
-    if let [one] = baselines {
-        return Ok(vec![one.clone(); names.len()]);
-    }
-    let Some(found) = reference::references(names, baselines) else {
-        let word = &spec.baseline;
-        let problem = format!("`{}` is more than one network", word.text);
+    baseline: &Request<'_>,
+    scenes: &[Scene],
+    baselines: &[Scene],
+) -> Result<Vec<Scene>, SpecError> {
+    let Some(found) = reference::references(scenes, baselines) else {
+        let problem = format!("`{}` is more than one network", baseline.network.text);
         let remedy = "name the one network that the others are compared with";
-        return Err(match &word.place {
-            Some(place) => SpecError::at(place, problem, remedy),
-            None => SpecError::nowhere(problem, remedy),
-        });
+        return Err(baseline.refused(problem, remedy));
     };
-    let pairs = names.iter().zip(found);
+    let pairs = scenes.iter().zip(found);
     Ok(pairs
-        .map(|(name, reference)| reference.map_or(name, |at| &baselines[at]).clone())
+        .map(|(scene, reference)| reference.map_or(scene, |at| &baselines[at]).clone())
         .collect())
 }
 
-fn names_of(word: &Word, expand: Expand<'_>) -> Result<Vec<String>, SpecError> {
-    let problem = match expand(&word.text) {
-        Ok(names) if !names.is_empty() => return Ok(names),
-        Ok(_) => format!("`{}` stands for no network here", word.text),
-        Err(problem) => problem,
-    };
-    let remedy = "`plumbline list networks` shows which there are, and what each needs";
-    Err(match &word.place {
-        Some(place) => SpecError::at(place, problem, remedy),
-        None => SpecError::nowhere(problem, remedy),
-    })
-}
-
-/// Labels the copies, and gives each level what it is compared with: a copy
+/// Numbers the copies, and gives each level what it is compared with: a copy
 /// its first occurrence, the rest the reference at the same position.
-fn with_baselines(names: &[String], references: &[String]) -> Vec<Level> {
-    let position = |name: &str| names.iter().position(|other| other == name);
-    names
-        .iter()
-        .enumerate()
-        .map(|(at, name)| {
-            let copy = names[..at].iter().filter(|other| *other == name).count() + 1;
-            let reference = if copy > 1 { name } else { &references[at] };
-            Level {
-                network: name.clone(),
-                label: if copy > 1 {
-                    format!("{name}#{copy}")
-                } else {
-                    name.clone()
-                },
-                baseline: position(reference).filter(|reference| *reference != at),
-            }
-        })
-        .collect()
+fn with_baselines(scenes: &[Scene], references: &[Scene]) -> Vec<Level> {
+    let position = |scene: &Scene| scenes.iter().position(|other| other == scene);
+    let level = |(at, scene): (usize, &Scene)| {
+        let before = scenes[..at].iter().filter(|other| *other == scene).count();
+        let reference = if before > 0 { scene } else { &references[at] };
+        Level {
+            scene: scene.clone(),
+            // A plan has far fewer levels than a u32 holds.
+            copy: before as u32 + 1,
+            baseline: position(reference).filter(|reference| *reference != at),
+        }
+    };
+    scenes.iter().enumerate().map(level).collect()
 }
 
 /// The full cross product. The network varies fastest, so that the baseline
 /// of a treatment is found at a fixed distance.
-fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Share>>) {
+fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Sharing>>) {
     let mut treatments = Vec::new();
     let mut shares = Vec::new();
     for load in &spec.loads {
-        for &placement in &spec.placements {
-            for &family in &spec.families {
-                let first = treatments.len();
-                for level in levels {
-                    shares.push(load.share);
-                    treatments.push(Treatment {
-                        id: treatments.len(),
-                        label: label(spec, level, placement, family),
-                        network: level.network.clone(),
-                        placement,
-                        family,
-                        workload: load.workload.clone(),
-                        timing: load.timing,
-                        baseline: level.baseline.map(|reference| first + reference),
-                    });
-                }
+        for setting in &spec.settings {
+            let first = treatments.len();
+            for level in levels {
+                shares.push(load.share.map(|share| Sharing {
+                    share,
+                    workload: load.base_name.clone(),
+                }));
+                treatments.push(Treatment {
+                    id: treatments.len(),
+                    label: level.label() + &setting.suffix,
+                    scene: setting.scene.with_network_of(&level.scene),
+                    copy: level.copy,
+                    workload: load.workload.clone(),
+                    timing: load.timing,
+                    baseline: level.baseline.map(|reference| first + reference),
+                });
             }
         }
     }
     (treatments, shares)
-}
-
-/// The network, and whatever else varies besides the workload.
-fn label(spec: &Spec, level: &Level, placement: Placement, family: Family) -> String {
-    let mut label = level.label.clone();
-    if spec.placements.len() > 1 {
-        label.push_str(match placement {
-            Placement::CrossNode => " cross-node",
-            Placement::SameNode => " same-node",
-        });
-    }
-    if spec.families.len() > 1 {
-        label.push_str(match family {
-            Family::V4 => " ipv4",
-            Family::V6 => " ipv6",
-        });
-    }
-    label
 }

@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES};
+use crate::factor::{FACTORS, Reading, Word, Written};
 use crate::keys;
 use crate::load::{self, Load};
 use crate::nearest::suggestion;
 use crate::section::{self, Section};
-use crate::source::Place;
 use crate::study::Study;
 use crate::tree::{Data, Table, Value};
-use crate::{
-    Family, Link, Placement, Provision, SpecError, Timing, expand, link, metric, provision,
-};
+use crate::{Factor, Link, Provision, Scene, SpecError, Timing, expand, link, metric, provision};
 
 /// Phases where a file says nothing.
 const TIMING: Timing = Timing {
@@ -26,11 +24,14 @@ const TIMING: Timing = Timing {
 const MIN_BUDGET: Duration = Duration::from_secs(1);
 const MAX_BUDGET: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A name of a network as written, and where.
+/// Levels of the factors that a target need not be asked about, in a scene
+/// without a network.
 #[derive(Clone, Debug)]
-pub(crate) struct Word {
-    pub(crate) text: String,
-    pub(crate) place: Option<Place>,
+pub(crate) struct Setting {
+    pub(crate) scene: Scene,
+    /// What tells it from the other settings in labels, such as ` same-node`;
+    /// empty where there is one.
+    pub(crate) suffix: String,
 }
 
 /// An experiment without open questions but those about the machine.
@@ -45,8 +46,8 @@ pub(crate) struct Spec {
     pub(crate) networks: Vec<Word>,
     /// Ways within each network; none for whatever a network is asked for.
     pub(crate) paths: Vec<Word>,
-    pub(crate) placements: Vec<Placement>,
-    pub(crate) families: Vec<Family>,
+    /// All combinations of the other factors of the scene.
+    pub(crate) settings: Vec<Setting>,
     pub(crate) loads: Vec<Load>,
     pub(crate) blocks: u32,
     pub(crate) retries: u32,
@@ -91,8 +92,7 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
         distribution: root.boolean("distribution")?.unwrap_or(false),
         networks: networks(&factors)?,
         paths: paths(&factors)?,
-        placements: placements(&factors)?,
-        families: families(&factors)?,
+        settings: settings(&factors)?,
         loads: expand::loads(&root, &factors, timing)?,
         blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
@@ -180,53 +180,65 @@ fn words(key: &str, levels: Vec<&Value>) -> Result<Vec<Word>, SpecError> {
         .collect()
 }
 
-fn placements(factors: &Section<'_>) -> Result<Vec<Placement>, SpecError> {
-    let known = [
-        ("cross-node", Placement::CrossNode),
-        ("same-node", Placement::SameNode),
-    ];
-    distinct(factors, "placement", Placement::default(), |value| {
-        section::choice("placement", value, &known)
-    })
-}
-
-fn families(factors: &Section<'_>) -> Result<Vec<Family>, SpecError> {
-    distinct(factors, "family", Family::default(), |value| {
-        match value.data {
-            Data::Integer(4) => Ok(Family::V4),
-            Data::Integer(6) => Ok(Family::V6),
-            _ => Err(SpecError::at(
-                &value.place,
-                "`family` is neither 4 nor 6",
-                "write 4 for IPv4, 6 for IPv6, or [4, 6] for both",
-            )),
+/// The cross product of the factors whose levels can be read here. The first
+/// factor varies slowest.
+fn settings(factors: &Section<'_>) -> Result<Vec<Setting>, SpecError> {
+    let mut settings = vec![Setting {
+        scene: Scene::default(),
+        suffix: String::new(),
+    }];
+    for factor in FACTORS {
+        let Reading::Level(read) = factor.reading else {
+            continue;
+        };
+        let Some(levels) = factors.levels(factor.name)? else {
+            continue;
+        };
+        let mut varied = Vec::with_capacity(settings.len() * levels.len());
+        for setting in &settings {
+            for value in &levels {
+                let mut scene = setting.scene.clone();
+                read(Written(value), &mut scene)?;
+                varied.push(Setting {
+                    suffix: suffix(setting, factor, &scene, levels.len()),
+                    scene,
+                });
+            }
         }
-    })
+        settings = varied;
+        refuse_repeated(factor, &settings, &levels)?;
+    }
+    Ok(settings)
 }
 
-/// Levels of a factor of which each may stand once.
-fn distinct<T: PartialEq>(
-    factors: &Section<'_>,
-    key: &str,
-    default: T,
-    read: impl Fn(&Value) -> Result<T, SpecError>,
-) -> Result<Vec<T>, SpecError> {
-    let Some(values) = factors.levels(key)? else {
-        return Ok(vec![default]);
-    };
-    let mut levels = Vec::new();
-    for value in values {
-        let level = read(value)?;
-        if levels.contains(&level) {
+fn suffix(of: &Setting, factor: &Factor, scene: &Scene, levels: usize) -> String {
+    if levels > 1 {
+        format!("{} {}", of.suffix, (factor.label)(scene))
+    } else {
+        of.suffix.clone()
+    }
+}
+
+/// Each level may stand once. `levels` are those of the factor that was
+/// multiplied last, and so those of the first settings.
+fn refuse_repeated(
+    factor: &Factor,
+    settings: &[Setting],
+    levels: &[&Value],
+) -> Result<(), SpecError> {
+    for (at, value) in levels.iter().enumerate() {
+        if settings[..at]
+            .iter()
+            .any(|it| it.scene == settings[at].scene)
+        {
             return Err(SpecError::at(
                 &value.place,
-                format!("this level of `{key}` is listed twice"),
+                format!("this level of `{}` is listed twice", factor.name),
                 "remove one; only a network may be listed twice, to compare it with itself",
             ));
         }
-        levels.push(level);
     }
-    Ok(levels)
+    Ok(())
 }
 
 fn seed(design: &Section<'_>) -> Result<Option<u64>, SpecError> {

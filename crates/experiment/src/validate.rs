@@ -125,13 +125,8 @@ impl Plan {
         let Some(baseline) = treatment.baseline else {
             return Ok(());
         };
-        let comparable = self.treatments.get(baseline).is_some_and(|reference| {
-            baseline != at
-                && reference.workload == treatment.workload
-                && reference.timing == treatment.timing
-                && reference.placement == treatment.placement
-                && reference.family == treatment.family
-        });
+        let reference = self.treatments.get(baseline);
+        let comparable = baseline != at && reference.is_some_and(|it| it.is_like(treatment));
         if comparable {
             return Ok(());
         }

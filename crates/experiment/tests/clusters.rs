@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use plumbline_experiment::{Experiment, Plan, SpecError, Treatment, ready_made};
+use plumbline_experiment::{Asked, Experiment, Plan, Scene, SpecError, Treatment, ready_made};
 
 const PATHS: [&str; 3] = ["host", "pod", "cluster-ip"];
 
 /// As a target of several clusters answers: a cluster, a path, or both.
-fn expand(word: &str) -> Result<Vec<String>, String> {
-    let each = |network: &str| PATHS.map(|path| format!("{network}/{path}")).to_vec();
-    Ok(match word {
-        path if PATHS.contains(&path) => vec![format!("a/{path}"), format!("b/{path}")],
-        both if both.contains('/') => vec![both.to_owned()],
-        network => each(network),
+fn expand(asked: &Asked<'_>) -> Result<Vec<Scene>, String> {
+    let word = asked.network.word();
+    Ok(match asked.path {
+        Some(path) => vec![Scene::of(word).by(path.word())],
+        None if PATHS.contains(&word) => ["a", "b"].map(|it| Scene::of(it).by(word)).to_vec(),
+        None => PATHS.map(|path| Scene::of(word).by(path)).to_vec(),
     })
 }
 
@@ -23,11 +23,11 @@ fn plan(top: &str) -> Result<Plan, SpecError> {
 }
 
 fn compared(plan: &Plan) -> Vec<String> {
-    let network = |id: usize| plan.treatments[id].network.as_str();
+    let network = |id: usize| plan.treatments[id].scene.name();
     let each = plan.treatments.iter();
     each.map(|it| match it.baseline {
-        Some(id) => format!("{} with {}", it.network, network(id)),
-        None => it.network.clone(),
+        Some(id) => format!("{} with {}", it.scene.name(), network(id)),
+        None => it.scene.name().into_owned(),
     })
     .collect()
 }
@@ -72,13 +72,10 @@ fn what_costs_much_to_change_stays_together_in_random_order() {
     let text = "name = \"x\"\ndesign.blocks = 40\nfactors.network = [\"a\", \"b\", \"c\"]\n\
                 [[workload]]\nkind = \"rr\"\nrate = 100\n";
     let experiment = Experiment::parse(text, "x.toml").unwrap();
-    let network = |it: &Treatment| it.network.split('/').next().unwrap_or_default().to_owned();
-    let one = |word: &str| {
-        if word == "host" {
-            Ok(["a", "b", "c"].map(|it| format!("{it}/host")).to_vec())
-        } else {
-            expand(word)
-        }
+    let network = |it: &Treatment| it.scene.network.clone();
+    let one = |asked: &Asked<'_>| match asked.network.word() {
+        "host" => Ok(["a", "b", "c"].map(|it| Scene::of(it).by("host")).to_vec()),
+        _ => expand(asked),
     };
     let draft = experiment.draft(7, &one).unwrap().keep_together(&network);
     let plan = draft.settle(&[]).unwrap();

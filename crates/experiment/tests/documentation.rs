@@ -1,6 +1,6 @@
 //! docs/experiment-file.md says what the program does.
 
-use plumbline_experiment::{Experiment, Flag, metric};
+use plumbline_experiment::{Experiment, Flag, Scene, metric};
 
 const PAGE: &str = include_str!("../../../docs/experiment-file.md");
 
@@ -17,7 +17,7 @@ fn the_annotated_example_is_an_experiment() {
     let experiment =
         Experiment::parse(block("toml"), "page.toml").unwrap_or_else(|e| panic!("{e}"));
     let plan = experiment
-        .resolve(1, &|word| Ok(vec![word.to_owned()]))
+        .resolve(1, &|asked| Ok(vec![Scene::of(asked.network.word())]))
         .unwrap_or_else(|e| panic!("{e}"));
     let labels: Vec<String> = plan
         .treatments

@@ -1,6 +1,6 @@
 //! The link between the nodes, from file and flags to the plan.
 
-use plumbline_experiment::{Experiment, Link, Plan, PlanError};
+use plumbline_experiment::{Asked, Experiment, Link, Plan, PlanError, Scene};
 
 fn experiment(link: &str) -> Result<Experiment, String> {
     let text = format!("name = \"t\"\n{link}\n[[workload]]\nkind = \"rr\"\nrate = 100\n");
@@ -8,7 +8,7 @@ fn experiment(link: &str) -> Result<Experiment, String> {
 }
 
 fn plan(experiment: Experiment) -> Plan {
-    let expand = |_: &str| Ok(vec!["host".to_owned()]);
+    let expand = |_: &Asked<'_>| Ok(vec![Scene::of("host")]);
     let plan = experiment.resolve(1, &expand);
     plan.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -1,6 +1,8 @@
 //! Flags and `--set`: what they change, and what they refuse.
 
-use plumbline_experiment::{Arrival, Experiment, Flag, Plan, Protocol, SpecError, Wait};
+use plumbline_experiment::{
+    Arrival, Experiment, FACTORS, Flag, Plan, Protocol, Scene, SpecError, Wait,
+};
 
 const FILE: &str = r#"name = "file"
 [factors]
@@ -23,7 +25,7 @@ fn experiment() -> Experiment {
 }
 
 fn resolve(experiment: Experiment) -> Result<Plan, SpecError> {
-    experiment.resolve(99, &|word| Ok(vec![word.to_owned()]))
+    experiment.resolve(99, &|asked| Ok(vec![Scene::of(asked.network.word())]))
 }
 
 /// The plan after some assignments.
@@ -41,6 +43,16 @@ fn with_flag(flag: Flag, value: &str) -> Plan {
     let mut experiment = experiment();
     experiment
         .set_flag(flag, value)
+        .unwrap_or_else(|e| panic!("{e}"));
+    resolve(experiment).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[track_caller]
+fn with_factor(name: &str, value: &str) -> Plan {
+    let mut experiment = experiment();
+    let factor = FACTORS.iter().find(|it| it.name == name).unwrap();
+    experiment
+        .set_factor_flag(factor, value)
         .unwrap_or_else(|e| panic!("{e}"));
     resolve(experiment).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -75,11 +87,11 @@ fn networks(plan: &Plan) -> Vec<&str> {
 #[test]
 fn network_replaces_the_networks() {
     assert_eq!(
-        networks(&with_flag(Flag::Network, "host-gw, macvlan")),
+        networks(&with_factor("network", "host-gw, macvlan")),
         ["host", "host-gw", "macvlan"]
     );
     assert_eq!(
-        networks(&with_flag(Flag::Network, "host-gw,host-gw")),
+        networks(&with_factor("network", "host-gw,host-gw")),
         ["host-gw", "host-gw#2"]
     );
     assert_eq!(
@@ -215,9 +227,9 @@ fn a_chosen_workload_drops_factors_that_it_does_not_know() {
 fn everything_else_has_a_flag() {
     assert_eq!(with_flag(Flag::Blocks, "12").blocks.len(), 12);
     assert_eq!(with_flag(Flag::Seed, "6").seed, 6);
-    assert_eq!(networks(&with_flag(Flag::Family, "4,6"))[1], "vxlan ipv4");
+    assert_eq!(networks(&with_factor("family", "4,6"))[1], "vxlan ipv4");
     assert_eq!(
-        networks(&with_flag(Flag::Placement, "same-node,cross-node"))[1],
+        networks(&with_factor("placement", "same-node,cross-node"))[1],
         "vxlan same-node"
     );
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Loads as shares of a maximum: what is asked for, and what comes of it.
 
-use plumbline_experiment::{Arrival, Draft, Experiment, Flag, Placement};
+use plumbline_experiment::{Arrival, Draft, Experiment, Flag, Placement, Scene};
 
 const FILE: &str = r#"
 name = "t"
@@ -18,7 +18,7 @@ fn experiment(text: &str) -> Experiment {
 
 fn draft(experiment: Experiment) -> Draft {
     experiment
-        .draft(1, &|word| Ok(vec![word.to_owned()]))
+        .draft(1, &|asked| Ok(vec![Scene::of(asked.network.word())]))
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -37,7 +37,7 @@ fn all_networks_carry_shares_of_the_baselines_maximum() {
         panic!("{:?}", draft.sought());
     };
     assert_eq!(sought.limit.to_string(), "p99<1ms");
-    assert_eq!(sought.treatment.network, "host");
+    assert_eq!(sought.treatment.scene.network, "host");
     assert_eq!(sought.treatment.workload.name, "rr");
     let plan = draft.settle(&[80_000.0]).unwrap();
     let rates: Vec<(&str, &str, Option<f64>)> = plan
@@ -73,7 +73,12 @@ fn each_place_and_each_workload_has_a_maximum_of_its_own() {
     let sought: Vec<(u32, Placement)> = draft
         .sought()
         .iter()
-        .map(|s| (s.treatment.workload.connections, s.treatment.placement))
+        .map(|s| {
+            (
+                s.treatment.workload.connections,
+                s.treatment.scene.placement,
+            )
+        })
         .collect();
     use Placement::{CrossNode, SameNode};
     assert_eq!(
@@ -89,7 +94,7 @@ fn each_place_and_each_workload_has_a_maximum_of_its_own() {
     let of = |connections, placement| {
         let one = plan.treatments.iter().find(|t| {
             t.workload.connections == connections
-                && t.placement == placement
+                && t.scene.placement == placement
                 && t.workload.name.ends_with("50%")
         });
         one.unwrap().workload.arrival.rate()
@@ -103,7 +108,7 @@ fn a_network_against_itself_is_searched_itself() {
     let text = FILE.replace("\"host\", \"vxlan\"", "\"vxlan\", \"vxlan\"");
     let draft = draft(experiment(&text));
     assert_eq!(draft.sought().len(), 1);
-    assert_eq!(draft.sought()[0].treatment.network, "vxlan");
+    assert_eq!(draft.sought()[0].treatment.scene.network, "vxlan");
 }
 
 #[test]
@@ -137,7 +142,7 @@ fn a_flag_for_the_rate_ends_the_shares() {
 #[test]
 fn without_the_maximum_there_is_no_plan() {
     let error = experiment(FILE)
-        .resolve(1, &|word| Ok(vec![word.to_owned()]))
+        .resolve(1, &|asked| Ok(vec![Scene::of(asked.network.word())]))
         .unwrap_err()
         .to_string();
     assert!(error.contains("has not been measured"), "{error}");

@@ -10,8 +10,7 @@ use plumbline_agent::{
     FromAgent, Measured, PROTOCOL_VERSION, Served, ToAgent, read_frame, write_frame,
 };
 use plumbline_experiment::{
-    Arrival, Driver, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload,
-    WorkloadKind,
+    Arrival, Driver, Plan, Protocol, Scene, Timing, Treatment, Wait, Workload, WorkloadKind,
 };
 use plumbline_record::{
     CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, LoadResult, Observation, ProcessCpu,
@@ -124,9 +123,8 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
     let treatment = |id, label: &str, baseline| Treatment {
         id,
         label: label.into(),
-        network: label.into(),
-        placement: Placement::CrossNode,
-        family: Family::V4,
+        scene: Scene::of(label),
+        copy: 1,
         workload: workload(),
         timing: Timing {
             warm_up_ns: MS,

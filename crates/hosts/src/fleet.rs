@@ -99,7 +99,7 @@ impl HostFleet {
     }
 
     fn wire(&self, treatment: &Treatment) -> Result<&Wire, HostsError> {
-        if treatment.placement == Placement::SameNode {
+        if treatment.scene.placement == Placement::SameNode {
             return Err(HostsError::Unsupported {
                 what: "placement `same-node`".to_owned(),
                 needs: "a host is one node, and this target measures between two; use --target lab"
@@ -108,9 +108,9 @@ impl HostFleet {
         }
         let mut wires = self.options.wires.iter();
         wires
-            .find(|wire| wire.name == treatment.network)
+            .find(|wire| wire.name == treatment.scene.network)
             .ok_or_else(|| HostsError::Unsupported {
-                what: format!("network `{}`", treatment.network),
+                what: format!("network `{}`", treatment.scene.network),
                 needs: format!("these hosts have {}", self.networks().join(", ")),
             })
     }
@@ -189,9 +189,9 @@ impl HostFleet {
         };
         let (client, server) = (self.connected(client)?, self.connected(server)?);
         HostPath::find(
-            &treatment.network,
+            &treatment.scene.network,
             wire,
-            treatment.family,
+            treatment.scene.family,
             [&client, &server],
             self.options.may_send_to,
             two_machines,
@@ -242,7 +242,7 @@ impl Target for HostFleet {
     fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
         self.connect_all()?;
         let path = self.find(treatment, [0, 1])?;
-        let key = (treatment.network.clone(), treatment.family);
+        let key = (treatment.scene.network.clone(), treatment.scene.family);
         self.first.insert(key.clone(), path);
         match self.first.get_mut(&key) {
             Some(path) => Ok(path),

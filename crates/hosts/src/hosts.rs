@@ -80,7 +80,7 @@ impl Hosts {
     }
 
     fn find(&self, treatment: &Treatment) -> Result<(usize, Wire), HostsError> {
-        if treatment.placement == Placement::SameNode {
+        if treatment.scene.placement == Placement::SameNode {
             return Err(HostsError::Unsupported {
                 what: "placement `same-node`".to_owned(),
                 needs: "a host is one node, and this target measures between two; use --target lab"
@@ -89,11 +89,11 @@ impl Hosts {
         }
         let found = self
             .wires()
-            .find(|(_, label, _)| *label == treatment.network);
+            .find(|(_, label, _)| *label == treatment.scene.network);
         found
             .map(|(number, _, wire)| (number, wire.clone()))
             .ok_or_else(|| HostsError::Unsupported {
-                what: format!("network `{}`", treatment.network),
+                what: format!("network `{}`", treatment.scene.network),
                 needs: format!("these hosts have {}", self.networks().join(", ")),
             })
     }
@@ -209,12 +209,12 @@ impl Target for Hosts {
         let (number, wire) = self.find(treatment)?;
         let may_send_to = self.options.may_send_to;
         let linked = self.link(number)?;
-        let key = (treatment.network.clone(), treatment.family);
+        let key = (treatment.scene.network.clone(), treatment.scene.family);
         if !linked.paths.contains_key(&key) {
             let path = HostPath::find(
-                &treatment.network,
+                &treatment.scene.network,
                 &wire,
-                treatment.family,
+                treatment.scene.family,
                 [&linked.client, &linked.server],
                 may_send_to,
                 !linked.one_kernel,
@@ -298,7 +298,9 @@ impl Target for Hosts {
     }
 
     fn machines(&self, treatment: &Treatment) -> &str {
-        let found = self.wires().find(|(_, name, _)| *name == treatment.network);
+        let found = self
+            .wires()
+            .find(|(_, name, _)| *name == treatment.scene.network);
         found.map_or("", |(number, ..)| &self.options.pairs[number].name)
     }
 

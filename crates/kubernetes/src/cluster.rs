@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Family, Placement, Treatment};
+use plumbline_experiment::{Asked, Family, Placement, Scene, Treatment};
 use plumbline_harness::{Cpus, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
@@ -19,7 +19,7 @@ use crate::fingerprint;
 use crate::nodes;
 use crate::path::{ClusterPath, Observers};
 use crate::reach::{until_reached, until_told};
-use crate::route::{NEEDS_HOST_NETWORK, Route, available, named};
+use crate::route::{self, NEEDS_HOST_NETWORK, Route};
 use crate::session::Session;
 use crate::standing::Standing;
 
@@ -84,22 +84,17 @@ impl Cluster {
     }
 
     /// Whether pods may be in the nodes' networks.
-    pub fn has_host_network(&self) -> bool {
+    pub(crate) fn has_host_network(&self) -> bool {
         self.options.host_network
     }
 
-    /// The routes that can be had, and those that cannot with what they need.
-    pub fn routes(&self) -> (Vec<Route>, Vec<Warning>) {
-        available(self.options.host_network)
-    }
-
-    /// The routes that a word of an experiment stands for.
+    /// The scenes that an experiment asks for, with what of them cannot be had.
     ///
     /// # Errors
     ///
     /// A sentence, for a word that is no route, or one that may not be had.
-    pub fn route(&self, word: &str) -> Result<Route, String> {
-        named(word, self.options.host_network)
+    pub fn scenes(&self, asked: &Asked<'_>) -> Result<(Vec<Scene>, Vec<Warning>), String> {
+        route::asked(asked, self.options.host_network)
     }
 
     fn chosen(&self) -> Result<Chosen, ClusterError> {
@@ -114,14 +109,8 @@ impl Cluster {
     }
 
     fn key(treatment: &Treatment) -> Result<Key, TargetError> {
-        match Route::parse(&treatment.network) {
-            Some(route) => Ok((route, treatment.placement, treatment.family)),
-            None => Err(TargetError::Unsupported {
-                what: format!("the network `{}`", treatment.network),
-                needs: "the lab: in a cluster, networks are `host`, `pod`, `cluster-ip` …"
-                    .to_owned(),
-            }),
-        }
+        let scene = &treatment.scene;
+        Ok((Route::of(scene)?, scene.placement, scene.family))
     }
 
     fn check(&self, chosen: &Chosen, key: Key) -> Result<(), TargetError> {
@@ -207,7 +196,7 @@ impl Target for Cluster {
     }
 
     fn machines(&self, treatment: &Treatment) -> &str {
-        match treatment.placement {
+        match treatment.scene.placement {
             Placement::CrossNode => "both nodes",
             Placement::SameNode => "the first node",
         }

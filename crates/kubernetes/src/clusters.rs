@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Placement, Treatment};
+use plumbline_experiment::{Asked, Placement, Scene, Treatment};
 use plumbline_harness::{Cpus, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
@@ -12,6 +12,7 @@ use crate::alike;
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::error::ClusterError;
 use crate::level;
+use crate::route::available;
 
 /// One of several clusters.
 struct Member {
@@ -65,26 +66,22 @@ impl Clusters {
         })
     }
 
-    /// The networks that a word of an experiment stands for.
+    /// The scenes that an experiment asks for, with what of them cannot be had.
     ///
     /// # Errors
     ///
     /// A sentence, for a word that is neither one of the contexts nor a path.
-    pub fn networks(&self, word: &str, said: &mut Vec<Warning>) -> Result<Vec<String>, String> {
+    pub fn scenes(&self, asked: &Asked<'_>) -> Result<(Vec<Scene>, Vec<Warning>), String> {
         let names: Vec<String> = self.members.iter().map(|it| it.name.clone()).collect();
         let Some(first) = self.members.first() else {
-            return Ok(Vec::new());
+            return Ok(Default::default());
         };
-        let (here, missing) = first.cluster.routes();
-        if matches!(word, "all" | "usual") || names.iter().any(|name| name == word) {
-            said.extend(
-                missing
-                    .into_iter()
-                    .filter(|one| !said.contains(one))
-                    .collect::<Vec<_>>(),
-            );
+        let (here, mut missing) = available(first.cluster.has_host_network());
+        let is_whole = |word: &str| names.iter().any(|name| name == word);
+        if asked.path.is_some() || !asked.network.name().is_none_or(is_whole) {
+            missing.clear();
         }
-        level::named(word, &names, &here, |word| {
+        let scenes = level::scenes(asked, &names, &here, |word| {
             if names.iter().any(|name| name == word) {
                 return Ok(());
             }
@@ -92,7 +89,8 @@ impl Clusters {
                 "`{word}` is neither a path nor one of the contexts {}",
                 names.join(", ")
             ))
-        })
+        })?;
+        Ok((scenes, missing))
     }
 
     fn member(&self, treatment: &Treatment) -> Result<usize, TargetError> {
@@ -116,7 +114,7 @@ pub(crate) fn machines(cluster: &str) -> [String; 2] {
 
 /// Which of them a treatment is on.
 pub(crate) fn machines_under(treatment: &Treatment) -> usize {
-    match treatment.placement {
+    match treatment.scene.placement {
         Placement::CrossNode => 0,
         Placement::SameNode => 1,
     }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use plumbline_agent::{LookOrder, Sight};
-use plumbline_experiment::{Ends, Family, Placement, Treatment};
+use plumbline_experiment::{Asked, Ends, Family, Placement, Scene, Treatment};
 use plumbline_harness::{Fleet, Observer, Path, TargetError};
 use plumbline_record::{IdleSample, Warning};
 
@@ -18,7 +18,7 @@ use crate::error::ClusterError;
 use crate::members::{Members, members};
 use crate::path::{ClusterPath, Observers, PodSite};
 use crate::reach::{until_reached, until_told};
-use crate::route::{NEEDS_HOST_NETWORK, Route, Seat, available, named};
+use crate::route::{self, NEEDS_HOST_NETWORK, Route, Seat};
 use crate::session::Session;
 use crate::standing::Standing;
 use crate::{manifest, nodes};
@@ -81,18 +81,13 @@ impl ClusterFleet {
         })
     }
 
-    /// The routes that can be had, and those that cannot with what they need.
-    pub fn routes(&self) -> (Vec<Route>, Vec<Warning>) {
-        available(self.options.host_network)
-    }
-
-    /// The route that a word of an experiment stands for.
+    /// The scenes that an experiment asks for, with what of them cannot be had.
     ///
     /// # Errors
     ///
     /// A sentence, for a word that is no route, or one that may not be had.
-    pub fn route(&self, word: &str) -> Result<Route, String> {
-        named(word, self.options.host_network)
+    pub fn scenes(&self, asked: &Asked<'_>) -> Result<(Vec<Scene>, Vec<Warning>), String> {
+        route::asked(asked, self.options.host_network)
     }
 
     fn members(&self) -> Result<&Members, ClusterError> {
@@ -112,14 +107,8 @@ impl ClusterFleet {
     }
 
     fn key(&self, treatment: &Treatment) -> Result<Key, TargetError> {
-        let Some(route) = Route::parse(&treatment.network) else {
-            return Err(TargetError::Unsupported {
-                what: format!("the network `{}`", treatment.network),
-                needs: "the lab: in a cluster, networks are `host`, `pod`, `cluster-ip` …"
-                    .to_owned(),
-            });
-        };
-        if treatment.placement == Placement::SameNode {
+        let route = Route::of(&treatment.scene)?;
+        if treatment.scene.placement == Placement::SameNode {
             return Err(TargetError::Unsupported {
                 what: "placement `same-node`".to_owned(),
                 needs: "a run of one pair: --mesh and --pairs measure between nodes".to_owned(),
@@ -138,7 +127,7 @@ impl ClusterFleet {
                 needs: NEEDS_HOST_NETWORK.to_owned(),
             });
         }
-        Ok((route, treatment.placement, treatment.family))
+        Ok((route, treatment.scene.placement, treatment.scene.family))
     }
 
     /// The pods of some nodes that the plan asks for.

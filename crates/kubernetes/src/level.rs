@@ -1,82 +1,98 @@
-//! The names of networks where a run has several clusters: `CLUSTER/PATH`.
+//! The scenes of a run that has several clusters: a cluster and a path in it.
 
-use plumbline_experiment::Treatment;
+use plumbline_experiment::{Asked, Scene, Treatment, Wanted};
 use plumbline_harness::TargetError;
 
 use crate::route::{ROUTES, Route};
-
-/// Cluster and path of a network's name.
-pub(crate) fn halves(network: &str) -> Option<(&str, &str)> {
-    // A name of a cluster may hold slashes, as those of clouds do; one of a path
-    // does not.
-    network.rsplit_once('/')
-}
 
 /// The cluster that a treatment runs in.
 ///
 /// # Errors
 ///
-/// A name without one, as of a run of another target.
+/// A scene without one, as of a run of another target.
 pub(crate) fn cluster_of(treatment: &Treatment) -> Result<&str, TargetError> {
-    match halves(&treatment.network) {
-        Some((cluster, _)) => Ok(cluster),
-        None => Err(TargetError::Unsupported {
-            what: format!("the network `{}`", treatment.network),
+    match &treatment.scene.network {
+        none if none.is_empty() => Err(TargetError::Unsupported {
+            what: format!("the network `{}`", treatment.scene.name()),
             needs: "a run of one cluster: where there are several, networks are CLUSTER/PATH"
                 .to_owned(),
         }),
+        cluster => Ok(cluster),
     }
 }
 
 /// The treatment as the cluster itself knows it.
 pub(crate) fn within(treatment: &Treatment) -> Treatment {
-    let path = halves(&treatment.network).map_or(&*treatment.network, |it| it.1);
+    let scene = Scene {
+        network: String::new(),
+        ..treatment.scene.clone()
+    };
     Treatment {
-        network: path.to_owned(),
+        scene,
         ..treatment.clone()
     }
 }
 
-/// The networks that a word stands for: a cluster and a path, or one of both,
-/// which then stands for all of the other. `clusters` and `here` are what there
-/// is; `known` says whether a word can be the name of a cluster.
+/// Cluster and path as an experiment asks for them. The name of a cluster may
+/// hold slashes, as those of clouds do; that of a path does not. A cluster or a
+/// path alone stands for all of the other.
+fn cluster_and_path<'a>(asked: &Asked<'a>) -> (Wanted<'a>, Wanted<'a>) {
+    if let Some(path) = asked.path {
+        return (asked.network, path);
+    }
+    let Some(word) = asked.network.name() else {
+        return (Wanted::All, Wanted::All);
+    };
+    let is_path = |word| {
+        Wanted::new(word)
+            .name()
+            .is_none_or(|it| Route::parse(it).is_some())
+    };
+    match word.rsplit_once('/') {
+        Some((cluster, path)) if is_path(path) => (Wanted::new(cluster), Wanted::new(path)),
+        _ if Route::parse(word).is_some() => (Wanted::All, Wanted::Named(word)),
+        _ => (Wanted::Named(word), Wanted::All),
+    }
+}
+
+/// The scenes that an experiment asks several clusters for. `clusters` and
+/// `here` are what there is; `known` says whether a word can be the name of a
+/// cluster.
 ///
 /// # Errors
 ///
-/// A sentence, for words that are neither.
-pub(crate) fn named(
-    word: &str,
+/// A sentence, for words that are neither cluster nor path.
+pub(crate) fn scenes(
+    asked: &Asked<'_>,
     clusters: &[String],
     here: &[Route],
     known: impl Fn(&str) -> Result<(), String>,
-) -> Result<Vec<String>, String> {
-    let is_all = |word: &str| matches!(word, "all" | "usual");
-    let (cluster, path) = match halves(word) {
-        Some((cluster, path)) if is_all(path) || Route::parse(path).is_some() => (cluster, path),
-        _ if Route::parse(word).is_some() => ("all", word),
-        _ => (word, "all"),
-    };
-    let clusters = if is_all(cluster) {
-        clusters.to_vec()
-    } else {
-        known(cluster)?;
-        vec![cluster.to_owned()]
-    };
-    let paths: Vec<Route> = match Route::parse(path) {
-        Some(route) if route.needs_host_network() && !here.contains(&route) => {
-            return Err(format!(
-                "`{path}` needs --allow-host-network: pods in the nodes' own networks, in a \
-                 namespace with the privileged profile"
-            ));
+) -> Result<Vec<Scene>, String> {
+    let (cluster, path) = cluster_and_path(asked);
+    let clusters = match cluster.name() {
+        None => clusters.to_vec(),
+        Some(cluster) => {
+            known(cluster)?;
+            vec![cluster.to_owned()]
         }
-        Some(route) => vec![route],
-        None => ROUTES.into_iter().filter(|it| here.contains(it)).collect(),
     };
-    let each = clusters.iter().flat_map(|cluster| {
-        let named = |route: &Route| format!("{cluster}/{}", route.name());
-        paths.iter().map(named).collect::<Vec<_>>()
-    });
-    Ok(each.collect())
+    let paths: Vec<Route> = match path.name() {
+        None => ROUTES.into_iter().filter(|it| here.contains(it)).collect(),
+        Some(path) => match Route::parse(path) {
+            Some(route) if route.needs_host_network() && !here.contains(&route) => {
+                return Err(format!(
+                    "`{path}` needs --allow-host-network: pods in the nodes' own networks, in a \
+                     namespace with the privileged profile"
+                ));
+            }
+            Some(route) => vec![route],
+            None => return Err(format!("`{path}` is no path of a cluster")),
+        },
+    };
+    let through = |cluster: &String| -> Vec<Scene> {
+        paths.iter().map(|route| route.through(cluster)).collect()
+    };
+    Ok(clusters.iter().flat_map(through).collect())
 }
 
 #[cfg(test)]
@@ -86,10 +102,11 @@ mod tests {
     fn names(word: &str) -> Result<Vec<String>, String> {
         let clusters = ["a".to_owned(), "arn:x/b".to_owned()];
         let here = [Route::Pod, Route::ClusterIp { backends: 1 }];
-        named(word, &clusters, &here, |word| {
+        let found = scenes(&Asked::network(word), &clusters, &here, |word| {
             let known = clusters.iter().any(|it| it == word);
             known.then_some(()).ok_or_else(|| format!("no {word}"))
-        })
+        })?;
+        Ok(found.iter().map(|it| it.name().into_owned()).collect())
     }
 
     #[test]

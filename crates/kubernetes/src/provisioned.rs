@@ -9,7 +9,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumbline_experiment::{Treatment, TreatmentId};
+use plumbline_experiment::{Asked, Scene, Treatment, TreatmentId};
 use plumbline_harness::{Cpus, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
@@ -95,25 +95,25 @@ impl Provisioned {
         })
     }
 
-    /// The networks that a word of an experiment stands for. Any name may be one
-    /// of a cluster: the command knows.
+    /// The scenes that an experiment asks for. Any name may be one of a cluster:
+    /// the command knows.
     ///
     /// # Errors
     ///
     /// A sentence, for `all` before any was named, and names that are none.
-    pub fn networks(&self, word: &str) -> Result<Vec<String>, String> {
-        let known = self.networks.borrow().clone();
-        let found = level::named(word, &known, &ROUTES, is_name)?;
+    pub fn scenes(&self, asked: &Asked<'_>) -> Result<Vec<Scene>, String> {
+        let mut networks = self.networks.borrow_mut();
+        let found = level::scenes(asked, &networks, &ROUTES, is_name)?;
         if found.is_empty() {
             return Err(format!(
-                "`{word}`: which networks? A command that brings clusters up has to be told, as \
-                 in --network flannel,calico"
+                "`{}`: which networks? A command that brings clusters up has to be told, as \
+                 in --network flannel,calico",
+                asked.network.word()
             ));
         }
-        let mut networks = self.networks.borrow_mut();
-        for network in found.iter().filter_map(|it| level::halves(it)) {
-            if !networks.iter().any(|known| known == network.0) {
-                networks.push(network.0.to_owned());
+        for scene in &found {
+            if !networks.contains(&scene.network) {
+                networks.push(scene.network.clone());
             }
         }
         Ok(found)
@@ -122,7 +122,7 @@ impl Provisioned {
     /// The network whose cluster a treatment needs: treatments of one stay
     /// together in a block.
     pub fn network_of(treatment: &Treatment) -> &str {
-        level::halves(&treatment.network).map_or(&treatment.network, |it| it.0)
+        &treatment.scene.network
     }
 
     /// Brings up the first cluster of a block that comes up, in the order of the

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use plumbline_experiment::Placement;
+use plumbline_experiment::{Asked, Placement, Scene};
+use plumbline_harness::TargetError;
 use plumbline_record::Warning;
 
 /// From where to where, and through what.
@@ -53,15 +54,44 @@ impl Route {
         })
     }
 
-    /// Reads a name; `None` when there is no such route.
-    pub fn parse(name: &str) -> Option<Self> {
-        if let Some(backends) = name.strip_prefix("cluster-ip:") {
-            let backends = backends.parse().ok()?;
-            return (1..=MOST_BACKENDS)
-                .contains(&backends)
-                .then_some(Self::ClusterIp { backends });
+    /// Reads a word of an experiment; `None` when there is no such route.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word.strip_prefix("cluster-ip:") {
+            Some(backends) => Self::new("cluster-ip", backends.parse().ok()?),
+            None => Self::new(word, 1),
         }
-        ROUTES.into_iter().find(|route| route.name() == name)
+    }
+
+    /// The route that a scene takes.
+    ///
+    /// # Errors
+    ///
+    /// A scene of another target.
+    pub(crate) fn of(scene: &Scene) -> Result<Self, TargetError> {
+        Self::new(&scene.path, scene.backends).ok_or_else(|| TargetError::Unsupported {
+            what: format!("the network `{}`", scene.name()),
+            needs: "the lab: in a cluster, networks are `host`, `pod`, `cluster-ip` …".to_owned(),
+        })
+    }
+
+    fn new(path: &str, backends: u32) -> Option<Self> {
+        match (path, u8::try_from(backends).ok()?) {
+            ("cluster-ip", backends @ 1..=MOST_BACKENDS) => Some(Self::ClusterIp { backends }),
+            (path, 1) => ROUTES.into_iter().find(|route| route.name() == path),
+            _ => None,
+        }
+    }
+
+    /// A scene that takes this route through a cluster.
+    pub(crate) fn through(self, cluster: &str) -> Scene {
+        let (path, backends) = match self {
+            Self::ClusterIp { backends } => ("cluster-ip".into(), backends),
+            route => (route.name(), 1),
+        };
+        Scene {
+            backends: backends.into(),
+            ..Scene::of(cluster).by(path)
+        }
     }
 
     /// Whether an endpoint is in a node's own network, which needs a namespace
@@ -124,9 +154,36 @@ pub(crate) fn available(host_network: bool) -> (Vec<Route>, Vec<Warning>) {
     (here, missing.collect())
 }
 
-/// The route that a word of an experiment stands for, or a sentence for a word
-/// that is no route, or one that may not be had.
-pub(crate) fn named(word: &str, host_network: bool) -> Result<Route, String> {
+/// The scenes that an experiment asks one cluster for, and what of them cannot
+/// be had. The cluster is all that there is: a path of all networks is the path.
+///
+/// # Errors
+///
+/// A sentence, for a word that is no route, or one that may not be had.
+pub(crate) fn asked(
+    asked: &Asked<'_>,
+    host_network: bool,
+) -> Result<(Vec<Scene>, Vec<Warning>), String> {
+    let wanted = match (asked.network.name(), asked.path) {
+        (Some(cluster), Some(path)) => {
+            let path = path.word();
+            return Err(format!(
+                "`{cluster}/{path}` names one of several clusters, and here is one: write `{path}`"
+            ));
+        }
+        (None, Some(path)) => path,
+        (_, None) => asked.network,
+    };
+    let Some(word) = wanted.name() else {
+        let (here, missing) = available(host_network);
+        return Ok((here.into_iter().map(|it| it.through("")).collect(), missing));
+    };
+    // What one would write where there are several clusters.
+    let word = word.strip_prefix("all/").unwrap_or(word);
+    Ok((vec![named(word, host_network)?.through("")], Vec::new()))
+}
+
+fn named(word: &str, host_network: bool) -> Result<Route, String> {
     let Some(route) = Route::parse(word) else {
         let names: Vec<_> = ROUTES.iter().map(|route| route.name()).collect();
         return Err(format!(

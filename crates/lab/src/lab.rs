@@ -130,9 +130,9 @@ impl Lab {
 
     fn spec(&self, treatment: &Treatment) -> Spec {
         Spec {
-            network: treatment.network.clone(),
-            placement: treatment.placement,
-            family: treatment.family,
+            network: treatment.scene.network.clone(),
+            placement: treatment.scene.placement,
+            family: treatment.scene.family,
             mtu: self.link.mtu,
         }
     }
@@ -158,7 +158,11 @@ impl Target for Lab {
     }
 
     fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
-        let standing = self.stand(&treatment.network, treatment.placement, treatment.family)?;
+        let standing = self.stand(
+            &treatment.scene.network,
+            treatment.scene.placement,
+            treatment.scene.family,
+        )?;
         Ok(standing)
     }
 

@@ -31,4 +31,4 @@ pub use trial::{
 pub use warning::Warning;
 
 /// Version of the run directory's format. A directory with a newer one is refused.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;

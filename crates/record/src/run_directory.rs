@@ -8,6 +8,7 @@
 
 mod atomic;
 mod error;
+mod older;
 mod reading;
 
 use std::fs::{self, File, OpenOptions};

@@ -1,6 +1,6 @@
 //! A search for the highest load that holds a limit, with every trial of it.
 
-use plumbline_experiment::{Family, Limit, Placement};
+use plumbline_experiment::{Limit, Scene};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +12,9 @@ use crate::{GateFailure, LoadResult};
 pub struct SearchRecord {
     /// Name of the workload whose loads are shares of this maximum.
     pub workload: String,
-    /// The network that was searched: the baseline.
-    pub network: String,
-    /// Where its endpoints were.
-    pub placement: Placement,
-    /// IP version.
-    pub family: Family,
+    /// The scene that was searched: the baseline's.
+    #[serde(flatten)]
+    pub scene: Scene,
     /// What the load had to hold.
     pub limit: Limit,
     /// How sure that had to be.
@@ -36,12 +33,9 @@ pub struct SearchRecord {
 pub struct Maximum {
     /// Name of the workload, without the share.
     pub workload: String,
-    /// The network that was searched: the baseline.
-    pub network: String,
-    /// Where its endpoints were.
-    pub placement: Placement,
-    /// IP version.
-    pub family: Family,
+    /// The scene that was searched: the baseline's.
+    #[serde(flatten)]
+    pub scene: Scene,
     /// What the load had to hold.
     pub limit: Limit,
     /// What got through at the lower bound, per second: the loads are

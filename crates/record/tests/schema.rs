@@ -8,7 +8,7 @@ mod sample;
 use std::fs;
 use std::path::PathBuf;
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::Scene;
 use plumbline_record::{
     GateFailure, Run, RunDirectory, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord,
     SearchTrial, Trial, TrialStatus, Warning,
@@ -106,9 +106,7 @@ fn search() -> SearchRecord {
     };
     SearchRecord {
         workload: "rr".to_owned(),
-        network: "host".to_owned(),
-        placement: Placement::CrossNode,
-        family: Family::V4,
+        scene: Scene::of("host"),
         limit: "p99<1ms".parse().unwrap(),
         goal: SearchGoal {
             final_trial_ns: 1_000_000_000,

@@ -1,6 +1,6 @@
 //! A run as CSV in long form: a row for each treatment and metric.
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::FACTORS;
 use plumbline_stats::order::MedianOfRuns;
 use plumbline_stats::verdict::Verdict;
 
@@ -8,8 +8,16 @@ use crate::analysis::{Metric, Summary, TreatmentSummary};
 use crate::latency::LatencySummary;
 use crate::number;
 
-const HEAD: &str = "treatment,workload,network,placement,family,metric,value,low,high,\
-    baseline,change,change_low,change_high,verdict,smallest_effect";
+/// Names of the columns; the factors of the scene stand between the first two
+/// and the rest.
+fn head() -> String {
+    let scene: Vec<&str> = FACTORS.iter().map(|factor| factor.name).collect();
+    format!(
+        "treatment,workload,{},metric,value,low,high,baseline,change,change_low,change_high,\
+         verdict,smallest_effect",
+        scene.join(",")
+    )
+}
 
 /// One metric of one treatment. `value` has the unit that the name ends in;
 /// low and high bound it at 95 %.
@@ -23,7 +31,7 @@ struct Row {
 
 /// The figures of one run; what is not known is empty (RFC 4180, CRLF).
 pub fn render(summary: &Summary) -> String {
-    let mut out = format!("{HEAD}\r\n");
+    let mut out = head() + "\r\n";
     for treatment in &summary.treatments {
         for row in rows(treatment) {
             out += &line(summary, treatment, &row);
@@ -111,18 +119,14 @@ fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
     let baseline = comparison.map(|one| &summary.treatments[one.baseline].treatment.label);
     let verdict = comparison.map(|one| one.verdict.unwrap_or(Verdict::Inconclusive));
     let treatment = &of.treatment;
+    let levels = FACTORS
+        .iter()
+        .map(|factor| (factor.level)(&treatment.scene));
+    let scene: Vec<String> = levels.map(|level| text(&level)).collect();
     let cells = [
         text(&treatment.label),
         text(&treatment.workload.name),
-        text(&treatment.network),
-        text(match treatment.placement {
-            Placement::CrossNode => "cross-node",
-            Placement::SameNode => "same-node",
-        }),
-        text(match treatment.family {
-            Family::V4 => "4",
-            Family::V6 => "6",
-        }),
+        scene.join(","),
         text(&row.metric),
         figure(row.value),
         figure(row.low),

@@ -1,8 +1,6 @@
 //! Workloads and other things of a run in words.
 
-use plumbline_experiment::{
-    Arrival, Family, Placement, Protocol, Treatment, Workload, WorkloadKind,
-};
+use plumbline_experiment::{Arrival, FACTORS, Protocol, Scene, Treatment, Workload, WorkloadKind};
 
 use crate::analysis::{Metric, Summary, TreatmentSummary, Unit};
 use crate::number;
@@ -59,20 +57,13 @@ pub(crate) fn link(summary: &Summary) -> Option<String> {
 
 /// Where a treatment runs: `cross-node, IPv4`.
 pub(crate) fn place(treatment: &Treatment) -> String {
-    where_between(treatment.placement, treatment.family)
+    scene(&treatment.scene)
 }
 
 /// The same for what is no treatment.
-pub(crate) fn where_between(placement: Placement, family: Family) -> String {
-    let placement = match placement {
-        Placement::CrossNode => "cross-node",
-        Placement::SameNode => "same-node",
-    };
-    let family = match family {
-        Family::V4 => "IPv4",
-        Family::V6 => "IPv6",
-    };
-    format!("{placement}, {family}")
+pub(crate) fn scene(scene: &Scene) -> String {
+    let levels = FACTORS.iter().filter_map(|factor| (factor.heading)(scene));
+    levels.collect::<Vec<_>>().join(", ")
 }
 
 /// A value of a metric with its unit.

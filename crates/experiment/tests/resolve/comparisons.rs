@@ -93,18 +93,18 @@ fn baselines_match_all_other_levels() {
     assert_eq!(last.label, "vxlan same-node ipv6");
     assert_eq!(last.workload.name, "rr connections=16");
     assert_eq!(
-        (last.placement, last.family),
+        (last.scene.placement, last.scene.family),
         (Placement::SameNode, Family::V6)
     );
     for treatment in &plan.treatments {
         match treatment.baseline {
-            None => assert_eq!(treatment.network, "host"),
+            None => assert_eq!(treatment.scene.network, "host"),
             Some(id) => {
                 let baseline = &plan.treatments[id];
-                assert_eq!(baseline.network, "host");
+                assert_eq!(baseline.scene.network, "host");
                 assert_eq!(baseline.workload, treatment.workload);
-                assert_eq!(baseline.placement, treatment.placement);
-                assert_eq!(baseline.family, treatment.family);
+                assert_eq!(baseline.scene.placement, treatment.scene.placement);
+                assert_eq!(baseline.scene.family, treatment.scene.family);
             }
         }
     }

@@ -4,7 +4,7 @@ mod comparisons;
 mod plan;
 mod ready_made;
 
-use plumbline_experiment::{Experiment, Plan};
+use plumbline_experiment::{Asked, Experiment, Plan, Scene};
 
 const NETWORKS: [&str; 8] = [
     "host",
@@ -18,25 +18,26 @@ const NETWORKS: [&str; 8] = [
 ];
 
 /// Stands for a target that knows the networks above, and some more by name.
-fn expand(word: &str) -> Result<Vec<String>, String> {
-    match word {
-        "all" | "usual" => Ok(NETWORKS.map(String::from).to_vec()),
-        "flannel-vxlan" => Ok(vec!["vxlan".to_owned()]),
-        "calico" => Ok(vec!["routed".to_owned()]),
-        "weave-fastdp" | "cilium-vxlan" | "kube-router" | "aws-cni" | "kopeio-vxlan" | "romana" => {
-            Ok(vec![word.to_owned()])
-        }
-        // A path in a cluster that is made for the run.
-        word if word.contains('/') => Ok(vec![word.to_owned()]),
-        // Pairs of hosts that somebody gave these names.
-        "bare-metal" | "vm" => Ok(vec![word.to_owned()]),
-        // Paths of clusters.
-        path if path.ends_with("/pod") || path.ends_with("/cluster-ip") => {
-            Ok(vec![path.to_owned()])
-        }
-        name if NETWORKS.contains(&name) => Ok(vec![name.to_owned()]),
-        other => Err(format!("there is no network `{other}`")),
+fn expand(asked: &Asked<'_>) -> Result<Vec<Scene>, String> {
+    let Some(word) = asked.network.name() else {
+        return Ok(NETWORKS.map(Scene::of).to_vec());
+    };
+    // A path in a cluster that is made for the run.
+    if let Some(path) = asked.path {
+        return Ok(vec![Scene::of(word).by(path.word())]);
     }
+    let network = match word {
+        "flannel-vxlan" => "vxlan",
+        "calico" => "routed",
+        "weave-fastdp" | "cilium-vxlan" | "kube-router" | "aws-cni" | "kopeio-vxlan" | "romana" => {
+            word
+        }
+        // Pairs of hosts that somebody gave these names.
+        "bare-metal" | "vm" => word,
+        name if NETWORKS.contains(&name) => name,
+        other => return Err(format!("there is no network `{other}`")),
+    };
+    Ok(vec![Scene::of(network)])
 }
 
 /// Every maximum that loads are shares of is taken for 60,000/s.

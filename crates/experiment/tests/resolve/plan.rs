@@ -109,7 +109,7 @@ fn a_plan_that_was_tampered_with_is_refused() {
     for change in [
         |p: &mut Plan| p.treatments[1].baseline = Some(9),
         |p: &mut Plan| p.treatments[1].baseline = Some(1),
-        |p: &mut Plan| p.treatments[1].family = Family::V6,
+        |p: &mut Plan| p.treatments[1].scene.family = Family::V6,
         |p: &mut Plan| p.treatments[1].workload.connections = 3,
     ] {
         assert!(matches!(

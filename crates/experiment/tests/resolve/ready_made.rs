@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plumbline_experiment::study::Study;
+use plumbline_experiment::{Asked, Scene, Wanted};
 use plumbline_experiment::{Experiment, Server, Treatment, ready_made};
 
 use crate::{expand, resolve};
@@ -39,13 +40,11 @@ fn a_tour_of_thirty_networks_keeps_its_blocks_and_its_budget() {
     let (name, text) = ready_made()[0];
     let mut experiment = Experiment::parse(text, name).unwrap();
     experiment.set("factors.network=all").unwrap();
-    let many = |_: &str| Ok((0..30).map(|n| format!("n{n}")).collect::<Vec<_>>());
-    let expand = |word: &str| {
-        if word == "all" {
-            many(word)
-        } else {
-            Ok(vec!["host".to_owned()])
-        }
+    let expand = |asked: &Asked<'_>| {
+        Ok(match asked.network {
+            Wanted::All => (0..30).map(|n| Scene::of(format!("n{n}"))).collect(),
+            _ => vec![Scene::of("host")],
+        })
     };
     let draft = experiment.draft(1, &expand).unwrap();
     let left = draft.window_share();
@@ -100,7 +99,7 @@ fn the_study_of_machinezone_asks_for_two_maxima_of_nginx() {
         for row in &table.rows {
             let network = row.network.as_deref().unwrap();
             assert!(
-                ours.iter().any(|t| t.network == network),
+                ours.iter().any(|t| t.scene.network == network),
                 "{name}: {network}"
             );
         }

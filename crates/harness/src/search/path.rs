@@ -106,16 +106,14 @@ pub fn search_path(
         Err(FindMaxError::Search(error)) => {
             return Err(not_searched(
                 &treatment.workload.name,
-                &treatment.network,
+                &treatment.scene.name(),
                 &error.to_string(),
             ));
         }
     };
     Ok(SearchRecord {
         workload: treatment.workload.name.clone(),
-        network: treatment.network.clone(),
-        placement: treatment.placement,
-        family: treatment.family,
+        scene: treatment.scene.clone(),
         limit: sought.limit,
         goal: plan.recorded_goal(),
         outcome,
@@ -133,7 +131,7 @@ pub fn maximum(record: &SearchRecord) -> Result<Maximum, SearchFailure> {
     let none = |why| {
         Err(SearchFailure::NoMaximum {
             workload: record.workload.clone(),
-            network: record.network.clone(),
+            network: record.scene.name().into_owned(),
             limit: record.limit.to_string(),
             why,
         })
@@ -146,9 +144,7 @@ pub fn maximum(record: &SearchRecord) -> Result<Maximum, SearchFailure> {
             generator_limited,
         } => Ok(Maximum {
             workload: record.workload.clone(),
-            network: record.network.clone(),
-            placement: record.placement,
-            family: record.family,
+            scene: record.scene.clone(),
             limit: record.limit,
             rate: conditional_throughput,
             lower_bound,
@@ -161,11 +157,15 @@ pub fn maximum(record: &SearchRecord) -> Result<Maximum, SearchFailure> {
         SearchOutcome::OutOfTime => none("the bounds did not come close enough in time"),
         SearchOutcome::Interrupted => Err(SearchFailure::Interrupted {
             workload: record.workload.clone(),
-            network: record.network.clone(),
+            network: record.scene.name().into_owned(),
         }),
         SearchOutcome::Failed => {
             let problem = record.failed.last().map_or("a trial failed", |it| it);
-            Err(not_searched(&record.workload, &record.network, problem))
+            Err(not_searched(
+                &record.workload,
+                &record.scene.name(),
+                problem,
+            ))
         }
     }
 }
@@ -237,7 +237,7 @@ impl SearchPlan {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::{Arrival, Experiment};
+    use plumbline_experiment::{Arrival, Experiment, Scene};
 
     use super::*;
     use crate::planted::{Act, MS, Stage, healthy};
@@ -248,7 +248,7 @@ mod tests {
         let text = "name = \"t\"\n[factors]\nnetwork = \"host\"\n[[workload]]\nkind = \"rr\"\n\
                     load = \"50%\"\nlimit = \"p99<1ms\"\n";
         let experiment = Experiment::parse(text, "t.toml").unwrap();
-        let draft = experiment.draft(1, &|word| Ok(vec![word.to_owned()]));
+        let draft = experiment.draft(1, &|asked| Ok(vec![Scene::of(asked.network.word())]));
         draft.unwrap().sought()[0].clone()
     }
 
@@ -282,7 +282,7 @@ mod tests {
         );
         assert_eq!(maximum.trials as usize, record.trials.len());
         assert_eq!(
-            (record.workload.as_str(), record.network.as_str()),
+            (record.workload.as_str(), &*record.scene.name()),
             ("rr", "host")
         );
     }

@@ -100,7 +100,7 @@ impl Provisioned {
         drop(planned);
         // A path is the same for every workload.
         let mut seen = BTreeSet::new();
-        own.retain(|it| seen.insert((it.network.clone(), it.placement, it.family)));
+        own.retain(|it| seen.insert(it.scene.clone()));
         self.wait_for_nodes(&own)?;
         let Some(up) = &mut self.up else {
             return Err("it is gone".to_owned());

@@ -216,16 +216,18 @@ mod tests {
 
     #[test]
     fn the_networks_of_ready_made_experiments_exist() {
+        use plumbline_experiment::{Asked, Scene};
+
         for (name, text) in plumbline_experiment::ready_made() {
             let experiment = plumbline_experiment::Experiment::parse(text, name).unwrap();
             if !matches!(experiment.target(), "" | "lab") {
                 // Its networks are pairs of hosts, or of clusters.
                 continue;
             }
-            let expand = |word: &str| match word {
-                "all" | "usual" => Ok(USUAL.iter().map(|name| (*name).to_owned()).collect()),
-                word => match find(word) {
-                    Ok(network) => Ok(vec![network.about().name.to_owned()]),
+            let expand = |asked: &Asked<'_>| match asked.network.name() {
+                None => Ok(USUAL.iter().copied().map(Scene::of).collect()),
+                Some(word) => match find(word) {
+                    Ok(network) => Ok(vec![Scene::of(network.about().name)]),
                     Err(error) => Err(error.to_string()),
                 },
             };

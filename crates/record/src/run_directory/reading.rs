@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::{Cause as _, NotARun};
-use super::{RUN_FILE, RunDirectoryError, TRIALS_FILE};
+use super::{RUN_FILE, RunDirectoryError, TRIALS_FILE, older};
 use crate::{FORMAT_VERSION, Run, Trial};
 
 /// Longest `run.json` that is read, in bytes. A plan of the largest allowed
@@ -47,7 +47,13 @@ pub(super) fn run(directory: &Path) -> Result<Run, RunDirectoryError> {
             known: FORMAT_VERSION,
         });
     }
-    let run: Run = serde_json::from_slice(&text).map_err(damaged)?;
+    let run: Run = if format < u64::from(FORMAT_VERSION) {
+        let mut older = serde_json::from_slice(&text).map_err(damaged)?;
+        older::run(format, &mut older);
+        serde_json::from_value(older).map_err(damaged)?
+    } else {
+        serde_json::from_slice(&text).map_err(damaged)?
+    };
     run.plan
         .validate()
         .map_err(|source| RunDirectoryError::Plan { path, source })?;

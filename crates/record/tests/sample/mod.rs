@@ -1,6 +1,6 @@
 //! A run and trials of the usual size, for the tests of the run directory.
 
-use plumbline_experiment::{Arrival, Experiment, Wait};
+use plumbline_experiment::{Arrival, Experiment, Scene, Wait};
 use plumbline_record::{
     ArrivalCheck, CpuTime, DeviceCounters, ErrorCounts, FORMAT_VERSION, Fingerprint, Floor,
     GateFailure, Histogram, IdleSample, LoadResult, Observation, ProcessCpu, ProtocolCounters,
@@ -24,7 +24,9 @@ p50 = "10%"
 /// A run of two treatments in forty blocks.
 pub(crate) fn run() -> Run {
     let plan = Experiment::parse(EXPERIMENT, "sample.toml")
-        .and_then(|experiment| experiment.resolve(7, &|word| Ok(vec![word.to_owned()])))
+        .and_then(|experiment| {
+            experiment.resolve(7, &|asked| Ok(vec![Scene::of(asked.network.word())]))
+        })
         .unwrap_or_else(|e| panic!("{e}"));
     Run {
         format: FORMAT_VERSION,

@@ -88,12 +88,7 @@ fn overhead(
 fn first_like(treatments: &[TreatmentSummary], root: TreatmentId) -> TreatmentId {
     let of = &treatments[root].treatment;
     let is_like = |other: &&TreatmentSummary| {
-        let other = &other.treatment;
-        other.baseline.is_none()
-            && other.workload == of.workload
-            && other.timing == of.timing
-            && other.placement == of.placement
-            && other.family == of.family
+        other.treatment.baseline.is_none() && other.treatment.is_like(of)
     };
     // One of a ring has a baseline, and stands alone.
     let found = treatments

@@ -193,8 +193,7 @@ fn same_treatment<'a>(
     summary.treatments.iter().find(|one| {
         one.treatment.label == wanted.treatment.label
             && one.treatment.workload == wanted.treatment.workload
-            && one.treatment.placement == wanted.treatment.placement
-            && one.treatment.family == wanted.treatment.family
+            && one.treatment.scene.but_network() == wanted.treatment.scene.but_network()
     })
 }
 

@@ -176,7 +176,7 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
                 .map(|one| figures::distribution(summary, one, section.baseline)),
             context: chart::context(summary, section),
             is_bulk: treatment.is_bulk(),
-            is_same_node: baseline.placement == plumbline_experiment::Placement::SameNode,
+            is_same_node: baseline.scene.placement == plumbline_experiment::Placement::SameNode,
             spans: spans::table(summary, section),
             spans_about: spans::ABOUT,
             figures: figures::figures(summary, section),

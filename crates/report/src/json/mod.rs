@@ -12,8 +12,8 @@ use plumbline_stats::order::MedianOfRuns;
 use plumbline_stats::verdict::Verdict;
 
 use object::{
-    Contexts, Costs, Factors, FloorNs, InOrder, Judged, Outlier, Packets, Rates, Report, Spread,
-    Treatment, Trials,
+    Contexts, Costs, Factors, FloorNs, InOrder, Judged, Outlier, Packets, Rates, Report,
+    SceneLevels, Spread, Treatment, Trials,
 };
 
 use crate::analysis::{Comparison, Latency, Metric, Quantity, REGISTRY, Summary, TreatmentSummary};
@@ -139,9 +139,7 @@ fn intervals(latency: Option<&Latency>) -> BTreeMap<String, Option<(u64, u64)>> 
 fn factors(treatment: &plumbline_experiment::Treatment) -> Factors<'_> {
     let workload = &treatment.workload;
     Factors {
-        network: &treatment.network,
-        placement: treatment.placement,
-        family: treatment.family,
+        scene: SceneLevels(&treatment.scene),
         workload: &workload.name,
         kind: workload.kind,
         protocol: workload.protocol,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plumbline_experiment::{Family, Link, Placement, Protocol, WorkloadKind};
+use plumbline_experiment::{FACTORS, Factor, Link, Protocol, Scene, WorkloadKind};
 use plumbline_record::Maximum;
 use serde::{Serialize, Serializer};
 
@@ -142,11 +142,27 @@ pub(super) struct Treatment<'a> {
     pub(super) warnings: Vec<String>,
 }
 
+/// The level of every factor of a scene: a number where it is one.
+pub(super) struct SceneLevels<'a>(pub(super) &'a Scene);
+
+impl Serialize for SceneLevels<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let level = |factor: &Factor| {
+            let level = (factor.level)(self.0);
+            let number = level.parse::<u64>();
+            (
+                factor.name,
+                number.map_or_else(|_| level.into(), serde_json::Value::from),
+            )
+        };
+        serializer.collect_map(FACTORS.iter().map(level))
+    }
+}
+
 #[derive(Serialize)]
 pub(super) struct Factors<'a> {
-    pub(super) network: &'a str,
-    pub(super) placement: Placement,
-    pub(super) family: Family,
+    #[serde(flatten)]
+    pub(super) scene: SceneLevels<'a>,
     pub(super) workload: &'a str,
     pub(super) kind: WorkloadKind,
     pub(super) protocol: Protocol,

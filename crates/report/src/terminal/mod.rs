@@ -250,8 +250,8 @@ pub(crate) fn maxima(summary: &Summary) -> Vec<String> {
             "maximum of {} with {} on {}, {}: {} ({} held, {upper}; {} trials)",
             describe::clean(&one.workload),
             one.limit,
-            describe::clean(&one.network),
-            describe::where_between(one.placement, one.family),
+            describe::clean(&one.scene.name()),
+            describe::scene(&one.scene),
             rate(one.rate),
             rate(one.lower_bound),
             one.trials

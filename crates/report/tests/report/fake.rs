@@ -2,8 +2,7 @@
 //! tests, the demonstration and the benchmark.
 
 use plumbline_experiment::{
-    Arrival, Driver, Family, Placement, Plan, Protocol, Timing, Treatment, Wait, Workload,
-    WorkloadKind,
+    Arrival, Driver, Plan, Protocol, Scene, Timing, Treatment, Wait, Workload, WorkloadKind,
 };
 use plumbline_record::{
     DeviceFingerprint, FORMAT_VERSION, Fingerprint, Floor, Provenance, Run, Trial, TrialStatus,
@@ -113,9 +112,8 @@ impl Fake {
                 treatments.push(Treatment {
                     id: treatments.len(),
                     label: network.label.to_owned(),
-                    network: network.label.to_owned(),
-                    placement: Placement::CrossNode,
-                    family: Family::V4,
+                    scene: scene(network.label),
+                    copy: 1,
                     workload: workload.clone(),
                     timing: TIMING,
                     baseline: (index > 0).then_some(first),
@@ -280,5 +278,13 @@ impl Noise {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// `vxlan`, or `calico/pod` of a run of several clusters.
+fn scene(label: &str) -> Scene {
+    match label.split_once('/') {
+        Some((network, path)) => Scene::of(network).by(path),
+        None => Scene::of(label),
     }
 }

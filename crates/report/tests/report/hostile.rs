@@ -21,7 +21,7 @@ fn named(label: &str) -> (plumbline_record::Run, Vec<plumbline_record::Trial>) {
         if treatment.baseline.is_some() {
             treatment.label = label.to_owned();
         }
-        treatment.network = label.to_owned();
+        treatment.scene.network = label.to_owned();
         treatment.workload.name = format!("{}{label}", treatment.workload.name);
     }
     trials[0].status = plumbline_record::TrialStatus::Failed {

@@ -5,6 +5,7 @@ mod beside;
 mod clusters;
 mod compare;
 mod cost;
+mod factors;
 mod fake;
 mod formats;
 mod hostile;

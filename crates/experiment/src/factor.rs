@@ -1,0 +1,205 @@
+//! The factors of a scene: one row of one table each.
+//!
+//! Keys of `[factors]`, flags, labels, columns of CSV and JSON, what a target is
+//! asked whether it supports, and what two treatments must share to be compared
+//! follow from these rows.
+
+use crate::section;
+use crate::source::Place;
+use crate::tree::{Data, Value};
+use crate::{Family, Placement, Scene, SpecError};
+
+/// A level as an experiment writes it, and where.
+#[derive(Clone, Copy)]
+pub struct Written<'a>(pub(crate) &'a Value);
+
+/// How the levels of a factor are read.
+#[derive(Clone, Copy)]
+pub enum Reading {
+    /// A word that only the target can read: the name of a network or a path.
+    Word,
+    /// Part of a word, and so no key of its own: the backends of `cluster-ip:3`.
+    PartOfWord,
+    /// A level that is put into the scene.
+    Level(fn(Written<'_>, &mut Scene) -> Result<(), SpecError>),
+}
+
+/// A property of the scene that an experiment may vary.
+pub struct Factor {
+    /// Key in `[factors]`, long flag, and column: one word.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// What the help calls its levels.
+    pub value_name: &'static str,
+    /// How levels are read.
+    pub reading: Reading,
+    /// The level of a scene, as written in files.
+    pub level: fn(&Scene) -> String,
+    /// The level as labels show it where the factor varies.
+    pub label: fn(&Scene) -> String,
+    /// The level as headings show it, such as `IPv4`; `None` where it goes
+    /// without saying, or the name of the network says it.
+    pub heading: fn(&Scene) -> Option<String>,
+}
+
+impl Factor {
+    /// Whether experiments and flags may set it.
+    pub fn is_key(&self) -> bool {
+        !matches!(self.reading, Reading::PartOfWord)
+    }
+
+    /// The level of a scene, unless it is the one that holds where nobody says
+    /// otherwise.
+    pub fn departs(&self, scene: &Scene) -> Option<String> {
+        let level = (self.level)(scene);
+        (level != (self.level)(&Scene::default())).then_some(level)
+    }
+}
+
+/// All factors of a scene, in the order of labels and columns.
+pub const FACTORS: &[Factor] = &[
+    Factor {
+        name: "network",
+        help: "Networks to compare, by name or by system; `usual`, or `all` for every one that \
+               works here; cni:FILE for a CNI configuration list",
+        value_name: "NAMES",
+        reading: Reading::Word,
+        level: |scene| scene.name().into_owned(),
+        label: |scene| scene.name().into_owned(),
+        heading: |_| None,
+    },
+    Factor {
+        name: "path",
+        help: "Paths within each network, where there are several clusters: host, pod, \
+               cluster-ip …",
+        value_name: "NAMES",
+        reading: Reading::Word,
+        level: |scene| scene.path.clone(),
+        label: |scene| scene.path.clone(),
+        heading: |_| None,
+    },
+    Factor {
+        name: "backends",
+        help: "Receivers behind a service",
+        value_name: "N",
+        reading: Reading::PartOfWord,
+        level: |scene| scene.backends.to_string(),
+        label: |scene| format!("{} backends", scene.backends),
+        heading: |_| None,
+    },
+    Factor {
+        name: "placement",
+        help: "Where the endpoints are: cross-node, same-node",
+        value_name: "PLACES",
+        reading: Reading::Level(|written, scene| {
+            let known = [Placement::CrossNode, Placement::SameNode].map(|it| (it.as_str(), it));
+            scene.placement = section::choice("placement", written.0, &known)?;
+            Ok(())
+        }),
+        level: |scene| scene.placement.as_str().to_owned(),
+        label: |scene| scene.placement.as_str().to_owned(),
+        heading: |scene| Some(scene.placement.as_str().to_owned()),
+    },
+    Factor {
+        name: "family",
+        help: "IP versions: 4, 6",
+        value_name: "VERSIONS",
+        reading: Reading::Level(|written, scene| {
+            scene.family = match written.0.data {
+                Data::Integer(4) => Family::V4,
+                Data::Integer(6) => Family::V6,
+                _ => {
+                    return Err(SpecError::at(
+                        &written.0.place,
+                        "`family` is neither 4 nor 6",
+                        "write 4 for IPv4, 6 for IPv6, or [4, 6] for both",
+                    ));
+                }
+            };
+            Ok(())
+        }),
+        level: |scene| u8::from(scene.family).to_string(),
+        label: |scene| format!("ipv{}", u8::from(scene.family)),
+        heading: |scene| Some(format!("IPv{}", u8::from(scene.family))),
+    },
+];
+
+/// Keys of `[factors]` that concern the scene.
+pub(crate) fn keys() -> Vec<&'static str> {
+    let keys = FACTORS.iter().filter(|factor| factor.is_key());
+    keys.map(|factor| factor.name).collect()
+}
+
+/// The level of a scene as files write it; `None` for a factor that does not exist.
+pub fn level(scene: &Scene, factor: &str) -> Option<String> {
+    let found = FACTORS.iter().find(|one| one.name == factor)?;
+    Some((found.level)(scene))
+}
+
+/// A name of a network or a path as an experiment writes it, before the target
+/// says what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// Every one that works here.
+    All,
+    /// Those that people usually compare.
+    Usual,
+    /// One, by its name or another word for it.
+    Named(&'a str),
+}
+
+impl<'a> Wanted<'a> {
+    /// Reads a word.
+    pub fn new(word: &'a str) -> Self {
+        match word {
+            "all" => Self::All,
+            "usual" => Self::Usual,
+            name => Self::Named(name),
+        }
+    }
+
+    /// The word, as it is written.
+    pub fn word(self) -> &'a str {
+        match self {
+            Self::All => "all",
+            Self::Usual => "usual",
+            Self::Named(name) => name,
+        }
+    }
+
+    /// The name, unless it stands for a group.
+    pub fn name(self) -> Option<&'a str> {
+        match self {
+            Self::All | Self::Usual => None,
+            Self::Named(name) => Some(name),
+        }
+    }
+}
+
+/// What an experiment asks a target for: a network and, where the experiment
+/// names one, a path in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The network.
+    pub network: Wanted<'a>,
+    /// The path; `None` for whatever paths the network is measured on.
+    pub path: Option<Wanted<'a>>,
+}
+
+impl<'a> Asked<'a> {
+    /// A network alone, as it is written.
+    pub fn network(word: &'a str) -> Self {
+        Self {
+            network: Wanted::new(word),
+            path: None,
+        }
+    }
+}
+
+/// A word of the file, and where it stands; the place is `None` for a default.
+#[derive(Clone, Debug)]
+pub(crate) struct Word {
+    pub(crate) text: String,
+    pub(crate) place: Option<Place>,
+}

@@ -1,0 +1,64 @@
+//! Every factor of a scene is in every output: what a figure depends on stands
+//! beside it.
+
+use plumbline_experiment::{FACTORS, Family, Placement, Scene};
+use plumbline_report::{Summary, csv, html, json, markdown, terminal};
+
+use crate::fake::{Fake, Network};
+
+/// A scene with a level of every factor that is not the default.
+fn departed() -> Scene {
+    Scene {
+        backends: 3,
+        placement: Placement::SameNode,
+        family: Family::V6,
+        ..Scene::of("calico").by("cluster-ip")
+    }
+}
+
+#[test]
+fn every_factor_is_in_every_output() {
+    let scene = departed();
+    let (mut run, trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    for treatment in &mut run.plan.treatments {
+        treatment.scene = scene.clone();
+        // A label holds the name of the network under test.
+        treatment.label = format!("{}#{}", scene.name(), treatment.id);
+    }
+    let summary = Summary::new(&run, &trials);
+    let csv = csv::render(&summary);
+    let json: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    let texts = [
+        (
+            "terminal",
+            terminal::render(&summary, terminal::Style::default()),
+        ),
+        ("markdown", markdown::render(&summary)),
+        ("html", html::render(&summary, &run, &trials)),
+    ];
+    for factor in FACTORS {
+        let level = factor.departs(&scene);
+        let level = level.unwrap_or_else(|| panic!("add a level of {} above", factor.name));
+        assert!(
+            csv.lines()
+                .next()
+                .unwrap()
+                .split(',')
+                .any(|it| it == factor.name)
+        );
+        assert!(csv.lines().nth(1).unwrap().split(',').any(|it| it == level));
+        let of_json = &json["treatments"][0]["factors"][factor.name];
+        let of_json = of_json
+            .as_str()
+            .map_or_else(|| of_json.to_string(), str::to_owned);
+        assert_eq!(of_json, level, "{}", factor.name);
+        let shown = (factor.heading)(&scene).unwrap_or_else(|| (factor.level)(&scene));
+        for (format, text) in &texts {
+            assert!(
+                text.contains(&shown),
+                "{format}: no {} `{shown}`",
+                factor.name
+            );
+        }
+    }
+}
