@@ -1,6 +1,7 @@
 //! Real runs over real networks, short.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ const SHORT: &[&str] = &[
     "5",
 ];
 
-fn run<'a>(out: &'a std::path::Path, more: &[&'a str]) -> Vec<&'a str> {
+fn run<'a>(out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", "--out", out.to_str().unwrap()];
     arguments.extend(more);
     arguments.extend(SHORT);
@@ -240,6 +241,18 @@ fn the_name_of_a_system_is_said_to_be_one() {
         assert!(page.contains(&format!("{alias} is measured as")), "{alias}");
     }
     assert!(!text.contains("routed#2"), "one path once: {text}");
+    written_where_a_link_leads(&directory);
+}
+
+/// `report -o LINK` keeps the link, as a redirection would.
+fn written_where_a_link_leads(run: &Path) {
+    let (link, page) = (run.join("link"), run.join("page.html"));
+    std::os::unix::fs::symlink("page.html", &link).unwrap();
+    let (run, link_name) = (run.to_str().unwrap(), link.to_str().unwrap());
+    let written = output(&["report", run, "--format", "html", "-o", link_name]);
+    assert!(written.status.success(), "{}", stderr(&written));
+    assert!(link.is_symlink());
+    assert!(std::fs::read_to_string(page).unwrap().contains("<html"));
 }
 
 #[test]

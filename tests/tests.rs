@@ -7,6 +7,8 @@ mod engine;
 mod faults;
 mod find_max;
 mod hosts;
+#[cfg(feature = "kubernetes")]
+mod image;
 mod kernel;
 mod killed;
 mod left;

@@ -2,12 +2,11 @@
 //! no run.
 
 use std::fs::File;
-use std::io::BufWriter;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use plumbline_kubernetes::{Leftovers, ROLE, image as archive};
+use plumbline_record::write_atomically;
 
 use super::print;
 use crate::cli::{CleanupArgs, ImageArgs, ManifestArgs};
@@ -25,30 +24,10 @@ pub(crate) fn image(args: &ImageArgs) -> anyhow::Result<ExitCode> {
         .reference
         .clone()
         .unwrap_or_else(|| archive::local_reference(env!("CARGO_PKG_VERSION")));
-    // Beside the file and then in its place: an image is whole or not there.
-    let unfinished = PathBuf::from(format!("{}.unfinished", args.output.display()));
-    let written = File::create(&unfinished)
-        .map_err(anyhow::Error::from)
-        .and_then(|file| {
-            let mut out = BufWriter::new(file);
-            Ok(archive::write(&mut source, &reference, &mut out)?)
-        })
-        .and_then(|written| {
-            std::fs::rename(&unfinished, &args.output)?;
-            Ok(written)
-        });
-    let written = match written {
-        Ok(written) => written,
-        Err(error) => {
-            // It may never have been there.
-            let _ = std::fs::remove_file(&unfinished);
-            return Err(error.context(format!(
-                "no image of {} was made in {}",
-                program.display(),
-                args.output.display()
-            )));
-        }
-    };
+    let mut image = Vec::new();
+    let written = archive::write(&mut source, &reference, &mut image)
+        .with_context(|| format!("no image of {} was made", program.display()))?;
+    write_atomically(&args.output, &image)?;
     print(&format!("{} {}\n", written.reference, written.digest))?;
     say(&format!(
         "{} is for {}; `plumbline image --help` says how to load it into nodes",

@@ -3,8 +3,7 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use plumbline_record::{Run, RunDirectory, Trial};
+use plumbline_record::{Run, RunDirectory, Trial, write_atomically};
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
@@ -21,10 +20,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let format = if args.json { Format::Json } else { args.format };
     let text = render(&run, &trials, format);
     match &args.output {
-        Some(file) => {
-            std::fs::write(file, text)
-                .with_context(|| format!("{} cannot be written", file.display()))?;
-        }
+        Some(file) => write_atomically(file, text.as_bytes())?,
         None => print(&text)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -5,6 +5,7 @@
 //! `run.json`; `report` and `compare` need nothing else, on any machine.
 
 mod counters;
+mod file;
 mod fingerprint;
 mod histogram;
 mod load;
@@ -15,13 +16,14 @@ mod trial;
 mod warning;
 
 pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, SoftnetCounters};
+pub use file::{WriteError, write_atomically};
 pub use fingerprint::{DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
 pub use load::{
     ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult,
     ZeroCopyCounts,
 };
-pub use run_directory::{NotARun, RunDirectory, RunDirectoryError, write_atomically};
+pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
 pub use search::{Maximum, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
 pub use trial::{

@@ -6,7 +6,6 @@
 //! trial whose [`append`](RunDirectory::append) returned is there after a crash
 //! at any later moment; a crash while appending costs at most that trial.
 
-mod atomic;
 mod error;
 mod older;
 mod reading;
@@ -18,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::file::{sync_directory, write_atomically};
 use crate::{Run, SearchRecord, Trial};
-pub use atomic::write_atomically;
 use error::Cause as _;
 pub use error::{NotARun, RunDirectoryError};
 
@@ -134,7 +133,7 @@ impl RunDirectory {
             .open(&path)
             .because("make", &path)?;
         let trials = lock(file, &path)?;
-        atomic::sync_directory(partial)?;
+        sync_directory(partial).because("write", partial)?;
         Ok(trials)
     }
 
@@ -279,7 +278,7 @@ fn publish(partial: &Path, parent: &Path, name: &str) -> Result<PathBuf, RunDire
         // A rename replaces an empty directory but no run, which has files.
         match fs::rename(partial, &path) {
             Ok(()) => {
-                atomic::sync_directory(parent)?;
+                sync_directory(parent).because("write", parent)?;
                 return Ok(path);
             }
             Err(e) if is_taken(&e) => {}

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use plumbline_experiment::PlanError;
 
+use crate::file::WriteError;
+
 /// Why a run could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirectoryError {
@@ -118,6 +120,12 @@ impl RunDirectoryError {
                 source,
             },
         }
+    }
+}
+
+impl From<WriteError> for RunDirectoryError {
+    fn from(error: WriteError) -> Self {
+        Self::io("write", &error.path, error.source)
     }
 }
 
