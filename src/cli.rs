@@ -1,4 +1,4 @@
-//! What can be typed. Nothing here touches the system.
+//! The command line. Nothing here touches the system.
 
 mod cluster;
 mod factors;
@@ -45,39 +45,39 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run an experiment and report on it
     Run(Box<RunArgs>),
-    /// Give verdicts, inside a run or between runs; exit 1 when a limit is broken
+    /// Print verdicts, within a run or between runs; exit 1 when a limit is broken
     Compare(CompareArgs),
     /// Render a run again: HTML, Markdown, CSV, JSON or the terminal's table
     Report(ReportArgs),
     /// List experiments, networks or workloads
     List(ListArgs),
-    /// Say what on this machine will disturb the numbers, and the remedy
+    /// Report what on this machine will disturb the numbers, and the remedies
     Doctor(DoctorArgs),
-    /// Keep a lab standing, to look around in it
+    /// Keep a lab standing to look around in it
     Lab(LabArgs),
-    /// Send load to a server, as one would with wrk or iperf3
+    /// Send load to a server, like wrk or iperf3
     Load(Box<LoadArgs>),
-    /// Answer load: the other end of `load`
+    /// Answer load, as the other end of `load`
     Serve(ServeArgs),
     /// Run our engine against the tools that are installed, and print how far they agree
     Validate(ValidateArgs),
-    /// Make the image that pods run: this program and nothing else
+    /// Make the image for pods: this program and nothing else
     Image(ImageArgs),
     /// Remove what killed runs have left in a cluster
     Cleanup(CleanupArgs),
-    /// Print what an administrator of a cluster applies
+    /// Print manifests for the administrator of a cluster
     Manifest(ManifestArgs),
     /// Print a completion script
     Completions(CompletionArgs),
     /// Print the manual page, or write those of all commands into a directory
     Man(ManArgs),
-    /// Be one endpoint under command (started by `run`, not by people)
+    /// Be one endpoint of a trial (started by `run`, not by hand)
     #[command(hide = true)]
     Agent,
-    /// Be the first process of a kernel (started by `--kernel uml`, not by people)
+    /// Be the first process of a kernel (started by `--kernel uml`, not by hand)
     #[command(hide = true)]
     Guest(GuestArgs),
-    /// Keep a pod standing in which agents are started (started by `run`)
+    /// Keep a pod alive so that agents can be started in it (started by `run`)
     #[command(hide = true)]
     Hold,
     /// Bare blocking round trips: what no generator can go below (started by `validate`)
@@ -87,9 +87,9 @@ pub(crate) enum Command {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kernel {
-    /// The one that runs
+    /// The kernel of this machine
     Host,
-    /// User-mode Linux: has every driver, runs as a program, needs no root
+    /// User-mode Linux: has nearly every driver, runs as a program, needs no root
     Uml,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct RunArgs {
     /// Measured window of each trial, such as 500ms
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// How often each treatment is run, in randomised blocks
+    /// Number of randomised blocks; each runs every treatment once
     #[arg(long, value_name = "N")]
     pub(crate) blocks: Option<String>,
     /// Seed of the order and of the arrivals; random unless given
@@ -150,13 +150,13 @@ pub(crate) struct RunArgs {
         conflicts_with = "resume"
     )]
     pub(crate) out: PathBuf,
-    /// Go on with a run that was cut off, as it was planned
+    /// Continue a run that was cut off, as it was planned
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "baseline", "workload", "rate", "connections", "request_size", "response_size", "wait",
         "duration", "blocks", "seed", "set",
     ])]
     pub(crate) resume: Option<PathBuf>,
-    /// With --resume, go on although the environment is not the one that the run was started in;
+    /// With --resume, continue although the environment has changed since the run was started;
     /// with several clusters, compare them although their nodes differ
     #[arg(long)]
     pub(crate) across_environments: bool,
@@ -170,7 +170,7 @@ pub(crate) struct CompareArgs {
     /// One run directory, or several to compare with the first
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Break off with exit code 1 when an overhead is larger, such as p50=10%
+    /// Exit with code 1 when an overhead is larger, such as p50=10%
     #[arg(long, value_name = "METRIC=SHARE")]
     pub(crate) limit: Vec<String>,
     /// Compare although the environments differ
@@ -199,7 +199,7 @@ pub(crate) enum Format {
 pub(crate) struct ReportArgs {
     /// The run directory
     pub(crate) run: PathBuf,
-    /// What to make of it
+    /// Format of the output
     #[arg(long, value_enum, default_value = "terminal")]
     pub(crate) format: Format,
     /// The same as --format json
@@ -255,7 +255,7 @@ pub(crate) enum LabAction {
     Up {
         /// Name of the network
         network: String,
-        /// Where the plugins of `cni:FILE` are
+        /// Directory with the plugins of `cni:FILE`
         #[arg(long, value_name = "DIR")]
         cni_bin: Vec<PathBuf>,
         /// cross-node or same-node
@@ -272,13 +272,13 @@ pub(crate) struct ValidateArgs {
     /// Alternating pairs of each comparison; the interval needs six
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub(crate) pairs: u32,
-    /// Seconds that each run measures
+    /// Measured seconds of each run
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) seconds: u32,
     /// Only these comparisons, such as wrk,stream
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Print what each figure is to reach, and whether it does
+    /// Also print the target of each figure, and whether it is reached
     #[arg(long)]
     pub(crate) figures: bool,
     /// Exit with 1 when a figure misses what it is to reach
@@ -302,10 +302,10 @@ pub(crate) struct FloorArgs {
     /// Seconds to measure
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) seconds: u64,
-    /// Instead of pinging, ask an HTTP server for `/` over so many connections
+    /// Instead of pinging, request `/` from an HTTP server over this many connections
     #[arg(long, value_name = "CONNECTIONS", conflicts_with_all = ["serve", "size"])]
     pub(crate) http: Option<usize>,
-    /// What moves requests and answers over them
+    /// System interface that carries requests and answers
     #[arg(long, value_enum, default_value = "epoll", requires = "http")]
     pub(crate) driver: Driver,
 }
@@ -324,8 +324,8 @@ pub(crate) struct ManArgs {
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// Whether load may go there without being asked: loopback, private and link-local
-/// addresses, and those set aside for benchmarks (S-5c).
+/// Whether load may go to an address without `--i-own-this`: loopback, private and link-local addresses, and those set
+/// aside for benchmarks (S-5c).
 pub(crate) fn is_harmless(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {

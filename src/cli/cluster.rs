@@ -1,4 +1,4 @@
-//! What concerns clusters and is no run.
+//! Commands for clusters other than `run`.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ImageArgs {
-    /// Where to write the archive
+    /// File to write the archive to
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Program to put in instead of this one: static, for the nodes' architecture
+    /// Program to put into it instead of this one: static, for the nodes' architecture
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
-    /// Reference that the image is known by
+    /// Reference of the image
     #[arg(long, value_name = "REFERENCE")]
     pub(crate) reference: Option<String>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct CleanupArgs {
     /// Context of the kubeconfig instead of the current one
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// Remove it; without this flag it is only shown
+    /// Remove it; without this flag it is only listed
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) enum ManifestKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManifestArgs {
-    /// Which
+    /// Which manifest
     #[arg(value_enum)]
     pub(crate) what: ManifestKind,
 }

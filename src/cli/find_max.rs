@@ -5,17 +5,17 @@ use plumbline_experiment::Limit;
 
 #[derive(Debug, Args)]
 pub(crate) struct FindMaxArgs {
-    /// Search the highest rate that holds a limit: p99<1ms, loss=0, loss<0.5%
+    /// Search for the highest rate that holds a limit: p99<1ms, loss=0, loss<0.5%
     #[arg(long = "find-max", value_name = "LIMIT", conflicts_with_all = ["rate", "duration"])]
     pub(crate) limit: Option<Limit>,
     /// --find-max: length of a trial
     #[arg(long, value_name = "TIME", default_value = "1s", requires = "limit")]
     pub(crate) trial: String,
-    /// --find-max: trials of which most decide about a rate
+    /// --find-max: trials for each rate; the majority decides
     #[arg(long, value_name = "N", default_value_t = 21, requires = "limit",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) trials: u32,
-    /// --find-max: how close the two bounds must be, in percent of the upper
+    /// --find-max: how close the two bounds must be, in percent of the upper one
     #[arg(
         long,
         value_name = "PERCENT",
@@ -23,7 +23,7 @@ pub(crate) struct FindMaxArgs {
         requires = "limit"
     )]
     pub(crate) width: f64,
-    /// --find-max: highest rate that is ever offered
+    /// --find-max: highest rate to offer
     #[arg(
         long,
         value_name = "N",

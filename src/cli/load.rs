@@ -30,9 +30,9 @@ pub(crate) enum Process {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Driver {
-    /// The better one, of those that this kernel allows
+    /// The best one that this kernel allows
     Auto,
-    /// Readiness, and a system call for each message
+    /// Readiness events, and a system call for each message
     Epoll,
     /// io_uring, Linux 6.1 and later
     Uring,
@@ -48,19 +48,19 @@ pub(crate) struct LoadArgs {
     /// UDP instead of TCP for rr
     #[arg(long)]
     pub(crate) udp: bool,
-    /// Requests per second over all connections, such as 5000 or 20k; without it a closed loop
+    /// Requests per second over all connections, such as 5000 or 20k; a closed loop unless given
     #[arg(short, long, value_name = "N", value_parser = value::number)]
     pub(crate) rate: Option<f64>,
-    /// Gaps between requests when a rate is given; poisson unless said
+    /// Gaps between requests when a rate is given; poisson unless given
     #[arg(long, value_enum)]
     pub(crate) arrival: Option<Process>,
     /// Concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 16)]
     pub(crate) connections: u32,
-    /// Seconds to measure
+    /// Measured window, such as 10s
     #[arg(short, long, value_name = "TIME", default_value = "10s")]
     pub(crate) duration: String,
-    /// Load before that which is not recorded
+    /// Warm-up before it, which is not recorded
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     pub(crate) warm_up: String,
     /// Bytes of a request or message
@@ -84,19 +84,19 @@ pub(crate) struct LoadArgs {
     /// Addresses of this machine to connect from, in turn: each has some 28,000 ports
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) source: Vec<IpAddr>,
-    /// datagram: give the kernel up to 64 messages as one train, which it cuts up late (UDP GSO)
+    /// datagram: hand the kernel up to 64 messages as one train, which it splits late (UDP GSO)
     #[arg(long)]
     pub(crate) gso: bool,
-    /// stream: let the kernel send from our pages; pays on real devices only (MSG_ZEROCOPY)
+    /// stream: send without a copy (MSG_ZEROCOPY); a gain on real devices only
     #[arg(long)]
     pub(crate) zerocopy: bool,
-    /// Never sleep between requests: costs a CPU, sends on time
+    /// Never sleep between requests: takes a whole CPU, but sends on time
     #[arg(long)]
     pub(crate) spin: bool,
-    /// What moves requests and answers
+    /// System interface that carries requests and answers
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) driver: Driver,
-    /// Have the kernel stamp a share of the requests, and print where their time goes
+    /// Have the kernel time-stamp a share of the requests, and print where their time goes
     #[arg(
         long,
         value_name = "SHARE",
@@ -122,10 +122,10 @@ pub(crate) struct LoadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// ADDRESS:PORT, or a PORT of this machine alone; port 0 lets the kernel pick
+    /// ADDRESS:PORT, or only a PORT for loopback; port 0 lets the kernel pick
     #[arg(default_value = "127.0.0.1:7117", value_parser = value::listen)]
     pub(crate) listen: SocketAddr,
-    /// What to answer
+    /// Kind of load to answer
     #[arg(long, value_enum, default_value = "rr")]
     pub(crate) workload: Kind,
     /// UDP instead of TCP for rr

@@ -1,5 +1,5 @@
-//! Being `kubectl plumbline`: kubectl runs a program of the name
-//! `kubectl-plumbline` for it, with everything that follows as arguments.
+//! Being `kubectl plumbline`: kubectl runs the program `kubectl-plumbline` for
+//! it, with everything that follows as arguments.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::path::Path;
 /// The file name by which kubectl finds a plugin.
 const PLUGIN: &str = "kubectl-plumbline";
 
-/// Whether kubectl, or somebody in its place, started this program.
+/// Whether this program was started as a kubectl plugin.
 pub(crate) fn is_plugin() -> bool {
     std::env::args_os()
         .next()
         .is_some_and(|program| is_name_of_plugin(&program))
 }
 
-/// What people type to start this program.
+/// The command that starts this program.
 pub(crate) fn typed() -> &'static str {
     if is_plugin() {
         "kubectl plumbline"

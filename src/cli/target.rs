@@ -19,7 +19,7 @@ pub(crate) enum TargetKind {
 }
 
 impl TargetKind {
-    /// As it is typed, and as run directories record it.
+    /// The name on the command line and in run directories.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Lab => "lab",
@@ -31,7 +31,7 @@ impl TargetKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// Where to run; what the experiment asks for unless given, else the lab, and for `kubectl
+    /// Where to run; unless given, what the experiment asks for, else the lab, or under `kubectl
     /// plumbline` the cluster
     #[arg(long, value_enum)]
     pub(crate) target: Option<TargetKind>,
@@ -46,8 +46,8 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// What was typed, or else what the experiment asks for; else the lab, and
-    /// for whoever types `kubectl plumbline` the cluster that kubectl speaks to.
+    /// The target given on the command line, or else the experiment's; else the
+    /// lab, or under `kubectl plumbline` the cluster that kubectl speaks to.
     pub(crate) fn kind(&self, asked: &str) -> TargetKind {
         let named = || {
             let kinds = TargetKind::value_variants().iter();
@@ -61,10 +61,11 @@ impl TargetArgs {
         self.target.or_else(named).unwrap_or(usual)
     }
 
-    /// What treatments are compared with where nobody asked for host networking,
-    /// the usual baseline, by name: the first of several clusters, whose networks
-    /// are the question then; and where it is not to be had, what is nearest to
-    /// it. Clusters that are made for the run need no leave for it.
+    /// The baseline where neither experiment nor flags name one and host
+    /// networking does not serve: the first of several clusters, because the
+    /// question is then about their networks; where host networking is not
+    /// allowed, the path nearest to it. Clusters that are made for the run need
+    /// no permission for it.
     pub(crate) fn instead_of_host(&self, asked: &str, provisioned: bool) -> Option<&str> {
         if self.kind(asked) != TargetKind::Kubernetes || provisioned {
             return None;
@@ -81,13 +82,13 @@ impl TargetArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Kubernetes (--target kubernetes)")]
 pub(crate) struct ClusterArgs {
-    /// Context of the kubeconfig instead of the current one; several times, clusters to compare
+    /// Context of the kubeconfig instead of the current one; repeat it to compare clusters
     #[arg(long, value_name = "NAME", conflicts_with = "provision")]
     pub(crate) context: Vec<String>,
     /// Command that brings up a cluster with each network ({network}), afresh for each block
     #[arg(long, value_name = "COMMAND")]
     pub(crate) provision: Option<String>,
-    /// Command that takes it down again, unless the first one says how
+    /// Command that takes it down again, unless --provision says how
     #[arg(long, value_name = "COMMAND")]
     pub(crate) unprovision: Option<String>,
     /// The nodes, of the sender and of the receiver, or all of a mesh or of pairs; chosen among
@@ -97,7 +98,7 @@ pub(crate) struct ClusterArgs {
     /// Image of the pods, such as one in your registry; `plumbline image` makes it
     #[arg(long, value_name = "REFERENCE")]
     pub(crate) image: Option<String>,
-    /// Also put pods into the nodes' own networks, the baseline, in a privileged namespace
+    /// Also run pods in the nodes' own networks, the baseline, in a privileged namespace
     #[arg(long)]
     pub(crate) allow_host_network: bool,
 }
@@ -124,7 +125,7 @@ pub(crate) struct InLabArgs {
     /// Kernel to run in; uml needs Debian's packages user-mode-linux and kmod
     #[arg(long, value_enum, default_value = "host")]
     pub(crate) kernel: Kernel,
-    /// Where the plugins of `--network cni:FILE` are; CNI_PATH, else /usr/lib/cni
+    /// Directory with the plugins of `--network cni:FILE`; CNI_PATH, else /usr/lib/cni
     /// and /opt/cni/bin
     #[arg(long, value_name = "DIR")]
     pub(crate) cni_bin: Vec<PathBuf>,
@@ -154,7 +155,7 @@ pub(crate) struct PairingArgs {
 }
 
 impl PairingArgs {
-    /// What was asked for.
+    /// The layout that was asked for.
     pub(crate) fn layout(&self) -> Option<Layout> {
         match self.pairs {
             Some(_) => Some(Layout::Pairs),
@@ -175,14 +176,14 @@ impl PairingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Two hosts (--target hosts)")]
 pub(crate) struct HostsArgs {
-    /// The machines, as one would name them to ssh: the sender, then the receiver; more with
+    /// The machines, by their names for ssh: the sender, then the receiver; more with
     /// --mesh or --pairs
     #[arg(long, value_name = "HOST", conflicts_with = "pair")]
     pub(crate) host: Vec<String>,
     /// Two machines as one of the networks to compare, such as vm=user@a,user@b
     #[arg(long, value_name = "NAME=HOST,HOST")]
     pub(crate) pair: Vec<String>,
-    /// Which network between them, by network, address or device, for both or for each
+    /// The network between them, by network, address or device, for both or for each
     #[arg(long, value_name = "[NAME=]WHAT[,WHAT]")]
     pub(crate) address: Vec<String>,
     /// Program to copy to them instead of this one, such as a static build

@@ -1,12 +1,12 @@
-//! Frames: a length of four bytes, big-endian, and as many bytes of JSON.
+//! Frames: a big-endian length of four bytes, then that many bytes of JSON.
 
 use std::io::{self, Read, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Longest frame in bytes. A result with its histograms has some 100 KB; a
-/// longer claim is noise on the stream, not a frame (S-7).
+/// Longest frame in bytes. A result with its histograms has some 100 KB; a much
+/// larger length means noise on the stream, not a frame (S-7).
 pub const MAX_FRAME: u32 = 16 << 20;
 
 /// A frame that could not be read or written.
@@ -59,7 +59,7 @@ pub fn read_frame<T: DeserializeOwned>(stream: &mut (impl Read + ?Sized)) -> Res
         return Err(FrameError::TooLong(length));
     }
     let mut bytes = Vec::new();
-    // `take` bounds what is allocated by what arrives, not by what is claimed.
+    // `take` bounds the allocation by what arrives, not by the claimed length.
     stream.take(length.into()).read_to_end(&mut bytes)?;
     if bytes.len() < length as usize {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

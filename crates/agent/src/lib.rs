@@ -1,11 +1,11 @@
 //! One endpoint under command: the protocol over a byte stream, driving the
 //! engine and the meters.
 //!
-//! Both ends of a trial are this: a process that reads [`ToAgent`] frames from
+//! Both ends of a trial are such a process. It reads [`ToAgent`] frames from
 //! standard input, runs one [`load`](plumbline_engine::run) or one
 //! [`Responder`](plumbline_engine::Responder), and writes [`FromAgent`] frames
 //! to standard output. It has no port, so there is nothing to authenticate
-//! (S-4); it sends only to the address that it is given (S-5); and it ends when
+//! (S-4); it sends only to the address that it is given (S-5), and it ends when
 //! it hears nothing for [`LEASE`], or when its input closes.
 
 mod frame;

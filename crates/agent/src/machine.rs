@@ -27,11 +27,12 @@ const SYSCTLS: &[&str] = &[
     "kernel.sched_rt_runtime_us",
 ];
 
-/// Where the kernel is a program, whoever started it says here on which CPU.
+/// Names the CPU where the kernel itself is a program; the process that started
+/// that kernel sets it.
 const HOST_CPU: &str = "PLUMBLINE_HOST_CPU";
 
-/// Reads what identifies this machine. What a kernel does not show is left
-/// out, never guessed; the devices of the paths are the target's to add.
+/// Reads what identifies this machine. What a kernel does not show is left out,
+/// never guessed. The target adds the devices of the paths.
 pub fn fingerprint() -> Fingerprint {
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     Fingerprint {
@@ -91,8 +92,8 @@ fn list_length(list: &str) -> u32 {
         .sum()
 }
 
-/// The command line without the name of the first program, which no packet
-/// meets, and which may be another for each start of a kernel that is a program.
+/// The command line without the name of the first program: it affects no
+/// packet, and may differ at each start of a kernel that is a program.
 fn kernel_command_line(line: &str) -> String {
     let words = line
         .split_whitespace()
@@ -100,7 +101,7 @@ fn kernel_command_line(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What the kernel runs on, when that is no bare machine.
+/// What the kernel runs on, unless that is a bare machine.
 fn hypervisor(cpuinfo: &str) -> Option<String> {
     if let Some(host) = user_mode_host(cpuinfo) {
         return Some(format!("User-mode Linux on {host}"));
@@ -151,7 +152,7 @@ fn memory_bytes() -> u64 {
     kilobytes.unwrap_or(0) * 1024
 }
 
-/// Only a kernel that ships its configuration can tell.
+/// Known only where the kernel ships its configuration.
 fn irq_time_accounting() -> Option<bool> {
     let release = read("/proc/sys/kernel/osrelease")?;
     let config = read(format!("/boot/config-{release}"))?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sight::{Counts, LookOrder, Sight};
 
-/// Version of this protocol. Both sides must be equal; there is no guessing.
+/// Version of this protocol. Both sides must have the same; nothing is guessed.
 pub const PROTOCOL_VERSION: u32 = 3;
 
 /// From the controller.
@@ -30,7 +30,7 @@ pub enum ToAgent {
     /// Be the sender, once.
     Load(LoadOrder),
     /// Look at this machine. This and the next three may be ordered any number
-    /// of times, by whoever has to know a machine that is not its own.
+    /// of times, to observe a machine that is not the controller's own.
     Look(LookOrder),
     /// Read the counters of these devices, and of the namespace.
     Count {
@@ -42,7 +42,7 @@ pub enum ToAgent {
         /// For how long, nanoseconds.
         length_ns: u64,
     },
-    /// Measure what the generator takes where there is no network (L-13).
+    /// Measure the generator's own floor, without a network (L-13).
     Floor {
         /// CPUs of the sender; empty for any.
         client_cpus: Vec<usize>,
@@ -86,7 +86,7 @@ pub enum FromAgent {
     },
     /// The generator without a network.
     Floored {
-        /// What it took; `None` when it was stopped.
+        /// Its floor; `None` when it was stopped.
         floor: Option<Floor>,
     },
     /// What was ordered could not be done.
@@ -114,7 +114,7 @@ pub struct ServeOrder {
 pub struct LoadOrder {
     /// What to send.
     pub workload: Workload,
-    /// Where to, and nowhere else (S-5a).
+    /// The only address to send to (S-5a).
     pub target: SocketAddr,
     /// Phases.
     pub timing: Timing,

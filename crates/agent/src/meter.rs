@@ -43,9 +43,9 @@ impl Reading {
     }
 }
 
-/// CPU time between two readings. Busy is what was neither idle nor waiting nor
-/// taken away: the tickless kernel keeps idle time itself, while the split by
-/// context is sampled at ticks (N-10; docs/method.md).
+/// CPU time between two readings. Busy is time that was neither idle nor
+/// waiting nor stolen: the tickless kernel keeps idle time itself, while the
+/// split by context is sampled at ticks (N-10; docs/method.md).
 fn cpu_time(before: &CpuTotals, after: &CpuTotals) -> CpuTime {
     let wall_ns = after.at_ns.saturating_sub(before.at_ns);
     let mut time = CpuTime::default();

@@ -3,8 +3,8 @@
 //! One process without a master, because a master's workers would outlive it:
 //! this process is killed by the kernel when its agent ends in any way. It gets
 //! its own directory with a configuration and the body as a static file; both
-//! are removed as soon as nginx holds them open, so that nothing is left even
-//! when everything is killed a moment later.
+//! are removed as soon as nginx holds them open, so that nothing stays behind
+//! even when everything is killed a moment later.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ use plumbline_sys::process::{Child, Command, ProcessError};
 
 use crate::ServeOrder;
 
-/// Where packages put it; the directory is not in everybody's search path.
+/// Where packages install it; that directory is not in every search path.
 const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
 
 /// Longest wait for nginx to start, and for one of its answers.
@@ -33,15 +33,13 @@ pub(crate) enum NginxError {
         "cannot prepare nginx: {0}; is there space, and may files be made, in the directory for temporary files?"
     )]
     Prepare(#[source] io::Error),
-    #[error("nginx does not run: {0}; its own message says what it lacks")]
+    #[error("nginx does not run: {0}; its own message says what is missing")]
     Process(#[from] ProcessError),
-    #[error("nginx has ended, although nobody asked it to")]
+    #[error("nginx ended without being stopped")]
     Ended,
     #[error("nginx did not answer in time: {0}; is this machine overloaded?")]
     Silent(#[source] io::Error),
-    #[error(
-        "nginx did not say how many requests it answered, but `{0}`; it needs its module stub_status"
-    )]
+    #[error("nginx answered `{0}` instead of its request counts; it needs its module stub_status")]
     NoStatus(String),
     #[error("the CPU time of nginx cannot be read: {0}")]
     Cpu(#[source] io::Error),
@@ -66,7 +64,7 @@ pub(crate) struct Nginx {
     before: Counts,
 }
 
-/// What nginx has seen since its start.
+/// What nginx has counted since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Counts {
     connections: u64,
@@ -79,7 +77,7 @@ impl Nginx {
     pub(crate) fn start(program: &Path, order: &ServeOrder) -> Result<Self, NginxError> {
         let directory = Directory::new().map_err(NginxError::Prepare)?;
         let address = free_port(order).map_err(NginxError::Prepare)?;
-        // nginx takes other paths from its prefix, but this from where it was started.
+        // nginx resolves other paths against its prefix, but this one against its working directory.
         let socket = directory.0.join("status");
         let size = order.workload.response_size;
         directory
@@ -101,7 +99,7 @@ impl Nginx {
         let mut status = connect(&socket, &mut child)?;
         let mut version = String::new();
         let before = ask_status(&mut status, &mut version)?;
-        // Once asked for, the body stays open in nginx's cache of files.
+        // After the first request, the body stays open in nginx's file cache.
         ask(&mut status, "/").map_err(NginxError::Silent)?;
         let before = Counts {
             requests: before.requests + 1,
@@ -139,7 +137,7 @@ impl Nginx {
     pub(crate) fn stop(mut self) -> Result<ServeResult, NginxError> {
         let after = ask_status(&mut self.status, &mut self.version)?;
         self.child.kill();
-        // It counts the question itself.
+        // It counts this request too.
         let requests = after.requests.saturating_sub(self.before.requests + 1);
         Ok(ServeResult {
             server: self.version,
@@ -153,10 +151,10 @@ impl Nginx {
 
 /// One process that answers every path with the body. Connections are never
 /// closed for their age or their number of requests, and no request is logged:
-/// that would be measured instead of the network.
+/// either would be measured along with the network.
 ///
-/// Where it believes to be root, nginx gives its directories to `nobody`, whom
-/// the user namespace of an ordinary user does not have: so they stay ours.
+/// When it runs as root, nginx gives its directories to `nobody`, a user that
+/// does not exist in an ordinary user's user namespace; so they stay ours.
 fn configuration(address: SocketAddr, socket: &Path, workload: &Workload) -> String {
     let connections = workload.connections.saturating_mul(2).max(128) + 16;
     let socket = socket.display();
@@ -215,13 +213,14 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What cannot be removed is a small file that says what it is from.
+        // If this fails, what stays behind is small, and its name says where it
+        // is from.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// The connection over which nginx is asked how much it has done. It is made
-/// once, since its name goes away with the directory.
+/// The connection over which nginx is asked for its counts. It is made once,
+/// since its socket's name goes away with the directory.
 fn connect(socket: &Path, child: &mut Child) -> Result<UnixStream, NginxError> {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -27,7 +27,7 @@ pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> Result<FromAgent, St
         } => plumbline_engine::floor(client_cpus, server_cpus, stop)
             .map(|floor| FromAgent::Floored { floor })
             .map_err(|e| e.to_string()),
-        _ => Err("that is no order to observe".to_owned()),
+        _ => Err("this is not an order to observe".to_owned()),
     }
 }
 
@@ -95,13 +95,13 @@ fn describe(link: &Link) -> DeviceFingerprint {
         mtu: link.mtu,
         route_mtu: None,
         qdisc: link.qdisc.clone(),
-        // What a driver does not tell is not known to be on.
+        // A feature that the driver does not report is not known to be on.
         offloads: ethtool::active_features(&link.name).unwrap_or_default(),
     }
 }
 
-/// Netlink has a kind for virtual devices only; the others have a driver that
-/// stands in /sys, and loopback has neither.
+/// Netlink has a kind for virtual devices only; others have a driver, listed in
+/// /sys, and loopback has neither.
 fn driver(link: &Link) -> String {
     if !link.kind.is_empty() {
         return link.kind.clone();
@@ -136,7 +136,7 @@ fn count(devices: &[String]) -> Result<Counts, String> {
     })
 }
 
-/// A digest of what machine-id(5) says, which is not to be told as it is. FNV-1a
+/// A digest of machine-id(5), which must not be disclosed itself. FNV-1a
 /// (Fowler, Noll, Vo) of half its length: equal for the same machine, and the
 /// identity cannot be computed from it.
 fn identity() -> Option<String> {

@@ -1,4 +1,5 @@
-//! The mode of a node's kube-proxy, as it tells to whoever is on its node.
+//! The mode of a node's kube-proxy, which it reports to any process on its
+//! node.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -7,13 +8,13 @@ use std::time::Duration;
 /// Where kube-proxy has its metrics by default, on the node's loopback only.
 const PORT: u16 = 10_249;
 
-/// It is on this machine: it answers at once or not at all.
+/// It is on this machine, so it answers at once or not at all.
 const ANSWER: Duration = Duration::from_millis(300);
 
-/// Of HTTP/1.0, so that the answer ends with the connection.
+/// HTTP/1.0, so that the answer ends with the connection.
 const REQUEST: &[u8] = b"GET /proxyMode HTTP/1.0\r\nHost: localhost\r\n\r\n";
 
-/// More is no answer of kube-proxy's.
+/// A longer answer is not kube-proxy's.
 const MOST: u64 = 4 << 10;
 
 /// Its mode, such as `iptables`; `None` when nothing like it answers here.
@@ -59,7 +60,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            // All of it: what is left unread breaks the connection at its end.
+            // Read all of it: unread bytes would reset the connection on close.
             let mut request = vec![0; REQUEST.len()];
             stream.read_exact(&mut request).unwrap();
             stream

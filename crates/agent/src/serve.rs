@@ -20,13 +20,13 @@ use crate::meter::{Reading, protocol_counters};
 use crate::nginx::{self, Nginx};
 use crate::observe;
 
-/// An agent that hears nothing for so long stops its load and ends (S-5e).
+/// An agent that hears nothing for this long stops its load and ends (S-5e).
 pub const LEASE: Duration = Duration::from_secs(3);
 
 /// How often an agent looks whether another server lives, and whether to stop it.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Why an agent ended other than by its controller's word.
+/// Why an agent ended without its controller's order.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The controller went silent.
@@ -147,14 +147,15 @@ fn read_commands(mut input: impl Read + Send + 'static, events: Sender<Event>) {
     });
 }
 
-/// Runs a job in a thread of its own; whatever it gives is reported.
+/// Runs a job in a thread of its own and reports its result.
 fn start(
     events: Sender<Event>,
     stop: Arc<AtomicBool>,
     job: impl FnOnce(&dyn Fn(FromAgent), &AtomicBool) -> Result<FromAgent, String> + Send + 'static,
 ) {
     thread::spawn(move || {
-        // A receiver that is gone means that the agent is ending: nobody to tell.
+        // If the receiver is gone, the agent is ending, and no one needs the
+        // result.
         let report = |message| drop(events.send(Event::Report(message)));
         let result = job(&report, &stop);
         report(result.unwrap_or_else(|error| FromAgent::Failed { error }));

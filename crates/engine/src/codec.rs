@@ -8,7 +8,7 @@ pub(crate) use fixed::{Fixed, Frame, FrameReader};
 pub(crate) use http::Http;
 pub use http::body_of;
 
-/// The language of one workload, as the client speaks it.
+/// The client's side of one workload's protocol.
 pub(crate) trait Codec {
     /// How far the answer on one connection has been read.
     type Reader: Default;
@@ -17,8 +17,8 @@ pub(crate) trait Codec {
     fn length(&self) -> usize;
 
     /// The bytes of the request with this sequence number from byte `from` on:
-    /// all of them, or a good piece. The same number gives the same bytes, so
-    /// that a request that went out in part can be gone on with.
+    /// all of them, or as many as fit. The same number gives the same bytes, so
+    /// that a request that went out in part can be continued.
     fn encode(&mut self, seq: u64, from: usize) -> &[u8];
 
     /// Reads on, at most to the end of one answer, and gives how many bytes it
@@ -32,18 +32,18 @@ pub(crate) trait Codec {
 /// How far the reading has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// In the midst of an answer; all bytes were taken.
+    /// Inside an answer; all bytes were taken.
     More,
     /// An answer is complete.
     Answer(Answer),
-    /// This is not the language. The connection is of no use any more.
+    /// This is not the protocol. The connection is no longer usable.
     Garbage,
 }
 
 /// A complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// Which request it says it answers, where the language says so.
+    /// Which request it claims to answer, where the protocol says so.
     pub(crate) seq: Option<u64>,
     /// Payload bytes.
     pub(crate) bytes: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quality {
     Good,
-    /// Another content or size than asked for.
+    /// Not the content or size that was asked for.
     Corrupt,
     /// Well-formed, but a refusal (an HTTP status other than 2xx).
     Refusal,

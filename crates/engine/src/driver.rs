@@ -1,4 +1,4 @@
-//! What moves bytes: the seam between the event loop and the kernel.
+//! What moves bytes: the interface between the event loop and the kernel.
 
 mod epoll;
 mod margin;
@@ -16,7 +16,7 @@ pub(crate) use uring::Uring;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watch {
     /// A byte stream: reported when something changes, room to send included.
-    /// Whoever is told must read until [`Received::drained`].
+    /// The caller must then read until [`Received::drained`].
     Stream,
     /// Datagrams or connections to accept: reported as long as there are any.
     Queue,
@@ -44,14 +44,14 @@ pub(crate) struct Received<'a> {
 
 /// Sockets in numbered slots, and a way to wait for them.
 ///
-/// The caller asks for bytes and gives bytes; whether the driver makes a
-/// system call for each or hands over what a ring has already completed is its
-/// own affair. Nothing here allocates once the sockets are in.
+/// The caller asks for bytes and gives bytes. The driver may make a system call
+/// for each, or hand over what a ring has already completed. Nothing here
+/// allocates once the sockets are in.
 pub(crate) trait Driver {
     /// Name in the record.
     const NAME: &'static str;
 
-    /// Puts a socket into an empty slot and watches it.
+    /// Puts a socket into an empty slot and starts watching it.
     fn insert(&mut self, slot: usize, socket: Socket, watch: Watch) -> io::Result<()>;
 
     /// Closes the socket in a slot, if there is one.
@@ -65,21 +65,21 @@ pub(crate) trait Driver {
     /// number of events.
     fn wait(&mut self, now: u64, until: u64) -> io::Result<usize>;
 
-    /// Nanoseconds that all waits so far have spent on polling in vain.
+    /// Nanoseconds that all waits so far have spent polling without result.
     fn spun_ns(&self) -> u64;
 
-    /// The `index`th event of the last wait.
-    /// Until the next, it is the one that [`receive`](Self::receive) is about.
+    /// The `index`th event of the last wait. Until the next call,
+    /// [`receive`](Self::receive) concerns this event.
     fn event(&mut self, index: usize) -> Event;
 
     /// What has arrived in a slot; `WouldBlock` when nothing has.
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>>;
 
-    /// As [`receive`](Self::receive), and when the last packet of it had
-    /// arrived: wall clock, nanoseconds; `None` where the kernel did not stamp
-    /// it (L-17).
+    /// As [`receive`](Self::receive), with the arrival time of its last packet:
+    /// wall clock, nanoseconds; `None` where the kernel did not stamp it
+    /// (L-17).
     fn receive_stamped(&mut self, slot: usize) -> io::Result<(Received<'_>, Option<u64>)>;
 
-    /// Sends what can be sent at once, and gives how many bytes that were.
+    /// Sends what can be sent at once, and gives how many bytes that was.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize>;
 }

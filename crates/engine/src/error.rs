@@ -8,17 +8,16 @@ use crate::files;
 /// Why a load or a responder could not run. Errors of single requests are not
 /// here: they are counted in the result.
 ///
-/// The text holds the kernel's word where it belongs, before the remedy; so
-/// that nobody prints it twice, it is not a [`source`](std::error::Error::source)
-/// as well.
+/// The text includes the kernel's error, before the remedy. That error is not a
+/// [`source`](std::error::Error::source) as well, or it would be printed twice.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The plan contradicts itself or asks for the impossible.
     #[error("{0}")]
     Plan(String),
-    /// Nobody listens at the target.
+    /// Nothing listens at the target.
     #[error(
-        "nobody listens on {target}: the connection was refused; start the server first, or check the port"
+        "nothing listens on {target}: the connection was refused; start the server first, or check the port"
     )]
     Refused {
         /// Where to.
@@ -34,7 +33,7 @@ pub enum EngineError {
         /// The kernel's word.
         cause: io::Error,
     },
-    /// No port is left to connect from, or the source address is another
+    /// No port is left to connect from, or the source address is not this
     /// machine's.
     #[error(
         "no address and port are left here for {connections} connections to {target}: a source address must be one of this machine, and has a port for some 28,000; name several sources, or widen net.ipv4.ip_local_port_range"
@@ -107,7 +106,7 @@ pub enum EngineError {
         /// The kernel's word.
         cause: io::Error,
     },
-    /// The kernel does not stamp what a socket sends and receives.
+    /// The kernel does not time-stamp what a socket sends and receives.
     #[error(
         "requests cannot be timed inside this kernel: {cause}; it may be too old (4.19 is enough) or not Linux's own (gVisor); leave the time stamps out"
     )]
@@ -115,7 +114,7 @@ pub enum EngineError {
         /// The kernel's word.
         cause: io::Error,
     },
-    /// A system call failed that does not fail on a sound machine.
+    /// A system call failed that should not fail on a healthy machine.
     #[error("{what} failed: {cause}; the machine is probably out of memory or file descriptors")]
     System {
         /// Which call, on what.
@@ -131,7 +130,7 @@ impl EngineError {
         move |cause| Self::System { what, cause }
     }
 
-    /// Explains why there is no ring.
+    /// Explains why io_uring cannot be used.
     pub(crate) fn no_uring(cause: io::Error) -> Self {
         Self::Uring { cause }
     }

@@ -16,7 +16,7 @@ const TICK_NS: u64 = 10_000_000;
 /// Most requests sent before arrived answers are looked at again.
 const BURST: usize = 256;
 
-/// What to send, and what to make of that which comes back.
+/// What to send, and how to judge what comes back.
 pub(crate) trait Workload<D: Driver> {
     /// Opens connections; true when all are open. Called until then.
     fn prepare(&mut self, io: &mut D, now: u64) -> Result<bool, EngineError>;
@@ -34,13 +34,13 @@ pub(crate) trait Workload<D: Driver> {
         false
     }
 
-    /// Something happened on a connection.
+    /// An event on a connection.
     fn event(&mut self, io: &mut D, event: Event);
 
     /// Called every 10 ms: reopens, gives up, publishes.
     fn tick(&mut self, io: &mut D, now: u64);
 
-    /// Whether answers are outstanding.
+    /// Whether any answers are outstanding.
     fn busy(&self) -> bool;
 
     /// The load has ended: everything outstanding is given up.
@@ -106,7 +106,8 @@ pub(crate) fn drive<D: Driver>(
         }
         let wake = match due {
             _ if more => now,
-            // What is due but blocked cannot go out before something happens.
+            // Requests that are due but blocked cannot go out before the next
+            // event.
             Some(due) if !blocked => due.min(next_tick),
             _ => next_tick,
         };
@@ -132,7 +133,8 @@ struct Spent {
     close: Option<Reading>,
 }
 
-/// Time spent so far, nanoseconds: polling in vain, and CPU of this thread.
+/// Time spent so far, nanoseconds: polling without result, and CPU of this
+/// thread.
 #[derive(Clone, Copy, Default)]
 struct Reading {
     spun: u64,
@@ -155,7 +157,7 @@ impl Spent {
         }
     }
 
-    /// What lies between.
+    /// The time spent in between.
     fn within(&self) -> Reading {
         let (open, close) = (
             self.open.unwrap_or_default(),
@@ -194,8 +196,8 @@ fn send_due<D: Driver>(
     false
 }
 
-/// What was due in the window and never found a connection counts as planned
-/// and as censored (L-3).
+/// Requests that were due in the window but never found a connection count as
+/// planned and as censored (L-3).
 fn give_up_unsent(recorder: &mut Recorder, schedule: &mut Schedule, window: Window, now: u64) {
     while schedule.next() < window.close {
         recorder.planned(schedule.next());

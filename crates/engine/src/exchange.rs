@@ -1,10 +1,10 @@
 //! Requests and answers: `rr`, `crr` and `http`, over TCP and UDP.
 //!
-//! A *line* is one connection's place. Lines that stay open take a request
-//! when they are idle; over TCP `rr` and UDP more requests may follow before
-//! the answers are there, so that an open loop never waits. Where the language
-//! allows only one request at a time, or each request needs a connection of
-//! its own, due requests wait for a free line and are charged for it.
+//! A *line* is one connection's place. Lines that stay open take a request when
+//! they are idle; over TCP `rr` and UDP more requests may follow before the
+//! answers arrive, so that an open loop never waits. Where the protocol allows
+//! only one request at a time, or each request needs its own connection, due
+//! requests wait for a free line and are charged for the wait.
 
 mod answers;
 mod line;
@@ -110,7 +110,7 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
         if event.hangup
             && let Some(stamps) = &mut self.stamps
         {
-            // Not the end, perhaps, but stamps that came late.
+            // Perhaps not the end, but late stamps.
             stamps.collect(io, slot);
         }
         if event.writable {

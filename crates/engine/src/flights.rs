@@ -68,8 +68,8 @@ impl Flights {
     /// when there is no room (a limit, which delays the request; L-3).
     #[inline]
     pub(crate) fn book(&mut self, slot: usize, intended: u64, sent: u64) -> Option<u64> {
-        // A number whose place is still held by a request that was never
-        // answered is passed over.
+        // A number is skipped when its place is still held by a request that
+        // was never answered.
         let seq = (self.next..self.next + 64).find(|&s| !self.table[self.position(s)].live)?;
         self.next = seq + 1;
         let at = self.position(seq) as u32;

@@ -19,9 +19,9 @@ const SIZE: u32 = 16;
 /// this process, over the loopback device of the calling thread's namespace:
 /// no path can show less. Takes a quarter of a second.
 ///
-/// The sender runs on the first of `client_cpus`, the responder on the first
-/// of `server_cpus`; both where they like when these are empty. `None` when
-/// `stop` became true before the end.
+/// The sender runs on the first of `client_cpus`, the responder on the first of
+/// `server_cpus`; an empty list means no binding. `None` when `stop` became
+/// true before the end.
 ///
 /// # Errors
 /// As [`run`] and [`Responder::bind`], such as when loopback is down.

@@ -4,25 +4,26 @@ use plumbline_experiment::Arrival;
 use plumbline_record::ArrivalCheck;
 use plumbline_stats::arrivals;
 
-/// Gaps that one worker keeps. More would find any clock's grain.
+/// Gaps that one worker keeps. With more, the test would find any clock's
+/// resolution.
 const MOST: usize = 5_000;
 
-/// A sample of the gaps, spread over the window, in memory that is there
+/// A sample of the gaps, spread over the window, in memory that is allocated
 /// before the load starts.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    /// Keeps one gap of so many; 0 keeps none.
+    /// Keeps one gap in this many; 0 keeps none.
     stride: u64,
     seen: u64,
     last: Option<(u64, u64)>,
     /// Between sends, nanoseconds.
     real: Vec<u64>,
-    /// By how much these differ from the gaps intended.
+    /// How much these differ from the intended gaps.
     errors: Vec<u64>,
 }
 
 impl Gaps {
-    /// Room for the gaps of a worker that is to send `expected` requests.
+    /// Room for the gaps of a worker that will send `expected` requests.
     pub(crate) fn sampling(expected: f64) -> Self {
         Self {
             stride: (expected / MOST as f64).ceil().max(1.0) as u64,
@@ -32,7 +33,7 @@ impl Gaps {
         }
     }
 
-    /// A request of the window went out.
+    /// A request of the window was sent.
     #[inline]
     pub(crate) fn sent(&mut self, intended: u64, sent: u64) {
         if self.stride == 0 {
@@ -57,8 +58,8 @@ impl Gaps {
         self.errors.extend(&other.errors);
     }
 
-    /// Holds them against the schedule of a load with `workers` workers;
-    /// `None` where there was none, or too little was sent.
+    /// Compares them with the schedule of a load with `workers` workers; `None`
+    /// without a schedule, or when too little was sent.
     pub(crate) fn check(&self, arrival: Arrival, workers: usize) -> Option<ArrivalCheck> {
         let rate = arrival.rate()?;
         let mut errors = self.errors.clone();
@@ -91,8 +92,8 @@ mod tests {
     use super::*;
     use crate::schedule::Schedule;
 
-    /// Sends all that a schedule wants within `requests` requests, each as
-    /// late as `late` says.
+    /// Sends the first `requests` requests of a schedule, each as late as
+    /// `late` says.
     fn check(arrival: Arrival, requests: u64, late: impl Fn(u64) -> u64) -> ArrivalCheck {
         let mut schedule = Schedule::new(arrival, 7, 0, 1, 1_000_000).unwrap();
         let mut gaps = Gaps::sampling(requests as f64);
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_wakes_every_millisecond_is_seen() {
-        // All that was due since the last tick goes out together.
+        // Everything due since the last tick goes out together.
         let tick = |intended: u64| intended.next_multiple_of(1_000_000);
         let check = check(POISSON, 5_000, tick);
         assert!(check.distance.unwrap() > 0.5, "{check:?}");

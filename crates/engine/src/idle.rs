@@ -1,8 +1,8 @@
 //! Which connections are free, longest free first.
 
 /// A queue of connections without a request, each at most once. Taking the one
-/// that has been free longest spreads the load over all connections, and tells
-/// when a waiting request could have gone out at the earliest.
+/// that has been free longest spreads the load over all connections, and shows
+/// the earliest moment at which a waiting request could have gone out.
 #[derive(Debug)]
 pub(crate) struct Idle {
     ring: Vec<u32>,
@@ -22,7 +22,7 @@ impl Idle {
         }
     }
 
-    /// Adds a connection, unless it is there.
+    /// Adds a connection, unless it is already there.
     #[inline]
     pub(crate) fn push(&mut self, slot: usize) {
         if std::mem::replace(&mut self.queued[slot], true) {

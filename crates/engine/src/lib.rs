@@ -1,16 +1,15 @@
 //! The load: arrival schedule, connections, workloads, the event loop, the
 //! responder.
 //!
-//! [`run`] drives one [`LoadPlan`] and gives what the sender saw;
-//! [`Responder`] is the other end. Neither knows of namespaces or clusters:
-//! they use the sockets of the process that they run in.
+//! [`run`] drives one [`LoadPlan`] and returns what the sender saw;
+//! [`Responder`] is the other end. Neither knows about namespaces or clusters:
+//! they use the sockets of their process.
 //!
-//! Inside, one event loop serves every workload. A
-//! `Driver` moves bytes (epoll today), a `Workload` decides
-//! what to send and judges what comes back, a `Schedule` says when
-//! requests are due, and a `Recorder` keeps the accounts:
-//! every request is charged from the time that it was *intended* for, whether
-//! or not it could be sent then.
+//! Inside, one event loop serves every workload. A `Driver` moves bytes (epoll
+//! or io_uring), a `Workload` decides what to send and judges what comes back,
+//! a `Schedule` says when requests are due, and a `Recorder` keeps the
+//! accounts: every request is charged from the time that it was *intended* for,
+//! whether or not it could be sent then.
 
 mod bulk;
 mod codec;

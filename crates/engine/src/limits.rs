@@ -1,5 +1,5 @@
-//! What the machine allows, looked at before the first connection: a load that
-//! runs out of files or ports half-way measures something else than was asked.
+//! What the machine allows, checked before the first connection: a load that
+//! runs out of files or ports half-way does not measure what was asked for.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::{EngineError, LoadPlan};
 /// The kernel's own ports to connect from, when no address of a family is bound.
 const PORTS: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
-/// Makes room for the connections of a plan, or says what stands in the way.
+/// Makes room for the connections of a plan, or says what prevents it.
 pub(crate) fn check(plan: &LoadPlan) -> Result<(), EngineError> {
     let connections = u64::from(plan.workload.connections);
     let needed = files_for(connections);

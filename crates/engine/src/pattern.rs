@@ -9,7 +9,7 @@ pub(crate) const SEQUENCE: usize = 8;
 const SHIFTS: usize = 256;
 
 /// Which way a payload goes. The contents differ, so that a request that comes
-/// back as its own answer (a short-circuited path) is found out.
+/// back as its own answer (a short-circuited path) is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Request,

@@ -47,9 +47,9 @@ pub struct LoadPlan {
     pub sources: Vec<IpAddr>,
     /// `datagram`: hand the kernel up to 64 messages at once as a train, which
     /// it cuts into packets as late as it can (UDP GSO). That multiplies the
-    /// rate that one CPU can send. But where devices are virtual a train
-    /// crosses them as one, so its messages share the cost of the path: leave
-    /// it out where each message is to pay for itself (N-1).
+    /// rate that one CPU can send. But a train crosses virtual devices as one
+    /// packet, so its messages share the cost of the path: leave it out where
+    /// each message should pay for itself (N-1).
     pub trains: bool,
     /// Counters for a live display.
     pub progress: Option<Arc<Progress>>,
@@ -93,7 +93,7 @@ impl LoadPlan {
         }
     }
 
-    /// Refuses what cannot be run, so that the loop need not check.
+    /// Refuses what cannot run, so that the loop need not check.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         check_workload(&self.workload)?;
         if self.measure.is_zero() {
@@ -198,13 +198,13 @@ fn check_workload(workload: &Workload) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Where connection `slot` starts from.
+/// The source address of connection `slot`.
 pub(crate) fn source(sources: &[IpAddr], slot: usize) -> Option<IpAddr> {
     let turn = slot.checked_rem(sources.len())?;
     Some(sources[turn])
 }
 
-/// Stamps split a request on a connection that stands (L-17).
+/// Stamps split requests on established connections only (L-17).
 fn check_timestamps(workload: &Workload) -> Result<(), EngineError> {
     if !(workload.timestamps > 0.0 && workload.timestamps <= 1.0) {
         return plan("the share of requests to stamp must be above 0 and at most 100 %");
@@ -219,8 +219,8 @@ fn check_timestamps(workload: &Workload) -> Result<(), EngineError> {
             "time stamps split requests on standing connections: use rr, or http with keep-alive",
         );
     }
-    // Its standing receives tell no stamps, and its sends in batches have no
-    // moment of their own to count from.
+    // Its standing receives carry no stamps, and batched sends have no time of
+    // their own to count from.
     if workload.driver == Driver::Uring {
         return plan("time stamps are read by epoll only; leave the driver to `auto`");
     }
@@ -237,13 +237,14 @@ const MIN_SIZE: u32 = 16;
 pub(crate) const MAX_FLOWS: u32 = 4_096;
 /// The largest payload of a UDP datagram over IPv4.
 const MAX_DATAGRAM: u32 = 65_507;
-/// A ceiling on what one request or response may weigh (S-5).
+/// A ceiling on the size of one request or response (S-5).
 const MAX_SIZE: u32 = 64 << 20;
 
-/// Told when the measured window opens and closes, so that meters can be read.
+/// Called when the measured window opens and closes, so that meters can be
+/// read.
 ///
 /// Both are called on the thread that called [`run`](crate::run), which is not
-/// a worker: what an observer does delays no request.
+/// a worker, so an observer delays no request.
 pub trait Observer {
     /// The warm-up is over; the window opens now.
     fn window_opens(&mut self);

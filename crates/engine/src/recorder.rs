@@ -26,8 +26,8 @@ pub(crate) enum Failure {
 /// Counts and histograms of the measured window.
 ///
 /// A request belongs to the window in which it was *intended* (D1, L-1), so
-/// every method takes that moment; whatever lies outside is not recorded.
-/// Recording neither allocates nor locks.
+/// every method takes that moment; requests outside the window are not
+/// recorded. Recording neither allocates nor locks.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// Which driver ran.
@@ -38,12 +38,12 @@ pub(crate) struct Recorder {
     pub(crate) completed: u64,
     pub(crate) censored: u64,
     pub(crate) waited: u64,
-    /// Time spent on polling in vain, nanoseconds.
+    /// Time spent polling without result, nanoseconds.
     pub(crate) spin_ns: u64,
     /// CPU time of the busiest worker without its polling, nanoseconds.
     pub(crate) busy_ns: u64,
     pub(crate) gaps: Gaps,
-    /// What the kernel told of writes that it was to send without a copy.
+    /// What the kernel reported about writes without a copy.
     pub(crate) zero_copy: Option<ZeroCopyCounts>,
     pub(crate) errors: ErrorCounts,
     pub(crate) bytes_sent: u64,
@@ -53,8 +53,8 @@ pub(crate) struct Recorder {
     pub(crate) send_lag: Histogram,
     pub(crate) generator_lag: Histogram,
     pub(crate) connect: Histogram,
-    /// Where a sample of the requests spent their time; `None` when none was
-    /// to be stamped.
+    /// Where a sample of the requests spent their time; `None` when no stamps
+    /// were asked for.
     pub(crate) spans: Option<Box<Spans>>,
     seconds: Vec<SecondOfLoad>,
     by_second: Timeline,
@@ -198,9 +198,9 @@ impl Recorder {
         self.seconds[second].errors += 1;
     }
 
-    /// Waiting for an answer ended at `now` without one: it is at least that
-    /// late, and said so (L-3). `sent` is `None` for a request that never
-    /// found a connection; its send lag is at least that long, too.
+    /// Waiting for an answer ended at `now` without one: it is recorded as at
+    /// least that late (L-3). `sent` is `None` for a request that never found a
+    /// connection; its send lag is at least that long, too.
     pub(crate) fn censored(&mut self, intended: u64, sent: Option<u64>, now: u64) {
         if !self.window.contains(intended) {
             return;
@@ -217,7 +217,7 @@ impl Recorder {
     }
 
     /// A connection took `ns` to open, for a request intended at `intended`;
-    /// `None` when it was opened ahead of the window.
+    /// `None` when it was opened before the window.
     pub(crate) fn connected(&mut self, ns: u64, intended: Option<u64>, now: u64) {
         let counts = match intended {
             Some(intended) => self.window.contains(intended),
@@ -234,7 +234,7 @@ impl Recorder {
         self.seconds[second].bytes += bytes;
     }
 
-    /// The kernel took `count` messages that nobody answers.
+    /// The kernel accepted `count` unanswered messages.
     #[inline]
     pub(crate) fn taken(&mut self, count: u64, intended: u64) {
         self.totals.completed += count;
@@ -256,8 +256,8 @@ impl Recorder {
         second
     }
 
-    /// The kernel took a write of a byte stream at `now`. The window's bytes
-    /// are counted elsewhere, by what the other side acknowledged.
+    /// The kernel accepted a write of a byte stream at `now`. The window's
+    /// bytes are counted elsewhere, from what the other side acknowledged.
     #[inline]
     pub(crate) fn wrote(&mut self, now: u64, bytes: u64) {
         self.totals.bytes += bytes;

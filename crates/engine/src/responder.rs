@@ -20,8 +20,7 @@ use crate::{EngineError, ServePlan};
 
 /// A server that answers one workload, and checks what it is asked.
 ///
-/// It never sends more than its plan's response size for each request that it
-/// got (S-5).
+/// It never sends more than its plan's response size for each request (S-5).
 pub struct Responder {
     plan: ServePlan,
     sockets: Vec<Socket>,
@@ -36,7 +35,8 @@ impl Responder {
     /// not this machine's.
     pub fn bind(plan: &ServePlan) -> Result<Self, EngineError> {
         plan.check()?;
-        // How many will connect is not known: as many as may.
+        // How many clients will connect is not known, so the limit goes as high
+        // as possible.
         cpu::allow_open_files(u64::MAX)
             .map_err(EngineError::system("raising the open-file limit"))?;
         let threads = plan.threads.max(1);
@@ -63,12 +63,12 @@ impl Responder {
         self.address
     }
 
-    /// Answers until `stop` becomes true, then returns within 100 ms with what
-    /// it saw.
+    /// Answers until `stop` becomes true, then returns what it saw within 100
+    /// ms.
     ///
-    /// # Errors
-    /// When a thread cannot be bound to its CPU, or the kernel refuses to wait
-    /// for sockets. Trouble on single connections ends those connections only.
+    /// # Errors When a thread cannot be bound to its CPU, or the kernel refuses
+    /// to wait for sockets. An error on a single connection ends only that
+    /// connection.
     pub fn run(self, stop: &AtomicBool) -> Result<ServeResult, EngineError> {
         let plan = &self.plan;
         thread::scope(|scope| {

@@ -24,17 +24,16 @@ const HEAD_START_NS: u64 = 2_000_000;
 /// Longest time between two looks at the stop flag.
 const NAP_NS: u64 = 10_000_000;
 
-/// Runs a load and gives what the sender saw.
+/// Runs a load and returns what the sender saw.
 ///
-/// Blocks for warm-up, window and as much of the drain as is needed. When
-/// `stop` becomes true it returns within 100 ms with what was measured until
-/// then; [`LoadResult::window_ns`] tells how much of the window that was. The
+/// Blocks for the warm-up, the window and as much of the drain as is needed.
+/// When `stop` becomes true it returns what was measured until then, within 100
+/// ms; [`LoadResult::window_ns`] says how much of the window that was. The
 /// workers are threads of their own; `observer` is called on this one.
 ///
-/// # Errors
-/// When the load cannot start: a plan that contradicts itself, a target that
-/// refuses or does not answer, too few file descriptors, CPUs that may not be
-/// used. Whatever happens to single requests later is counted, not returned.
+/// # Errors When the load cannot start: a plan that contradicts itself, a
+/// target that refuses or does not answer, too few file descriptors, CPUs that
+/// may not be used. Errors of single requests are counted, not returned.
 pub fn run(
     plan: &LoadPlan,
     stop: &AtomicBool,
@@ -82,7 +81,7 @@ pub fn run(
             let part = thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            // L-12: what one thread saw can no more be told once all are joined.
+            // L-12: what each thread saw is lost once all are merged.
             if workers > 1 {
                 clients.push(part.latency.clone());
             }
@@ -103,8 +102,8 @@ pub fn run(
     })
 }
 
-/// One connection ahead of all others, so that a wrong address is told in a
-/// sentence rather than as a count of failed requests. UDP cannot be asked.
+/// One connection before all others, so that a wrong address gives an error
+/// message rather than a count of failed requests. UDP cannot be probed.
 fn probe(plan: &LoadPlan) -> Result<(), EngineError> {
     let udp = match plan.workload.kind {
         WorkloadKind::Rr => plan.workload.protocol == Protocol::Udp,
@@ -129,7 +128,7 @@ fn open(
     abort: &AtomicBool,
 ) -> Result<Option<Window>, EngineError> {
     for _ in starts {
-        // A worker that failed has hung up or said false; the join tells why.
+        // A worker that failed has hung up or sent false; the join says why.
         if !matches!(ready.recv(), Ok(true)) {
             abort.store(true, Ordering::Relaxed);
             return Ok(None);

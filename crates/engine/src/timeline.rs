@@ -1,4 +1,4 @@
-//! Latencies by time slice, in memory that is there before the load starts.
+//! Latencies by time slice, in memory that is allocated before the load starts.
 //!
 //! A full histogram per second would be 221 KB. This one keeps 7 bits of each
 //! value: 15 KB, and within 0.4 % of the true value, which is enough to see a
@@ -23,7 +23,7 @@ pub(crate) struct Timeline {
     last: (u64, u64, usize),
 }
 
-/// What one slice holds beside its buckets.
+/// What one slice holds besides its buckets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slice {
     /// Values recorded.

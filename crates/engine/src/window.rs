@@ -47,9 +47,9 @@ impl Window {
         self.open <= at && at < self.close
     }
 
-    /// Ends the load at `now`, because someone asked to stop. What was
-    /// measured so far stays measured; what is on its way may still arrive for
-    /// a moment, so that a stop does not make late answers of punctual ones.
+    /// Ends the load at `now`, because a stop was asked for. What was measured
+    /// so far stays measured. Answers on their way may still arrive for a
+    /// moment, so that a stop does not make punctual answers late.
     pub(crate) fn cut(&mut self, now: u64) {
         self.open = self.open.min(now);
         self.close = self.close.min(now);

@@ -18,12 +18,12 @@ use crate::{EngineError, LoadPlan};
 
 /// Bytes read at once.
 const READ_BUFFER: usize = 64 << 10;
-/// Bounds of the number of requests that may be out at once, by worker. What
-/// is beyond waits, and is charged for it.
+/// Bounds of the number of requests that may be out at once, by worker.
+/// Requests beyond it wait, and are charged for the wait.
 const LEAST_FLIGHTS: usize = 1 << 12;
 const MOST_FLIGHTS: usize = 1 << 17;
 
-/// What one worker is to do.
+/// What one worker has to do.
 pub(crate) struct Share<'a> {
     pub(crate) plan: &'a LoadPlan,
     pub(crate) index: usize,
@@ -66,7 +66,7 @@ impl Share<'_> {
             closed: spec.arrival == Arrival::Closed,
             ramp: self.plan.ramp.map(|rate| rate / self.workers as f64),
             flights: self.flights(lines),
-            // Numbers of different workers never meet.
+            // The numbers of different workers never overlap.
             first: (self.index as u64) << 48,
             stamped: (spec.timestamps > 0.0).then_some(Stamped {
                 share: spec.timestamps,
@@ -113,7 +113,7 @@ pub(crate) fn work(
         share.plan.measure.as_nanos() as u64,
         share.plan.progress.clone(),
     );
-    // Messages in bulk go out in batches, by design.
+    // Bulk messages go out in batches, by design.
     if let (Some(rate), true) = (spec.arrival.rate(), spec.kind != WorkloadKind::Datagram) {
         let expected = rate * share.plan.measure.as_secs_f64() / share.workers as f64;
         recorder = recorder.sampling_gaps(expected);
@@ -159,8 +159,8 @@ fn exchange_by<C: Codec>(
     started: &Receiver<Window>,
 ) -> Result<Recorder, EngineError> {
     match share.plan.workload.driver {
-        // No workload was found that io_uring does better (ARCHITECTURE.md,
-        // "Drivers"), and epoll is allowed everywhere.
+        // io_uring was better for no workload (ARCHITECTURE.md, "Drivers"), and
+        // epoll is allowed everywhere.
         Choice::Auto | Choice::Epoll => run(share, share.epoll()?, exchange, report, started),
         Choice::Uring => run(share, share.uring()?, exchange, report, started),
     }
@@ -183,7 +183,7 @@ fn run<D: Driver>(
 ) -> Result<Recorder, EngineError> {
     workload.recorder().driver = D::NAME;
     let open = event_loop::prepare(&mut io, &mut workload, [share.stop, share.abort])?;
-    // A coordinator that has given up no longer listens.
+    // The coordinator may have given up and no longer listen.
     let _ = report.send(open);
     if let Ok(window) = started.recv() {
         let plan = share.plan;
@@ -199,8 +199,8 @@ fn run<D: Driver>(
     Ok(workload.finish())
 }
 
-/// Binds the calling thread to its CPU, if CPUs were named, and lets its
-/// timers be exact.
+/// Binds the calling thread to its CPU, if CPUs were named, and makes its
+/// timers exact.
 pub(crate) fn bind_to_cpu(cpus: &[usize], index: usize) -> Result<(), EngineError> {
     // Refused only by seccomp profiles; the margin before a deadline then
     // measures the default slack.

@@ -1,6 +1,7 @@
 //! Whether gaps between arrivals are those that a schedule promised (L-7).
 
-/// The shortest gap that a clock of nanoseconds tells from none, nanoseconds.
+/// The shortest gap that a nanosecond clock can distinguish from none,
+/// nanoseconds.
 const LEAST_GAP: f64 = 0.5;
 
 /// The value of [`Fit::anderson_darling`] that 1 % of true samples exceed, for
@@ -20,8 +21,8 @@ pub struct Fit {
     pub distance: f64,
 }
 
-/// Holds `gaps` in nanoseconds against the exponential law with this `mean`,
-/// as Poisson arrivals have it; `None` without gaps or mean (L-7).
+/// Compares `gaps` in nanoseconds with the exponential law with this `mean`,
+/// that of Poisson arrivals; `None` without gaps or mean (L-7).
 ///
 /// A² = −n − (1/n) Σ (2i−1) [ln F(xᵢ) + ln(1 − F(xₙ₊₁₋ᵢ))] over the sorted
 /// gaps, with F(x) = 1 − exp(−x / mean).

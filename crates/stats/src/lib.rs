@@ -1,4 +1,4 @@
-//! Numbers to judgement: intervals, paired effects, verdicts.
+//! From numbers to judgements: intervals, paired effects, verdicts.
 //!
 //! Everything here is a pure function of the numbers that it is given: no
 //! files, no clock, no Linux. The unit of every comparison is the *trial*, one

@@ -21,7 +21,7 @@ const SCORE: f64 = 3.5;
 /// score rises with the number of values that are looked at.
 const FALSE_ALARM: f64 = 0.05;
 
-/// Less than this ratio matters to nobody, however even the rest is.
+/// A smaller ratio does not matter, however even the rest is.
 const LEAST_RATIO: f64 = 1.10;
 
 /// For normal noise, the standard deviation over the median absolute deviation.
@@ -36,7 +36,7 @@ pub struct OfPair {
     pub value: f64,
 }
 
-/// What is unlike the rest.
+/// Nodes and pairs that are unlike the rest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unlike {
     /// Nodes, with the ratio of what their pairs show to what is common, the

@@ -7,10 +7,10 @@
 //! of bounds that lie close enough together, and a throughput at the lower one.
 //! Source: draft-ietf-bmwg-mlrsearch-15; its terms are used here.
 //!
-//! [`Search`] does no I/O. Whoever drives it asks [`Search::next`] what to
-//! measure, measures, and hands the [`Trial`] to [`Search::observe`]:
+//! [`Search`] does no I/O. The caller asks [`Search::next`] what to measure,
+//! measures it, and passes the [`Trial`] to [`Search::observe`]:
 //!
-//! 1. The path: the least load must hold, or the path is broken.
+//! 1. The path: the lowest load must hold, or the path is broken.
 //! 2. The ramp: the load doubles until a trial misses.
 //! 3. The floor: a twentieth of the lowest load that missed must be flawless
 //!    for 10 s, or the path is unfit for a search.
@@ -72,7 +72,7 @@ pub enum Step {
 pub enum Outcome {
     /// With bounds.
     Found(Found),
-    /// The least load missed in most of its trials: the path is broken, or the
+    /// The lowest load missed in most of its trials: the path is broken, or the
     /// goal out of reach.
     BrokenPath,
     /// A low load was not flawless: on such a path the search would measure
@@ -91,7 +91,7 @@ pub struct Found {
     /// The relevant lower bound, per second: the highest load that holds.
     pub lower: f64,
     /// The relevant upper bound, per second: the lowest load that does not.
-    /// `None` when even the most load held.
+    /// `None` when even the highest load held.
     pub upper: Option<f64>,
     /// What got through at the lower bound, per second. This is the
     /// answer; the offered load is not.
@@ -112,11 +112,11 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has measured nothing.
+    /// A search that has not measured anything yet.
     ///
     /// # Errors
     ///
-    /// A goal or bounds that contradict themselves.
+    /// The goal or the bounds contradict themselves.
     pub fn new(goal: Goal, bounds: Bounds) -> Result<Self, SearchError> {
         goal.check()?;
         let Bounds { least, most, .. } = bounds;
@@ -266,7 +266,7 @@ impl Search {
 }
 
 /// What most of `of` trials said, as soon as that is certain. A first success
-/// is enough: nobody repeats what went well.
+/// is enough, and is not repeated.
 fn majority(held: &[bool], of: usize) -> Option<bool> {
     let misses = held.iter().filter(|&&held| !held).count();
     if held.first() == Some(&true) || held.len() - misses > of / 2 {

@@ -1,10 +1,10 @@
 //! The effect of a treatment against its baseline when nothing pairs their
 //! trials: two runs, say, of two days (C-6, the unpaired fallback).
 //!
-//! What differs between the two groups beside the treatment counts as the
-//! treatment's doing, since no block holds it constant. That is why runs only
-//! compare in the same environment (C-13), and why inside one run
-//! [`paired`](crate::paired) is the way.
+//! Any other difference between the two groups is attributed to the treatment,
+//! since no block holds it constant. That is why runs are compared only in the
+//! same environment (C-13), and why inside one run [`paired`](crate::paired) is
+//! used.
 //!
 //! The test is Mann and Whitney's on the logarithms, exact for ordinary
 //! numbers of trials, ties included; the estimate is that of Hodges and

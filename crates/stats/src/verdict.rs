@@ -14,7 +14,7 @@ pub enum Verdict {
     Worse,
     /// Whatever difference there may be lies inside the margin.
     Equivalent,
-    /// The data do not tell.
+    /// The data do not decide.
     Inconclusive,
 }
 
@@ -47,8 +47,8 @@ pub enum Direction {
 /// * The interval lies inside ±`margin`: equivalent, even when it excludes 0.
 ///   A difference can be certain and still not matter.
 /// * Else `adjusted_p` < `alpha` and the interval excludes 0: better or worse.
-///   Both are asked for: Holm adjusts the p-value but not the interval, and the
-///   interval alone knows what pairs without any difference mean.
+///   Both are required: Holm adjusts the p-value but not the interval, and only
+///   the interval takes account of pairs without any difference.
 /// * Else inconclusive; so is an effect without an interval.
 ///
 /// Equivalence by the same 95 % interval is stricter than the usual two

@@ -17,7 +17,7 @@ pub use seccomp::forbid_io_uring;
 pub const SKIPS: &str = "PLUMBLINE_SKIPS";
 
 /// A test program that is started with this environment variable stays in the
-/// namespaces of the one that starts it: it is that one's other end.
+/// namespaces of its parent: it is the parent's peer.
 pub const STAY: &str = "PLUMBLINE_TEST_STAY";
 
 static ENTERED: OnceLock<Result<Privacy, String>> = OnceLock::new();
@@ -34,7 +34,7 @@ fn enter() {
         return;
     }
     let entered = enter_private().map_err(|error| error.to_string());
-    // Nothing else sets it, and a constructor runs once.
+    // Nothing else sets it, and the constructor runs once.
     let _ = ENTERED.set(entered);
 }
 
@@ -57,7 +57,7 @@ pub fn in_private_namespaces(test: &str) -> bool {
 /// Says that `test` was not run and why, on the real standard error (the test
 /// harness does not swallow it), and in the file that [`SKIPS`] names.
 ///
-/// CI holds the name, up to the first colon, against the skips that it knows.
+/// CI compares the name, up to the first colon, with its list of known skips.
 pub fn skip(test: &str, reason: &str) {
     assert!(
         !test.contains([':', '\n']),

@@ -1,16 +1,15 @@
-//! A seccomp filter as container runtimes set it, for tests of what happens
-//! where a system call is refused.
+//! A seccomp filter like those of container runtimes, to test what happens when
+//! a system call is refused.
 
 use std::io;
 
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter, sock_fprog};
 
-/// Lets `io_uring_setup` fail with `EPERM` from now on: for the calling thread
+/// Makes `io_uring_setup` fail with `EPERM` from now on: for the calling thread
 /// and those that it starts. There is no way back, so call it on a thread of
 /// the test's own.
 ///
-/// # Errors
-/// The kernel's word, where it has no seccomp filters.
+/// # Errors The kernel's error, where it has no seccomp filters.
 pub fn forbid_io_uring() -> io::Result<()> {
     let statement = |code, k| sock_filter {
         code: code as u16,
@@ -35,7 +34,7 @@ pub fn forbid_io_uring() -> io::Result<()> {
         len: filter.len() as u16,
         filter: filter.as_mut_ptr(),
     };
-    // Else a process without privileges may set no filter.
+    // Without this, an unprivileged process may set no filter.
     nix::sys::prctl::set_no_new_privs()?;
     install(&program)
 }

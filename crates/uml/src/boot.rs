@@ -1,4 +1,4 @@
-//! Outside: starts the kernel, and hands on what is printed inside.
+//! Outside: starts the kernel, and passes on what is printed inside.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,7 +23,8 @@ use crate::job::{CODE_BASE, INIT, INTERRUPT, Job, Terminal};
 const MEMORY_MB: u64 = 512;
 /// The end of the console that is kept for the error message.
 const CONSOLE_TAIL: usize = 4096;
-/// A signal that comes between looking and waiting is noticed after this time.
+/// A signal that arrives between checking and waiting is noticed after this
+/// time.
 const PATIENCE_MS: u16 = 200;
 
 /// A command to be run inside.
@@ -62,11 +63,11 @@ impl Boot {
         Ok(self)
     }
 
-    /// Boots, runs the command, and hands on what it prints until it ends. When
+    /// Boots, runs the command, and passes on its output until it ends. When
     /// `interrupted` becomes true, the command is interrupted, once.
     ///
-    /// To be called before the process has started a thread, and with it the
-    /// kernel dies.
+    /// Call it before the process has started a thread. The kernel dies with
+    /// the process.
     pub fn run(self, interrupted: &AtomicBool) -> Result<Ended, UmlError> {
         let prepare = |action: &str| {
             let action = action.to_owned();
@@ -133,7 +134,7 @@ impl Drop for Kernel {
     }
 }
 
-/// The CPU, which the kernel inside does not tell.
+/// The CPU, which the kernel inside does not report.
 fn host_cpu() -> Option<(OsString, OsString)> {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let value = crate::cpuinfo_value(&cpuinfo, "model name")?;
@@ -172,8 +173,8 @@ fn kernel(program: &Path, scratch: &Path, memory: &Path) -> Command {
     command
 }
 
-/// Memory in memory where there is room, else on disk: a small file system for
-/// shared memory, as containers have it, would end the kernel half way.
+/// The kernel's memory file in RAM where there is room, else on disk: a small
+/// /dev/shm, as in containers, would end the kernel half-way.
 fn memory_directory(otherwise: &Path) -> PathBuf {
     let shared = Path::new("/dev/shm");
     let fits = nix::sys::statvfs::statvfs(shared).is_ok_and(|it| {
@@ -226,8 +227,8 @@ impl Lines {
         Ok((streams, lines))
     }
 
-    /// Hands on until the kernel has closed all lines; gives the console's end.
-    /// `scratch` goes as soon as nobody needs it, so that a killed run leaves none.
+    /// Passes output on until the kernel has closed all lines; returns the end of the console. `scratch` is removed as
+    /// soon as it is not needed, so that a killed run leaves nothing.
     fn hand_on(mut self, interrupted: &AtomicBool, scratch: TempDir) -> Result<Vec<u8>, UmlError> {
         let mut scratch = Some(scratch);
         let mut console = Vec::new();
@@ -250,7 +251,7 @@ impl Lines {
             }
             if interrupted.load(Ordering::SeqCst) && !told {
                 told = true;
-                // It fails when the kernel has just ended, which is what was asked.
+                // It fails when the kernel has just ended, which is what was wanted.
                 let _ = self.control.write_all(&[INTERRUPT]);
             }
         }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum UmlError {
     /// A package is not installed.
     #[error(
-        "there is no User-mode Linux here: {missing} is missing; on Debian: apt-get install user-mode-linux kmod"
+        "User-mode Linux is not installed here: {missing} is missing; on Debian: apt-get install user-mode-linux kmod"
     )]
     NotInstalled {
         /// What was looked for.
@@ -16,7 +16,7 @@ pub enum UmlError {
     },
     /// A step before the kernel started.
     #[error(
-        "cannot {action}: {source}; User-mode Linux needs a temporary directory and may not be forbidden to start programs"
+        "cannot {action}: {source}; User-mode Linux needs a temporary directory, and permission to start programs"
     )]
     Prepare {
         /// What was tried.
@@ -24,12 +24,12 @@ pub enum UmlError {
         /// The cause.
         source: io::Error,
     },
-    /// What was printed inside could not be handed on.
-    #[error("cannot hand on what was printed inside User-mode Linux: {0}")]
+    /// What was printed inside could not be passed on.
+    #[error("cannot pass on what was printed inside User-mode Linux: {0}")]
     HandOn(#[from] io::Error),
     /// The kernel ended before the command did.
     #[error(
-        "User-mode Linux ended by itself ({how}); it needs 512 MB of memory for its files in {memory}, and ptrace, which some containers forbid. It said last:\n{console}",
+        "User-mode Linux ended by itself ({how}); it needs 512 MB of memory for its files in {memory}, and ptrace, which some containers forbid. Its last output:\n{console}",
         memory = memory.display()
     )]
     Died {

@@ -20,7 +20,7 @@ use plumbline_sys::terminal;
 
 use crate::job::{CODE_BASE, CONTROL, ERRORS, INTERRUPT, Job, OUTPUT, READY, Terminal};
 
-/// Where the machine inside may write whatever it likes. It is memory.
+/// Where the machine inside may write anything. It is in memory.
 const SCRATCH: &str = "/dev/shm";
 
 /// What sockets may buffer, in bytes: the least, the default and the most.
@@ -30,8 +30,8 @@ const SOCKET_MEMORY: [(&str, &str); 2] = [
 ];
 
 /// Modules that the kernel does not ask for by itself. Nodes of a real cluster
-/// have the first; the lab's nodes say whether it does anything. The second makes
-/// the file that a program opens.
+/// have the first; the lab decides for its own nodes whether it has an effect.
+/// The second creates the device file that a program opens.
 const MODULES: [&str; 2] = ["br_netfilter", "tun"];
 
 /// Does what the file beside the program's name says, and switches off. Returns
@@ -43,7 +43,7 @@ pub fn run() -> io::Error {
         Ok(code) => code,
         Err(error) => {
             eprintln!("plumbline, as the first process: {error}");
-            // Less than what a command's exit code becomes: the kernel failed.
+            // Below the range of a command's exit codes: the kernel failed.
             return switch_off(2);
         }
     };
@@ -83,7 +83,7 @@ fn serve() -> io::Result<u8> {
     std::thread::spawn(move || obey(control, pid));
     let status = reap(pid)?;
     for relay in relays.into_iter().flatten() {
-        // A panic of a relay was told on the console already.
+        // A panic of a relay is on the console already.
         let _ = relay?.join();
     }
     for line in &lines {
@@ -104,11 +104,12 @@ fn set_up(job: &Job) -> io::Result<()> {
     mount_at("sysfs", Path::new("/sys"), None)?;
     fs::create_dir_all(SCRATCH)?;
     mount_at("tmpfs", Path::new(SCRATCH), None)?;
-    // The file system of the host takes as its option what it shows.
+    // hostfs takes the directory that it shows as its option.
     for directory in &job.writable {
         mount_at("hostfs", directory, Some(directory))?;
     }
-    // Their package puts the modules where no `modprobe` looks by itself.
+    // The package installs the modules where `modprobe` does not look by
+    // itself.
     let root = Path::new(SCRATCH).join("modules");
     fs::create_dir_all(root.join("lib"))?;
     std::os::unix::fs::symlink(&job.modules, root.join("lib/modules"))?;
@@ -124,7 +125,7 @@ fn set_up(job: &Job) -> io::Result<()> {
         "/proc/sys/kernel/modprobe",
         modprobe.as_os_str().as_encoded_bytes(),
     )?;
-    // Else they follow from the memory that was free at this boot, and no two
+    // Otherwise they depend on the memory that was free at boot, and no two
     // boots would be the same environment (C-13).
     for (key, value) in SOCKET_MEMORY {
         fs::write(format!("/proc/sys/net/ipv4/{key}"), value)?;
@@ -178,7 +179,7 @@ impl Stream {
         })
     }
 
-    /// The same once more: what is printed to either keeps its order.
+    /// The same one again, so that output to both keeps its order.
     fn again(&self) -> io::Result<Self> {
         let end = self.end.try_clone()?;
         Ok(Self { end, pipe: None })
@@ -203,12 +204,13 @@ fn relay(
     }))
 }
 
-/// Interrupts the command when told so, and kills it when nobody is left outside.
+/// Interrupts the command when asked to, and kills it when the process outside
+/// is gone.
 fn obey(mut control: File, pid: Pid) {
     let mut byte = [0];
     loop {
         match control.read(&mut byte) {
-            // It may have ended in the meantime, which is what was asked for.
+            // It may have ended in the meantime, which is what was wanted.
             Ok(1..) if byte[0] == INTERRUPT => _ = kill(pid, Signal::SIGINT),
             Ok(1..) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -220,7 +222,7 @@ fn obey(mut control: File, pid: Pid) {
     }
 }
 
-/// Waits for the command. Whoever lost their parent has this process as one.
+/// Waits for the command. Orphaned processes become children of this one.
 fn reap(command: Pid) -> io::Result<ExitStatus> {
     loop {
         match waitpid(None, None) {
@@ -245,5 +247,5 @@ fn switch_off(code: u8) -> io::Error {
     }
     // The kernel does it in the background.
     std::thread::sleep(Duration::from_secs(10));
-    io::Error::other("the kernel does not switch off")
+    io::Error::other("the kernel did not switch off")
 }

@@ -21,7 +21,7 @@ pub struct Installation {
 const MODULES: &str = "/usr/lib/uml/modules";
 
 impl Installation {
-    /// Finds it, and says what is missing where something is.
+    /// Finds it, or says what is missing.
     pub fn find() -> Result<Self, UmlError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let kernel = program("linux.uml", &path)?;

@@ -1,4 +1,4 @@
-//! What the first process inside is to do: a file beside its name.
+//! What the first process inside has to do: a file next to its name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ pub(crate) const FILE: &str = "job";
 /// Name by which the program is started as the first process.
 pub(crate) const INIT: &str = "init";
 
-/// Lines to the outside: what the command prints, what it says on standard error,
-/// and one by which both sides signal each other.
+/// Lines to the outside: standard output, standard error, and one by which both
+/// sides signal each other.
 pub(crate) const OUTPUT: &str = "/dev/ttyS0";
 pub(crate) const ERRORS: &str = "/dev/ttyS1";
 pub(crate) const CONTROL: &str = "/dev/ttyS2";
@@ -21,7 +21,7 @@ pub(crate) const CONTROL: &str = "/dev/ttyS2";
 pub(crate) const READY: u8 = b'r';
 pub(crate) const INTERRUPT: u8 = 3;
 
-/// The kernel's own exit codes are small. What is above this is the command's.
+/// The kernel's own exit codes are small. Those above this are the command's.
 pub(crate) const CODE_BASE: u8 = 100;
 
 /// Rows and columns, where a stream is a terminal.

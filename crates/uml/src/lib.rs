@@ -1,10 +1,10 @@
-//! A command of ours inside User-mode Linux: a kernel that has every driver,
-//! run as a program by an ordinary user.
+//! A command of ours inside User-mode Linux: a kernel with nearly every
+//! driver, run as a program by an ordinary user.
 //!
 //! The kernel takes the machine's files as its root, read-only, and one
 //! directory to write into. So the same program is there, at the same path; it
 //! is the first process inside (see [`guest`]), runs the command as it was
-//! typed, and hands on what it prints, Ctrl-C and its exit code.
+//! typed, and passes on its output, Ctrl-C and its exit code.
 //!
 //! What is special about the kernel is documented in docs/user-mode-linux.md.
 

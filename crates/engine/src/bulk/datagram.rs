@@ -1,4 +1,4 @@
-//! `datagram`: messages that nobody answers, at a rate or as fast as it goes.
+//! `datagram`: unanswered messages, at a rate or as fast as possible.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -29,10 +29,10 @@ const BUFFER: usize = 4 << 20;
 const HEADERS_V4: usize = 28;
 const HEADERS_V6: usize = 48;
 
-/// The head of a message: its number, the socket that it came from, and
-/// whether it belongs to the measured window. The receiver counts only those
-/// that do, whatever its own clock says (N-13). The session tells one load from
-/// the next, whose numbers start anew.
+/// The head of a message: its number, the socket that it came from, and whether
+/// it belongs to the measured window. The receiver counts only those that do,
+/// whatever its own clock says (N-13). The session distinguishes one load from
+/// the next, which starts its numbers again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MeterMessage {
     pub(crate) seq: u64,
@@ -53,8 +53,8 @@ impl MeterMessage {
         bytes[HEAD..].copy_from_slice(pattern.content(self.seq, 0, length));
     }
 
-    /// Reads a message and checks its content; `None` when it is none of ours,
-    /// cut, or corrupt.
+    /// Reads a message and checks its content; `None` when it is not one of
+    /// ours, truncated or corrupt.
     pub(crate) fn read(pattern: &Pattern, bytes: &[u8], size: usize) -> Option<Self> {
         if bytes.len() != size || bytes[13..HEAD] != MAGIC || bytes[12] > 1 {
             return None;
@@ -98,11 +98,11 @@ pub(crate) struct Datagrams {
     target: SocketAddr,
     size: usize,
     closed: bool,
-    /// Number of the first flow; others count on.
+    /// Number of the first flow; the others follow.
     first_flow: u16,
     session: u16,
-    /// Most messages that are handed to the kernel as one train; 1 for each as
-    /// a packet of its own.
+    /// Most messages that are handed to the kernel as one train; 1 sends each
+    /// as its own packet.
     train: usize,
     sources: Vec<IpAddr>,
     lines: Vec<Line>,
@@ -114,7 +114,7 @@ pub(crate) struct Datagrams {
     gone: usize,
     pattern: Pattern,
     recorder: Recorder,
-    /// Since when there has been room in the sockets.
+    /// When room in the sockets last appeared.
     free_since: u64,
 }
 
@@ -132,7 +132,7 @@ impl Datagrams {
             size,
             closed,
             first_flow: flows.start,
-            // Any number that the last load did not have by likelihood.
+            // Any number that the last load is unlikely to have had.
             session: (now_ns().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as u16,
             train: 1,
             sources: Vec::new(),
@@ -222,7 +222,7 @@ impl Datagrams {
         let mut left = &self.intended[self.gone..self.gone + count];
         let took = ended - begun;
         while let [intended, ..] = *left {
-            // As fast as it goes, all of a batch are due at once.
+            // Without a rate, all of a batch are due at once.
             let same = left.iter().take_while(|&&it| it == intended).count();
             // Dated as the last of them.
             let ahead = count - left.len() + same - 1;
@@ -249,7 +249,7 @@ impl<D: Driver> Workload<D> for Datagrams {
                 let mtu = mtu.map_err(EngineError::system("reading the path's MTU"))?;
                 check_fit(self.size, mtu, self.target)?;
             }
-            // Refused is fine: then the buffer has the default size.
+            // A refusal is harmless: the buffer then has its default size.
             let _ = socket.set_buffers(BUFFER, BUFFER);
             io.insert(slot, socket, Watch::Sink).map_err(failed)?;
         }
@@ -300,8 +300,8 @@ impl<D: Driver> Workload<D> for Datagrams {
         if event.hangup
             && let Some(socket) = io.socket(event.slot)
         {
-            // Nobody listens there: an ICMP answer to an earlier message.
-            // Taking the error off the socket lets the next one go out.
+            // No one listens there: an earlier message was answered by ICMP.
+            // Reading the error off the socket lets the next message go out.
             let _ = socket.take_error();
             self.recorder.failed(now_ns(), Failure::Send);
         }

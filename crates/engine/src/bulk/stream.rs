@@ -49,7 +49,7 @@ fn content() -> &'static [u8] {
 enum State {
     Unopened,
     Connecting,
-    /// The kernel takes bytes, as far as we know.
+    /// The kernel accepts bytes, as far as we know.
     Ready,
     /// The send buffer is full.
     Full,
@@ -87,7 +87,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Streams to `target`, from `sources` in turn.
+    /// Streams to `target`, taking `sources` in turn.
     pub(crate) fn new(
         target: SocketAddr,
         sources: &[IpAddr],
@@ -178,7 +178,7 @@ impl Stream {
         self.lines[slot].since = now;
     }
 
-    /// Writes a few times; the kernel's full buffer ends the turn.
+    /// Writes a few times; a full send buffer ends the turn.
     fn write<D: Driver>(&mut self, io: &mut D, slot: usize) {
         for _ in 0..TURN {
             let from = (self.lines[slot].position % PERIOD as u64) as usize;

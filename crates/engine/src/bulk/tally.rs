@@ -1,11 +1,11 @@
-//! Which numbered messages arrived: how many, twice, late.
+//! Which numbered messages arrived: how many, which twice, which late.
 
 use plumbline_record::DatagramCounts;
 
 use super::MeterMessage;
 use crate::plan::MAX_FLOWS;
 
-/// How far back a message is recognised as a duplicate. A later one counts as
+/// How far back a duplicate is recognised. One that is older counts as
 /// reordered.
 const MEMORY: u64 = 1 << 16;
 const WORDS: usize = (MEMORY / 64) as usize;
@@ -30,7 +30,7 @@ struct Flow {
 }
 
 impl Tally {
-    /// Makes room for a flow ahead of its measured messages; false when its
+    /// Makes room for a flow before its measured messages; false when its
     /// number is beyond what a load may have.
     pub(crate) fn admit(&mut self, flow: u16) -> bool {
         if u32::from(flow) >= MAX_FLOWS {
@@ -75,7 +75,7 @@ impl Tally {
         true
     }
 
-    /// What was counted.
+    /// The counts.
     pub(crate) fn counts(&self) -> DatagramCounts {
         let open: u64 = self.flows.iter().map(Flow::missing).sum();
         DatagramCounts {
@@ -103,7 +103,7 @@ impl Flow {
     }
 
     fn missing(&self) -> u64 {
-        // A duplicate older than the memory counts as an arrival.
+        // A duplicate older than the memory counts as a new arrival.
         self.next.saturating_sub(self.arrived)
     }
 

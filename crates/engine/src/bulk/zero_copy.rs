@@ -1,13 +1,13 @@
-//! Writes that the kernel is to send without a copy.
+//! Writes that the kernel should send without a copy.
 
 use std::io;
 
 use plumbline_record::ZeroCopyCounts;
 use plumbline_sys::socket::Socket;
 
-/// The writes of all connections, and what the kernel told of them.
+/// The writes of all connections, and what the kernel reported about them.
 pub(super) struct ZeroCopy {
-    /// By connection: writes of which the kernel has told nothing yet.
+    /// By connection: writes that the kernel has not reported yet.
     waiting: Vec<u32>,
     counts: ZeroCopyCounts,
 }
@@ -21,8 +21,8 @@ impl ZeroCopy {
         }
     }
 
-    /// Offers bytes to the kernel. `WouldBlock` also when it must first be done
-    /// with earlier ones; it then reports the socket.
+    /// Offers bytes to the kernel. Also gives `WouldBlock` when the kernel must
+    /// first finish earlier writes; it then reports the socket.
     pub(super) fn send(
         &mut self,
         socket: &Socket,
@@ -37,15 +37,15 @@ impl ZeroCopy {
         if self.waiting[slot] > 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        // Nothing is held, and yet there is no room: nothing may be held at
-        // all. A copy is then the only way, and is counted as one.
+        // No pages are held, and yet there is no room: none may be held at all.
+        // A copy is then the only way, and is counted as one.
         let taken = socket.send(bytes)?;
         self.counts.told += 1;
         self.counts.copied += 1;
         Ok(taken)
     }
 
-    /// Takes what the kernel has told meanwhile.
+    /// Reads what the kernel has reported meanwhile.
     pub(super) fn collect(&mut self, socket: &Socket, slot: usize) {
         while let Ok(notice) = socket.zero_copy_notice() {
             let sends = u64::from(notice.sends);
@@ -55,12 +55,12 @@ impl ZeroCopy {
         }
     }
 
-    /// A connection is gone, and with it what was not told.
+    /// A connection is gone, and with it its outstanding reports.
     pub(super) fn forget(&mut self, slot: usize) {
         self.waiting[slot] = 0;
     }
 
-    /// What the kernel told so far.
+    /// What the kernel has reported so far.
     pub(super) fn counts(&self) -> ZeroCopyCounts {
         self.counts
     }

@@ -91,7 +91,7 @@ impl Http {
     }
 }
 
-/// The body that our responder gives: the same for every request, for HTTP
+/// The body that our responder gives: the same for every request, because HTTP
 /// has no place for a sequence number.
 pub fn body_of(size: u32) -> Vec<u8> {
     let size = size as usize;
@@ -172,7 +172,7 @@ impl HttpReader {
         self.corrupt = false;
     }
 
-    /// Reads at most one line and says where it leads.
+    /// Reads at most one line and says what comes next.
     #[inline]
     fn read_line(&mut self, bytes: &[u8]) -> (usize, Turn) {
         let (taken, line) = self.lines.next(bytes);

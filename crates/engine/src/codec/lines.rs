@@ -1,13 +1,13 @@
-//! Lines out of a byte stream that may be cut anywhere.
+//! Lines from a byte stream that may be split anywhere.
 
 use memchr::memchr;
 
 /// Bytes of a line that are kept. What we need of HTTP fits; the rest of a
-/// longer line is counted and passed over.
+/// longer line is counted and skipped.
 const KEPT: usize = 128;
 
-/// How far one line has been read. Fixed in size, so that a million
-/// connections cost what they look like.
+/// How far one line has been read. Fixed in size, so that the memory of a
+/// million connections is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
     /// One more than is given out, for a carriage return.
@@ -17,7 +17,7 @@ pub(crate) struct Lines {
     complete: bool,
 }
 
-/// A complete line without its end, cut to its first 128 bytes.
+/// A complete line without its line end, truncated to its first 128 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub(crate) text: &'a [u8],
@@ -46,7 +46,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Forgets a line that was begun.
+    /// Discards a partial line.
     pub(crate) fn reset(&mut self) {
         self.length = 0;
         self.longer = false;

@@ -16,7 +16,7 @@ const EVENTS: usize = 256;
 /// Readiness by epoll: edge-triggered for streams, whose room to send is then
 /// watched without further calls, and level-triggered for queues, of which one
 /// message at a time is taken. Level-triggered streams were tried: with 1 and
-/// with 64 connections no difference showed in CPU or rate.
+/// with 64 connections neither CPU nor rate differed.
 pub(crate) struct Epoll {
     poller: Poller,
     sockets: Vec<Option<(Socket, Watch)>>,
@@ -26,15 +26,15 @@ pub(crate) struct Epoll {
 
 impl Epoll {
     /// A driver with `slots` empty slots that reads at most `buffer` bytes at
-    /// once and waits so as to meet deadlines. Made on the thread that will
-    /// wait: how late it wakes is measured here.
+    /// once and waits so as to meet deadlines. Make it on the thread that will
+    /// wait: this measures how late that thread wakes.
     pub(crate) fn new(slots: usize, buffer: usize, wait: Wait) -> io::Result<Self> {
         let mut poller = Poller::new(EVENTS)?;
         let waiting = Waiting::punctual(wait, |sleep| poller.wait(sleep))?;
         Ok(Self::with(poller, slots, buffer, waiting))
     }
 
-    /// A driver for those who keep no deadlines.
+    /// A driver for callers without deadlines.
     pub(crate) fn relaxed(slots: usize, buffer: usize) -> io::Result<Self> {
         let poller = Poller::new(EVENTS)?;
         Ok(Self::with(poller, slots, buffer, Waiting::relaxed()))

@@ -34,9 +34,9 @@ impl Margin {
         self.ns
     }
 
-    /// The thread woke `late` nanoseconds after it should have. Where that is
-    /// beyond all margins somebody else had the CPU: nothing can be learnt from
-    /// it, and polling more would only take more of that CPU.
+    /// The thread woke `late` nanoseconds after it should have. A delay beyond
+    /// all margins means that something else had the CPU: there is nothing to
+    /// learn from it, and polling more would only take more of that CPU.
     #[inline]
     pub(super) fn observe(&mut self, late: u64) {
         if late > MOST_NS {

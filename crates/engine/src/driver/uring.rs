@@ -30,9 +30,9 @@ pub(crate) struct Uring {
     slots: Vec<Slot>,
     waiting: Waiting,
     /// Whether requests wait for the next call, to go out together. Not in an
-    /// open loop, where each has its time and its lag is recorded.
+    /// open loop, where each has its own time and its lag is recorded.
     batched: bool,
-    /// The event at hand, and whether its bytes were taken.
+    /// The current event, and whether its bytes were taken.
     current: usize,
     taken: bool,
 }
@@ -51,7 +51,7 @@ struct Slot {
 
 impl Uring {
     /// A driver with `slots` empty slots, whose datagrams have at most
-    /// `longest` bytes. Made on the thread that will wait.
+    /// `longest` bytes. Make it on the thread that will wait.
     pub(crate) fn new(slots: usize, longest: usize, wait: Wait, batched: bool) -> io::Result<Self> {
         let room = Room {
             incoming: BUFFERS,
@@ -99,8 +99,9 @@ impl Uring {
             self.slots[slot].receiving = false;
         }
         event.readable = !matches!(-result, ENOBUFS | ECANCELED);
-        // It ends for want of buffers or at the kernel's discretion, and goes
-        // on when asked again. An error or the end of the stream is final.
+        // It ends when buffers run out or at the kernel's discretion, and
+        // continues when asked again. An error or the end of the stream is
+        // final.
         if !more && (result > 0 || result == -ENOBUFS) {
             self.start_receiving(slot)?;
         }
@@ -113,8 +114,8 @@ impl Uring {
         let is_current = self.slots[slot].generation == done.token.generation;
         let mut event = nothing(slot);
         match done.operation {
-            // Whoever waits in this slot waits for its buffer too, even if an
-            // earlier socket used it.
+            // This slot's socket waits for the buffer too, even if an earlier
+            // socket used it.
             Operation::Send => {
                 event.writable = std::mem::take(&mut self.slots[slot].blocked);
                 event.readable = is_current && done.result < 0;
@@ -222,7 +223,7 @@ impl Driver for Uring {
         })
     }
 
-    /// Never with a stamp: plans that want any are refused.
+    /// Never with a stamp: plans that want stamps are refused.
     fn receive_stamped(&mut self, slot: usize) -> io::Result<(Received<'_>, Option<u64>)> {
         self.receive(slot).map(|received| (received, None))
     }
@@ -237,7 +238,7 @@ impl Driver for Uring {
             return Ok(bytes.len());
         }
         if self.ring.is_sending(token.slot) {
-            // One after the other, or they might overtake each other.
+            // One after the other, so that none overtakes another.
             self.slots[slot].blocked = true;
             return Err(io::ErrorKind::WouldBlock.into());
         }

@@ -18,18 +18,18 @@ const CALIBRATION_NS: u64 = 50_000;
 
 /// How a driver waits for its sockets, whatever call it waits with.
 ///
-/// Every method takes that call as `poll`: it is given how many nanoseconds it
-/// may sleep, 0 for not at all, and gives the number of events.
+/// Every method takes that call as `poll`: it takes how many nanoseconds it may
+/// sleep (0 for not at all) and gives the number of events.
 #[derive(Debug)]
 pub(super) struct Waiting {
     style: Style,
-    /// Time spent on polling in vain.
+    /// Time spent polling without result.
     spun_ns: u64,
 }
 
 #[derive(Debug)]
 enum Style {
-    /// Sleeps for as long as allowed: for those who keep no deadlines.
+    /// Sleeps for as long as allowed: for callers without deadlines.
     Relaxed,
     /// Sleeps until shortly before the deadline, then polls.
     Punctual(Margin),
@@ -78,7 +78,7 @@ impl Waiting {
     ) -> io::Result<usize> {
         match &mut self.style {
             Style::Relaxed => poll(until.saturating_sub(now)),
-            // What is left to do is done first, whatever time it is.
+            // Remaining work comes first, whatever the time.
             _ if until <= now => poll(0),
             Style::Spinning => self.spin(until, poll),
             Style::Punctual(margin) => {
@@ -128,7 +128,7 @@ impl Waiting {
         }
     }
 
-    /// Nanoseconds spent on polling in vain so far.
+    /// Nanoseconds spent polling without result so far.
     pub(super) fn spun_ns(&self) -> u64 {
         self.spun_ns
     }

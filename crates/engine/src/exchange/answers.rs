@@ -1,4 +1,4 @@
-//! What to make of the bytes that come back.
+//! Judging the bytes that come back.
 
 use std::io;
 
@@ -11,8 +11,8 @@ use crate::driver::Driver;
 use crate::recorder::Failure;
 
 impl<C: Codec> Exchange<C> {
-    /// Reads all that has arrived on a line. The clock is read after each
-    /// read, so that an answer is never dated before it was in our hands.
+    /// Reads all that has arrived on a line. The clock is read after each read,
+    /// so that an answer is never dated before it was read.
     pub(super) fn read<D: Driver>(&mut self, io: &mut D, slot: usize, hangup: bool) {
         loop {
             let stamped = self.stamps.as_ref().is_some_and(|it| it.awaits(slot));
@@ -51,8 +51,8 @@ impl<C: Codec> Exchange<C> {
             if self.lines[slot].state == State::Open && self.flights.count(slot) == 0 {
                 self.release(io, slot, now);
             }
-            // After a hang-up the end must be read too, for no further event
-            // will tell of it.
+            // After a hang-up the end must be read too, because no further
+            // event will report it.
             if drained && !hangup {
                 break;
             }
@@ -67,12 +67,13 @@ impl<C: Codec> Exchange<C> {
     }
 
     /// Reads answers out of a byte stream. An error means that the connection
-    /// is of no use any more; the requests still open on it failed that way.
+    /// is no longer usable; the requests still open on it failed with that
+    /// error.
     #[inline]
     fn digest(&mut self, slot: usize, mut bytes: &[u8], now: u64) -> Result<(), Failure> {
         while !bytes.is_empty() {
             if self.flights.count(slot) == 0 {
-                // Nobody asked for these bytes.
+                // No request asked for these bytes.
                 self.recorder.failed(now, Failure::Protocol);
                 return Err(Failure::Closed);
             }
@@ -102,7 +103,7 @@ impl<C: Codec> Exchange<C> {
             return Err(Failure::Closed);
         };
         if answer.seq.is_some_and(|s| s != seq) {
-            // Out of step: what follows cannot be attributed either.
+            // Out of step: later answers cannot be attributed either.
             return Err(self.fail_oldest(slot, Failure::Corrupt));
         }
         self.flights.take(slot, seq);
@@ -133,7 +134,7 @@ impl<C: Codec> Exchange<C> {
     }
 
     /// Reads one datagram. An answer to a request that was given up on is
-    /// passed over; one that belongs to none and is not intact is counted.
+    /// ignored; a damaged one that belongs to none is counted.
     #[inline]
     fn digest_datagram(&mut self, slot: usize, bytes: &[u8], now: u64) {
         let (taken, step) = self.codec.decode(&mut C::Reader::default(), bytes);

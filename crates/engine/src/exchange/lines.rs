@@ -152,14 +152,14 @@ impl<C: Codec> Exchange<C> {
         }
     }
 
-    /// The other side closed in good order, with no request open.
+    /// The other side closed cleanly, with no request open.
     pub(super) fn closed_idle<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
         self.drop_connection(io, slot);
         self.enter(slot, State::Down, now);
     }
 
-    /// A connection has served its turn: the line gets a new one, or waits for
-    /// the next request.
+    /// A connection has served its purpose: the line gets a new one, or waits
+    /// for the next request.
     pub(super) fn renew<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
         self.drop_connection(io, slot);
         if self.rules.fresh {

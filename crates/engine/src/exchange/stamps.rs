@@ -1,11 +1,11 @@
 //! Where a latency comes from: kernel time stamps on a sample of the requests
 //! (L-17).
 //!
-//! A request is chosen at random, sent with a wish for stamps, and its answer
-//! read with the stamp of its arrival. On each line one sampled request is out
-//! at a time. Over a device without a queue both stamps of a send are there
-//! when the call returns; they are read at once, because a socket with
-//! something on its error queue never lets a poller sleep.
+//! A request is chosen at random and sent with a request for stamps, and its
+//! answer is read with the stamp of its arrival. Each line has one sampled
+//! request out at a time. Over a device without a queue, both stamps of a send
+//! are available when the call returns; they are read at once, because a socket
+//! with something on its error queue never lets a poller sleep.
 
 mod split;
 
@@ -21,7 +21,8 @@ use crate::driver::Driver;
 use crate::window::Window;
 use split::{Passage, split};
 
-/// When a sampled request is given up, so that its line can be sampled again.
+/// How long until a sampled request is given up, so that its line can be
+/// sampled again.
 const ANSWER_LIMIT_NS: u64 = 1_000_000_000;
 
 /// The sample of one worker.
@@ -45,13 +46,13 @@ struct LineStamps {
     sample: Option<Sample>,
 }
 
-/// A request that was chosen and is out.
+/// A sampled request that is out.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     seq: u64,
     intended: u64,
     chosen: u64,
-    /// How the kernel names it.
+    /// The kernel's identifier for it.
     id: Option<u32>,
     /// Went out in more than one write.
     parted: bool,
@@ -67,7 +68,7 @@ struct Answered {
     sent: u64,
     received: u64,
     good: bool,
-    /// More was read after it by the same call.
+    /// The same call read more after it.
     followed: bool,
 }
 
@@ -101,8 +102,8 @@ impl Stamps {
         }
     }
 
-    /// Request `seq` is about to be sent. A choice that falls on a line whose
-    /// last one is still out passes to the next request.
+    /// Request `seq` is about to be sent. When the line's last sampled request
+    /// is still out, the choice passes to the next request.
     #[inline]
     pub(super) fn consider(&mut self, slot: usize, seq: u64, intended: u64, now: u64, of: Window) {
         if !self.chooser.is_due() {
@@ -149,8 +150,8 @@ impl Stamps {
         let taken = socket.send_stamped(bytes)?;
         sample.departure = Bracket::now();
         sample.parted = taken < length;
-        // A request in a stream is named after its last byte, a datagram after
-        // those stamped before it.
+        // A request in a stream is identified by its last byte, a datagram by
+        // the number stamped before it.
         *count = count.wrapping_add(if self.stream { taken as u32 } else { 1 });
         sample.id = Some(count.wrapping_sub(1));
         sample.collect(socket);
@@ -175,7 +176,7 @@ impl Stamps {
         self.lines[slot].sample.is_some()
     }
 
-    /// What was just read had arrived then.
+    /// When the bytes just read had arrived.
     pub(super) fn arrived(&mut self, at: Option<u64>) {
         self.arrival = at;
     }
@@ -194,7 +195,7 @@ impl Stamps {
         }
     }
 
-    /// The same call had read more than the last answer.
+    /// The same call read more than the last answer.
     #[inline]
     pub(super) fn followed(&mut self) {
         if let Some(answered) = &mut self.answered {
@@ -202,7 +203,7 @@ impl Stamps {
         }
     }
 
-    /// What was read has been looked at: books the sampled request if it was
+    /// All that was read has been examined: books the sampled request if it was
     /// answered.
     pub(super) fn settle<D: Driver>(&mut self, io: &D, window: Window) {
         let Some(answered) = self.answered.take() else {
@@ -261,7 +262,7 @@ impl Stamps {
         spans.clock_error.record(cut.error);
     }
 
-    /// Gives up what is still out, and gives the accounts.
+    /// Gives up sampled requests that are still out, and returns the accounts.
     pub(super) fn end(mut self, window: Window) -> Box<Spans> {
         for slot in 0..self.lines.len() {
             self.closed(slot, window);
@@ -271,9 +272,8 @@ impl Stamps {
 }
 
 impl Sample {
-    /// Reads the stamps that are there. Where several devices lie upon each
-    /// other, the request reached the first queue first, and was handed to
-    /// the last device last.
+    /// Reads the available stamps. Where several devices are stacked, the
+    /// earliest queue stamp and the latest device stamp count.
     fn collect(&mut self, socket: &Socket) {
         // An error here breaks the connection at its next use, and is counted
         // there.
@@ -289,13 +289,13 @@ impl Sample {
     }
 }
 
-/// Chooses each request with the same chance, whatever was chosen before:
-/// every hundredth would fall in step with connections and with bursts.
+/// Chooses each request with the same probability, whatever was chosen before:
+/// taking every hundredth would fall into step with connections and bursts.
 #[derive(Debug)]
 struct Chooser {
-    /// Logarithm of the chance that a request is not chosen.
+    /// Logarithm of the probability that a request is not chosen.
     log_not: f64,
-    /// Requests to pass by before the next choice.
+    /// Requests to skip before the next choice.
     skip: u64,
     random: Box<ChaCha8Rng>,
 }
@@ -303,7 +303,7 @@ struct Chooser {
 impl Chooser {
     fn new(share: f64, seed: u64, index: usize) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        // Another stream than the arrivals of any worker.
+        // A different random stream from the arrivals of any worker.
         random.set_stream(u64::MAX - index as u64);
         let mut chooser = Self {
             log_not: (-share).ln_1p(),
@@ -314,7 +314,7 @@ impl Chooser {
         chooser
     }
 
-    /// Whether this request is the one.
+    /// Whether this request is chosen.
     #[inline]
     fn is_due(&mut self) -> bool {
         let due = self.skip == 0;
@@ -322,7 +322,7 @@ impl Chooser {
         due
     }
 
-    /// Draws how many requests are passed by: geometric.
+    /// Draws how many requests to skip: geometric.
     fn draw(&mut self) {
         // 53 random bits make a uniform number in (0, 1].
         let uniform = ((self.random.next_u64() >> 11) + 1) as f64 * (-53_f64).exp2();

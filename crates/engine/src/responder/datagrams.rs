@@ -54,17 +54,17 @@ pub(super) fn answer(
 }
 
 /// Counts `datagram` messages until asked to stop, each by itself, whether it
-/// came alone or in a train.
+/// arrived alone or in a train.
 pub(super) fn count(
     spec: &Workload,
     socket: Socket,
     stop: &AtomicBool,
 ) -> Result<ServeResult, EngineError> {
-    // Refused is fine: then the buffer has the default size.
+    // A refusal is harmless: the buffer then has its default size.
     let _ = socket.set_buffers(BUFFER, BUFFER);
     let size = spec.request_size as usize;
     let pattern = Pattern::new(Direction::Request, size);
-    // A kernel before 5.0 refuses: then trains are cut up before they arrive.
+    // A kernel before 5.0 refuses: trains are then split before they arrive.
     let mut messages = match socket.accept_trains() {
         Ok(()) => Messages::for_trains(BATCH),
         Err(_) => Messages::new(BATCH, size + 1),
@@ -74,7 +74,7 @@ pub(super) fn count(
     receive(socket, &mut messages, stop, |_, messages| {
         let now = now_ns();
         for index in 0..messages.len() {
-            // An empty datagram is none of ours, and has no bytes to look at.
+            // An empty datagram is not ours, and has no bytes to check.
             seen.corrupt += u64::from(messages.get(index).is_empty());
             for bytes in messages.datagrams(index) {
                 let length = bytes.len() as u64;
@@ -113,8 +113,8 @@ pub(super) fn receive(
             match socket.receive_messages(batch) {
                 Ok(_) => digest(socket, batch),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                // An answer that came back as undeliverable: its sender is
-                // gone, the others are not.
+                // An answer came back as undeliverable: one client is gone, the
+                // others are not.
                 Err(_) => break,
             }
             if !batch.is_full() || stop.load(Ordering::Relaxed) {
@@ -125,8 +125,8 @@ pub(super) fn receive(
     Ok(())
 }
 
-/// Sends all messages and gives how many went out. One that the kernel
-/// refuses is lost, as on the way: its sender sees it unanswered.
+/// Sends all messages and gives how many went out. A refused one is lost, as if
+/// on the way: its client sees no answer.
 fn send_all(socket: &Socket, messages: &mut Messages) -> usize {
     let (mut from, mut sent) = (0, 0);
     while from < messages.len() {

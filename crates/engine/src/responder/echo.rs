@@ -11,9 +11,8 @@ use crate::pattern::Direction;
 pub(super) struct Echo {
     request: Frame,
     response: Frame,
-    /// Closes after the first answer. The server closes first so that the
-    /// waiting for stray segments (TIME_WAIT) is not at the client, whose
-    /// ports it would use up.
+    /// Closes after the first answer. The server closes first, so that
+    /// TIME_WAIT is not on the client's side, where it would use up ports.
     once: bool,
 }
 

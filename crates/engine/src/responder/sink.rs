@@ -1,4 +1,4 @@
-//! `stream`: takes bytes, and looks at them now and then.
+//! `stream`: reads bytes and checks a sample of them.
 
 use plumbline_record::ServeResult;
 
@@ -6,11 +6,11 @@ use super::streams::{Next, Service};
 use crate::bulk::PERIOD;
 use crate::pattern::{Direction, Pattern};
 
-/// Bytes compared at the start of what each read gives. TCP's own checksum
-/// guards the rest; this finds a wrong or short-circuited path, and a slip.
+/// Bytes compared at the start of each read. TCP's own checksum guards the
+/// rest; this finds a wrong or short-circuited path, and a shift in the stream.
 const SAMPLE: usize = 64;
 
-/// Takes everything, answers nothing.
+/// Reads everything, answers nothing.
 pub(super) struct Sink {
     pattern: Pattern,
 }

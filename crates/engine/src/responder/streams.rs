@@ -1,10 +1,10 @@
 //! The server's event loop for everything over TCP.
 //!
-//! A busy connection costs one receive and one send per request, and a wait
-//! for each 64 or so. On the machine where this was measured (100 B over HTTP,
-//! a veth pair, no profile but `perf record`) 97 % of the CPU is the kernel's
-//! way through those two calls; the code here and the calls' stubs are the
-//! other 3 %, some 0.2 µs of a request. What is left to gain is in the kernel.
+//! A busy connection costs one receive and one send per request, and a wait for
+//! each 64 or so. On the machine where this was measured (100 B over HTTP, a
+//! veth pair, no profile but `perf record`) 97 % of the CPU is the kernel's way
+//! through those two calls; the code here and the calls' stubs are the other 3
+//! %, some 0.2 µs of a request. What could still be saved is in the kernel.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ pub(super) trait Service {
     ) -> Next;
 }
 
-/// What becomes of the connection.
+/// Whether the connection stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// It stays open.
@@ -53,8 +53,9 @@ pub(super) enum Next {
 
 struct Connection<R> {
     reader: R,
-    /// Answers that the kernel would not take yet. While there are any, no
-    /// more is read: whoever does not take answers gets no further ones.
+    /// Answers that the kernel would not take yet. While there are any, nothing
+    /// more is read: a client that does not take its answers gets no further
+    /// ones.
     rest: Vec<u8>,
     /// How many of these the kernel has taken since.
     rest_sent: usize,
@@ -66,7 +67,8 @@ struct Server<S: Service> {
     io: Epoll,
     connections: Vec<Option<Connection<S::Reader>>>,
     spare: Vec<usize>,
-    /// A file kept open only so that it can be given up for a moment.
+    /// A spare file, kept open so that it can be closed to accept one more
+    /// connection.
     reserve: Option<Socket>,
     out: Vec<u8>,
     seen: ServeResult,
@@ -127,7 +129,7 @@ impl<S: Service> Server<S> {
                         return;
                     }
                 }
-                // Gone before it was accepted: the caller sees it as a broken
+                // Gone before it was accepted: the client sees a broken
                 // connection. Others go on.
                 Err(_) => return,
             }
@@ -135,8 +137,8 @@ impl<S: Service> Server<S> {
     }
 
     /// Accepts a connection in place of the reserve and closes it, so that the
-    /// other side hears of it at once instead of waiting in the queue. False
-    /// when there was none.
+    /// client learns of it at once instead of waiting in the queue. False when
+    /// there was none.
     fn turn_away(&mut self) -> bool {
         self.reserve = None;
         let Some(listener) = self.io.socket(LISTENER) else {

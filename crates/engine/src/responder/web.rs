@@ -25,7 +25,7 @@ pub(super) struct RequestReader {
     request: Option<Request>,
 }
 
-/// What a request has said of itself so far.
+/// What a request has said about itself so far.
 #[derive(Clone, Copy, Default)]
 struct Request {
     /// HEAD wants no body.
@@ -75,7 +75,7 @@ impl Web {
     }
 }
 
-/// Says what is wrong with a request; the connection is closed after it.
+/// Answers with an error; the connection is closed after it.
 fn refuse(status: &[u8], out: &mut Vec<u8>) -> Next {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status);
@@ -140,7 +140,7 @@ fn request_line(line: Line<'_>) -> Result<Request, &'static [u8]> {
             b"400 Bad Request"
         });
     }
-    // A path so long that the version is cut off: taken as 1.1.
+    // The path is so long that the version is cut off: treated as 1.1.
     let old = !line.cut && line.text.ends_with(b" HTTP/1.0");
     if !line.cut && !old && !line.text.ends_with(b" HTTP/1.1") {
         return Err(b"400 Bad Request");

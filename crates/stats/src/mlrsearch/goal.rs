@@ -1,8 +1,8 @@
-//! What is searched for, and what a trial says about it.
+//! What a search looks for, and what a trial says about it.
 
 use thiserror::Error;
 
-/// What the load is to hold, and how sure that has to be.
+/// What the load has to hold, and how certain that has to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     /// Length of a full trial, seconds.
@@ -18,7 +18,7 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// Nothing lost, decided by the most of 21 trials of 1 s, bounds 0.5 %
+    /// Nothing lost, decided by the majority of 21 trials of 1 s, bounds 0.5 %
     /// apart (D5).
     pub const NDR: Self = Self {
         final_trial: 1.0,

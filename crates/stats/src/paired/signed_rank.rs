@@ -13,9 +13,9 @@
 //! significantly positive sample can make it insignificant. It also ranks
 //! other values than the interval does, whose Walsh averages include the zeros.
 //!
-//! Neither rule takes many zeros for the evidence against a difference that
-//! they are, so the p-value of mostly equal pairs is too sure. The interval
-//! does take them so, which is why a verdict asks for both.
+//! Many zeros are evidence against a difference, but neither rule counts them
+//! as such, so the p-value of mostly equal pairs is too small. The interval
+//! does count them, which is why a verdict requires both.
 //!
 //! Source: J. W. Pratt, "Remarks on Zeros and Ties in the Wilcoxon Signed Rank
 //! Procedures", Journal of the American Statistical Association 54 (1959).

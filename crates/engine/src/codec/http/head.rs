@@ -2,7 +2,7 @@
 
 use crate::codec::lines::{Line, decimal, has_word, header};
 
-/// What a response has said of itself so far, and what must come next.
+/// What a response has said about itself so far, and what must come next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Head {
     pub(super) stage: Stage,
@@ -21,7 +21,7 @@ pub(super) enum Stage {
     #[default]
     Status,
     Headers,
-    /// A body of a stated length; so many bytes are missing.
+    /// A body of a stated length; this many bytes are missing.
     Body(u64),
     /// A body that ends with the connection.
     UntilClose,
@@ -97,7 +97,7 @@ impl Head {
         let Some((name, value)) = header(line.text) else {
             return Turn::Garbage;
         };
-        // Only three headers matter; most others are told by their length.
+        // Only three headers matter; their length rules out most others.
         let known = match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.content_length(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
@@ -115,7 +115,7 @@ impl Head {
             }
             _ => return Turn::Go(Stage::Headers),
         };
-        // A cut line may hide half of a number.
+        // A truncated line may hide half of a number.
         if known && !line.cut {
             Turn::Go(Stage::Headers)
         } else {
@@ -123,7 +123,7 @@ impl Head {
         }
     }
 
-    /// False for what is not a length, and for two lengths that differ.
+    /// False when this is not a length, or when two lengths differ.
     fn content_length(&mut self, value: &[u8]) -> bool {
         let length = decimal(value);
         let agrees = self.length.is_none() || self.length == length;
@@ -133,7 +133,7 @@ impl Head {
 
     fn end_of_headers(&mut self) -> Turn {
         match self.status {
-            // The connection would speak another language from here on.
+            // The connection would speak another protocol from here on.
             101 => return Turn::Garbage,
             // An interim response; the real one follows.
             100..200 => {

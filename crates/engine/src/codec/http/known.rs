@@ -1,9 +1,9 @@
 //! The head that was read last.
 //!
-//! A server says the same to every request, or the same for as long as the
-//! second in its `Date` lasts. Equal bytes mean equal things, so comparing
-//! them replaces reading them line by line, which was a third of the user time
-//! of 64 connections to nginx.
+//! A server sends the same head to every request, or the same one until the
+//! second in its `Date` changes. Equal bytes mean the same, so a comparison
+//! replaces reading line by line, which was a third of the user time of 64
+//! connections to nginx.
 
 use super::head::Head;
 

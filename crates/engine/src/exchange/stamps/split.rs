@@ -1,21 +1,21 @@
-//! From stamps of two clocks to spans of one.
+//! From stamps on two clocks to spans on one.
 
 use plumbline_sys::clock::Bracket;
 
-/// How much the wall clock may be slewed against the monotonic one: the kernel
+/// How fast the wall clock may drift against the monotonic one: the kernel
 /// adjusts both by NTP, and the wall clock by `adjtime` at 500 ppm besides.
 const SLEW: u64 = 1_000;
 
-/// All that is known of one request.
+/// All that is known about one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
-    /// By the monotonic clock, before the send call.
+    /// On the monotonic clock, before the send call.
     pub(super) sent: u64,
-    /// By the wall clock: `TX_SCHED`, `TX_SOFTWARE`, `RX_SOFTWARE`.
+    /// On the wall clock: `TX_SCHED`, `TX_SOFTWARE`, `RX_SOFTWARE`.
     pub(super) queued: u64,
     pub(super) handed: u64,
     pub(super) arrived: u64,
-    /// By the monotonic clock, after the receive call.
+    /// On the monotonic clock, after the receive call.
     pub(super) received: u64,
     /// Both clocks, right after each of the two calls.
     pub(super) departure: Bracket,
@@ -41,7 +41,7 @@ pub(super) fn split(passage: &Passage) -> Option<Cut> {
     } = *passage;
     let slewed = (arrival.monotonic_ns - departure.monotonic_ns) / SLEW;
     let error = departure.error_ns + arrival.error_ns + slewed;
-    // What the wall clock went more or less than the monotonic one.
+    // How much further the wall clock went than the monotonic one.
     let drift = departure
         .to_monotonic(arrival.realtime_ns)
         .abs_diff(arrival.monotonic_ns);
@@ -56,8 +56,9 @@ pub(super) fn split(passage: &Passage) -> Option<Cut> {
     let mut last = passage.sent;
     let mut spans = [0; 3];
     for (span, boundary) in spans.iter_mut().zip(boundaries) {
-        // Never before the last: what lies within the error is put right,
-        // what lies beyond it means a clock that was set and set back.
+        // Never before the previous one: a difference within the error is
+        // corrected, and one beyond it means that the clock was set and set
+        // back.
         if boundary + error < last || boundary > passage.received + error {
             return None;
         }
