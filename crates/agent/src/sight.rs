@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// What to look at.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LookOrder {
-    /// Addresses to which the way is wanted.
+    /// Addresses whose routes are wanted.
     pub towards: Vec<IpAddr>,
-    /// Devices to describe, beside those of the ways.
+    /// Devices to describe, besides those of the routes.
     pub devices: Vec<String>,
     /// Whether to ask the node's kube-proxy for its mode, which only answers in
     /// the node's own network.
@@ -22,17 +22,17 @@ pub struct LookOrder {
 pub struct Sight {
     /// The machine.
     pub fingerprint: Fingerprint,
-    /// A number that every kernel draws at its start: two agents with the same
-    /// run on one kernel. Empty where it is not shown.
+    /// A random number that every kernel draws at its start: two agents with
+    /// the same number run on one kernel. Empty where it is not shown.
     pub boot: String,
     /// CPUs that the agent may run on.
     pub cpus: Vec<usize>,
     /// Addresses of the namespace.
     pub addresses: Vec<LocalAddress>,
-    /// The way to each address that was asked for, in that order; `None` where
-    /// no route leads.
+    /// The route to each address that was asked for, in that order; `None`
+    /// where there is none.
     pub ways: Vec<Option<Way>>,
-    /// The devices that were asked for and those of the ways, each once.
+    /// The devices that were asked for and those of the routes, each once.
     /// Their `namespace` is empty.
     pub devices: Vec<DeviceFingerprint>,
     /// The mode of the node's kube-proxy; `None` where it was not asked for or
@@ -65,8 +65,8 @@ pub struct Way {
 /// Running totals of devices and of their namespace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Counts {
-    /// In the order that was asked for. Their `namespace` is empty.
+    /// In the order of the request. Their `namespace` is empty.
     pub devices: Vec<DeviceCounters>,
-    /// Of the namespace, which is not named.
+    /// Of the namespace; its name is empty.
     pub protocol: ProtocolCounters,
 }

@@ -12,7 +12,7 @@ use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 use aya::programs::SchedClassifier;
 use aya::{Ebpf, EbpfLoader};
 
-/// Why an object could not be loaded or its maps not be used.
+/// Why an object could not be loaded, or its maps could not be used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} `{object}`: {}; {}", with_causes(source.as_ref()), remedy(*.refusal))]
 pub struct BpfError {
@@ -72,7 +72,7 @@ fn with_causes(error: &(dyn Error + Send + Sync + 'static)) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let more = error.to_string();
-        // Many errors of libraries repeat their cause.
+        // Many library errors repeat their cause.
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }

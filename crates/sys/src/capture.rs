@@ -9,8 +9,8 @@ use crate::packet;
 /// kilobytes.
 const BUFFER_BYTES: libc::c_int = 1 << 20;
 
-/// Sees what a device sends and receives from its opening on, as its driver
-/// sees it: before routing on the way in, after everything on the way out.
+/// Sees what a device sends and receives once it is open, as its driver sees
+/// it: before routing on the way in, after everything else on the way out.
 #[derive(Debug)]
 pub struct Capture {
     fd: OwnedFd,
@@ -26,8 +26,8 @@ pub struct Frame<'a> {
 }
 
 impl Capture {
-    /// Begins to look at the device with this index in the network namespace
-    /// of the calling thread.
+    /// Begins to capture from the device with this index in the network
+    /// namespace of the calling thread.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl Capture {
         }
     }
 
-    /// How many frames found no room since the capture began, or since this was
-    /// last asked (`PACKET_STATISTICS`).
+    /// How many frames found no room since the capture began, or since the last
+    /// call (`PACKET_STATISTICS`).
     ///
     /// # Errors
     ///

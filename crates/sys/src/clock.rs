@@ -1,4 +1,4 @@
-//! Reading and waiting for the monotonic clock.
+//! Reading the monotonic clock, and waiting for it.
 
 /// The monotonic clock (CLOCK_MONOTONIC) in nanoseconds (L-16).
 ///
@@ -22,7 +22,8 @@ fn read(clock: libc::clockid_t) -> u64 {
 }
 
 /// Both clocks at one moment: the wall clock read between two readings of the
-/// monotonic one, for stamps of the kernel, which are of the wall clock (L-17).
+/// monotonic one. It converts kernel time stamps, which are wall-clock times
+/// (L-17).
 ///
 /// The wall clock may be set or slewed, so a bracket converts only what lies
 /// near it.
@@ -37,12 +38,12 @@ pub struct Bracket {
 }
 
 impl Bracket {
-    /// Readings before one that was interrupted is taken as it is.
+    /// Attempts before an interrupted reading is accepted.
     const TRIES: usize = 3;
-    /// A bracket this close needs no better one.
+    /// A bracket this narrow is good enough.
     const CLOSE_NS: u64 = 200;
 
-    /// Reads both clocks, again when something came between.
+    /// Reads both clocks, and again after an interruption.
     pub fn now() -> Self {
         let mut best = Self {
             error_ns: u64::MAX,
@@ -77,9 +78,9 @@ impl Bracket {
 
 /// Sleeps until [`now_ns`] reaches `deadline_ns`; returns at once when it has.
 ///
-/// The thread wakes no earlier, and later by its timer slack
-/// ([`cpu::set_timer_slack_ns`](crate::cpu::set_timer_slack_ns)) and by
-/// however long the scheduler takes.
+/// The thread never wakes earlier. It wakes later by its timer slack
+/// ([`cpu::set_timer_slack_ns`](crate::cpu::set_timer_slack_ns)) and by the
+/// scheduler's delay.
 pub fn sleep_until_ns(deadline_ns: u64) {
     let deadline = libc::timespec {
         tv_sec: (deadline_ns / 1_000_000_000) as _,

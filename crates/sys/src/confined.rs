@@ -12,8 +12,8 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork, getgid, getuid};
 
-/// Streams get numbers from here on before they are put in their places, so
-/// that none is in another's place.
+/// Streams first get numbers from here on, and then their final ones, so that
+/// none overwrites another.
 const ABOVE_ALL: libc::c_int = 32;
 
 /// Whether the kernel ends all of a program's processes when it ends.
@@ -21,13 +21,14 @@ const ABOVE_ALL: libc::c_int = 32;
 pub enum Confinement {
     /// In a process namespace of its own: the kernel kills what is left.
     Namespace,
-    /// The machine forbids that. Its own processes are on their honour.
+    /// The machine forbids that. The program's processes must end by
+    /// themselves.
     Group,
 }
 
 /// Makes the next process that this one starts the first of a process
-/// namespace, with which the kernel ends all others in it. Files and users stay
-/// as they are.
+/// namespace; when it ends, the kernel kills all others in it. Files and users
+/// stay as they are.
 ///
 /// Afterwards this process cannot start threads. It must have none before.
 pub fn confine_next() -> Confinement {
@@ -38,9 +39,9 @@ pub fn confine_next() -> Confinement {
     if unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID).is_err() {
         return Confinement::Group;
     }
-    // Each user stays what they were. Without the maps everybody would be nobody
-    // for as long as this process lives, but could still read and write what
-    // they own; so an error changes nothing that matters here.
+    // Each user keeps its number. Without the maps every user would show as
+    // nobody for as long as this process lives, but could still read and write
+    // its own files; so an error does not matter here.
     let _ = std::fs::write("/proc/self/setgroups", "deny");
     let _ = std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"));
     let _ = std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"));
@@ -54,16 +55,16 @@ pub const BY_SIGNAL: i32 = 99;
 /// process group of its own, so that Ctrl-C reaches the caller alone. The
 /// kernel kills it when the calling thread ends.
 ///
-/// The process that is given is one in between. It ends as the program does: with
-/// its exit code, or with [`BY_SIGNAL`]. It has to be there, because to the first
-/// process of a namespace many signals do nothing, even its own `abort`.
+/// The returned process is an intermediate one. It ends as the program does:
+/// with its exit code, or with [`BY_SIGNAL`]. It is needed because many signals
+/// do nothing to the first process of a namespace, not even its own `abort`.
 pub fn spawn(mut command: Command, streams: &[OwnedFd]) -> io::Result<Child> {
     let high = streams.iter().map(above_all);
     let high = high.collect::<io::Result<Vec<OwnedFd>>>()?;
     let place = move || {
         nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
         step_between()?;
-        // Set anew: a fork forgets it.
+        // Set again, because a fork clears it.
         nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
         for (number, stream) in high.iter().enumerate() {
             // SAFETY: replaces a descriptor of the new process, before any of
@@ -80,10 +81,11 @@ pub fn spawn(mut command: Command, streams: &[OwnedFd]) -> io::Result<Child> {
     command.spawn()
 }
 
-/// A copy of a descriptor with a number that no place has.
+/// A copy of a descriptor with a number above all final ones.
 fn above_all(stream: &OwnedFd) -> io::Result<OwnedFd> {
     let number = fcntl(stream, FcntlArg::F_DUPFD_CLOEXEC(ABOVE_ALL))?;
-    // SAFETY: the kernel just gave the number, and nobody else knows it.
+    // SAFETY: the kernel has just returned the number, and no other code knows
+    // it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
@@ -97,9 +99,9 @@ fn step_between() -> nix::Result<()> {
         ForkResult::Child => return Ok(()),
         ForkResult::Parent { child } => child,
     };
-    // Whoever started this waits for the end of a pipe, which `exec` closes.
-    // By number: the C library of a static build has no such function.
-    // SAFETY: nothing of this process uses a descriptor from here on.
+    // The parent waits for the end of a pipe, which `exec` closes. By number:
+    // the C library of a static build has no such function. SAFETY: nothing of
+    // this process uses a descriptor from here on.
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
     let code = loop {
         match waitpid(None, None) {

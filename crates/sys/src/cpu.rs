@@ -51,12 +51,12 @@ pub fn children_time() -> io::Result<ProcessTime> {
 }
 
 /// CPU time of another process since it started, all its threads together. The
-/// sum is exact; the split into user and system is as `/proc` has it, which is
+/// sum is exact; the split into user and system is that of `/proc`, which is
 /// sampled at timer ticks.
 ///
 /// # Errors
 ///
-/// A process that does not exist, or has ended and was waited for.
+/// The process does not exist, or has ended and been waited for.
 pub fn time_of(pid: u32) -> io::Result<ProcessTime> {
     let clock = clock_getcpuclockid(Pid::from_raw(pid as i32))?;
     let total = clock_gettime(clock)?.num_nanoseconds() as u64;
@@ -68,7 +68,7 @@ pub fn time_of(pid: u32) -> io::Result<ProcessTime> {
     })
 }
 
-/// What part of a process's ticks were in user space: fields 14 and 15 of
+/// The share of a process's ticks that were in user space: fields 14 and 15 of
 /// proc_pid_stat(5). The name before them may hold spaces and parentheses.
 fn user_share(stat: &str) -> f64 {
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -134,8 +134,8 @@ pub fn open_file_limit() -> io::Result<u64> {
 }
 
 /// Lets this process have `needed` files open, as far as it may: raises the
-/// soft limit towards the hard one, which needs no privilege. Gives the limit
-/// that holds now.
+/// soft limit towards the hard one, which needs no privilege. Returns the
+/// resulting limit.
 pub fn allow_open_files(needed: u64) -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     let wanted = needed.min(hard);

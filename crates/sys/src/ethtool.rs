@@ -21,7 +21,7 @@ const BLOCK_WORDS: usize = 4;
 const MOST_FEATURES: usize = 1024;
 
 /// Names of the features that are on, sorted, as `ethtool -k` spells them;
-/// `device` is one of the calling thread's network namespace.
+/// `device` is in the calling thread's network namespace.
 pub fn active_features(device: &str) -> io::Result<Vec<String>> {
     let fd = any_socket()?;
     let request = |data: &mut [u32]| ethtool(&fd, device, data);
@@ -70,9 +70,9 @@ pub fn active_features(device: &str) -> io::Result<Vec<String>> {
     Ok(active)
 }
 
-/// Has the stack compute the checksums of what `device` sends, as
-/// `ethtool -K … tx off` does; without them it does not leave cutting packets to
-/// the device either. `device` is one of the calling thread's network namespace.
+/// Makes the stack compute the checksums of what `device` sends, as `ethtool -K
+/// … tx off` does; the stack then also segments packets itself. `device` is one
+/// of the calling thread's network namespace.
 pub fn checksum_in_software(device: &str) -> io::Result<()> {
     // struct ethtool_value: cmd, data.
     ethtool(&any_socket()?, device, &mut [ETHTOOL_STXCSUM, 0])

@@ -58,11 +58,11 @@ pub enum Privacy {
     User,
 }
 
-/// Moves the process into network and mount namespaces of its own, in which
-/// it may do what root may do and cannot touch the host.
+/// Moves the process into network and mount namespaces of its own, in which it
+/// has the rights of root and cannot touch the host's network.
 ///
-/// To be called before the process starts its first thread: a process with
-/// threads cannot enter a user namespace.
+/// Call it before the process starts its first thread: a process with threads
+/// cannot enter a user namespace.
 pub fn enter_private() -> Result<Privacy, NamespaceError> {
     let (uid, gid) = (getuid(), getgid());
     let own = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
@@ -199,8 +199,8 @@ pub struct Namespace {
 impl Namespace {
     /// Makes a network namespace, its loopback device up.
     pub fn create() -> Result<Self, NamespaceError> {
-        // A thread cannot come back from a namespace with certainty; it is
-        // used once and thrown away.
+        // A thread cannot reliably return from a namespace, so it is used once
+        // and ended.
         in_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| NamespaceError::Step {
                 action: "make a network namespace",
@@ -237,9 +237,9 @@ impl Namespace {
         self.inode
     }
 
-    /// Runs `work` in a fresh thread inside the namespace and gives its result.
-    /// Sockets that it opens stay in the namespace. A panic of `work` goes on
-    /// in the caller.
+    /// Runs `work` in a fresh thread inside the namespace and returns its
+    /// result. Sockets that it opens stay in the namespace. A panic of `work`
+    /// continues in the caller.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
         in_thread(|| {
             self.join().map_err(|errno| NamespaceError::Step {

@@ -1,5 +1,5 @@
-//! Packet sockets (packet(7)): what those who look at frames and those who
-//! carry them have in common.
+//! Packet sockets (packet(7)): what capturing frames and forwarding them have
+//! in common.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -55,7 +55,7 @@ pub(crate) unsafe fn set<T: Copy>(
     value: &T,
 ) -> io::Result<()> {
     // SAFETY: the descriptor is open; pointer and length describe a live value,
-    // and the caller answers for what it points to.
+    // and the caller guarantees what it points to.
     let answer = unsafe {
         libc::setsockopt(
             fd.as_fd().as_raw_fd(),

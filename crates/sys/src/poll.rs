@@ -11,13 +11,14 @@ static PWAIT2: AtomicBool = AtomicBool::new(true);
 /// When a descriptor that stays ready is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// Once for each change. Whoever leaves data behind is not told again.
+    /// Once for each change. Data that is left unread is not reported again.
     Edge,
     /// As long as it is ready.
     Level,
 }
 
-/// What is waited for. The other side's hang-up and errors always are.
+/// The events to wait for. A hang-up of the other side and errors are always
+/// reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// Data or a connection to accept.
@@ -61,7 +62,7 @@ impl Poller {
         })
     }
 
-    /// Adds a descriptor. Closing it takes it out again.
+    /// Adds a descriptor. Closing it removes it again.
     pub fn add(
         &self,
         fd: BorrowedFd<'_>,

@@ -76,8 +76,8 @@ impl Command {
     /// Prepares `program`, its standard input and output piped, its standard
     /// error kept for the error message.
     ///
-    /// It gets a process group of its own, so that Ctrl-C reaches the parent
-    /// alone, which then ends it in order.
+    /// It gets a process group of its own, so that Ctrl-C reaches only the
+    /// parent, which then ends it in an orderly way.
     pub fn new(program: &Path) -> Self {
         let mut inner = std::process::Command::new(program);
         inner
@@ -103,13 +103,14 @@ impl Command {
         self
     }
 
-    /// Starts it where the caller is; otherwise as [`spawn_in`](Self::spawn_in).
+    /// Starts it in the caller's namespaces; otherwise as
+    /// [`spawn_in`](Self::spawn_in).
     pub fn spawn(self) -> Result<Child, ProcessError> {
         self.tied(None).start()
     }
 
-    /// Starts it where the caller is, not tied to the calling thread: it may
-    /// outlive that thread, and hears of the end of this process by its
+    /// Starts it in the caller's namespaces, not tied to the calling thread: it
+    /// may outlive that thread, and learns of the end of this process from its
     /// standard input.
     pub fn spawn_untied(self) -> Result<Child, ProcessError> {
         self.start()
@@ -136,7 +137,7 @@ impl Command {
         }
     }
 
-    /// Lets it die with the calling thread, inside `namespace` where one is given.
+    /// Makes it die with the calling thread; inside `namespace` where one is given.
     fn tied(mut self, namespace: Option<OwnedFd>) -> Self {
         let parent = std::process::id();
         let enter = move || {
@@ -190,8 +191,8 @@ impl Child {
     /// Asks it to end as Ctrl-C would. Does nothing when it has ended.
     pub fn interrupt(&self) {
         let pid = nix::unistd::Pid::from_raw(self.inner.id() as i32);
-        // Its number cannot be another's before it was waited for, so the only
-        // error is that it has ended.
+        // Its number cannot be reused before it has been waited for, so the
+        // only error is that it has ended.
         let _ = nix::sys::signal::kill(pid, Signal::SIGINT);
     }
 
@@ -205,9 +206,9 @@ impl Child {
     /// of its own. Does nothing when all have ended.
     pub fn kill_group(&self) {
         let group = nix::unistd::Pid::from_raw(self.inner.id() as i32);
-        // The number is a group's as long as one of its processes lives, and
-        // nobody else's until it is used again, which takes a full round of all
-        // numbers. So the only error is that all have ended.
+        // The number belongs to the group as long as one of its processes
+        // lives, and is not reused before all other numbers have been. So the
+        // only error is that all have ended.
         let _ = nix::sys::signal::killpg(group, Signal::SIGKILL);
     }
 

@@ -15,10 +15,10 @@ use buffers::{Incoming, Outgoing};
 const GROUP: u16 = 0;
 /// What an empty slot holds instead of a descriptor.
 const NO_FILE: RawFd = -1;
-/// Completions taken up per wait.
+/// Completions taken per wait.
 const BATCH: usize = 256;
 
-/// How much memory a ring has for what comes and goes.
+/// How much memory a ring has for receiving and sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Buffers to receive into; a power of two.
@@ -130,7 +130,7 @@ impl Ring {
         }
         ring.submitter()
             .register_files_sparse(room.slots.max(1) as u32)?;
-        // Spares a look-up in each call; a kernel of before 5.18 refuses.
+        // Saves a look-up in each call; a kernel before 5.18 refuses.
         let _ = ring.submitter().register_ring_fd();
         Ok(Self {
             ring,
@@ -145,10 +145,10 @@ impl Ring {
         self.set_file(slot, socket.as_raw_fd())
     }
 
-    /// Takes the socket out of a slot. What is under way on it must have been
-    /// cancelled, or it stays open until that has ended.
+    /// Takes the socket out of a slot. Operations on it must have been
+    /// cancelled, or it stays open until they have ended.
     pub fn detach(&mut self, slot: u32) -> io::Result<()> {
-        // What was not given to the kernel yet means this socket.
+        // Operations that the kernel does not have yet refer to this socket.
         self.submit()?;
         self.set_file(slot, NO_FILE)
     }
@@ -178,7 +178,7 @@ impl Ring {
         let Some(address) = self.outgoing.fill(token.slot as usize, bytes) else {
             return Ok(false);
         };
-        // The kernel goes on by itself until all is out.
+        // The kernel continues by itself until everything is sent.
         let entry = opcode::Send::new(Fixed(token.slot), address, bytes.len() as u32)
             .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
             .build();
@@ -249,8 +249,8 @@ impl Ring {
         match self.ring.submitter().submit_with_args(want, &arguments) {
             Ok(_) => Ok(()),
             Err(e) => match e.raw_os_error() {
-                // The time is over, a signal came, or completions must be
-                // taken up first.
+                // The time is up, a signal came, or completions must be taken
+                // first.
                 Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
                 _ => Err(e),
             },
@@ -291,8 +291,8 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Ends all operations before their memory goes. Where the kernel will not
-    /// say that they have ended, the memory is left to it.
+    /// Ends all operations before their memory is freed. If the kernel does not
+    /// confirm that they have ended, the memory is leaked.
     fn drop(&mut self) {
         let ended = self
             .ring

@@ -1,12 +1,12 @@
-//! A directory in memory that nobody else's file system shows.
+//! A directory in memory that is visible in no other file system.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
 /// An empty directory on a file system of its own that is mounted nowhere. It
-/// is gone with its last descriptor: when the value is dropped, or when the
-/// process dies, by whatever signal. Needs Linux 5.2, and the rights of
+/// disappears with its last descriptor: when the value is dropped, or when the
+/// process dies by any signal. Needs Linux 5.2, and the rights of
 /// [`enter_private`](crate::namespace::enter_private).
 #[derive(Debug)]
 pub struct Scratch {

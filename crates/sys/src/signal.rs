@@ -11,7 +11,7 @@ extern "C" fn note(_signal: i32) {
     INTERRUPTED.store(true, Ordering::SeqCst);
 }
 
-/// Turns SIGINT and SIGTERM into the flag that this gives. The first one sets
+/// Turns SIGINT and SIGTERM into the flag that is returned. The first one sets
 /// it; the second ends the process as if nothing had been installed.
 pub fn interruption() -> nix::Result<&'static AtomicBool> {
     let action = SigAction::new(

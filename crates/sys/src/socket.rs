@@ -19,7 +19,7 @@ use socket2::{Domain, Protocol, Type};
 #[derive(Debug)]
 pub struct Socket(socket2::Socket);
 
-/// What the kernel tells about a TCP connection (`TCP_INFO`).
+/// What the kernel reports about a TCP connection (`TCP_INFO`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// Bytes that the other side's kernel has acknowledged; counts the
@@ -34,7 +34,7 @@ pub struct TcpInfo {
 impl Socket {
     /// Begins to connect, from a given source address or one that the kernel
     /// picks. The socket becomes writable when the attempt has ended;
-    /// [`take_error`](Self::take_error) then tells how.
+    /// [`take_error`](Self::take_error) then says how.
     pub fn connect_tcp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<Self> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let socket = Self(new_raw(to, kind, Protocol::TCP)?);
@@ -46,9 +46,9 @@ impl Socket {
         }
     }
 
-    /// Listens on `at`; port 0 lets the kernel pick. With `reuse_port`
-    /// several sockets share the port, and the kernel deals connections out.
-    /// Connections inherit `TCP_NODELAY`.
+    /// Listens on `at`; port 0 lets the kernel pick. With `reuse_port` several
+    /// sockets share the port, and the kernel distributes connections among
+    /// them. Connections inherit `TCP_NODELAY`.
     pub fn listen_tcp(at: SocketAddr, reuse_port: bool) -> io::Result<Self> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let socket = new_raw(at, kind, Protocol::TCP)?;
@@ -56,7 +56,7 @@ impl Socket {
         socket.set_reuse_address(true)?;
         socket.set_reuse_port(reuse_port)?;
         socket.bind(&at.into())?;
-        // The kernel cuts this down to net.core.somaxconn.
+        // The kernel reduces this to net.core.somaxconn.
         socket.listen(65_535)?;
         Ok(Self(socket))
     }
@@ -74,7 +74,7 @@ impl Socket {
         self.0.try_clone().map(Self)
     }
 
-    /// A UDP socket that sends to `to` and hears only from there; its source
+    /// A UDP socket that sends to `to` and receives only from there; its source
     /// address is `from`, or one that the kernel picks.
     pub fn connect_udp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<Self> {
         let kind = Type::DGRAM.nonblocking().cloexec();
@@ -117,8 +117,8 @@ impl Socket {
         let (fd, flags) = (self.as_raw_fd(), 0_usize);
         let (start, length) = (into.as_mut_ptr(), into.len());
         // SAFETY: the descriptor is open; the kernel writes at most `length`
-        // bytes into `into`, and no address where the pointers are null.
-        // Not by the C library: with threads its call is a cancellation point,
+        // bytes into `into`, and no address where the pointers are null. Not
+        // through the C library: with threads its call is a cancellation point,
         // whose bookkeeping is a tenth of our own time for a request.
         let got = unsafe {
             libc::syscall(
@@ -134,8 +134,8 @@ impl Socket {
         bytes_or_error(got)
     }
 
-    /// Sends what the kernel takes of `bytes` and gives how many that were.
-    /// A closed connection is an error, not a signal.
+    /// Sends what the kernel takes of `bytes` and returns how many that was. A
+    /// closed connection is an error, not a signal.
     #[inline]
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         let (fd, flags) = (self.as_raw_fd(), libc::MSG_NOSIGNAL as usize);
@@ -148,7 +148,7 @@ impl Socket {
         bytes_or_error(taken)
     }
 
-    /// Says to the other side that no more will be sent.
+    /// Tells the other side that no more will be sent.
     pub fn finish_sending(&self) -> io::Result<()> {
         self.0.shutdown(Shutdown::Write)
     }

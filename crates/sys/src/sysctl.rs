@@ -41,7 +41,7 @@ fn remedy(source: &io::Error) -> &'static str {
 }
 
 /// Sets network sysctls in a namespace, in order, and gives their old values.
-/// Stops at the first error; then the ones before it are set back.
+/// Stops at the first error, after restoring the ones before it.
 ///
 /// Keys have slashes, because device names may have dots.
 pub fn set(
@@ -55,7 +55,7 @@ pub fn set(
                 Ok(before) => old.push((key.clone(), before)),
                 Err(error) => {
                     for (key, value) in old.iter().rev() {
-                        // The first error is the one to tell.
+                        // The first error is the one to report.
                         let _ = write(key, value);
                     }
                     return Err(error);

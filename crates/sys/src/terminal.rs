@@ -14,7 +14,7 @@ pub struct Size {
     pub columns: u16,
 }
 
-/// The size of a terminal; an error when `terminal` is none.
+/// The size of a terminal; an error when `terminal` is not one.
 pub fn size(terminal: &impl AsFd) -> io::Result<Size> {
     let mut size = libc::winsize {
         ws_row: 0,
@@ -37,7 +37,7 @@ pub fn size(terminal: &impl AsFd) -> io::Result<Size> {
     })
 }
 
-/// Tells a terminal its size.
+/// Sets the size of a terminal.
 pub fn set_size(terminal: &impl AsFd, size: Size) -> io::Result<()> {
     let size = libc::winsize {
         ws_row: size.rows,
@@ -58,7 +58,7 @@ pub fn set_size(terminal: &impl AsFd, size: Size) -> io::Result<()> {
 }
 
 /// Makes a terminal pass bytes both ways as they are: no echo, no line ends
-/// changed, no byte that stands for a signal.
+/// changed, no bytes that stand for signals.
 pub fn make_raw(terminal: &impl AsFd) -> io::Result<()> {
     let mut settings = tcgetattr(terminal)?;
     cfmakeraw(&mut settings);
@@ -66,7 +66,7 @@ pub fn make_raw(terminal: &impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until what was written has left.
+/// Waits until all output has been sent.
 pub fn drain(terminal: &impl AsFd) -> io::Result<()> {
     Ok(tcdrain(terminal)?)
 }

@@ -5,16 +5,16 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
-/// A TUN device in the network namespace of the thread that made it. It goes
-/// when the last descriptor of it is closed.
+/// A TUN device in the network namespace of the thread that made it. It
+/// disappears when its last descriptor is closed.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
 }
 
 impl Tun {
-    /// Makes a device of this name that gives plain IP packets, without a header
-    /// of the driver's own. Reads do not wait.
+    /// Makes a device of this name that carries plain IP packets, without a
+    /// driver header. Reads do not wait.
     ///
     /// # Errors
     ///

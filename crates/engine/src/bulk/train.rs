@@ -2,7 +2,7 @@
 
 use plumbline_sys::socket::TRAIN_MESSAGES;
 
-/// Most bytes of a train: what one datagram could hold.
+/// Most bytes of a train: as many as one datagram could hold.
 const TRAIN_BYTES: usize = 65_507;
 
 /// Most messages of `size` bytes that make up one train.

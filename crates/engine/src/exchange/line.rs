@@ -3,13 +3,13 @@
 /// Where a line is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// No connection, and none wanted before a request comes.
+    /// No connection, and none needed before a request comes.
     Spare,
     /// The handshake is under way.
     Connecting,
     /// Ready for requests.
     Open,
-    /// The last answer is there; the other side is about to close.
+    /// The last answer has arrived; the other side is about to close.
     Closing,
     /// Broken; to be opened again after a pause.
     Down,
@@ -21,13 +21,13 @@ pub(super) struct Line<R> {
     pub(super) state: State,
     /// When the state began.
     pub(super) since: u64,
-    /// Since when it has had no request.
+    /// When it last became idle.
     pub(super) idle_since: u64,
-    /// Since when it could take one at all.
+    /// When it first could take a request.
     pub(super) open_since: u64,
     pub(super) reader: R,
-    /// A request that the kernel took in part: its number, and from which byte
-    /// to go on.
+    /// A request that the kernel took in part: its number, and the byte to
+    /// continue from.
     pub(super) partial: Option<(u64, usize)>,
 }
 

@@ -229,7 +229,7 @@ impl<C: Codec> Exchange<C> {
         true
     }
 
-    /// Gives the kernel request `seq` from its byte `from` on.
+    /// Hands request `seq` to the kernel from its byte `from` on.
     #[inline]
     pub(super) fn transmit<D: Driver>(
         &mut self,
@@ -262,7 +262,7 @@ impl<C: Codec> Exchange<C> {
         }
     }
 
-    /// A line has nothing to do. A closed loop sends its next request at once.
+    /// A line is idle. A closed loop sends its next request at once.
     #[inline]
     pub(super) fn release<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
         if self.rules.closed && self.running {

@@ -23,9 +23,9 @@ pub(crate) struct Rules {
     pub(crate) udp: bool,
     /// Each request opens a connection of its own.
     pub(crate) fresh: bool,
-    /// Requests may follow each other on a line before the answers are there.
+    /// Requests may follow each other on a line before the answers arrive.
     pub(crate) pipelined: bool,
-    /// The next request leaves when the last answer is there.
+    /// The next request leaves when the last answer has arrived.
     pub(crate) closed: bool,
     /// Connections opened per second by this worker.
     pub(crate) ramp: Option<f64>,
@@ -33,14 +33,14 @@ pub(crate) struct Rules {
     pub(crate) flights: usize,
     /// First sequence number.
     pub(crate) first: u64,
-    /// Which requests the kernel is to stamp, if any.
+    /// Which requests the kernel should time-stamp, if any.
     pub(crate) stamped: Option<Stamped>,
 }
 
-/// A sample of the requests for the kernel to stamp (L-17).
+/// A sample of the requests for the kernel to time-stamp (L-17).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamped {
-    /// How large a share of them, up to 1.
+    /// The share of them, up to 1.
     pub(crate) share: f64,
     /// The seed of the load and the number of this worker: what is chosen
     /// follows from them.
@@ -59,11 +59,11 @@ pub(crate) struct Exchange<C: Codec> {
     pub(super) stamps: Option<Stamps>,
     /// The line that was last chosen in turn.
     pub(super) cursor: usize,
-    /// Lines that have begun to open, and of these how many are open: for the
-    /// time before the load.
+    /// Lines that have begun to open, and how many of these are open: used
+    /// before the load starts.
     pub(super) begun: usize,
     pub(super) opened: usize,
-    /// When preparing began and when it last got on.
+    /// When preparing began, and when it last made progress.
     pub(super) preparing_since: u64,
     pub(super) progressed: u64,
     /// Lines that the tick must look after.

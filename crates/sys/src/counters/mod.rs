@@ -1,7 +1,7 @@
 //! Counters of the kernel as running totals: CPU, receive queues, protocols.
 //!
-//! Each source is a text file of `/proc`; parsing is apart from reading, so
-//! that it can be tested with text and never panics on what it does not know.
+//! Each source is a text file of `/proc`; parsing is separate from reading, so
+//! that it can be tested with text; it never panics on unknown input.
 
 mod cpu;
 mod protocol;

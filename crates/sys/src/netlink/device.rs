@@ -23,10 +23,10 @@ pub struct Link {
     pub mac: Option<Mac>,
     /// Whether it is administratively up.
     pub up: bool,
-    /// Whether it can carry packets, as far as the stack has taken note of it.
-    /// The kernel does so some time after both ends of a pair are up.
+    /// Whether it can carry packets, as far as the stack knows. The kernel
+    /// notices some time after both ends of a pair are up.
     pub running: bool,
-    /// Whether the stack knows the operational state (RFC 2863). Of tunnels it
+    /// Whether the stack knows the operational state (RFC 2863). For tunnels it
     /// never does, and takes them as running.
     pub state_known: bool,
     /// Whether its neighbours have to be found before packets go to them

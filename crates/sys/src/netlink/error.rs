@@ -2,7 +2,8 @@
 
 use nix::errno::Errno;
 
-/// A netlink request that failed: what was wanted, on what, and why not.
+/// A netlink request that failed: what was requested, on what, and why it
+/// failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlinkError {
     /// The kernel answered with an error.
@@ -10,11 +11,12 @@ pub enum NetlinkError {
     Refused {
         /// The verb, such as `add link`.
         action: &'static str,
-        /// What it was done to, such as `vxlan flannel.1`.
+        /// The object, such as `vxlan flannel.1`.
         object: String,
         /// The kernel's error number.
         errno: Errno,
-        /// The kernel's own words (extended acknowledgement), where it has any.
+        /// The kernel's own message (extended acknowledgement), where it has
+        /// one.
         detail: Option<String>,
     },
     /// The device does not exist in the namespace of the socket.
@@ -67,7 +69,7 @@ impl NetlinkError {
         }
     }
 
-    /// Whether what was to be removed is not there.
+    /// Whether the object to be removed does not exist.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::NoDevice { .. })
             || matches!(

@@ -24,14 +24,14 @@ impl Socket {
         self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Takes a device's hooks away, and the programs with them.
+    /// Removes a device's hooks, and the programs with them.
     pub fn delete_hooks(&self, device: u32) -> Result<(), NetlinkError> {
         let message = RouteNetlinkMessage::DelQueueDiscipline(hooks(device));
         let verb = Verb::new("delete tc hooks of", format!("device {device}"));
         self.execute(verb, message, 0)
     }
 
-    /// Has a program see every packet that comes in through a device that has
+    /// Makes a program see every packet that comes in through a device that has
     /// [`hooks`](Self::add_hooks). The device holds the program from then on.
     pub fn add_ingress_program(
         &self,

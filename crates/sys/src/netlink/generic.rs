@@ -1,5 +1,5 @@
-//! Generic netlink (`linux/genetlink.h`): families that have a name, and get
-//! their number when the kernel loads them.
+//! Generic netlink (`linux/genetlink.h`): families have a name, and get their
+//! number when the kernel loads them.
 
 use netlink_packet_core::NLM_F_ACK;
 
@@ -29,7 +29,7 @@ pub(super) struct Command {
     pub(super) version: u8,
     /// The command's number.
     pub(super) command: u8,
-    /// Flags beside that of a request.
+    /// Flags besides that of a request.
     pub(super) flags: u16,
 }
 
@@ -65,8 +65,7 @@ impl Generic {
         })
     }
 
-    /// Sends a command and gives what each answer says, behind its header, to
-    /// `each`.
+    /// Sends a command and passes each answer, without its header, to `each`.
     pub(super) fn exchange(
         &self,
         verb: Verb,
@@ -84,7 +83,8 @@ impl Generic {
     }
 }
 
-/// An attribute that is a name, with the zero that the kernel wants behind it.
+/// An attribute that is a name, with the zero byte that the kernel expects
+/// after it.
 pub(super) fn named(kind: u16, name: &str) -> Vec<u8> {
     let mut bytes = name.as_bytes().to_vec();
     bytes.push(0);

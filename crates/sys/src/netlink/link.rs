@@ -34,8 +34,8 @@ pub struct Vxlan {
     pub port: u16,
     /// Source address of the encapsulated packets.
     pub local: IpAddr,
-    /// Index of the device that carries the encapsulated packets; 0 for
-    /// whichever the routes name.
+    /// Index of the device that carries the encapsulated packets; 0 lets the
+    /// routes choose.
     pub underlay: u32,
 }
 
@@ -51,8 +51,8 @@ pub enum IpvlanMode {
     L3s,
 }
 
-/// The encapsulation of a device that is told by each packet's metadata where
-/// to send it, as eBPF programs and Open vSwitch do.
+/// The encapsulation of a device that finds each packet's destination in its
+/// metadata, as set by eBPF programs and Open vSwitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectMetadata {
     /// VXLAN (RFC 7348).
@@ -94,12 +94,12 @@ impl<'ns> LinkSpec<'ns> {
         Self::new(name, "veth").with_info(InfoKind::Veth, Some(data))
     }
 
-    /// A bridge. It needs no spanning tree in a lab, and has none.
+    /// A bridge without a spanning tree, which a lab does not need.
     pub fn bridge(name: &str) -> Self {
         Self::new(name, "bridge").with_info(InfoKind::Bridge, None)
     }
 
-    /// A VXLAN device that learns nothing: every entry is set by hand.
+    /// A VXLAN device that learns nothing: every entry is static.
     pub fn vxlan(name: &str, vxlan: Vxlan) -> Self {
         let local = match vxlan.local {
             IpAddr::V4(address) => InfoVxlan::Local(address),
@@ -165,8 +165,8 @@ impl<'ns> LinkSpec<'ns> {
         self.attribute(LinkAttribute::Mtu(mtu))
     }
 
-    /// Asks for an index number, which is to be free in the namespace; without it
-    /// the kernel takes the next.
+    /// Asks for an index number, which must be free in the namespace; otherwise
+    /// the kernel takes the next one.
     pub fn index(mut self, index: u32) -> Self {
         self.message.header.index = index;
         self

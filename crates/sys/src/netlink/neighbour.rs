@@ -11,7 +11,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::socket::Verb;
 use super::{Mac, NetlinkError, Socket};
 
-/// An entry of a neighbour table or forwarding database, set by hand.
+/// A static entry of a neighbour table or forwarding database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeighbourSpec {
     device: u32,
@@ -26,7 +26,7 @@ enum Entry {
 }
 
 impl NeighbourSpec {
-    /// `address` is at `mac`, and is never asked for.
+    /// `address` is at `mac`, and is never resolved.
     pub fn permanent(device: u32, address: IpAddr, mac: Mac) -> Self {
         let entry = Entry::Permanent { address, mac };
         Self { device, entry }
@@ -98,7 +98,7 @@ impl std::fmt::Display for NeighbourSpec {
 }
 
 impl Socket {
-    /// Adds an entry, or replaces the one that is there.
+    /// Adds an entry, or replaces the existing one.
     pub fn add_neighbour(&self, neighbour: &NeighbourSpec) -> Result<(), NetlinkError> {
         let verb = Verb::new("add neighbour", neighbour.to_string());
         let message = RouteNetlinkMessage::NewNeighbour(neighbour.message());

@@ -1,5 +1,6 @@
 //! The kernel datapath of Open vSwitch by generic netlink
-//! (`linux/openvswitch.h`): a switch that has only the flows it is told of.
+//! (`linux/openvswitch.h`): a switch that has only the flows that were added to
+//! it.
 
 mod flow;
 mod port;
@@ -37,7 +38,7 @@ const OVS_TUNNEL_ATTR_DST_PORT: u16 = 1;
 const OVS_FLOW_VERSION: u8 = 1;
 const OVS_FLOW_CMD_NEW: u8 = 1;
 
-/// Nobody is told of packets without a flow: they are lost.
+/// Packets without a flow are reported to no one and lost.
 const NOBODY: [u8; 4] = [0; 4];
 
 /// A datapath of the network namespace in which it was made. It stays until it
@@ -107,7 +108,7 @@ impl Datapath {
     }
 
     /// Makes a port, and a device of its name, that sends and receives VXLAN by
-    /// this UDP port, with whatever outer header a flow says.
+    /// this UDP port, with the outer header of the flow.
     pub fn add_vxlan(&self, name: &str, port: u16) -> Result<DatapathPort, NetlinkError> {
         let port = attribute(OVS_TUNNEL_ATTR_DST_PORT, &port.to_ne_bytes());
         self.add_port(name, OVS_VPORT_TYPE_VXLAN, &[port])

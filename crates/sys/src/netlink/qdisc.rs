@@ -1,4 +1,4 @@
-//! Queueing disciplines that give a device the rate and distance of a link.
+//! Queueing disciplines that give a device the rate and delay of a link.
 
 use std::time::Duration;
 
@@ -34,18 +34,18 @@ pub struct TokenBucket {
     pub rate: u64,
     /// Bytes that may be sent at once after a pause.
     pub burst: u32,
-    /// Bytes that may wait; what comes then is dropped.
+    /// Bytes that may wait; more are dropped.
     pub limit: u32,
 }
 
-/// A distance (tc-netem(8)): packets arrive later, or not at all.
+/// A delay and a loss (tc-netem(8)): packets arrive later, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distance {
     /// How much later.
     pub delay: Duration,
     /// Share of packets that are lost at random, 0 to 1.
     pub loss: f64,
-    /// Packets that may be on their way at once; what comes then is dropped.
+    /// Packets that may be on their way at once; more are dropped.
     pub limit: u32,
 }
 
@@ -65,7 +65,7 @@ impl Socket {
         // struct tc_tbf_qopt: rate, peakrate (struct tc_ratespec, 12 bytes
         // each), limit, buffer, mtu.
         let mut parameters = vec![0, LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
-        // What does not fit stands in the 64-bit attribute.
+        // A value that does not fit is in the 64-bit attribute.
         let rate = u32::try_from(bucket.rate).unwrap_or(u32::MAX);
         parameters.extend(rate.to_ne_bytes());
         parameters.extend([0; 12]);
@@ -79,7 +79,7 @@ impl Socket {
         self.add_discipline(device, parent, "tbf", options)
     }
 
-    /// Puts distance behind a device.
+    /// Adds delay and loss to a device.
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ impl Socket {
         self.add_discipline(device, parent, "netem", options)
     }
 
-    /// Gives a device back the discipline that it had when it was made, and
-    /// with it takes away all inside.
+    /// Gives a device back its original discipline, and removes everything
+    /// inside the current one.
     pub fn delete_discipline(&self, device: u32) -> Result<(), NetlinkError> {
         let mut message = TcMessage::with_index(device as i32);
         message.header.parent = TcHandle::ROOT;

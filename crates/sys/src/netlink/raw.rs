@@ -20,8 +20,8 @@ const NLM_F_CAPPED: u16 = 0x100;
 const NLM_F_ACK_TLVS: u16 = 0x200;
 const NLMSGERR_ATTR_MSG: u16 = 1;
 
-/// A netlink socket of any protocol. It belongs for ever to the network
-/// namespace of the thread that opened it; any thread may use it.
+/// A netlink socket of any protocol. It always belongs to the network namespace
+/// of the thread that opened it; any thread may use it.
 #[derive(Debug)]
 pub(super) struct Raw {
     fd: OwnedFd,
@@ -121,7 +121,7 @@ impl Raw {
                 let Some(answer) = answer else {
                     return Err(verb.garbled("a truncated message"));
                 };
-                // Left over from a request that failed half way.
+                // Left over from a request that failed half-way.
                 if answer.sequence != sequence {
                     continue;
                 }
@@ -203,8 +203,8 @@ fn enable(fd: &OwnedFd, option: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// `ENOTSUPP` is the kernel's own and has no name outside; some drivers answer
-/// with it what others call `EOPNOTSUPP`.
+/// `ENOTSUPP` is internal to the kernel and has no name outside; some drivers
+/// return it where others return `EOPNOTSUPP`.
 fn errno(code: i32) -> Errno {
     const ENOTSUPP: i32 = 524;
     match code {

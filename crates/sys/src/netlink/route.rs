@@ -82,7 +82,7 @@ impl RouteSpec {
         self
     }
 
-    /// For packets of at most `mtu` bytes, though the device may take more.
+    /// For packets of at most `mtu` bytes, although the device may take more.
     pub fn mtu(mut self, mtu: u32) -> Self {
         self.mtu = Some(mtu);
         self
@@ -168,7 +168,7 @@ impl Socket {
     pub fn route_to(&self, destination: IpAddr) -> Result<Route, NetlinkError> {
         let bits = if destination.is_ipv4() { 32 } else { 128 };
         let mut message = RouteSpec::to(destination, bits).message();
-        // A question says where to, and nothing of how.
+        // A query contains the destination and nothing else.
         message.header.table = 0;
         message.header.protocol = RouteProtocol::Unspec;
         message.header.kind = RouteType::Unspec;

@@ -12,8 +12,8 @@ use super::raw::Raw;
 
 pub(super) use super::raw::Verb;
 
-/// A routing netlink socket. It belongs for ever to the network namespace of
-/// the thread that opened it; any thread may use it.
+/// A routing netlink socket. It always belongs to the network namespace of the
+/// thread that opened it; any thread may use it.
 #[derive(Debug)]
 pub struct Socket(Raw);
 

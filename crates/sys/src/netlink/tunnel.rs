@@ -1,4 +1,4 @@
-//! Devices that put packets into packets between two hosts.
+//! Devices that encapsulate packets between two hosts.
 
 use std::net::IpAddr;
 
@@ -48,8 +48,8 @@ impl LinkSpec<'_> {
         Self::new(name, label).with_info(kind, Some(InfoData::IpTunnel(data)))
     }
 
-    /// The device that takes all IP in IP of IPv4 that no other one takes:
-    /// neither end is set, and routes name the far one as gateway.
+    /// The device that takes all IPv4 in IPv4 that no other device takes:
+    /// neither end is set, and routes name the far end as gateway.
     pub fn any_ip_in_ip(name: &str) -> Self {
         let data = InfoData::IpTunnel(vec![InfoIpTunnel::PMtuDisc(true)]);
         Self::new(name, "ipip").with_info(InfoKind::IpIp, Some(data))

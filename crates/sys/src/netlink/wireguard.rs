@@ -39,8 +39,8 @@ pub struct WireguardPeer {
     pub key: WireguardKey,
     /// Where it listens.
     pub endpoint: SocketAddr,
-    /// The network behind it, and the length of its prefix in bits: what is
-    /// sent to it and taken from it.
+    /// The network behind it, and the length of its prefix in bits: what may be
+    /// sent to it and accepted from it.
     pub allowed: (IpAddr, u8),
 }
 
@@ -64,8 +64,8 @@ impl Wireguard {
         Ok(Self { socket, family })
     }
 
-    /// Gives a device its private key and the port that it listens on, and
-    /// tells its public key.
+    /// Sets a device's private key and listening port, and returns its public
+    /// key.
     pub fn set_key(
         &self,
         device: &str,
@@ -175,8 +175,8 @@ fn device_name(device: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// No kernel of the machines that this is built on has WireGuard, so the
-    /// message is held against its description in linux/wireguard.h.
+    /// Kernels without WireGuard are common, so the message is checked against
+    /// its description in linux/wireguard.h.
     #[test]
     fn a_peer_is_written_as_the_kernel_reads_it() {
         let peer = WireguardPeer {

@@ -1,5 +1,5 @@
-//! IPsec by netlink (`linux/xfrm.h`): states, which say how packets are
-//! transformed, and policies, which say which packets are.
+//! IPsec by netlink (`linux/xfrm.h`): states say how packets are transformed,
+//! and policies say which packets are.
 
 use std::net::IpAddr;
 

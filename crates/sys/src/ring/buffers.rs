@@ -63,7 +63,7 @@ impl Incoming {
         incoming
     }
 
-    /// Where the ring of offers is.
+    /// Address of the ring of offers.
     pub(super) fn address(&self) -> u64 {
         self.offers.start as u64
     }
@@ -72,8 +72,8 @@ impl Incoming {
         self.count
     }
 
-    /// Offers buffers to the kernel. Each must be the caller's: a completion
-    /// has named it, and it has not been given back since.
+    /// Offers buffers to the kernel. Each must belong to the caller: a
+    /// completion has named it, and it has not been offered again since.
     pub(super) fn give_back(&mut self, buffers: impl Iterator<Item = u16>) {
         let first: *mut BufRingEntry = self.offers.start.cast();
         for buffer in buffers {
@@ -132,8 +132,8 @@ impl Outgoing {
         self.busy.get(slot).is_some_and(|&busy| busy)
     }
 
-    /// Copies `bytes` into a slot's buffer and marks it busy; `None` when it
-    /// is already, or they do not fit.
+    /// Copies `bytes` into a slot's buffer and marks it busy; `None` when it is
+    /// busy already, or they do not fit.
     pub(super) fn fill(&mut self, slot: usize, bytes: &[u8]) -> Option<*const u8> {
         if bytes.len() > self.size || *self.busy.get(slot)? {
             return None;

@@ -28,7 +28,7 @@ pub struct Messages {
     name_lengths: Vec<libc::socklen_t>,
     parts: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
-    /// Where the kernel tells the size of a train's datagrams; empty when no
+    /// Where the kernel reports the size of a train's datagrams; empty when no
     /// trains are expected.
     controls: Vec<Control>,
     /// Bytes of each datagram of what was received.
@@ -116,8 +116,9 @@ impl Messages {
         bytes.chunks(self.segments[index].max(1))
     }
 
-    /// Adds a message of `length` bytes for a connected socket and gives its
-    /// bytes to be written. They hold what an earlier message left there.
+    /// Adds a message of `length` bytes for a connected socket and returns its
+    /// bytes, to be written. They still hold the contents of an earlier
+    /// message.
     ///
     /// # Panics
     /// When full, or when `length` is beyond the size given to
@@ -179,8 +180,8 @@ impl Messages {
 
 impl Socket {
     /// Receives as many datagrams as there are and fit, replacing what
-    /// `messages` held; `WouldBlock` when there is none. A datagram longer
-    /// than a buffer is cut.
+    /// `messages` held; `WouldBlock` when there is none. A datagram longer than
+    /// a buffer is truncated.
     pub fn receive_messages(&self, messages: &mut Messages) -> io::Result<usize> {
         messages.clear();
         let capacity = messages.lengths.len();
@@ -211,9 +212,9 @@ impl Socket {
         Ok(messages.len)
     }
 
-    /// Sends the messages from `from` on and gives how many the kernel took;
-    /// `WouldBlock` when none. An error of a later message shows in the next
-    /// call.
+    /// Sends the messages from `from` on and returns how many the kernel took;
+    /// `WouldBlock` when it took none. An error of a later message shows in the
+    /// next call.
     pub fn send_messages(&self, messages: &mut Messages, from: usize) -> io::Result<usize> {
         let count = messages.len.saturating_sub(from);
         if count == 0 {
@@ -236,11 +237,11 @@ impl Socket {
         Ok(sent as usize)
     }
 
-    /// Sends `count` messages from `from` on as one train (`UDP_SEGMENT`,
-    /// Linux 4.18), at most [`TRAIN_MESSAGES`] and 65,507 bytes, and gives
-    /// `count`; `WouldBlock` when the kernel takes none. The kernel, or the
-    /// device, cuts the train into datagrams as late as it can: all that lies
-    /// before handles it as one.
+    /// Sends `count` messages from `from` on as one train (`UDP_SEGMENT`, Linux
+    /// 4.18), at most [`TRAIN_MESSAGES`] and 65,507 bytes, and gives `count`;
+    /// `WouldBlock` when the kernel takes none. The kernel, or the device,
+    /// splits the train into datagrams as late as it can: everything before
+    /// that point handles it as one.
     ///
     /// The kernel refuses datagrams that do not fit the path's MTU.
     ///

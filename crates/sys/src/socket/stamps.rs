@@ -3,8 +3,8 @@
 //!
 //! Receives are stamped for the whole socket, sends only where
 //! [`Socket::send_stamped`] asks for it. The stamps of a send come back on the
-//! socket's error queue; a poller reports them as an error until they are
-//! read. All stamps are of the wall clock ([`crate::clock::Bracket`] converts).
+//! socket's error queue; a poller reports them as an error until they are read.
+//! All stamps are wall-clock times ([`crate::clock::Bracket`] converts them).
 
 use std::io;
 use std::mem;
@@ -12,8 +12,8 @@ use std::ptr;
 
 use super::Socket;
 
-/// Bytes of control messages: three stamps, an error with its address, and
-/// whatever a later kernel may add.
+/// Bytes of control messages: three stamps, an error with its address, and room
+/// for what later kernels may add.
 const CONTROL: usize = 256;
 
 /// From `linux/errqueue.h` and `linux/net_tstamp.h`; libc does not have them.
@@ -24,7 +24,7 @@ const STAMP_QUEUED: u32 = 1;
 /// was acknowledged, when stamps are switched on.
 const OPT_ID_TCP: u32 = 1 << 16;
 
-/// Where in the kernel a message was when it was stamped on its way out.
+/// Where in the kernel a message was stamped on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
     /// It reached the queue of the device (`TX_SCHED`).
@@ -65,8 +65,8 @@ impl Socket {
         if stream && self.set_timestamping(base | OPT_ID_TCP).is_ok() {
             return Ok(());
         }
-        // Older kernels count from what was acknowledged: the same where
-        // nothing is on its way yet.
+        // Older kernels count from the acknowledged bytes, which is the same
+        // while nothing is on its way yet.
         self.set_timestamping(base).map_err(|error| {
             io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -93,7 +93,7 @@ impl Socket {
         Ok(())
     }
 
-    /// As [`send`](Self::send), and has the kernel stamp the message when it
+    /// As [`send`](Self::send), and the kernel stamps the message when it
     /// reaches the device's queue and when it is handed to the device.
     /// [`send_stamp`](Self::send_stamp) reads the stamps.
     pub fn send_stamped(&self, bytes: &[u8]) -> io::Result<usize> {
@@ -122,7 +122,7 @@ impl Socket {
     }
 
     /// The next stamp of a sent message; `None` when there is no more now.
-    /// Other things on the error queue are passed over.
+    /// Other entries of the error queue are skipped.
     pub fn send_stamp(&self) -> io::Result<Option<SendStamp>> {
         loop {
             let mut control = Control([0; CONTROL]);
@@ -206,7 +206,7 @@ fn software_stamp(header: &libc::msghdr) -> Option<u64> {
     stamp
 }
 
-/// What the error queue tells of a message's way out.
+/// What the error queue says about a message's way out.
 fn departure(header: &libc::msghdr) -> Option<SendStamp> {
     let mut told = None;
     each_control(header, |level, kind, data| {

@@ -11,10 +11,10 @@ use super::Socket;
 #[repr(C, align(8))]
 struct Control([u8; 128]);
 
-/// The kernel has no more use for the bytes of some sends.
+/// The kernel no longer needs the bytes of some sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZeroCopyNotice {
-    /// How many sends this is about; each is told of once.
+    /// How many sends this concerns; each is reported once.
     pub sends: u32,
     /// The kernel made a copy after all (`SO_EE_CODE_ZEROCOPY_COPIED`): it
     /// does wherever packets are received on the machine that sent them.
@@ -22,17 +22,18 @@ pub struct ZeroCopyNotice {
 }
 
 impl Socket {
-    /// Lets [`send_zero_copy`](Self::send_zero_copy) be used on a TCP socket
+    /// Allows [`send_zero_copy`](Self::send_zero_copy) on a TCP socket
     /// (`SO_ZEROCOPY`, Linux 4.14).
     pub fn allow_zero_copy(&self) -> io::Result<()> {
         self.set_integer(libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
     }
 
     /// Sends as [`send`](Self::send), but the kernel may read the bytes later,
-    /// as often as it must send them again: so they must never change.
+    /// as often as it must send them again: the bytes must therefore never
+    /// change.
     ///
-    /// `None` when the kernel keeps no more account (`ENOBUFS`): too many sends
-    /// wait for their notice (`net.core.optmem_max`), or too many pages are
+    /// `None` when the kernel cannot track more sends (`ENOBUFS`): too many are
+    /// waiting for their notice (`net.core.optmem_max`), or too many pages are
     /// held (`RLIMIT_MEMLOCK`).
     ///
     /// # Errors
@@ -47,7 +48,7 @@ impl Socket {
         }
     }
 
-    /// Takes the next notice about sends without a copy. While there are any,
+    /// Reads the next notice about sends without a copy. While there are any,
     /// pollers report the socket as failed.
     ///
     /// # Errors

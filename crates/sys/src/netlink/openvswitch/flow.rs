@@ -1,4 +1,4 @@
-//! What a datapath does with which frames.
+//! Which frames a datapath handles, and how.
 
 use std::net::Ipv4Addr;
 
@@ -38,8 +38,8 @@ pub struct FlowTunnel {
 /// What is done with the packets of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowAction {
-    /// What follows sends them with this outer header, TTL 64, and the flag that
-    /// forbids fragments.
+    /// The next action sends them with this outer header, TTL 64, and the flag
+    /// that forbids fragments.
     Tunnel(FlowTunnel),
     /// A copy is sent by this port.
     Output(DatapathPort),
@@ -73,7 +73,7 @@ impl Flow {
             attribute(OVS_KEY_ATTR_ETHERNET, &[0xff; 12]),
         ];
         if let Some(tunnel) = self.tunnel {
-            // The kernel wants a TTL in the key, and need not look at it.
+            // The kernel requires a TTL in the key, but need not match it.
             let mut fields = tunnel.attributes();
             fields.push(attribute(OVS_TUNNEL_KEY_ATTR_TTL, &[TTL]));
             key.push(nested(OVS_KEY_ATTR_TUNNEL, &fields));
