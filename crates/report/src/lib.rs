@@ -13,7 +13,7 @@
 //! * [`compare`] sets runs against each other, and checks stated limits.
 //! * [`spans`] says where the time of a sample of requests went.
 //! * [`latency`] has the percentiles of a histogram, [`number`] the way in
-//!   which numbers are printed.
+//!   which numbers are printed, [`warning`] the words of warnings.
 
 pub mod analysis;
 pub mod compare;
@@ -26,6 +26,7 @@ pub mod number;
 pub mod sentence;
 pub mod spans;
 pub mod terminal;
+pub mod warning;
 
 mod beside;
 mod describe;

@@ -6,8 +6,6 @@
 
 /// Between a number and its unit.
 pub const NO_BREAK_SPACE: char = '\u{a0}';
-/// The sign of a negative number, as wide as a plus.
-pub const MINUS: char = '\u{2212}';
 /// What stands for a number that there is none of.
 pub const NONE: &str = "–";
 

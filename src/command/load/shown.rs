@@ -5,7 +5,7 @@ use plumbline_experiment::{Arrival, WorkloadKind};
 use plumbline_harness::{Thresholds, self_check, was_the_limit};
 use plumbline_record::{Floor, Histogram, LoadResult};
 use plumbline_report::latency::{Sample, Support, latency_json, latency_table};
-use plumbline_report::{number, spans};
+use plumbline_report::{number, spans, warning};
 use serde_json::json;
 
 /// What a load is about to do.
@@ -95,12 +95,12 @@ impl<'a> Outcome<'a> {
         let limits = Thresholds::default();
         let verdict = was_the_limit(&self.plan.workload, self.result, &limits);
         let mut warnings = self.remarks.clone();
-        warnings.extend(verdict.iter().map(ToString::to_string));
+        warnings.extend(verdict.iter().map(warning::text));
         warnings.extend(self.overrun());
         warnings.extend(self.late_generator());
         warnings.extend(self.saturated());
         let distrusted = self_check(&self.plan.workload, self.result, &limits);
-        warnings.extend(distrusted.iter().map(ToString::to_string));
+        warnings.extend(distrusted.iter().map(warning::text));
         warnings.extend(self.copied());
         if self.interrupted {
             warnings.push(format!(

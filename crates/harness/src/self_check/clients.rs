@@ -121,7 +121,7 @@ mod tests {
     fn odd_one(load: &LoadResult) -> Option<u32> {
         apart(load).map(|warning| match warning {
             Warning::ClientDiffers { client, .. } => client,
-            other => panic!("{other}"),
+            other => panic!("{other:?}"),
         })
     }
 

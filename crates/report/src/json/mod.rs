@@ -20,6 +20,7 @@ use crate::analysis::{Comparison, Latency, Metric, Quantity, REGISTRY, Summary, 
 use crate::latency::{LatencySummary, QUANTILES};
 use crate::number;
 use crate::sentence;
+use crate::warning;
 
 /// Version of the object; raised when a key changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -261,5 +262,7 @@ fn warnings(summary: &Summary, concerns: impl Fn(&[usize]) -> bool) -> Vec<Strin
         .notices
         .iter()
         .filter(|notice| concerns(&notice.treatments));
-    chosen.map(|notice| notice.warning.to_string()).collect()
+    chosen
+        .map(|notice| warning::text(&notice.warning))
+        .collect()
 }

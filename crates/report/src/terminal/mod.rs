@@ -14,7 +14,7 @@ use plumbline_record::Maximum;
 
 use crate::analysis::{Notice, Section, Summary};
 use crate::sentence::{self, Subject};
-use crate::{describe, number};
+use crate::{describe, number, warning};
 
 use table::Table;
 
@@ -184,7 +184,7 @@ fn notices(summary: &Summary, style: Style) -> String {
 
 /// A notice with what it concerns: `in 7 trials of host, vxlan: …`.
 pub(crate) fn notice_text(summary: &Summary, notice: &Notice) -> String {
-    let warning = describe::clean(&notice.warning.to_string());
+    let warning = describe::clean(&warning::text(&notice.warning));
     if notice.treatments.is_empty() {
         return warning;
     }
