@@ -4,7 +4,6 @@
 
 mod cli;
 mod command;
-mod doctor;
 mod place;
 mod progress;
 

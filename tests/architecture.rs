@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "hosts",
         &["harness", "agent", "sys", "record", "experiment"],
     ),
+    ("doctor", &["agent", "sys", "record"]),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),

@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
+use plumbline_doctor::{Level, examine};
+
 use super::{print, print_json};
 use crate::cli::DoctorArgs;
-use crate::doctor::{self, Level};
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     // Looked at first, while this process has no thread and its own namespaces.
-    let findings = doctor::examine();
+    let findings = examine();
     if args.json {
         print_json(&findings)?;
         return Ok(ExitCode::SUCCESS);
@@ -21,7 +22,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         };
         print(&format!(
             "{mark}  {:<20} {}\n",
-            finding.check, finding.finding
+            finding.what, finding.evidence
         ))?;
         if let Some(remedy) = &finding.remedy {
             print(&format!("{:<27}{remedy}\n", ""))?;

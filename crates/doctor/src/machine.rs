@@ -1,92 +1,10 @@
-//! What on this machine will disturb the numbers, each with its remedy.
-//! It only looks: nothing is changed.
+//! What the kernel says of this machine.
 
-use std::time::Duration;
+use plumbline_record::Fingerprint;
 
-use plumbline_agent::Reading;
-use plumbline_record::{CpuTime, Fingerprint};
-use serde::Serialize;
+use crate::finding::{Certainty, Finding};
 
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
-    /// As it should be.
-    Good,
-    /// Worth knowing; the numbers stand.
-    Note,
-    /// Numbers suffer, or a run is not possible.
-    Bad,
-}
-
-/// One thing looked at.
-#[derive(Debug, Serialize)]
-pub(crate) struct Finding {
-    pub(crate) check: &'static str,
-    pub(crate) level: Level,
-    pub(crate) finding: String,
-    pub(crate) remedy: Option<String>,
-}
-
-impl Finding {
-    fn good(check: &'static str, finding: impl Into<String>) -> Self {
-        Self {
-            check,
-            level: Level::Good,
-            finding: finding.into(),
-            remedy: None,
-        }
-    }
-
-    fn note(check: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            check,
-            level: Level::Note,
-            finding: finding.into(),
-            remedy: Some(remedy.into()),
-        }
-    }
-
-    fn bad(check: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            level: Level::Bad,
-            ..Self::note(check, finding, remedy)
-        }
-    }
-}
-
-/// How long the machine is watched for load and steal.
-const WATCH: Duration = Duration::from_secs(1);
-
-/// Looks at everything. Takes a second, to see load and steal.
-pub(crate) fn examine() -> Vec<Finding> {
-    let mut findings = vec![namespaces()];
-    let fingerprint = plumbline_agent::fingerprint();
-    findings.extend([
-        cpus(&fingerprint),
-        governor(fingerprint.governor.as_deref()),
-        clock_source(&fingerprint),
-        cpu_accounting(fingerprint.irq_time_accounting),
-        conntrack(fingerprint.conntrack),
-        open_files(),
-        offloads(),
-    ]);
-    match watch() {
-        Ok(time) => findings.extend([other_load(&time), steal(&time)]),
-        Err(error) => findings.push(Finding::bad("other load", error, "mount /proc")),
-    }
-    findings
-}
-
-fn watch() -> Result<CpuTime, String> {
-    let before = Reading::take().map_err(|e| e.to_string())?;
-    std::thread::sleep(WATCH);
-    Ok(Reading::take()
-        .map_err(|e| e.to_string())?
-        .cpu_since(&before))
-}
-
-fn namespaces() -> Finding {
+pub(crate) fn namespaces() -> Finding {
     match plumbline_sys::namespace::can_enter_private() {
         Ok(()) => Finding::good(
             "namespaces",
@@ -97,7 +15,7 @@ fn namespaces() -> Finding {
     }
 }
 
-fn cpus(fingerprint: &Fingerprint) -> Finding {
+pub(crate) fn cpus(fingerprint: &Fingerprint) -> Finding {
     let cpus = fingerprint.cpus;
     let seen = format!("{cpus} for this process, {}", fingerprint.cpu_model);
     match cpus {
@@ -115,7 +33,7 @@ fn cpus(fingerprint: &Fingerprint) -> Finding {
     }
 }
 
-fn governor(governor: Option<&str>) -> Finding {
+pub(crate) fn governor(governor: Option<&str>) -> Finding {
     match governor {
         None => Finding::good(
             "CPU governor",
@@ -130,7 +48,7 @@ fn governor(governor: Option<&str>) -> Finding {
     }
 }
 
-fn clock_source(fingerprint: &Fingerprint) -> Finding {
+pub(crate) fn clock_source(fingerprint: &Fingerprint) -> Finding {
     let seen = format!(
         "{}, {} ns to read",
         fingerprint.clock_source, fingerprint.clock_read_ns
@@ -145,7 +63,7 @@ fn clock_source(fingerprint: &Fingerprint) -> Finding {
     Finding::good("clock source", seen)
 }
 
-fn cpu_accounting(apart: Option<bool>) -> Finding {
+pub(crate) fn cpu_accounting(apart: Option<bool>) -> Finding {
     match apart {
         Some(true) => Finding::good("CPU accounting", "interrupt time is accounted apart"),
         Some(false) => Finding::note(
@@ -157,11 +75,12 @@ fn cpu_accounting(apart: Option<bool>) -> Finding {
             "CPU accounting",
             "this kernel does not show how it was configured",
             "read the split of CPU time by context as a sample; totals are exact",
-        ),
+        )
+        .with(Certainty::Unknown),
     }
 }
 
-fn conntrack(table: Option<(u64, u64)>) -> Finding {
+pub(crate) fn conntrack(table: Option<(u64, u64)>) -> Finding {
     match table {
         None => Finding::good("conntrack", "not loaded"),
         Some((count, max)) if count * 5 > max * 4 => Finding::bad(
@@ -175,7 +94,7 @@ fn conntrack(table: Option<(u64, u64)>) -> Finding {
     }
 }
 
-fn open_files() -> Finding {
+pub(crate) fn open_files() -> Finding {
     match plumbline_sys::cpu::open_file_limit() {
         Ok(limit) if limit < 4096 => Finding::note(
             "open files",
@@ -183,14 +102,16 @@ fn open_files() -> Finding {
             "for more connections raise it: ulimit -n 20000",
         ),
         Ok(limit) => Finding::good("open files", limit.to_string()),
-        Err(error) => Finding::note("open files", error.to_string(), "ulimit -n shows the limit"),
+        Err(error) => Finding::note("open files", error.to_string(), "ulimit -n shows the limit")
+            .with(Certainty::Unknown),
     }
 }
 
 /// Of every device that this user sees, whether it merges and splits packets.
-fn offloads() -> Finding {
+pub(crate) fn offloads() -> Finding {
     let Ok(devices) = std::fs::read_dir("/sys/class/net") else {
-        return Finding::note("offloads", "no device can be seen", "mount /sys");
+        return Finding::note("offloads", "no device can be seen", "mount /sys")
+            .with(Certainty::Unknown);
     };
     let mut without = Vec::new();
     let mut seen = 0;
@@ -216,40 +137,13 @@ fn offloads() -> Finding {
     )
 }
 
-fn other_load(time: &CpuTime) -> Finding {
-    let share = time.busy_ns as f64 / time.capacity_ns.max(1) as f64;
-    let seen = format!("{:.1} % of the CPU time in use without us", share * 100.0);
-    if share > 0.05 {
-        return Finding::bad(
-            "other load",
-            seen,
-            "stop what else runs: trials beside it are not counted",
-        );
-    }
-    Finding::good("other load", seen)
-}
-
-fn steal(time: &CpuTime) -> Finding {
-    let share = time.steal_ns as f64 / time.capacity_ns.max(1) as f64;
-    let seen = format!("{:.1} % taken by the hypervisor", share * 100.0);
-    if share > 0.02 {
-        return Finding::bad("steal", seen, "use a dedicated machine, or more blocks");
-    }
-    Finding::good("steal", seen)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Level;
 
     #[test]
     fn every_bad_finding_has_a_remedy() {
-        let busy = CpuTime {
-            capacity_ns: 100,
-            busy_ns: 30,
-            steal_ns: 10,
-            ..CpuTime::default()
-        };
         let slow = Fingerprint {
             clock_read_ns: 900,
             cpus: 1,
@@ -260,8 +154,6 @@ mod tests {
             governor(Some("powersave")),
             clock_source(&slow),
             conntrack(Some((90, 100))),
-            other_load(&busy),
-            steal(&busy),
         ];
         for finding in findings {
             assert_eq!(finding.level, Level::Bad, "{finding:?}");
@@ -270,15 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_machine_is_good() {
-        let quiet = CpuTime {
-            capacity_ns: 1000,
-            busy_ns: 5,
-            ..CpuTime::default()
-        };
-        assert_eq!(other_load(&quiet).level, Level::Good);
-        assert_eq!(steal(&quiet).level, Level::Good);
+    fn what_is_not_there_disturbs_nothing() {
         assert_eq!(governor(None).level, Level::Good);
         assert_eq!(conntrack(None).level, Level::Good);
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_show_is_unknown() {
+        assert_eq!(cpu_accounting(None).certainty, Certainty::Unknown);
+        assert_eq!(cpu_accounting(Some(true)).certainty, Certainty::Certain);
     }
 }

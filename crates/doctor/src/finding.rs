@@ -1,0 +1,87 @@
+//! One thing that was looked at, and what came of it.
+
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// As it should be.
+    Good,
+    /// Worth knowing; the numbers stand.
+    Note,
+    /// Numbers suffer, or a run is not possible.
+    Bad,
+}
+
+/// How far a finding can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// The kernel says so, or it was tried.
+    Certain,
+    /// It was so while it was watched, and may be otherwise during a run.
+    Sampled,
+    /// The kernel does not show it.
+    Unknown,
+}
+
+/// One thing that was looked at, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at: `CPU governor`.
+    #[serde(rename = "check")]
+    pub what: &'static str,
+    /// How much it matters.
+    pub level: Level,
+    /// How far it can be relied on.
+    pub certainty: Certainty,
+    /// What was seen.
+    #[serde(rename = "finding")]
+    pub evidence: String,
+    /// What to do about it; `None` where all is well.
+    pub remedy: Option<String>,
+}
+
+impl Finding {
+    /// As it should be.
+    pub(crate) fn good(what: &'static str, evidence: impl Into<String>) -> Self {
+        Self {
+            what,
+            level: Level::Good,
+            certainty: Certainty::Certain,
+            evidence: evidence.into(),
+            remedy: None,
+        }
+    }
+
+    /// Worth knowing.
+    pub(crate) fn note(
+        what: &'static str,
+        evidence: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            level: Level::Note,
+            remedy: Some(remedy.into()),
+            ..Self::good(what, evidence)
+        }
+    }
+
+    /// Numbers suffer.
+    pub(crate) fn bad(
+        what: &'static str,
+        evidence: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            level: Level::Bad,
+            ..Self::note(what, evidence, remedy)
+        }
+    }
+
+    /// The same, relied on so far.
+    pub(crate) fn with(self, certainty: Certainty) -> Self {
+        Self { certainty, ..self }
+    }
+}

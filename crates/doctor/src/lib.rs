@@ -1,0 +1,27 @@
+//! What on this machine will disturb the numbers, each with its remedy.
+//! It only looks: nothing is changed.
+
+mod finding;
+mod machine;
+mod watch;
+
+pub use finding::{Certainty, Finding, Level};
+
+/// Looks at everything. Takes a second, to see load and steal. Call it while
+/// the process has no thread and its own namespaces are the machine's: it tries
+/// whether namespaces may be made, and lists the devices that are seen.
+pub fn examine() -> Vec<Finding> {
+    let mut findings = vec![machine::namespaces()];
+    let fingerprint = plumbline_agent::fingerprint();
+    findings.extend([
+        machine::cpus(&fingerprint),
+        machine::governor(fingerprint.governor.as_deref()),
+        machine::clock_source(&fingerprint),
+        machine::cpu_accounting(fingerprint.irq_time_accounting),
+        machine::conntrack(fingerprint.conntrack),
+        machine::open_files(),
+        machine::offloads(),
+    ]);
+    findings.extend(watch::watch());
+    findings
+}
