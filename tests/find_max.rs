@@ -66,9 +66,15 @@ fn the_capacity_of_a_server_lies_between_the_bounds() {
         "50ms",
         "-c",
         "8",
+        "--seed",
+        "42",
         "--json",
     ]);
     assert_eq!(value["outcome"], "found", "{}", value["verdict"]);
+    assert_eq!(value["seed"], 42);
+    for (trial, seed) in value["trials"].as_array().unwrap().iter().zip(42..) {
+        assert_eq!(trial["seed"], seed);
+    }
     let number = |key: &str| value[key].as_f64().unwrap();
     let (lower, upper) = (number("lower_bound"), number("upper_bound"));
     // Answers may come 10 ms and more after a trial of 250 ms, and the server

@@ -46,7 +46,7 @@ fn shares_of_a_maximum_go_from_search_to_report() {
     std::fs::write(&file, EXPERIMENT).unwrap();
     let runs = out.path().join("runs");
     let (file, into) = (file.to_str().unwrap(), runs.to_str().unwrap());
-    let run = || output(&["run", file, "--out", into, "--json"]);
+    let run = || output(&["run", file, "--out", into, "--json", "--seed", "42"]);
     let mut result = run();
     if world::runs_in(&runs).is_empty() {
         // On a machine that others use a low load may not be flawless.
@@ -70,6 +70,12 @@ fn shares_of_a_maximum_go_from_search_to_report() {
         (&"host".into(), &"loss<5%".into())
     );
     let trials = search["trials"].as_array().unwrap();
+    let seeds: Vec<u64> = trials
+        .iter()
+        .map(|trial| trial["load"]["seed"].as_u64().unwrap())
+        .collect();
+    let counted: Vec<u64> = (42..).take(trials.len()).collect();
+    assert_eq!(seeds, counted, "--seed decides the arrivals of each trial");
     for purpose in ["path", "ramp", "floor", "search"] {
         assert!(
             trials.iter().any(|trial| trial["purpose"] == purpose),

@@ -67,7 +67,7 @@ pub(super) fn run(
         return Err(error);
     }
     if args.json {
-        print_json(&to_json(search, &searched, floor))?;
+        print_json(&to_json(search, &searched, plan.seed, floor))?;
     } else {
         print(&format!("\n{}\n", conclusion(search, &searched)))?;
     }
@@ -284,10 +284,16 @@ fn is_ours(searched: &Searched) -> bool {
     ours.count() * 2 > misses.count()
 }
 
-fn to_json(search: &SearchPlan, searched: &Searched, floor: Option<Floor>) -> serde_json::Value {
+fn to_json(
+    search: &SearchPlan,
+    searched: &Searched,
+    seed: u64,
+    floor: Option<Floor>,
+) -> serde_json::Value {
     let mut value = json!({
         "limit": search.limit,
         "goal": search.recorded_goal(),
+        "seed": seed,
         "floor_ns": floor.map(floor_json),
         "lower_bound": null,
         "upper_bound": null,

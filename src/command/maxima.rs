@@ -39,13 +39,12 @@ impl Maxima {
 pub(super) fn measure(
     draft: &Draft,
     target: &mut dyn Target,
-    seed: u64,
     settings: &Settings,
     interrupted: &AtomicBool,
     (out, experiment): (&Path, &str),
 ) -> anyhow::Result<Maxima> {
     let mut maxima = Maxima::default();
-    let searched = search_all(draft, target, seed, settings, interrupted, &mut maxima);
+    let searched = search_all(draft, target, settings, interrupted, &mut maxima);
     let Err(error) = searched else {
         return Ok(maxima);
     };
@@ -62,12 +61,11 @@ pub(super) fn measure(
 fn search_all(
     draft: &Draft,
     target: &mut dyn Target,
-    seed: u64,
     settings: &Settings,
     interrupted: &AtomicBool,
     maxima: &mut Maxima,
 ) -> anyhow::Result<()> {
-    for sought in draft.sought() {
+    for (at, sought) in draft.sought().iter().enumerate() {
         let what = format!(
             "maximum of {} with {} on {}",
             sought.treatment.workload.name,
@@ -81,7 +79,7 @@ fn search_all(
             sought,
             &plan,
             target,
-            seed,
+            draft.search_seed(at),
             settings,
             interrupted,
             &mut seen,

@@ -245,7 +245,7 @@ fn prepare(
     let settings = settings(place.cpus());
     let floor = place.floor(settings.cpus.clone(), interrupted)?;
     let kept_in = (args.out.as_path(), name.as_str());
-    let maxima = maxima::measure(&draft, place, seed, &settings, interrupted, kept_in)?;
+    let maxima = maxima::measure(&draft, place, &settings, interrupted, kept_in)?;
     let share = draft.window_share();
     let mut plan = draft.settle(&maxima.rates())?;
     plan.pairing = pairing(args, place);

@@ -79,11 +79,14 @@ mod tests {
         assert!(check(&plan(16)).is_ok());
         let limit = cpu::allow_open_files(u64::from(u32::MAX)).unwrap();
         let most = connections_in(limit);
-        let text = check(&plan(u32::MAX)).unwrap_err().to_string();
+        let error = check(&plan(u32::MAX)).unwrap_err();
+        assert!(matches!(error, EngineError::TooManyFiles { .. }));
+        let text = error.to_string();
         assert!(
             text.contains(&format!("at most {most} connections")),
             "{text}"
         );
+        assert!(text.contains("ulimit -n"), "{text}");
         let ports = local_ports().unwrap();
         if most > ports {
             let text = check(&plan(ports as u32 + 1)).unwrap_err().to_string();

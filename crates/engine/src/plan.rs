@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumbline_experiment::{Driver, Workload, WorkloadKind};
+use plumbline_experiment::{Workload, WorkloadKind};
 
 use crate::EngineError;
 use crate::bulk::train_of;
@@ -93,45 +93,50 @@ impl LoadPlan {
         }
     }
 
-    /// Refuses what cannot run, so that the loop need not check.
-    pub(crate) fn check(&self) -> Result<(), EngineError> {
+    /// Refuses what cannot be run, so that the loop need not check.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Plan`]: values that are impossible, or contradict each other.
+    pub fn check(&self) -> Result<(), EngineError> {
         check_workload(&self.workload)?;
         if self.measure.is_zero() {
-            return plan("the measured window is 0 s long; give it at least a few milliseconds");
+            return plan("the measured window is 0 s long; give it at least 10 ms");
         }
-        if let Some(rate) = self.workload.arrival.rate()
-            && !(rate.is_finite() && rate > 0.0 && rate <= 1e8)
-        {
-            return plan("the rate must be above 0 and at most 100,000,000 per second");
-        }
-        if self.ramp.is_some_and(|r| !(r.is_finite() && r > 0.0)) {
-            return plan("the ramp must be above 0 connections per second");
-        }
+        self.check_ramp()?;
         let target = self.target.is_ipv4();
         if self.sources.iter().any(|it| it.is_ipv4() != target) {
             return plan("source addresses must have the IP version of the target");
         }
         if self.trains && self.workload.kind != WorkloadKind::Datagram {
-            return plan("only messages of `datagram` can go out in trains");
-        }
-        if self.workload.zero_copy && self.workload.kind != WorkloadKind::Stream {
-            return plan("only `stream` can be sent without a copy");
-        }
-        let bulk = matches!(
-            self.workload.kind,
-            WorkloadKind::Stream | WorkloadKind::Datagram
-        );
-        if self.workload.driver == Driver::Uring && bulk {
-            return plan("`stream` and `datagram` always go by epoll; leave the driver to `auto`");
+            return plan(
+                "only the messages of datagram can go out in trains (--gso); leave that out",
+            );
         }
         let is_clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
         if !self.path.starts_with('/') || !is_clean(&self.path) {
             return plan(
-                "the path must start with `/` and hold no spaces or control characters; percent-encode them",
+                "the path must start with `/` and have no spaces or control characters; percent-encode them",
             );
         }
         if !self.authority.as_deref().is_none_or(is_clean) {
-            return plan("the host name holds spaces or control characters");
+            return plan("the host name has spaces or control characters");
+        }
+        Ok(())
+    }
+
+    fn check_ramp(&self) -> Result<(), EngineError> {
+        let Some(ramp) = self.ramp else { return Ok(()) };
+        if !(ramp.is_finite() && ramp > 0.0) {
+            return plan(
+                "the ramp must be above 0 connections per second; leave it out to open all at once",
+            );
+        }
+        let workload = &self.workload;
+        if !(workload.kind.is_answered() && workload.keeps_connections()) {
+            return plan(
+                "a ramp is for connections that stay open: rr, or http with keep-alive; leave it out",
+            );
         }
         Ok(())
     }
@@ -168,34 +173,9 @@ impl ServePlan {
 }
 
 fn check_workload(workload: &Workload) -> Result<(), EngineError> {
-    if workload.connections == 0 {
-        return plan("at least one connection is needed");
-    }
-    let framed = matches!(workload.kind, WorkloadKind::Rr | WorkloadKind::Crr);
-    let datagram = workload.kind == WorkloadKind::Datagram;
-    if (framed || datagram) && workload.request_size < MIN_SIZE {
-        return plan("requests and messages must have at least 16 bytes for their sequence number");
-    }
-    if framed && workload.response_size < MIN_SIZE {
-        return plan("responses must have at least 16 bytes for their sequence number");
-    }
-    if datagram && workload.connections > MAX_FLOWS {
-        return plan("datagrams can be sent from at most 4,096 sockets at once");
-    }
-    if workload.timestamps != 0.0 {
-        check_timestamps(workload)?;
-    }
-    let limit = if datagram || workload.protocol == plumbline_experiment::Protocol::Udp {
-        MAX_DATAGRAM
-    } else {
-        MAX_SIZE
-    };
-    if workload.request_size > limit || workload.response_size > limit {
-        return Err(EngineError::Plan(format!(
-            "sizes above {limit} bytes cannot be sent by this workload"
-        )));
-    }
-    Ok(())
+    workload
+        .check()
+        .map_err(|refusal| EngineError::Plan(refusal.to_string()))
 }
 
 /// The source address of connection `slot`.
@@ -204,41 +184,9 @@ pub(crate) fn source(sources: &[IpAddr], slot: usize) -> Option<IpAddr> {
     Some(sources[turn])
 }
 
-/// Stamps split requests on established connections only (L-17).
-fn check_timestamps(workload: &Workload) -> Result<(), EngineError> {
-    if !(workload.timestamps > 0.0 && workload.timestamps <= 1.0) {
-        return plan("the share of requests to stamp must be above 0 and at most 100 %");
-    }
-    let stands = match workload.kind {
-        WorkloadKind::Rr => true,
-        WorkloadKind::Http => workload.keep_alive,
-        _ => false,
-    };
-    if !stands {
-        return plan(
-            "time stamps split requests on standing connections: use rr, or http with keep-alive",
-        );
-    }
-    // Its standing receives carry no stamps, and batched sends have no time of
-    // their own to count from.
-    if workload.driver == Driver::Uring {
-        return plan("time stamps are read by epoll only; leave the driver to `auto`");
-    }
-    Ok(())
-}
-
 fn plan<T>(text: &str) -> Result<T, EngineError> {
     Err(EngineError::Plan(text.into()))
 }
-
-/// Room for a sequence number and a tag.
-const MIN_SIZE: u32 = 16;
-/// Flows that a receiver of datagrams keeps apart, 8 KB each.
-pub(crate) const MAX_FLOWS: u32 = 4_096;
-/// The largest payload of a UDP datagram over IPv4.
-const MAX_DATAGRAM: u32 = 65_507;
-/// A ceiling on the size of one request or response (S-5).
-const MAX_SIZE: u32 = 64 << 20;
 
 /// Called when the measured window opens and closes, so that meters can be
 /// read.

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use plumbline_experiment::{Protocol, WorkloadKind};
+use plumbline_experiment::WorkloadKind;
 use plumbline_record::ServeResult;
 use plumbline_sys::cpu;
 use plumbline_sys::socket::Socket;
@@ -99,25 +99,17 @@ impl Responder {
 }
 
 fn listen(plan: &ServePlan, at: SocketAddr, reuse_port: bool) -> std::io::Result<Socket> {
-    if is_udp(plan) {
+    if plan.workload.is_udp() {
         Socket::bind_udp(at, reuse_port)
     } else {
         Socket::listen_tcp(at, reuse_port)
     }
 }
 
-fn is_udp(plan: &ServePlan) -> bool {
-    match plan.workload.kind {
-        WorkloadKind::Rr => plan.workload.protocol == Protocol::Udp,
-        WorkloadKind::Datagram => true,
-        _ => false,
-    }
-}
-
 fn serve(plan: &ServePlan, socket: Socket, stop: &AtomicBool) -> Result<ServeResult, EngineError> {
     let spec = &plan.workload;
     match spec.kind {
-        WorkloadKind::Rr if is_udp(plan) => datagrams::answer(spec, socket, stop),
+        WorkloadKind::Rr if spec.is_udp() => datagrams::answer(spec, socket, stop),
         WorkloadKind::Rr | WorkloadKind::Crr => streams::serve(echo::Echo::new(spec), socket, stop),
         WorkloadKind::Http => streams::serve(web::Web::new(spec), socket, stop),
         WorkloadKind::Stream => streams::serve(sink::Sink::new(), socket, stop),

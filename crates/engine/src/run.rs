@@ -6,7 +6,6 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-use plumbline_experiment::{Protocol, WorkloadKind};
 use plumbline_record::{Histogram, LoadResult, ProcessCpu};
 use plumbline_sys::clock::{now_ns, sleep_until_ns};
 use plumbline_sys::cpu::{self, ProcessTime};
@@ -105,12 +104,7 @@ pub fn run(
 /// One connection before all others, so that a wrong address gives an error
 /// message rather than a count of failed requests. UDP cannot be probed.
 fn probe(plan: &LoadPlan) -> Result<(), EngineError> {
-    let udp = match plan.workload.kind {
-        WorkloadKind::Rr => plan.workload.protocol == Protocol::Udp,
-        WorkloadKind::Datagram => true,
-        _ => false,
-    };
-    if udp {
+    if plan.workload.is_udp() {
         return Ok(());
     }
     TcpStream::connect_timeout(&plan.target, PROBE_LIMIT)

@@ -50,18 +50,13 @@ impl Share<'_> {
 
     fn rules(&self) -> Rules {
         let spec = &self.plan.workload;
-        let fresh = match spec.kind {
-            WorkloadKind::Crr => true,
-            WorkloadKind::Http => !spec.keep_alive,
-            _ => false,
-        };
         let lines = self.lines();
         Rules {
             target: self.plan.target,
             sources: self.plan.sources.clone(),
             lines,
             udp: spec.kind == WorkloadKind::Rr && spec.protocol == Protocol::Udp,
-            fresh,
+            fresh: !spec.keeps_connections(),
             pipelined: spec.kind == WorkloadKind::Rr && spec.arrival != Arrival::Closed,
             closed: spec.arrival == Arrival::Closed,
             ramp: self.plan.ramp.map(|rate| rate / self.workers as f64),

@@ -1,7 +1,7 @@
 //! A plan whose loads may still be shares of a maximum that nobody has measured.
 
 use crate::ceiling::MAX_RATE;
-use crate::load::Share;
+use crate::request::Share;
 use crate::{
     Arrival, Limit, Link, Plan, Scene, SpecError, Treatment, TreatmentId, Workload, resolve,
 };
@@ -99,6 +99,14 @@ impl Draft {
     /// share.
     pub fn sought(&self) -> &[Sought] {
         &self.sought
+    }
+
+    /// Seed of the search for the maximum at this position of
+    /// [`sought`](Self::sought). It follows from the plan's seed, so that the
+    /// same seed searches with the same arrivals.
+    pub fn search_seed(&self, position: usize) -> u64 {
+        // Searches count their trials up from here: far apart, they share none.
+        self.plan.seed.wrapping_add((position as u64) << 32)
     }
 
     /// The plan, given the maximum of each [`sought`](Self::sought) workload in

@@ -1,6 +1,6 @@
 //! Workload sections times the factors over their keys.
 
-use crate::keys::WORKLOAD_FACTORS;
+use crate::key::WORKLOAD_FACTORS;
 use crate::load::{self, Load};
 use crate::section::Section;
 use crate::source::Place;

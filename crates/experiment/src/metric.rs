@@ -4,7 +4,7 @@
 //! It is declared here, before any data (C-10). How a metric is measured and shown
 //! is a row of the registry in the crate `report` that refers to one of these.
 
-use crate::{Workload, WorkloadKind};
+use crate::Workload;
 
 /// What a workload offers, which decides what it is compared on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,10 +115,10 @@ pub fn names() -> Vec<&'static str> {
 impl Workload {
     /// What it offers.
     pub fn traffic(&self) -> Traffic {
-        match (self.kind, self.arrival.rate()) {
-            (WorkloadKind::Stream | WorkloadKind::Datagram, _) => Traffic::Bulk,
-            (_, Some(_)) => Traffic::Open,
-            (_, None) => Traffic::Closed,
+        match self.arrival.rate() {
+            _ if !self.kind.is_answered() => Traffic::Bulk,
+            Some(_) => Traffic::Open,
+            None => Traffic::Closed,
         }
     }
 

@@ -7,7 +7,8 @@
 mod assignment;
 mod selection;
 
-use crate::keys::{DESIGN, LIMIT, LINK, TIMING, WORKLOAD_FACTORS, assignable, factors};
+use crate::key::WORKLOAD_FACTORS;
+use crate::keys::{DESIGN, LIMIT, LINK, TIMING, assignable, factors};
 use crate::nearest::nearest;
 use crate::section::Section;
 use crate::tree::{Data, Entry, Table, Value};

@@ -65,22 +65,31 @@ impl<'a> Section<'a> {
         self.get(key).map(|value| text(key, value)).transpose()
     }
 
+    /// A whole number of any size.
+    pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, SpecError> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value {
+                data: Data::Integer(number),
+                ..
+            }) => Ok(Some(*number)),
+            Some(value) => Err(wrong_type(
+                key,
+                value,
+                "a whole number",
+                "write it without quotes",
+            )),
+        }
+    }
+
     /// A whole number within bounds.
     pub(crate) fn whole(
         &self,
         key: &str,
         bounds: RangeInclusive<u32>,
     ) -> Result<Option<u32>, SpecError> {
-        let Some(value) = self.get(key) else {
+        let (Some(number), Some(value)) = (self.integer(key)?, self.get(key)) else {
             return Ok(None);
-        };
-        let Data::Integer(number) = value.data else {
-            return Err(wrong_type(
-                key,
-                value,
-                "a whole number",
-                "write it without quotes",
-            ));
         };
         match u32::try_from(number) {
             Ok(number) if bounds.contains(&number) => Ok(Some(number)),

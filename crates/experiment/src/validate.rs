@@ -2,11 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::ceiling::{
-    MAX_BLOCKS, MAX_CONNECTIONS, MAX_DRAIN, MAX_DURATION, MAX_RATE, MAX_RETRIES, MAX_TRIALS,
-    MAX_WARM_UP, MIN_DURATION,
-};
-use crate::{Plan, Treatment, TreatmentId};
+use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES, MAX_TRIALS};
+use crate::{Plan, Refusal, Treatment, TreatmentId};
 
 /// A plan that no experiment resolves to: its file was changed by hand or damaged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -19,6 +16,14 @@ pub enum PlanError {
     AboveCeiling {
         /// Which number.
         what: &'static str,
+    },
+    /// A workload that no file could ask for.
+    #[error("workload `{workload}` of the plan: {refusal}; start a new run")]
+    Workload {
+        /// Its name.
+        workload: String,
+        /// What is wrong with it.
+        refusal: Refusal,
     },
     /// A treatment is not where its id says.
     #[error(
@@ -121,7 +126,7 @@ impl Plan {
                 id: treatment.id,
             });
         }
-        check_ceilings(treatment)?;
+        check_workload(treatment)?;
         let Some(baseline) = treatment.baseline else {
             return Ok(());
         };
@@ -138,30 +143,12 @@ impl Plan {
     }
 }
 
-fn check_ceilings(treatment: &Treatment) -> Result<(), PlanError> {
-    let above = |what| Err(PlanError::AboveCeiling { what });
-    let workload = &treatment.workload;
-    if !(1..=MAX_CONNECTIONS).contains(&workload.connections) {
-        return above("a number of connections");
-    }
-    if let Some(rate) = workload.arrival.rate()
-        && !(rate > 0.0 && rate <= MAX_RATE)
-    {
-        return above("a rate");
-    }
-    let timing = treatment.timing;
-    let measure = MIN_DURATION.as_nanos()..=MAX_DURATION.as_nanos();
-    if !measure.contains(&u128::from(timing.measure_ns)) {
-        return above("a duration");
-    }
-    if u128::from(timing.warm_up_ns) > MAX_WARM_UP.as_nanos()
-        || u128::from(timing.drain_ns) > MAX_DRAIN.as_nanos()
-    {
-        return above("a warm-up or drain");
-    }
-    let (request, response) = workload.size_bounds();
-    if !request.contains(&workload.request_size) || !response.contains(&workload.response_size) {
-        return above("a message size");
-    }
-    Ok(())
+/// The rules are those of an experiment file.
+fn check_workload(treatment: &Treatment) -> Result<(), PlanError> {
+    let refused = |refusal| PlanError::Workload {
+        workload: treatment.workload.name.clone(),
+        refusal,
+    };
+    treatment.workload.check().map_err(refused)?;
+    treatment.timing.check().map_err(refused)
 }

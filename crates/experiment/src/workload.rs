@@ -1,13 +1,10 @@
 //! What the load does: kind, sizes, connections, arrivals.
 
-use std::ops::RangeInclusive;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ceiling::{MAX_BODY, MAX_DATAGRAM, MAX_MESSAGE, MIN_MESSAGE};
-
-/// The shape of the traffic.
+/// The shape of the traffic. What is known about each kind stands in one
+/// [table](crate::Kind).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadKind {
@@ -47,13 +44,13 @@ pub enum Arrival {
         /// Requests per second over all connections.
         rate: f64,
     },
-    /// The next request leaves when the last answer is there. Labelled so, and
-    /// never compared with an open loop.
+    /// The next request leaves when the previous answer has arrived. Labelled as
+    /// such, and never compared with an open loop.
     Closed,
 }
 
 impl Arrival {
-    /// Requests per second that the schedule intends; `None` for a closed loop.
+    /// Intended requests per second; `None` for a closed loop.
     pub fn rate(self) -> Option<f64> {
         match self {
             Self::Constant { rate } | Self::Poisson { rate } => Some(rate),
@@ -80,37 +77,39 @@ pub enum Server {
     /// The responder of this program.
     #[default]
     Plumbline,
-    /// nginx, where it is installed; else the responder, with a warning.
+    /// nginx, where it is installed; otherwise the responder, with a warning.
     Nginx,
 }
 
-/// What moves the bytes of requests and answers at the sender. Streams and
-/// datagrams always go by readiness: their calls carry many messages each.
+/// The I/O mechanism of the sender. Streams and datagrams always use readiness:
+/// each of their calls already carries many messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Driver {
-    /// The better one for the workload, of those that the kernel allows.
+    /// Plumbline chooses.
     #[default]
     Auto,
-    /// Readiness, and a system call for each message.
+    /// Readiness, and one system call per message.
     Epoll,
-    /// io_uring (Linux 6.1); an error where it is not allowed.
+    /// io_uring (Linux 6.1 or later); an error where it is not allowed.
     Uring,
 }
 
-/// One workload with every value resolved. Which fields count depends on
-/// [`kind`](Self::kind); validation refuses those that would be ignored.
+/// One workload with every value resolved. Which fields matter depends on
+/// [`kind`](Self::kind); validation refuses any that would be ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Name in tables, unique within an experiment; the kind unless given.
     pub name: String,
     /// The shape of the traffic.
     pub kind: WorkloadKind,
-    /// Transport; `udp` is for `rr` only, `datagram` is always UDP.
+    /// Transport. Only `rr` has a choice; `datagram` is always UDP.
     pub protocol: Protocol,
-    /// Bytes of a request (`rr`, `crr`), or of a message (`datagram`); at least 16.
+    /// Bytes of a request (`rr`, `crr`) or of a message (`datagram`), at least 16;
+    /// 0 where the kind has none.
     pub request_size: u32,
-    /// Bytes of a response (`rr`, `crr`, `http` body); at least 16 but for `http`.
+    /// Bytes of a response (`rr`, `crr`), at least 16, or of a body (`http`); 0
+    /// where the kind has none.
     pub response_size: u32,
     /// Concurrent connections (sockets for UDP).
     pub connections: u32,
@@ -123,79 +122,22 @@ pub struct Workload {
     pub server: Server,
     /// How the sender waits.
     pub wait: Wait,
-    /// What moves the sender's bytes (`rr`, `crr`, `http`). The result says
-    /// which one ran.
+    /// The sender's I/O mechanism (`rr`, `crr`, `http`). The result says which
+    /// one ran.
     #[serde(default)]
     pub driver: Driver,
     /// `stream`: let the kernel send from the sender's own pages
     /// (`MSG_ZEROCOPY`).
     #[serde(default)]
     pub zero_copy: bool,
-    /// Share of the requests that the kernel stamps on their way, 0 to 1, so
-    /// that their time can be split (L-17); 0 stamps none. For `rr`, and for
-    /// `http` that keeps its connections.
+    /// Share of the requests that the kernel timestamps on their way, 0 to 1, so
+    /// that their time can be split (L-17); 0 is none. For `rr`, and for `http`
+    /// that keeps its connections open.
     #[serde(default, skip_serializing_if = "is_none_stamped")]
     pub timestamps: f64,
 }
 
-/// A record without stamps looks as it did before there were any.
+/// Keeps records without timestamps as they were before timestamps existed.
 fn is_none_stamped(share: &f64) -> bool {
     *share == 0.0
-}
-
-impl Workload {
-    /// What request and response size may be, in bytes; 0 where the kind has none.
-    pub(crate) fn size_bounds(&self) -> (RangeInclusive<u32>, RangeInclusive<u32>) {
-        size_bounds(self.kind, self.protocol)
-    }
-}
-
-/// Bounds of request and response size in bytes; only 0 where the kind has none.
-pub(crate) fn size_bounds(
-    kind: WorkloadKind,
-    protocol: Protocol,
-) -> (RangeInclusive<u32>, RangeInclusive<u32>) {
-    let message = match protocol {
-        Protocol::Tcp => MIN_MESSAGE..=MAX_MESSAGE,
-        Protocol::Udp => MIN_MESSAGE..=MAX_DATAGRAM,
-    };
-    match kind {
-        WorkloadKind::Rr | WorkloadKind::Crr => (message.clone(), message),
-        WorkloadKind::Datagram => (message, 0..=0),
-        WorkloadKind::Http => (0..=0, 1..=MAX_BODY),
-        WorkloadKind::Stream => (0..=0, 0..=0),
-    }
-}
-
-impl Workload {
-    /// The workload of a kind as it is when nothing else is said: 64 B both
-    /// ways, messages of 1 KiB, bodies of 1 KiB; 16 connections, or one stream;
-    /// a closed loop, for a rate has no default. A size is 0 where the kind has none.
-    pub fn of_kind(kind: WorkloadKind) -> Self {
-        let (request_size, response_size) = match kind {
-            WorkloadKind::Rr | WorkloadKind::Crr => (64, 64),
-            WorkloadKind::Datagram => (1024, 0),
-            WorkloadKind::Http => (0, 1024),
-            WorkloadKind::Stream => (0, 0),
-        };
-        Self {
-            name: kind.as_str().to_owned(),
-            kind,
-            protocol: if kind == WorkloadKind::Datagram {
-                Protocol::Udp
-            } else {
-                Protocol::Tcp
-            },
-            request_size,
-            response_size,
-            connections: if kind == WorkloadKind::Stream { 1 } else { 16 },
-            arrival: Arrival::Closed,
-            keep_alive: kind == WorkloadKind::Http,
-            server: Server::Plumbline,
-            wait: Wait::Block,
-            driver: Driver::Auto,
-            zero_copy: false,
-            timestamps: 0.0,
-        }
-    }
 }

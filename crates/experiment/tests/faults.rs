@@ -86,13 +86,14 @@ fn impossible_values() {
     fault("rate = 1000", "rate = inf", 9, "`rate` is inf", "above 0");
     fault("rate = 1000", "rate = 5_000_001", 9, "`rate` is 5000001", "up to 5000000");
     fault("rate = 1000", "rate = 99999999999999999999", 9, "too large", "smaller");
-    fault("rate = 1000", "rate = 1\nconnections = 0", 10, "`connections` is 0", "from 1 to 10000");
+    fault("rate = 1000", "rate = 1\nconnections = 0", 10, "`connections` is 0", "from 1 to 100000");
+    fault("kind = \"rr\"", "kind = \"datagram\"\nconnections = 5000", 9, "`connections` is 5000", "to 4096");
     fault("rate = 1000", "rate = 1\nrequest_size = 15", 10, "`request_size` is 15", "from 16");
-    fault("rate = 1000", "rate = 1\nresponse_size = 1048577", 10, "1048577", "to 1048576");
+    fault("rate = 1000", "rate = 1\nresponse_size = 16777217", 10, "16777217", "to 16777216");
     fault("duration = \"1s\"", "duration = 1", 13, "a length of time", "\"400ms\"");
     fault("duration = \"1s\"", "duration = \"soon\"", 13, "\"soon\"", "\"400ms\"");
     fault("duration = \"1s\"", "duration = \"1ms\"", 13, "not possible", "from 10ms");
-    fault("duration = \"1s\"", "duration = \"2h\"", 13, "not possible", "to 3600s");
+    fault("duration = \"1s\"", "duration = \"25h\"", 13, "not possible", "to 86400s");
     fault("duration = \"1s\"", "warm_up = \"-1s\"", 13, "not possible", "from 0ns");
     fault("kind = \"rr\"", "kind = \"rrr\"", 8, "cannot be \"rrr\"", "`rr`");
     fault("\"sound\"", "\"../sound\"", 1, "cannot name", "letters");

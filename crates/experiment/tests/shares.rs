@@ -111,6 +111,26 @@ fn a_network_against_itself_is_searched_itself() {
     assert_eq!(draft.sought()[0].treatment.scene.network, "vxlan");
 }
 
+/// The search is a random choice like any other: `--seed` decides it.
+#[test]
+fn the_seed_of_the_experiment_is_the_seed_of_the_search() {
+    let seeds = |given: &str, clock| {
+        let text = FILE.replace("[[workload]]", "connections = [1, 16]\n[[workload]]");
+        let mut experiment = experiment(&text);
+        if !given.is_empty() {
+            experiment.set_flag(Flag::Seed, given).unwrap();
+        }
+        let draft = experiment.draft(clock, &|asked| Ok(vec![Scene::of(asked.network.word())]));
+        let draft = draft.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(draft.sought().len(), 2);
+        [draft.search_seed(0), draft.search_seed(1)]
+    };
+    assert_eq!(seeds("42", 1), seeds("42", 2));
+    assert_eq!(seeds("42", 1)[0], 42);
+    assert_ne!(seeds("42", 1)[0], seeds("42", 1)[1]);
+    assert_ne!(seeds("", 1), seeds("", 2), "otherwise the caller's");
+}
+
 #[test]
 fn gaps_stay_as_asked_for() {
     let text = FILE.replace("limit =", "arrival = \"constant\"\nlimit =");

@@ -4,7 +4,7 @@
 //! its violation (L-9). How the thresholds marked [D] in the methodology were
 //! calibrated is written in docs/method.md.
 
-use plumbline_experiment::{Workload, WorkloadKind};
+use plumbline_experiment::Workload;
 use plumbline_record::{CpuTime, GateFailure, IdleSample, LoadResult, Observation, Warning};
 
 use crate::self_check;
@@ -222,7 +222,7 @@ pub(crate) fn disturbed(
         );
     }
     // Bulk fills the receive queues by its nature; a held rate must not.
-    if workload.arrival.rate().is_some() && workload.kind != WorkloadKind::Datagram {
+    if workload.arrival.rate().is_some() && workload.kind.is_answered() {
         found("softnet-drop", observation.softnet.dropped as f64, 0.0);
     }
     failures

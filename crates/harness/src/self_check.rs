@@ -7,7 +7,7 @@
 
 mod clients;
 
-use plumbline_experiment::{Arrival, Limit, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, Limit, Workload};
 use plumbline_record::{ArrivalCheck, GateFailure, LoadResult, Warning};
 use plumbline_stats::arrivals::ANDERSON_DARLING_1_PERCENT;
 use plumbline_stats::stationarity::{Change, change_point};
@@ -21,8 +21,7 @@ const CHANGE_P_VALUE: f64 = 0.01;
 /// sender was (L-12), and whether the latency stood still (L-10).
 pub fn warnings(workload: &Workload, load: &LoadResult, limits: &Thresholds) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = Vec::new();
-    let is_bulk = matches!(workload.kind, WorkloadKind::Stream | WorkloadKind::Datagram);
-    if !is_bulk {
+    if workload.kind.is_answered() {
         warnings.extend(arrivals(load, limits));
         warnings.extend(busy(load, limits).map(|share| Warning::GeneratorBusy { share }));
         warnings.extend(clients::apart(load));
@@ -47,7 +46,7 @@ pub fn was_the_limit(
     limits: &Thresholds,
 ) -> Option<Warning> {
     load.arrival.rate()?;
-    if workload.kind == WorkloadKind::Datagram {
+    if !workload.kind.is_answered() {
         return None;
     }
     let unsent = load.planned.saturating_sub(load.sent);

@@ -1,6 +1,6 @@
 //! Workloads and other things of a run in words.
 
-use plumbline_experiment::{Arrival, FACTORS, Protocol, Scene, Treatment, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, FACTORS, Scene, Treatment, Workload, WorkloadKind};
 
 use crate::analysis::{Metric, Summary, TreatmentSummary, Unit};
 use crate::number;
@@ -10,25 +10,7 @@ use crate::number;
 pub(crate) fn workload(workload: &Workload) -> String {
     let request = number::bytes(f64::from(workload.request_size));
     let response = number::bytes(f64::from(workload.response_size));
-    let what = match workload.kind {
-        WorkloadKind::Rr => {
-            let protocol = match workload.protocol {
-                Protocol::Tcp => "TCP",
-                Protocol::Udp => "UDP",
-            };
-            format!("{protocol} request/response, {request} out and {response} back")
-        }
-        WorkloadKind::Crr => {
-            format!("a new TCP connection per request, {request} out and {response} back")
-        }
-        WorkloadKind::Stream if workload.zero_copy => {
-            "TCP bulk, one way, sent without a copy".to_owned()
-        }
-        WorkloadKind::Stream => "TCP bulk, one way".to_owned(),
-        WorkloadKind::Datagram => format!("UDP bulk, messages of {request}"),
-        WorkloadKind::Http if workload.keep_alive => format!("HTTP GET of {response}, keep-alive"),
-        WorkloadKind::Http => format!("HTTP GET of {response}, a new connection each time"),
-    };
+    let what = workload.in_words(&request, &response);
     let connections = match workload.connections {
         1 => "1 connection".to_owned(),
         several => format!("{several} connections"),

@@ -3,7 +3,7 @@
 use plumbline_record::DatagramCounts;
 
 use super::MeterMessage;
-use crate::plan::MAX_FLOWS;
+use plumbline_experiment::ceiling::MAX_FLOWS;
 
 /// How far back a duplicate is recognised. One that is older counts as
 /// reordered.

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plumbline_engine::{LoadPlan, Responder, ServePlan, run};
-use plumbline_experiment::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, Driver, Wait, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, ServeResult};
 use plumbline_sys::ring::{Ring, Room};
 
@@ -49,7 +49,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
     Workload {
         name: "test".into(),
         kind,
-        protocol: Protocol::Tcp,
+        protocol: Workload::of_kind(kind).protocol,
         request_size: 64,
         response_size: 100,
         connections: 4,

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::{Assignment, remove_from_file, workloads};
-use crate::keys::{KINDS, WORKLOAD_FACTORS};
+use crate::key::WORKLOAD_FACTORS;
 use crate::nearest::suggestion;
 use crate::section::{Section, text};
 use crate::source::{Place, Source, SourceKind};
 use crate::tree::{self, Data, Entry, Table, Value};
-use crate::{SpecError, WorkloadKind, load};
+use crate::{KINDS, SpecError, WorkloadKind, load};
 
-/// Replaces the workloads by those that are named: the file's of that name or
-/// kind, or one of that kind with default values.
+/// Replaces the workloads by the named ones: those in the file of that name or
+/// kind, or else one of that kind with default values.
 pub(super) fn choose(root: &mut Table, assignment: &Assignment) -> Result<(), SpecError> {
     let words = match &assignment.value.data {
         Data::List(values) => values.iter().collect(),
@@ -55,46 +55,36 @@ pub(super) fn is_called(table: &Table, word: &str) -> bool {
 }
 
 fn kind_called(word: &str, place: &Place) -> Result<WorkloadKind, SpecError> {
-    let known: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
-    KINDS
-        .iter()
-        .find(|(name, _)| *name == word)
-        .map(|(_, kind)| *kind)
-        .ok_or_else(|| {
-            SpecError::at(
-                place,
-                format!("there is no workload `{word}`, neither in the experiment nor built in"),
-                suggestion(word, &known),
-            )
-        })
+    WorkloadKind::find(word).ok_or_else(|| {
+        SpecError::at(
+            place,
+            format!("there is no workload `{word}`, neither in the experiment nor built in"),
+            suggestion(word, &KINDS.each_ref().map(|row| row.name)),
+        )
+    })
 }
 
-/// A section of this kind. Rates are modest: well below what two CPUs carry,
-/// and for new connections below where ephemeral ports run out (N-5).
+/// A section of this kind, at its built-in rate.
 fn with_defaults(kind: WorkloadKind) -> Result<Table, SpecError> {
-    let rate = match kind {
-        WorkloadKind::Rr => "rate = 5000",
-        WorkloadKind::Crr => "rate = 400",
-        WorkloadKind::Http => "rate = 2000",
-        WorkloadKind::Datagram => "rate = 10000",
-        WorkloadKind::Stream => "",
-    };
+    let row = kind.row();
+    let rate = row.built_in_rate;
+    let rate = rate.map_or(String::new(), |rate| format!("rate = {rate}\n"));
     let source = Arc::new(Source {
         name: "built-in workload".to_owned(),
-        text: format!("kind = \"{}\"\n{rate}\n", kind.as_str()),
+        text: format!("kind = \"{}\"\n{rate}", row.name),
         kind: SourceKind::Default,
     });
     tree::parse_file(&source)
 }
 
-/// What is a factor needs no default.
+/// A key that is a factor needs no default.
 fn remove_factors(root: &Table, table: &mut Table) {
     if let Some(Data::Table(factors)) = root.get("factors").map(|e| &e.value.data) {
         table.retain(|key, _| !factors.contains_key(key));
     }
 }
 
-/// Factors of the file that concern none of the workloads that are left.
+/// Removes the file's factors that concern none of the workloads left.
 fn remove_idle_factors(root: &mut Table) -> Result<(), SpecError> {
     let mut kinds = Vec::new();
     for table in workloads(root) {

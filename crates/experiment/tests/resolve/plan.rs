@@ -123,14 +123,20 @@ fn a_plan_that_was_tampered_with_is_refused() {
     ));
     for change in [
         |p: &mut Plan| p.retries = 1000,
-        |p: &mut Plan| p.treatments[0].workload.connections = 10_001,
+        |p: &mut Plan| p.blocks = vec![vec![0, 1]; 2_000],
+    ] {
+        assert!(matches!(refused(&change), PlanError::AboveCeiling { .. }));
+    }
+    for change in [
+        |p: &mut Plan| p.treatments[0].workload.connections = 100_001,
         |p: &mut Plan| p.treatments[0].workload.arrival = Arrival::Constant { rate: 1e9 },
         |p: &mut Plan| p.treatments[0].workload.arrival = Arrival::Poisson { rate: f64::NAN },
         |p: &mut Plan| p.treatments[0].workload.request_size = 0,
         |p: &mut Plan| p.treatments[0].timing.measure_ns = u64::MAX,
         |p: &mut Plan| p.treatments[0].timing.drain_ns = u64::MAX,
-        |p: &mut Plan| p.blocks = vec![vec![0, 1]; 2_000],
+        |p: &mut Plan| p.treatments[0].workload.zero_copy = true,
+        |p: &mut Plan| p.treatments[0].workload.timestamps = 2.0,
     ] {
-        assert!(matches!(refused(&change), PlanError::AboveCeiling { .. }));
+        assert!(matches!(refused(&change), PlanError::Workload { .. }));
     }
 }

@@ -1,0 +1,343 @@
+//! What somebody asks of a workload, and the rules by which it becomes one.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::ceiling::{MAX_DRAIN, MAX_DURATION, MAX_RATE, MAX_WARM_UP, MIN_DURATION};
+use crate::key::Key;
+use crate::refusal::{Refusal, Why};
+use crate::{Arrival, Driver, Limit, Protocol, Server, Timing, Wait, Workload, WorkloadKind};
+
+/// How requests are spread in time, before a rate is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    /// Equal gaps.
+    Constant,
+    /// Exponential gaps.
+    Poisson,
+    /// No schedule: each request waits for the previous answer.
+    Closed,
+}
+
+/// A workload as somebody asks for it, by a file or by flags. What is `None` has
+/// the default of the kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WorkloadRequest {
+    /// Name in tables.
+    pub name: Option<String>,
+    /// The transport.
+    pub protocol: Option<Protocol>,
+    /// Bytes of a request or message.
+    pub request_size: Option<i64>,
+    /// Bytes of a response.
+    pub response_size: Option<i64>,
+    /// Concurrent connections.
+    pub connections: Option<i64>,
+    /// How requests are spread in time; Poisson unless said.
+    pub process: Option<Process>,
+    /// Requests per second over all connections.
+    pub rate: Option<f64>,
+    /// Instead of a rate: a share of the maximum, above 0 and at most 1.
+    pub load: Option<f64>,
+    /// What that maximum has to hold.
+    pub limit: Option<Limit>,
+    /// Whether `http` keeps its connections.
+    pub keep_alive: Option<bool>,
+    /// What answers `http`.
+    pub server: Option<Server>,
+    /// How the sender waits.
+    pub wait: Option<Wait>,
+    /// The sender's I/O mechanism.
+    pub driver: Option<Driver>,
+    /// Whether `stream` sends without a copy.
+    pub zero_copy: Option<bool>,
+    /// Share of the requests to timestamp, 0 to 1; see
+    /// [`stamped_share`](crate::stamped_share).
+    pub timestamps: Option<f64>,
+}
+
+/// A share of the highest load that holds a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Share {
+    /// Above 0, at most 1.
+    pub(crate) of_maximum: f64,
+    pub(crate) limit: Limit,
+}
+
+impl WorkloadRequest {
+    /// The workload of this kind, with every value resolved. Where the rate is a
+    /// share of a maximum, it is 0 until the maximum is known.
+    ///
+    /// # Errors
+    ///
+    /// Keys that the kind would ignore, values out of bounds, and keys that
+    /// contradict each other.
+    pub fn workload(&self, kind: WorkloadKind) -> Result<Workload, Refusal> {
+        self.refuse_ignored(kind)?;
+        self.share(kind)?;
+        let otherwise = Workload::of_kind(kind);
+        let protocol = self.protocol.unwrap_or(otherwise.protocol);
+        refuse_protocol(kind, protocol)?;
+        let row = kind.row();
+        let whole = |key, given: Option<i64>, bounds: Option<_>, default| match (given, bounds) {
+            (Some(number), Some(bounds)) => within(key, number, &bounds),
+            // Of a kind without such a key, it has been refused.
+            _ => Ok(default),
+        };
+        let workload = Workload {
+            name: self.name.clone().unwrap_or(otherwise.name),
+            kind,
+            protocol,
+            request_size: whole(
+                Key::RequestSize,
+                self.request_size,
+                row.request_size(protocol),
+                otherwise.request_size,
+            )?,
+            response_size: whole(
+                Key::ResponseSize,
+                self.response_size,
+                row.response_size(protocol),
+                otherwise.response_size,
+            )?,
+            connections: whole(
+                Key::Connections,
+                self.connections,
+                Some(row.connections()),
+                otherwise.connections,
+            )?,
+            arrival: self.arrival(kind)?,
+            keep_alive: self.keep_alive.unwrap_or(otherwise.keep_alive),
+            server: self.server.unwrap_or(otherwise.server),
+            wait: self.wait.unwrap_or(otherwise.wait),
+            driver: self.driver.unwrap_or(otherwise.driver),
+            zero_copy: self.zero_copy.unwrap_or(otherwise.zero_copy),
+            timestamps: self.timestamps.unwrap_or(otherwise.timestamps),
+        };
+        workload.refuse_timestamps()?;
+        Ok(workload)
+    }
+
+    /// `load` and `limit`, of which neither means anything without the other.
+    pub(crate) fn share(&self, kind: WorkloadKind) -> Result<Option<Share>, Refusal> {
+        if !kind.is_answered() && matches!(self.limit, Some(Limit::Latency { .. })) {
+            return Err(Refusal::new(Key::Limit, Why::NoLatency { kind }));
+        }
+        match (self.load, self.limit) {
+            (None, None) => Ok(None),
+            (Some(of_maximum), Some(limit)) => Ok(Some(Share { of_maximum, limit })),
+            (Some(_), None) => Err(Refusal::new(Key::Load, Why::LoadWithoutLimit)),
+            (None, Some(_)) => Err(Refusal::new(Key::Limit, Why::LimitWithoutLoad)),
+        }
+    }
+
+    fn arrival(&self, kind: WorkloadKind) -> Result<Arrival, Refusal> {
+        if !kind.takes(Key::Rate) {
+            return match self.process {
+                None | Some(Process::Closed) => Ok(Arrival::Closed),
+                Some(_) => Err(Refusal::new(Key::Arrival, Why::NoArrivals)),
+            };
+        }
+        let (key, rate) = match (self.rate, self.load) {
+            (Some(_), Some(_)) => return Err(Refusal::new(Key::Load, Why::RateAndLoad)),
+            (Some(rate), None) => (Key::Rate, Some(possible(rate)?)),
+            (None, Some(_)) => (Key::Load, Some(0.0)),
+            (None, None) => (Key::Rate, None),
+        };
+        match (self.process.unwrap_or(Process::Poisson), rate) {
+            (Process::Poisson, Some(rate)) => Ok(Arrival::Poisson { rate }),
+            (Process::Constant, Some(rate)) => Ok(Arrival::Constant { rate }),
+            (Process::Closed, None) => Ok(Arrival::Closed),
+            (Process::Closed, Some(_)) => Err(Refusal::new(key, Why::ClosedLoop)),
+            (Process::Poisson | Process::Constant, None) => {
+                let key = match self.process {
+                    Some(_) => Key::Arrival,
+                    None => Key::Kind,
+                };
+                Err(Refusal::new(key, Why::NoRate { kind }))
+            }
+        }
+    }
+
+    fn refuse_ignored(&self, kind: WorkloadKind) -> Result<(), Refusal> {
+        let given = [
+            (Key::RequestSize, self.request_size.is_some()),
+            (Key::ResponseSize, self.response_size.is_some()),
+            (Key::Rate, self.rate.is_some()),
+            (Key::Load, self.load.is_some()),
+            (Key::Limit, self.limit.is_some()),
+            (Key::KeepAlive, self.keep_alive.is_some()),
+            (Key::Server, self.server.is_some()),
+            (Key::Wait, self.wait.is_some()),
+            (Key::Driver, self.driver.is_some()),
+            (Key::ZeroCopy, self.zero_copy.is_some()),
+            (Key::Timestamps, self.timestamps.is_some()),
+        ];
+        let keys = given.into_iter().filter(|(_, is_given)| *is_given);
+        for (key, _) in keys {
+            kind.refuse_ignored(key)?;
+        }
+        Ok(())
+    }
+}
+
+impl WorkloadKind {
+    /// Refuses a key that says nothing about workloads of this kind.
+    pub(crate) fn refuse_ignored(self, key: Key) -> Result<(), Refusal> {
+        if self.takes(key) {
+            return Ok(());
+        }
+        let remedy = self.row().remedy(key);
+        Err(Refusal::new(key, Why::Ignored { kind: self, remedy }))
+    }
+}
+
+impl Workload {
+    /// Checks a workload that was not made from what somebody
+    /// [`WorkloadRequest`]: one that was read from disk, or put together by a program.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`WorkloadRequest::workload`].
+    pub fn check(&self) -> Result<(), Refusal> {
+        let row = self.kind.row();
+        refuse_protocol(self.kind, self.protocol)?;
+        let numbers = [
+            (
+                Key::RequestSize,
+                self.request_size,
+                row.request_size(self.protocol),
+            ),
+            (
+                Key::ResponseSize,
+                self.response_size,
+                row.response_size(self.protocol),
+            ),
+            (Key::Connections, self.connections, Some(row.connections())),
+        ];
+        for (key, number, bounds) in numbers {
+            // A size that the kind does not have is ignored.
+            if let Some(bounds) = bounds {
+                within(key, i64::from(number), &bounds)?;
+            }
+        }
+        if let Some(rate) = self.arrival.rate() {
+            possible(rate)?;
+        }
+        let otherwise = Self::of_kind(self.kind);
+        // Whatever is as by default might as well have been left out.
+        let given = WorkloadRequest {
+            rate: self.arrival.rate(),
+            server: (self.server != otherwise.server).then_some(self.server),
+            // Every kind goes by epoll anyway where it has no choice.
+            driver: (self.driver == Driver::Uring).then_some(self.driver),
+            zero_copy: (self.zero_copy != otherwise.zero_copy).then_some(self.zero_copy),
+            timestamps: (self.timestamps != otherwise.timestamps).then_some(self.timestamps),
+            ..WorkloadRequest::default()
+        };
+        given.refuse_ignored(self.kind)?;
+        self.refuse_timestamps()
+    }
+
+    /// Refuses a load in which no request is due while it is measured.
+    ///
+    /// # Errors
+    ///
+    /// Rates and windows whose product is below one request.
+    pub fn refuse_empty_window(&self, window: Duration) -> Result<(), Refusal> {
+        let seconds = window.as_secs_f64();
+        match self.arrival.rate() {
+            Some(rate) if rate * seconds < 1.0 => {
+                Err(Refusal::new(Key::Rate, Why::EmptyWindow { rate, seconds }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Timestamps split requests on connections that stay open (L-17), and
+    /// io_uring does not read them.
+    fn refuse_timestamps(&self) -> Result<(), Refusal> {
+        let refused = |why| Err(Refusal::new(Key::Timestamps, why));
+        match self.timestamps {
+            0.0 => Ok(()),
+            share if !(share > 0.0 && share <= 1.0) => refused(Why::OutOfBounds {
+                given: share.to_string(),
+                bounds: "a share above 0, up to 1".to_owned(),
+            }),
+            _ if !self.keeps_connections() => refused(Why::NotStanding),
+            _ if self.driver == Driver::Uring => refused(Why::StampsNeedEpoll),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Key {
+    /// How long a phase may be; `None` of keys that are no phase.
+    pub(crate) fn phase_bounds(self) -> Option<RangeInclusive<Duration>> {
+        match self {
+            Self::WarmUp => Some(Duration::ZERO..=MAX_WARM_UP),
+            Self::Duration => Some(MIN_DURATION..=MAX_DURATION),
+            Self::Drain => Some(Duration::ZERO..=MAX_DRAIN),
+            _ => None,
+        }
+    }
+}
+
+impl Timing {
+    /// Checks the length of each phase.
+    ///
+    /// # Errors
+    ///
+    /// A phase that is too short or too long.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let phases = [
+            (Key::WarmUp, self.warm_up_ns),
+            (Key::Duration, self.measure_ns),
+            (Key::Drain, self.drain_ns),
+        ];
+        for (key, ns) in phases {
+            let length = Duration::from_nanos(ns);
+            let Some(bounds) = key.phase_bounds() else {
+                continue;
+            };
+            if !bounds.contains(&length) {
+                let why = Why::OutOfBounds {
+                    given: format!("{length:?}"),
+                    bounds: format!("a time from {:?} to {:?}", bounds.start(), bounds.end()),
+                };
+                return Err(Refusal::new(key, why));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refuse_protocol(kind: WorkloadKind, given: Protocol) -> Result<(), Refusal> {
+    let possible = kind.row().protocols;
+    if possible.contains(&given) {
+        return Ok(());
+    }
+    let only = possible[0];
+    Err(Refusal::new(
+        Key::Protocol,
+        Why::Protocol { kind, given, only },
+    ))
+}
+
+fn possible(rate: f64) -> Result<f64, Refusal> {
+    if rate > 0.0 && rate <= MAX_RATE {
+        return Ok(rate);
+    }
+    let why = Why::OutOfBounds {
+        given: rate.to_string(),
+        bounds: format!("requests per second above 0, up to {MAX_RATE}"),
+    };
+    Err(Refusal::new(Key::Rate, why))
+}
+
+fn within(key: Key, number: i64, bounds: &RangeInclusive<u32>) -> Result<u32, Refusal> {
+    match u32::try_from(number) {
+        Ok(number) if bounds.contains(&number) => Ok(number),
+        _ => Err(Refusal::bounds(key, number, bounds)),
+    }
+}
