@@ -17,19 +17,29 @@
 //!   runs.
 //! * [`holm()`] adjusts the p-values of several comparisons.
 //! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of these.
+//! * [`family`] judges several comparisons together, each with an interval that
+//!   holds together with all others and says the same as its
+//!   [`Judgement`](family::Judgement). It is to take the place of `paired`,
+//!   [`holm()`] and [`verdict::judge`].
+//! * [`replicate`] makes one number of what shares a block's moment.
+//! * [`precision`] tells how many more blocks make intervals narrow enough.
 //! * [`kendall`] tells how far a measured order agrees with a published one.
 //! * [`independence`] tells how many independent samples a series is worth,
 //!   [`stationarity`] whether it changes its level, and [`arrivals`] whether
-//!   requests went out as their schedule promised.
+//!   requests went out as their schedule promised. [`exceedance`] tells how many
+//!   independent samples stand behind one quantile.
 //! * [`mlrsearch`] finds the highest load that holds a goal, over noise.
 //! * [`outlier`] flags values far from the rest. Nothing is ever dropped.
+//!   [`mesh`] names nodes and pairs that are unlike the others.
 //!
-//! No function assumes normal noise, with one exception that says so:
-//! [`paired::smallest_effect`].
+//! No function assumes normal noise, except where it says so: smallest effects,
+//! and [`mesh::unlike()`].
 
 pub mod arrivals;
 mod binomial;
 mod error;
+pub mod exceedance;
+pub mod family;
 mod holm;
 pub mod independence;
 pub mod kendall;
@@ -39,7 +49,9 @@ mod normal;
 pub mod order;
 pub mod outlier;
 pub mod paired;
+pub mod precision;
 mod rank;
+pub mod replicate;
 pub mod stationarity;
 pub mod unpaired;
 pub mod verdict;

@@ -6,8 +6,12 @@
 //! 1977), so that a slow node is found as a node and not as all of its pairs, and
 //! no outlier hides itself by moving the mean.
 
+mod named;
+
 use crate::normal::upper_quantile;
 use crate::order::median_of_sorted;
+
+pub use named::{blocks_to_name, named};
 
 /// With fewer nodes, what is a node's and what is a pair's cannot be told apart.
 pub const LEAST_NODES: usize = 4;
@@ -50,7 +54,22 @@ pub struct Unlike {
 /// Finds nodes and pairs that are unlike the rest. `None` when there are too few
 /// to know what the rest is: less than [`LEAST_NODES`] with values of three pairs
 /// each.
+///
+/// It believes the noise to be about normal, since one value of each pair does
+/// not tell: with more blocks than one ask [`named()`].
 pub fn unlike(nodes: usize, values: &[OfPair]) -> Option<Unlike> {
+    let (nodes, pairs) = parts(nodes, values)?;
+    Some(Unlike {
+        nodes: far(nodes),
+        pairs: far(pairs),
+    })
+}
+
+/// What each node adds to the logarithms, and what is each pair's own.
+type Parts = (Vec<(usize, f64)>, Vec<([usize; 2], f64)>);
+
+/// Nodes without three pairs add nothing.
+fn parts(nodes: usize, values: &[OfPair]) -> Option<Parts> {
     let logs: Vec<([usize; 2], f64)> = values
         .iter()
         .filter(|one| one.value > 0.0 && one.value.is_finite())
@@ -70,17 +89,12 @@ pub fn unlike(nodes: usize, values: &[OfPair]) -> Option<Unlike> {
         return None;
     }
     let common = median(known);
-    let adds: Vec<f64> = levels
-        .iter()
-        .map(|level| level.map_or(0.0, |level| level - common))
-        .collect();
-    let own = logs
-        .iter()
-        .map(|&(ends, log)| (ends, log - common - adds[ends[0]] - adds[ends[1]]));
-    Some(Unlike {
-        nodes: far(adds.iter().copied().enumerate().collect()),
-        pairs: far(own.collect()),
-    })
+    let adds = |node: usize| levels[node].map_or(0.0, |level| level - common);
+    let own = |&([a, b], log): &([usize; 2], f64)| ([a, b], log - common - adds(a) - adds(b));
+    Some((
+        (0..nodes).map(|node| (node, adds(node))).collect(),
+        logs.iter().map(own).collect(),
+    ))
 }
 
 /// Those far from 0, as ratios.

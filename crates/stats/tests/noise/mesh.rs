@@ -1,0 +1,68 @@
+//! Meshes whose nodes and pairs are alike but for noise.
+
+use plumbline_stats::mesh::{OfPair, Unlike, named, unlike};
+
+use super::{Noise, Source};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mesh {
+    pub(crate) nodes: usize,
+    pub(crate) blocks: usize,
+    pub(crate) noise: Noise,
+    /// Standard deviation of a logarithm (median absolute deviation and more
+    /// where it has none).
+    pub(crate) sigma: f64,
+    /// How many times as slow node 1 is.
+    pub(crate) slow_node: Option<f64>,
+}
+
+impl Mesh {
+    pub(crate) fn measure(&self, seed: u64) -> Vec<Vec<OfPair>> {
+        let mut source = Source::new(seed, self.noise);
+        let nodes = self.nodes;
+        let pairs = || (0..nodes).flat_map(move |a| (a + 1..nodes).map(move |b| [a, b]));
+        let mut block = |_| {
+            let value = |ends: [usize; 2]| {
+                let slow = self.slow_node.filter(|_| ends.contains(&1));
+                let value = 60_000.0 * (self.sigma * source.unit()).exp() * slow.unwrap_or(1.0);
+                OfPair { ends, value }
+            };
+            pairs().map(value).collect()
+        };
+        (0..self.blocks).map(&mut block).collect()
+    }
+
+    /// In percent of meshes: an innocent is named, one was named before from the
+    /// medians over blocks, and node 1 is named.
+    pub(crate) fn names(&self, repetitions: u64) -> (f64, f64, f64) {
+        let (mut innocent, mut before, mut found) = (0, 0, 0);
+        for seed in 0..repetitions {
+            let blocks = self.measure(seed);
+            let now = named(self.nodes, &blocks).unwrap();
+            innocent += u32::from(self.accuses_innocents(&now));
+            found += u32::from(now.nodes.iter().any(|(node, _)| *node == 1));
+            let medians = medians(&blocks);
+            before += u32::from(self.accuses_innocents(&unlike(self.nodes, &medians).unwrap()));
+        }
+        let percent = |count: u32| 100.0 * f64::from(count) / repetitions as f64;
+        (percent(innocent), percent(before), percent(found))
+    }
+
+    fn accuses_innocents(&self, found: &Unlike) -> bool {
+        let is_guilty = |node: usize| self.slow_node.is_some() && node == 1;
+        !found.pairs.is_empty() || found.nodes.iter().any(|(node, _)| !is_guilty(*node))
+    }
+}
+
+/// The median over blocks of each pair, which all hold in the same order.
+fn medians(blocks: &[Vec<OfPair>]) -> Vec<OfPair> {
+    let median = |at: usize| {
+        let mut values: Vec<f64> = blocks.iter().map(|block| block[at].value).collect();
+        values.sort_by(f64::total_cmp);
+        OfPair {
+            value: values[values.len() / 2],
+            ..blocks[0][at]
+        }
+    };
+    (0..blocks[0].len()).map(median).collect()
+}
