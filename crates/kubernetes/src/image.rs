@@ -9,6 +9,9 @@ use std::io::{self, Read, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -163,46 +166,26 @@ fn blob_path(blob: &[u8]) -> String {
     format!("blobs/sha256/{}", hex(blob))
 }
 
-/// The architecture of a static program, by its ELF header (System V ABI,
-/// chapters 4 and 5): machine 62 is x86-64, 183 is AArch64; a program header
-/// of type 3 names a loader, which a static program does without.
+/// The architecture of a static program. A program that names a loader is not static.
 fn architecture(program: &[u8]) -> Result<&'static str, ImageError> {
-    let half = |at: usize| {
-        let bytes = program.get(at..at + 2)?;
-        Some(u16::from_le_bytes([bytes[0], bytes[1]]))
-    };
-    let word = |at: usize| {
-        let bytes = program.get(at..at + 8)?;
-        let value = u64::from_le_bytes(bytes.try_into().ok()?);
-        usize::try_from(value).ok()
-    };
-    // Class 2 is 64 bits, data 1 is little-endian.
-    if program.get(..6) != Some(&[0x7f, b'E', b'L', b'F', 2, 1]) {
-        return Err(ImageError::Program(
-            "it is not a program for 64-bit Linux".to_owned(),
-        ));
-    }
-    let architecture = match half(18) {
-        Some(62) => "amd64",
-        Some(183) => "arm64",
+    let foreign = |_| ImageError::Program("it is not a program for 64-bit Linux".to_owned());
+    let header = FileHeader64::<LittleEndian>::parse(program).map_err(foreign)?;
+    let order = header.endian().map_err(foreign)?;
+    let architecture = match header.e_machine(order) {
+        elf::EM_X86_64 => "amd64",
+        elf::EM_AARCH64 => "arm64",
         other => {
             return Err(ImageError::Program(format!(
-                "it is for machine {} of the ELF list; images are made for x86-64 and AArch64",
-                other.unwrap_or_default()
+                "it is for machine {other} of the ELF list; images are made for x86-64 and AArch64"
             )));
         }
     };
-    let (Some(table), Some(size), Some(count)) = (word(32), half(54), half(56)) else {
-        return Err(ImageError::Program("it is cut off".to_owned()));
-    };
-    for number in 0..usize::from(count) {
-        let at = table.saturating_add(number * usize::from(size));
-        if half(at) == Some(3) && half(at + 2) == Some(0) {
-            let (from, length) = (word(at + 8), word(at + 32));
-            let name = from
-                .zip(length)
-                .and_then(|(from, length)| program.get(from..from.checked_add(length)?));
-            let name = String::from_utf8_lossy(name.unwrap_or_default());
+    let cut_off = |_| ImageError::Program("it is cut off".to_owned());
+    let segments = header.program_headers(order, program).map_err(cut_off)?;
+    for segment in segments {
+        if segment.p_type(order) == elf::PT_INTERP {
+            let name = segment.data(order, program).unwrap_or_default();
+            let name = String::from_utf8_lossy(name);
             return Err(ImageError::Dynamic {
                 interpreter: name.trim_end_matches('\0').to_owned(),
             });
@@ -220,7 +203,7 @@ mod tests {
     /// An ELF header with at most one program header.
     fn elf(machine: u16, interpreter: Option<&str>) -> Vec<u8> {
         let mut bytes = vec![0; 64];
-        bytes[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1]);
+        bytes[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1]);
         bytes[18..20].copy_from_slice(&machine.to_le_bytes());
         bytes[32] = 64;
         bytes[54] = 56;

@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_harness::TargetError;
+use tempfile::TempDir;
 
 use crate::error::ClusterError;
 use crate::handed::{self, HandedOver};
 use crate::image::{self, ImageError};
-use crate::provisioner::{self, Private, Told};
+use crate::provisioner::{self, Told};
 
 /// The directory of a run in which the words of the commands are.
 pub(crate) const LOGS: &str = "provision";
@@ -36,7 +37,7 @@ pub(crate) struct Maker {
     limit: Duration,
     logs: PathBuf,
     interrupted: &'static AtomicBool,
-    private: Private,
+    private: TempDir,
     image: Option<PathBuf>,
     /// Clusters that were begun, for the names of logs.
     count: usize,
@@ -58,7 +59,7 @@ impl Maker {
             limit: limit.unwrap_or(UP),
             logs,
             interrupted,
-            private: Private::new()?,
+            private: provisioner::private()?,
             image: None,
             count: 0,
             left: Vec::new(),

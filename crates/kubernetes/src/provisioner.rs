@@ -2,15 +2,16 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use tempfile::TempDir;
 
 /// How often a command is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -139,38 +140,18 @@ fn tail(log: &Path) -> String {
 
 /// A directory that only this user can read, gone when dropped: configurations
 /// of clusters hold keys.
-pub(crate) struct Private(PathBuf);
-
-impl Private {
-    /// Makes it.
-    pub(crate) fn new() -> io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("plumbline-clusters-{}-{count}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        // A directory that is there already is somebody else's.
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
-    }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Private {
-    fn drop(&mut self) {
-        // Best effort: it is in a directory for temporary files.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+pub(crate) fn private() -> io::Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("plumbline-clusters-")
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told<'a>(private: &'a Private, log: &'a Path, limit: Duration) -> Told<'a> {
+    fn told<'a>(private: &'a TempDir, log: &'a Path, limit: Duration) -> Told<'a> {
         Told {
             network: "calico",
             kubeconfig: private.path(),
@@ -182,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_command_is_told_the_level_and_its_output_is_kept() {
-        let private = Private::new().unwrap();
+        let private = private().unwrap();
         let log = private.path().join("up.log");
         let limit = Duration::from_secs(20);
         let said = run(
@@ -197,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_bad_end_is_told_with_the_last_lines() {
-        let private = Private::new().unwrap();
+        let private = private().unwrap();
         let log = private.path().join("up.log");
         let limit = Duration::from_secs(20);
         let error = run(
@@ -211,7 +192,7 @@ mod tests {
 
     #[test]
     fn too_long_and_interrupted_commands_are_stopped_with_their_children() {
-        let private = Private::new().unwrap();
+        let private = private().unwrap();
         let log = private.path().join("up.log");
         let limit = Duration::from_millis(100);
         let began = Instant::now();
@@ -235,7 +216,7 @@ mod tests {
     #[test]
     fn a_private_directory_is_private_and_goes() {
         use std::os::unix::fs::PermissionsExt as _;
-        let private = Private::new().unwrap();
+        let private = private().unwrap();
         let path = private.path().to_owned();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0);
