@@ -58,6 +58,7 @@ pub fn fingerprint() -> Fingerprint {
         devices: BTreeMap::new(),
         conntrack: conntrack(),
         versions: BTreeMap::new(),
+        cni: BTreeMap::new(),
         machine: None,
         others: BTreeMap::new(),
     }

@@ -9,6 +9,7 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use plumbline_experiment::Workload;
 use plumbline_record::ServeResult;
 use plumbline_sys::cpu::{self, ProcessTime};
 use plumbline_sys::process::{Child, Command, ProcessError};
+use tempfile::TempDir;
 
 use crate::ServeOrder;
 
@@ -75,25 +77,24 @@ impl Nginx {
     /// Starts nginx on the CPUs and the address of an order, and waits until it
     /// answers.
     pub(crate) fn start(program: &Path, order: &ServeOrder) -> Result<Self, NginxError> {
-        let directory = Directory::new().map_err(NginxError::Prepare)?;
+        let directory = directory().map_err(NginxError::Prepare)?;
         let address = free_port(order).map_err(NginxError::Prepare)?;
         // nginx resolves other paths against its prefix, but this one against its working directory.
-        let socket = directory.0.join("status");
+        let socket = directory.path().join("status");
         let size = order.workload.response_size;
-        directory
-            .write("body", &plumbline_engine::http_body(size))
-            .and_then(|()| {
-                let text = configuration(address, &socket, &order.workload);
-                directory.write("nginx.conf", text.as_bytes())
-            })
-            .map_err(NginxError::Prepare)?;
+        let write = |name: &str, content: &[u8]| {
+            fs::write(directory.path().join(name), content).map_err(NginxError::Prepare)
+        };
+        write("body", &plumbline_engine::http_body(size))?;
+        let text = configuration(address, &socket, &order.workload);
+        write("nginx.conf", text.as_bytes())?;
         if !order.cpus.is_empty() {
             // The process inherits what its thread may use.
             cpu::allow_thread(&order.cpus).map_err(NginxError::Prepare)?;
         }
         let mut child = Command::new(program)
             .args(["-e", "stderr", "-p"])
-            .args([directory.0.as_os_str()])
+            .args([directory.path().as_os_str()])
             .args(["-c", "nginx.conf"])
             .spawn()?;
         let mut status = connect(&socket, &mut child)?;
@@ -195,28 +196,12 @@ fn free_port(order: &ServeOrder) -> io::Result<SocketAddr> {
     TcpListener::bind((order.address, order.port))?.local_addr()
 }
 
-/// A directory of this process, removed when dropped.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> io::Result<Self> {
-        let name = format!("plumbline-nginx-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-
-    fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        fs::write(self.0.join(name), content)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // If this fails, what stays behind is small, and its name says where it
-        // is from.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A directory, removed when dropped, in which nginx may read as whatever user.
+fn directory() -> io::Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("plumbline-nginx-")
+        .permissions(fs::Permissions::from_mode(0o755))
+        .tempdir()
 }
 
 /// The connection over which nginx is asked for its counts. It is made once,

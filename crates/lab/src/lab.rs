@@ -177,6 +177,9 @@ impl Target for Lab {
                 name += " v6";
             }
             fingerprint.devices.insert(name, standing.devices()?);
+            if let Some(list) = standing.list()? {
+                fingerprint.cni.insert(network.to_string(), list);
+            }
         }
         Ok(fingerprint)
     }

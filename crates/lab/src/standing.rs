@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plumbline_experiment::Placement;
 use plumbline_harness::{AgentLink, Path, PathSnapshot, Site, TargetError};
-use plumbline_record::{DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
+use plumbline_record::{CniList, DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
 use plumbline_sys::{ethtool, namespace};
 
 use crate::agent::Launcher;
@@ -78,6 +78,11 @@ impl Standing {
     /// The network.
     pub fn about(&self) -> &About {
         self.network.about()
+    }
+
+    /// The CNI configuration list that made the network, if one did.
+    pub fn list(&self) -> Result<Option<CniList>, LabError> {
+        self.network.list()
     }
 
     /// Nodes and pods.

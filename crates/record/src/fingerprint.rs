@@ -42,6 +42,10 @@ pub struct Fingerprint {
     pub conntrack: Option<(u64, u64)>,
     /// Versions of programs that take part (servers, plugins).
     pub versions: BTreeMap<String, String>,
+    /// What made the networks that a CNI configuration list describes, by the names of
+    /// the networks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cni: BTreeMap<String, CniList>,
     /// Which machine this is: a digest of its identity. Only where a run can be
     /// on other machines than the run before; in a lab the machine is the user's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,6 +54,27 @@ pub struct Fingerprint {
     /// `server`, or network and side, such as `vm client`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, Fingerprint>,
+}
+
+/// A CNI configuration list and the programs that it calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CniList {
+    /// The file, as it was read.
+    pub text: String,
+    /// Its plugins in their order, each followed by the one that gives it addresses.
+    pub plugins: Vec<CniPlugin>,
+}
+
+/// The program of a CNI plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CniPlugin {
+    /// Its type, which is the name of its file.
+    pub kind: String,
+    /// The version that it was built as, where it says one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// SHA-256 of the file, in hexadecimal digits.
+    pub sha256: String,
 }
 
 /// One device of a path as it was set up.

@@ -17,7 +17,7 @@ mod warning;
 
 pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, SoftnetCounters};
 pub use file::{WriteError, write_atomically};
-pub use fingerprint::{DeviceFingerprint, Fingerprint};
+pub use fingerprint::{CniList, CniPlugin, DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
 pub use load::{
     ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult,

@@ -1,6 +1,7 @@
 //! Workloads and other things of a run in words.
 
 use plumbline_experiment::{Arrival, FACTORS, Scene, Treatment, Workload, WorkloadKind};
+use plumbline_record::CniPlugin;
 
 use crate::analysis::{Metric, Summary, TreatmentSummary, Unit};
 use crate::number;
@@ -75,6 +76,12 @@ pub(crate) fn full_label(summary: &Summary, treatment: &TreatmentSummary) -> Str
     } else {
         label
     }
+}
+
+/// The program of a CNI plugin: the version that it says, and its digest.
+pub(crate) fn plugin(plugin: &CniPlugin) -> String {
+    let version = plugin.version.as_ref().map(|it| format!("{it}, "));
+    format!("{}SHA-256 {}", version.unwrap_or_default(), plugin.sha256)
 }
 
 /// A text of others without control characters, so that it cannot move a

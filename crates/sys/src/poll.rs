@@ -70,28 +70,6 @@ impl Poller {
         interest: Interest,
         trigger: Trigger,
     ) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, token, interest, trigger)
-    }
-
-    /// Changes what is waited for on a descriptor that was added before.
-    pub fn modify(
-        &self,
-        fd: BorrowedFd<'_>,
-        token: u64,
-        interest: Interest,
-        trigger: Trigger,
-    ) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, token, interest, trigger)
-    }
-
-    fn control(
-        &self,
-        operation: libc::c_int,
-        fd: BorrowedFd<'_>,
-        token: u64,
-        interest: Interest,
-        trigger: Trigger,
-    ) -> io::Result<()> {
         let mut flags = libc::EPOLLIN | libc::EPOLLRDHUP;
         if interest == Interest::ReadWrite {
             flags |= libc::EPOLLOUT;
@@ -108,7 +86,7 @@ impl Poller {
         let code = unsafe {
             libc::epoll_ctl(
                 self.epoll.as_raw_fd(),
-                operation,
+                libc::EPOLL_CTL_ADD,
                 fd.as_raw_fd(),
                 &mut event,
             )

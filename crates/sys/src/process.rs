@@ -240,7 +240,8 @@ impl Child {
         })
     }
 
-    fn take_stderr(&mut self) -> String {
+    /// The end of what it wrote to standard error, once; waits until that is closed.
+    pub fn take_stderr(&mut self) -> String {
         let tail = self.stderr.take().and_then(|thread| thread.join().ok());
         String::from_utf8_lossy(&tail.unwrap_or_default()).into_owned()
     }

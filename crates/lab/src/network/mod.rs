@@ -34,6 +34,7 @@ mod wire;
 mod wireguard;
 
 use plumbline_experiment::Family;
+use plumbline_record::CniList;
 
 use crate::error::LabError;
 use crate::hop::Hop;
@@ -51,6 +52,12 @@ pub trait Network: Sync {
     /// What it lacks here besides the drivers that it needs of the kernel;
     /// `None` when nothing. Changes nothing.
     fn lacks(&self) -> Result<Option<String>, LabError> {
+        Ok(None)
+    }
+
+    /// The CNI configuration list that it is made by, and the programs of its plugins;
+    /// `None` for a network of this program.
+    fn list(&self) -> Result<Option<CniList>, LabError> {
         Ok(None)
     }
 

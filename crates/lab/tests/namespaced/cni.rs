@@ -123,6 +123,41 @@ fn attach(network: &dyn network::Network, topology: &Topology) -> String {
     // Dropping the journal undoes what is in it, as a lab does.
 }
 
+#[test]
+fn the_record_tells_the_list_and_which_programs_its_plugins_are() {
+    if !testkit::in_private_namespaces("the programs of plugins") {
+        return;
+    }
+    let workshop = Workshop::new();
+    let says = "[ -n \"$CNI_COMMAND\" ] || echo 'CNI first plugin v1.2.3' >&2";
+    workshop.plugin("first", &format!("{says}\n{GOOD}"));
+    workshop.plugin("giver", "exit 1");
+    let file = workshop.path().join("lab.conflist");
+    let text = r#"{"cniVersion": "1.0.0", "name": "lab",
+        "plugins": [{"type": "first", "mtu": {{.MTU}}, "ipam": {"type": "giver"}}]}"#;
+    fs::write(&file, text).expect("written");
+    let name = format!("cni:{}", file.display());
+    let validated = validate(&name, &[workshop.path().to_owned()]).expect("valid");
+    let list = validated.network.list().expect("read").expect("a list");
+    assert_eq!(list.text, text);
+    let programs: Vec<_> = list
+        .plugins
+        .iter()
+        .map(|one| (one.kind.as_str(), one.version.as_deref()))
+        .collect();
+    assert_eq!(programs, [("first", Some("v1.2.3")), ("giver", None)]);
+    // By coreutils' sha256sum.
+    let giver = "#!/bin/sh\nexit 1\n";
+    assert_eq!(
+        fs::read_to_string(workshop.path().join("giver")).unwrap(),
+        giver
+    );
+    assert_eq!(
+        list.plugins[1].sha256,
+        "275239824e00e61b0a220e61a41791c7e9b4bd726f8b0c27077a338f8131c9dc"
+    );
+}
+
 /// Attaches by a good plugin and then by `script`, which goes wrong at ADD;
 /// gives the error. All must be undone, and both plugins told to detach.
 fn goes_wrong(test: &str, script: &str) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumbline_record::{DeviceFingerprint, Fingerprint};
+use plumbline_record::{CniList, DeviceFingerprint, Fingerprint};
 use serde_json::Value;
 
 use crate::describe;
@@ -30,35 +30,71 @@ pub struct Difference {
 }
 
 /// Every fact that differs. Works on the stored form, so that a fact that is
-/// added to fingerprints is compared without a change here. Devices are
-/// compared on the paths that both runs have: a run of other networks on the
-/// same machine is no other environment.
+/// added to fingerprints is compared without a change here. Devices and what made
+/// a network are compared on the paths that both runs have: a run of other networks
+/// on the same machine is no other environment.
 pub fn differences(run: usize, first: &Fingerprint, later: &Fingerprint) -> Vec<Difference> {
     let value = |fingerprint: &Fingerprint| {
         let without_devices = Fingerprint {
             devices: BTreeMap::new(),
+            cni: BTreeMap::new(),
             ..fingerprint.clone()
         };
         serde_json::to_value(without_devices).unwrap_or_default()
     };
     let mut differences = Vec::new();
     compare(run, "", &value(first), &value(later), &mut differences);
+    let mut facts = Vec::new();
     for (path, ours) in &first.devices {
         if let Some(theirs) = later.devices.get(path) {
-            let differing = devices(path, ours, theirs);
-            differences.extend(
-                differing
-                    .into_iter()
-                    .map(|(fact, first, later)| Difference {
-                        run,
-                        fact,
-                        first: describe::clean(&first),
-                        later: describe::clean(&later),
-                    }),
-            );
+            facts.extend(devices(path, ours, theirs));
         }
     }
+    for (network, ours) in &first.cni {
+        if let Some(theirs) = later.cni.get(network) {
+            facts.extend(cni(network, ours, theirs));
+        }
+    }
+    differences.extend(facts.into_iter().map(|(fact, first, later)| Difference {
+        run,
+        fact,
+        first: describe::clean(&first),
+        later: describe::clean(&later),
+    }));
     differences
+}
+
+/// What differs between what made one network: the first line of the list that is
+/// another, and each plugin.
+fn cni(network: &str, first: &CniList, later: &CniList) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if first.text != later.text {
+        let (mut ours, mut theirs) = (first.text.lines(), later.text.lines());
+        let line = |text: Option<&str>| text.map_or("absent", str::trim).to_owned();
+        let pairs = std::iter::repeat_with(|| (ours.next(), theirs.next()));
+        let pairs = pairs.take_while(|(ours, theirs)| ours.is_some() || theirs.is_some());
+        let differing = pairs.enumerate().find(|(_, (ours, theirs))| ours != theirs);
+        // Texts of the same lines differ in how these end.
+        let (number, (ours, theirs)) = differing.unwrap_or_default();
+        let name = format!("cni.{network}, line {}", number + 1);
+        facts.push((name, line(ours), line(theirs)));
+    }
+    let plugins = |list: &CniList| -> BTreeMap<String, String> {
+        let named = list.plugins.iter();
+        named
+            .map(|one| (one.kind.clone(), describe::plugin(one)))
+            .collect()
+    };
+    let (first, later) = (plugins(first), plugins(later));
+    let kinds: BTreeSet<&String> = first.keys().chain(later.keys()).collect();
+    for kind in kinds {
+        let (ours, theirs) = (first.get(kind), later.get(kind));
+        if ours != theirs {
+            let shown = |one: Option<&String>| one.map_or("absent".to_owned(), String::clone);
+            facts.push((format!("cni.{network}.{kind}"), shown(ours), shown(theirs)));
+        }
+    }
+    facts
 }
 
 /// A fact with its value in the first and in the later run.

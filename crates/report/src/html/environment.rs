@@ -72,6 +72,10 @@ pub(super) fn table(run: &Run) -> Table {
     .into();
     facts.extend(fingerprint.sysctls.clone());
     facts.extend(fingerprint.versions.clone());
+    for (network, list) in &fingerprint.cni {
+        let plugins = list.plugins.iter();
+        facts.extend(plugins.map(|one| (format!("{network} {}", one.kind), describe::plugin(one))));
+    }
     for (name, other) in &fingerprint.others {
         facts.extend(machine(name, other));
     }

@@ -111,6 +111,38 @@ fn other_networks_are_no_other_environment() {
 }
 
 #[test]
+fn another_plugin_or_list_is_another_environment() {
+    use plumbline_record::{CniList, CniPlugin};
+    let with = |text: &str, sha256: &str| {
+        let mut run = run_with(1.1);
+        let plugin = CniPlugin {
+            kind: "ptp".to_owned(),
+            version: Some("v1.4.1".to_owned()),
+            sha256: sha256.to_owned(),
+        };
+        let list = CniList {
+            text: text.to_owned(),
+            plugins: vec![plugin],
+        };
+        let network = "cni:a.conflist".to_owned();
+        run.0.fingerprint.cni.insert(network, list);
+        run
+    };
+    let list = "{\n  \"mtu\": 1500\n}";
+    assert!(compare(&[with(list, "aa"), with(list, "aa")], false).is_ok());
+    assert!(compare(&[run_with(1.1), with(list, "aa")], false).is_ok());
+    let changed = with("{\n  \"mtu\": 1400\n}", "bb");
+    let refused = compare(&[with(list, "aa"), changed], false).unwrap_err();
+    let text = refused.to_string();
+    for line in [
+        "  run 2: cni.cni:a.conflist, line 2 is \"mtu\": 1400, was \"mtu\": 1500\n",
+        "  run 2: cni.cni:a.conflist.ptp is v1.4.1, SHA-256 bb, was v1.4.1, SHA-256 aa\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+}
+
+#[test]
 fn a_device_that_changed_is_named_with_what_changed() {
     let mut other = run_with(1.1);
     let devices = other.0.fingerprint.devices.get_mut("vxlan").unwrap();

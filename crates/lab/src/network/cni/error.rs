@@ -26,6 +26,14 @@ pub enum CniError {
         /// What is wrong, and the remedy.
         problem: String,
     },
+    /// The program of a plugin.
+    #[error("cannot read the CNI plugin `{}`: {source}; make it readable", file.display())]
+    Program {
+        /// Its path.
+        file: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
     /// A directory for what plugins store.
     #[error("cannot make a directory in memory for CNI plugins: {source}; it needs Linux 5.2")]
     Scratch {

@@ -82,6 +82,13 @@ fn placeholders(addressing: Addressing, number: u8, mtu: u32) -> [(&'static str,
     ]
 }
 
+impl Plugin {
+    /// The plugin that it has its addresses from, if any.
+    pub(super) fn ipam(&self) -> Option<&str> {
+        self.rest.get("ipam")?.get("type")?.as_str()
+    }
+}
+
 impl List {
     /// Reads a list for node `number`, from 1. `file` is for the error text.
     pub(super) fn parse(

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use plumbline_experiment::Family;
+use plumbline_record::CniList;
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::RouteSpec;
 use plumbline_sys::scratch::Scratch;
@@ -79,7 +80,7 @@ impl Cni {
             version: OnceLock::new(),
         };
         // As any node has it, so that what is wrong with it is known at once.
-        let list = cni.list(Addressing::new(Family::V4), 1, 1500)?;
+        let list = cni.node_list(Addressing::new(Family::V4), 1, 1500)?;
         let mut needs: Vec<&'static Need> = vec![&VETH];
         needs.extend(list.plugins.iter().filter_map(|it| driver(&it.kind)));
         // As long as the network itself, which is never taken back.
@@ -87,7 +88,8 @@ impl Cni {
         Ok(cni)
     }
 
-    fn list(&self, addressing: Addressing, number: u8, mtu: u32) -> Result<List, CniError> {
+    /// The list as node `number` has it.
+    fn node_list(&self, addressing: Addressing, number: u8, mtu: u32) -> Result<List, CniError> {
         List::parse(&self.file, &self.text, addressing, number, mtu)
     }
 
@@ -115,9 +117,7 @@ impl Cni {
         if let Some(version) = self.version.get() {
             return Ok(version);
         }
-        let here = Namespace::current().map_err(|error| CniError::Scratch {
-            source: std::io::Error::other(error),
-        })?;
+        let here = here()?;
         let mut candidates = list.candidates();
         for executable in executables {
             let speaks = executable.versions(&here, &self.directories)?;
@@ -140,7 +140,7 @@ impl Cni {
         storage: &Arc<Scratch>,
     ) -> Result<Attachment, LabError> {
         let number = topology.home_number(pod);
-        let list = self.list(topology.addressing, number, topology.mtu)?;
+        let list = self.node_list(topology.addressing, number, topology.mtu)?;
         let executables = self.executables(&list);
         let executables = executables.map_err(|needs| self.unsupported(needs))?;
         let version = self.version(&list, &executables)?;
@@ -187,7 +187,7 @@ impl Network for Cni {
     }
 
     fn lacks(&self) -> Result<Option<String>, LabError> {
-        let list = self.list(Addressing::new(Family::V4), 1, 1500)?;
+        let list = self.node_list(Addressing::new(Family::V4), 1, 1500)?;
         match self.executables(&list) {
             Ok(executables) => {
                 self.version(&list, &executables)?;
@@ -197,12 +197,32 @@ impl Network for Cni {
         }
     }
 
+    fn list(&self) -> Result<Option<CniList>, LabError> {
+        let list = self.node_list(Addressing::new(Family::V4), 1, 1500)?;
+        let executables = self.executables(&list);
+        let executables = executables.map_err(|needs| self.unsupported(needs))?;
+        let here = here()?;
+        let mut plugins = Vec::new();
+        for (plugin, executable) in list.plugins.iter().zip(&executables) {
+            plugins.push(executable.identify(&here)?);
+            let ipam = plugin.ipam();
+            let ipam = ipam.and_then(|kind| Executable::find(kind, &self.directories));
+            if let Some(ipam) = ipam {
+                plugins.push(ipam.identify(&here)?);
+            }
+        }
+        Ok(Some(CniList {
+            text: self.text.clone(),
+            plugins,
+        }))
+    }
+
     fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
         let storage = Scratch::create().map_err(|source| CniError::Scratch { source })?;
         let storage = Arc::new(storage);
         for (number, node) in topology.numbered() {
             journal.undo_by(node, Box::new(Leftovers::of(node)?));
-            let list = self.list(topology.addressing, number, topology.mtu)?;
+            let list = self.node_list(topology.addressing, number, topology.mtu)?;
             if list.plumbline.routes == Routes::Nodes {
                 route_to_others(topology, journal, number, node)?;
             }
@@ -218,6 +238,13 @@ impl Network for Cni {
         }
         Ok(Shape::default().hops(topology))
     }
+}
+
+/// The network namespace of this thread.
+fn here() -> Result<Namespace, CniError> {
+    Namespace::current().map_err(|error| CniError::Scratch {
+        source: std::io::Error::other(error),
+    })
 }
 
 /// The driver that a plugin needs of the kernel, where it is known.

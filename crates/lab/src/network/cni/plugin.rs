@@ -5,9 +5,11 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plumbline_record::CniPlugin;
 use plumbline_sys::process::{Command, ProcessError};
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::error::{Call, CniError};
 
@@ -65,6 +67,33 @@ impl Executable {
             kind: kind.into(),
             path,
         })
+    }
+
+    /// Which program it is.
+    pub(super) fn identify(&self, node: &impl AsFd) -> Result<CniPlugin, CniError> {
+        let program = std::fs::read(&self.path).map_err(|source| CniError::Program {
+            file: self.path.clone(),
+            source,
+        })?;
+        let digest = Sha256::digest(&program);
+        Ok(CniPlugin {
+            kind: self.kind.clone(),
+            version: self.version(node),
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        })
+    }
+
+    /// The version that the program was built as. Plugins made with CNI's library say
+    /// it on standard error where they are told no command.
+    fn version(&self, node: &impl AsFd) -> Option<String> {
+        let command = Command::new(&self.path).env("CNI_COMMAND", "");
+        let mut child = command.spawn_in(node).ok()?;
+        drop((child.take_stdin(), child.take_stdout()));
+        let ended = child.wait(LIMIT);
+        // What it started and left behind would keep the stream open.
+        child.kill_group();
+        ended.ok()?;
+        built_as(&child.take_stderr()).map(str::to_owned)
     }
 
     /// The versions that the plugin says it speaks.
@@ -176,6 +205,13 @@ impl Executable {
     }
 }
 
+/// The version in `CNI bridge plugin v1.1.1`.
+fn built_as(said: &str) -> Option<&str> {
+    let about = said.lines().find_map(|line| line.strip_prefix("CNI "))?;
+    let (_, version) = about.split_once(" plugin ")?;
+    (version != "version unknown").then_some(version)
+}
+
 /// What a plugin that failed said, in CNI's words or in none.
 fn refusal(call: &Call, answer: &[u8], source: ProcessError) -> CniError {
     let call = call.clone();
@@ -224,5 +260,18 @@ pub fn default_directories() -> Vec<PathBuf> {
             .map(Path::new)
             .map(Into::into)
             .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_taken_from_what_plugins_say_of_themselves() {
+        let said = |about: &str| format!("{about}\nCNI protocol versions supported: 0.4.0\n");
+        assert_eq!(built_as(&said("CNI ptp plugin v1.4.1")), Some("v1.4.1"));
+        assert_eq!(built_as(&said("CNI ptp plugin version unknown")), None);
+        assert_eq!(built_as("CNI_COMMAND env variable missing"), None);
     }
 }
