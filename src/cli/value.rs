@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// An address to listen on. A port alone is the loopback's: whoever wants others
-/// to reach a server says so.
+/// An address to listen on. A port alone means loopback: a server that others
+/// can reach has to be asked for.
 pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse::<u16>() {
         return Ok((Ipv4Addr::LOCALHOST, port).into());

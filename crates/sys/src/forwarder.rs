@@ -87,9 +87,9 @@ impl Forwarder {
 }
 
 impl Forwarder {
-    /// Kills it without waiting until it is gone, which dropping it does: where
-    /// there are several, the kernel can then free what they hold at the same
-    /// time. That is where its end takes long, for it may hold a device.
+    /// Kills it without waiting until it is gone, which dropping it does. The
+    /// kernel can then free what several of them hold at the same time, which
+    /// matters because freeing a device takes long.
     pub fn kill(&self) {
         // It is a child that was not waited for, so its number is its own.
         let _ = kill(self.pid, Signal::SIGKILL);
