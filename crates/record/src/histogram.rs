@@ -1,16 +1,15 @@
 //! A latency histogram: HDR, 3 significant digits, 1 ns to 60 s (D12, L-20).
 
+mod shape;
 mod sparse;
 mod stored;
 
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
-use sparse::Sparse;
+pub use shape::HistogramError;
 
-/// Largest value kept apart, in nanoseconds; beyond it counts as overflow.
-const HIGHEST_NS: u64 = 60_000_000_000;
-/// Significant decimal digits.
-const DIGITS: u8 = 3;
+use shape::{DIGITS, HIGHEST_NS};
+use sparse::Sparse;
 
 /// A mergeable histogram of durations in nanoseconds with the exact maximum.
 ///
@@ -34,17 +33,6 @@ enum Counts {
 }
 
 type Dense = hdrhistogram::Histogram<u64>;
-
-/// A histogram that could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum HistogramError {
-    /// The text is not base64.
-    #[error("a histogram is not base64: {0}; the file was changed or cut")]
-    Base64(#[from] base64::DecodeError),
-    /// The bytes are not an HDR V2 histogram of our shape.
-    #[error("a histogram is not HDR V2 with 3 digits from 1 ns to 60 s: {0}")]
-    Format(String),
-}
 
 impl Default for Histogram {
     fn default() -> Self {

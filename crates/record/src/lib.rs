@@ -9,6 +9,7 @@ mod file;
 mod fingerprint;
 mod histogram;
 mod load;
+mod maximum;
 mod run_directory;
 mod search;
 mod spans;
@@ -23,8 +24,9 @@ pub use load::{
     ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult,
     ZeroCopyCounts,
 };
+pub use maximum::Maximum;
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
-pub use search::{Maximum, SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
+pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
 pub use trial::{
     Floor, GateFailure, IdleSample, NodePair, Observation, Provenance, Run, SetUp, Trial,

@@ -7,6 +7,7 @@
 //! at any later moment; a crash while appending costs at most that trial.
 
 mod error;
+mod files;
 mod older;
 mod reading;
 
@@ -21,13 +22,8 @@ use crate::file::{sync_directory, write_atomically};
 use crate::{Run, SearchRecord, Trial};
 use error::Cause as _;
 pub use error::{NotARun, RunDirectoryError};
+use files::{RUN_FILE, SEARCHES_FILE, TRIALS_FILE};
 
-/// The plan and the environment.
-const RUN_FILE: &str = "run.json";
-/// One line per finished trial.
-const TRIALS_FILE: &str = "trials.jsonl";
-/// The searches before the first trial, where loads are shares of a maximum.
-const SEARCHES_FILE: &str = "searches.jsonl";
 /// Runs of one experiment that may start in the same second.
 const MAX_SAME_SECOND: u32 = 1_000;
 

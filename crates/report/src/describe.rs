@@ -6,6 +6,8 @@ use plumbline_record::CniPlugin;
 use crate::analysis::{Metric, Summary, TreatmentSummary, Unit};
 use crate::number;
 
+pub(crate) use crate::foreign::{clean, first_line};
+
 /// A workload in a line: `TCP request/response, 64 B and 64 B back, 16
 /// connections, Poisson 5,000/s`.
 pub(crate) fn workload(workload: &Workload) -> String {
@@ -84,20 +86,6 @@ pub(crate) fn plugin(plugin: &CniPlugin) -> String {
     format!("{}SHA-256 {}", version.unwrap_or_default(), plugin.sha256)
 }
 
-/// A text of others without control characters, so that it cannot move a
-/// terminal's cursor or break a line (S-8).
-pub(crate) fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| if is_control(c) { '\u{fffd}' } else { c })
-        .collect()
-}
-
-/// Control characters, and those that turn the direction of text around.
-fn is_control(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// A time in RFC 3339 and UTC to the minute, `2026-01-01 12:00 UTC`; any other
 /// text as it is.
 pub(crate) fn time(text: &str) -> String {
@@ -109,9 +97,4 @@ pub(crate) fn time(text: &str) -> String {
         Some((date, time)) => format!("{} {} UTC", clean(date), clean(time)),
         None => clean(text),
     }
-}
-
-/// The first line of an error, for a table.
-pub(crate) fn first_line(text: &str) -> String {
-    clean(text.lines().next().unwrap_or_default().trim())
 }

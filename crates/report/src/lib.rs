@@ -31,6 +31,7 @@ pub mod warning;
 mod beside;
 mod describe;
 mod figures;
+mod foreign;
 mod mesh;
 mod set_up;
 

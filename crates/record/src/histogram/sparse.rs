@@ -3,7 +3,7 @@
 //! A run of 1,000 trials holds 5,000 histograms. With all 27,648 counters each
 //! (D12) they would need 1.1 GB; what trials count needs a hundredth of it.
 
-use super::{DIGITS, HIGHEST_NS, HistogramError};
+use super::shape::{DIGITS, HIGHEST_NS, HistogramError};
 
 /// Bytes of the V2 header: cookie, length of the counters, offset and digits
 /// of 4 bytes each, then lowest and highest value and a ratio of 8, big-endian.

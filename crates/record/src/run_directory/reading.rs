@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::error::RunDirectoryError;
 use super::error::{Cause as _, NotARun};
-use super::{RUN_FILE, RunDirectoryError, TRIALS_FILE, older};
+use super::files::{RUN_FILE, TRIALS_FILE};
+use super::older;
 use crate::{FORMAT_VERSION, Run, Trial};
 
 /// Longest `run.json` that is read, in bytes. A plan of the largest allowed

@@ -7,6 +7,7 @@ mod cost;
 mod distribution;
 mod latency;
 mod ledger;
+mod level;
 mod margin;
 mod measured;
 mod mesh;
@@ -26,6 +27,7 @@ pub use comparison::Comparison;
 pub use cost::{Cost, CostByContext};
 pub use distribution::{Distribution, DistributionRow};
 pub use latency::Latency;
+pub use level::{ALPHA, LEVEL};
 pub use measured::{Measured, Outlier, TrialValue};
 pub use mesh::{Mesh, MeshMap, PairValue, Unlike};
 pub use metric::{Metric, Quantity, Resolution, Value};
@@ -45,13 +47,6 @@ use plumbline_experiment::{Link, Plan, Treatment, TreatmentId};
 use plumbline_record::{Floor, Maximum, Run, Trial};
 
 use ledger::Ledger;
-
-/// Significance level of all verdicts, and the complement of all intervals (D8).
-pub const ALPHA: f64 = 0.05;
-
-/// Level of intervals that are not made from comparisons, such as that of a
-/// median over runs (L-15).
-pub const LEVEL: f64 = 1.0 - ALPHA;
 
 /// What one run showed: each treatment by itself, and against its baseline.
 #[derive(Clone, Debug)]
@@ -168,9 +163,4 @@ fn with_known_baselines(plan: &Plan) -> Vec<Treatment> {
         treatment.baseline = treatment.baseline.filter(is_known);
     }
     treatments
-}
-
-/// A sum that stays at the largest number when a file holds absurd counters.
-fn total(counts: impl Iterator<Item = u64>) -> u64 {
-    counts.fold(0, u64::saturating_add)
 }

@@ -2,7 +2,7 @@
 
 use plumbline_record::{DeviceCounters, Observation, ProtocolCounters};
 
-use super::total;
+use super::rates::total;
 
 /// Packets and faults over all kept trials of a treatment.
 #[derive(Clone, Debug, Default, PartialEq)]

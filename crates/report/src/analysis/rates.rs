@@ -5,7 +5,7 @@ use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::Observation;
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
-use super::{LEVEL, total};
+use super::LEVEL;
 
 /// How much a treatment carried. Rates are medians over its trials with their
 /// order-statistic interval (L-15); counts are sums.
@@ -109,4 +109,9 @@ fn loss_share(kept: &[&Observation]) -> Option<f64> {
 
 fn per_second(amount: f64, window_ns: u64) -> Option<f64> {
     (window_ns > 0).then(|| amount * 1e9 / window_ns as f64)
+}
+
+/// A sum that stays at the largest number when a file holds absurd counters.
+pub(super) fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }

@@ -2,28 +2,8 @@
 
 use plumbline_stats::verdict::{Direction, Verdict};
 
-use super::workloads;
 use crate::analysis::{Comparison, Metric, Quantity, Summary, TreatmentSummary};
 use crate::{describe, number};
-
-/// What the primary comparisons of the treatments that share a label show.
-pub(super) fn text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String {
-    if super::has_one_of_each(summary, treatments) {
-        let mut found = Findings::default();
-        treatments.iter().for_each(|one| found.add(summary, one));
-        return found.text();
-    }
-    let by_workload: Vec<(String, Findings<'_>)> = treatments
-        .iter()
-        .map(|treatment| {
-            let mut found = Findings::default();
-            found.add(summary, treatment);
-            let name = describe::clean(&treatment.treatment.workload.name);
-            (name, found)
-        })
-        .collect();
-    workloads::text(&by_workload)
-}
 
 /// Primary comparisons by what can be said about them.
 #[derive(Default)]
@@ -45,6 +25,13 @@ pub(super) struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
+    /// What there is to say about treatments that share a sentence.
+    pub(super) fn of(summary: &'a Summary, treatments: &[&TreatmentSummary]) -> Self {
+        let mut found = Self::default();
+        treatments.iter().for_each(|one| found.add(summary, one));
+        found
+    }
+
     fn add(&mut self, summary: &'a Summary, treatment: &TreatmentSummary) {
         let comparisons = summary
             .comparisons
@@ -101,7 +88,8 @@ impl<'a> Findings<'a> {
         (joint, parts)
     }
 
-    fn text(&self) -> String {
+    /// All of it, with what joins it to a network's name.
+    pub(super) fn text(&self) -> String {
         let (joint, mut parts) = self.clear();
         parts.extend(self.doubtful.iter().copied().map(doubtful));
         if !self.same.is_empty() {

@@ -5,6 +5,7 @@
 //! overhead may be negative (N-15).
 
 mod finding;
+mod leading;
 mod workloads;
 
 use std::fmt;
@@ -12,7 +13,10 @@ use std::fmt;
 use plumbline_experiment::TreatmentId;
 use plumbline_record::Warning;
 
-use crate::analysis::{self, Metric, Quantity, Section, Summary, TreatmentSummary};
+use finding::Findings;
+use leading::{has_one_of_each, leading};
+
+use crate::analysis::{Metric, Quantity, Section, Summary, TreatmentSummary};
 use crate::{beside, describe};
 
 /// What a sentence is about.
@@ -130,7 +134,7 @@ fn about(summary: &Summary, section: &Section, id: TreatmentId, label: String) -
                 let other = &summary.treatments[baseline].treatment.label;
                 rest = format!(" against {}", describe::clean(other));
             }
-            rest += &finding::text(summary, &namesakes);
+            rest += &compared_text(summary, &namesakes);
             (Subject::Compared, rest)
         }
     };
@@ -161,6 +165,21 @@ fn baseline_text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String 
     format!(" is the baseline: {}", figures.join("; "))
 }
 
+/// What the primary comparisons of the treatments that share a label show.
+fn compared_text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String {
+    if has_one_of_each(summary, treatments) {
+        return Findings::of(summary, treatments).text();
+    }
+    let by_workload: Vec<(String, Findings<'_>)> = treatments
+        .iter()
+        .map(|treatment| {
+            let name = describe::clean(&treatment.treatment.workload.name);
+            (name, Findings::of(summary, &[treatment]))
+        })
+        .collect();
+    workloads::text(&by_workload)
+}
+
 /// The metric that leads, and what the CPUs paid.
 fn figures(summary: &Summary, treatment: &TreatmentSummary) -> String {
     let leading = leading(summary, treatment);
@@ -180,28 +199,6 @@ fn figures(summary: &Summary, treatment: &TreatmentSummary) -> String {
         return "no valid trial".to_owned();
     }
     figures.join(", ")
-}
-
-/// The metric of the section in which a treatment stands.
-fn leading(summary: &Summary, treatment: &TreatmentSummary) -> &'static Metric {
-    let mut sections = summary.sections.iter();
-    let own = sections.find(|one| one.treatments.contains(&treatment.id()));
-    own.map_or_else(
-        || analysis::leading(&treatment.treatment.workload),
-        |one| one.leading,
-    )
-}
-
-/// Whether no two of the treatments are led by metrics of the same name, so that
-/// each figure tells which workload it comes from.
-fn has_one_of_each(summary: &Summary, treatments: &[&TreatmentSummary]) -> bool {
-    let mut names: Vec<&str> = treatments
-        .iter()
-        .map(|one| leading(summary, one).name())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names.len() == treatments.len()
 }
 
 fn unsupported(notice: &crate::analysis::Notice) -> Option<Sentence> {

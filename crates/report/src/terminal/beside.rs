@@ -1,7 +1,8 @@
 //! The published study beside a run, as tables for the terminal.
 
+use super::style::{Style, Tint};
 use super::table::{Cell, Column, Table};
-use super::{Style, Tint, text};
+use super::text;
 use crate::analysis::{Beside, BesideRow, BesideTable, Summary};
 use crate::{beside, describe, number};
 

@@ -4,7 +4,7 @@ use plumbline_experiment::metric::Role;
 use plumbline_record::Spans;
 use plumbline_stats::verdict::Verdict;
 
-use super::Tint;
+use super::style::Tint;
 use super::table::{Cell, Column};
 use crate::analysis::{
     Comparison, Metric, Quantity, Section, Summary, TreatmentSummary, metrics_among,

@@ -1,7 +1,8 @@
 //! Histograms for the terminal, with mean and deviation.
 
+use super::style::{Style, Tint};
 use super::table::{Cell, Column, Table};
-use super::{Style, Tint, text};
+use super::text;
 use crate::analysis::{Distribution, DistributionRow, Section, Summary};
 use crate::{describe, number};
 

@@ -1,7 +1,8 @@
 //! Pairs of nodes for the terminal.
 
+use super::style::{Style, Tint};
 use super::table::{Cell, Column, Table};
-use super::{Style, Tint, text};
+use super::text;
 use crate::analysis::Summary;
 use crate::{mesh, number};
 

@@ -5,10 +5,10 @@ mod beside;
 mod columns;
 mod distribution;
 mod mesh;
+mod style;
 mod table;
 mod text;
 
-use anstyle::{AnsiColor, Effects, Style as Ansi};
 use plumbline_experiment::TreatmentId;
 use plumbline_record::Maximum;
 
@@ -16,57 +16,10 @@ use crate::analysis::{Notice, Section, Summary};
 use crate::sentence::{self, Subject};
 use crate::{describe, number, warning};
 
+pub use style::Style;
+
+use style::Tint;
 use table::Table;
-
-/// How to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// Whether to use colour; the caller knows whether this is a terminal.
-    pub colour: bool,
-    /// Columns to keep within.
-    pub width: usize,
-}
-
-impl Default for Style {
-    /// Without colour, for 80 columns.
-    fn default() -> Self {
-        Self {
-            colour: false,
-            width: 80,
-        }
-    }
-}
-
-/// The meaning of a colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Tint {
-    #[default]
-    Plain,
-    Heading,
-    Worse,
-    Better,
-    Faint,
-    Warning,
-}
-
-impl Style {
-    /// The text in its colour, if there is colour.
-    fn paint(self, tint: Tint, text: &str) -> String {
-        let ansi = match tint {
-            Tint::Plain => Ansi::new(),
-            Tint::Heading => Ansi::new().effects(Effects::BOLD),
-            Tint::Worse => AnsiColor::Red.on_default(),
-            Tint::Better => AnsiColor::Green.on_default(),
-            Tint::Faint => Ansi::new().effects(Effects::DIMMED),
-            Tint::Warning => AnsiColor::Yellow.on_default(),
-        };
-        if self.colour && tint != Tint::Plain && !text.trim().is_empty() {
-            format!("{ansi}{text}{ansi:#}")
-        } else {
-            text.to_owned()
-        }
-    }
-}
 
 /// The whole report of one run, ending with a line break.
 pub fn render(summary: &Summary, style: Style) -> String {

@@ -1,6 +1,7 @@
 //! A table that gives up detail until it fits.
 
-use super::{Style, Tint, text};
+use super::style::{Style, Tint};
+use super::text;
 
 /// Spaces between two columns.
 const GAP: usize = 2;
