@@ -4,8 +4,8 @@
 
 mod cli;
 mod command;
-mod place;
 mod progress;
+mod target;
 
 use std::process::ExitCode;
 

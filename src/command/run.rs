@@ -9,7 +9,7 @@ use std::time::Duration;
 use plumbline_experiment::{
     Asked, Experiment, Flag, Layout, Link, Pairing, Plan, Treatment, TreatmentId, ready_made,
 };
-use plumbline_harness::{Cpus, Fleet, Settings, Thresholds, conduct, conduct_pairs};
+use plumbline_harness::{Cpus, Demand, Settings, Target, Thresholds, conduct, refuse};
 use plumbline_record::{
     FORMAT_VERSION, Provenance, Run, RunDirectory, Trial, TrialStatus, Warning, write_atomically,
 };
@@ -19,8 +19,8 @@ use plumbline_report::{Summary, html, json, terminal};
 use super::undo::{take_down, with_undoing};
 use super::{BadUsage, kernel, maxima, print, report};
 use crate::cli::{self, RunArgs, TargetKind};
-use crate::place::{self, Place};
 use crate::progress::{self, Reporter};
+use crate::target as chosen;
 
 /// What a run has after its preparation.
 struct Prepared {
@@ -34,19 +34,19 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         None => Some(experiment(args)?),
         Some(path) => recorded(path)?,
     };
-    let kind = place::kind(&args.target, experiment.as_ref())?;
+    let kind = chosen::kind(&args.target, experiment.as_ref())?;
     check_flags(args, kind, experiment.as_ref())?;
     let writes = args.resume.as_ref().unwrap_or(&args.out);
     if let Some(code) = kernel::elsewhere(args.target.lab.kernel, Some(writes))? {
         return Ok(code);
     }
-    let mut place = place::pick(kind, args, experiment.as_ref())?;
-    let place = &mut *place;
+    let mut target = chosen::pick(kind, args, experiment.as_ref())?;
+    let target = &mut *target;
     let interrupted = plumbline_sys::signal::interruption()?;
 
     let prepared = match (&args.resume, experiment) {
-        (Some(path), _) => resume(args, path, place),
-        (None, Some(experiment)) => prepare(args, experiment, place, interrupted),
+        (Some(path), _) => resume(args, path, target),
+        (None, Some(experiment)) => prepare(args, experiment, target, interrupted),
         (None, None) => unreachable!("clap gives an experiment its default"),
     };
     let Prepared {
@@ -56,47 +56,36 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     } = match prepared {
         Ok(prepared) => prepared,
         // What stands already goes too.
-        Err(error) => return with_undoing(Err(error), take_down(place)),
+        Err(error) => return with_undoing(Err(error), take_down(target)),
     };
-    if let Err(error) = place.run_directory(directory.path()) {
-        return with_undoing(Err(error), take_down(place));
+    if let Err(error) = target.run_directory(directory.path()) {
+        return with_undoing(Err(error.into()), take_down(target));
     }
     let plan = &run.plan;
-    if let (Some(pairing), Some(fleet)) = (&plan.pairing, place.fleet()) {
-        announce(plan, pairing, fleet);
+    if let Some(pairing) = &plan.pairing {
+        announce(plan, pairing, target);
     }
     let mut progress = Reporter::new(plan.blocks.len());
     let earlier = done.clone();
-    let settings = settings(place.cpus());
+    let settings = settings(target.cpus());
     let mut keep = |trial: &Trial| {
         directory.append(trial)?;
         done.push(trial.clone());
         Ok(())
     };
-    let conducted = match place.fleet() {
-        Some(fleet) => conduct_pairs(
-            plan,
-            &earlier,
-            fleet,
-            &mut keep,
-            &mut progress,
-            &settings,
-            interrupted,
-        ),
-        None => conduct(
-            plan,
-            &earlier,
-            place,
-            &mut keep,
-            &mut progress,
-            &settings,
-            interrupted,
-        ),
-    };
+    let conducted = conduct(
+        plan,
+        &earlier,
+        target,
+        &mut keep,
+        &mut progress,
+        &settings,
+        interrupted,
+    );
     progress.close();
     // Whatever went wrong, what there is gets shown and everything is undone;
     // only then is the first error told.
-    let torn_down = take_down(place);
+    let torn_down = take_down(target);
     let summary = Summary::new(&run, &done);
     let shown = finish(args, &directory, &run, &done, &summary);
     let outcome = with_undoing(conducted.map_err(anyhow::Error::from), torn_down)?;
@@ -110,7 +99,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The experiment that a run was started with, where it still says something of
-/// the place: what was typed on top is in the plan.
+/// the target: what was typed on top is in the plan.
 fn recorded(path: &Path) -> anyhow::Result<Option<Experiment>> {
     let (run, _) = RunDirectory::read(path)?;
     let parse = |text: String| Experiment::parse(&text, "the experiment of the run");
@@ -219,7 +208,7 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
 fn prepare(
     args: &RunArgs,
     experiment: Experiment,
-    place: &mut dyn Place,
+    target: &mut dyn Target,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Prepared> {
     let text = experiment.text().to_owned();
@@ -227,9 +216,15 @@ fn prepare(
     let families = experiment.families()?;
     let said = RefCell::new(Vec::new());
     let seed = random_seed();
-    let networks = |asked: &Asked<'_>| place.scenes(asked, &families, &mut said.borrow_mut());
-    let mut draft = experiment.draft(seed, &networks)?;
-    if let Some(group) = place.kept_together() {
+    let mut draft = {
+        let target = RefCell::new(&mut *target);
+        let scenes = |asked: &Asked<'_>| {
+            let mut target = target.borrow_mut();
+            target.scenes(asked, &families, &mut said.borrow_mut())
+        };
+        experiment.draft(seed, &scenes)?
+    };
+    if target.keeps_sites_together() {
         if !draft.sought().is_empty() {
             return Err(BadUsage(
                 "a load that is a share of the maximum needs networks that stand before the \
@@ -238,18 +233,18 @@ fn prepare(
             )
             .into());
         }
-        draft = draft.keep_together(&group);
+        draft = draft.keep_together(&|treatment| target.site_of(treatment));
     }
     let first = draft.blocks().first().cloned().unwrap_or_default();
-    build(draft.link(), draft.treatments(), &first, place)?;
-    let settings = settings(place.cpus());
-    let floor = place.floor(settings.cpus.clone(), interrupted)?;
+    build(draft.link(), draft.treatments(), &first, target)?;
+    let settings = settings(target.cpus());
+    let floor = target.floor(settings.cpus.clone(), interrupted)?;
     let kept_in = (args.out.as_path(), name.as_str());
-    let maxima = maxima::measure(&draft, place, &settings, interrupted, kept_in)?;
+    let maxima = maxima::measure(&draft, target, &settings, interrupted, kept_in)?;
     let share = draft.window_share();
     let mut plan = draft.settle(&maxima.rates())?;
-    plan.pairing = pairing(args, place);
-    let mut warnings = place.warnings();
+    plan.pairing = pairing(args, target);
+    let mut warnings = target.warnings();
     warnings.extend(said.into_inner());
     warnings.extend(maxima.warnings());
     warnings.extend((share < 1.0).then_some(Warning::ShorterWindows { share }));
@@ -259,10 +254,10 @@ fn prepare(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: std::env::args().collect(),
             started: now(),
-            target: place.name().to_owned(),
+            target: target.name().to_owned(),
             floor,
         },
-        fingerprint: place.fingerprint()?,
+        fingerprint: target.fingerprint()?,
         experiment_text: Some(text),
         maxima: maxima.found,
         warnings,
@@ -278,12 +273,12 @@ fn prepare(
 }
 
 /// Goes on with a run, in the environment that it was started in (C-13).
-fn resume(args: &RunArgs, path: &Path, place: &mut dyn Place) -> anyhow::Result<Prepared> {
+fn resume(args: &RunArgs, path: &Path, target: &mut dyn Target) -> anyhow::Result<Prepared> {
     let (run, done, directory) = RunDirectory::open(path)?;
-    let target = &run.provenance.target;
-    if target != place.name() {
+    let recorded = &run.provenance.target;
+    if recorded != target.name() {
         return Err(BadUsage(format!(
-            "--resume {}: the run was started with --target {target}; give the same flags of the \
+            "--resume {}: the run was started with --target {recorded}; give the same flags of the \
              target again, as in `{}`",
             path.display(),
             run.provenance.command.join(" ")
@@ -291,8 +286,8 @@ fn resume(args: &RunArgs, path: &Path, place: &mut dyn Place) -> anyhow::Result<
         .into());
     }
     let order = pending(&run.plan, &done);
-    build(run.plan.link, &run.plan.treatments, &order, place)?;
-    if pairing(args, place) != run.plan.pairing {
+    build(run.plan.link, &run.plan.treatments, &order, target)?;
+    if pairing(args, target) != run.plan.pairing {
         return Err(BadUsage(format!(
             "--resume {}: the run was of other pairs of nodes; give the same flags again, as in \
              `{}`, and name the nodes where they have changed",
@@ -301,7 +296,7 @@ fn resume(args: &RunArgs, path: &Path, place: &mut dyn Place) -> anyhow::Result<
         ))
         .into());
     }
-    let differences = differences(1, &run.fingerprint, &place.fingerprint()?);
+    let differences = differences(1, &run.fingerprint, &target.fingerprint()?);
     if !differences.is_empty() && !args.across_environments {
         return Err(CompareError::DifferentEnvironments(differences).into());
     }
@@ -332,19 +327,25 @@ fn pending(plan: &Plan, done: &[Trial]) -> Vec<TreatmentId> {
 fn build(
     link: Link,
     treatments: &[Treatment],
-    order: &[TreatmentId],
-    place: &mut dyn Place,
+    first: &[TreatmentId],
+    target: &mut dyn Target,
 ) -> anyhow::Result<()> {
-    place.use_link(link)?;
-    place.build(treatments, order)
+    let demand = Demand {
+        treatments,
+        first,
+        link,
+    };
+    // What a target can never have was asked for by mistake.
+    refuse(target, &demand).map_err(|error| BadUsage(error.to_string()))?;
+    Ok(plumbline_harness::prepare(target, &demand)?)
 }
 
 /// What a trial takes beside its phases: agents are started, counters read.
 const BESIDE_PHASES: Duration = Duration::from_millis(400);
 
 /// Says how much there is to do: it grows with the square of the nodes.
-fn announce(plan: &Plan, pairing: &Pairing, fleet: &dyn Fleet) {
-    let at_once = !(fleet.is_one_kernel() && pairing.layout == Layout::Mesh);
+fn announce(plan: &Plan, pairing: &Pairing, target: &dyn Target) {
+    let at_once = !(target.is_one_kernel() && pairing.layout == Layout::Mesh);
     let rounds = if at_once {
         pairing.rounds()
     } else {
@@ -373,10 +374,10 @@ fn announce(plan: &Plan, pairing: &Pairing, fleet: &dyn Fleet) {
 }
 
 /// The pairs of nodes that were asked for. Known when the paths stand.
-fn pairing(args: &RunArgs, place: &dyn Place) -> Option<Pairing> {
+fn pairing(args: &RunArgs, target: &dyn Target) -> Option<Pairing> {
     Some(Pairing {
         layout: args.target.pairing.layout()?,
-        nodes: place.fleet()?.nodes(),
+        nodes: target.nodes(),
     })
 }
 

@@ -8,12 +8,16 @@ use std::time::{Duration, Instant};
 
 use plumbline_agent::{FrameError, FromAgent, PROTOCOL_VERSION, ToAgent, read_frame, write_frame};
 
-use crate::{AgentProcess, Site, TargetError};
+use crate::error::TargetError;
+use crate::path::{AgentProcess, Site};
 
 /// How often a waiting controller looks at the interruption flag and tells
 /// agents that it is alive. Well below the agents' lease and the second within
 /// which Ctrl-C has to work.
 const TICK: Duration = Duration::from_millis(200);
+
+/// Longest wait for an agent to start, and for a receiver to listen or to stop.
+pub(crate) const ANSWER: Duration = Duration::from_secs(10);
 
 /// Longest wait for an agent that has been told to end.
 const FAREWELL: Duration = Duration::from_millis(500);

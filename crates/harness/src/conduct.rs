@@ -1,41 +1,21 @@
-//! The one loop that runs a plan: blocks, trials, repetitions.
+//! The one loop that runs a plan on any target: blocks, rounds of pairs,
+//! treatments, attempts.
+
+mod group;
+mod rest;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::{Plan, Server, Treatment, Workload};
-use plumbline_record::{
-    GateFailure, IdleSample, Observation, ServeResult, Trial, TrialStatus, Warning,
-};
+use plumbline_experiment::{Ends, Layout, Plan, Treatment};
+use plumbline_record::{NodePair, Trial, TrialStatus};
 
-use crate::agent::TrialError;
-use crate::{Cpus, Target, TargetError, Thresholds, gate, self_check, trial};
+use crate::settings::Settings;
+use crate::target::Target;
+use group::{Group, Slot};
 
-/// How trials are run, beside what the plan says.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where the endpoints run.
-    pub cpus: Cpus,
-    /// What the validity gates allow.
-    pub thresholds: Thresholds,
-    /// Length of the idle sample at the head of each block.
-    pub idle: Duration,
-    /// Gives the time for records, RFC 3339.
-    pub now: fn() -> String,
-}
-
-impl Settings {
-    /// On any CPU, for a look that is not recorded.
-    pub(crate) fn anywhere() -> Self {
-        Self {
-            cpus: Cpus::default(),
-            thresholds: Thresholds::default(),
-            idle: Duration::ZERO,
-            now: String::new,
-        }
-    }
-}
+/// The pair of a plan that has no pairing.
+const FIRST_TWO: Ends = [0, 1];
 
 /// Whatever kept a trial from being kept.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -46,9 +26,6 @@ pub enum HarnessError {
     /// A finished trial could not be kept.
     #[error("a finished trial could not be written")]
     Keep(#[source] Cause),
-    /// The machine could not be read.
-    #[error("the machine at rest, with which every block begins, could not be measured")]
-    Idle(#[source] TargetError),
 }
 
 /// Where a run is.
@@ -62,11 +39,11 @@ pub struct Step<'a> {
     pub trials: usize,
     /// What runs now.
     pub treatment: &'a Treatment,
-    /// 0, or the how-many-eth repetition.
+    /// Attempt number; 0 is the first try.
     pub attempt: u32,
 }
 
-/// Who wants to know where a run is.
+/// Hears where a run is.
 pub trait Progress {
     /// A trial starts.
     fn starts(&mut self, step: &Step<'_>);
@@ -76,7 +53,7 @@ pub trait Progress {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
+pub struct Ending {
     /// Trials of the plan that are finished, those of an earlier part included.
     pub finished: usize,
     /// Whether it was interrupted.
@@ -86,6 +63,15 @@ pub struct Outcome {
 /// Runs every trial of a plan that is not in `done`, and hands each to `keep`
 /// as soon as it has ended. A trial that fails a gate is kept, marked, and
 /// repeated as often as the plan allows (C-14). The target is not torn down.
+///
+/// A plan without a pairing is one of a single pair. Pairs that share no node run
+/// their trials at the same time, except in a mesh where nodes share a kernel: a
+/// mesh asks how pairs differ, and there they would measure each other.
+///
+/// # Errors
+///
+/// [`HarnessError::Keep`]. Whatever a target cannot do fails its trials, and the
+/// run goes on.
 pub fn conduct(
     plan: &Plan,
     done: &[Trial],
@@ -94,298 +80,188 @@ pub fn conduct(
     progress: &mut dyn Progress,
     settings: &Settings,
     interrupted: &AtomicBool,
-) -> Result<Outcome, HarnessError> {
-    let mut run = Running {
+) -> Result<Ending, HarnessError> {
+    let is_mesh = |it: &plumbline_experiment::Pairing| it.layout == Layout::Mesh;
+    let mut run = Loop {
         plan,
-        done,
+        at_once: !(plan.pairing.as_ref().is_some_and(is_mesh) && target.is_one_kernel()),
+        done: last_attempts(done),
         spare: repetitions_left(plan, done),
-        session: done.iter().map(|t| t.session + 1).max().unwrap_or(0),
-        target,
+        group: Group::new(plan, done, target, settings, interrupted),
         keep,
         progress,
-        settings,
-        interrupted,
-        outcome: Outcome::default(),
+        ending: Ending::default(),
     };
     for (block, order) in plan.blocks.iter().enumerate() {
-        run.target.begin_block(block);
-        let mut idle = IdleSamples::new();
-        for (position, &id) in order.iter().enumerate() {
-            run.place(block, position, &plan.treatments[id], &mut idle)?;
-            if run.outcome.interrupted {
-                return Ok(run.outcome);
+        run.group.begin_block(block);
+        for pairs in rounds(plan, block) {
+            run.group.begin_round();
+            let round = Round { block, pairs };
+            for (position, &id) in order.iter().enumerate() {
+                run.finish(&round, position, &plan.treatments[id])?;
+                if run.ending.interrupted {
+                    return Ok(run.ending);
+                }
             }
         }
     }
-    Ok(run.outcome)
+    Ok(run.ending)
+}
+
+/// The pairs that run at the same time, one round after the other.
+fn rounds(plan: &Plan, block: usize) -> Box<dyn Iterator<Item = Vec<Ends>> + '_> {
+    match &plan.pairing {
+        None => Box::new(std::iter::once(vec![FIRST_TWO])),
+        Some(pairing) => {
+            let schedule = pairing.schedule(plan.seed, block);
+            Box::new(schedule.map(|(_, pairs)| pairs.collect()))
+        }
+    }
 }
 
 /// Repetitions that a whole run may spend: a quarter of its trials, or twice
 /// each treatment for short plans. A machine that disturbs everything gives a
 /// report that says so, not a run without end (C-14).
-pub(crate) fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
+fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
     let allowed = (plan.trials() / 4).max(plan.treatments.len() * 2);
     allowed.saturating_sub(done.iter().filter(|t| t.attempt > 0).count())
 }
 
-/// The idle samples of a block, by the name of the machines.
-type IdleSamples = BTreeMap<String, IdleSample>;
+/// Block, position, and the pair.
+type Cell = (u32, u32, Option<NodePair>);
 
-/// A run under way.
-struct Running<'a> {
-    plan: &'a Plan,
-    done: &'a [Trial],
-    spare: usize,
-    session: u32,
-    target: &'a mut dyn Target,
-    keep: &'a mut dyn FnMut(&Trial) -> Result<(), Cause>,
-    progress: &'a mut dyn Progress,
-    settings: &'a Settings,
-    interrupted: &'a AtomicBool,
-    outcome: Outcome,
+/// The last attempt of each cell, and whether it counted.
+fn last_attempts(done: &[Trial]) -> BTreeMap<Cell, (u32, bool)> {
+    let mut last = BTreeMap::new();
+    for trial in done {
+        let counts = trial.status == TrialStatus::Valid;
+        let cell = last.entry((trial.block, trial.position, trial.pair.clone()));
+        let cell = cell.or_insert((trial.attempt, counts));
+        if trial.attempt >= cell.0 {
+            *cell = (trial.attempt, counts);
+        }
+    }
+    last
 }
 
-impl Running<'_> {
-    /// Runs the treatment of one place of the plan until it counts, is given
-    /// up, or is interrupted.
-    fn place(
+/// Pairs that run at the same time.
+struct Round {
+    block: usize,
+    pairs: Vec<Ends>,
+}
+
+/// A run under way.
+struct Loop<'a> {
+    plan: &'a Plan,
+    group: Group<'a>,
+    at_once: bool,
+    done: BTreeMap<Cell, (u32, bool)>,
+    spare: usize,
+    keep: &'a mut dyn FnMut(&Trial) -> Result<(), Cause>,
+    progress: &'a mut dyn Progress,
+    ending: Ending,
+}
+
+impl Loop<'_> {
+    /// Runs a treatment on the pairs of a round until it counts on all of them,
+    /// is given up, or is interrupted. What is repeated on one pair is run on
+    /// all of them again, so that it meets the company that it had, but only
+    /// what is missing is kept.
+    fn finish(
         &mut self,
-        block: usize,
+        round: &Round,
         position: usize,
         treatment: &Treatment,
-        idle: &mut IdleSamples,
     ) -> Result<(), HarnessError> {
-        let Resume::Attempt(mut attempt) = resume_at(self.plan, self.done, block, position) else {
-            self.outcome.finished += 1;
-            return Ok(());
-        };
-        loop {
+        let mut open = self.open(round, position);
+        self.ending.finished += round.pairs.len() - open.len();
+        while let Some(&attempt) = open.values().max() {
             let step = Step {
-                block,
-                finished: self.outcome.finished,
+                block: round.block,
+                finished: self.ending.finished,
                 trials: self.plan.trials(),
                 treatment,
                 attempt,
             };
             self.progress.starts(&step);
-            let idle = quiet(idle, treatment, self.target, self.settings);
-            let idle = idle.map_err(HarnessError::Idle)?;
-            let place = Place {
-                block,
+            let slot = Slot {
+                block: round.block,
                 position,
                 attempt,
-                seed: self.plan.seed,
-                session: self.session,
             };
-            let trial = run_one(
-                &place,
-                treatment,
-                self.target,
-                idle,
-                self.settings,
-                self.interrupted,
-            );
-            let Some(trial) = trial else {
-                self.outcome.interrupted = true;
+            let Some(trials) = self.attempt(round, slot, treatment, &open) else {
+                self.ending.interrupted = true;
                 return Ok(());
             };
-            (self.keep)(&trial).map_err(HarnessError::Keep)?;
-            self.progress.ended(&step, &trial);
-            let again = trial.status != TrialStatus::Valid
-                && attempt < self.plan.retries
-                && self.spare > 0
-                && self.target.may_try_again(treatment);
-            if !again {
-                self.outcome.finished += 1;
-                return Ok(());
+            for (ends, trial) in trials {
+                self.settle(&step, ends, trial, &mut open)?;
             }
+        }
+        Ok(())
+    }
+
+    /// One attempt on all pairs of a round; `None` when it was interrupted.
+    fn attempt(
+        &mut self,
+        round: &Round,
+        slot: Slot,
+        treatment: &Treatment,
+        open: &BTreeMap<Ends, u32>,
+    ) -> Option<Vec<(Ends, Trial)>> {
+        if self.at_once {
+            return self.group.run(slot, &round.pairs, treatment);
+        }
+        let mut trials = Vec::new();
+        for ends in open.keys() {
+            trials.extend(self.group.run(slot, &[*ends], treatment)?);
+        }
+        Some(trials)
+    }
+
+    /// Keeps a trial where it was wanted, and decides whether it is repeated.
+    fn settle(
+        &mut self,
+        step: &Step<'_>,
+        ends: Ends,
+        mut trial: Trial,
+        open: &mut BTreeMap<Ends, u32>,
+    ) -> Result<(), HarnessError> {
+        let Some(&attempt) = open.get(&ends) else {
+            return Ok(());
+        };
+        trial.attempt = attempt;
+        (self.keep)(&trial).map_err(HarnessError::Keep)?;
+        self.progress.ended(step, &trial);
+        let again = trial.status != TrialStatus::Valid
+            && attempt < self.plan.retries
+            && self.spare > 0
+            && self.group.may_try_again(step.treatment);
+        if again {
             self.spare -= 1;
-            attempt += 1;
+            open.insert(ends, attempt + 1);
+        } else {
+            self.ending.finished += 1;
+            open.remove(&ends);
         }
+        Ok(())
+    }
+
+    /// The pairs on which the treatment is not finished, with the attempt that is
+    /// next.
+    fn open(&self, round: &Round, position: usize) -> BTreeMap<Ends, u32> {
+        let next = |ends: &Ends| {
+            let cell = (round.block as u32, position as u32, self.group.named(*ends));
+            match self.done.get(&cell) {
+                None => Some((*ends, 0)),
+                Some((_, true)) => None,
+                Some((last, false)) => (*last < self.plan.retries).then_some((*ends, last + 1)),
+            }
+        };
+        round.pairs.iter().filter_map(next).collect()
     }
 }
 
-/// The idle sample of a block. One that caught somebody else's load is taken
-/// again before the next trial, so that a short disturbance costs one trial
-/// and not the block.
-fn quiet(
-    samples: &mut IdleSamples,
-    treatment: &Treatment,
-    target: &mut dyn Target,
-    settings: &Settings,
-) -> Result<IdleSample, TargetError> {
-    let usable = |sample: &IdleSample| gate::idle_load(sample, &settings.thresholds).is_none();
-    let machines = target.machines(treatment).to_owned();
-    match samples.get(&machines) {
-        Some(taken) if usable(taken) => Ok(*taken),
-        _ => {
-            let sample = target.idle_sample(treatment, settings.idle)?;
-            samples.insert(machines, sample);
-            Ok(sample)
-        }
-    }
-}
-
-/// Where a resumed run goes on with one place of the plan.
-enum Resume {
-    Done,
-    Attempt(u32),
-}
-
-fn resume_at(plan: &Plan, done: &[Trial], block: usize, position: usize) -> Resume {
-    let here = done
-        .iter()
-        .filter(|t| (t.block as usize, t.position as usize) == (block, position));
-    match here.max_by_key(|trial| trial.attempt) {
-        None => Resume::Attempt(0),
-        Some(last) if last.status == TrialStatus::Valid || last.attempt >= plan.retries => {
-            Resume::Done
-        }
-        Some(last) => Resume::Attempt(last.attempt + 1),
-    }
-}
-
-/// The place of a trial in the plan.
-struct Place {
-    block: usize,
-    position: usize,
-    attempt: u32,
-    seed: u64,
-    session: u32,
-}
-
-impl Place {
-    /// Seed of the arrivals: the same for all treatments of a block, so that
-    /// they are paired in this too, and another in each block and attempt.
-    fn arrival_seed(&self) -> u64 {
-        let step = (self.block as u64) << 8 | u64::from(self.attempt);
-        self.seed ^ spread(step.wrapping_add(1))
-    }
-}
-
-/// Sets neighbouring numbers far apart, by the constant of SplitMix64 (Steele,
-/// Lea, Flood 2014).
-pub(crate) fn spread(number: u64) -> u64 {
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// Runs one trial and judges it; `None` when it was interrupted.
-fn run_one(
-    place: &Place,
-    treatment: &Treatment,
-    target: &mut dyn Target,
-    idle: IdleSample,
-    settings: &Settings,
-    interrupted: &AtomicBool,
-) -> Option<Trial> {
-    let started = (settings.now)();
-    let clock = Instant::now();
-    let result = target
-        .path(treatment)
-        .map_err(TrialError::from)
-        .and_then(|path| {
-            trial::run(
-                path,
-                treatment,
-                place.arrival_seed(),
-                idle,
-                settings,
-                interrupted,
-            )
-        });
-    let (status, observation) = match result {
-        Ok((observation, mut gates)) => {
-            gates.extend(gate::judge(
-                &treatment.workload,
-                &observation,
-                &settings.thresholds,
-            ));
-            (status(gates), Some(observation))
-        }
-        Err(TrialError::Interrupted) => return None,
-        // Ctrl-C in a terminal reaches the whole foreground group; what fails
-        // then is the interruption, not the trial.
-        Err(_) if interrupted.load(Ordering::SeqCst) => return None,
-        Err(error) => (
-            TrialStatus::Failed {
-                error: error.to_string(),
-            },
-            None,
-        ),
-    };
-    let warnings = observation
-        .as_ref()
-        .map(|o| warnings(treatment, o, settings))
-        .unwrap_or_default();
-    Some(Trial {
-        block: place.block as u32,
-        position: place.position as u32,
-        treatment: treatment.id,
-        pair: None,
-        attempt: place.attempt,
-        session: place.session,
-        started,
-        took_ns: clock.elapsed().as_nanos() as u64,
-        status,
-        warnings,
-        observation,
-        set_up: target.set_up().map(Box::new),
-    })
-}
-
-pub(crate) fn status(gates: Vec<GateFailure>) -> TrialStatus {
-    if gates.is_empty() {
-        TrialStatus::Valid
-    } else {
-        TrialStatus::Invalid { gates }
-    }
-}
-
-/// Share of the machine above which a held rate queues for CPU (N-12).
-const NEAR_SATURATION: f64 = 0.80;
-
-pub(crate) fn warnings(
-    treatment: &Treatment,
-    observation: &Observation,
-    settings: &Settings,
-) -> Vec<Warning> {
-    let workload = &treatment.workload;
-    let limits = &settings.thresholds;
-    let marks = [
-        gate::tail_lag(workload, observation, limits),
-        gate::other_load(observation, limits),
-    ];
-    let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
-    warnings.extend(self_check::warnings(workload, &observation.load, limits));
-    // Where others had the machine, that is the reason, and is told already.
-    if gate::disturbed(workload, observation, limits).is_empty() {
-        warnings.extend(self_check::was_the_limit(
-            workload,
-            &observation.load,
-            limits,
-        ));
-    }
-    warnings.extend(other_server(workload, &observation.serve));
-    for machine in &observation.machines {
-        let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
-        if workload.arrival.rate().is_some() && share > NEAR_SATURATION {
-            warnings.push(Warning::NearSaturation { share });
-        }
-    }
-    warnings
-}
-
-/// Whether another server answered than the workload asks for.
-fn other_server(workload: &Workload, serve: &ServeResult) -> Option<Warning> {
-    let wanted = match workload.server {
-        Server::Plumbline => return None,
-        Server::Nginx => "nginx",
-    };
-    (!serve.server.starts_with(wanted)).then(|| Warning::OtherServer {
-        wanted: wanted.to_owned(),
-        answered: serve.server.clone(),
-    })
-}
-
+#[cfg(test)]
+mod pairs_tests;
 #[cfg(test)]
 mod tests;

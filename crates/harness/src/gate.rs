@@ -8,85 +8,7 @@ use plumbline_experiment::Workload;
 use plumbline_record::{CpuTime, GateFailure, IdleSample, LoadResult, Observation, Warning};
 
 use crate::self_check;
-
-/// What the gates allow.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Thresholds {
-    /// D2: the generator's median lag, as a share of the median latency.
-    pub lag_share: f64,
-    /// D2: lag that is always allowed at the median, nanoseconds.
-    pub lag_floor_ns: u64,
-    /// D2: the generator's lag at the 90th percentile, as a share of the latency
-    /// there, that voids a trial; at the 99th, that voids this percentile.
-    pub tail_lag_share: f64,
-    /// D2: lag that is always allowed at these percentiles, nanoseconds.
-    pub tail_lag_floor_ns: u64,
-    /// D3: how far sent may be from planned, as a share.
-    pub rate_deviation: f64,
-    /// C-14: steal, as a share of capacity.
-    pub steal_share: f64,
-    /// C-14: user time of others, as a share of capacity, that voids a trial.
-    pub other_load_share: f64,
-    /// C-14: busy share of the machine in the idle sample that voids a trial.
-    pub idle_busy_share: f64,
-    /// C-14: either of the two that marks a trial.
-    pub marked_load_share: f64,
-    /// L-3: failed and unanswered requests, as a share of the planned.
-    pub error_share: f64,
-    /// L-7: distance of the real gaps from exponential ones, from 0 to 1, that
-    /// is not warned of.
-    pub arrival_distance: f64,
-    /// L-12: CPU time of the sender's busiest thread without polling, as a
-    /// share of the window, that is not warned of.
-    pub busy_share: f64,
-    /// L-12: the same from which on a thread has no time left.
-    pub saturated_share: f64,
-    /// L-10: how many times the latency may rise or fall inside the window
-    /// without a warning.
-    pub level_warning: f64,
-    /// L-10: the same for the trial to count.
-    pub level_gate: f64,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self {
-            lag_share: 0.10,
-            lag_floor_ns: 5_000,
-            tail_lag_share: 0.50,
-            tail_lag_floor_ns: 100_000,
-            rate_deviation: 0.01,
-            steal_share: 0.005,
-            other_load_share: 0.15,
-            idle_busy_share: 0.15,
-            marked_load_share: 0.05,
-            // (1 − q)/10 with q = 0.99, the highest quantile that is compared.
-            error_share: 0.001,
-            arrival_distance: 0.10,
-            busy_share: 0.70,
-            saturated_share: 0.95,
-            level_warning: 1.3,
-            level_gate: 2.0,
-        }
-    }
-}
-
-impl Thresholds {
-    /// For a kernel that runs as a program. A system call costs it 20 to 50 µs,
-    /// and no sender can be nearer to its deadline than a few of them, on any
-    /// network: 53 µs at the median on an idle machine, measured (docs/method.md).
-    /// Under load the sender also waits for the receiver and the network, with
-    /// which it shares the only CPU: a request took 0.5 ms of it, nginx among
-    /// them, measured. That wait is part of what a network costs there, and is in
-    /// the latency (L-1); what is later than twice that is disturbed there too.
-    pub fn user_mode() -> Self {
-        Self {
-            lag_floor_ns: 1_000_000,
-            tail_lag_floor_ns: 5_000_000,
-            ..Self::default()
-        }
-    }
-}
+use crate::thresholds::Thresholds;
 
 /// The kernel shows CPU time in ticks of 10 ms; what is below two of them
 /// cannot be told from nothing, whatever its share of a short window.
@@ -100,7 +22,7 @@ pub fn judge(
 ) -> Vec<GateFailure> {
     let mut failures = Vec::new();
     if workload.arrival.rate().is_some() {
-        failures.extend(send_lag(&observation.load, limits));
+        failures.extend(self_check::send_lag(&observation.load, limits));
         failures.extend(achieved_rate(&observation.load, limits));
     }
     failures.extend(self_check::no_steady_state(&observation.load, limits));
@@ -110,25 +32,6 @@ pub fn judge(
     failures.extend(disturbed(workload, observation, limits));
     failures.extend(idle_load(&observation.idle, limits));
     failures
-}
-
-/// D2, per percentile: the median lag must not move the median latency, nor
-/// one request in ten be later by the generator than by the path.
-pub(crate) fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
-    [
-        (0.50, limits.lag_share, limits.lag_floor_ns),
-        (0.90, limits.tail_lag_share, limits.tail_lag_floor_ns),
-    ]
-    .into_iter()
-    .find_map(|(quantile, share, floor_ns)| {
-        let lag_ns = load.generator_lag.value_at(quantile);
-        let limit_ns = floor_ns.max((load.latency.value_at(quantile) as f64 * share) as u64);
-        (lag_ns > limit_ns).then_some(GateFailure::SendLag {
-            quantile,
-            lag_ns,
-            limit_ns,
-        })
-    })
 }
 
 /// D2, below what voids a trial: the upper percentiles are the generator's own

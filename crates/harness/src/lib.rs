@@ -1,32 +1,42 @@
-//! The narrow waist: [`Target`], [`Path`] and [`Site`], and the one loop that
-//! runs a plan on any target.
+//! The narrow waist: [`Target`], [`Path`] and [`Site`], the exercises
+//! of a trial, and the one loop that runs a plan on any target.
 //!
-//! A target (a lab of namespaces, a cluster, two hosts) knows how to make a
-//! path between two sites; the harness knows blocks, trials, validity gates
-//! and teardown. Neither knows the other's business.
+//! A target (a lab of namespaces, a cluster, hosts) knows how to make a path
+//! between two sites; the harness knows blocks, rounds, trials, validity gates
+//! and the proof that packets took the path. Neither knows the other's business.
 
 mod agent;
 mod conduct;
-mod fleet;
+mod error;
+mod exercise;
 mod gate;
 mod observer;
+mod path;
 #[cfg(test)]
 mod planted;
+mod prepare;
+mod proof;
+mod reach;
 mod receivers;
-mod rounds;
 mod search;
 mod self_check;
+mod settings;
 mod target;
+mod thresholds;
 mod together;
 mod trial;
 
-pub use conduct::{Cause, HarnessError, Outcome, Progress, Settings, Step, conduct};
-pub use fleet::Fleet;
-pub use gate::{Thresholds, judge};
+pub use conduct::{Cause, Ending, HarnessError, Progress, Step, conduct};
+pub use error::TargetError;
+pub use gate::judge;
 pub use observer::Observer;
-pub use rounds::conduct_pairs;
+pub use path::{AgentLink, AgentProcess, Path, PathSnapshot, Site};
+pub use prepare::{prepare, refuse};
+pub use proof::{Least, Leg, Side};
+pub use reach::reach;
 pub use search::path::{SearchFailure, maximum, search_path};
 pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 pub use self_check::{warnings as self_check, was_the_limit};
-pub use target::{AgentLink, AgentProcess, Cpus, Path, PathSnapshot, Site, Target, TargetError};
-pub use trial::reach;
+pub use settings::Settings;
+pub use target::{Cpus, Demand, Levels, Target};
+pub use thresholds::Thresholds;

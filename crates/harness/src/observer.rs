@@ -8,11 +8,10 @@ use std::time::Duration;
 use plumbline_agent::{Counts, FromAgent, LookOrder, Sight, ToAgent};
 use plumbline_record::{Floor, IdleSample};
 
-use crate::agent::{Agent, TrialError};
-use crate::{Cpus, Site, TargetError};
-
-/// Longest wait for an answer, beyond what the order itself takes.
-const ANSWER: Duration = Duration::from_secs(10);
+use crate::agent::{ANSWER, Agent, TrialError};
+use crate::error::TargetError;
+use crate::path::Site;
+use crate::target::Cpus;
 
 /// How often an observer hears that its controller lives: well within its lease.
 const PING: Duration = Duration::from_millis(700);

@@ -10,14 +10,18 @@ use plumbline_agent::{
     FromAgent, Measured, PROTOCOL_VERSION, Served, ToAgent, read_frame, write_frame,
 };
 use plumbline_experiment::{
-    Arrival, Driver, Plan, Protocol, Scene, Timing, Treatment, Wait, Workload, WorkloadKind,
+    Arrival, Asked, Driver, Ends, Family, Plan, Protocol, Scene, Timing, Treatment, Wait, Workload,
+    WorkloadKind,
 };
 use plumbline_record::{
     CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, LoadResult, Observation, ProcessCpu,
     ProtocolCounters, ServeResult, SoftnetCounters, Warning,
 };
 
-use crate::{AgentLink, AgentProcess, Path, PathSnapshot, Site, Target, TargetError};
+use crate::error::TargetError;
+use crate::path::{AgentLink, AgentProcess, Path, PathSnapshot, Site};
+use crate::proof::{Least, Leg};
+use crate::target::{Demand, Levels, Target};
 
 pub(crate) const MS: u64 = 1_000_000;
 
@@ -165,8 +169,8 @@ pub(crate) enum Act {
     Skew,
 }
 
-/// A place whose sender follows a script: one act per trial, then healthy ones.
-pub(crate) struct Stage {
+/// A target whose sender follows a script: one act per trial, then healthy ones.
+pub(crate) struct PlantedTarget {
     acts: Arc<Mutex<Vec<Act>>>,
     server: Actor,
     client: Actor,
@@ -174,9 +178,14 @@ pub(crate) struct Stage {
     pub(crate) wrong_path: Option<String>,
     /// Whether each end has a machine of its own.
     pub(crate) two_machines: bool,
+    levels: Vec<(&'static str, Levels)>,
+    prepared: usize,
+    /// Blocks in which no machine answers.
+    pub(crate) outage: Vec<usize>,
+    block: usize,
 }
 
-impl Stage {
+impl PlantedTarget {
     pub(crate) fn new(acts: impl IntoIterator<Item = Act>) -> Self {
         let mut acts: Vec<Act> = acts.into_iter().collect();
         acts.reverse();
@@ -188,6 +197,10 @@ impl Stage {
             acts,
             wrong_path: None,
             two_machines: false,
+            levels: Vec::new(),
+            prepared: 0,
+            outage: Vec::new(),
+            block: 0,
         }
     }
 
@@ -195,19 +208,67 @@ impl Stage {
     pub(crate) fn left(&self) -> usize {
         self.acts.lock().unwrap().len()
     }
-}
 
-impl Target for Stage {
-    fn name(&self) -> &'static str {
-        "stage"
+    /// Declares levels of a factor.
+    pub(crate) fn has(&mut self, factor: &'static str, levels: Levels) {
+        self.levels.retain(|(known, _)| *known != factor);
+        self.levels.push((factor, levels));
     }
 
-    fn validate(&self, _: &[Treatment]) -> Result<(), TargetError> {
+    /// How often it was prepared.
+    pub(crate) fn prepared(&self) -> usize {
+        self.prepared
+    }
+}
+
+impl Target for PlantedTarget {
+    fn name(&self) -> &'static str {
+        "planted"
+    }
+
+    fn scenes(
+        &mut self,
+        asked: &Asked<'_>,
+        _: &[Family],
+        _: &mut Vec<Warning>,
+    ) -> Result<Vec<Scene>, String> {
+        Ok(vec![Scene::of(asked.network.word())])
+    }
+
+    fn supports(&self, factor: &str) -> Levels {
+        if factor == "network" {
+            return Levels::Any;
+        }
+        let declared = self.levels.iter().find(|(known, _)| *known == factor);
+        declared.map_or(Levels::Default, |(_, levels)| *levels)
+    }
+
+    fn prepare(&mut self, _: &Demand<'_>) -> Result<(), TargetError> {
+        self.prepared += 1;
         Ok(())
     }
 
-    fn path(&mut self, _: &Treatment) -> Result<&mut dyn Path, TargetError> {
-        Ok(self)
+    fn nodes(&self) -> Vec<String> {
+        ["n0", "n1"].map(str::to_owned).into()
+    }
+
+    fn is_one_kernel(&self) -> bool {
+        !self.two_machines
+    }
+
+    fn begin_block(&mut self, block: usize) {
+        self.block = block;
+    }
+
+    fn stage(&self, _: &Treatment, _: Ends) -> Result<Box<dyn Path + Send + '_>, TargetError> {
+        Ok(Box::new(self))
+    }
+
+    fn idle_sample(&self, _: &Treatment, _: usize, _: Duration) -> Result<IdleSample, TargetError> {
+        if self.outage.contains(&self.block) {
+            return Err(TargetError::Failed("the line is dead".to_owned()));
+        }
+        Ok(healthy().idle)
     }
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
@@ -223,7 +284,7 @@ impl Target for Stage {
     }
 }
 
-impl Path for Stage {
+impl Path for PlantedTarget {
     fn server(&self) -> &dyn Site {
         &self.server
     }
@@ -236,11 +297,15 @@ impl Path for Stage {
         self.two_machines
     }
 
-    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
+    fn snapshot(&self) -> Result<PathSnapshot, TargetError> {
         Ok(PathSnapshot::default())
     }
 
-    fn check_path(&self, _: &PathSnapshot, _: &PathSnapshot, _: u64) -> Option<String> {
+    fn legs(&self) -> Vec<Leg> {
+        Vec::new()
+    }
+
+    fn check_path(&self, _: &PathSnapshot, _: &PathSnapshot, _: Least) -> Option<String> {
         self.wrong_path.clone()
     }
 }

@@ -7,9 +7,9 @@ use plumbline_agent::{FromAgent, ServeOrder, Served, ToAgent};
 use plumbline_experiment::Treatment;
 use plumbline_record::{DatagramCounts, ServeResult};
 
-use crate::agent::{Agent, TrialError};
-use crate::trial::ANSWER;
-use crate::{Path, Settings, Site};
+use crate::agent::{ANSWER, Agent, TrialError};
+use crate::path::{Path, Site};
+use crate::settings::Settings;
 
 /// Agents that receive, that of [`Path::server`] first.
 pub(crate) struct Receivers(Vec<Agent>);

@@ -13,7 +13,8 @@ use plumbline_stats::mlrsearch::{
     Bounds, Goal, Outcome, Purpose, Search, SearchError, Step, Trial, loss_ratio,
 };
 
-use crate::{Thresholds, self_check};
+use crate::self_check;
+use crate::thresholds::Thresholds;
 
 /// How long after the window an answer still counts, beside twice the latency
 /// of a path at rest. With a queue that never drops, as in TCP, only this

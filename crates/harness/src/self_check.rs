@@ -12,7 +12,7 @@ use plumbline_record::{ArrivalCheck, GateFailure, LoadResult, Warning};
 use plumbline_stats::arrivals::ANDERSON_DARLING_1_PERCENT;
 use plumbline_stats::stationarity::{Change, change_point};
 
-use crate::{Thresholds, gate};
+use crate::thresholds::Thresholds;
 
 /// How often chance may be taken for a change of level.
 const CHANGE_P_VALUE: f64 = 0.01;
@@ -51,7 +51,7 @@ pub fn was_the_limit(
     }
     let unsent = load.planned.saturating_sub(load.sent);
     let too_few = unsent as f64 > limits.rate_deviation * load.planned as f64;
-    let is_limit = gate::send_lag(load, limits).is_some() || (too_few && by_itself(load, limits));
+    let is_limit = send_lag(load, limits).is_some() || (too_few && by_itself(load, limits));
     is_limit.then(|| Warning::GeneratorWasTheLimit {
         sent_share: load.sent as f64 / load.planned.max(1) as f64,
         lag_ns: load.generator_lag.value_at(0.90),
@@ -68,10 +68,29 @@ pub(crate) fn no_steady_state(load: &LoadResult, limits: &Thresholds) -> Option<
     })
 }
 
+/// D2, per percentile: the median lag must not move the median latency, nor
+/// one request in ten be later by the generator than by the path.
+pub(crate) fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+    [
+        (0.50, limits.lag_share, limits.lag_floor_ns),
+        (0.90, limits.tail_lag_share, limits.tail_lag_floor_ns),
+    ]
+    .into_iter()
+    .find_map(|(quantile, share, floor_ns)| {
+        let lag_ns = load.generator_lag.value_at(quantile);
+        let limit_ns = floor_ns.max((load.latency.value_at(quantile) as f64 * share) as u64);
+        (lag_ns > limit_ns).then_some(GateFailure::SendLag {
+            quantile,
+            lag_ns,
+            limit_ns,
+        })
+    })
+}
+
 /// Which of its own checks the generator fails in a trial of a search: a limit
 /// that breaks then may have been broken by the generator.
 pub(crate) fn generator(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Vec<GateFailure> {
-    let mut failures: Vec<GateFailure> = gate::send_lag(load, limits).into_iter().collect();
+    let mut failures: Vec<GateFailure> = send_lag(load, limits).into_iter().collect();
     failures.extend(kept_back(load, limits));
     failures.extend(limited_lag(limit, load, limits));
     failures.extend(generator_busy(load, limits));

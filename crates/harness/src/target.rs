@@ -1,32 +1,14 @@
 //! What a harness asks of the place where it runs.
 
-use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::path::Path as FilePath;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::Treatment;
-use plumbline_record::{
-    DeviceCounters, Fingerprint, Floor, IdleSample, ProcessCpu, ProtocolCounters, SetUp, Warning,
-};
+use plumbline_experiment::{Asked, Ends, Family, Link, Placement, Scene, Treatment, TreatmentId};
+use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
-/// Why a target could not do what was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum TargetError {
-    /// The kernel, the privileges or the cluster lack something. A value, not
-    /// a fault: runs leave the network out and say so, tests count a skip.
-    #[error("{what} is not supported here: {needs}")]
-    Unsupported {
-        /// The network or feature.
-        what: String,
-        /// What is missing, and how to get it.
-        needs: String,
-    },
-    /// Something that should have worked did not. The text holds what, on
-    /// what, the probable cause and the remedy.
-    #[error("{0}")]
-    Failed(String),
-}
+use crate::error::TargetError;
+use crate::path::Path;
 
 /// Where the endpoints run; empty for any CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,8 +20,8 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// The first of some CPUs for the sender, the last for the receiver; any where
-    /// there are no two.
+    /// The first of some CPUs for the sender and the last for the receiver; any
+    /// CPU where there are not two.
     pub fn apart(cpus: &[usize]) -> Self {
         match cpus {
             [first, .., last] => Self {
@@ -51,20 +33,90 @@ impl Cpus {
     }
 }
 
-/// A place where experiments run.
-pub trait Target {
+/// Which levels of a factor a target has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Levels {
+    /// Only the one that holds where an experiment says nothing.
+    Default,
+    /// That one and these.
+    These(&'static [&'static str]),
+    /// Any; the target itself refuses what it cannot make, and says why.
+    Any,
+}
+
+/// What a run is going to ask of a target.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand<'a> {
+    /// All treatments of the plan.
+    pub treatments: &'a [Treatment],
+    /// The treatments of the first trials, in their order.
+    pub first: &'a [TreatmentId],
+    /// The link between the nodes, where the target makes it.
+    pub link: Link,
+}
+
+/// A place where experiments run: some nodes, and the networks between them. A
+/// pair of nodes is the smallest one.
+///
+/// Nodes are known by their position in [`nodes`](Self::nodes), which does not
+/// change after [`prepare`](Self::prepare). The order of calls is `scenes`,
+/// `prepare`, then what tells of the target, then `begin_block`, `ready`, `stage`
+/// and `idle_sample` as often as the plan wants, and `teardown` at the end,
+/// whatever failed before.
+pub trait Target: Sync {
     /// `lab`, `kubernetes` or `hosts`.
     fn name(&self) -> &'static str;
 
-    /// Checks that every network of the plan can be built, before anything is
-    /// changed. The first `Unsupported` is returned with its network.
-    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError>;
+    /// The scenes that an experiment asks for, in these IP versions; only their
+    /// networks count. What cannot be had here is left out of `all` and `usual`, with
+    /// a warning in `said`; it is also said when a word was the name of a system. May
+    /// look at the target, and remember what was asked.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, when the target has no such network.
+    fn scenes(
+        &mut self,
+        asked: &Asked<'_>,
+        families: &[Family],
+        said: &mut Vec<Warning>,
+    ) -> Result<Vec<Scene>, String>;
 
-    /// Makes the path of a treatment ready, or gives the one that stands.
-    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError>;
+    /// Which levels of a factor it has, beside the default. [`prepare`](prepare())
+    /// refuses all others.
+    fn supports(&self, _factor: &str) -> Levels {
+        Levels::Default
+    }
 
-    /// The CPUs that the endpoints are to be held on. Asked when all paths stand.
-    /// By default any.
+    /// Whether it makes the link between its nodes, and so can shape it.
+    fn shapes_link(&self) -> bool {
+        false
+    }
+
+    /// Makes everything that the run needs before its first trial, so that what
+    /// cannot be had is an error then and not in the middle.
+    ///
+    /// # Errors
+    ///
+    /// The first treatment that cannot be staged.
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError>;
+
+    /// Told where the run directory is, once it is.
+    ///
+    /// # Errors
+    ///
+    /// What belongs there cannot be put there.
+    fn run_directory(&mut self, _path: &FilePath) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    /// The names of the nodes.
+    fn nodes(&self) -> Vec<String>;
+
+    /// Whether any two nodes are one kernel, as namespaces of one machine are.
+    fn is_one_kernel(&self) -> bool;
+
+    /// The CPUs that the endpoints are to be held on. By default any.
     fn cpus(&self) -> Cpus {
         Cpus::default()
     }
@@ -72,6 +124,10 @@ pub trait Target {
     /// What the generator measures on `cpus` where there is no network (L-13);
     /// `None` when it was interrupted, or nothing stands to measure on. By default
     /// that is on the machine of the caller.
+    ///
+    /// # Errors
+    ///
+    /// A generator that cannot be started.
     fn floor(
         &mut self,
         cpus: Cpus,
@@ -84,20 +140,73 @@ pub trait Target {
         })
     }
 
-    /// The environment (C-13). Called once, after all paths have been made.
+    /// The environment (C-13).
+    ///
+    /// # Errors
+    ///
+    /// A machine that cannot be looked at.
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError>;
 
-    /// The name of the machines under a treatment: treatments with the same name
-    /// share the idle sample of a block. By default all are on one machine.
-    fn machines(&self, _treatment: &Treatment) -> &str {
-        ""
+    /// What to distrust in everything measured here.
+    fn warnings(&self) -> Vec<Warning>;
+
+    /// Which of its clusters or pairs of hosts a treatment runs in, by name. Node
+    /// 0 of one is another machine than node 0 of the next. By default there is
+    /// only one.
+    fn site_of(&self, _treatment: &Treatment) -> String {
+        String::new()
     }
 
-    /// Measures the machines under a treatment without load, for `length`. By
-    /// default that is the machine of the caller.
+    /// Whether treatments with one [`site_of`](Self::site_of) have to stay together
+    /// in a block, because going from one to the next costs much.
+    fn keeps_sites_together(&self) -> bool {
+        false
+    }
+
+    /// A block begins. What must not outlive a block, such as a cluster that is
+    /// made anew for each, may end here. By default nothing does.
+    fn begin_block(&mut self, _block: usize) {}
+
+    /// Sees to it that a treatment can be staged on these nodes: brings up what
+    /// is not there, replaces what was lost. By default there is nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// What some of the nodes, or all of them, cannot be used without. The trials
+    /// are tried all the same.
+    fn ready(&mut self, _treatment: &Treatment, _nodes: &[usize]) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    /// What it took to bring up the place of the last treatment that was made
+    /// ready, if that has not been asked before.
+    fn set_up(&mut self) -> Option<SetUp> {
+        None
+    }
+
+    /// Gives the path of a treatment from the first of two nodes to the second;
+    /// both are the same node where the treatment wants that. Called from a thread
+    /// for each pair; no node is asked for twice at the same time.
+    ///
+    /// # Errors
+    ///
+    /// A path that cannot be had.
+    fn stage(
+        &self,
+        treatment: &Treatment,
+        ends: Ends,
+    ) -> Result<Box<dyn Path + Send + '_>, TargetError>;
+
+    /// Measures the machine under a node without load, for `length`. By default
+    /// that is the machine of the caller.
+    ///
+    /// # Errors
+    ///
+    /// A machine that does not answer.
     fn idle_sample(
-        &mut self,
+        &self,
         _treatment: &Treatment,
+        _node: usize,
         length: Duration,
     ) -> Result<IdleSample, TargetError> {
         plumbline_agent::idle_sample(length).map_err(|error| {
@@ -107,14 +216,10 @@ pub trait Target {
         })
     }
 
-    /// A block begins. What must not outlive a block, such as a cluster that is
-    /// made anew for each, may end here. By default nothing does.
-    fn begin_block(&mut self, _block: usize) {}
-
-    /// What it took to bring up the place of the last treatment, if it was
-    /// brought up since this was last asked.
-    fn set_up(&mut self) -> Option<SetUp> {
-        None
+    /// Whether the two ends of a treatment share a kernel, so that there is one
+    /// machine to measure. By default all do.
+    fn shares_kernel(&self, _treatment: &Treatment, _ends: Ends) -> bool {
+        true
     }
 
     /// Whether a treatment that failed is worth another attempt in the same
@@ -123,98 +228,15 @@ pub trait Target {
         true
     }
 
-    /// What to distrust in everything measured here.
-    fn warnings(&self) -> Vec<Warning>;
-
     /// Undoes everything, in reverse, without stopping at an error.
     /// Gives all errors; an empty list is the proof that nothing was left.
     fn teardown(&mut self) -> Vec<TargetError>;
 }
 
-/// Two sites and what joins them.
-pub trait Path {
-    /// Where the receiver runs.
-    fn server(&self) -> &dyn Site;
-
-    /// Receivers beside [`server`](Self::server), where an address of the
-    /// network's own spreads the connections over several.
-    fn further_servers(&self) -> Vec<&dyn Site> {
-        Vec::new()
+/// The nodes of a treatment's two endpoints, given those of its pair.
+pub(crate) fn ends_of(treatment: &Treatment, pair: Ends) -> Ends {
+    match treatment.scene.placement {
+        Placement::CrossNode => pair,
+        Placement::SameNode => [pair[0]; 2],
     }
-
-    /// Where the sender runs.
-    fn client(&self) -> &dyn Site;
-
-    /// Whether each end has a kernel of its own. Then the cost is that of both
-    /// machines (N-10).
-    fn is_on_two_machines(&self) -> bool {
-        false
-    }
-
-    /// Where the sender sends to, given where the receiver listens: something
-    /// else where an address of the network's own stands before the receiver.
-    fn front(&self, listening: SocketAddr) -> SocketAddr {
-        listening
-    }
-
-    /// Counters of the path's devices and namespaces since they were made.
-    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError>;
-
-    /// Says what is wrong when the devices did not carry what this network
-    /// must carry for `packets` payload packets between the two snapshots
-    /// `None` when packets took the path.
-    fn check_path(
-        &self,
-        before: &PathSnapshot,
-        after: &PathSnapshot,
-        packets: u64,
-    ) -> Option<String>;
-}
-
-/// Counters of a path at one moment, as running totals.
-#[derive(Clone, Debug, Default)]
-pub struct PathSnapshot {
-    /// Devices in the order of the path.
-    pub devices: Vec<DeviceCounters>,
-    /// Namespaces of the path.
-    pub protocols: Vec<ProtocolCounters>,
-    /// CPU time of processes that forward packets of the path.
-    pub forwarders: ProcessCpu,
-}
-
-/// One endpoint's place.
-pub trait Site {
-    /// Name for messages: `node1`, `pod2`, `default/plumbline-server`.
-    fn name(&self) -> &str;
-
-    /// The address that the other side reaches this one by.
-    fn address(&self) -> IpAddr;
-
-    /// The port that a receiver here has to listen on; 0 lets the kernel pick.
-    fn port(&self) -> u16 {
-        0
-    }
-
-    /// Starts a fresh agent process.
-    fn start_agent(&self) -> Result<AgentLink, TargetError>;
-}
-
-/// A running agent: its byte streams and its process.
-pub struct AgentLink {
-    /// The agent's standard input. Closing it ends the agent.
-    pub input: Box<dyn Write + Send>,
-    /// The agent's standard output.
-    pub output: Box<dyn Read + Send>,
-    /// The process behind it.
-    pub process: Box<dyn AgentProcess>,
-}
-
-/// The process of an agent.
-pub trait AgentProcess: Send {
-    /// Ends it at once. Idempotent.
-    fn kill(&mut self);
-
-    /// Waits until it has ended, at most `limit`; gives what it wrote to
-    /// standard error when it ended badly.
-    fn wait(&mut self, limit: Duration) -> Result<(), TargetError>;
 }

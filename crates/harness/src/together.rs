@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use crate::agent::TrialError;
 
-/// How often who waits looks after its agents: well within their lease.
+/// How often a trial that waits looks after its agents: well within their lease.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Where trials wait for each other. Unlike [`std::sync::Barrier`] it opens also
@@ -47,6 +48,12 @@ impl Start {
         let (left, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *left == 0
     }
+}
+
+/// What a thread gave; its panic goes on here.
+pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let result = thread.join();
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The right to be waited for.

@@ -1,45 +1,43 @@
-//! The Target: pairs of hosts, connected when first asked for.
+//! The Target: machines that are reached by ssh, in pairs or many.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use plumbline_agent::{LookOrder, Sight};
-use plumbline_experiment::{Family, Placement, Treatment};
-use plumbline_harness::{Cpus, Path, Target, TargetError};
-use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
+use plumbline_agent::Sight;
+use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment};
+use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
+use plumbline_record::{DeviceFingerprint, Fingerprint, Floor, IdleSample, Warning};
 
-use crate::connection::Connection;
 use crate::error::HostsError;
-use crate::options::{HostsOptions, Pair, Wire};
+use crate::machines::Machines;
+use crate::options::{Between, HostsOptions, Wire};
 use crate::path::HostPath;
-use crate::program::Program;
-use crate::ssh::{Socket, Ssh};
 
 /// Fewer CPUs than this, and two ends on one kernel compete with what is
 /// between them.
 const CPUS_FOR_TWO: usize = 4;
 
-/// Pairs of machines. Dropping it ends everything on them;
+/// Machines and the networks between them. Dropping it ends everything on them;
 /// [`teardown`](Target::teardown) does so too, and gives the errors.
 pub struct Hosts {
-    options: HostsOptions,
-    /// By pair.
-    linked: Vec<Option<Linked>>,
-    program: Option<Program>,
+    between: Between,
+    may_send_to: fn(IpAddr) -> bool,
+    networks: Vec<Network>,
+    /// Of pairs, the two of each one after the other.
+    machines: Machines,
+    /// The devices of each network that was staged before the first trial.
+    devices: BTreeMap<(String, Family), Vec<DeviceFingerprint>>,
 }
 
-/// A pair that is connected.
-struct Linked {
-    client: Arc<Connection>,
-    server: Arc<Connection>,
-    client_cpus: Vec<usize>,
-    server_cpus: Vec<usize>,
-    /// Both ends run on one kernel, as in two namespaces.
-    one_kernel: bool,
-    paths: BTreeMap<(String, Family), HostPath>,
+/// A network as treatments call it.
+struct Network {
+    name: String,
+    wire: Wire,
+    /// The number of the pair that it is between, and that one's name; `None`
+    /// where it is between all machines.
+    pair: Option<(usize, String)>,
 }
 
 impl Hosts {
@@ -47,14 +45,16 @@ impl Hosts {
     ///
     /// # Errors
     ///
-    /// Pairs whose networks cannot be told apart.
+    /// Hosts or networks that cannot be told apart.
     pub fn new(options: HostsOptions) -> Result<Self, HostsError> {
         let hosts = Self {
-            linked: options.pairs.iter().map(|_| None).collect(),
-            options,
-            program: None,
+            networks: networks(&options.between),
+            between: options.between.clone(),
+            may_send_to: options.may_send_to,
+            machines: Machines::new(options),
+            devices: BTreeMap::new(),
         };
-        let names = hosts.networks();
+        let names = hosts.names();
         for (position, name) in names.iter().enumerate() {
             if names[..position].contains(name) {
                 return Err(HostsError::Options(format!(
@@ -66,208 +66,122 @@ impl Hosts {
     }
 
     /// What treatments call the networks, in the order in which they were given.
-    pub fn networks(&self) -> Vec<String> {
-        self.wires().map(|(_, label, _)| label).collect()
+    fn names(&self) -> Vec<String> {
+        self.networks.iter().map(|it| it.name.clone()).collect()
     }
 
-    /// Each network with its pair and its name.
-    fn wires(&self) -> impl Iterator<Item = (usize, String, &Wire)> {
-        let pairs = self.options.pairs.iter().enumerate();
-        pairs.flat_map(|(number, pair)| {
-            let wires = pair.wires.iter();
-            wires.map(move |wire| (number, pair.label(wire), wire))
-        })
-    }
-
-    fn find(&self, treatment: &Treatment) -> Result<(usize, Wire), HostsError> {
-        if treatment.scene.placement == Placement::SameNode {
-            return Err(HostsError::Unsupported {
-                what: "placement `same-node`".to_owned(),
-                needs: "a host is one node, and this target measures between two; use --target lab"
-                    .to_owned(),
-            });
-        }
-        let found = self
-            .wires()
-            .find(|(_, label, _)| *label == treatment.scene.network);
-        found
-            .map(|(number, _, wire)| (number, wire.clone()))
+    fn network(&self, treatment: &Treatment) -> Result<&Network, HostsError> {
+        let mut networks = self.networks.iter();
+        networks
+            .find(|it| it.name == treatment.scene.network)
             .ok_or_else(|| HostsError::Unsupported {
                 what: format!("network `{}`", treatment.scene.network),
-                needs: format!("these hosts have {}", self.networks().join(", ")),
+                needs: format!("these hosts have {}", self.names().join(", ")),
             })
     }
 
-    /// The pair, connected. One whose connection was cut is connected anew:
-    /// the trial that noticed has failed, the next ones need not.
-    fn link(&mut self, number: usize) -> Result<&mut Linked, HostsError> {
-        let is_alive =
-            |one: &Linked| one.client.observer().is_alive() && one.server.observer().is_alive();
-        if self.linked[number]
-            .as_ref()
-            .is_none_or(|one| !is_alive(one))
-        {
-            self.linked[number] = None;
-            let linked = self.connect(number)?;
-            self.linked[number] = Some(linked);
-        }
-        match &mut self.linked[number] {
-            Some(linked) => Ok(linked),
-            None => unreachable!("it was just connected"),
-        }
+    /// The machine that is a node of a treatment.
+    fn number(&self, treatment: &Treatment, node: usize) -> Result<usize, HostsError> {
+        let pair = &self.network(treatment)?.pair;
+        Ok(pair.as_ref().map_or(node, |(pair, _)| 2 * pair + node))
     }
 
-    fn connect(&mut self, number: usize) -> Result<Linked, HostsError> {
-        if self.program.is_none() {
-            self.program = Some(Program::open(&self.options.program)?);
-        }
-        let Some(program) = &self.program else {
-            unreachable!("it was just opened");
+    /// The machines of each pair; nothing where there are no pairs.
+    fn pairs(&self) -> impl Iterator<Item = Ends> {
+        let pairs = match &self.between {
+            Between::Pairs(pairs) => pairs.len(),
+            Between::All { .. } => 0,
         };
-        let options = &self.options;
-        let Pair { client, server, .. } = &options.pairs[number];
-        let open = |host: &str| {
-            let ssh = Ssh {
-                host: host.to_owned(),
-                config: options.ssh_config.clone(),
-                socket: Socket::new()?,
-            };
-            Connection::open(ssh, &options.directory, program).map(Arc::new)
-        };
-        let (client, server) = thread::scope(|scope| {
-            let server = scope.spawn(|| open(server));
-            let client = open(client);
-            let server = server.join();
-            (
-                client,
-                server.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            )
-        });
-        let (client, server) = (client?, server?);
-        let look = |one: &Connection| one.observer().look(LookOrder::default());
-        let (here, there): (Sight, Sight) = (look(&client)?, look(&server)?);
-        Ok(Linked {
-            client,
-            server,
-            one_kernel: !here.boot.is_empty() && here.boot == there.boot,
-            client_cpus: here.cpus,
-            server_cpus: there.cpus,
-            paths: BTreeMap::new(),
-        })
-    }
-}
-
-impl Linked {
-    /// Both machines, or the only one.
-    fn connections(&self) -> Vec<(&'static str, &Arc<Connection>)> {
-        let mut all = vec![("client", &self.client)];
-        if !self.one_kernel {
-            all.push(("server", &self.server));
-        }
-        all
+        (0..pairs).map(|pair| [2 * pair, 2 * pair + 1])
     }
 
-    /// All machines at once, so that the sample is of one moment.
-    fn rest(&self, length: Duration) -> Result<IdleSample, TargetError> {
-        let samples = thread::scope(|scope| {
-            let threads: Vec<_> = self
-                .connections()
-                .into_iter()
-                .map(|(_, one)| scope.spawn(move || one.observer().rest(length)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| {
-                    thread
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect::<Result<Vec<_>, _>>()
-        })?;
-        Ok(samples
-            .into_iter()
-            .fold(IdleSample::default(), |sum, one| IdleSample {
-                busy_ns: sum.busy_ns + one.busy_ns,
-                capacity_ns: sum.capacity_ns + one.capacity_ns,
-            }))
-    }
-}
-
-impl Target for Hosts {
-    fn name(&self) -> &'static str {
-        "hosts"
+    fn find(&self, treatment: &Treatment, ends: Ends) -> Result<HostPath, HostsError> {
+        let network = self.network(treatment)?;
+        let [client, server] = [
+            self.number(treatment, ends[0])?,
+            self.number(treatment, ends[1])?,
+        ];
+        HostPath::find(
+            &network.name,
+            &network.wire,
+            treatment.scene.family,
+            [
+                &self.machines.connected(client)?,
+                &self.machines.connected(server)?,
+            ],
+            self.may_send_to,
+            !self.machines.are_one([client, server]),
+        )
     }
 
-    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
-        for treatment in treatments {
-            self.find(treatment)?;
-        }
-        Ok(())
-    }
-
-    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
-        let (number, wire) = self.find(treatment)?;
-        let may_send_to = self.options.may_send_to;
-        let linked = self.link(number)?;
-        let key = (treatment.scene.network.clone(), treatment.scene.family);
-        if !linked.paths.contains_key(&key) {
-            let path = HostPath::find(
-                &treatment.scene.network,
-                &wire,
-                treatment.scene.family,
-                [&linked.client, &linked.server],
-                may_send_to,
-                !linked.one_kernel,
-            )?;
-            linked.paths.insert(key.clone(), path);
-        }
-        match linked.paths.get_mut(&key) {
-            Some(path) => Ok(path),
-            None => unreachable!("it was just inserted"),
-        }
-    }
-
-    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
+    /// The first machine, with all others that are machines of their own.
+    fn environment(&self) -> Fingerprint {
         let mut whole: Option<Fingerprint> = None;
-        let mut devices = BTreeMap::new();
-        for (pair, linked) in self.options.pairs.iter().zip(&self.linked) {
-            let Some(linked) = linked else { continue };
-            for (side, connection) in linked.connections() {
-                let sight = connection.observer().look(LookOrder::default())?;
-                let Some(whole) = &mut whole else {
-                    whole = Some(sight.fingerprint);
-                    continue;
-                };
-                let name = format!("{} {side}", pair.name).trim().to_owned();
-                whole.others.insert(name, sight.fingerprint);
-            }
-            for ((network, family), path) in &linked.paths {
-                let name = match family {
-                    Family::V4 => network.clone(),
-                    Family::V6 => format!("{network} v6"),
-                };
-                devices.insert(name, path.devices());
+        for (name, sight) in self.distinct() {
+            match &mut whole {
+                None => whole = Some(sight.fingerprint.clone()),
+                Some(whole) => {
+                    whole.others.insert(name, sight.fingerprint.clone());
+                }
             }
         }
         let mut whole = whole.unwrap_or_default();
-        whole.devices = devices;
-        Ok(whole)
+        for ((network, family), devices) in &self.devices {
+            let name = match family {
+                Family::V4 => network.clone(),
+                Family::V6 => format!("{network} v6"),
+            };
+            whole.devices.insert(name, devices.clone());
+        }
+        whole
+    }
+
+    /// Machines that were looked at, but for those that share a kernel with one
+    /// before: of pairs by pair and side, else by host.
+    fn distinct(&self) -> Vec<(String, &Sight)> {
+        let seen = |number: usize| self.machines.sight(number);
+        match &self.between {
+            Between::All { .. } => {
+                let count = if self.is_one_kernel() {
+                    1
+                } else {
+                    self.machines.len()
+                };
+                let named =
+                    |number: usize| Some((self.machines.host(number).to_owned(), seen(number)?));
+                (0..count).filter_map(named).collect()
+            }
+            Between::Pairs(pairs) => {
+                let mut all = Vec::new();
+                for (ends, pair) in self.pairs().zip(pairs) {
+                    let sides = if self.machines.are_one(ends) { 1 } else { 2 };
+                    for (number, side) in ends.into_iter().zip(["client", "server"]).take(sides) {
+                        let name = format!("{} {side}", pair.name).trim().to_owned();
+                        all.extend(seen(number).map(|sight| (name, sight)));
+                    }
+                }
+                all
+            }
+        }
     }
 
     /// Away from the first CPU, where most interrupts arrive; any where there is
-    /// no choice.
-    fn cpus(&self) -> Cpus {
-        let linked: Vec<&Linked> = self.linked.iter().flatten().collect();
-        let common = |of: fn(&Linked) -> &Vec<usize>| -> Vec<usize> {
-            let Some((first, rest)) = linked.split_first() else {
+    /// no choice, and where there are many machines: one number does not hold for
+    /// all of them.
+    fn cpus_of_pairs(&self) -> Cpus {
+        let common = |side: usize| -> Vec<usize> {
+            let sights = self
+                .pairs()
+                .filter_map(|ends| self.machines.sight(ends[side]));
+            let sights: Vec<&Sight> = sights.collect();
+            let Some((first, rest)) = sights.split_first() else {
                 return Vec::new();
             };
-            let everywhere = |cpu: &&usize| rest.iter().all(|one| of(one).contains(cpu));
-            of(first).iter().filter(everywhere).copied().collect()
+            let everywhere = |cpu: &&usize| rest.iter().all(|one| one.cpus.contains(cpu));
+            first.cpus.iter().filter(everywhere).copied().collect()
         };
-        let client = common(|one| &one.client_cpus);
-        let server = common(|one| &one.server_cpus);
-        if linked.iter().any(|one| one.one_kernel) {
+        let (client, server) = (common(0), common(1));
+        if self.is_one_kernel() {
             return match (&client[..], &server[..]) {
                 ([first, ..], [.., last]) if first != last => Cpus {
                     client: vec![*first],
@@ -285,52 +199,178 @@ impl Target for Hosts {
             server: last(&server),
         }
     }
+}
+
+/// The networks between some machines, by name.
+fn networks(between: &Between) -> Vec<Network> {
+    match between {
+        Between::Pairs(pairs) => {
+            let of_pair = pairs.iter().enumerate().flat_map(|(number, pair)| {
+                pair.wires.iter().map(move |wire| Network {
+                    name: pair.label(wire),
+                    wire: wire.clone(),
+                    pair: Some((number, pair.name.clone())),
+                })
+            });
+            of_pair.collect()
+        }
+        Between::All { wires, .. } => {
+            let of_all = wires.iter().map(|wire| Network {
+                name: wire.name.clone(),
+                wire: wire.clone(),
+                pair: None,
+            });
+            of_all.collect()
+        }
+    }
+}
+
+impl Target for Hosts {
+    fn name(&self) -> &'static str {
+        "hosts"
+    }
+
+    /// `all` and `usual` are every pair and network that was typed.
+    fn scenes(
+        &mut self,
+        asked: &Asked<'_>,
+        _: &[Family],
+        _: &mut Vec<Warning>,
+    ) -> Result<Vec<Scene>, String> {
+        let known = self.names();
+        let Some(word) = asked.network.name() else {
+            return Ok(known.into_iter().map(Scene::of).collect());
+        };
+        if known.iter().any(|name| name == word) {
+            return Ok(vec![Scene::of(word)]);
+        }
+        Err(format!(
+            "these hosts have no network `{word}`, they have {}; name pairs with --pair and \
+             networks with --address, and what to compare with by --baseline",
+            known.join(", ")
+        ))
+    }
+
+    fn supports(&self, factor: &str) -> Levels {
+        match factor {
+            "network" => Levels::Any,
+            "family" => Levels::These(&["6"]),
+            _ => Levels::Default,
+        }
+    }
+
+    /// Connects to the machines and finds each network once: of many machines,
+    /// between the first two.
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
+        let mut needed = BTreeSet::new();
+        for treatment in demand.treatments {
+            match &self.network(treatment)?.pair {
+                Some((pair, _)) => needed.extend([2 * pair, 2 * pair + 1]),
+                None => needed.extend(0..self.machines.len()),
+            }
+        }
+        self.machines.connect(&needed)?;
+        for treatment in demand.treatments {
+            let key = (treatment.scene.network.clone(), treatment.scene.family);
+            if !self.devices.contains_key(&key) {
+                let devices = self.find(treatment, [0, 1])?.devices();
+                self.devices.insert(key, devices);
+            }
+        }
+        Ok(())
+    }
+
+    /// The machines; where there are several pairs, what the two of each are.
+    fn nodes(&self) -> Vec<String> {
+        match &self.between {
+            Between::Pairs(pairs) if pairs.len() > 1 => {
+                ["the sender", "the receiver"].map(str::to_owned).into()
+            }
+            _ => (0..self.machines.len())
+                .map(|number| self.machines.host(number).to_owned())
+                .collect(),
+        }
+    }
+
+    /// Also when only some are: whatever shares a kernel disturbs the others.
+    fn is_one_kernel(&self) -> bool {
+        match &self.between {
+            Between::Pairs(_) => self.pairs().any(|ends| self.machines.are_one(ends)),
+            Between::All { .. } => {
+                let all = 0..self.machines.len();
+                all.clone()
+                    .any(|one| (0..one).any(|other| self.machines.are_one([one, other])))
+            }
+        }
+    }
+
+    fn cpus(&self) -> Cpus {
+        self.cpus_of_pairs()
+    }
 
     /// On the first sender, whose CPUs are its own: two of them, whatever the
     /// trials use.
     fn floor(&mut self, _: Cpus, interrupted: &AtomicBool) -> Result<Option<Floor>, TargetError> {
-        let stands = self.linked.iter().flatten().next();
-        let Some(linked) = stands.filter(|_| !interrupted.load(Ordering::SeqCst)) else {
+        let stands = (0..self.machines.len()).find(|it| self.machines.sight(*it).is_some());
+        let Some(first) = stands.filter(|_| !interrupted.load(Ordering::SeqCst)) else {
             return Ok(None);
         };
-        let cpus = Cpus::apart(&linked.client_cpus);
-        linked.client.observer().floor(cpus)
+        let cpus = match (&self.between, self.machines.sight(first)) {
+            (Between::Pairs(_), Some(sight)) => Cpus::apart(&sight.cpus),
+            _ => Cpus::default(),
+        };
+        self.machines.connected(first)?.observer().floor(cpus)
     }
 
-    fn machines(&self, treatment: &Treatment) -> &str {
-        let found = self
-            .wires()
-            .find(|(_, name, _)| *name == treatment.scene.network);
-        found.map_or("", |(number, ..)| &self.options.pairs[number].name)
-    }
-
-    fn idle_sample(
-        &mut self,
-        treatment: &Treatment,
-        length: Duration,
-    ) -> Result<IdleSample, TargetError> {
-        let (number, _) = self.find(treatment)?;
-        self.link(number)?.rest(length)
+    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
+        Ok(self.environment())
     }
 
     fn warnings(&self) -> Vec<Warning> {
-        let mut one_kernel = self.linked.iter().flatten().filter(|one| one.one_kernel);
-        let Some(linked) = one_kernel.next() else {
+        if !self.is_one_kernel() {
             return Vec::new();
-        };
+        }
         let mut warnings = vec![Warning::OneKernel];
-        let cpus = linked.client_cpus.len();
-        if cpus < CPUS_FOR_TWO {
+        let cpus = self.pairs().find(|ends| self.machines.are_one(*ends));
+        let cpus = cpus.and_then(|[client, _]| Some(self.machines.sight(client)?.cpus.len()));
+        if let Some(cpus) = cpus.filter(|cpus| *cpus < CPUS_FOR_TWO) {
             warnings.push(Warning::SharedCpus { cpus: cpus as u32 });
         }
         warnings
     }
 
+    fn site_of(&self, treatment: &Treatment) -> String {
+        let network = self.network(treatment).ok();
+        let pair = network.and_then(|it| it.pair.as_ref());
+        pair.map(|(_, name)| name.clone()).unwrap_or_default()
+    }
+
+    fn stage(
+        &self,
+        treatment: &Treatment,
+        ends: Ends,
+    ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
+        Ok(Box::new(self.find(treatment, ends)?))
+    }
+
+    fn idle_sample(
+        &self,
+        treatment: &Treatment,
+        node: usize,
+        length: Duration,
+    ) -> Result<IdleSample, TargetError> {
+        let machine = self.number(treatment, node)?;
+        self.machines.connected(machine)?.observer().rest(length)
+    }
+
+    fn shares_kernel(&self, treatment: &Treatment, [client, server]: Ends) -> bool {
+        let number = |node| self.number(treatment, node).unwrap_or(node);
+        self.machines.are_one([number(client), number(server)])
+    }
+
     fn teardown(&mut self) -> Vec<TargetError> {
-        let linked: Vec<Linked> = self.linked.iter_mut().filter_map(Option::take).collect();
-        let connections = linked.iter().flat_map(|one| [&one.client, &one.server]);
-        let closed = connections.filter_map(|one| one.close().err());
-        closed.map(TargetError::from).collect()
+        let errors = self.machines.close();
+        errors.into_iter().map(TargetError::from).collect()
     }
 }
 
@@ -340,3 +380,6 @@ impl Drop for Hosts {
         self.teardown();
     }
 }
+
+#[cfg(test)]
+mod tests;

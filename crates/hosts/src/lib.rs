@@ -1,7 +1,7 @@
-//! A Target of two machines, by the system's `ssh`.
+//! A Target of machines that are reached by the system's `ssh`.
 //!
-//! The network under test is whatever the two machines have: a [`Pair`] names
-//! them and the [`Wire`]s between them. `ssh` is started as the user would
+//! The network under test is whatever the machines have: [`Between`] names them
+//! and the [`Wire`]s between them. `ssh` is started as the user would
 //! start it, so its configuration, agent and jump hosts are the user's. One
 //! connection to each machine carries everything; it copies this program into
 //! a private temporary directory there, and a shell that waits for the
@@ -10,8 +10,8 @@
 mod choice;
 mod connection;
 mod error;
-mod fleet;
 mod hosts;
+mod machines;
 mod options;
 mod path;
 mod program;
@@ -20,7 +20,6 @@ mod ssh;
 
 pub use choice::Selector;
 pub use error::HostsError;
-pub use fleet::{FleetOptions, HostFleet};
 pub use hosts::Hosts;
-pub use options::{DEFAULT_NETWORK, HostsOptions, Pair, Wire};
+pub use options::{Between, DEFAULT_NETWORK, HostsOptions, Pair, Wire};
 pub use program::Program;

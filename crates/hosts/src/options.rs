@@ -12,8 +12,8 @@ pub const DEFAULT_NETWORK: &str = "host";
 /// How a target of hosts is made.
 #[derive(Clone, Debug)]
 pub struct HostsOptions {
-    /// Machines that are measured with each other; at least one pair.
-    pub pairs: Vec<Pair>,
+    /// Which machines are measured with which.
+    pub between: Between,
     /// The program to copy and to start as agent.
     pub program: PathBuf,
     /// A configuration file for `ssh` instead of the user's.
@@ -23,6 +23,59 @@ pub struct HostsOptions {
     pub directory: String,
     /// Whether load may go to an address (S-5c).
     pub may_send_to: fn(IpAddr) -> bool,
+}
+
+/// Which machines are measured with which.
+#[derive(Clone, Debug)]
+pub enum Between {
+    /// Pairs, each as a network of its own; at least one.
+    Pairs(Vec<Pair>),
+    /// Any two of many, over the same networks. [`all`](Self::all) checks them.
+    All {
+        /// What one would type after `ssh`, at least two.
+        hosts: Vec<String>,
+        /// The networks between them; at least one.
+        wires: Vec<Wire>,
+    },
+}
+
+impl Between {
+    /// Any two of these hosts; over what ssh connects to where there is no wire.
+    ///
+    /// # Errors
+    ///
+    /// Hosts or networks that cannot be told apart.
+    pub fn all(hosts: Vec<String>, mut wires: Vec<Wire>) -> Result<Self, HostsError> {
+        for (number, host) in hosts.iter().enumerate() {
+            if hosts[..number].contains(host) {
+                return Err(HostsError::Options(format!(
+                    "--host {host} is given twice; a pair is of two hosts"
+                )));
+            }
+            // Checks what a pair of hosts checks.
+            wires = Pair::new(&hosts[0], host, wires)?.wires;
+        }
+        if let Some(wire) = wires.iter().find(|one| one.client != one.server) {
+            return Err(HostsError::Options(format!(
+                "--address {}: with many hosts, each sends and receives; give one network or \
+                 device for all",
+                wire.name
+            )));
+        }
+        Ok(Self::All { hosts, wires })
+    }
+
+    /// All machines, those of pairs one after the other.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &str> {
+        let all: Vec<&str> = match self {
+            Self::Pairs(pairs) => {
+                let both = pairs.iter().flat_map(|it| [&*it.client, &*it.server]);
+                both.collect()
+            }
+            Self::All { hosts, .. } => hosts.iter().map(String::as_str).collect(),
+        };
+        all.into_iter()
+    }
 }
 
 /// Two machines.

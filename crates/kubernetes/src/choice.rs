@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::ClusterError;
-use crate::route::Seat;
 
 /// What a choice of nodes looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,14 +32,6 @@ pub struct Chosen {
     pub far: Option<NodeFacts>,
     /// What to distrust about them.
     pub remarks: Vec<String>,
-}
-
-impl Chosen {
-    /// The node of a pod.
-    pub(crate) fn node_of(&self, seat: Seat) -> &NodeFacts {
-        let far = self.far.as_ref().filter(|_| seat.is_far());
-        far.unwrap_or(&self.near)
-    }
 }
 
 /// Takes the nodes that were asked for, or else two workers of the largest

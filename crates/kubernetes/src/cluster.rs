@@ -1,27 +1,40 @@
-//! The Target: paths between pods of a cluster.
+//! One cluster: its nodes, and the pods of ours on them.
 
 mod assemble;
+mod target;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
-use plumbline_experiment::{Asked, Family, Placement, Scene, Treatment};
-use plumbline_harness::{Cpus, Path, Target, TargetError};
-use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
+use plumbline_agent::{LookOrder, Sight};
+use plumbline_experiment::{Ends, Family, Placement, Treatment};
+use plumbline_harness::{Observer, TargetError};
 
-use crate::choice::{Chosen, choose};
+use crate::choice::{Chosen, NodeFacts, choose};
 use crate::error::ClusterError;
-use crate::fingerprint;
+use crate::members::{Members, members};
 use crate::nodes;
 use crate::path::{ClusterPath, Observers};
-use crate::reach::{until_reached, until_told};
-use crate::route::{self, NEEDS_HOST_NETWORK, Route};
+use crate::route::{NEEDS_HOST_NETWORK, Route, Seat};
 use crate::session::Session;
 use crate::standing::Standing;
+
+/// Nodes that are looked at at the same time.
+const AT_ONCE: usize = 16;
+
+/// Which nodes of a cluster are measured with which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Two, or two pods on one.
+    Pair,
+    /// All with each other.
+    Mesh,
+    /// So many pairs at the same time.
+    Pairs(usize),
+}
 
 /// What to run in, and how.
 #[derive(Clone, Debug)]
@@ -31,7 +44,9 @@ pub struct ClusterOptions {
     pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; the current one where there is none.
     pub context: Option<String>,
-    /// Names of the two nodes; empty for a choice.
+    /// Which nodes are measured with which.
+    pub layout: Layout,
+    /// Names of the nodes; empty for a choice.
     pub nodes: Vec<String>,
     /// Reference of the pods' image.
     pub image: String,
@@ -43,18 +58,26 @@ pub struct ClusterOptions {
     pub interrupted: &'static AtomicBool,
 }
 
-type Key = (Route, Placement, Family);
+/// What tells one path from another, but for its nodes.
+pub(crate) type Key = (Route, Placement, Family);
 
-/// Paths in a cluster. Dropping it removes all that it made.
+/// Paths in a cluster. A pair has pods that send and pods that receive; where there
+/// are many nodes, each has one pod, which sends in some trials and receives in
+/// others. Dropping it removes all that it made.
 pub struct Cluster {
     options: ClusterOptions,
     session: Arc<Session>,
-    standing: Standing,
-    observers: Observers,
-    chosen: RefCell<Option<Chosen>>,
+    members: Option<Members>,
     /// What the plan will ask for, so that all pods start side by side.
-    planned: RefCell<BTreeSet<Key>>,
-    paths: BTreeMap<Key, ClusterPath>,
+    planned: BTreeSet<Key>,
+    standing: Mutex<Standing>,
+    observers: Mutex<Observers>,
+    /// Servers that have been reached through a service.
+    reached: Mutex<BTreeSet<(Route, Seat, Family)>>,
+    /// Between the first two nodes, as they were made before the first trial.
+    first: BTreeMap<Key, ClusterPath>,
+    /// Of each of many nodes.
+    sights: Vec<Sight>,
 }
 
 impl Cluster {
@@ -75,11 +98,13 @@ impl Cluster {
         Ok(Self {
             options,
             session,
-            standing,
-            observers: Observers::default(),
-            chosen: RefCell::new(None),
-            planned: RefCell::default(),
-            paths: BTreeMap::new(),
+            members: None,
+            planned: BTreeSet::new(),
+            standing: Mutex::new(standing),
+            observers: Mutex::default(),
+            reached: Mutex::default(),
+            first: BTreeMap::new(),
+            sights: Vec::new(),
         })
     }
 
@@ -88,163 +113,173 @@ impl Cluster {
         self.options.host_network
     }
 
-    /// The scenes that an experiment asks for, with what of them cannot be had.
+    fn is_pair(&self) -> bool {
+        self.options.layout == Layout::Pair
+    }
+
+    /// Chooses the nodes, unless that is done, and notes what will be asked for.
     ///
     /// # Errors
     ///
-    /// A sentence, for a word that is no route, or one that may not be had.
-    pub fn scenes(&self, asked: &Asked<'_>) -> Result<(Vec<Scene>, Vec<Warning>), String> {
-        route::asked(asked, self.options.host_network)
+    /// The first treatment whose path cannot be had on them.
+    pub(crate) fn plan(&mut self, treatments: &[Treatment]) -> Result<(), TargetError> {
+        if self.members.is_none() {
+            self.members = Some(self.choose_nodes()?);
+        }
+        for treatment in treatments {
+            let key = self.key(treatment)?;
+            self.planned.insert(key);
+        }
+        Ok(())
     }
 
-    fn chosen(&self) -> Result<Chosen, ClusterError> {
-        if let Some(chosen) = &*self.chosen.borrow() {
-            return Ok(chosen.clone());
-        }
+    fn choose_nodes(&self) -> Result<Members, ClusterError> {
         let found = nodes::all(&self.session)?;
         let facts: Vec<_> = found.iter().map(nodes::facts).collect();
-        let chosen = choose(&facts, &self.options.nodes)?;
-        *self.chosen.borrow_mut() = Some(chosen.clone());
-        Ok(chosen)
+        let asked = &self.options.nodes;
+        match self.options.layout {
+            Layout::Pair => {
+                let Chosen { near, far, remarks } = choose(&facts, asked)?;
+                let nodes = std::iter::once(near).chain(far).collect();
+                Ok(Members { nodes, remarks })
+            }
+            Layout::Mesh => members(&facts, asked, None),
+            Layout::Pairs(pairs) => members(&facts, asked, Some(pairs)),
+        }
     }
 
-    fn key(treatment: &Treatment) -> Result<Key, TargetError> {
+    fn members(&self) -> &[NodeFacts] {
+        self.members.as_ref().map_or(&[], |members| &members.nodes)
+    }
+
+    /// What a treatment asks for, where these nodes have it.
+    fn key(&self, treatment: &Treatment) -> Result<Key, TargetError> {
+        let unsupported = |what: String, needs: String| TargetError::Unsupported { what, needs };
         let scene = &treatment.scene;
-        Ok((Route::of(scene)?, scene.placement, scene.family))
-    }
-
-    fn check(&self, chosen: &Chosen, key: Key) -> Result<(), TargetError> {
-        let (route, placement, family) = key;
-        if placement == Placement::CrossNode && chosen.far.is_none() {
-            return Err(TargetError::Unsupported {
-                what: "a path between nodes".to_owned(),
-                needs: format!(
-                    "two ready nodes that take pods, and here is one ({}): see `kubectl get \
-                     nodes`; --placement same-node needs no other",
-                    chosen.near.name
-                ),
-            });
+        let route = Route::of(scene)?;
+        if matches!(route, Route::ClusterIp { backends: 2.. }) && !self.is_pair() {
+            return Err(unsupported(
+                format!("the path `{}`", route.name()),
+                "a run of one pair: with many nodes, one pod is behind each service".to_owned(),
+            ));
         }
         if route.needs_host_network() && !self.options.host_network {
-            return Err(TargetError::Unsupported {
-                what: format!("the path `{}`", route.name()),
-                needs: NEEDS_HOST_NETWORK.to_owned(),
-            });
+            return Err(unsupported(
+                format!("the path `{}`", route.name()),
+                NEEDS_HOST_NETWORK.to_owned(),
+            ));
         }
-        if !chosen.near.addresses.iter().any(|it| family.holds(*it)) {
-            return Err(TargetError::Unsupported {
+        let key = (route, scene.placement, scene.family);
+        self.check_nodes(key)?;
+        Ok(key)
+    }
+
+    fn check_nodes(&self, (_, placement, family): Key) -> Result<(), TargetError> {
+        let nodes = match (placement, self.members()) {
+            (Placement::CrossNode, [only]) => {
+                return Err(TargetError::Unsupported {
+                    what: "a path between nodes".to_owned(),
+                    needs: format!(
+                        "two ready nodes that take pods, and here is one ({}): see `kubectl get \
+                         nodes`; --placement same-node needs no other",
+                        only.name
+                    ),
+                });
+            }
+            (Placement::SameNode, [first, ..]) => std::slice::from_ref(first),
+            (_, all) => all,
+        };
+        let has_none = |node: &&NodeFacts| !node.addresses.iter().any(|it| family.holds(*it));
+        match nodes.iter().find(has_none) {
+            None => Ok(()),
+            Some(node) => Err(TargetError::Unsupported {
                 what: format!("IPv{}", u8::from(family)),
-                needs: format!(
-                    "nodes that have such addresses; {} has none",
-                    chosen.near.name
-                ),
-            });
+                needs: format!("nodes that have such addresses; {} has none", node.name),
+            }),
         }
+    }
+
+    /// Where client and server of a path sit.
+    fn seats_of(&self, (route, placement, _): Key, ends: Ends) -> (Seat, Seat) {
+        if self.is_pair() {
+            return route.seats(placement);
+        }
+        route.members(ends.map(|end| end as u16))
+    }
+
+    /// The pods of some nodes that the plan asks for; of a pair, all.
+    fn planned_seats(&self, nodes: &[usize]) -> BTreeSet<Seat> {
+        let mut seats = BTreeSet::new();
+        for &key in &self.planned {
+            if self.is_pair() {
+                let (client, server) = self.seats_of(key, [0, 1]);
+                seats.insert(client);
+                seats.extend(server.together());
+                continue;
+            }
+            for &node in nodes {
+                seats.extend(<[Seat; 2]>::from(self.seats_of(key, [node; 2])));
+            }
+        }
+        seats
+    }
+
+    fn node_of(&self, seat: Seat) -> &NodeFacts {
+        let nodes = self.members();
+        match seat {
+            Seat::Member(number) | Seat::HostMember(number) => &nodes[number as usize],
+            seat => nodes.get(1).filter(|_| seat.is_far()).unwrap_or(&nodes[0]),
+        }
+    }
+
+    /// Sees to it that the pods of some nodes run. Pods that were replaced take
+    /// their observers with them.
+    fn seat(&self, nodes: &[usize]) -> Result<(), ClusterError> {
+        let seats = self.planned_seats(nodes);
+        let mut standing = lock(&self.standing);
+        standing.refresh()?;
+        standing.seat(&seats, |seat| self.node_of(seat))?;
+        lock(&self.observers).keep(&standing);
         Ok(())
     }
-}
 
-impl Target for Cluster {
-    fn name(&self) -> &'static str {
-        "kubernetes"
+    fn observer(&self, seat: Seat) -> Result<Arc<Observer>, TargetError> {
+        // Any family: an observer is reached by exec.
+        let site = self
+            .site(seat, Family::V4, 0)
+            .or_else(|_| self.site(seat, Family::V6, 0))?;
+        let mut own = lock(&self.observers).some([&site, &site]);
+        let observer = own.at(&site)?;
+        lock(&self.observers).add(own);
+        Ok(observer)
     }
 
-    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
-        let chosen = self.chosen()?;
-        for treatment in treatments {
-            let key = Self::key(treatment)?;
-            self.check(&chosen, key)?;
-            self.planned.borrow_mut().insert(key);
-        }
-        Ok(())
-    }
-
-    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
-        let key = Self::key(treatment)?;
-        let chosen = self.chosen()?;
-        self.check(&chosen, key)?;
-        self.planned.borrow_mut().insert(key);
-        let session = Arc::clone(&self.session);
-        if let Some(mut path) = until_told(&session, || self.stand(key, &chosen))? {
-            until_reached(&self.session, &mut path, treatment)?;
-            self.paths.insert(key, path);
-        }
-        match self.paths.get_mut(&key) {
-            Some(path) => Ok(path),
-            None => unreachable!("it was just put there"),
-        }
-    }
-
-    fn cpus(&self) -> Cpus {
-        let path = self.paths.values().next();
-        path.map(ClusterPath::cpus).unwrap_or_default()
-    }
-
-    /// On the client's node.
-    fn floor(&mut self, cpus: Cpus, _: &AtomicBool) -> Result<Option<Floor>, TargetError> {
-        match self.paths.values().next() {
-            Some(path) => path.floor(cpus),
-            None => Ok(None),
-        }
-    }
-
-    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
-        let chosen = self.chosen()?;
-        let mut whole = fingerprint::of_paths(&self.paths)?;
-        fingerprint::add_cluster(&mut whole, &self.session, &chosen)?;
-        Ok(whole)
-    }
-
-    fn machines(&self, treatment: &Treatment) -> &str {
-        match treatment.scene.placement {
-            Placement::CrossNode => "both nodes",
-            Placement::SameNode => "the first node",
-        }
-    }
-
-    fn idle_sample(
-        &mut self,
-        treatment: &Treatment,
-        length: Duration,
-    ) -> Result<IdleSample, TargetError> {
-        let key = Self::key(treatment)?;
-        let mut rest = || {
-            self.path(treatment)?;
-            match self.paths.get(&key) {
-                Some(path) => path.rest(length),
-                None => unreachable!("it was just made"),
+    /// Looks at every one of many nodes, some at a time.
+    fn look_at_all(&self) -> Result<Vec<Sight>, TargetError> {
+        let numbers: Vec<usize> = (0..self.members().len()).collect();
+        let look = |&node: &usize| {
+            let seats = self.planned_seats(&[node]);
+            match seats.first() {
+                Some(&seat) => self.observer(seat)?.look(LookOrder::default()),
+                None => Err(TargetError::Failed("no path was asked for yet".to_owned())),
             }
         };
-        // An observer may have been lost with an API server that is back, which
-        // only the question shows.
-        rest().or_else(|_| rest())
-    }
-
-    fn warnings(&self) -> Vec<Warning> {
-        let chosen = self.chosen.borrow();
-        let remarks = chosen.iter().flat_map(|it| it.remarks.clone());
-        let mut warnings: Vec<Warning> = remarks.map(|detail| Warning::Nodes { detail }).collect();
-        if self
-            .paths
-            .values()
-            .any(ClusterPath::is_one_kernel_posing_as_two)
-        {
-            warnings.push(Warning::OneKernel);
+        let mut sights = Vec::new();
+        for some in numbers.chunks(AT_ONCE) {
+            let seen = thread::scope(|scope| {
+                let threads: Vec<_> = some.iter().map(|node| scope.spawn(|| look(node))).collect();
+                let joined = threads.into_iter().map(|thread| {
+                    let result = thread.join();
+                    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                });
+                joined.collect::<Result<Vec<Sight>, TargetError>>()
+            })?;
+            sights.extend(seen);
         }
-        warnings
-    }
-
-    fn teardown(&mut self) -> Vec<TargetError> {
-        self.paths.clear();
-        self.observers.end();
-        let errors = self.standing.take_down();
-        errors.into_iter().map(TargetError::from).collect()
+        Ok(sights)
     }
 }
 
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        // Best effort: whoever wants the errors calls `teardown` before.
-        self.teardown();
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

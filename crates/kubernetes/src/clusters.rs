@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Asked, Placement, Scene, Treatment};
-use plumbline_harness::{Cpus, Path, Target, TargetError};
+use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment};
+use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use crate::alike;
@@ -17,8 +17,6 @@ use crate::route::available;
 /// One of several clusters.
 struct Member {
     name: String,
-    /// What its machines are called: both nodes, and the first.
-    machines: [String; 2],
     cluster: Cluster,
 }
 
@@ -55,7 +53,6 @@ impl Clusters {
                 ..options.clone()
             })?;
             members.push(Member {
-                machines: machines(name),
                 name: name.clone(),
                 cluster,
             });
@@ -66,33 +63,6 @@ impl Clusters {
         })
     }
 
-    /// The scenes that an experiment asks for, with what of them cannot be had.
-    ///
-    /// # Errors
-    ///
-    /// A sentence, for a word that is neither one of the contexts nor a path.
-    pub fn scenes(&self, asked: &Asked<'_>) -> Result<(Vec<Scene>, Vec<Warning>), String> {
-        let names: Vec<String> = self.members.iter().map(|it| it.name.clone()).collect();
-        let Some(first) = self.members.first() else {
-            return Ok(Default::default());
-        };
-        let (here, mut missing) = available(first.cluster.has_host_network());
-        let is_whole = |word: &str| names.iter().any(|name| name == word);
-        if asked.path.is_some() || !asked.network.name().is_none_or(is_whole) {
-            missing.clear();
-        }
-        let scenes = level::scenes(asked, &names, &here, |word| {
-            if names.iter().any(|name| name == word) {
-                return Ok(());
-            }
-            Err(format!(
-                "`{word}` is neither a path nor one of the contexts {}",
-                names.join(", ")
-            ))
-        })?;
-        Ok((scenes, missing))
-    }
-
     fn member(&self, treatment: &Treatment) -> Result<usize, TargetError> {
         let name = level::cluster_of(treatment)?;
         let found = self.members.iter().position(|it| it.name == name);
@@ -101,22 +71,6 @@ impl Clusters {
                 "the run has no cluster {name}; give the same --context again"
             ))
         })
-    }
-}
-
-/// What the machines of a cluster are called: both nodes, and the first.
-pub(crate) fn machines(cluster: &str) -> [String; 2] {
-    [
-        format!("both nodes of {cluster}"),
-        format!("the first node of {cluster}"),
-    ]
-}
-
-/// Which of them a treatment is on.
-pub(crate) fn machines_under(treatment: &Treatment) -> usize {
-    match treatment.scene.placement {
-        Placement::CrossNode => 0,
-        Placement::SameNode => 1,
     }
 }
 
@@ -134,21 +88,69 @@ impl Target for Clusters {
         "kubernetes"
     }
 
-    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
+    /// A context, a path, or both as `CONTEXT/PATH`.
+    fn scenes(
+        &mut self,
+        asked: &Asked<'_>,
+        _: &[Family],
+        said: &mut Vec<Warning>,
+    ) -> Result<Vec<Scene>, String> {
+        let names: Vec<String> = self.members.iter().map(|it| it.name.clone()).collect();
+        let Some(first) = self.members.first() else {
+            return Ok(Vec::new());
+        };
+        let (here, missing) = available(first.cluster.has_host_network());
+        let is_cluster = |word: &str| names.iter().any(|name| name == word);
+        if asked.path.is_none() && asked.network.name().is_none_or(is_cluster) {
+            let news = missing.into_iter().filter(|one| !said.contains(one));
+            let news: Vec<Warning> = news.collect();
+            said.extend(news);
+        }
+        level::scenes(asked, &names, &here, |word| {
+            if is_cluster(word) {
+                return Ok(());
+            }
+            Err(format!(
+                "`{word}` is neither a path nor one of the contexts {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    fn supports(&self, factor: &str) -> Levels {
+        let first = self.members.first();
+        first.map_or(Levels::Default, |it| it.cluster.supports(factor))
+    }
+
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
         let mut shares: BTreeMap<usize, Vec<Treatment>> = BTreeMap::new();
-        for treatment in treatments {
+        for treatment in demand.treatments {
             let share = shares.entry(self.member(treatment)?).or_default();
             share.push(level::within(treatment));
         }
-        for (at, share) in shares {
-            self.members[at].cluster.validate(&share)?;
+        // What one of them does not have is told before any is changed.
+        for (at, share) in &shares {
+            self.members[*at].cluster.plan(share)?;
+        }
+        for (at, share) in &shares {
+            let demand = Demand {
+                treatments: share,
+                ..*demand
+            };
+            self.members[*at].cluster.prepare(&demand)?;
         }
         Ok(())
     }
 
-    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
-        let at = self.member(treatment)?;
-        self.members[at].cluster.path(&level::within(treatment))
+    /// What they are called in each of the clusters.
+    fn nodes(&self) -> Vec<String> {
+        ["the first node", "the second node"]
+            .map(str::to_owned)
+            .into()
+    }
+
+    fn is_one_kernel(&self) -> bool {
+        self.members.iter().any(|it| it.cluster.is_one_kernel())
     }
 
     /// Those that are the same in all clusters.
@@ -201,21 +203,44 @@ impl Target for Clusters {
         Ok(whole)
     }
 
-    fn machines(&self, treatment: &Treatment) -> &str {
-        match self.member(treatment) {
-            Ok(at) => &self.members[at].machines[machines_under(treatment)],
-            Err(_) => "",
-        }
+    fn site_of(&self, treatment: &Treatment) -> String {
+        treatment.scene.network.clone()
+    }
+
+    fn ready(&mut self, treatment: &Treatment, nodes: &[usize]) -> Result<(), TargetError> {
+        let at = self.member(treatment)?;
+        let treatment = level::within(treatment);
+        self.members[at].cluster.ready(&treatment, nodes)
+    }
+
+    fn stage(
+        &self,
+        treatment: &Treatment,
+        ends: Ends,
+    ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
+        let at = self.member(treatment)?;
+        self.members[at]
+            .cluster
+            .stage(&level::within(treatment), ends)
     }
 
     fn idle_sample(
-        &mut self,
+        &self,
         treatment: &Treatment,
+        node: usize,
         length: Duration,
     ) -> Result<IdleSample, TargetError> {
         let at = self.member(treatment)?;
         let treatment = level::within(treatment);
-        self.members[at].cluster.idle_sample(&treatment, length)
+        self.members[at]
+            .cluster
+            .idle_sample(&treatment, node, length)
+    }
+
+    fn shares_kernel(&self, treatment: &Treatment, ends: Ends) -> bool {
+        let within = level::within(treatment);
+        let member = self.member(treatment).ok();
+        member.is_some_and(|at| self.members[at].cluster.shares_kernel(&within, ends))
     }
 
     fn warnings(&self) -> Vec<Warning> {

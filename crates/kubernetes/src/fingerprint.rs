@@ -10,7 +10,6 @@ use plumbline_experiment::{Family, Placement};
 use plumbline_harness::TargetError;
 use plumbline_record::{DeviceFingerprint, Fingerprint};
 
-use crate::choice::Chosen;
 use crate::error::ClusterError;
 use crate::path::ClusterPath;
 use crate::route::Route;
@@ -98,22 +97,18 @@ fn proxies(paths: &BTreeMap<(Route, Placement, Family), ClusterPath>) -> BTreeMa
 }
 
 /// What the API server tells of itself, the nodes and the network.
-pub(crate) fn add_cluster(
+pub(crate) fn add_cluster<'a>(
     whole: &mut Fingerprint,
     session: &Session,
-    chosen: &Chosen,
+    nodes_of_pair: impl Iterator<Item = &'a str>,
 ) -> Result<(), ClusterError> {
     let client = session.client();
     let version = session.call("tell its version", client.apiserver_version())?;
     let mut facts = BTreeMap::from([("kubernetes".to_owned(), version.git_version)]);
     let nodes: Api<Node> = Api::all(session.client());
-    for (side, node) in [
-        ("client", Some(&chosen.near)),
-        ("server", chosen.far.as_ref()),
-    ] {
-        let Some(node) = node else { continue };
-        let what = format!("read node {}", node.name);
-        let node = session.call(&what, nodes.get(&node.name))?;
+    for (side, name) in ["client", "server"].into_iter().zip(nodes_of_pair) {
+        let what = format!("read node {name}");
+        let node = session.call(&what, nodes.get(name))?;
         of_node(&mut facts, side, &node);
     }
     let daemons: Api<DaemonSet> = Api::all(session.client());

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::Family;
-use plumbline_harness::{AgentLink, Cpus, Observer, Path, PathSnapshot, Site, TargetError};
-use plumbline_record::{DeviceCounters, Floor, IdleSample};
+use plumbline_harness::{
+    AgentLink, Cpus, Leg, Observer, Path, PathSnapshot, Side, Site, TargetError,
+};
+use plumbline_record::{DeviceCounters, Floor};
 
 use crate::ClusterError;
 use crate::exec;
@@ -103,8 +104,8 @@ impl Observers {
         Ok(observer)
     }
 
-    /// Those of these sites, for whoever makes a path of them.
-    pub(crate) fn some(&self, sites: [&PodSite; 2]) -> Self {
+    /// Those of these sites, to make a path of them.
+    pub(crate) fn some<'a>(&self, sites: impl IntoIterator<Item = &'a PodSite>) -> Self {
         let found = sites.into_iter().filter_map(|site| {
             let (uid, observer) = self.0.get(&site.seat)?;
             Some((site.seat, (uid.clone(), Arc::clone(observer))))
@@ -264,24 +265,6 @@ impl ClusterPath {
     pub(crate) fn floor(&self, cpus: Cpus) -> Result<Option<Floor>, TargetError> {
         self.client.observer.floor(cpus)
     }
-
-    /// The machines without load: summed where there are two.
-    pub(crate) fn rest(&self, length: Duration) -> Result<IdleSample, TargetError> {
-        if !self.is_on_two_machines() {
-            return self.client.observer.rest(length);
-        }
-        std::thread::scope(|scope| {
-            let there = scope.spawn(|| self.server.observer.rest(length));
-            let here = self.client.observer.rest(length)?;
-            let there = there
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            Ok(IdleSample {
-                busy_ns: here.busy_ns + there.busy_ns,
-                capacity_ns: here.capacity_ns + there.capacity_ns,
-            })
-        })
-    }
 }
 
 impl Path for ClusterPath {
@@ -306,7 +289,7 @@ impl Path for ClusterPath {
         self.front.unwrap_or(listening)
     }
 
-    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
+    fn snapshot(&self) -> Result<PathSnapshot, TargetError> {
         let mut snapshot = PathSnapshot::default();
         for end in self.ends() {
             let seen = end.observer.count(end.devices.clone())?;
@@ -331,35 +314,30 @@ impl Path for ClusterPath {
         Ok(snapshot)
     }
 
-    /// The devices of each end, those of several servers together, have to have
-    /// carried the packets (R-10): what lies between them is the cluster's own,
-    /// and not to be looked into from pods.
-    fn check_path(
-        &self,
-        before: &PathSnapshot,
-        after: &PathSnapshot,
-        packets: u64,
-    ) -> Option<String> {
-        let client = self.client.site.seat.name();
-        let mut carried: BTreeMap<bool, u64> = BTreeMap::new();
-        for late in &after.devices {
-            let same =
-                |it: &&DeviceCounters| it.namespace == late.namespace && it.device == late.device;
-            let early = before.devices.iter().find(same).cloned();
-            let seen = late.since(&early.unwrap_or_default());
-            let is_client = late.namespace == client;
-            *carried.entry(is_client).or_default() += seen.rx_packets + seen.tx_packets;
-        }
-        let (side, carried) = carried.into_iter().find(|(_, seen)| *seen < packets)?;
-        let devices = after.devices.iter();
-        let devices = devices.filter(|it| (it.namespace == client) == side);
-        let devices: Vec<_> = devices
-            .map(|it| format!("{} of {}", it.device, it.namespace))
-            .collect();
-        Some(format!(
-            "{} carried {carried} packets where at least {packets} had to pass: the traffic took \
-             another way",
-            devices.join(" and "),
-        ))
+    /// The devices of each end, those of several servers together: what lies between
+    /// them is the cluster's own, and not to be looked into from pods.
+    fn legs(&self) -> Vec<Leg> {
+        let devices = |end: &End| {
+            let namespace = end.site.seat.name();
+            let named = |device: &String| (namespace.to_string(), device.clone());
+            end.devices.iter().map(named).collect::<Vec<_>>()
+        };
+        let servers = std::iter::once(&self.server).chain(&self.further);
+        let client = self.client.site.seat;
+        let sides = [
+            devices(&self.client),
+            // Both ends in the network of one node have the same devices.
+            servers
+                .filter(|end| end.site.seat != client)
+                .flat_map(devices)
+                .collect(),
+        ];
+        let leg = |devices| Leg {
+            devices,
+            side: Side::Either,
+            is_private: false,
+        };
+        let used = sides.into_iter().filter(|devices| !devices.is_empty());
+        used.map(leg).collect()
     }
 }

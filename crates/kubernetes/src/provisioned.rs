@@ -2,19 +2,17 @@
 
 mod up;
 
-use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumbline_experiment::{Asked, Scene, Treatment, TreatmentId};
-use plumbline_harness::{Cpus, Path, Target, TargetError};
+use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment, TreatmentId};
+use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
 use crate::cluster::{Cluster, ClusterOptions};
-use crate::clusters::{machines, machines_under};
 use crate::error::ClusterError;
 use crate::image::ImageError;
 use crate::level;
@@ -47,10 +45,8 @@ pub struct Provisioned {
     across_environments: bool,
     maker: Maker,
     /// The networks that were asked for, in their order.
-    networks: RefCell<Vec<String>>,
-    planned: RefCell<Vec<Treatment>>,
-    /// What the machines under each network are called.
-    machines: OnceCell<BTreeMap<String, [String; 2]>>,
+    networks: Vec<String>,
+    planned: Vec<Treatment>,
     block: Option<usize>,
     /// Whether anything was asked of this block's clusters.
     used: bool,
@@ -82,9 +78,8 @@ impl Provisioned {
             )?,
             cluster: options.cluster,
             across_environments: options.across_environments,
-            networks: RefCell::default(),
-            planned: RefCell::default(),
-            machines: OnceCell::new(),
+            networks: Vec::new(),
+            planned: Vec::new(),
             block: None,
             used: false,
             up: None,
@@ -95,33 +90,9 @@ impl Provisioned {
         })
     }
 
-    /// The scenes that an experiment asks for. Any name may be one of a cluster:
-    /// the command knows.
-    ///
-    /// # Errors
-    ///
-    /// A sentence, for `all` before any was named, and names that are none.
-    pub fn scenes(&self, asked: &Asked<'_>) -> Result<Vec<Scene>, String> {
-        let mut networks = self.networks.borrow_mut();
-        let found = level::scenes(asked, &networks, &ROUTES, is_name)?;
-        if found.is_empty() {
-            return Err(format!(
-                "`{}`: which networks? A command that brings clusters up has to be told, as \
-                 in --network flannel,calico",
-                asked.network.word()
-            ));
-        }
-        for scene in &found {
-            if !networks.contains(&scene.network) {
-                networks.push(scene.network.clone());
-            }
-        }
-        Ok(found)
-    }
-
     /// The network whose cluster a treatment needs: treatments of one stay
     /// together in a block.
-    pub fn network_of(treatment: &Treatment) -> &str {
+    fn network_of(treatment: &Treatment) -> &str {
         &treatment.scene.network
     }
 
@@ -132,13 +103,13 @@ impl Provisioned {
     /// # Errors
     ///
     /// None comes up: what each said.
-    pub fn begin(
+    fn begin(
         &mut self,
         treatments: &[Treatment],
         order: &[TreatmentId],
     ) -> Result<(), TargetError> {
         for &id in order {
-            let failed = self.path(&treatments[id]).err();
+            let failed = self.ready(&treatments[id], &[0, 1]).err();
             match failed {
                 None => return Ok(()),
                 Some(error) if self.is_interrupted() => return Err(error),
@@ -167,32 +138,30 @@ impl Provisioned {
         self.maker.hand_image(program, reference)
     }
 
-    /// Puts what the commands said into the run directory, now that there is one.
-    ///
-    /// # Errors
-    ///
-    /// The directory cannot be moved.
-    pub fn keep_logs(&mut self, run: &FilePath) -> std::io::Result<()> {
-        self.maker.keep_logs(run)
-    }
-
     fn is_interrupted(&self) -> bool {
         self.cluster.interrupted.load(Ordering::SeqCst)
     }
 
+    /// The cluster of a treatment, where it is the one that stands.
+    fn standing(&self, treatment: &Treatment) -> Result<&Cluster, TargetError> {
+        let network = level::cluster_of(treatment)?;
+        let up = self.up.as_ref().filter(|up| up.made.network == network);
+        up.map(|up| &up.cluster).ok_or_else(|| not_up(network))
+    }
+
     /// The cluster of a treatment, brought up when it does not stand.
-    fn standing(&mut self, treatment: &Treatment) -> Result<&mut Cluster, TargetError> {
+    fn bring(&mut self, treatment: &Treatment) -> Result<&mut Cluster, TargetError> {
         let network = level::cluster_of(treatment)?.to_owned();
         self.used = true;
         self.asked.clone_from(&network);
         if let Some(why) = self.failed.get(&network) {
             // The whole story once; the trials that follow point to it.
             let is_news = self.set_ups.iter().any(|it| it.network == network);
-            return Err(TargetError::Failed(if is_news {
-                why.clone()
+            return Err(if is_news {
+                TargetError::Failed(why.clone())
             } else {
-                format!("the network {network} did not come up in this block")
-            }));
+                not_up(&network)
+            });
         }
         if self.up.as_ref().is_none_or(|up| up.made.network != network) {
             self.take_down();
@@ -207,6 +176,12 @@ impl Provisioned {
             None => unreachable!("it was just brought up"),
         }
     }
+}
+
+fn not_up(network: &str) -> TargetError {
+    TargetError::Failed(format!(
+        "the network {network} did not come up in this block"
+    ))
 }
 
 /// Whether a word may be the name of a cluster: it goes into a command for the
@@ -228,20 +203,66 @@ impl Target for Provisioned {
         "kubernetes"
     }
 
-    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
-        for treatment in treatments {
+    /// A network for the command, a path, or both as `NETWORK/PATH`. Any name may be
+    /// one of a cluster: the command knows.
+    fn scenes(
+        &mut self,
+        asked: &Asked<'_>,
+        _: &[Family],
+        _: &mut Vec<Warning>,
+    ) -> Result<Vec<Scene>, String> {
+        let found = level::scenes(asked, &self.networks, &ROUTES, is_name)?;
+        if found.is_empty() {
+            return Err(format!(
+                "`{}`: which networks? A command that brings clusters up has to be told, as in \
+                 --network flannel,calico",
+                asked.network.word()
+            ));
+        }
+        for scene in &found {
+            if !self.networks.contains(&scene.network) {
+                self.networks.push(scene.network.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    fn supports(&self, factor: &str) -> Levels {
+        match factor {
+            "network" | "path" | "backends" => Levels::Any,
+            "placement" => Levels::These(&["same-node"]),
+            "family" => Levels::These(&["6"]),
+            _ => Levels::Default,
+        }
+    }
+
+    /// One cluster at a time stands; the one that the first trials want is made.
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
+        for treatment in demand.treatments {
             let network = level::cluster_of(treatment)?;
             is_name(network).map_err(TargetError::Failed)?;
         }
-        self.planned.borrow_mut().extend_from_slice(treatments);
-        Ok(())
+        self.planned = demand.treatments.to_vec();
+        self.begin(demand.treatments, demand.first)
     }
 
-    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
-        self.standing(treatment)?.path(&level::within(treatment))
+    /// Puts what the commands said there.
+    fn run_directory(&mut self, path: &FilePath) -> std::io::Result<()> {
+        self.maker.keep_logs(path)
     }
 
-    /// Of the first cluster; that of each is with what it took to bring it up.
+    /// What they are called in each of the clusters.
+    fn nodes(&self) -> Vec<String> {
+        ["the first node", "the second node"]
+            .map(str::to_owned)
+            .into()
+    }
+
+    fn is_one_kernel(&self) -> bool {
+        let up = self.up.as_ref();
+        up.is_some_and(|up| up.cluster.is_one_kernel())
+    }
+
     /// Those of the cluster that stands.
     fn cpus(&self) -> Cpus {
         let up = self.up.as_ref();
@@ -260,6 +281,7 @@ impl Target for Provisioned {
         }
     }
 
+    /// Of the first cluster; that of each is with what it took to bring it up.
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
         match &self.first {
             Some(first) => Ok(first.clone()),
@@ -267,29 +289,12 @@ impl Target for Provisioned {
         }
     }
 
-    fn machines(&self, treatment: &Treatment) -> &str {
-        let names = self.machines.get_or_init(|| {
-            let planned = self.planned.borrow();
-            let named = |it: &Treatment| {
-                let network = Self::network_of(it);
-                (network.to_owned(), machines(network))
-            };
-            planned.iter().map(named).collect()
-        });
-        let of_it = names.get(Self::network_of(treatment));
-        of_it.map_or("", |names| &names[machines_under(treatment)])
+    fn site_of(&self, treatment: &Treatment) -> String {
+        Self::network_of(treatment).to_owned()
     }
 
-    /// A cluster that does not come up has no sample; its trials fail, and say so.
-    fn idle_sample(
-        &mut self,
-        treatment: &Treatment,
-        length: Duration,
-    ) -> Result<IdleSample, TargetError> {
-        match self.standing(treatment) {
-            Ok(cluster) => cluster.idle_sample(&level::within(treatment), length),
-            Err(_) => Ok(IdleSample::default()),
-        }
+    fn keeps_sites_together(&self) -> bool {
+        true
     }
 
     fn begin_block(&mut self, block: usize) {
@@ -299,6 +304,35 @@ impl Target for Provisioned {
         }
         self.block = Some(block);
         self.used = false;
+    }
+
+    fn ready(&mut self, treatment: &Treatment, nodes: &[usize]) -> Result<(), TargetError> {
+        let within = level::within(treatment);
+        self.bring(treatment)?.ready(&within, nodes)
+    }
+
+    fn stage(
+        &self,
+        treatment: &Treatment,
+        ends: Ends,
+    ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
+        self.standing(treatment)?
+            .stage(&level::within(treatment), ends)
+    }
+
+    fn idle_sample(
+        &self,
+        treatment: &Treatment,
+        node: usize,
+        length: Duration,
+    ) -> Result<IdleSample, TargetError> {
+        let cluster = self.standing(treatment)?;
+        cluster.idle_sample(&level::within(treatment), node, length)
+    }
+
+    fn shares_kernel(&self, treatment: &Treatment, ends: Ends) -> bool {
+        let cluster = self.standing(treatment).ok();
+        cluster.is_some_and(|it| it.shares_kernel(&level::within(treatment), ends))
     }
 
     fn set_up(&mut self) -> Option<SetUp> {

@@ -19,7 +19,7 @@ const UNTOLD: Duration = Duration::from_secs(2);
 const UNTOLD_ATTEMPTS: usize = 2;
 
 /// Makes something of pods, again when no agent can be had in them: a pod that has
-/// ended is shown as running until its kubelet has told of it.
+/// ended is shown as running until its kubelet reports it.
 pub(crate) fn until_told<T>(
     session: &Session,
     mut make: impl FnMut() -> Result<T, ClusterError>,
@@ -38,7 +38,7 @@ pub(crate) fn until_told<T>(
 /// Waits until packets get through.
 pub(crate) fn until_reached(
     session: &Session,
-    path: &mut ClusterPath,
+    path: &ClusterPath,
     treatment: &Treatment,
 ) -> Result<(), ClusterError> {
     let started = Instant::now();

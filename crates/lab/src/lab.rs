@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plumbline_experiment::{Family, Link, Placement, Treatment};
-use plumbline_harness::{Cpus, Path, Target, TargetError};
+use plumbline_experiment::{Asked, Ends, Family, Link, Placement, Scene, Treatment, Wanted};
+use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Warning};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
-use crate::network::catalogue::Catalogue;
+use crate::network::catalogue::{self, Catalogue};
 use crate::network::{Network, cni};
 use crate::spec::Spec;
 use crate::standing::Standing;
@@ -70,7 +71,7 @@ type Key = (&'static str, Placement, Family);
 pub struct Lab {
     launcher: Launcher,
     link: Link,
-    catalogue: Catalogue,
+    catalogue: Mutex<Catalogue>,
     standing: BTreeMap<Key, Standing>,
 }
 
@@ -83,19 +84,20 @@ impl Lab {
                 mtu: options.mtu,
                 ..Link::default()
             },
-            catalogue: Catalogue::new(options.cni_directories),
+            catalogue: Mutex::new(Catalogue::new(options.cni_directories)),
             standing: BTreeMap::new(),
         }
     }
 
     /// The network of this name, alias or file (`cni:FILE`).
     pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
-        self.catalogue.find(name)
+        self.catalogue().find(name)
     }
 
-    /// Joins the nodes by such a link, in every path that is made from now on.
-    pub fn use_link(&mut self, link: Link) {
-        self.link = link;
+    fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
+        self.catalogue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes a path, or gives the one that stands.
@@ -111,17 +113,15 @@ impl Lab {
             family,
             mtu: self.link.mtu,
         };
-        let key = (
-            self.catalogue.find(network)?.about().name,
-            placement,
-            family,
-        );
+        let catalogue = self
+            .catalogue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let key = (catalogue.find(network)?.about().name, placement, family);
         match self.standing.entry(key) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {
-                let validated = spec
-                    .validate(&self.catalogue)?
-                    .over(self.link, &self.catalogue)?;
+                let validated = spec.validate(&catalogue)?.over(self.link, &catalogue)?;
                 let standing = validated.build(&self.launcher)?;
                 Ok(entry.insert(standing))
             }
@@ -148,22 +148,82 @@ impl Target for Lab {
         Cpus::apart(&plumbline_sys::cpu::allowed().unwrap_or_default())
     }
 
-    fn validate(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
+    fn scenes(
+        &mut self,
+        asked: &Asked<'_>,
+        families: &[Family],
+        said: &mut Vec<Warning>,
+    ) -> Result<Vec<Scene>, String> {
+        let belongs: fn(&str) -> bool = match asked.network {
+            Wanted::All => |_| true,
+            Wanted::Usual => |name| catalogue::USUAL.contains(&name),
+            // A file is read when the lab is built.
+            Wanted::Named(file) if file.starts_with(cni::PREFIX) => {
+                return Ok(vec![Scene::of(file)]);
+            }
+            Wanted::Named(word) => return Ok(vec![Scene::of(named(word, said)?)]),
+        };
+        let mut scenes = Vec::new();
+        let listed = catalogue::list().map_err(|e| e.to_string())?;
+        for listing in listed.into_iter().filter(|one| belongs(one.name)) {
+            let network = listing.name.to_owned();
+            match listing.needs_for(families) {
+                None => scenes.push(Scene::of(network)),
+                Some(needs) => said.push(Warning::Unsupported { network, needs }),
+            }
+        }
+        Ok(scenes)
+    }
+
+    fn supports(&self, factor: &str) -> Levels {
+        match factor {
+            "network" => Levels::Any,
+            "placement" => Levels::These(&["same-node"]),
+            "family" => Levels::These(&["6"]),
+            _ => Levels::Default,
+        }
+    }
+
+    fn shapes_link(&self) -> bool {
+        true
+    }
+
+    /// Checks that every network can be built before the first one is.
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
+        self.link = demand.link;
         self.launcher.check()?;
-        for treatment in treatments {
-            let validated = self.spec(treatment).validate(&self.catalogue)?;
-            validated.over(self.link, &self.catalogue)?;
+        for treatment in demand.treatments {
+            let catalogue = self.catalogue();
+            let validated = self.spec(treatment).validate(&catalogue)?;
+            validated.over(self.link, &catalogue)?;
+        }
+        for it in demand.treatments {
+            self.stand(&it.scene.network, it.scene.placement, it.scene.family)?;
         }
         Ok(())
     }
 
-    fn path(&mut self, treatment: &Treatment) -> Result<&mut dyn Path, TargetError> {
-        let standing = self.stand(
-            &treatment.scene.network,
-            treatment.scene.placement,
-            treatment.scene.family,
-        )?;
-        Ok(standing)
+    fn nodes(&self) -> Vec<String> {
+        ["node1", "node2"].map(str::to_owned).into()
+    }
+
+    fn is_one_kernel(&self) -> bool {
+        true
+    }
+
+    fn stage(
+        &self,
+        treatment: &Treatment,
+        _: Ends,
+    ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
+        let name = self.find(&treatment.scene.network)?.about().name;
+        let key = (name, treatment.scene.placement, treatment.scene.family);
+        match self.standing.get(&key) {
+            Some(standing) => Ok(Box::new(standing)),
+            None => Err(TargetError::Failed(format!(
+                "{name} was not built before the first trial"
+            ))),
+        }
     }
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
@@ -212,6 +272,19 @@ impl Target for Lab {
         });
         errors.into_iter().map(TargetError::from).collect()
     }
+}
+
+/// The network of that name, or that the system of that name uses.
+fn named(word: &str, said: &mut Vec<Warning>) -> Result<String, String> {
+    let network = catalogue::find(word).map_err(|e| e.to_string())?;
+    let name = network.about().name.to_owned();
+    if word != name {
+        said.push(Warning::StandsFor {
+            alias: word.to_owned(),
+            network: name.clone(),
+        });
+    }
+    Ok(name)
 }
 
 impl Drop for Lab {

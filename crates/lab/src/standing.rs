@@ -5,13 +5,13 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use plumbline_experiment::Placement;
-use plumbline_harness::{AgentLink, Path, PathSnapshot, Site, TargetError};
+use plumbline_harness::{AgentLink, Leg, Path, PathSnapshot, Site, TargetError};
 use plumbline_record::{CniList, DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
 use plumbline_sys::{ethtool, namespace};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
-use crate::hop::{Hop, prove};
+use crate::hop::Hop;
 use crate::journal::Journal;
 use crate::network::{About, Network};
 use crate::place::Place;
@@ -219,17 +219,12 @@ impl Path for Standing {
         &self.client
     }
 
-    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
+    fn snapshot(&self) -> Result<PathSnapshot, TargetError> {
         Ok(self.counters()?)
     }
 
-    fn check_path(
-        &self,
-        before: &PathSnapshot,
-        after: &PathSnapshot,
-        packets: u64,
-    ) -> Option<String> {
-        prove(&self.hops, before, after, packets)
+    fn legs(&self) -> Vec<Leg> {
+        self.hops.iter().map(Hop::leg).collect()
     }
 }
 

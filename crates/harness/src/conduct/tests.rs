@@ -1,12 +1,16 @@
 //! The loop against a made-up place: what is kept, repeated, resumed, stopped.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use plumbline_experiment::Plan;
-use plumbline_record::{GateFailure, Observation};
+use plumbline_experiment::{Plan, Server, Workload};
+use plumbline_record::{GateFailure, Observation, ServeResult, Warning};
 
 use super::*;
-use crate::planted::{Act, MS, Stage, healthy, histogram, plan};
+use crate::exercise::load::other_server;
+use crate::planted::{Act, MS, PlantedTarget, healthy, histogram, plan};
+use crate::target::Cpus;
+use crate::thresholds::Thresholds;
 
 fn settings() -> Settings {
     Settings {
@@ -45,11 +49,16 @@ impl Progress for Audience<'_> {
 
 struct Played {
     trials: Vec<Trial>,
-    outcome: Outcome,
+    ending: Ending,
     started: Vec<(usize, usize, u32)>,
 }
 
-fn play(plan: &Plan, done: &[Trial], stage: &mut Stage, stop_after: Option<usize>) -> Played {
+fn play(
+    plan: &Plan,
+    done: &[Trial],
+    target: &mut PlantedTarget,
+    stop_after: Option<usize>,
+) -> Played {
     let flag = AtomicBool::new(false);
     let mut audience = Audience {
         stop_after: stop_after.map(|trials| (trials, &flag)),
@@ -60,10 +69,10 @@ fn play(plan: &Plan, done: &[Trial], stage: &mut Stage, stop_after: Option<usize
         trials.push(trial.clone());
         Ok(())
     };
-    let outcome = conduct(
+    let ending = conduct(
         plan,
         done,
-        stage,
+        target,
         &mut keep,
         &mut audience,
         &settings(),
@@ -72,7 +81,7 @@ fn play(plan: &Plan, done: &[Trial], stage: &mut Stage, stop_after: Option<usize
     .unwrap();
     Played {
         trials,
-        outcome,
+        ending,
         started: audience.started,
     }
 }
@@ -87,7 +96,7 @@ fn late() -> Act {
 #[test]
 fn every_place_of_the_plan_is_run_once_in_its_order() {
     let plan = plan(3, 2);
-    let played = play(&plan, &[], &mut Stage::new([]), None);
+    let played = play(&plan, &[], &mut PlantedTarget::new([]), None);
     assert_eq!(
         played.started,
         [
@@ -106,14 +115,14 @@ fn every_place_of_the_plan_is_run_once_in_its_order() {
             .all(|t| t.status == TrialStatus::Valid && t.observation.is_some())
     );
     assert_eq!(
-        (played.outcome.finished, played.outcome.interrupted),
+        (played.ending.finished, played.ending.interrupted),
         (6, false)
     );
 }
 
 #[test]
 fn a_trial_that_fails_a_gate_is_kept_and_repeated() {
-    let played = play(&plan(1, 2), &[], &mut Stage::new([late()]), None);
+    let played = play(&plan(1, 2), &[], &mut PlantedTarget::new([late()]), None);
     assert_eq!(played.started, [(0, 0, 0), (0, 0, 1), (0, 1, 0)]);
     let TrialStatus::Invalid { gates } = &played.trials[0].status else {
         panic!("{:?}", played.trials[0].status)
@@ -131,14 +140,14 @@ fn a_trial_that_fails_a_gate_is_kept_and_repeated() {
 
 #[test]
 fn repetitions_are_bounded() {
-    let mut stage = Stage::new([late(), late(), late(), late()]);
-    let played = play(&plan(1, 2), &[], &mut stage, None);
+    let mut target = PlantedTarget::new([late(), late(), late(), late()]);
+    let played = play(&plan(1, 2), &[], &mut target, None);
     assert_eq!(
         played.started,
         [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 1, 1)]
     );
-    assert_eq!(stage.left(), 0);
-    assert_eq!(played.outcome.finished, 2);
+    assert_eq!(target.left(), 0);
+    assert_eq!(played.ending.finished, 2);
 }
 
 #[test]
@@ -146,7 +155,7 @@ fn an_agent_that_fails_or_ends_fails_its_trial_not_the_run() {
     let played = play(
         &plan(1, 2),
         &[],
-        &mut Stage::new([Act::Fail("no buffer"), Act::Vanish]),
+        &mut PlantedTarget::new([Act::Fail("no buffer"), Act::Vanish]),
         None,
     );
     let error = |n: usize| match &played.trials[n].status {
@@ -164,7 +173,7 @@ fn an_agent_that_fails_or_ends_fails_its_trial_not_the_run() {
 
 #[test]
 fn an_agent_of_another_version_is_refused() {
-    let played = play(&plan(1, 0), &[], &mut Stage::new([Act::Skew]), None);
+    let played = play(&plan(1, 0), &[], &mut PlantedTarget::new([Act::Skew]), None);
     let TrialStatus::Failed { error } = &played.trials[0].status else {
         panic!("{:?}", played.trials[0].status)
     };
@@ -176,9 +185,9 @@ fn an_agent_of_another_version_is_refused() {
 
 #[test]
 fn a_path_that_was_not_taken_voids_the_trial() {
-    let mut stage = Stage::new([]);
-    stage.wrong_path = Some("the bridge saw no packet".into());
-    let played = play(&plan(1, 0), &[], &mut stage, None);
+    let mut target = PlantedTarget::new([]);
+    target.wrong_path = Some("the bridge saw no packet".into());
+    let played = play(&plan(1, 0), &[], &mut target, None);
     let expected = GateFailure::WrongPath {
         detail: "the bridge saw no packet".into(),
     };
@@ -193,25 +202,25 @@ fn a_path_that_was_not_taken_voids_the_trial() {
 #[test]
 fn an_interrupted_run_goes_on_where_it_stopped() {
     let plan = plan(3, 1);
-    let first = play(&plan, &[], &mut Stage::new([late()]), Some(4));
-    assert!(first.outcome.interrupted);
-    assert_eq!(first.outcome.finished, 3);
-    let second = play(&plan, &first.trials, &mut Stage::new([]), None);
+    let first = play(&plan, &[], &mut PlantedTarget::new([late()]), Some(4));
+    assert!(first.ending.interrupted);
+    assert_eq!(first.ending.finished, 3);
+    let second = play(&plan, &first.trials, &mut PlantedTarget::new([]), None);
     assert_eq!(second.started, [(1, 0, 0), (2, 0, 0), (2, 1, 0)]);
-    assert_eq!(second.outcome.finished, 6);
+    assert_eq!(second.ending.finished, 6);
 }
 
 #[test]
 fn a_machine_that_disturbs_everything_ends_the_repetitions_of_the_whole_run() {
     let plan = plan(8, 2);
-    let played = play(&plan, &[], &mut Stage::new(vec![late(); 100]), None);
+    let played = play(&plan, &[], &mut PlantedTarget::new(vec![late(); 100]), None);
     // 16 trials, and a quarter of 16 to repeat.
     assert_eq!(played.trials.len(), 16 + 4);
-    assert_eq!(played.outcome.finished, 16);
+    assert_eq!(played.ending.finished, 16);
     let resumed = play(
         &plan,
         &played.trials,
-        &mut Stage::new(vec![late(); 100]),
+        &mut PlantedTarget::new(vec![late(); 100]),
         None,
     );
     assert!(
@@ -223,8 +232,8 @@ fn a_machine_that_disturbs_everything_ends_the_repetitions_of_the_whole_run() {
 #[test]
 fn a_resumption_is_recorded_in_its_trials() {
     let plan = plan(2, 0);
-    let first = play(&plan, &[], &mut Stage::new([]), Some(1));
-    let second = play(&plan, &first.trials, &mut Stage::new([]), None);
+    let first = play(&plan, &[], &mut PlantedTarget::new([]), Some(1));
+    let second = play(&plan, &first.trials, &mut PlantedTarget::new([]), None);
     assert!(first.trials.iter().all(|t| t.session == 0));
     assert!(second.trials.iter().all(|t| t.session == 1));
 }
@@ -232,10 +241,10 @@ fn a_resumption_is_recorded_in_its_trials() {
 #[test]
 fn a_resumed_run_does_not_repeat_what_was_given_up() {
     let plan = plan(1, 0);
-    let first = play(&plan, &[], &mut Stage::new([late()]), None);
-    let second = play(&plan, &first.trials, &mut Stage::new([]), None);
+    let first = play(&plan, &[], &mut PlantedTarget::new([late()]), None);
+    let second = play(&plan, &first.trials, &mut PlantedTarget::new([]), None);
     assert_eq!(second.started, []);
-    assert_eq!(second.outcome.finished, 2);
+    assert_eq!(second.ending.finished, 2);
 }
 
 #[test]
@@ -248,19 +257,19 @@ fn interruption_reaches_a_trial_within_a_second() {
             std::thread::sleep(Duration::from_millis(100));
             flag.store(true, Ordering::SeqCst);
         });
-        let mut stage = Stage::new([Act::Hang]);
+        let mut target = PlantedTarget::new([Act::Hang]);
         let mut audience = Audience::default();
-        let outcome = conduct(
+        let ending = conduct(
             &plan,
             &[],
-            &mut stage,
+            &mut target,
             &mut |_| Ok(()),
             &mut audience,
             &settings(),
             &flag,
         )
         .unwrap();
-        assert!(outcome.interrupted);
+        assert!(ending.interrupted);
     });
     assert!(
         clock.elapsed() < Duration::from_secs(1),
@@ -271,15 +280,17 @@ fn interruption_reaches_a_trial_within_a_second() {
 
 #[test]
 fn treatments_of_a_block_share_their_arrivals_and_blocks_do_not() {
+    let (plan, never) = (plan(1, 0), AtomicBool::new(false));
+    let settings = settings();
+    let mut target = PlantedTarget::new([]);
+    let group = Group::new(&plan, &[], &mut target, &settings, &never);
     let seed = |block, position, attempt| {
-        Place {
+        let slot = Slot {
             block,
             position,
             attempt,
-            seed: 7,
-            session: 0,
-        }
-        .arrival_seed()
+        };
+        group.seed_of(slot, FIRST_TWO)
     };
     assert_eq!(seed(0, 0, 0), seed(0, 5, 0));
     let different = [seed(0, 0, 0), seed(0, 0, 1), seed(1, 0, 0), seed(2, 0, 0)];
@@ -295,7 +306,7 @@ fn a_trial_that_cannot_be_kept_ends_the_run() {
     let error = conduct(
         &plan(1, 0),
         &[],
-        &mut Stage::new([]),
+        &mut PlantedTarget::new([]),
         &mut keep,
         &mut audience,
         &settings(),
@@ -316,9 +327,9 @@ fn another_server_than_the_one_that_was_asked_for_is_told() {
         server: server.to_owned(),
         ..ServeResult::default()
     };
-    assert_eq!(super::other_server(&asked, &answered("nginx/1.22.1")), None);
+    assert_eq!(other_server(&asked, &answered("nginx/1.22.1")), None);
     assert_eq!(
-        super::other_server(&asked, &answered("plumbline")),
+        other_server(&asked, &answered("plumbline")),
         Some(Warning::OtherServer {
             wanted: "nginx".to_owned(),
             answered: "plumbline".to_owned(),
@@ -328,14 +339,14 @@ fn another_server_than_the_one_that_was_asked_for_is_told() {
         server: Server::Plumbline,
         ..asked
     };
-    assert_eq!(super::other_server(&ours, &answered("plumbline")), None);
+    assert_eq!(other_server(&ours, &answered("plumbline")), None);
 }
 
 #[test]
 fn two_machines_are_both_in_the_record() {
-    let mut stage = Stage::new([]);
-    stage.two_machines = true;
-    let played = play(&plan(1, 0), &[], &mut stage, None);
+    let mut target = PlantedTarget::new([]);
+    target.two_machines = true;
+    let played = play(&plan(1, 0), &[], &mut target, None);
     for trial in &played.trials {
         assert_eq!(trial.status, TrialStatus::Valid);
         let seen = trial.observation.as_ref().expect("it was valid");
@@ -344,4 +355,27 @@ fn two_machines_are_both_in_the_record() {
         assert_eq!(seen.window_share(), Some(1.0));
         assert_eq!(seen.machines[1], healthy().machines[0]);
     }
+}
+
+#[test]
+fn an_outage_at_the_head_of_a_block_costs_the_block_and_not_the_run() {
+    let mut target = PlantedTarget::new([]);
+    target.outage = vec![1];
+    let played = play(&plan(3, 1), &[], &mut target, None);
+    assert_eq!(
+        (played.ending.finished, played.ending.interrupted),
+        (6, false)
+    );
+    let mut lost = 0;
+    for trial in &played.trials {
+        match (&trial.status, trial.block) {
+            (TrialStatus::Failed { error }, 1) => {
+                assert!(error.contains("the line is dead"), "{error}");
+                lost += 1;
+            }
+            (status, block) => assert_eq!((status, block == 1), (&TrialStatus::Valid, false)),
+        }
+    }
+    // Two treatments, each with a repetition.
+    assert_eq!(lost, 4);
 }

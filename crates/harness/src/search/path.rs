@@ -10,7 +10,12 @@ use plumbline_record::{
 
 use super::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 use crate::agent::TrialError;
-use crate::{Settings, Target, TargetError, gate, trial};
+use crate::error::TargetError;
+use crate::exercise::load::Load;
+use crate::gate;
+use crate::settings::Settings;
+use crate::target::{Target, ends_of};
+use crate::trial::{self, Order};
 
 /// Warm-up of a trial of a search, nanoseconds: connections are opened before
 /// it, so it only has to fill the path.
@@ -178,9 +183,18 @@ fn one(
     settings: &Settings,
     interrupted: &AtomicBool,
 ) -> Result<Option<SearchedLoad>, TrialError> {
-    let path = target.path(treatment)?;
-    let idle = IdleSample::default();
-    match trial::run(path, treatment, seed, idle, settings, interrupted) {
+    let ends = ends_of(treatment, [0, 1]);
+    target.ready(treatment, &ends)?;
+    let path = target.stage(treatment, ends)?;
+    let order = Order {
+        treatment,
+        seed,
+        idle: IdleSample::default(),
+        settings,
+        interrupted,
+        others: None,
+    };
+    match trial::run(&*path, &Load, order) {
         Ok((observation, gates)) => match gates.first() {
             None => {
                 let limits = &settings.thresholds;
@@ -240,7 +254,7 @@ mod tests {
     use plumbline_experiment::{Arrival, Experiment, Scene};
 
     use super::*;
-    use crate::planted::{Act, MS, Stage, healthy};
+    use crate::planted::{Act, MS, PlantedTarget, healthy};
 
     const MOST: f64 = 3_000.0;
 
@@ -252,7 +266,7 @@ mod tests {
         draft.unwrap().sought()[0].clone()
     }
 
-    fn search(stage: &mut Stage, stop: bool) -> Result<SearchRecord, SearchFailure> {
+    fn search(target: &mut PlantedTarget, stop: bool) -> Result<SearchRecord, SearchFailure> {
         let sought = sought();
         let settings = Settings {
             now: || "2026-01-31T23:59:59Z".to_owned(),
@@ -260,16 +274,16 @@ mod tests {
         };
         let plan = SearchPlan::for_shares(&sought, MOST);
         let stop = AtomicBool::new(stop);
-        search_path(&sought, &plan, stage, 7, &settings, &stop, &mut |_| ())
+        search_path(&sought, &plan, target, 7, &settings, &stop, &mut |_| ())
     }
 
     #[test]
     fn each_trial_has_agents_of_its_own_and_is_kept() {
         let mut noisy = healthy();
         noisy.machines[0].steal_ns = 400 * MS;
-        let mut stage = Stage::new([Act::Measure(Box::new(noisy))]);
-        let record = search(&mut stage, false).unwrap();
-        assert_eq!(stage.left(), 0);
+        let mut target = PlantedTarget::new([Act::Measure(Box::new(noisy))]);
+        let record = search(&mut target, false).unwrap();
+        assert_eq!(target.left(), 0);
         // The one that was disturbed decided nothing.
         assert_eq!(record.trials[0].disturbed.len(), 1);
         assert_eq!(record.trials[0].purpose, record.trials[1].purpose);
@@ -289,9 +303,9 @@ mod tests {
 
     #[test]
     fn a_path_that_is_not_the_networks_gives_no_maximum() {
-        let mut stage = Stage::new([]);
-        stage.wrong_path = Some("no packet on vxlan1".to_owned());
-        let record = search(&mut stage, false).unwrap();
+        let mut target = PlantedTarget::new([]);
+        target.wrong_path = Some("no packet on vxlan1".to_owned());
+        let record = search(&mut target, false).unwrap();
         assert_eq!(record.outcome, SearchOutcome::Failed);
         let error = maximum(&record).unwrap_err().to_string();
         assert!(error.contains("no packet on vxlan1"), "{error}");
@@ -299,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_failed_trial_is_told_and_run_again_until_they_are_too_many() {
-        let fails = |times| Stage::new((0..times).map(|_| Act::Fail("out of files")));
+        let fails = |times| PlantedTarget::new((0..times).map(|_| Act::Fail("out of files")));
         let record = search(&mut fails(FAILED_TRIALS), false).unwrap();
         assert_eq!(record.failed.len(), FAILED_TRIALS);
         assert!(record.failed[0].contains("out of files"), "{record:?}");
@@ -311,7 +325,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_search_gives_no_maximum() {
-        let record = search(&mut Stage::new([]), true).unwrap();
+        let record = search(&mut PlantedTarget::new([]), true).unwrap();
         assert_eq!(record.outcome, SearchOutcome::Interrupted);
         let error = maximum(&record).unwrap_err().to_string();
         assert!(error.contains("was interrupted"), "{error}");
@@ -325,7 +339,7 @@ mod tests {
             slow.load.arrival = Arrival::Poisson { rate: 1_000.0 };
             Act::Measure(Box::new(slow))
         };
-        let record = search(&mut Stage::new([slow(), slow(), slow()]), false).unwrap();
+        let record = search(&mut PlantedTarget::new([slow(), slow(), slow()]), false).unwrap();
         let error = maximum(&record).unwrap_err().to_string();
         assert!(
             error.contains("even the least load") && error.contains("`rate`"),

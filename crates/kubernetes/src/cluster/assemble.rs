@@ -1,84 +1,109 @@
 //! Paths of pods that run.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use plumbline_experiment::Family;
+use plumbline_experiment::{Ends, Family, Treatment};
+use plumbline_harness::TargetError;
 
-use super::{Cluster, Key};
-use crate::choice::Chosen;
+use super::{Cluster, Key, lock};
 use crate::error::ClusterError;
+use crate::manifest;
 use crate::path::{ClusterPath, PodSite};
+use crate::reach::{until_reached, until_told};
 use crate::route::{Route, Seat};
 
 impl Cluster {
-    /// Has all pods run that are planned, and makes the path of them; `None` when
-    /// it stands.
-    pub(super) fn stand(
-        &mut self,
-        key: Key,
-        chosen: &Chosen,
-    ) -> Result<Option<ClusterPath>, ClusterError> {
-        self.standing.refresh()?;
-        let planned = self.planned.borrow();
-        let seats: BTreeSet<Seat> = planned
-            .iter()
-            .map(|(route, placement, _)| route.seats(*placement))
-            .flat_map(|(client, server)| [vec![client], server.together()].concat())
-            .collect();
-        drop(planned);
-        self.standing.seat(&seats, |seat| chosen.node_of(seat))?;
+    /// Makes the path of a treatment between the first two nodes and sees that it
+    /// leads to its server, unless it stands. It has to be planned.
+    pub(crate) fn make_first(&mut self, treatment: &Treatment) -> Result<(), TargetError> {
+        let key = self.key(treatment)?;
         // A pod that was replaced takes its paths with it.
-        let standing = &self.standing;
-        self.paths.retain(|_, path| path.stands_in(standing));
-        self.observers.keep(standing);
-        if self.paths.contains_key(&key) {
-            return Ok(None);
+        let standing = lock(&self.standing);
+        self.first.retain(|_, path| path.stands_in(&standing));
+        drop(standing);
+        if !self.first.contains_key(&key) {
+            let path = self.build(key, [0, 1])?;
+            until_reached(&self.session, &path, treatment)?;
+            self.first.insert(key, path);
         }
-        self.build(key, chosen).map(Some)
+        Ok(())
     }
 
-    /// Makes a path of pods that run.
-    fn build(&mut self, key: Key, chosen: &Chosen) -> Result<ClusterPath, ClusterError> {
-        let (route, placement, family) = key;
-        let (client, seat) = route.seats(placement);
+    /// The path of a treatment, if it is between the first two nodes and stands.
+    pub(super) fn standing_first(&self, key: Key, ends: Ends) -> Option<&ClusterPath> {
+        let path = self.first.get(&key)?;
+        let is_first = self.is_pair() || ends == [0, 1];
+        (is_first && path.stands_in(&lock(&self.standing))).then_some(path)
+    }
+
+    /// Makes a path that is new, and sees that it leads to its server where a
+    /// service stands before that.
+    pub(super) fn make(
+        &self,
+        key: Key,
+        treatment: &Treatment,
+        ends: Ends,
+    ) -> Result<ClusterPath, TargetError> {
+        let path = self.build(key, ends)?;
+        let (route, _, family) = key;
+        let server = (route, self.seats_of(key, ends).1, family);
+        if route.is_service() && !lock(&self.reached).contains(&server) {
+            until_reached(&self.session, &path, treatment)?;
+            lock(&self.reached).insert(server);
+        }
+        Ok(path)
+    }
+
+    /// Assembles pods that run; those that have ended meanwhile are made anew.
+    fn build(&self, key: Key, ends: Ends) -> Result<ClusterPath, ClusterError> {
+        let mut are_seated = true;
+        until_told(&self.session, || {
+            if !std::mem::take(&mut are_seated) {
+                self.seat(&ends)?;
+            }
+            self.assemble(key, ends)
+        })
+    }
+
+    fn assemble(&self, key: Key, ends: Ends) -> Result<ClusterPath, ClusterError> {
+        let (route, _, family) = key;
+        let (client, server) = self.seats_of(key, ends);
         let client = self.site(client, family, 0)?;
-        let port = if route.is_service() {
-            crate::manifest::PORT
-        } else {
-            0
-        };
-        let servers = seat.together().into_iter();
+        let is_service = route.is_service();
+        let port = if is_service { manifest::PORT } else { 0 };
+        let servers = server.together().into_iter();
         let servers = servers.map(|seat| self.site(seat, family, port));
-        let servers = servers.collect::<Result<_, _>>()?;
-        let front = if route.is_service() {
-            Some(self.front(route, seat, family, chosen)?)
+        let servers: Vec<PodSite> = servers.collect::<Result<_, _>>()?;
+        let front = if is_service {
+            Some(self.front(route, server, family)?)
         } else {
             None
         };
-        ClusterPath::new(client, servers, front, &mut self.observers)
+        let sites = std::iter::once(&client).chain(&servers);
+        let mut observers = lock(&self.observers).some(sites);
+        let path = ClusterPath::new(client, servers, front, &mut observers)?;
+        lock(&self.observers).add(observers);
+        Ok(path)
     }
 
     /// The address before the servers of a route through a service.
     fn front(
-        &mut self,
+        &self,
         route: Route,
-        seat: Seat,
+        server: Seat,
         family: Family,
-        chosen: &Chosen,
     ) -> Result<SocketAddr, ClusterError> {
-        let planned = self.planned.borrow();
-        let mut leads_here = planned.iter().map(|it| (it.0, it.0.seats(it.1).1));
-        let wants_port = leads_here.any(|it| it == (Route::NodePort, seat));
-        drop(planned);
-        let front = self.standing.front(seat, family, wants_port)?;
+        let has_port = |it: &&Key| it.0 == Route::NodePort;
+        let mut by_port = self.planned.iter().filter(has_port);
+        let wants_port =
+            by_port.any(|it| !self.is_pair() || self.seats_of(*it, [0, 1]).1 == server);
+        let front = lock(&self.standing).front(server, family, wants_port)?;
         if route != Route::NodePort {
-            return Ok((front.cluster_ip, crate::manifest::PORT).into());
+            return Ok((front.cluster_ip, manifest::PORT).into());
         }
-        let far = chosen.far.as_ref().filter(|_| seat.is_far());
-        let node = far.unwrap_or(&chosen.near);
-        let address = node.addresses.iter().copied().find(|it| family.holds(*it));
+        let addresses = &self.node_of(server).addresses;
+        let address = addresses.iter().copied().find(|it| family.holds(*it));
         let (Some(address), Some(port)) = (address, front.node_port) else {
             return Err(ClusterError::Refused {
                 what: "give the service a port of the nodes".to_owned(),
@@ -89,8 +114,14 @@ impl Cluster {
         Ok((address, port).into())
     }
 
-    fn site(&self, seat: Seat, family: Family, port: u16) -> Result<PodSite, ClusterError> {
-        let pod = self.standing.pod(seat);
+    pub(super) fn site(
+        &self,
+        seat: Seat,
+        family: Family,
+        port: u16,
+    ) -> Result<PodSite, ClusterError> {
+        let standing = lock(&self.standing);
+        let pod = standing.pod(seat);
         let address = pod.and_then(|pod| Some((pod, pod.address(family)?)));
         let Some((pod, address)) = address else {
             return Err(ClusterError::Pod {
@@ -101,12 +132,7 @@ impl Cluster {
                 ),
             });
         };
-        Ok(PodSite::new(
-            Arc::clone(&self.session),
-            pod,
-            seat,
-            address,
-            port,
-        ))
+        let session = Arc::clone(&self.session);
+        Ok(PodSite::new(session, pod, seat, address, port))
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_experiment::Treatment;
 use plumbline_harness::Target as _;
-use plumbline_record::{Fingerprint, SetUp};
+use plumbline_record::{Fingerprint, IdleSample, SetUp};
 
 use super::Provisioned;
 use crate::alike;
@@ -94,10 +94,11 @@ impl Provisioned {
     /// Makes every path that the plan wants of a network. One that cannot be
     /// made fails its own trials; when none can, the network is not up.
     fn make_paths(&mut self, network: &str) -> Result<(), String> {
-        let planned = self.planned.borrow();
-        let own = planned.iter().filter(|it| Self::network_of(it) == network);
+        let own = self
+            .planned
+            .iter()
+            .filter(|it| Self::network_of(it) == network);
         let mut own: Vec<Treatment> = own.map(level::within).collect();
-        drop(planned);
         // A path is the same for every workload.
         let mut seen = BTreeSet::new();
         own.retain(|it| seen.insert(it.scene.clone()));
@@ -108,8 +109,8 @@ impl Provisioned {
         let mut first_error = None;
         up.works = None;
         for treatment in own {
-            match up.cluster.path(&treatment) {
-                Ok(_) => up.works = up.works.take().or(Some(treatment)),
+            match up.cluster.ready(&treatment, &[0, 1]) {
+                Ok(()) => up.works = up.works.take().or(Some(treatment)),
                 Err(error) if self.cluster.interrupted.load(Ordering::SeqCst) => {
                     return Err(error.to_string());
                 }
@@ -133,7 +134,7 @@ impl Provisioned {
             let Some(up) = &mut self.up else {
                 return Err("it is gone".to_owned());
             };
-            let Err(error) = up.cluster.validate(own) else {
+            let Err(error) = up.cluster.plan(own) else {
                 return Ok(());
             };
             if started.elapsed() > NODES || self.cluster.interrupted.load(Ordering::SeqCst) {
@@ -190,16 +191,21 @@ impl Provisioned {
             return;
         };
         let Some(treatment) = works else { return };
+        let nodes: &[usize] = if cluster.shares_kernel(treatment, [0, 1]) {
+            &[0]
+        } else {
+            &[0, 1]
+        };
         let started = Instant::now();
         while started.elapsed() < SETTLE {
-            match cluster.idle_sample(treatment, SETTLE_LOOK) {
-                Ok(sample) => {
-                    let busy = sample.busy_ns as f64 / sample.capacity_ns.max(1) as f64;
-                    if busy < SETTLED {
-                        return;
-                    }
-                }
-                Err(_) => return,
+            let samples = nodes
+                .iter()
+                .map(|node| cluster.idle_sample(treatment, *node, SETTLE_LOOK));
+            let samples: Result<Vec<IdleSample>, _> = samples.collect();
+            let Ok(samples) = samples else { return };
+            let busy = |one: &IdleSample| one.busy_ns as f64 / one.capacity_ns.max(1) as f64;
+            if samples.iter().all(|one| busy(one) < SETTLED) {
+                return;
             }
         }
     }

@@ -6,8 +6,8 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use plumbline_experiment::{Family, Placement};
-use plumbline_harness::{AgentLink, Path, Target};
+use plumbline_experiment::{Family, Link, Placement};
+use plumbline_harness::{AgentLink, Demand, Path, Target};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_testkit as testkit;
 
@@ -94,8 +94,13 @@ fn an_agent_that_fails_tells_why() {
 
 #[test]
 fn a_missing_agent_is_found_before_anything_is_built() {
-    let lab = lab("/no/such/agent", &[]);
-    let error = lab.validate(&[]).expect_err("refused").to_string();
+    let mut lab = lab("/no/such/agent", &[]);
+    let nothing = Demand {
+        treatments: &[],
+        first: &[],
+        link: Link::default(),
+    };
+    let error = lab.prepare(&nothing).expect_err("refused").to_string();
     assert!(error.contains("/no/such/agent"), "{error}");
 }
 

@@ -4,7 +4,7 @@
 //! program that shares nothing with it.
 
 use plumbline_experiment::{Family, Placement};
-use plumbline_harness::Path;
+use plumbline_harness::{Least, Path};
 use plumbline_lab::{Catalogue, LabError, Launcher, Spec, Standing, catalogue};
 use plumbline_sys::sysctl;
 use plumbline_testkit as testkit;
@@ -108,7 +108,7 @@ fn devices_prove_the_path(standing: &Standing) {
     packets::udp_exchanges(&client, &server, EXCHANGES);
     let after = standing.counters().expect("counters");
     assert_eq!(
-        standing.check_path(&before, &after, u64::from(EXCHANGES)),
+        standing.check_path(&before, &after, Least::both_ways(u64::from(EXCHANGES))),
         None
     );
     for (before, after) in before.devices.iter().zip(&after.devices) {
@@ -123,7 +123,7 @@ fn devices_prove_the_path(standing: &Standing) {
 
     let bytes = packets::tcp_bulk(&client, &server);
     let bulk = standing.counters().expect("counters");
-    let least = bytes / u64::from(u16::MAX);
+    let least = Least::one_way(bytes / u64::from(u16::MAX));
     assert_eq!(standing.check_path(&after, &bulk, least), None);
 }
 

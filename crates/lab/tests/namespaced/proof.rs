@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use plumbline_experiment::{Family, Placement};
-use plumbline_harness::Path;
+use plumbline_harness::{Least, Path};
 use plumbline_lab::{Catalogue, Launcher, Place, Spec, Standing};
 use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 use plumbline_testkit as testkit;
@@ -56,7 +56,7 @@ fn a_path_around_the_network_is_caught() {
     if !testkit::in_private_namespaces("a path around the network is caught") {
         return;
     }
-    let mut standing = vxlan();
+    let standing = vxlan();
     second_wire(&standing);
     let (client, server) = (
         Path::client(&standing).address(),
@@ -69,7 +69,7 @@ fn a_path_around_the_network_is_caught() {
     exchange(&standing);
     let after = standing.snapshot().expect("snapshot");
     let wrong = standing
-        .check_path(&before, &after, u64::from(EXCHANGES))
+        .check_path(&before, &after, Least::one_way(u64::from(EXCHANGES)))
         .expect("caught");
     assert!(wrong.contains("`eth0` in pod1 carried"), "{wrong}");
     assert!(wrong.contains("to the server"), "{wrong}");
@@ -80,7 +80,7 @@ fn a_way_back_around_the_network_is_caught() {
     if !testkit::in_private_namespaces("a way back around the network is caught") {
         return;
     }
-    let mut standing = vxlan();
+    let standing = vxlan();
     // From the server's node straight to the client's pod: only the last
     // device of the way back is the network's.
     let node = &standing.topology().nodes[1];
@@ -104,7 +104,7 @@ fn a_way_back_around_the_network_is_caught() {
     exchange(&standing);
     let after = standing.snapshot().expect("snapshot");
     let wrong = standing
-        .check_path(&before, &after, u64::from(EXCHANGES))
+        .check_path(&before, &after, Least::one_way(u64::from(EXCHANGES)))
         .expect("caught");
     assert!(wrong.contains("back to the client"), "{wrong}");
 }
@@ -114,12 +114,16 @@ fn silence_is_not_taken_for_traffic() {
     if !testkit::in_private_namespaces("silence is not taken for traffic") {
         return;
     }
-    let mut standing = vxlan();
+    let standing = vxlan();
     exchange(&standing);
     let before = standing.snapshot().expect("snapshot");
     std::thread::sleep(Duration::from_millis(300));
     let after = standing.snapshot().expect("snapshot");
-    assert!(standing.check_path(&before, &after, 20).is_some());
+    assert!(
+        standing
+            .check_path(&before, &after, Least::one_way(20))
+            .is_some()
+    );
     // What the namespaces send on their own is next to nothing.
     for (before, after) in before.devices.iter().zip(&after.devices) {
         assert!(

@@ -1,19 +1,14 @@
-//! Clusters as places: one, several side by side, or one after the other.
+//! The flags of clusters: one, several side by side, or one after the other.
 
 use std::fs::File;
-use std::path::Path;
 
-use plumbline_experiment::{
-    Asked, Experiment, Family, Provision, Scene, Treatment, TreatmentId, Wanted,
-};
-use plumbline_harness::Fleet;
+use plumbline_experiment::{Experiment, Provision, Wanted};
+use plumbline_harness::Target;
 use plumbline_kubernetes::{
-    Cluster, ClusterFleet, ClusterOptions, Clusters, ProvisionOptions, Provisioned, image,
+    Cluster, ClusterOptions, Clusters, Layout, ProvisionOptions, Provisioned, image,
 };
-use plumbline_record::Warning;
 
-use super::Place;
-use crate::cli::{ClusterArgs, RunArgs};
+use crate::cli::{ClusterArgs, PairingArgs, RunArgs};
 use crate::command::BadUsage;
 use crate::progress::say;
 
@@ -21,7 +16,7 @@ use crate::progress::say;
 pub(super) fn pick(
     run: &RunArgs,
     experiment: Option<&Experiment>,
-) -> anyhow::Result<Box<dyn Place>> {
+) -> anyhow::Result<Box<dyn Target>> {
     let args = &run.target.cluster;
     let in_file = experiment.map(Experiment::provision).transpose()?;
     let commands = commands(args, in_file.unwrap_or_default());
@@ -43,7 +38,7 @@ pub(super) fn pick(
             // Moved into the run directory when there is one.
             None => run.out.join(format!("provision-{}", std::process::id())),
         };
-        let mut place = Provisioned::new(ProvisionOptions {
+        let mut target = Provisioned::new(ProvisionOptions {
             up,
             down: commands.down,
             limit: commands.limit,
@@ -51,8 +46,8 @@ pub(super) fn pick(
             across_environments: run.across_environments,
             cluster: options,
         })?;
-        hand_image(&mut place, args);
-        return Ok(Box::new(place));
+        hand_image(&mut target, args);
+        return Ok(Box::new(target));
     }
     if commands.down.is_some() {
         return Err(BadUsage(
@@ -74,10 +69,7 @@ pub(super) fn pick(
         return Ok(Box::new(Clusters::open(&args.context, &options, across)?));
     }
     options.context = args.context.first().cloned();
-    if pairing.given().is_some() {
-        let pairs = pairing.pairs.map(|pairs| pairs as usize);
-        return Ok(Box::new(ClusterFleet::open(options, pairs)?));
-    }
+    options.layout = layout(pairing);
     Ok(Box::new(Cluster::open(options)?))
 }
 
@@ -109,11 +101,21 @@ fn commands(args: &ClusterArgs, in_file: Provision) -> Provision {
     }
 }
 
+/// Which nodes are measured with which.
+fn layout(pairing: &PairingArgs) -> Layout {
+    match (pairing.pairs, pairing.given()) {
+        (Some(pairs), _) => Layout::Pairs(pairs as usize),
+        (None, Some(_)) => Layout::Mesh,
+        (None, None) => Layout::Pair,
+    }
+}
+
 fn options(args: &ClusterArgs) -> anyhow::Result<ClusterOptions> {
     let reference = || image::local_reference(env!("CARGO_PKG_VERSION"));
     Ok(ClusterOptions {
         kubeconfig: None,
         context: None,
+        layout: Layout::Pair,
         nodes: args.nodes.clone(),
         image: args.image.clone().unwrap_or_else(reference),
         host_network: args.allow_host_network,
@@ -124,7 +126,7 @@ fn options(args: &ClusterArgs) -> anyhow::Result<ClusterOptions> {
 
 /// Hands the image of this program to the command that makes clusters, if it is
 /// one that can be in an image and nobody named another.
-fn hand_image(place: &mut Provisioned, args: &ClusterArgs) {
+fn hand_image(target: &mut Provisioned, args: &ClusterArgs) {
     if args.image.is_some() || std::env::var_os("PLUMBLINE_IMAGE").is_some() {
         return;
     }
@@ -132,7 +134,7 @@ fn hand_image(place: &mut Provisioned, args: &ClusterArgs) {
     let program = std::env::current_exe().and_then(File::open);
     let handed = program
         .map_err(image::ImageError::from)
-        .and_then(|mut program| place.hand_image(&mut program, &reference));
+        .and_then(|mut program| target.hand_image(&mut program, &reference));
     if let Err(error) = handed {
         say(&format!(
             "no image of this program for the clusters: {error}; so the command that brings them \
@@ -141,85 +143,11 @@ fn hand_image(place: &mut Provisioned, args: &ClusterArgs) {
     }
 }
 
-/// For whoever finds the namespaces of a run and wonders whose they are.
+/// Tells people who find the namespaces of a run whose they are.
 fn started_by() -> String {
     let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
     let host = host.unwrap_or_else(|_| "an unnamed machine".to_owned());
     let host = host.trim();
     format!("{user} on {host}, process {}", std::process::id())
-}
-
-impl Place for ClusterFleet {
-    fn scenes(
-        &self,
-        asked: &Asked<'_>,
-        _: &[Family],
-        said: &mut Vec<Warning>,
-    ) -> Result<Vec<Scene>, String> {
-        let (scenes, missing) = self.scenes(asked)?;
-        said.extend(missing);
-        Ok(scenes)
-    }
-
-    fn fleet(&self) -> Option<&dyn Fleet> {
-        Some(self)
-    }
-}
-
-impl Place for Cluster {
-    fn scenes(
-        &self,
-        asked: &Asked<'_>,
-        _: &[Family],
-        said: &mut Vec<Warning>,
-    ) -> Result<Vec<Scene>, String> {
-        let (scenes, missing) = self.scenes(asked)?;
-        said.extend(missing);
-        Ok(scenes)
-    }
-}
-
-impl Place for Clusters {
-    /// A context, a path, or both as `CONTEXT/PATH`.
-    fn scenes(
-        &self,
-        asked: &Asked<'_>,
-        _: &[Family],
-        said: &mut Vec<Warning>,
-    ) -> Result<Vec<Scene>, String> {
-        let (scenes, missing) = self.scenes(asked)?;
-        for one in missing {
-            if !said.contains(&one) {
-                said.push(one);
-            }
-        }
-        Ok(scenes)
-    }
-}
-
-impl Place for Provisioned {
-    /// A network for the command, a path, or both as `NETWORK/PATH`.
-    fn scenes(
-        &self,
-        asked: &Asked<'_>,
-        _: &[Family],
-        _: &mut Vec<Warning>,
-    ) -> Result<Vec<Scene>, String> {
-        self.scenes(asked)
-    }
-
-    /// One cluster at a time stands; the one that the first trials want is made.
-    fn build(&mut self, treatments: &[Treatment], order: &[TreatmentId]) -> anyhow::Result<()> {
-        plumbline_harness::Target::validate(self, treatments)?;
-        Ok(self.begin(treatments, order)?)
-    }
-
-    fn kept_together(&self) -> Option<fn(&Treatment) -> String> {
-        Some(|treatment| Provisioned::network_of(treatment).to_owned())
-    }
-
-    fn run_directory(&mut self, path: &Path) -> anyhow::Result<()> {
-        Ok(self.keep_logs(path)?)
-    }
 }

@@ -2,12 +2,15 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use plumbline_experiment::Pairing;
-use plumbline_record::{CpuTime, IdleSample};
+use plumbline_experiment::{Asked, Family, Pairing, Scene};
+use plumbline_record::{CpuTime, Fingerprint, IdleSample, Warning};
 
 use super::*;
-use crate::planted::{Act, Stage, healthy, plan};
-use crate::{Path, PathSnapshot, Site, TargetError};
+use crate::error::TargetError;
+use crate::path::{Path, PathSnapshot, Site};
+use crate::planted::{Act, PlantedTarget, healthy, plan};
+use crate::proof::{Least, Leg};
+use crate::target::Demand;
 
 /// Nodes that are not there: a stage for every trial, and a list of what ran at
 /// the same time.
@@ -54,7 +57,40 @@ impl Simulated {
     }
 }
 
-impl Fleet for Simulated {
+impl Target for Simulated {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn scenes(
+        &mut self,
+        asked: &Asked<'_>,
+        _: &[Family],
+        _: &mut Vec<Warning>,
+    ) -> Result<Vec<Scene>, String> {
+        Ok(vec![Scene::of(asked.network.word())])
+    }
+
+    fn prepare(&mut self, _: &Demand<'_>) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
+        Ok(Fingerprint::default())
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    fn teardown(&mut self) -> Vec<TargetError> {
+        Vec::new()
+    }
+
+    fn shares_kernel(&self, _: &Treatment, _: Ends) -> bool {
+        self.one_kernel
+    }
+
     fn nodes(&self) -> Vec<String> {
         (0..self.nodes).map(|node| format!("n{node}")).collect()
     }
@@ -63,7 +99,7 @@ impl Fleet for Simulated {
         self.one_kernel
     }
 
-    fn path_between(&self, _: &Treatment, ends: Ends) -> Result<Box<dyn Path + Send>, TargetError> {
+    fn stage(&self, _: &Treatment, ends: Ends) -> Result<Box<dyn Path + Send + '_>, TargetError> {
         let mut seen = self.busy.lock().unwrap();
         for end in ends {
             if !seen.busy.insert(end) {
@@ -78,19 +114,24 @@ impl Fleet for Simulated {
             return Err(TargetError::Failed("no path".to_owned()));
         }
         Ok(Box::new(Between {
-            stage: Stage::new(act),
+            target: PlantedTarget::new(act),
             ends,
             busy: self.busy.clone(),
         }))
     }
 
-    fn ready(&self, nodes: &[usize]) -> Result<(), TargetError> {
+    fn ready(&mut self, _: &Treatment, nodes: &[usize]) -> Result<(), TargetError> {
         let of_dead = nodes.iter().any(|node| self.dead == Some(*node));
         self.busy.lock().unwrap().asked[0] += usize::from(of_dead);
         Ok(())
     }
 
-    fn rest(&self, node: usize, _: Duration) -> Result<IdleSample, TargetError> {
+    fn idle_sample(
+        &self,
+        _: &Treatment,
+        node: usize,
+        _: Duration,
+    ) -> Result<IdleSample, TargetError> {
         if self.dead == Some(node) {
             self.busy.lock().unwrap().asked[1] += 1;
             return Err(TargetError::Failed("it is gone".to_owned()));
@@ -101,7 +142,7 @@ impl Fleet for Simulated {
 }
 
 struct Between {
-    stage: Stage,
+    target: PlantedTarget,
     ends: Ends,
     busy: std::sync::Arc<Mutex<Seen>>,
 }
@@ -115,18 +156,22 @@ impl Drop for Between {
 
 impl Path for Between {
     fn server(&self) -> &dyn Site {
-        self.stage.server()
+        self.target.server()
     }
 
     fn client(&self) -> &dyn Site {
-        self.stage.client()
+        self.target.client()
     }
 
-    fn snapshot(&mut self) -> Result<PathSnapshot, TargetError> {
-        self.stage.snapshot()
+    fn snapshot(&self) -> Result<PathSnapshot, TargetError> {
+        self.target.snapshot()
     }
 
-    fn check_path(&self, _: &PathSnapshot, _: &PathSnapshot, _: u64) -> Option<String> {
+    fn legs(&self) -> Vec<Leg> {
+        Vec::new()
+    }
+
+    fn check_path(&self, _: &PathSnapshot, _: &PathSnapshot, _: Least) -> Option<String> {
         None
     }
 }
@@ -148,7 +193,7 @@ fn paired(layout: Layout, fleet: &Simulated, blocks: usize, retries: u32) -> Pla
     }
 }
 
-fn conducted(plan: &Plan, fleet: &Simulated, done: &[Trial]) -> (Outcome, Vec<Trial>) {
+fn conducted(plan: &Plan, target: &mut Simulated, done: &[Trial]) -> (Ending, Vec<Trial>) {
     let mut kept = Vec::new();
     let settings = Settings {
         idle: Duration::from_millis(1),
@@ -160,17 +205,17 @@ fn conducted(plan: &Plan, fleet: &Simulated, done: &[Trial]) -> (Outcome, Vec<Tr
         Ok(())
     };
     let never = AtomicBool::new(false);
-    let outcome = conduct_pairs(plan, done, fleet, &mut keep, &mut Quiet, &settings, &never);
-    (outcome.unwrap(), kept)
+    let ending = conduct(plan, done, target, &mut keep, &mut Quiet, &settings, &never);
+    (ending.unwrap(), kept)
 }
 
 #[test]
 fn a_mesh_runs_every_treatment_on_every_pair_and_no_node_twice_at_once() {
-    let fleet = Simulated::new(5);
+    let mut fleet = Simulated::new(5);
     let plan = paired(Layout::Mesh, &fleet, 2, 0);
-    let (outcome, trials) = conducted(&plan, &fleet, &[]);
+    let (ending, trials) = conducted(&plan, &mut fleet, &[]);
     // 10 pairs, 2 treatments, 2 blocks.
-    assert_eq!((outcome.finished, trials.len()), (40, 40));
+    assert_eq!((ending.finished, trials.len()), (40, 40));
     assert_eq!(plan.trials(), 40);
     let cells: BTreeSet<(u32, usize, BTreeSet<&str>)> = trials
         .iter()
@@ -196,8 +241,8 @@ fn a_mesh_runs_every_treatment_on_every_pair_and_no_node_twice_at_once() {
 
 #[test]
 fn pairs_run_at_the_same_time_and_send_at_moments_of_their_own() {
-    let fleet = Simulated::new(6);
-    let (_, trials) = conducted(&paired(Layout::Pairs, &fleet, 1, 0), &fleet, &[]);
+    let mut fleet = Simulated::new(6);
+    let (_, trials) = conducted(&paired(Layout::Pairs, &fleet, 1, 0), &mut fleet, &[]);
     assert_eq!(trials.len(), 6);
     assert_eq!(fleet.seen(|seen| seen.most), 3);
     assert_eq!(trials[0].pair.as_ref().unwrap().client, "n0");
@@ -206,11 +251,11 @@ fn pairs_run_at_the_same_time_and_send_at_moments_of_their_own() {
 
 #[test]
 fn what_fails_on_one_pair_is_repeated_in_the_company_that_it_had() {
-    let fleet = Simulated::new(6).acts([([2, 3], Act::Fail("no"))]);
+    let mut fleet = Simulated::new(6).acts([([2, 3], Act::Fail("no"))]);
     let mut plan = paired(Layout::Pairs, &fleet, 1, 1);
     plan.blocks = vec![vec![0]];
-    let (outcome, trials) = conducted(&plan, &fleet, &[]);
-    assert_eq!(outcome.finished, 3);
+    let (ending, trials) = conducted(&plan, &mut fleet, &[]);
+    assert_eq!(ending.finished, 3);
     let of = |pair: &str| -> Vec<(u32, bool)> {
         let pair = |one: &&Trial| one.pair.as_ref().unwrap().client == pair;
         let told = |one: &Trial| (one.attempt, one.status == TrialStatus::Valid);
@@ -227,23 +272,23 @@ fn what_fails_on_one_pair_is_repeated_in_the_company_that_it_had() {
 
 #[test]
 fn a_pair_without_a_path_holds_no_other_back() {
-    let fleet = Simulated::new(4).acts([([0, 1], Act::Fail("no path"))]);
+    let mut fleet = Simulated::new(4).acts([([0, 1], Act::Fail("no path"))]);
     let mut plan = paired(Layout::Pairs, &fleet, 1, 0);
     plan.blocks = vec![vec![0]];
-    let (_, trials) = conducted(&plan, &fleet, &[]);
+    let (_, trials) = conducted(&plan, &mut fleet, &[]);
     assert!(matches!(&trials[0].status, TrialStatus::Failed { error } if error == "no path"));
     assert_eq!(trials[1].status, TrialStatus::Valid);
 }
 
 #[test]
 fn a_node_that_does_not_answer_costs_its_own_pairs_only() {
-    let fleet = Simulated {
+    let mut fleet = Simulated {
         dead: Some(2),
         ..Simulated::new(6)
     };
     let mut plan = paired(Layout::Mesh, &fleet, 1, 0);
     plan.blocks = vec![vec![0]];
-    let (_, trials) = conducted(&plan, &fleet, &[]);
+    let (_, trials) = conducted(&plan, &mut fleet, &[]);
     assert_eq!(trials.len(), 15);
     for trial in &trials {
         let pair = trial.pair.as_ref().unwrap();
@@ -260,23 +305,23 @@ fn a_node_that_does_not_answer_costs_its_own_pairs_only() {
     assert_eq!(fleet.seen(|seen| seen.asked), [2, 2], "of five rounds");
 
     // Another block asks again, for the node may be back.
-    let fleet = Simulated {
+    let mut fleet = Simulated {
         dead: Some(2),
         ..Simulated::new(6)
     };
     plan.blocks = vec![vec![0], vec![0]];
-    let (_, trials) = conducted(&plan, &fleet, &[]);
+    let (_, trials) = conducted(&plan, &mut fleet, &[]);
     assert_eq!(trials.len(), 30);
     assert_eq!(fleet.seen(|seen| seen.asked), [4, 4]);
 }
 
 #[test]
 fn on_one_kernel_a_mesh_has_one_trial_at_a_time_and_pairs_know_their_companions() {
-    let fleet = Simulated {
+    let mut fleet = Simulated {
         one_kernel: true,
         ..Simulated::new(4)
     };
-    let (_, trials) = conducted(&paired(Layout::Mesh, &fleet, 1, 0), &fleet, &[]);
+    let (_, trials) = conducted(&paired(Layout::Mesh, &fleet, 1, 0), &mut fleet, &[]);
     assert_eq!(trials.len(), 12);
     assert_eq!(fleet.seen(|seen| seen.most), 1);
     let companions = |trial: &Trial| trial.observation.as_ref().unwrap().companions_cpu;
@@ -292,13 +337,13 @@ fn on_one_kernel_a_mesh_has_one_trial_at_a_time_and_pairs_know_their_companions(
         ..crowded.machines[0]
     }];
     let act = || Act::Measure(Box::new(crowded.clone()));
-    let fleet = Simulated {
+    let mut fleet = Simulated {
         one_kernel: true,
         ..Simulated::new(4).acts([([0, 1], act()), ([2, 3], act())])
     };
     let mut plan = paired(Layout::Pairs, &fleet, 1, 0);
     plan.blocks = vec![vec![0]];
-    let (_, trials) = conducted(&plan, &fleet, &[]);
+    let (_, trials) = conducted(&plan, &mut fleet, &[]);
     assert_eq!(fleet.seen(|seen| seen.most), 2);
     for trial in &trials {
         assert_eq!(trial.status, TrialStatus::Valid);
@@ -308,12 +353,12 @@ fn on_one_kernel_a_mesh_has_one_trial_at_a_time_and_pairs_know_their_companions(
 
 #[test]
 fn a_mesh_that_was_cut_off_goes_on_where_it_was() {
-    let fleet = Simulated::new(4);
+    let mut fleet = Simulated::new(4);
     let plan = paired(Layout::Mesh, &fleet, 1, 0);
-    let (_, trials) = conducted(&plan, &fleet, &[]);
-    let again = Simulated::new(4);
-    let (outcome, rest) = conducted(&plan, &again, &trials[..7]);
-    assert_eq!(outcome.finished, 12);
+    let (_, trials) = conducted(&plan, &mut fleet, &[]);
+    let mut again = Simulated::new(4);
+    let (ending, rest) = conducted(&plan, &mut again, &trials[..7]);
+    assert_eq!(ending.finished, 12);
     assert_eq!(rest.len(), 5);
     assert!(rest.iter().all(|trial| trial.session == 1));
     let key = |trial: &Trial| (trial.position, trial.pair.clone());

@@ -1,14 +1,11 @@
-//! Two hosts as a place.
+//! The flags of a target of hosts.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 
-use plumbline_experiment::{Asked, Experiment, Family, Scene, SpecError, Wanted};
-use plumbline_harness::Fleet;
-use plumbline_hosts::{FleetOptions, HostFleet, Hosts, HostsError, HostsOptions, Pair, Wire};
-use plumbline_record::Warning;
+use plumbline_experiment::{Experiment, SpecError, Wanted};
+use plumbline_harness::Target;
+use plumbline_hosts::{Between, Hosts, HostsError, HostsOptions, Pair, Wire};
 
-use super::Place;
 use crate::cli::{HostsArgs, PairingArgs, is_harmless};
 use crate::command::BadUsage;
 
@@ -17,7 +14,7 @@ pub(super) fn pick(
     args: &HostsArgs,
     pairing: &PairingArgs,
     experiment: Option<&Experiment>,
-) -> anyhow::Result<Box<dyn Place>> {
+) -> anyhow::Result<Box<dyn Target>> {
     if args.host.is_empty() && args.pair.is_empty() {
         return Err(none(experiment)?.into());
     }
@@ -25,15 +22,23 @@ pub(super) fn pick(
         Some(program) => program.clone(),
         None => std::env::current_exe()?,
     };
-    if pairing.given().is_some() {
-        return Ok(Box::new(many(args, pairing, program)?));
-    }
-    let options = options(args, program).map_err(usage)?;
-    Ok(Box::new(Hosts::new(options).map_err(usage)?))
+    let between = if pairing.given().is_some() {
+        many(args, pairing)?
+    } else {
+        pairs(args).map_err(usage)?
+    };
+    let hosts = Hosts::new(HostsOptions {
+        between,
+        program,
+        ssh_config: args.ssh_config.clone(),
+        directory: args.host_directory.clone().unwrap_or_default(),
+        may_send_to: may_send_to(args),
+    });
+    Ok(Box::new(hosts.map_err(usage)?))
 }
 
-/// The hosts of a mesh, or of several pairs.
-fn many(args: &HostsArgs, pairing: &PairingArgs, program: PathBuf) -> Result<HostFleet, BadUsage> {
+/// The hosts of a mesh, or of several pairs that are measured at the same time.
+fn many(args: &HostsArgs, pairing: &PairingArgs) -> Result<Between, BadUsage> {
     let given = args.host.len();
     if !args.pair.is_empty() {
         return Err(BadUsage(
@@ -57,15 +62,8 @@ fn many(args: &HostsArgs, pairing: &PairingArgs, program: PathBuf) -> Result<Hos
         }
         _ => {}
     }
-    HostFleet::new(FleetOptions {
-        hosts: args.host.clone(),
-        wires: wires(args).map_err(usage)?,
-        program,
-        ssh_config: args.ssh_config.clone(),
-        directory: args.host_directory.clone().unwrap_or_default(),
-        may_send_to: may_send_to(args),
-    })
-    .map_err(usage)
+    let wires = wires(args).map_err(usage)?;
+    Between::all(args.host.clone(), wires).map_err(usage)
 }
 
 fn wires(args: &HostsArgs) -> Result<Vec<Wire>, HostsError> {
@@ -80,7 +78,8 @@ fn may_send_to(args: &HostsArgs) -> fn(IpAddr) -> bool {
     }
 }
 
-fn options(args: &HostsArgs, program: PathBuf) -> Result<HostsOptions, HostsError> {
+/// The pairs that are compared with each other; often there is one.
+fn pairs(args: &HostsArgs) -> Result<Between, HostsError> {
     let wires = wires(args)?;
     let pairs = match &args.host[..] {
         [] => {
@@ -98,13 +97,7 @@ fn options(args: &HostsArgs, program: PathBuf) -> Result<HostsOptions, HostsErro
             )));
         }
     };
-    Ok(HostsOptions {
-        pairs,
-        program,
-        ssh_config: args.ssh_config.clone(),
-        directory: args.host_directory.clone().unwrap_or_default(),
-        may_send_to: may_send_to(args),
-    })
+    Ok(Between::Pairs(pairs))
 }
 
 /// Asks for the hosts; of an experiment that names its networks, for a pair of
@@ -136,45 +129,4 @@ fn none(experiment: Option<&Experiment>) -> Result<BadUsage, SpecError> {
 
 fn usage(error: HostsError) -> BadUsage {
     BadUsage(error.to_string())
-}
-
-/// `all` and `usual` are every pair and network that was typed.
-fn named(known: Vec<String>, asked: &Asked<'_>) -> Result<Vec<Scene>, String> {
-    let Some(word) = asked.network.name() else {
-        return Ok(known.into_iter().map(Scene::of).collect());
-    };
-    if known.iter().any(|name| name == word) {
-        return Ok(vec![Scene::of(word)]);
-    }
-    Err(format!(
-        "these hosts have no network `{word}`, they have {}; name pairs with --pair and networks \
-         with --address, and what to compare with by --baseline",
-        known.join(", ")
-    ))
-}
-
-impl Place for HostFleet {
-    fn scenes(
-        &self,
-        asked: &Asked<'_>,
-        _: &[Family],
-        _: &mut Vec<Warning>,
-    ) -> Result<Vec<Scene>, String> {
-        named(self.networks(), asked)
-    }
-
-    fn fleet(&self) -> Option<&dyn Fleet> {
-        Some(self)
-    }
-}
-
-impl Place for Hosts {
-    fn scenes(
-        &self,
-        asked: &Asked<'_>,
-        _: &[Family],
-        _: &mut Vec<Warning>,
-    ) -> Result<Vec<Scene>, String> {
-        named(self.networks(), asked)
-    }
 }

@@ -1,0 +1,316 @@
+//! Trials that run side by side on pairs which share no node; of a single pair,
+//! one trial.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use plumbline_experiment::{Ends, Plan, Treatment};
+use plumbline_record::{IdleSample, NodePair, Observation, ProcessCpu, Trial, TrialStatus};
+
+use super::rest::Rest;
+use crate::agent::TrialError;
+use crate::error::TargetError;
+use crate::exercise;
+use crate::settings::Settings;
+use crate::target::{Target, ends_of};
+use crate::together::{Start, Ticket, joined};
+use crate::trial::{self, Order, Seen};
+
+/// The place of a trial in the plan, but for its pair.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) block: usize,
+    pub(super) position: usize,
+    pub(super) attempt: u32,
+}
+
+/// What went wrong before the trials of a group.
+struct Faults {
+    /// With the target. Pairs that work nevertheless do.
+    of_all: Option<String>,
+    /// With single nodes.
+    of_node: BTreeMap<usize, String>,
+}
+
+impl Faults {
+    /// Why a trial between two nodes is not even tried.
+    fn of(&self, ends: Ends) -> Option<&String> {
+        let of_node = ends.iter().find_map(|end| self.of_node.get(end))?;
+        Some(self.of_all.as_ref().unwrap_or(of_node))
+    }
+
+    /// The reason why a trial failed, where it is one of before.
+    fn behind(&self, error: TrialError) -> TrialError {
+        match (&self.of_all, error) {
+            (Some(fault), TrialError::Target(_)) => TargetError::Failed(fault.clone()).into(),
+            (_, error) => error,
+        }
+    }
+}
+
+/// Runs the trials of a plan, those of several pairs at the same time.
+pub(super) struct Group<'a> {
+    plan: &'a Plan,
+    session: u32,
+    target: &'a mut dyn Target,
+    settings: &'a Settings,
+    interrupted: &'a AtomicBool,
+    rest: Rest,
+}
+
+impl<'a> Group<'a> {
+    /// To go on after the trials in `done`.
+    pub(super) fn new(
+        plan: &'a Plan,
+        done: &[Trial],
+        target: &'a mut dyn Target,
+        settings: &'a Settings,
+        interrupted: &'a AtomicBool,
+    ) -> Self {
+        Self {
+            plan,
+            session: done.iter().map(|t| t.session + 1).max().unwrap_or(0),
+            target,
+            settings,
+            interrupted,
+            rest: Rest::default(),
+        }
+    }
+
+    pub(super) fn begin_block(&mut self, block: usize) {
+        self.target.begin_block(block);
+        self.rest = Rest::default();
+    }
+
+    pub(super) fn begin_round(&mut self) {
+        self.rest.forget_samples();
+    }
+
+    pub(super) fn may_try_again(&self, treatment: &Treatment) -> bool {
+        self.target.may_try_again(treatment)
+    }
+
+    /// The names of a pair, as the plan has them; `None` for the only one.
+    pub(super) fn named(&self, [client, server]: Ends) -> Option<NodePair> {
+        let names = &self.plan.pairing.as_ref()?.nodes;
+        Some(NodePair {
+            client: names[client].clone(),
+            server: names[server].clone(),
+        })
+    }
+
+    /// Runs a treatment once on each of some pairs, at the same time; `None` when
+    /// it was interrupted.
+    pub(super) fn run(
+        &mut self,
+        slot: Slot,
+        pairs: &[Ends],
+        treatment: &Treatment,
+    ) -> Option<Vec<(Ends, Trial)>> {
+        let faults = self.make_ready(pairs, treatment);
+        let mut set_up = self.target.set_up().map(Box::new);
+        let started = (self.settings.now)();
+        let clock = Instant::now();
+        let results = self.run_all(slot, pairs, treatment, &faults);
+        if self.is_interrupted(&results) {
+            return None;
+        }
+        let took_ns = clock.elapsed().as_nanos() as u64;
+        let results = self.with_companions(results);
+        let trials = pairs.iter().zip(results).map(|(&ends, result)| {
+            let exercise = exercise::of(treatment);
+            let warnings = match &result {
+                Ok((seen, _)) => exercise.distrust(treatment, seen, self.settings),
+                Err(_) => Vec::new(),
+            };
+            let (status, observation) = self.judged(treatment, result);
+            let trial = Trial {
+                block: slot.block as u32,
+                position: slot.position as u32,
+                treatment: treatment.id,
+                pair: self.named(ends),
+                attempt: slot.attempt,
+                session: self.session,
+                started: started.clone(),
+                took_ns,
+                status,
+                warnings,
+                observation,
+                set_up: set_up.take(),
+            };
+            (ends, trial)
+        });
+        Some(trials.collect())
+    }
+
+    /// Makes the target ready, and measures its machines without load.
+    fn make_ready(&mut self, pairs: &[Ends], treatment: &Treatment) -> Faults {
+        let site = self.target.site_of(treatment);
+        let ends = pairs.iter().flat_map(|&pair| ends_of(treatment, pair));
+        let nodes: BTreeSet<usize> = ends.collect();
+        let mut of_node = BTreeMap::new();
+        for &node in &nodes {
+            of_node.extend(self.rest.given_up(&site, node).map(|fault| (node, fault)));
+        }
+        let asked: Vec<usize> = nodes
+            .into_iter()
+            .filter(|node| !of_node.contains_key(node))
+            .collect();
+        let ready = self.target.ready(treatment, &asked);
+        let asked = asked.into_iter().collect();
+        let silent = self
+            .rest
+            .measure(&*self.target, treatment, &asked, self.settings);
+        of_node.extend(silent);
+        Faults {
+            of_all: ready.err().map(|error| error.to_string()),
+            of_node,
+        }
+    }
+
+    /// What fails when the user wants to stop is no failure of the network: Ctrl-C
+    /// in a terminal reaches the whole foreground group.
+    fn is_interrupted(&self, results: &[Result<Seen, TrialError>]) -> bool {
+        let stop = self.interrupted.load(Ordering::SeqCst);
+        results.iter().any(|result| match result {
+            Ok(_) => false,
+            Err(TrialError::Interrupted) => true,
+            Err(_) => stop,
+        })
+    }
+
+    /// All at the same time, each in a thread of its own. A trial with a node that
+    /// is known not to work is not waited for.
+    fn run_all(
+        &self,
+        slot: Slot,
+        pairs: &[Ends],
+        treatment: &Treatment,
+        faults: &Faults,
+    ) -> Vec<Result<Seen, TrialError>> {
+        let start = Start::of(pairs.len());
+        let one = |pair: Ends, ticket: Ticket<'_>| {
+            let ends = ends_of(treatment, pair);
+            if let Some(fault) = faults.of(ends) {
+                return Err(TargetError::Failed(fault.clone()).into());
+            }
+            let result = self.run_one(treatment, ends, self.seed_of(slot, pair), ticket);
+            result.map_err(|error| faults.behind(error))
+        };
+        thread::scope(|scope| {
+            let trials = pairs.iter().map(|&pair| {
+                let ticket = start.ticket();
+                let one = &one;
+                scope.spawn(move || one(pair, ticket))
+            });
+            // All are started before the first is waited for.
+            let trials: Vec<_> = trials.collect();
+            trials.into_iter().map(joined).collect()
+        })
+    }
+
+    fn run_one(
+        &self,
+        treatment: &Treatment,
+        ends: Ends,
+        seed: u64,
+        ticket: Ticket<'_>,
+    ) -> Result<Seen, TrialError> {
+        let path = self.target.stage(treatment, ends)?;
+        let idle: IdleSample = self.rest.of(&*self.target, treatment, ends);
+        trial::run(
+            &*path,
+            exercise::of(treatment),
+            Order {
+                treatment,
+                seed,
+                idle,
+                settings: self.settings,
+                interrupted: self.interrupted,
+                others: Some(ticket),
+            },
+        )
+    }
+
+    /// Seed of the arrivals: the same for all treatments of a block on one pair, so
+    /// that they are paired in this too, and another in each block and attempt. On
+    /// each of several pairs it is another, lest all of them send at the same
+    /// moments.
+    pub(super) fn seed_of(&self, slot: Slot, [client, server]: Ends) -> u64 {
+        let step = (slot.block as u64) << 8 | u64::from(slot.attempt);
+        let seed = self.plan.seed ^ spread(step.wrapping_add(1));
+        if self.plan.pairing.is_none() {
+            return seed;
+        }
+        let pair = (client as u64) << 32 | server as u64;
+        seed ^ spread(spread(pair.wrapping_add(1)))
+    }
+
+    /// Where pairs share a kernel, the CPU of each is in the machine of the others.
+    fn with_companions(
+        &self,
+        mut results: Vec<Result<Seen, TrialError>>,
+    ) -> Vec<Result<Seen, TrialError>> {
+        if results.len() < 2 || !self.target.is_one_kernel() {
+            return results;
+        }
+        let own: Vec<ProcessCpu> = results.iter().map(own_cpu).collect();
+        for (number, result) in results.iter_mut().enumerate() {
+            if let Ok((seen, _)) = result {
+                seen.companions_cpu = all_but(&own, number);
+            }
+        }
+        results
+    }
+
+    fn judged(
+        &self,
+        treatment: &Treatment,
+        result: Result<Seen, TrialError>,
+    ) -> (TrialStatus, Option<Observation>) {
+        match result {
+            Ok((seen, mut gates)) => {
+                gates.extend(exercise::of(treatment).judge(treatment, &seen, self.settings));
+                let status = if gates.is_empty() {
+                    TrialStatus::Valid
+                } else {
+                    TrialStatus::Invalid { gates }
+                };
+                (status, Some(seen))
+            }
+            Err(error) => {
+                let error = error.to_string();
+                (TrialStatus::Failed { error }, None)
+            }
+        }
+    }
+}
+
+/// Sets neighbouring numbers far apart, by the constant of SplitMix64 (Steele,
+/// Lea, Flood 2014).
+fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// CPU of both agents of a trial over its window.
+fn own_cpu(result: &Result<Seen, TrialError>) -> ProcessCpu {
+    let Ok((seen, _)) = result else {
+        return ProcessCpu::default();
+    };
+    let share = seen.window_share().unwrap_or(1.0);
+    let scaled = |ns: u64| (ns as f64 * share) as u64;
+    ProcessCpu {
+        user_ns: seen.load.cpu.user_ns + scaled(seen.server_cpu.user_ns),
+        system_ns: seen.load.cpu.system_ns + scaled(seen.server_cpu.system_ns),
+    }
+}
+
+fn all_but(company: &[ProcessCpu], number: usize) -> ProcessCpu {
+    let others = company.iter().enumerate().filter(|(at, _)| *at != number);
+    others.fold(ProcessCpu::default(), |sum, (_, one)| ProcessCpu {
+        user_ns: sum.user_ns + one.user_ns,
+        system_ns: sum.system_ns + one.system_ns,
+    })
+}

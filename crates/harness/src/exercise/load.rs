@@ -1,0 +1,189 @@
+//! A load between two agents: warm-up, measure, drain.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use plumbline_agent::{FromAgent, LoadOrder, Measured, Served, ToAgent};
+use plumbline_experiment::{Protocol, Server, Treatment, Workload, WorkloadKind};
+use plumbline_record::{
+    CpuTime, GateFailure, IdleSample, Observation, ProcessCpu, ServeResult, SoftnetCounters,
+    Warning,
+};
+
+use super::{Done, Exercise};
+use crate::agent::{ANSWER, Agent, TrialError};
+use crate::path::Path;
+use crate::proof::Least;
+use crate::receivers::Receivers;
+use crate::settings::Settings;
+use crate::trial::Order;
+use crate::{gate, self_check};
+
+/// What a load may take beyond its phases, to connect and to report.
+const SLACK: Duration = Duration::from_secs(20);
+
+/// Share of the machine above which a held rate queues for CPU (N-12).
+const NEAR_SATURATION: f64 = 0.80;
+
+/// A load from one agent to another, or to several behind one address.
+pub(crate) struct Load;
+
+impl Exercise for Load {
+    /// The load starts together with those of other trials, if there are any. A
+    /// trial that fails before lets the others go on without it.
+    fn run(&self, path: &dyn Path, mut order: Order<'_>) -> Result<Done, TrialError> {
+        let interrupted = order.interrupted;
+        let mut receivers = Receivers::start(path)?;
+        let mut client = Agent::start(path.client())?;
+        receivers.greet(interrupted)?;
+        client.greet(ANSWER, interrupted)?;
+        let target = receivers.listen(path, order.treatment, order.settings, interrupted)?;
+        if let Some(ticket) = order.others.take() {
+            ticket.wait_for_all(interrupted, || {
+                let mut agents = receivers.agents();
+                agents.push(&mut client);
+                agents.into_iter().try_for_each(Agent::still_works)
+            })?;
+        }
+        let measured = send(&mut client, &mut receivers, target, &order)?;
+        let served = receivers.stop(interrupted)?;
+        client.end()?;
+        receivers.end()?;
+        let least = least_packets(&order.treatment.workload, &served);
+        let seen = observation(*measured, *served, path.is_on_two_machines());
+        Ok(Done { seen, least })
+    }
+
+    fn judge(
+        &self,
+        treatment: &Treatment,
+        seen: &Observation,
+        settings: &Settings,
+    ) -> Vec<GateFailure> {
+        gate::judge(&treatment.workload, seen, &settings.thresholds)
+    }
+
+    fn distrust(
+        &self,
+        treatment: &Treatment,
+        seen: &Observation,
+        settings: &Settings,
+    ) -> Vec<Warning> {
+        let workload = &treatment.workload;
+        let limits = &settings.thresholds;
+        let marks = [
+            gate::tail_lag(workload, seen, limits),
+            gate::other_load(seen, limits),
+        ];
+        let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
+        warnings.extend(self_check::warnings(workload, &seen.load, limits));
+        // Where others had the machine, that is the reason, and is told already.
+        if gate::disturbed(workload, seen, limits).is_empty() {
+            warnings.extend(self_check::was_the_limit(workload, &seen.load, limits));
+        }
+        warnings.extend(other_server(workload, &seen.serve));
+        for machine in &seen.machines {
+            let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
+            if workload.arrival.rate().is_some() && share > NEAR_SATURATION {
+                warnings.push(Warning::NearSaturation { share });
+            }
+        }
+        warnings
+    }
+}
+
+fn send(
+    client: &mut Agent,
+    receivers: &mut Receivers,
+    target: SocketAddr,
+    order: &Order<'_>,
+) -> Result<Box<Measured>, TrialError> {
+    let timing = order.treatment.timing;
+    client.send(&ToAgent::Load(LoadOrder {
+        workload: order.treatment.workload.clone(),
+        target,
+        timing,
+        seed: order.seed,
+        cpus: order.settings.cpus.client.clone(),
+    }))?;
+    let phases = Duration::from_nanos(timing.warm_up_ns + timing.measure_ns + timing.drain_ns);
+    match client.receive(phases + SLACK, order.interrupted, &mut receivers.agents())? {
+        FromAgent::Loaded(measured) => Ok(measured),
+        other => Err(client.unexpected(&other)),
+    }
+}
+
+/// The fewest packets that can have carried what the receiver saw and answered:
+/// proof against a path that was short-circuited, not a count. On a
+/// connection that stays open TCP may put several small requests into one segment,
+/// and a super-packet may hold 192 KB (BIG TCP, N-2); UDP may be merged by GRO.
+fn least_packets(workload: &Workload, served: &Served) -> Least {
+    let serve = &served.serve;
+    match (workload.kind, workload.protocol) {
+        (WorkloadKind::Stream, _) => Least::one_way(serve.bytes_received / (192 << 10)),
+        (WorkloadKind::Datagram, _) => {
+            Least::one_way(serve.datagrams.map_or(0, |d| d.received) / 64)
+        }
+        (WorkloadKind::Rr, Protocol::Udp) => Least::both_ways(serve.requests / 64),
+        (WorkloadKind::Crr, _) => Least::both_ways(serve.requests),
+        (WorkloadKind::Http, _) if !workload.keep_alive => Least::both_ways(serve.requests),
+        (WorkloadKind::Rr | WorkloadKind::Http, _) => Least::both_ways(serve.requests / 16),
+    }
+}
+
+/// What the agents saw; what the path counted is the trial's to add.
+fn observation(measured: Measured, served: Served, on_two_machines: bool) -> Observation {
+    let mut seen = Observation {
+        load: measured.load,
+        serve: served.serve,
+        machines: vec![measured.machine],
+        server_cpu: served.cpu,
+        forwarders_cpu: ProcessCpu::default(),
+        companions_cpu: ProcessCpu::default(),
+        devices: Vec::new(),
+        protocols: vec![measured.protocol, served.protocol],
+        softnet: measured.softnet,
+        idle: IdleSample::default(),
+    };
+    if on_two_machines {
+        add_machine(&mut seen, served.machine, served.softnet);
+    }
+    seen
+}
+
+/// Adds the receiver's machine, which is not the sender's (N-10). It was read
+/// from listening to stop; what belongs to the window is its share of the
+/// requests or bytes, as for all that the receiver counts.
+fn add_machine(observation: &mut Observation, machine: CpuTime, softnet: SoftnetCounters) {
+    let share = observation.window_share().unwrap_or(1.0);
+    let scaled = |ns: u64| (ns as f64 * share) as u64;
+    observation.machines.push(CpuTime {
+        capacity_ns: scaled(machine.capacity_ns),
+        busy_ns: scaled(machine.busy_ns),
+        user_ns: scaled(machine.user_ns),
+        system_ns: scaled(machine.system_ns),
+        irq_ns: scaled(machine.irq_ns),
+        softirq_ns: scaled(machine.softirq_ns),
+        iowait_ns: scaled(machine.iowait_ns),
+        steal_ns: scaled(machine.steal_ns),
+        idle_ns: scaled(machine.idle_ns),
+        busiest_softirq_ns: scaled(machine.busiest_softirq_ns),
+    });
+    // Drops are not shared out: one that happened is one.
+    let total = &mut observation.softnet;
+    total.processed += scaled(softnet.processed);
+    total.dropped += softnet.dropped;
+    total.squeezed += softnet.squeezed;
+}
+
+/// Whether another server answered than the workload asks for.
+pub(crate) fn other_server(workload: &Workload, serve: &ServeResult) -> Option<Warning> {
+    let wanted = match workload.server {
+        Server::Plumbline => return None,
+        Server::Nginx => "nginx",
+    };
+    (!serve.server.starts_with(wanted)).then(|| Warning::OtherServer {
+        wanted: wanted.to_owned(),
+        answered: serve.server.clone(),
+    })
+}

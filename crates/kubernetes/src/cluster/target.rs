@@ -1,0 +1,183 @@
+//! One cluster as a Target.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment};
+use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
+use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
+
+use super::{Cluster, lock};
+use crate::path::ClusterPath;
+use crate::route;
+use crate::{fingerprint, nodes};
+
+impl Target for Cluster {
+    fn name(&self) -> &'static str {
+        "kubernetes"
+    }
+
+    fn scenes(
+        &mut self,
+        asked: &Asked<'_>,
+        _: &[Family],
+        said: &mut Vec<Warning>,
+    ) -> Result<Vec<Scene>, String> {
+        let (scenes, missing) = route::asked(asked, self.options.host_network)?;
+        said.extend(missing);
+        Ok(scenes)
+    }
+
+    fn supports(&self, factor: &str) -> Levels {
+        match factor {
+            "network" | "path" => Levels::Any,
+            "backends" if self.is_pair() => Levels::Any,
+            "placement" if self.is_pair() => Levels::These(&["same-node"]),
+            "family" => Levels::These(&["6"]),
+            _ => Levels::Default,
+        }
+    }
+
+    fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
+        self.plan(demand.treatments)?;
+        let all: Vec<usize> = (0..self.members().len()).collect();
+        self.seat(&all)?;
+        for treatment in demand.treatments {
+            self.make_first(treatment)?;
+        }
+        if !self.is_pair() {
+            self.sights = self.look_at_all()?;
+        }
+        Ok(())
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        self.members()
+            .iter()
+            .map(|node| node.name.clone())
+            .collect()
+    }
+
+    /// Also when only some are, as nodes that are containers of one machine.
+    fn is_one_kernel(&self) -> bool {
+        if self.is_pair() {
+            let mut paths = self.first.values();
+            return paths.any(ClusterPath::is_one_kernel_posing_as_two);
+        }
+        let boots = self.sights.iter().map(|sight| &sight.boot);
+        let boots: Vec<&String> = boots.filter(|boot| !boot.is_empty()).collect();
+        let distinct: BTreeSet<&String> = boots.iter().copied().collect();
+        distinct.len() < boots.len()
+    }
+
+    /// Of a pair. With many nodes the trials are on any CPU, as one number does not
+    /// hold for all of them.
+    fn cpus(&self) -> Cpus {
+        let path = self.first.values().next().filter(|_| self.is_pair());
+        path.map(ClusterPath::cpus).unwrap_or_default()
+    }
+
+    /// On the first node.
+    fn floor(&mut self, cpus: Cpus, _: &AtomicBool) -> Result<Option<Floor>, TargetError> {
+        match self.first.values().next() {
+            Some(path) => path.floor(cpus),
+            None => Ok(None),
+        }
+    }
+
+    fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
+        let mut whole = fingerprint::of_paths(&self.first)?;
+        let first_two = self.members().iter().take(2).map(|node| &*node.name);
+        fingerprint::add_cluster(&mut whole, &self.session, first_two)?;
+        if self.is_pair() {
+            return Ok(whole);
+        }
+        let names = self.nodes();
+        if !self.is_one_kernel() {
+            let others = names.iter().zip(&self.sights).skip(1);
+            let others = others.map(|(name, sight)| (name.clone(), sight.fingerprint.clone()));
+            whole.others = others.collect();
+        }
+        for node in nodes::all(&self.session)? {
+            let name = node.metadata.name.unwrap_or_default();
+            let info = node.status.and_then(|status| status.node_info);
+            if let Some(info) = info.filter(|_| names.contains(&name)) {
+                let facts = format!("{}, {}", info.kubelet_version, info.kernel_version);
+                whole.versions.insert(format!("node {name}"), facts);
+            }
+        }
+        Ok(whole)
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let remarks = self.members.iter().flat_map(|it| it.remarks.clone());
+        let mut warnings: Vec<Warning> = remarks.map(|detail| Warning::Nodes { detail }).collect();
+        let posing = ClusterPath::is_one_kernel_posing_as_two;
+        if self.is_one_kernel() || self.first.values().any(posing) {
+            warnings.push(Warning::OneKernel);
+        }
+        warnings
+    }
+
+    fn ready(&mut self, treatment: &Treatment, nodes: &[usize]) -> Result<(), TargetError> {
+        self.plan(std::slice::from_ref(treatment))?;
+        self.seat(nodes)?;
+        if self.is_pair() {
+            self.make_first(treatment)?;
+        }
+        Ok(())
+    }
+
+    fn stage(
+        &self,
+        treatment: &Treatment,
+        ends: Ends,
+    ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
+        let key = self.key(treatment)?;
+        if let Some(path) = self.standing_first(key, ends) {
+            return Ok(Box::new(path));
+        }
+        Ok(Box::new(self.make(key, treatment, ends)?))
+    }
+
+    fn idle_sample(
+        &self,
+        treatment: &Treatment,
+        node: usize,
+        length: Duration,
+    ) -> Result<IdleSample, TargetError> {
+        let (client, server) = self.seats_of(self.key(treatment)?, [node; 2]);
+        let is_server = self.is_pair() && node > 0;
+        let seat = if is_server { server } else { client };
+        // An observer may have been lost with an API server that is back, which
+        // only the question shows.
+        let rest = || self.observer(seat)?.rest(length);
+        rest().or_else(|_| rest())
+    }
+
+    fn shares_kernel(&self, treatment: &Treatment, [client, server]: Ends) -> bool {
+        if !self.is_pair() {
+            let boot = |node: usize| self.sights.get(node).map(|sight| &sight.boot);
+            let known = boot(client).filter(|boot| !boot.is_empty());
+            return known.is_some() && known == boot(server);
+        }
+        let key = self.key(treatment).ok();
+        let path = key.and_then(|key| self.first.get(&key));
+        path.map_or(client == server, |path| !path.is_on_two_machines())
+    }
+
+    fn teardown(&mut self) -> Vec<TargetError> {
+        self.first.clear();
+        lock(&self.observers).end();
+        let errors = lock(&self.standing).take_down();
+        errors.into_iter().map(TargetError::from).collect()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Best effort: whoever wants the errors calls `teardown` before.
+        self.teardown();
+    }
+}

@@ -1,0 +1,70 @@
+//! The target that was asked for.
+
+mod hosts;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
+
+use plumbline_experiment::Experiment;
+use plumbline_harness::Target;
+use plumbline_lab::{Lab, LabOptions};
+
+use crate::cli::{RunArgs, TargetArgs, TargetKind};
+use crate::command::BadUsage;
+
+/// What kind of target was asked for.
+///
+/// # Errors
+///
+/// Flags of a target that was not.
+pub(crate) fn kind(
+    args: &TargetArgs,
+    experiment: Option<&Experiment>,
+) -> Result<TargetKind, BadUsage> {
+    let kind = args.kind(experiment.map_or("", Experiment::target));
+    let given = [
+        (TargetKind::Lab, args.lab.given()),
+        (TargetKind::Kubernetes, args.cluster.given()),
+        (TargetKind::Hosts, args.hosts.given()),
+    ];
+    for (of, flag) in given {
+        if let (true, Some(flag)) = (of != kind, flag) {
+            let name = of.name();
+            return Err(BadUsage(format!("{flag}: say --target {name} too")));
+        }
+    }
+    match (kind, args.pairing.given()) {
+        (TargetKind::Lab, Some(flag)) => Err(BadUsage(format!(
+            "{flag}: a lab has two nodes; say --target kubernetes or --target hosts too"
+        ))),
+        _ => Ok(kind),
+    }
+}
+
+/// The target of that kind, with nothing done in it yet.
+///
+/// To be called before the first thread: a process enters a user namespace,
+/// which the lab needs, alone or not at all.
+pub(crate) fn pick(
+    kind: TargetKind,
+    run: &RunArgs,
+    experiment: Option<&Experiment>,
+) -> anyhow::Result<Box<dyn Target>> {
+    let args = &run.target;
+    match kind {
+        TargetKind::Lab => {
+            plumbline_sys::namespace::enter_private()?;
+            let options = LabOptions::with_this_program()?.cni_directories(&args.lab.cni_bin);
+            Ok(Box::new(Lab::new(options)))
+        }
+        TargetKind::Hosts => hosts::pick(&args.hosts, &args.pairing, experiment),
+        #[cfg(feature = "kubernetes")]
+        TargetKind::Kubernetes => kubernetes::pick(run, experiment),
+        #[cfg(not(feature = "kubernetes"))]
+        TargetKind::Kubernetes => Err(BadUsage(
+            "--target kubernetes: this program was built without clusters; build it with \
+             --features kubernetes"
+                .to_owned(),
+        )
+        .into()),
+    }
+}
