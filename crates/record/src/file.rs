@@ -137,7 +137,7 @@ mod tests {
         );
         let mut seen = String::new();
         io::Read::read_to_string(&mut reader, &mut seen).unwrap();
-        assert_eq!(seen, "first", "who reads sees the old file whole");
+        assert_eq!(seen, "first", "a reader sees the whole old file");
         assert_eq!(names(directory.path()), ["page"]);
     }
 

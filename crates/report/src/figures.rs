@@ -67,7 +67,7 @@ pub(crate) fn bins(summary: &Summary, of: &Distribution) -> Table {
 }
 
 /// A column of figures: its heading, and the cell of a treatment.
-type Column = (&'static str, Box<dyn Fn(&TreatmentSummary) -> String>);
+type Figure = (&'static str, Box<dyn Fn(&TreatmentSummary) -> String>);
 
 /// Every figure of a section's treatments.
 pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
@@ -89,12 +89,12 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
     }
 }
 
-fn column(heading: &'static str, cell: impl Fn(&TreatmentSummary) -> String + 'static) -> Column {
+fn column(heading: &'static str, cell: impl Fn(&TreatmentSummary) -> String + 'static) -> Figure {
     (heading, Box::new(cell))
 }
 
 /// The metrics of a workload among certain figures, as medians over trials.
-fn metrics(workload: &Workload, quantity: Quantity) -> impl Iterator<Item = Column> + use<> {
+fn metrics(workload: &Workload, quantity: Quantity) -> impl Iterator<Item = Figure> + use<> {
     metrics_among(workload, quantity).map(|(metric, _)| {
         column(metric.heading, move |of| {
             let text = |value| describe::value(metric, value);
@@ -103,8 +103,8 @@ fn metrics(workload: &Workload, quantity: Quantity) -> impl Iterator<Item = Colu
     })
 }
 
-fn request_columns(workload: &Workload) -> Vec<Column> {
-    let mut columns: Vec<Column> = metrics(workload, Quantity::Latency).collect();
+fn request_columns(workload: &Workload) -> Vec<Figure> {
+    let mut columns: Vec<Figure> = metrics(workload, Quantity::Latency).collect();
     columns.push(column("service p50", |of| {
         let latency = of.latency.as_ref();
         nanoseconds(latency.and_then(|one| one.service_time.p50))
@@ -135,8 +135,8 @@ fn request_columns(workload: &Workload) -> Vec<Column> {
     columns
 }
 
-fn bulk_columns(workload: &Workload) -> Vec<Column> {
-    let mut columns: Vec<Column> = metrics(workload, Quantity::Throughput).collect();
+fn bulk_columns(workload: &Workload) -> Vec<Figure> {
+    let mut columns: Vec<Figure> = metrics(workload, Quantity::Throughput).collect();
     columns.push(column("lost", |of| {
         or_none(of.rates.loss_share.map(number::percent))
     }));
@@ -168,7 +168,7 @@ fn bulk_columns(workload: &Workload) -> Vec<Column> {
 }
 
 /// What of the cost both processes had.
-fn processes() -> [Column; 2] {
+fn processes() -> [Figure; 2] {
     let part = |heading, of_cost: fn(&Cost) -> Option<f64>| {
         column(heading, move |of| {
             let cost = of.cost.as_ref();

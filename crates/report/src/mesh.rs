@@ -170,7 +170,7 @@ fn unlike(mesh: &Mesh, map: &MeshMap, one: &Unlike) -> String {
     )
 }
 
-/// How outliers are found, for whoever asks.
+/// How outliers are found.
 pub(crate) const RULE: &str = "A node’s level is the median over its pairs; a pair is set against \
     the levels of its two nodes (the first sweep of Tukey’s median polish, on logarithms; of the \
     two directions of a pair the worse counts). Named is what is more than 10 % and more than 3.5 \

@@ -103,7 +103,7 @@ pub enum NotARun {
 }
 
 impl RunDirectoryError {
-    /// An error of the file system; a full disk is told apart.
+    /// An error of the file system; a full disk has its own variant.
     pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {

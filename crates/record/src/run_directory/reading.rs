@@ -1,4 +1,4 @@
-//! Reading a run, which nothing is believed of (S-7).
+//! Reading a run, none of which is trusted (S-7).
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _};

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use plumbline_experiment::Plan;
 use plumbline_record::{GateFailure, Trial, TrialStatus};
 
-use super::ledger::{Cell, Ledger};
+use super::ledger::{Ledger, Slot};
 use crate::describe;
 
-/// Counts over the cells of a plan: one treatment in one block.
+/// Counts over the slots of a plan: one treatment in one block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Cells of the plan: `kept + failed + missing`.
     pub planned: usize,
     /// Cells with a valid trial.
     pub kept: usize,
-    /// Trials that were run again, over all cells: attempts after the first.
+    /// Trials that were run again, over all slots: attempts after the first.
     pub repeated: usize,
     /// Cells whose every attempt failed.
     pub failed: usize,
@@ -40,16 +40,16 @@ impl Account {
     /// Counts all treatments of a plan.
     pub(crate) fn new(plan: &Plan, ledger: &Ledger<'_>) -> Self {
         let pairs = plan.pairs();
-        let cells = plan.blocks.iter().enumerate().flat_map(|(block, order)| {
+        let slots = plan.blocks.iter().enumerate().flat_map(|(block, order)| {
             let blocks = block * pairs..(block + 1) * pairs;
-            blocks.flat_map(move |block| order.iter().map(move |&id| ledger.cell(id, block as u32)))
+            blocks.flat_map(move |block| order.iter().map(move |&id| ledger.slot(id, block as u32)))
         });
-        Self::of_cells(cells)
+        Self::of_slots(slots)
     }
 
     /// Counts one treatment of a plan.
     pub(crate) fn of_treatment(id: usize, ledger: &Ledger<'_>) -> Self {
-        Self::of_cells(ledger.cells_of(id).map(|(_, cell)| Some(cell)))
+        Self::of_slots(ledger.slots_of(id).map(|(_, slot)| Some(slot)))
     }
 
     /// Trials that were run, those of all attempts.
@@ -57,21 +57,21 @@ impl Account {
         self.kept + self.failed + self.repeated
     }
 
-    fn of_cells<'a, 'c: 'a>(cells: impl Iterator<Item = Option<&'a Cell<'c>>>) -> Self {
+    fn of_slots<'a, 'c: 'a>(slots: impl Iterator<Item = Option<&'a Slot<'c>>>) -> Self {
         let mut account = Self::default();
         let mut reasons = BTreeMap::new();
-        for cell in cells {
+        for slot in slots {
             account.planned += 1;
-            let Some(cell) = cell else {
+            let Some(slot) = slot else {
                 account.missing += 1;
                 continue;
             };
-            account.repeated += cell.trials.len().saturating_sub(1);
-            match cell.kept() {
+            account.repeated += slot.trials.len().saturating_sub(1);
+            match slot.kept() {
                 Some(_) => account.kept += 1,
                 None => account.failed += 1,
             }
-            for reason in cell.trials.iter().flat_map(|trial| reasons_of(trial)) {
+            for reason in slot.trials.iter().flat_map(|trial| reasons_of(trial)) {
                 *reasons.entry(reason).or_insert(0) += 1;
             }
         }
@@ -123,7 +123,7 @@ fn reason_of(gate: &GateFailure) -> Reason {
         GateFailure::Disturbed { by, .. } => (
             format!("disturbed by {}", describe::clean(by)),
             "stop what else runs on this machine, or use one that is not shared; `plumbline \
-             doctor` tells what disturbs",
+             doctor` shows what disturbs it",
         ),
         GateFailure::WrongPath { .. } => fixed(
             "wrong path or content",

@@ -11,12 +11,12 @@ use plumbline_record::{Observation, Trial, TrialStatus};
 
 /// All trials of one treatment in one block.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cell<'a> {
+pub(crate) struct Slot<'a> {
     /// In the order of attempts.
     pub(crate) trials: Vec<&'a Trial>,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> Slot<'a> {
     /// The trial that counts: the last valid one, as a later attempt replaces
     /// an earlier one (C-14).
     pub(crate) fn kept(&self) -> Option<(&'a Trial, &'a Observation)> {
@@ -31,12 +31,12 @@ impl<'a> Cell<'a> {
 }
 
 /// The pairs of a plan by the names of their nodes.
-struct Pairs<'a> {
+struct PairPositions<'a> {
     pairing: Option<&'a Pairing>,
     positions: HashMap<&'a str, usize>,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> PairPositions<'a> {
     fn new(pairing: Option<&'a Pairing>) -> Self {
         let nodes = pairing.iter().flat_map(|pairing| &pairing.nodes);
         let positions = nodes.enumerate().map(|(at, name)| (&**name, at));
@@ -62,43 +62,43 @@ impl<'a> Pairs<'a> {
 
 /// The trials of a run, by treatment and block.
 pub(crate) struct Ledger<'a> {
-    cells: BTreeMap<(TreatmentId, u32), Cell<'a>>,
+    slots: BTreeMap<(TreatmentId, u32), Slot<'a>>,
 }
 
 impl<'a> Ledger<'a> {
-    /// Sorts trials into cells. Trials of treatments or pairs that the plan does
+    /// Sorts trials into slots. Trials of treatments or pairs that the plan does
     /// not hold are not of this run and are left out.
     pub(crate) fn new(plan: &Plan, trials: &'a [Trial]) -> Self {
-        let mut cells: BTreeMap<_, Cell<'a>> = BTreeMap::new();
-        let pairs = Pairs::new(plan.pairing.as_ref());
+        let mut slots: BTreeMap<_, Slot<'a>> = BTreeMap::new();
+        let pairs = PairPositions::new(plan.pairing.as_ref());
         for trial in trials {
             let Some(block) = pairs.block_of(trial) else {
                 continue;
             };
             if trial.treatment < plan.treatments.len() {
-                let cell = cells.entry((trial.treatment, block)).or_default();
-                cell.trials.push(trial);
+                let slot = slots.entry((trial.treatment, block)).or_default();
+                slot.trials.push(trial);
             }
         }
-        for cell in cells.values_mut() {
-            cell.trials.sort_by_key(|trial| trial.attempt);
+        for slot in slots.values_mut() {
+            slot.trials.sort_by_key(|trial| trial.attempt);
         }
-        Self { cells }
+        Self { slots }
     }
 
-    /// The cell of a treatment in a block, if any trial of it has finished.
-    pub(crate) fn cell(&self, treatment: TreatmentId, block: u32) -> Option<&Cell<'a>> {
-        self.cells.get(&(treatment, block))
+    /// The slot of a treatment in a block, if any trial of it has finished.
+    pub(crate) fn slot(&self, treatment: TreatmentId, block: u32) -> Option<&Slot<'a>> {
+        self.slots.get(&(treatment, block))
     }
 
-    /// All cells of a treatment by rising block.
-    pub(crate) fn cells_of(
+    /// All slots of a treatment by rising block.
+    pub(crate) fn slots_of(
         &self,
         treatment: TreatmentId,
-    ) -> impl Iterator<Item = (u32, &Cell<'a>)> {
-        self.cells
+    ) -> impl Iterator<Item = (u32, &Slot<'a>)> {
+        self.slots
             .range((treatment, 0)..=(treatment, u32::MAX))
-            .map(|(&(_, block), cell)| (block, cell))
+            .map(|(&(_, block), slot)| (block, slot))
     }
 
     /// The trials of a treatment that count, by rising block.
@@ -106,16 +106,16 @@ impl<'a> Ledger<'a> {
         &self,
         treatment: TreatmentId,
     ) -> impl Iterator<Item = (u32, &'a Trial, &'a Observation)> {
-        self.cells_of(treatment).filter_map(|(block, cell)| {
-            let (trial, observation) = cell.kept()?;
+        self.slots_of(treatment).filter_map(|(block, slot)| {
+            let (trial, observation) = slot.kept()?;
             Some((block, trial, observation))
         })
     }
 
-    /// Every trial of every cell.
+    /// Every trial of every slot.
     pub(crate) fn trials(&self) -> impl Iterator<Item = &'a Trial> {
-        self.cells
+        self.slots
             .values()
-            .flat_map(|cell| cell.trials.iter().copied())
+            .flat_map(|slot| slot.trials.iter().copied())
     }
 }

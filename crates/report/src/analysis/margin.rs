@@ -1,4 +1,4 @@
-//! How large a difference must be to matter, and to be told at all (D9).
+//! How large a difference must be to matter, and to be seen at all (D9).
 
 use plumbline_record::Fingerprint;
 use plumbline_stats::order::median_of_runs;

@@ -107,7 +107,7 @@ impl MeshMap {
         let workload = &treatment.treatment.workload;
         let metric = leading(workload);
         let mut values: BTreeMap<Ends, Vec<f64>> = BTreeMap::new();
-        for (_, cell) in ledger.cells_of(treatment.id()) {
+        for (_, cell) in ledger.slots_of(treatment.id()) {
             let pair = cell.trials.first().and_then(|trial| trial.pair.as_ref());
             let ends = pair.and_then(|pair| {
                 Some([

@@ -27,7 +27,7 @@ pub struct Metric {
     pub value: Value,
     /// The largest difference that does not matter in practice, as a fraction (D9).
     pub margin: f64,
-    /// What keeps it from being told exactly.
+    /// What limits how exactly it can be known.
     pub resolution: Resolution,
     /// A value in a sentence, with `{}` for the number and its unit.
     pub phrase: &'static str,
@@ -63,7 +63,7 @@ pub enum Value {
     Of(fn(&Workload, &Observation) -> Option<f64>),
 }
 
-/// How finely a metric can be told.
+/// How finely a metric can be resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// More finely than it needs to be.

@@ -87,8 +87,8 @@ fn derived(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> Vec<Warning>
 fn exhausted(run: &Run, ledger: &Ledger<'_>) -> Option<Warning> {
     let treatments = &run.plan.treatments;
     let has_lost = |id: TreatmentId| {
-        let mut cells = ledger.cells_of(id);
-        cells.any(|(_, cell)| cell.kept().is_none())
+        let mut slots = ledger.slots_of(id);
+        slots.any(|(_, slot)| slot.kept().is_none())
     };
     let named = |(_, treatment): (usize, &Treatment)| {
         format!("{} ({})", treatment.label, treatment.workload.name)

@@ -13,8 +13,8 @@ use super::{Account, Cost, Latency, Packets, Rates};
 /// What one treatment showed by itself, over its valid trials.
 #[derive(Clone, Debug)]
 pub struct TreatmentSummary {
-    /// What was run. Its baseline is in the plan and another treatment; in a
-    /// file of others that says otherwise it is taken for none.
+    /// What was run. Its baseline is another treatment of the plan; where a
+    /// file from elsewhere says otherwise, it counts as having none.
     pub treatment: Treatment,
     /// Latencies; `None` for bulk, which has no answers, and without a valid trial.
     pub latency: Option<Latency>,

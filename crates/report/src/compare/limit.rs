@@ -25,14 +25,14 @@ pub struct LimitCheck {
     /// Its interval: low, high.
     pub interval: Option<(f64, f64)>,
     /// What follows.
-    pub outcome: Outcome,
+    pub outcome: LimitOutcome,
     /// Why it is undecided, with the remedy; `None` when it is decided.
     pub reason: Option<String>,
 }
 
 /// What follows from an overhead and its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LimitOutcome {
     /// The whole interval is within the limit.
     Held,
     /// The whole interval is beyond the limit.
@@ -61,7 +61,7 @@ pub(super) fn check(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitChec
                 limit,
                 overhead: None,
                 interval: None,
-                outcome: Outcome::Undecided,
+                outcome: LimitOutcome::Undecided,
                 reason: Some(why_not_compared(metric, summary)),
             });
         }
@@ -84,9 +84,9 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
         ),
     };
     let outcome = match interval {
-        Some((low, _)) if low > limit => Outcome::Broken,
-        Some((_, high)) if high <= limit => Outcome::Held,
-        _ => Outcome::Undecided,
+        Some((low, _)) if low > limit => LimitOutcome::Broken,
+        Some((_, high)) if high <= limit => LimitOutcome::Held,
+        _ => LimitOutcome::Undecided,
     };
     LimitCheck {
         run,
@@ -97,7 +97,7 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
         overhead,
         interval,
         outcome,
-        reason: (outcome == Outcome::Undecided).then(|| why_undecided(summary, of)),
+        reason: (outcome == LimitOutcome::Undecided).then(|| why_undecided(summary, of)),
     }
 }
 
@@ -129,7 +129,7 @@ fn why_undecided(summary: &Summary, of: &Comparison) -> String {
             blocks_for_a_limit()
         );
     }
-    "the interval holds the limit; more blocks or longer trials would tell".to_owned()
+    "the limit lies inside the interval; more blocks or longer trials would decide it".to_owned()
 }
 
 fn why_no_effect(summary: &Summary, of: &Comparison) -> String {

@@ -9,7 +9,7 @@ mod limit;
 mod shown;
 
 pub use environment::{Difference, differences};
-pub use limit::{LimitCheck, Outcome};
+pub use limit::{LimitCheck, LimitOutcome};
 pub use shown::{json, render};
 
 use plumbline_experiment::metric::Role;
@@ -61,14 +61,14 @@ impl Compared {
     pub fn is_broken(&self) -> bool {
         self.limits
             .iter()
-            .any(|check| check.outcome == Outcome::Broken)
+            .any(|check| check.outcome == LimitOutcome::Broken)
     }
 
     /// Whether a stated limit could not be judged.
     pub fn has_undecided(&self) -> bool {
         self.limits
             .iter()
-            .any(|check| check.outcome == Outcome::Undecided)
+            .any(|check| check.outcome == LimitOutcome::Undecided)
     }
 }
 

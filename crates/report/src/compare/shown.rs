@@ -3,7 +3,7 @@
 use plumbline_stats::verdict::Verdict;
 use serde_json::{Value, json};
 
-use super::{Change, Compared, LimitCheck, Outcome};
+use super::{Change, Compared, LimitCheck, LimitOutcome};
 use crate::terminal::{self, Style};
 use crate::{describe, number};
 
@@ -63,9 +63,9 @@ fn change_text(change: &Change) -> String {
 /// `limit broken: vxlan (rr): p50 +31 % (27 to 35 %), allowed 10 %`.
 fn limit_text(check: &LimitCheck) -> String {
     let outcome = match check.outcome {
-        Outcome::Held => "limit held",
-        Outcome::Broken => "limit broken",
-        Outcome::Undecided => "limit undecided",
+        LimitOutcome::Held => "limit held",
+        LimitOutcome::Broken => "limit broken",
+        LimitOutcome::Undecided => "limit undecided",
     };
     let metric = describe::clean(&check.metric);
     let mut text = format!("{outcome}: run {}", check.run + 1);
@@ -137,9 +137,9 @@ fn limit_json(check: &LimitCheck) -> Value {
         "low": check.interval.map(|(low, _)| low),
         "high": check.interval.map(|(_, high)| high),
         "outcome": match check.outcome {
-            Outcome::Held => "held",
-            Outcome::Broken => "broken",
-            Outcome::Undecided => "undecided",
+            LimitOutcome::Held => "held",
+            LimitOutcome::Broken => "broken",
+            LimitOutcome::Undecided => "undecided",
         },
         "reason": check.reason,
     })

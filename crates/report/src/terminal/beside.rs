@@ -1,7 +1,7 @@
 //! The published study beside a run, as tables for the terminal.
 
 use super::style::{Style, Tint};
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Column, Columns};
 use super::text;
 use crate::analysis::{Beside, BesideRow, BesideTable, Summary};
 use crate::{beside, describe, number};
@@ -21,7 +21,7 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
         let wrapped = text::wrap(&describe::clean(&title), style.width, 2);
         out += &format!("{}\n", style.paint(Tint::Heading, &wrapped));
         if !beside::shown_columns(study, table).is_empty() {
-            out += &Table::new(columns(study, table)).render(style);
+            out += &Columns::new(columns(study, table)).render(style);
         }
         for order in beside::orders(study, table).iter().take(1) {
             let wrapped = text::wrap(order, style.width, 2);

@@ -1,7 +1,7 @@
 //! Histograms for the terminal, with mean and deviation.
 
 use super::style::{Style, Tint};
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Column, Columns};
 use super::text;
 use crate::analysis::{Distribution, DistributionRow, Section, Summary};
 use crate::{describe, number};
@@ -39,7 +39,7 @@ fn one(summary: &Summary, section: &Section, distribution: &Distribution, style:
     };
     let labels = rows.iter().map(|row| Cell::plain(label(row.treatment)));
     let times = format!("times {}", label(section.baseline));
-    out += &Table::new(vec![
+    out += &Columns::new(vec![
         Column::left("network", labels.collect()),
         Column::right(
             "measured",

@@ -1,7 +1,7 @@
 //! Pairs of nodes for the terminal.
 
 use super::style::{Style, Tint};
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Column, Columns};
 use super::text;
 use crate::analysis::Summary;
 use crate::{mesh, number};
@@ -27,7 +27,7 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
             out += &format!("{}\n", style.paint(Tint::Faint, &wrapped));
         }
         if let Some(pairs) = mesh::table(of, map) {
-            out += &Table::new(columns(&pairs)).render(style);
+            out += &Columns::new(columns(&pairs)).render(style);
         }
         for finding in mesh::findings(of, map) {
             out += &format!("{}\n", text::wrap(&finding, style.width, 2));

@@ -19,7 +19,7 @@ use crate::{describe, number, warning};
 pub use style::Style;
 
 use style::Tint;
-use table::Table;
+use table::Columns;
 
 /// The whole report of one run, ending with a line break.
 pub fn render(summary: &Summary, style: Style) -> String {
@@ -31,7 +31,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
     }
     for section in &summary.sections {
         out += &heading(summary, section, style);
-        out += &Table::new(columns::of(summary, section)).render(style);
+        out += &Columns::new(columns::of(summary, section)).render(style);
         out.push('\n');
         out += &time_spent(summary, section, style);
     }
@@ -47,7 +47,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
     if let Some(columns) = columns::set_up(summary) {
         let title = "set-up cost: the cluster up, and its paths ready after that";
         out += &style.paint(Tint::Heading, title);
-        out += &format!("\n{}", Table::new(columns).render(style));
+        out += &format!("\n{}", Columns::new(columns).render(style));
         for line in crate::set_up::failures(summary) {
             out += &format!("{}\n", text::wrap(&line, style.width, 2));
         }
@@ -93,7 +93,7 @@ fn time_spent(summary: &Summary, section: &Section, style: Style) -> String {
     };
     let title = "where the time goes: means by the kernel's stamps";
     let heading = style.paint(Tint::Heading, title);
-    format!("{heading}\n{}\n", Table::new(columns).render(style))
+    format!("{heading}\n{}\n", Columns::new(columns).render(style))
 }
 
 fn answers(summary: &Summary, style: Style) -> String {

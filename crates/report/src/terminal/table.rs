@@ -70,11 +70,11 @@ impl Column {
 }
 
 /// Columns side by side.
-pub(super) struct Table {
+pub(super) struct Columns {
     columns: Vec<Column>,
 }
 
-impl Table {
+impl Columns {
     pub(super) fn new(columns: Vec<Column>) -> Self {
         Self { columns }
     }

@@ -1,5 +1,5 @@
 use plumbline_record::{Fingerprint, Run, Trial};
-use plumbline_report::compare::{CompareError, Compared, Outcome, compare, json, render};
+use plumbline_report::compare::{CompareError, Compared, LimitOutcome, compare, json, render};
 use plumbline_report::terminal::Style;
 use plumbline_stats::verdict::Verdict;
 
@@ -246,16 +246,16 @@ fn limits_are_held_broken_or_undecided() {
         let found = compared.limits.iter().find(|one| one.metric == metric);
         found.unwrap().outcome
     };
-    assert_eq!(outcome("p50"), Outcome::Broken);
-    assert_eq!(outcome("cpu_per_request"), Outcome::Held);
+    assert_eq!(outcome("p50"), LimitOutcome::Broken);
+    assert_eq!(outcome("cpu_per_request"), LimitOutcome::Held);
     assert_eq!(
         outcome("cpu_per_byte"),
-        Outcome::Undecided,
+        LimitOutcome::Undecided,
         "zero lies in the interval"
     );
     assert_eq!(
         outcome("p95"),
-        Outcome::Undecided,
+        LimitOutcome::Undecided,
         "nothing is compared on it"
     );
     assert!(compared.is_broken());
@@ -277,7 +277,7 @@ fn a_loss_of_throughput_is_an_overhead() {
     let (mut run, trials) = Fake::new(&[Network::same("host"), slow]).run();
     run.plan.limits.insert("throughput".to_owned(), 0.1);
     let compared = compare(&[(run, trials)], false).unwrap();
-    assert_eq!(compared.limits[0].outcome, Outcome::Broken);
+    assert_eq!(compared.limits[0].outcome, LimitOutcome::Broken);
     assert!((compared.limits[0].overhead.unwrap() - 0.2).abs() < 0.02);
 }
 
@@ -288,7 +288,7 @@ fn too_few_blocks_leave_a_limit_undecided() {
     let (mut run, trials) = fake.run();
     run.plan.limits.insert("p50".to_owned(), 0.1);
     let compared = compare(&[(run, trials)], false).unwrap();
-    assert_eq!(compared.limits[0].outcome, Outcome::Undecided);
+    assert_eq!(compared.limits[0].outcome, LimitOutcome::Undecided);
     assert!(!compared.is_broken());
     let text = shown(&compared);
     assert!(

@@ -9,7 +9,7 @@ use plumbline_record::{
     Warning,
 };
 
-// By its path, for the demonstration takes this file in from elsewhere.
+// By its path, because the demonstration includes this file from elsewhere.
 #[path = "fake/observed.rs"]
 pub(crate) mod observed;
 
