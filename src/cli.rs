@@ -18,11 +18,12 @@ pub(crate) use cluster::ManifestKind;
 pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs};
 pub(crate) use factors::FactorArgs;
 pub(crate) use find_max::FindMaxArgs;
-pub(crate) use load::{Driver, Kind, LoadArgs, Process, ServeArgs};
+pub(crate) use load::{Driver, LoadArgs, ServeArgs};
 pub(crate) use plugin::{is_plugin, typed};
 #[cfg(feature = "kubernetes")]
 pub(crate) use target::ClusterArgs;
 pub(crate) use target::{HostsArgs, PairingArgs, TargetArgs, TargetKind};
+pub(crate) use value::duration;
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.

@@ -20,6 +20,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "harness",
         &["agent", "stats", "sys", "record", "experiment"],
     ),
+    (
+        "generator",
+        &["harness", "engine", "sys", "record", "experiment"],
+    ),
     ("kubernetes", &["harness", "agent", "record", "experiment"]),
     ("lab", &["harness", "agent", "sys", "record", "experiment"]),
     (

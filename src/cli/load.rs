@@ -3,22 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use clap::{Args, ValueEnum};
+use plumbline_experiment::WorkloadKind;
 
 use super::{FindMaxArgs, value};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Request and response on open connections
-    Rr,
-    /// A new connection per request
-    Crr,
-    /// TCP bulk
-    Stream,
-    /// UDP bulk
-    Datagram,
-    /// HTTP/1.1 GET
-    Http,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Process {
@@ -38,13 +25,33 @@ pub(crate) enum Driver {
     Uring,
 }
 
+impl From<Process> for plumbline_experiment::Process {
+    fn from(process: Process) -> Self {
+        match process {
+            Process::Constant => Self::Constant,
+            Process::Poisson => Self::Poisson,
+        }
+    }
+}
+
+impl Driver {
+    /// `None` where the choice is left to the program.
+    pub(crate) fn chosen(self) -> Option<plumbline_experiment::Driver> {
+        match self {
+            Self::Auto => None,
+            Self::Epoll => Some(plumbline_experiment::Driver::Epoll),
+            Self::Uring => Some(plumbline_experiment::Driver::Uring),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
     /// `http://HOST:PORT/PATH` of any server, or HOST:PORT of `plumbline serve`
     pub(crate) target: String,
     /// Kind of load; http for a URL, else rr
-    #[arg(long, value_enum)]
-    pub(crate) workload: Option<Kind>,
+    #[arg(long, value_parser = value::kind())]
+    pub(crate) workload: Option<WorkloadKind>,
     /// UDP instead of TCP for rr
     #[arg(long)]
     pub(crate) udp: bool,
@@ -126,8 +133,8 @@ pub(crate) struct ServeArgs {
     #[arg(default_value = "127.0.0.1:7117", value_parser = value::listen)]
     pub(crate) listen: SocketAddr,
     /// Kind of load to answer
-    #[arg(long, value_enum, default_value = "rr")]
-    pub(crate) workload: Kind,
+    #[arg(long, value_parser = value::kind(), default_value = "rr")]
+    pub(crate) workload: WorkloadKind,
     /// UDP instead of TCP for rr
     #[arg(long)]
     pub(crate) udp: bool,

@@ -1,6 +1,29 @@
 //! Values as people write them.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use plumbline_experiment::{KINDS, WorkloadKind};
+
+/// A kind of workload, by its name in the table of kinds.
+pub(super) fn kind() -> impl TypedValueParser<Value = WorkloadKind> {
+    let rows = KINDS.iter();
+    let words = rows.map(|row| PossibleValue::new(row.name).help(row.summary));
+    PossibleValuesParser::new(words).try_map(|name| {
+        WorkloadKind::find(&name).ok_or_else(|| format!("there is no workload `{name}`"))
+    })
+}
+
+/// `10s`, `500ms`, or a number of seconds.
+pub(crate) fn duration(text: &str, flag: &str) -> Result<Duration, String> {
+    let wrong = || format!("{flag} {text}: write a time such as 10s or 500ms");
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
+    }
+    let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
+    span.try_into().map_err(|_| wrong())
+}
 
 /// An address to listen on. A port alone means loopback: a server that others
 /// can reach has to be asked for.
@@ -32,6 +55,14 @@ pub(super) fn number(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_read_with_and_without_units() {
+        assert_eq!(duration("2", "-d").unwrap(), Duration::from_secs(2));
+        assert_eq!(duration("500ms", "-d").unwrap(), Duration::from_millis(500));
+        assert!(duration("-1s", "-d").is_err());
+        assert!(duration("soon", "-d").is_err());
+    }
 
     #[test]
     fn numbers_and_ports_are_read_as_people_write_them() {

@@ -8,7 +8,6 @@ pub(crate) mod cluster;
 pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod doctor;
-mod find_max;
 pub(crate) mod floor;
 pub(crate) mod generate;
 pub(crate) mod guest;

@@ -125,6 +125,17 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether what was asked is at fault, and not the machine or the network.
+    pub fn is_bad_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Plan(_)
+                | Self::Pin { .. }
+                | Self::TooManyFiles { .. }
+                | Self::TooManyPorts { .. }
+        )
+    }
+
     /// Names the call that failed, for `map_err`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }

@@ -8,7 +8,6 @@ use crate::budget;
 use crate::ceiling::MAX_TRIALS;
 use crate::draft::Sharing;
 use crate::factor::Word;
-use crate::request::Share;
 use crate::spec::Spec;
 use crate::{Asked, Draft, Plan, Scene, SpecError, Treatment, TreatmentId, Wanted, reference};
 

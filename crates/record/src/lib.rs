@@ -9,6 +9,7 @@ mod file;
 mod fingerprint;
 mod histogram;
 mod load;
+mod load_outcome;
 mod maximum;
 mod run_directory;
 mod search;
@@ -24,6 +25,7 @@ pub use load::{
     ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult,
     ZeroCopyCounts,
 };
+pub use load_outcome::{LoadOutcome, LoadWarning};
 pub use maximum::Maximum;
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};

@@ -21,6 +21,7 @@ pub mod csv;
 pub mod html;
 pub mod json;
 pub mod latency;
+pub mod load;
 pub mod markdown;
 pub mod number;
 pub mod sentence;

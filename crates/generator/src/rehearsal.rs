@@ -4,21 +4,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plumbline_engine::LoadPlan;
-use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, Wait, Workload, WorkloadKind};
 use plumbline_record::LoadResult;
 
-use super::usage_or_error;
+use crate::GeneratorError;
 
-/// How long requests are sent for, and how long an answer may take.
+/// How long requests are sent, and how long an answer may take.
 const LENGTH: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Over UDP a single request may be lost on the way.
 const UDP_ATTEMPTS: usize = 3;
 
-/// Sends a few requests over one connection to a `plumbline serve`. Where
-/// sizes or workload differ every request would fail, which the counts of a
-/// whole load tell late and not in words.
-pub(super) fn hold(plan: &LoadPlan, stop: &AtomicBool) -> anyhow::Result<()> {
+/// Sends a few requests over one connection to a `plumbline serve`. Where sizes
+/// or workloads differ, every request of the load would fail, and its counts
+/// would say so late and without words. Other kinds are not rehearsed.
+///
+/// # Errors
+///
+/// What the other end did instead of answering, and how to start both alike.
+pub fn rehearse(plan: &LoadPlan, stop: &AtomicBool) -> Result<(), GeneratorError> {
     if !matches!(plan.workload.kind, WorkloadKind::Rr | WorkloadKind::Crr) {
         return Ok(());
     }
@@ -36,28 +40,33 @@ pub(super) fn hold(plan: &LoadPlan, stop: &AtomicBool) -> anyhow::Result<()> {
         progress: None,
         ..plan.clone()
     };
-    let attempts = match plan.workload.protocol {
-        Protocol::Udp => UDP_ATTEMPTS,
-        Protocol::Tcp => 1,
+    let attempts = if plan.workload.is_udp() {
+        UDP_ATTEMPTS
+    } else {
+        1
     };
     let mut wrong = None;
     for _ in 0..attempts {
-        let result = plumbline_engine::run(&rehearsal, stop, &mut ()).map_err(usage_or_error)?;
+        let result = plumbline_engine::run(&rehearsal, stop, &mut ())?;
         wrong = misunderstanding(&result);
         if wrong.is_none() || stop.load(Ordering::Relaxed) {
             return Ok(());
         }
     }
     match wrong {
-        Some(what) => anyhow::bail!("{} {what}; {}", plan.target, remedy(plan)),
         None => Ok(()),
+        Some(what) => Err(GeneratorError::Misunderstood {
+            target: plan.target,
+            what,
+            remedy: remedy(plan),
+        }),
     }
 }
 
 fn misunderstanding(result: &LoadResult) -> Option<&'static str> {
     let errors = &result.errors;
     if errors.corrupt + errors.protocol > 0 {
-        Some("answered with something else than our answer to a request")
+        Some("answered with something other than our answer to a request")
     } else if errors.closed > 0 {
         Some("closed the connection instead of answering")
     } else if errors.total() > 0 {
@@ -71,11 +80,7 @@ fn misunderstanding(result: &LoadResult) -> Option<&'static str> {
 
 fn remedy(plan: &LoadPlan) -> String {
     let spec = &plan.workload;
-    let udp = if spec.protocol == Protocol::Udp {
-        " --udp"
-    } else {
-        ""
-    };
+    let udp = if spec.is_udp() { " --udp" } else { "" };
     format!(
         "both ends must be started with the same workload and sizes: `plumbline serve {} --workload {}{udp} --request-size {} --response-size {}`",
         plan.target,

@@ -1,5 +1,5 @@
-//! Whether sender and receiver must share a CPU: then each measures the other's
-//! work as well (N-12). Found out only where both are in sight.
+//! Whether sender and receiver must share a CPU: each then measures the other's
+//! work as well (N-12). Known only where both are in sight.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,34 +7,31 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use plumbline_engine::LoadPlan;
-use plumbline_experiment::{Protocol, WorkloadKind};
+use plumbline_record::LoadWarning;
 use plumbline_sys::cpu;
 
-/// What to know before the figures are believed.
-pub(super) fn warnings(plan: &LoadPlan) -> Vec<String> {
+/// What to know about CPUs before the figures are believed. To be asked while
+/// the receiver is there.
+pub fn warnings(plan: &LoadPlan) -> Vec<LoadWarning> {
     let Ok(allowed) = cpu::allowed() else {
         return Vec::new();
     };
     let ours = workers_cpus(plan, &allowed);
     let mut warnings = Vec::new();
     if ours.len() < plan.threads {
-        warnings.push(format!(
-            "{} workers share {} ({}); use fewer --threads or name more --cpus",
-            plan.threads,
-            plural(ours.len()),
-            list(&ours)
-        ));
+        warnings.push(LoadWarning::WorkersShareCpus {
+            workers: plan.threads,
+            cpus: ours.iter().copied().collect(),
+        });
     }
     let theirs = receivers_cpus(plan);
     if theirs
         .iter()
         .any(|cpus| must_share(&ours, plan.threads, cpus))
     {
-        warnings.push(format!(
-            "sender and receiver share {} ({}): each waits for the other, and is charged for it; give both CPUs of their own with --cpus",
-            plural(ours.len()),
-            list(&ours)
-        ));
+        warnings.push(LoadWarning::EndsShareCpus {
+            cpus: ours.into_iter().collect(),
+        });
     }
     warnings
 }
@@ -54,23 +51,10 @@ fn must_share(ours: &BTreeSet<usize>, workers: usize, theirs: &BTreeSet<usize>) 
     !theirs.is_empty() && ours.len() <= workers && theirs.is_subset(ours)
 }
 
-fn plural(cpus: usize) -> String {
-    match cpus {
-        1 => "one CPU".to_owned(),
-        n => format!("{n} CPUs"),
-    }
-}
-
-fn list(cpus: &BTreeSet<usize>) -> String {
-    let names: Vec<_> = cpus.iter().map(usize::to_string).collect();
-    names.join(",")
-}
-
 /// For each thread of the processes that hold the target's socket: its CPUs.
-/// Empty when the target is elsewhere, or somebody else's.
+/// Empty when the target is on another machine, or its process is another user's.
 fn receivers_cpus(plan: &LoadPlan) -> Vec<BTreeSet<usize>> {
-    let udp =
-        plan.workload.protocol == Protocol::Udp || plan.workload.kind == WorkloadKind::Datagram;
+    let udp = plan.workload.is_udp();
     let tables = if udp {
         ["udp", "udp6"]
     } else {
@@ -150,7 +134,7 @@ fn cpus_in(status: &str) -> Option<BTreeSet<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::Workload;
+    use plumbline_experiment::{Workload, WorkloadKind};
 
     use super::*;
 
@@ -195,9 +179,17 @@ mod tests {
         std::thread::spawn(move || {
             cpu::pin_thread(cpus[0]).unwrap();
             let warnings = warnings(&plan);
-            assert!(warnings[0].contains("sender and receiver share one CPU"));
+            let cpus = vec![cpus[0]];
+            assert_eq!(
+                warnings,
+                [LoadWarning::EndsShareCpus { cpus: cpus.clone() }]
+            );
             let twice = LoadPlan { threads: 2, ..plan };
-            assert!(super::warnings(&twice)[0].contains("2 workers share one CPU"));
+            let workers = 2;
+            assert_eq!(
+                super::warnings(&twice)[0],
+                LoadWarning::WorkersShareCpus { workers, cpus }
+            );
         })
         .join()
         .unwrap();

@@ -1,0 +1,133 @@
+//! Where a load goes, as people write it.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::str::FromStr;
+
+use plumbline_experiment::WorkloadKind;
+
+/// `http://HOST:PORT/PATH` of any server, or `HOST:PORT` of `plumbline serve`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// Host and, if given, port.
+    pub authority: String,
+    /// Path of the URL, query included; `/` where there is none.
+    pub path: String,
+    /// Whether it was written as a URL.
+    pub is_url: bool,
+}
+
+/// Why a destination has no address.
+#[derive(Debug, thiserror::Error)]
+pub enum DestinationError {
+    /// A URL that asks for TLS.
+    #[error(
+        "https is not measured: TLS would dominate the cost of the network; use an http:// address"
+    )]
+    Tls,
+    /// An address without a port, where none is implied.
+    #[error("`{0}` has no port; write HOST:PORT or http://HOST")]
+    NoPort(String),
+    /// A name that the system cannot resolve.
+    #[error("`{authority}` cannot be resolved: {source}")]
+    Unresolved {
+        /// The host and its port.
+        authority: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A name without any address.
+    #[error("`{0}` has no address")]
+    NoAddress(String),
+}
+
+impl DestinationError {
+    /// Whether it was written wrongly, rather than not found.
+    pub fn is_bad_usage(&self) -> bool {
+        matches!(self, Self::Tls | Self::NoPort(_))
+    }
+}
+
+impl FromStr for Destination {
+    type Err = DestinationError;
+
+    fn from_str(text: &str) -> Result<Self, DestinationError> {
+        if text.starts_with("https://") {
+            return Err(DestinationError::Tls);
+        }
+        let Some(rest) = text.strip_prefix("http://") else {
+            return Ok(Self {
+                authority: text.to_owned(),
+                path: "/".to_owned(),
+                is_url: false,
+            });
+        };
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        Ok(Self {
+            authority: authority.to_owned(),
+            path: if path.is_empty() { "/" } else { path }.to_owned(),
+            is_url: true,
+        })
+    }
+}
+
+impl Destination {
+    /// The kind of load that it suggests.
+    pub fn kind(&self) -> WorkloadKind {
+        if self.is_url {
+            WorkloadKind::Http
+        } else {
+            WorkloadKind::Rr
+        }
+    }
+
+    /// Its first address.
+    ///
+    /// # Errors
+    ///
+    /// A missing port, and names that the system does not know.
+    pub fn resolve(&self) -> Result<SocketAddr, DestinationError> {
+        let authority = &self.authority;
+        let has_port = authority
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let with_port = match (has_port, self.is_url) {
+            (true, _) => authority.clone(),
+            (false, true) => format!("{authority}:80"),
+            (false, false) => return Err(DestinationError::NoPort(authority.clone())),
+        };
+        let addresses = with_port.to_socket_addrs();
+        let mut addresses = addresses.map_err(|source| DestinationError::Unresolved {
+            authority: authority.clone(),
+            source,
+        })?;
+        addresses
+            .next()
+            .ok_or_else(|| DestinationError::NoAddress(authority.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(text: &str) -> Destination {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn targets_are_read_as_people_write_them() {
+        let url = destination("http://127.0.0.1:8080/a/b?c");
+        assert_eq!(
+            (url.authority.as_str(), url.path.as_str(), url.is_url),
+            ("127.0.0.1:8080", "/a/b?c", true)
+        );
+        assert_eq!(destination("http://h").path, "/");
+        assert!(!destination("10.0.0.1:7117").is_url);
+        assert!("https://h".parse::<Destination>().is_err());
+        let address = |text| destination(text).resolve();
+        assert_eq!(address("http://127.0.0.1").unwrap().port(), 80);
+        assert_eq!(address("[::1]:99").unwrap().to_string(), "[::1]:99");
+        assert!(address("127.0.0.1").is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! Why a load is refused, or does not begin.
+
+use std::net::SocketAddr;
+
+use plumbline_engine::EngineError;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum GeneratorError {
+    /// The engine refuses the load, or cannot run it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The other end does not answer as ours would.
+    #[error("{target} {what}; {remedy}")]
+    Misunderstood {
+        /// The other end.
+        target: SocketAddr,
+        /// What it did.
+        what: &'static str,
+        /// How to start both ends alike.
+        remedy: String,
+    },
+    /// A search that cannot be meant.
+    #[error("--find-max: {0}")]
+    Search(String),
+}
+
+impl GeneratorError {
+    /// Whether the request is at fault, and not the machine or the network.
+    pub fn is_bad_usage(&self) -> bool {
+        match self {
+            Self::Engine(error) => error.is_bad_usage(),
+            Self::Misunderstood { .. } => false,
+            Self::Search(_) => true,
+        }
+    }
+}

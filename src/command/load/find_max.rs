@@ -1,0 +1,88 @@
+//! `plumbline load --find-max`: the highest rate that holds a limit.
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use plumbline_engine::LoadPlan;
+use plumbline_experiment::WorkloadKind;
+use plumbline_generator::{BrokenOff, SearchRequest};
+use plumbline_harness::{SearchPlan, at_rate};
+use plumbline_record::{SearchOutcome, SearchTrial};
+use plumbline_report::load::{self as shown, Search};
+
+use super::{engine_error, floor, generator_error};
+use crate::cli::{LoadArgs, duration};
+use crate::command::{BadUsage, print, print_json};
+use crate::progress;
+
+/// What to search for, if anything; touches nothing.
+pub(super) fn search(args: &LoadArgs, kind: WorkloadKind) -> anyhow::Result<Option<SearchPlan>> {
+    let typed = &args.find_max;
+    let Some(limit) = typed.limit else {
+        return Ok(None);
+    };
+    let request = SearchRequest {
+        limit,
+        trial: duration(&typed.trial, "--trial").map_err(BadUsage)?,
+        trials: typed.trials,
+        width: typed.width / 100.0,
+        up_to: typed.up_to,
+    };
+    request.plan(kind).map(Some).map_err(generator_error)
+}
+
+/// Searches with the load of `plan`, whose rate and window are replaced.
+pub(super) fn run(
+    args: &LoadArgs,
+    search: &SearchPlan,
+    plan: LoadPlan,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<ExitCode> {
+    let plan = LoadPlan {
+        workload: at_rate(&plan.workload, search.bounds.least),
+        ..plan
+    };
+    plan.check().map_err(engine_error)?;
+    plumbline_generator::rehearse(&plan, interrupted).map_err(generator_error)?;
+    let display = Search {
+        limit: search.limit,
+        goal: search.recorded_goal(),
+        least_rate: search.bounds.least,
+        time_limit_s: search.bounds.time_limit,
+        seed: plan.seed,
+        floor: floor(&plan.cpus, interrupted),
+    };
+    let mut failed = None;
+    let mut say = |text: String| {
+        if !args.json {
+            failed = failed.take().or(print(&text).err());
+        }
+    };
+    say(display.floor.map(shown::floor).unwrap_or_default());
+    say(display.heading(&plan.workload, plan.target));
+    let mut seen = |trial: &SearchTrial| say(display.line(trial));
+    let found = plumbline_generator::find_max(&plan, search, interrupted, &mut seen)
+        .map_err(generator_error)?;
+    failed.map_or(Ok(()), Err)?;
+    conclude(args, &display, found)
+}
+
+fn conclude(args: &LoadArgs, display: &Search, found: BrokenOff) -> anyhow::Result<ExitCode> {
+    let searched = found.searched;
+    let conclusion = display.conclusion(searched.outcome, &searched.trials);
+    if args.json {
+        print_json(&display.json(searched.outcome, &searched.trials))?;
+    } else {
+        print(&format!("\n{conclusion}\n"))?;
+    }
+    if let Some(error) = found.error {
+        return Err(engine_error(error));
+    }
+    if let SearchOutcome::Found { .. } = searched.outcome {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.json {
+        progress::say(&format!("plumbline: {conclusion}"));
+    }
+    Ok(ExitCode::from(2))
+}
