@@ -22,6 +22,7 @@ pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use machine::{fingerprint, is_user_mode};
 pub use message::{FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent};
 pub use meter::{Reading, idle_sample, protocol_counters};
+pub use nginx::{MissingServer, check_server};
 pub use plumbline_engine::floor;
 pub use serve::{AgentError, LEASE, run};
 pub use sight::{Counts, LocalAddress, LookOrder, Sight, Way};

@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::Workload;
+use plumbline_experiment::{Server, Workload};
 use plumbline_record::ServeResult;
 use plumbline_sys::cpu::{self, ProcessTime};
 use plumbline_sys::process::{Child, Command, ProcessError};
@@ -27,6 +27,13 @@ const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/ngi
 
 /// Longest wait for nginx to start, and for one of its answers.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The experiment asks for a server that this machine does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "nginx is not installed where the receiver runs: install the package `nginx` there, or take out `server`"
+)]
+pub struct MissingServer;
 
 /// Why nginx could not be the receiver.
 #[derive(Debug, thiserror::Error)]
@@ -47,13 +54,33 @@ pub(crate) enum NginxError {
     Cpu(#[source] io::Error),
 }
 
-/// The program, if it is installed.
-pub(crate) fn installed() -> Option<PathBuf> {
+/// Checks that this machine has the program that is to answer.
+///
+/// # Errors
+///
+/// It has not.
+pub fn check_server(server: Server) -> Result<(), MissingServer> {
+    match server {
+        Server::Plumbline => Ok(()),
+        Server::Nginx => installed().map(drop),
+    }
+}
+
+/// The program.
+pub(crate) fn installed() -> Result<PathBuf, MissingServer> {
     let searched = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&searched)
-        .chain(USUAL_PLACES.map(PathBuf::from))
-        .map(|directory| directory.join("nginx"))
+    let usual = USUAL_PLACES.map(PathBuf::from);
+    find(std::env::split_paths(&searched).chain(usual))
+}
+
+/// The program, in the first of these directories that has it.
+fn find(directories: impl IntoIterator<Item = PathBuf>) -> Result<PathBuf, MissingServer> {
+    let mut programs = directories
+        .into_iter()
+        .map(|directory| directory.join("nginx"));
+    programs
         .find(|program| program.is_file())
+        .ok_or(MissingServer)
 }
 
 /// A running nginx. It is killed when dropped.
@@ -297,6 +324,16 @@ mod tests {
         let counts = counts_of(ANSWER).unwrap();
         assert_eq!((counts.connections, counts.requests), (3, 17));
         assert_eq!(counts_of("HTTP/1.1 404 Not Found\r\n\r\n"), None);
+    }
+
+    #[test]
+    fn where_there_is_none_nothing_else_answers() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().to_owned();
+        let error = find([path.clone()]).unwrap_err().to_string();
+        assert!(error.contains("install the package `nginx`"), "{error}");
+        fs::write(path.join("nginx"), "").unwrap();
+        assert_eq!(find([path.clone()]).unwrap(), path.join("nginx"));
     }
 
     #[test]

@@ -167,9 +167,8 @@ fn serve(
     report: &dyn Fn(FromAgent),
     stop: &AtomicBool,
 ) -> Result<FromAgent, String> {
-    if order.workload.server == Server::Nginx
-        && let Some(program) = nginx::installed()
-    {
+    if order.workload.server == Server::Nginx {
+        let program = nginx::installed().map_err(|e| e.to_string())?;
         return serve_by_nginx(&program, order, report, stop);
     }
     let plan = ServePlan {

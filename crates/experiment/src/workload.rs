@@ -77,7 +77,7 @@ pub enum Server {
     /// The responder of this program.
     #[default]
     Plumbline,
-    /// nginx, where it is installed; otherwise the responder, with a warning.
+    /// nginx, which must be installed where the receiver runs.
     Nginx,
 }
 
