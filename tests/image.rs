@@ -12,8 +12,9 @@ use crate::world::{plumbline, stderr};
 /// A static program of nothing, for 64-bit x86 (System V ABI, chapter 4).
 fn program(directory: &Path) -> String {
     let mut elf = [0; 64];
-    elf[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1]);
+    elf[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1]);
     elf[18] = 62;
+    (elf[32], elf[54]) = (64, 56);
     let path = directory.join("program");
     fs::write(&path, elf).unwrap();
     path.to_str().unwrap().to_owned()
