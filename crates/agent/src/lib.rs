@@ -8,6 +8,7 @@
 //! (S-4); it sends only to the address that it is given (S-5), and it ends when
 //! it hears nothing for [`LEASE`], or when its input closes.
 
+mod build;
 mod frame;
 mod machine;
 mod message;
@@ -18,6 +19,7 @@ mod proxy;
 mod serve;
 mod sight;
 
+pub use build::build;
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use machine::{fingerprint, is_user_mode};
 pub use message::{FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent};

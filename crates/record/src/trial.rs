@@ -1,5 +1,7 @@
 //! One trial, and the run that it belongs to.
 
+use std::collections::BTreeMap;
+
 use plumbline_experiment::{Plan, TreatmentId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,8 +28,36 @@ pub struct Run {
     /// plain rates.
     #[serde(default)]
     pub maxima: Vec<Maximum>,
+    /// What decided which trials count, and where they ran; null in runs made
+    /// before it was noted.
+    #[serde(default)]
+    pub conditions: Option<Conditions>,
     /// What to distrust in the whole run.
     pub warnings: Vec<Warning>,
+}
+
+/// What decided which trials count, and where they ran: nothing in the plan
+/// says it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions {
+    /// The limits of the validity gates by name: shares from 0 to 1, ratios, and
+    /// nanoseconds where the name ends in `_ns`.
+    pub thresholds: BTreeMap<String, f64>,
+    /// CPUs of the sender; empty for any.
+    pub client_cpus: Vec<usize>,
+    /// CPUs of the receiver; empty for any.
+    pub server_cpus: Vec<usize>,
+    /// Length of the idle sample at the head of each block, nanoseconds.
+    pub idle_ns: u64,
+}
+
+/// Which program made a record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Build {
+    /// Version of Plumbline.
+    pub version: String,
+    /// SHA-256 of the program, in hexadecimal.
+    pub sha256: String,
 }
 
 /// Who made a run, when and with what.
@@ -35,6 +65,9 @@ pub struct Run {
 pub struct Provenance {
     /// Version of Plumbline.
     pub version: String,
+    /// The program; null in runs made before it was noted.
+    #[serde(default)]
+    pub build: Option<Build>,
     /// Command line as typed.
     pub command: Vec<String>,
     /// Start, RFC 3339, UTC.
@@ -77,6 +110,9 @@ pub struct Trial {
     /// 0 for the first part of a run, then counted up for each resumption.
     #[serde(default)]
     pub session: u32,
+    /// The program that ran it, where that is not the one that began the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
     /// Start, RFC 3339, UTC.
     pub started: String,
     /// What it took from start to end, agents and teardown included, nanoseconds.
