@@ -161,6 +161,9 @@ pub(crate) struct RunArgs {
     /// with several clusters, compare them although their nodes differ
     #[arg(long)]
     pub(crate) across_environments: bool,
+    /// With --resume, go on although another build of Plumbline began the run; tables say so
+    #[arg(long, requires = "resume")]
+    pub(crate) mix_builds: bool,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -25,16 +25,18 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             progress::say(&format!("plumbline: {error:#}"));
-            let bad_file = error
-                .downcast_ref::<plumbline_experiment::SpecError>()
-                .is_some();
-            ExitCode::from(if bad_file || error.is::<command::BadUsage>() {
-                64
-            } else {
-                2
-            })
+            ExitCode::from(if is_usage(&error) { 64 } else { 2 })
         }
     }
+}
+
+/// Whether what was typed, or the experiment, is at fault.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<plumbline_experiment::SpecError>()
+        || error.is::<command::BadUsage>()
+        || error
+            .downcast_ref::<plumbline_session::SessionError>()
+            .is_some_and(plumbline_session::SessionError::is_usage)
 }
 
 /// Usage is told in the words that were typed.

@@ -31,6 +31,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["harness", "agent", "sys", "record", "experiment"],
     ),
     ("doctor", &["agent", "sys", "record"]),
+    (
+        "session",
+        &["harness", "agent", "report", "record", "experiment"],
+    ),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),

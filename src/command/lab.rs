@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use plumbline_experiment::{Family, Placement};
 use plumbline_lab::{Lab, LabOptions};
+use plumbline_session::take_down;
 
-use super::undo::take_down;
 use super::{BadUsage, print};
 use crate::cli::{LabAction, LabArgs};
 

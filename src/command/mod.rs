@@ -15,11 +15,9 @@ mod kernel;
 pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod load;
-mod maxima;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
-mod undo;
 pub(crate) mod validate;
 
 use std::io::Write as _;

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use plumbline_lab::{Lab, LabOptions};
+use plumbline_session::take_down;
 use plumbline_validation::{Comparisons, Order};
 
-use super::undo::{take_down, with_undoing};
 use super::{BadUsage, print, print_json};
 use crate::cli::ValidateArgs;
 use crate::progress::say;
@@ -20,7 +20,11 @@ pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     let shown = compared
         .map_err(anyhow::Error::from)
         .and_then(|comparisons| show(args, &comparisons));
-    with_undoing(shown, take_down(&mut lab))
+    match (shown, take_down(&mut lab)) {
+        (shown, Ok(())) => shown,
+        (Ok(_), Err(left)) => Err(left.into()),
+        (Err(error), Err(left)) => Err(anyhow::anyhow!("{error:#}; and {left}")),
+    }
 }
 
 /// Prints what came of the comparisons.

@@ -33,6 +33,8 @@ pub enum HarnessError {
 pub struct Step<'a> {
     /// Block, from 0.
     pub block: usize,
+    /// Blocks of the plan.
+    pub blocks: usize,
     /// Trials of the plan that are finished.
     pub finished: usize,
     /// Trials of the plan.
@@ -178,6 +180,7 @@ impl Loop<'_> {
         while let Some(&attempt) = open.values().max() {
             let step = Step {
                 block: round.block,
+                blocks: self.plan.blocks.len(),
                 finished: self.ending.finished,
                 trials: self.plan.trials(),
                 treatment,

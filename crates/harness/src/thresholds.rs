@@ -1,7 +1,12 @@
 //! What the validity gates and self-checks allow.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
 /// What the gates allow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thresholds {
     /// D2: the generator's median lag, as a share of the median latency.
     pub lag_share: f64,
@@ -63,6 +68,17 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
+    /// Each with its name, for records.
+    pub fn by_name(&self) -> BTreeMap<String, f64> {
+        let Ok(Value::Object(fields)) = serde_json::to_value(self) else {
+            unreachable!("a struct of numbers is an object");
+        };
+        fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_f64()?)))
+            .collect()
+    }
+
     /// For a kernel that runs as a program. A system call costs it 20 to 50 µs,
     /// and no sender can be nearer to its deadline than a few of them, on any
     /// network: 53 µs at the median on an idle machine, measured (docs/method.md).

@@ -31,8 +31,8 @@ pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
 pub use trial::{
-    Build, Conditions, Floor, GateFailure, IdleSample, NodePair, Observation, Provenance, Run, SetUp, Trial,
-    TrialStatus,
+    Build, Conditions, Floor, GateFailure, IdleSample, NodePair, Observation, Provenance, Run,
+    SetUp, Trial, TrialStatus,
 };
 pub use warning::Warning;
 

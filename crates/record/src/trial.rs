@@ -52,7 +52,9 @@ pub struct Conditions {
 }
 
 /// Which program made a record.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Build {
     /// Version of Plumbline.
     pub version: String,

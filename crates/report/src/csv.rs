@@ -14,7 +14,7 @@ fn head() -> String {
     let scene: Vec<&str> = FACTORS.iter().map(|factor| factor.name).collect();
     format!(
         "treatment,workload,{},metric,value,low,high,baseline,change,change_low,change_high,\
-         verdict,smallest_effect",
+         verdict,smallest_effect,builds",
         scene.join(",")
     )
 }
@@ -137,6 +137,7 @@ fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
         figure(interval.map(|one| one.high)),
         verdict.map(|one| one.to_string()).unwrap_or_default(),
         figure(comparison.and_then(|one| one.smallest_effect)),
+        summary.builds.to_string(),
     ];
     format!("{}\r\n", cells.join(","))
 }

@@ -40,9 +40,14 @@ pub(crate) fn link(summary: &Summary) -> Option<String> {
     (!summary.link.is_default()).then(|| format!("The link between nodes: {}.", summary.link))
 }
 
-/// Where a treatment runs: `cross-node, IPv4`.
-pub(crate) fn place(treatment: &Treatment) -> String {
-    scene(&treatment.scene)
+/// Where a treatment runs: `cross-node, IPv4`; and whether several builds of
+/// Plumbline ran it, whose figures are not to be mixed in silence.
+pub(crate) fn place(summary: &Summary, treatment: &Treatment) -> String {
+    let scene = scene(&treatment.scene);
+    match summary.builds {
+        0 | 1 => scene,
+        builds => format!("{scene}; by {builds} builds of Plumbline"),
+    }
 }
 
 /// The same for what is no treatment.

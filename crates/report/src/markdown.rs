@@ -30,7 +30,7 @@ pub fn render(summary: &Summary) -> String {
             "\n## {}\n\n{}; {}.\n\n",
             escape(&baseline.workload.name),
             escape(&describe::workload(&baseline.workload)),
-            describe::place(baseline)
+            describe::place(summary, baseline)
         );
         out += &table(&figures::figures(summary, section));
         if let Some(percentiles) = figures::percentiles(summary, section) {

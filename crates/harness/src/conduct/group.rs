@@ -133,6 +133,7 @@ impl<'a> Group<'a> {
                 pair: self.named(ends),
                 attempt: slot.attempt,
                 session: self.session,
+                build: None,
                 started: started.clone(),
                 took_ns,
                 status,

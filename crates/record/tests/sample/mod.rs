@@ -37,6 +37,7 @@ pub(crate) fn run() -> Run {
             command: vec!["plumbline".to_owned(), "run".to_owned()],
             started: "2026-01-31T23:59:59Z".to_owned(),
             target: "lab".to_owned(),
+            build: None,
             floor: Some(Floor {
                 round_trips: 9_000,
                 p50_ns: 21_000,
@@ -49,6 +50,7 @@ pub(crate) fn run() -> Run {
             ..Fingerprint::default()
         },
         maxima: Vec::new(),
+        conditions: None,
         warnings: vec![Warning::OneKernel, Warning::SharedCpus { cpus: 2 }],
     }
 }
@@ -79,6 +81,7 @@ pub(crate) fn trial(n: u32) -> Trial {
         warnings: Vec::new(),
         observation: Some(observation(u64::from(n))),
         set_up: None,
+        build: None,
     }
 }
 

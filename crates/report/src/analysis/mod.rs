@@ -43,8 +43,10 @@ pub use unit::Unit;
 pub(crate) use margin::{least_seen, margin, no_finer, resolution};
 pub(crate) use registry::{leading, metrics_among, metrics_of};
 
+use std::collections::BTreeSet;
+
 use plumbline_experiment::{Link, Plan, Treatment, TreatmentId};
-use plumbline_record::{Floor, Maximum, Run, Trial};
+use plumbline_record::{Build, Floor, Maximum, Run, Trial};
 
 use ledger::Ledger;
 
@@ -61,6 +63,9 @@ pub struct Summary {
     pub target: String,
     /// The link between the nodes that the plan asked for.
     pub link: Link,
+    /// Builds of Plumbline that ran its trials: more than one where a run was
+    /// resumed by another.
+    pub builds: usize,
     /// What the generator measures where there is no network (L-13).
     pub floor: Option<Floor>,
     /// The maxima that loads are shares of.
@@ -88,6 +93,14 @@ pub struct Summary {
     /// Blocks that it takes before any primary comparison can reach
     /// significance after Holm's adjustment (C-7).
     pub blocks_needed: usize,
+}
+
+/// Trials of the build that began the run do not name it.
+fn builds(trials: &[Trial]) -> usize {
+    let named = trials.iter().filter_map(|trial| trial.build.as_ref());
+    let others: BTreeSet<&Build> = named.collect();
+    let has_own = trials.is_empty() || trials.iter().any(|trial| trial.build.is_none());
+    others.len() + usize::from(has_own)
 }
 
 impl Summary {
@@ -120,6 +133,7 @@ impl Summary {
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
             link: plan.link,
+            builds: builds(trials),
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
             mesh,

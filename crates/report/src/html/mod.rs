@@ -161,7 +161,7 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
     let chapter = |(section, spread): (&Section, &Option<Distribution>)| {
         let treatment = &summary.treatments[section.baseline];
         let baseline = &treatment.treatment;
-        let place = describe::place(baseline);
+        let place = describe::place(summary, baseline);
         Chapter {
             title: describe::clean(&baseline.workload.name),
             about: format!("{}; {place}", describe::workload(&baseline.workload)),

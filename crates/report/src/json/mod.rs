@@ -47,6 +47,7 @@ fn report(summary: &Summary) -> Report<'_> {
         started: &summary.started,
         target: &summary.target,
         link: summary.link,
+        builds: summary.builds,
         cut_off: summary.is_cut_off(),
         floor_ns: summary.floor.map(|floor| FloorNs {
             p50: floor.p50_ns,

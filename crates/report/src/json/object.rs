@@ -16,6 +16,7 @@ pub(super) struct Report<'a> {
     pub(super) started: &'a str,
     pub(super) target: &'a str,
     pub(super) link: Link,
+    pub(super) builds: usize,
     pub(super) cut_off: bool,
     pub(super) floor_ns: Option<FloorNs>,
     pub(super) maxima: &'a [Maximum],

@@ -80,7 +80,7 @@ fn heading(summary: &Summary, section: &Section, style: Style) -> String {
         "{}: {}; {}",
         describe::clean(&baseline.workload.name),
         describe::workload(&baseline.workload),
-        describe::place(baseline)
+        describe::place(summary, baseline)
     );
     let wrapped = text::wrap(&text, style.width, 2);
     format!("{}\n", style.paint(Tint::Heading, &wrapped))

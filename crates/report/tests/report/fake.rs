@@ -97,6 +97,7 @@ impl Fake {
                     warnings: Vec::new(),
                     observation: Some(observed::observation(self, network, workload, noise)),
                     set_up: None,
+                    build: None,
                 });
             }
         }
@@ -223,6 +224,7 @@ fn run_of(plan: Plan) -> Run {
             command: vec!["plumbline".to_owned(), "run".to_owned()],
             started: "2026-01-01T12:00:00Z".to_owned(),
             target: "lab".to_owned(),
+            build: None,
             floor: Some(Floor {
                 round_trips: 9_000,
                 p50_ns: 21_000,
@@ -231,6 +233,7 @@ fn run_of(plan: Plan) -> Run {
         },
         fingerprint: fingerprint(),
         maxima: Vec::new(),
+        conditions: None,
         warnings: vec![Warning::OneKernel],
     }
 }

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod beside;
+mod builds;
 mod clusters;
 mod compare;
 mod cost;

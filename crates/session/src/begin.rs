@@ -1,0 +1,105 @@
+//! From an experiment to a run directory, before the first trial.
+
+use std::cell::RefCell;
+
+use plumbline_experiment::{Asked, Draft, Experiment, Link, Treatment, TreatmentId};
+use plumbline_harness::{Demand, Target, prepare, refuse};
+use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning};
+
+use crate::session::{Order, pairing};
+use crate::{SessionError, Watch, conditions, maxima};
+
+/// Resolves the plan, has the target make everything that it needs, and only
+/// then makes the run directory.
+pub(crate) fn begin(
+    experiment: Experiment,
+    target: &mut dyn Target,
+    order: &Order<'_>,
+    watch: &mut dyn Watch,
+) -> Result<(RunDirectory, Run), SessionError> {
+    let text = experiment.text().to_owned();
+    let name = experiment.name().to_owned();
+    let (draft, said) = draft(experiment, target)?;
+    let first = draft.blocks().first().cloned().unwrap_or_default();
+    make(target, draft.link(), draft.treatments(), &first)?;
+    let settings = conditions::settings(target);
+    let floor = target.floor(settings.cpus.clone(), order.interrupted)?;
+    let kept_in = (order.out, name.as_str());
+    let maxima = maxima::measure(&draft, target, &settings, order.interrupted, watch, kept_in)?;
+    let share = draft.window_share();
+    let mut plan = draft.settle(&maxima.rates())?;
+    plan.pairing = pairing(order, target);
+    let mut warnings = target.warnings();
+    warnings.extend(said);
+    warnings.extend(maxima.warnings());
+    warnings.extend((share < 1.0).then_some(Warning::ShorterWindows { share }));
+    let run = Run {
+        format: FORMAT_VERSION,
+        provenance: Provenance {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: Some(plumbline_agent::build().map_err(SessionError::Build)?),
+            command: order.command.clone(),
+            started: conditions::now(),
+            target: target.name().to_owned(),
+            floor,
+        },
+        fingerprint: target.fingerprint()?,
+        experiment_text: Some(text),
+        maxima: maxima.found,
+        conditions: Some(conditions::recorded(&settings)),
+        warnings,
+        plan,
+    };
+    let directory = RunDirectory::create_with(order.out, &name, &run, &maxima.searches)?;
+    Ok((directory, run))
+}
+
+/// The plan as far as it is known without measuring, and what the target said
+/// of the networks that it was asked for.
+fn draft(
+    experiment: Experiment,
+    target: &mut dyn Target,
+) -> Result<(Draft, Vec<Warning>), SessionError> {
+    let families = experiment.families()?;
+    let said = RefCell::new(Vec::new());
+    let asked = RefCell::new(&mut *target);
+    let scenes = |one: &Asked<'_>| {
+        let mut target = asked.borrow_mut();
+        target.scenes(one, &families, &mut said.borrow_mut())
+    };
+    let mut draft = experiment.draft(random_seed(), &scenes)?;
+    if target.keeps_sites_together() {
+        if !draft.sought().is_empty() {
+            return Err(SessionError::Usage(
+                "a load that is a share of the maximum needs networks that stand before the \
+                 first trial; where clusters are made for the run, give a --rate"
+                    .to_owned(),
+            ));
+        }
+        draft = draft.keep_together(&|treatment| target.site_of(treatment));
+    }
+    Ok((draft, said.into_inner()))
+}
+
+/// Has the target make everything that these treatments need; `first` are those
+/// of the first trials.
+pub(crate) fn make(
+    target: &mut dyn Target,
+    link: Link,
+    treatments: &[Treatment],
+    first: &[TreatmentId],
+) -> Result<(), SessionError> {
+    let demand = Demand {
+        treatments,
+        first,
+        link,
+    };
+    // What a target can never have was asked for by mistake.
+    refuse(target, &demand).map_err(|error| SessionError::Usage(error.to_string()))?;
+    Ok(prepare(target, &demand)?)
+}
+
+/// From the clock: it only has to differ from run to run, and is recorded.
+fn random_seed() -> u64 {
+    jiff::Timestamp::now().as_nanosecond() as u64
+}

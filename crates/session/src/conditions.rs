@@ -1,0 +1,40 @@
+//! What decides which trials count, and where they run.
+
+use std::time::Duration;
+
+use plumbline_harness::{Cpus, Settings, Target, Thresholds};
+use plumbline_record::Conditions;
+
+/// Length of the idle sample at the head of each block.
+const IDLE: Duration = Duration::from_millis(200);
+
+/// How trials are run on a target.
+pub(crate) fn settings(target: &dyn Target) -> Settings {
+    Settings {
+        cpus: target.cpus(),
+        thresholds: if plumbline_agent::is_user_mode() {
+            Thresholds::user_mode()
+        } else {
+            Thresholds::default()
+        },
+        idle: IDLE,
+        now,
+    }
+}
+
+/// The same for the record.
+pub(crate) fn recorded(settings: &Settings) -> Conditions {
+    let Cpus { client, server } = &settings.cpus;
+    Conditions {
+        thresholds: settings.thresholds.by_name(),
+        client_cpus: client.clone(),
+        server_cpus: server.clone(),
+        // A quarter of a second.
+        idle_ns: settings.idle.as_nanos() as u64,
+    }
+}
+
+/// The time for records, RFC 3339.
+pub(crate) fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}

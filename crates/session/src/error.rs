@@ -1,0 +1,80 @@
+//! Why there is no run, or only a part of one.
+
+use std::io;
+use std::path::PathBuf;
+
+use plumbline_experiment::SpecError;
+use plumbline_harness::{HarnessError, SearchFailure, TargetError};
+use plumbline_record::RunDirectoryError;
+use plumbline_report::compare::CompareError;
+
+use crate::undo::LeftBehind;
+
+/// Why there is no run, or only a part of one.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The experiment is wrong, or asks for what the target has not.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// What was asked cannot be meant; the text says the remedy.
+    #[error("{0}")]
+    Usage(String),
+    /// The target could not be prepared or looked at.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// A maximum that loads are shares of was not found.
+    #[error("{failure}; {}", kept_at(.kept))]
+    Search {
+        /// Why.
+        failure: SearchFailure,
+        /// Where the trials of the search are, or why they could not be kept;
+        /// `None` when there were none.
+        kept: Option<Box<Result<PathBuf, RunDirectoryError>>>,
+    },
+    /// The run directory could not be made, read or written.
+    #[error(transparent)]
+    Directory(#[from] RunDirectoryError),
+    /// The environment is not the one that the run began in.
+    #[error(transparent)]
+    Environment(#[from] CompareError),
+    /// The program cannot tell which build it is.
+    #[error("this program cannot be read, so its records could not say which build made them")]
+    Build(#[source] io::Error),
+    /// What belongs to the target could not be put into the run directory.
+    #[error("the run directory could not take what the target keeps there")]
+    Logs(#[source] io::Error),
+    /// The run could not go on.
+    #[error(transparent)]
+    Harness(#[from] HarnessError),
+    /// The target could not be taken down.
+    #[error(transparent)]
+    LeftBehind(#[from] LeftBehind),
+    /// Something went wrong, and then the target could not be taken down either.
+    #[error("{first}; and {left}")]
+    Both {
+        /// What went wrong first.
+        #[source]
+        first: Box<SessionError>,
+        /// What is left.
+        left: LeftBehind,
+    },
+}
+
+impl SessionError {
+    /// Whether the command line or the experiment is at fault, and not the machine.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Spec(_) | Self::Usage(_) => true,
+            Self::Both { first, .. } => first.is_usage(),
+            _ => false,
+        }
+    }
+}
+
+fn kept_at(kept: &Option<Box<Result<PathBuf, RunDirectoryError>>>) -> String {
+    match kept.as_deref() {
+        None => "it had no trials".to_owned(),
+        Some(Ok(path)) => format!("its trials are in {}", path.display()),
+        Some(Err(error)) => format!("its trials could not be kept: {error}"),
+    }
+}

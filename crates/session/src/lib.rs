@@ -1,0 +1,20 @@
+//! A run from plan to directory. [`Session::begin`] resolves an experiment,
+//! prepares the target and makes the run directory; [`Session::resume`] opens one
+//! that was cut off; [`Session::conduct`] runs what is left of it. Whatever
+//! happens, the target is taken down, and no error hides another.
+//!
+//! Nothing here knows a terminal: who wants to hear how it goes is a [`Watch`].
+
+mod begin;
+mod conditions;
+mod error;
+mod maxima;
+mod resume;
+mod session;
+mod undo;
+mod watch;
+
+pub use error::SessionError;
+pub use session::{Order, Session};
+pub use undo::{LeftBehind, take_down};
+pub use watch::{News, Watch};

@@ -1,0 +1,91 @@
+//! The maxima that an experiment's loads are shares of, measured before its
+//! first block on the baseline's path.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use plumbline_experiment::{Draft, ceiling};
+use plumbline_harness::{SearchFailure, SearchPlan, Settings, Target, maximum, search_path};
+use plumbline_record::{Maximum, RunDirectory, SearchRecord, SearchTrial, Warning};
+
+use crate::{News, SessionError, Watch};
+
+/// What was searched and what was found.
+#[derive(Default)]
+pub(crate) struct Maxima {
+    /// In the order in which the draft asks.
+    pub(crate) found: Vec<Maximum>,
+    pub(crate) searches: Vec<SearchRecord>,
+}
+
+impl Maxima {
+    /// Per second, in the order in which the draft asks.
+    pub(crate) fn rates(&self) -> Vec<f64> {
+        self.found.iter().map(|one| one.rate).collect()
+    }
+
+    /// Those that say nothing of the network.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> {
+        let of_the_generator = self.found.iter().filter(|one| one.generator_limited);
+        of_the_generator.map(|one| Warning::MaximumOfTheGenerator {
+            workload: one.workload.clone(),
+        })
+    }
+}
+
+/// Searches all that the draft asks for. Where there is no maximum to be had,
+/// and so no run, every trial of the searches is left in a file in `out`.
+pub(crate) fn measure(
+    draft: &Draft,
+    target: &mut dyn Target,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+    watch: &mut dyn Watch,
+    (out, experiment): (&Path, &str),
+) -> Result<Maxima, SessionError> {
+    let mut maxima = Maxima::default();
+    let searched = search_all(draft, target, settings, interrupted, watch, &mut maxima);
+    let Err(failure) = searched else {
+        return Ok(maxima);
+    };
+    let has_trials = maxima.searches.iter().any(|one| !one.trials.is_empty());
+    let keep = || RunDirectory::keep_searches(out, experiment, &maxima.searches);
+    let kept = has_trials.then(keep).map(Box::new);
+    Err(SessionError::Search { failure, kept })
+}
+
+fn search_all(
+    draft: &Draft,
+    target: &mut dyn Target,
+    settings: &Settings,
+    interrupted: &AtomicBool,
+    watch: &mut dyn Watch,
+    maxima: &mut Maxima,
+) -> Result<(), SearchFailure> {
+    for (at, sought) in draft.sought().iter().enumerate() {
+        watch.hears(&News::Searching(sought));
+        let plan = SearchPlan::for_shares(sought, ceiling::MAX_RATE);
+        let mut seen = |trial: &SearchTrial| {
+            let limit = sought.limit;
+            watch.hears(&News::Tried { limit, trial });
+        };
+        let record = search_path(
+            sought,
+            &plan,
+            target,
+            draft.search_seed(at),
+            settings,
+            interrupted,
+            &mut seen,
+        )?;
+        let found = maximum(&record);
+        maxima.searches.push(record);
+        let maximum = found?;
+        watch.hears(&News::Found {
+            sought,
+            maximum: &maximum,
+        });
+        maxima.found.push(maximum);
+    }
+    Ok(())
+}

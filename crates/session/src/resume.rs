@@ -1,0 +1,95 @@
+//! Going on with a run that was cut off.
+
+use std::path::Path;
+
+use plumbline_experiment::{Plan, TreatmentId};
+use plumbline_harness::Target;
+use plumbline_record::{Build, Run, RunDirectory, Trial, TrialStatus};
+use plumbline_report::compare::{CompareError, differences};
+
+use crate::SessionError;
+use crate::begin::make;
+use crate::session::{Order, pairing};
+
+/// Opens a run in the environment that it was started in (C-13). Gives the
+/// build of this program too, where it is not the one that began the run.
+pub(crate) fn resume(
+    path: &Path,
+    target: &mut dyn Target,
+    order: &Order<'_>,
+) -> Result<(RunDirectory, Run, Vec<Trial>, Option<Build>), SessionError> {
+    let (run, done, directory) = RunDirectory::open(path)?;
+    let refused = |problem: String| {
+        let command = run.provenance.command.join(" ");
+        SessionError::Usage(format!(
+            "--resume {}: {}",
+            path.display(),
+            problem.replace("{command}", &format!("`{command}`"))
+        ))
+    };
+    let recorded = &run.provenance.target;
+    if recorded != target.name() {
+        return Err(refused(format!(
+            "the run was started with --target {recorded}; give the same flags of the target \
+             again, as in {{command}}"
+        )));
+    }
+    let build = other_build(&run, order)?;
+    let first = pending(&run.plan, &done);
+    make(target, run.plan.link, &run.plan.treatments, &first)?;
+    if pairing(order, target) != run.plan.pairing {
+        return Err(refused(
+            "the run was of other pairs of nodes; give the same flags again, as in {command}, and \
+             name the nodes where they have changed"
+                .to_owned(),
+        ));
+    }
+    let differences = differences(1, &run.fingerprint, &target.fingerprint()?);
+    if !differences.is_empty() && !order.across_environments {
+        return Err(CompareError::DifferentEnvironments(differences).into());
+    }
+    Ok((directory, run, done, build))
+}
+
+/// This program, where it is not the one that began the run: two builds may
+/// measure differently, and a table must not mix them in silence.
+fn other_build(run: &Run, order: &Order<'_>) -> Result<Option<Build>, SessionError> {
+    let here = plumbline_agent::build().map_err(SessionError::Build)?;
+    if run.provenance.build.as_ref() == Some(&here) {
+        return Ok(None);
+    }
+    if order.mix_builds {
+        return Ok(Some(here));
+    }
+    let before = match &run.provenance.build {
+        Some(build) => format!("{} ({})", build.version, short(build)),
+        None => format!("{}, which noted no hash of itself", run.provenance.version),
+    };
+    Err(SessionError::Usage(format!(
+        "the run was begun by another build of Plumbline: {before}; this one is {} ({}). Resume it \
+         with that program, or say --mix-builds, and every table will say so",
+        here.version,
+        short(&here)
+    )))
+}
+
+/// The first digits of a hash: enough to tell builds apart.
+fn short(build: &Build) -> &str {
+    build.sha256.get(..12).unwrap_or(&build.sha256)
+}
+
+/// What is left of the first block that is not complete, in its order.
+fn pending(plan: &Plan, done: &[Trial]) -> Vec<TreatmentId> {
+    let is_done = |block: usize, id: TreatmentId| {
+        let counts = |it: &Trial| matches!(it.status, TrialStatus::Valid);
+        done.iter()
+            .any(|it| it.block as usize == block && it.treatment == id && counts(it))
+    };
+    let open = plan.blocks.iter().enumerate().map(|(block, order)| {
+        let left = order.iter().copied().filter(|&id| !is_done(block, id));
+        left.collect::<Vec<_>>()
+    });
+    open.into_iter()
+        .find(|left| !left.is_empty())
+        .unwrap_or_default()
+}

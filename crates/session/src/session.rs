@@ -1,0 +1,178 @@
+//! A run that is ready for its next trial.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumbline_experiment::{Experiment, Layout, Pairing};
+use plumbline_harness::{Ending, Target, conduct};
+use plumbline_record::{Build, Run, RunDirectory, Trial};
+
+use crate::undo::{take_down, with_undoing};
+use crate::{News, SessionError, Watch, begin, conditions, resume};
+
+/// What a run is asked for beside its experiment.
+#[derive(Clone, Debug)]
+pub struct Order<'a> {
+    /// Directory in which a new run gets a directory of its own.
+    pub out: &'a Path,
+    /// Command line, for the record.
+    pub command: Vec<String>,
+    /// How pairs are made of nodes; `None` for one pair.
+    pub layout: Option<Layout>,
+    /// Go on with a run although the environment is another.
+    pub across_environments: bool,
+    /// Go on with a run although another build began it.
+    pub mix_builds: bool,
+    /// Set when the run is to end early.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// A run with its directory, on a target where everything stands.
+pub struct Session<'a> {
+    target: &'a mut dyn Target,
+    directory: RunDirectory,
+    run: Run,
+    trials: Vec<Trial>,
+    /// This program, where it is not the one that began the run.
+    build: Option<Build>,
+    interrupted: &'a AtomicBool,
+}
+
+impl<'a> Session<'a> {
+    /// Starts a run of an experiment. Where that fails, the target is taken down.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the run from its first trial.
+    pub fn begin(
+        experiment: Experiment,
+        target: &'a mut dyn Target,
+        order: &Order<'a>,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, SessionError> {
+        let begun = begin::begin(experiment, target, order, watch);
+        let begun = begun.map(|(directory, run)| (directory, run, Vec::new(), None));
+        Self::open(begun, target, order)
+    }
+
+    /// Goes on with a run that was cut off. Where that fails, the target is taken
+    /// down.
+    ///
+    /// # Errors
+    ///
+    /// A directory that holds no run or is in use, another target, environment or
+    /// build than the run began with, and whatever keeps it from its next trial.
+    pub fn resume(
+        path: &Path,
+        target: &'a mut dyn Target,
+        order: &Order<'a>,
+    ) -> Result<Self, SessionError> {
+        let resumed = resume::resume(path, target, order);
+        Self::open(resumed, target, order)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn open(
+        prepared: Result<(RunDirectory, Run, Vec<Trial>, Option<Build>), SessionError>,
+        target: &'a mut dyn Target,
+        order: &Order<'a>,
+    ) -> Result<Self, SessionError> {
+        let told = prepared.and_then(|prepared| {
+            let told = target.run_directory(prepared.0.path());
+            told.map(|()| prepared).map_err(SessionError::Logs)
+        });
+        match told {
+            Ok((directory, run, trials, build)) => Ok(Self {
+                target,
+                directory,
+                run,
+                trials,
+                build,
+                interrupted: order.interrupted,
+            }),
+            // What stands already goes too.
+            Err(error) => with_undoing(Err(error), take_down(target)),
+        }
+    }
+
+    /// Where the run is kept.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The plan, and everything else that is known before the first trial.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// All trials that were kept so far, those of earlier parts included.
+    pub fn trials(&self) -> &[Trial] {
+        &self.trials
+    }
+
+    /// Runs every trial that is left, keeps each as it ends, and takes the target
+    /// down, whatever happened before.
+    ///
+    /// # Errors
+    ///
+    /// What kept the run from going on, or the target from being taken down; the
+    /// trials until then are kept.
+    pub fn conduct(&mut self, watch: &mut dyn Watch) -> Result<Ending, SessionError> {
+        self.announce(watch);
+        let settings = conditions::settings(self.target);
+        let earlier = self.trials.clone();
+        let (directory, trials, build) = (&mut self.directory, &mut self.trials, &self.build);
+        let mut keep = |trial: &Trial| {
+            let trial = Trial {
+                build: build.clone(),
+                ..trial.clone()
+            };
+            directory.append(&trial)?;
+            trials.push(trial);
+            Ok(())
+        };
+        let conducted = conduct(
+            &self.run.plan,
+            &earlier,
+            self.target,
+            &mut keep,
+            watch,
+            &settings,
+            self.interrupted,
+        );
+        with_undoing(
+            conducted.map_err(SessionError::from),
+            take_down(self.target),
+        )
+    }
+
+    /// Says how much there is to do: it grows with the square of the nodes.
+    fn announce(&self, watch: &mut dyn Watch) {
+        let plan = &self.run.plan;
+        let Some(pairing) = &plan.pairing else { return };
+        let at_once = !(self.target.is_one_kernel() && pairing.layout == Layout::Mesh);
+        let rounds = if at_once {
+            pairing.rounds()
+        } else {
+            pairing.pairs()
+        };
+        watch.hears(&News::Pairs {
+            pairing,
+            at_once,
+            blocks: plan.blocks.len(),
+            estimate: plan.duration_estimate(BESIDE_PHASES) * rounds as u32,
+        });
+    }
+}
+
+/// What a trial takes beside its phases: agents are started, counters read.
+const BESIDE_PHASES: Duration = Duration::from_millis(400);
+
+/// The pairs of nodes that were asked for. Known when the target is prepared.
+pub(crate) fn pairing(order: &Order<'_>, target: &dyn Target) -> Option<Pairing> {
+    Some(Pairing {
+        layout: order.layout?,
+        nodes: target.nodes(),
+    })
+}

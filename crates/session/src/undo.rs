@@ -1,0 +1,85 @@
+//! Undoing what was built, without hiding why it had to be.
+
+use plumbline_harness::{Target, TargetError};
+
+use crate::SessionError;
+
+/// What could not be undone.
+#[derive(Debug, thiserror::Error)]
+#[error("the {target} could not be taken down cleanly: {}", list(.errors))]
+pub struct LeftBehind {
+    target: &'static str,
+    errors: Vec<TargetError>,
+}
+
+fn list(errors: &[TargetError]) -> String {
+    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    all.join("; ")
+}
+
+/// Undoes what was built.
+///
+/// # Errors
+///
+/// Everything that could not be undone.
+pub fn take_down(target: &mut dyn Target) -> Result<(), LeftBehind> {
+    let errors = target.teardown();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(LeftBehind {
+        target: target.name(),
+        errors,
+    })
+}
+
+/// What was done, when what stood for it has been undone. Neither error hides
+/// the other: the first one comes first.
+pub(crate) fn with_undoing<T>(
+    done: Result<T, SessionError>,
+    undone: Result<(), LeftBehind>,
+) -> Result<T, SessionError> {
+    match (done, undone) {
+        (done, Ok(())) => done,
+        (Ok(_), Err(left)) => Err(left.into()),
+        (Err(first), Err(left)) => Err(SessionError::Both {
+            first: Box::new(first),
+            left,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left() -> Result<(), LeftBehind> {
+        Err(LeftBehind {
+            target: "lab",
+            errors: vec![TargetError::Failed("a link stays".to_owned())],
+        })
+    }
+
+    fn full() -> Result<u8, SessionError> {
+        Err(SessionError::Usage("no such network".to_owned()))
+    }
+
+    #[test]
+    fn no_error_hides_another() {
+        let text = |done, undone| with_undoing::<u8>(done, undone).unwrap_err().to_string();
+        assert_eq!(with_undoing(Ok(7), Ok(())).unwrap(), 7);
+        assert_eq!(text(full(), Ok(())), "no such network");
+        let stays = "the lab could not be taken down cleanly: a link stays";
+        assert_eq!(text(Ok(7), left()), stays);
+        assert_eq!(
+            text(full(), left()),
+            format!("no such network; and {stays}")
+        );
+    }
+
+    #[test]
+    fn whose_fault_it_was_does_not_depend_on_what_is_left() {
+        assert!(with_undoing(full(), left()).unwrap_err().is_usage());
+        assert!(!with_undoing(Ok(7), left()).unwrap_err().is_usage());
+    }
+}
