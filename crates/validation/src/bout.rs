@@ -18,6 +18,8 @@ pub(crate) struct Bout {
     pub(crate) needs: &'static [&'static str],
     pub(crate) theirs: Side,
     pub(crate) ours: Side,
+    /// What both do, as the table says it.
+    pub(crate) about: &'static str,
     pub(crate) figures: &'static [Figure],
 }
 
@@ -31,16 +33,29 @@ impl Bout {
 /// One figure to compare.
 #[derive(Debug)]
 pub(crate) struct Figure {
-    pub(crate) what: &'static str,
+    /// In the words of the table; `{}` stands for what the bout is about.
+    pub(crate) words: &'static str,
     pub(crate) quantity: Quantity,
     pub(crate) reach: Option<Reach>,
 }
 
-/// A figure in the words of the table.
-pub(crate) const fn figure(what: &'static str, quantity: Quantity, reach: Option<Reach>) -> Figure {
+/// A figure that has nothing to reach.
+pub(crate) const fn figure(quantity: Quantity) -> Figure {
     Figure {
-        what,
+        words: quantity.words(),
         quantity,
-        reach,
+        reach: None,
+    }
+}
+
+impl Figure {
+    pub(crate) const fn called(mut self, words: &'static str) -> Self {
+        self.words = words;
+        self
+    }
+
+    pub(crate) const fn reaching(mut self, reach: Reach) -> Self {
+        self.reach = Some(reach);
+        self
     }
 }

@@ -12,7 +12,7 @@ use crate::size::OPEN_RATE;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Judgement {
     pub(crate) comparison: &'static str,
-    pub(crate) what: &'static str,
+    pub(crate) what: String,
     pub(crate) against: &'static str,
     #[serde(rename = "metric")]
     pub(crate) quantity: Quantity,
@@ -56,7 +56,7 @@ fn judge_figure(run: &Pairs, figure: &Figure) -> Judgement {
     let interval = effect.and_then(|effect| effect.interval);
     Judgement {
         comparison: run.bout.name,
-        what: figure.what,
+        what: figure.words.replace("{}", run.bout.about),
         against: run.bout.against,
         quantity: figure.quantity,
         ours,

@@ -79,6 +79,23 @@ impl Reach {
 }
 
 impl Quantity {
+    /// What it is called in the table; `{}` stands for what was done.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Rate => "{}: requests/s",
+            Self::BitRate => "{}: rate",
+            Self::CpuPerRequest => "{}: client CPU per request",
+            Self::UserPerRequest => "own user time per request",
+            Self::ServerCpuPerRequest => "{}: server CPU per request",
+            Self::CpuPerKilobyte => "{}: CPU of both ends per kB",
+            Self::P50 => "{}: p50",
+            Self::P99 => "{}: p99",
+            Self::P999 => "{}: p99.9",
+            Self::LagP99 => "{}: send lag p99",
+            Self::Memory => "15,000 connections: client memory of each",
+        }
+    }
+
     /// How many samples a percentile of the open loop needs at least (D4);
     /// `None` for what every run has enough of.
     pub(crate) fn samples(self) -> Option<u64> {

@@ -37,7 +37,7 @@ fn row(judgement: &Judgement, figures: bool) -> Vec<String> {
     let dash = || "-".to_owned();
     let quantity = judgement.quantity;
     let mut cells = vec![
-        judgement.what.to_owned(),
+        judgement.what.clone(),
         judgement.against.to_owned(),
         judgement.theirs.map_or_else(dash, |it| quantity.show(it)),
         judgement.ours.map_or_else(dash, |it| quantity.show(it)),

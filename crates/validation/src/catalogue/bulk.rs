@@ -1,9 +1,13 @@
 //! Bytes and messages in bulk, and connections in numbers.
 
-use crate::bout::{Bout, figure};
-use crate::quantity::{Quantity, Reach};
+use crate::bout::{Bout, Figure, figure};
+use crate::quantity::Quantity::*;
+use crate::quantity::Reach::*;
 use crate::size::{CONNECTIONS, MANY};
 use crate::{ours, peers};
+
+/// Theirs lose messages on the way; ours are sent at a rate that loses none.
+const LOSSLESS: Figure = figure(Rate).called("{}: messages/s (theirs arrived, ours lossless)");
 
 pub(crate) const BULK: &[Bout] = &[
     Bout {
@@ -12,17 +16,10 @@ pub(crate) const BULK: &[Bout] = &[
         needs: &["iperf3"],
         theirs: peers::iperf3_stream,
         ours: |bench| ours::stream(bench, &[]),
+        about: "TCP stream",
         figures: &[
-            figure(
-                "TCP stream: rate",
-                Quantity::BitRate,
-                Some(Reach::AtLeast(1.0)),
-            ),
-            figure(
-                "TCP stream: CPU of both ends per kB",
-                Quantity::CpuPerKilobyte,
-                Some(Reach::AtMost(1.0)),
-            ),
+            figure(BitRate).reaching(AtLeast(1.0)),
+            figure(CpuPerKilobyte).reaching(AtMost(1.0)),
         ],
     },
     Bout {
@@ -31,14 +28,8 @@ pub(crate) const BULK: &[Bout] = &[
         needs: &[],
         theirs: |bench| ours::stream(bench, &[]),
         ours: |bench| ours::stream(bench, &["--zerocopy"]),
-        figures: &[
-            figure("TCP stream, zero copy: rate", Quantity::BitRate, None),
-            figure(
-                "TCP stream, zero copy: CPU of both ends per kB",
-                Quantity::CpuPerKilobyte,
-                None,
-            ),
-        ],
+        about: "TCP stream, zero copy",
+        figures: &[figure(BitRate), figure(CpuPerKilobyte)],
     },
     Bout {
         name: "datagram-iperf3",
@@ -46,11 +37,8 @@ pub(crate) const BULK: &[Bout] = &[
         needs: &["iperf3"],
         theirs: peers::iperf3_datagram,
         ours: |bench| ours::lossless(bench, &["--gso"]),
-        figures: &[figure(
-            "UDP, 64 B, ours by GSO: messages/s (theirs arrived, ours lossless)",
-            Quantity::Rate,
-            Some(Reach::AtLeast(2.0)),
-        )],
+        about: "UDP, 64 B, ours by GSO",
+        figures: &[LOSSLESS.reaching(AtLeast(2.0))],
     },
     Bout {
         name: "datagram-sockperf",
@@ -58,11 +46,8 @@ pub(crate) const BULK: &[Bout] = &[
         needs: &["sockperf"],
         theirs: peers::sockperf_datagram,
         ours: |bench| ours::lossless(bench, &["--gso"]),
-        figures: &[figure(
-            "UDP, 64 B, ours by GSO: messages/s (theirs arrived, ours lossless)",
-            Quantity::Rate,
-            Some(Reach::AtLeast(2.0)),
-        )],
+        about: "UDP, 64 B, ours by GSO",
+        figures: &[LOSSLESS.reaching(AtLeast(2.0))],
     },
     Bout {
         name: "packets-iperf3",
@@ -70,11 +55,8 @@ pub(crate) const BULK: &[Bout] = &[
         needs: &["iperf3"],
         theirs: peers::iperf3_datagram,
         ours: |bench| ours::lossless(bench, &[]),
-        figures: &[figure(
-            "UDP, 64 B, a packet each: messages/s (theirs arrived, ours lossless)",
-            Quantity::Rate,
-            None,
-        )],
+        about: "UDP, 64 B, a packet each",
+        figures: &[LOSSLESS],
     },
     Bout {
         name: "scale",
@@ -82,17 +64,10 @@ pub(crate) const BULK: &[Bout] = &[
         needs: &[],
         theirs: ours::few_connections,
         ours: ours::many_connections,
+        about: "15,000 connections at 50,000/s",
         figures: &[
-            figure(
-                "15,000 connections at 50,000/s: client CPU per request",
-                Quantity::CpuPerRequest,
-                Some(Reach::AtMost(1.3)),
-            ),
-            figure(
-                "15,000 connections: client memory of each",
-                Quantity::Memory,
-                Some(Reach::Ceiling(1024.0)),
-            ),
+            figure(CpuPerRequest).reaching(AtMost(1.3)),
+            figure(Memory).reaching(Ceiling(1024.0)),
         ],
     },
     Bout {
@@ -101,10 +76,7 @@ pub(crate) const BULK: &[Bout] = &[
         needs: &[],
         theirs: |bench| ours::connections_closed(bench, CONNECTIONS),
         ours: |bench| ours::connections_closed(bench, MANY),
-        figures: &[figure(
-            "15,000 connections, closed loop: client CPU per request",
-            Quantity::CpuPerRequest,
-            None,
-        )],
+        about: "15,000 connections, closed loop",
+        figures: &[figure(CpuPerRequest)],
     },
 ];

@@ -4,7 +4,9 @@ use crate::bench::Bench;
 use crate::bout::{Bout, Figure, figure};
 use crate::error::ValidationError;
 use crate::process::Transport;
-use crate::quantity::{Quantity, Reach, Readings};
+use crate::quantity::Quantity::*;
+use crate::quantity::Reach::*;
+use crate::quantity::Readings;
 use crate::{ours, peers};
 
 /// The other side of a comparison that has none.
@@ -14,11 +16,9 @@ fn nothing(_: &Bench<'_>) -> Result<Readings, ValidationError> {
 
 /// A client that is slower than the server hides in the rate what the server
 /// can do; its own cost does not hide.
-const SERVER_CPU: Figure = figure(
-    "the same: server CPU per request",
-    Quantity::ServerCpuPerRequest,
-    None,
-);
+const SERVER_CPU: Figure = figure(ServerCpuPerRequest).called("the same: server CPU per request");
+
+const BARE_CPU: Figure = figure(CpuPerRequest).called("{}: CPU per request");
 
 pub(crate) const REQUESTS: &[Bout] = &[
     Bout {
@@ -27,23 +27,12 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "wrk"],
         theirs: |bench| peers::client(bench, peers::wrk),
         ours: |bench| ours::http(bench, "auto"),
+        about: "HTTP, 64 connections",
         figures: &[
-            figure(
-                "HTTP, 64 connections: client CPU per request",
-                Quantity::CpuPerRequest,
-                Some(Reach::AtMost(0.62)),
-            ),
-            figure(
-                "HTTP, 64 connections: requests/s",
-                Quantity::Rate,
-                Some(Reach::AtLeast(1.5)),
-            ),
-            figure("HTTP, 64 connections: p50", Quantity::P50, None),
-            figure(
-                "own user time per request",
-                Quantity::UserPerRequest,
-                Some(Reach::Ceiling(400.0)),
-            ),
+            figure(CpuPerRequest).reaching(AtMost(0.62)),
+            figure(Rate).reaching(AtLeast(1.5)),
+            figure(P50),
+            figure(UserPerRequest).reaching(Ceiling(400.0)),
         ],
     },
     Bout {
@@ -52,17 +41,10 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "wrk"],
         theirs: |bench| peers::client(bench, peers::wrk),
         ours: |bench| ours::http(bench, "uring"),
+        about: "HTTP, 64 connections, io_uring",
         figures: &[
-            figure(
-                "HTTP, 64 connections, io_uring: client CPU per request",
-                Quantity::CpuPerRequest,
-                Some(Reach::AtMost(0.55)),
-            ),
-            figure(
-                "own user time per request",
-                Quantity::UserPerRequest,
-                Some(Reach::Ceiling(400.0)),
-            ),
+            figure(CpuPerRequest).reaching(AtMost(0.55)),
+            figure(UserPerRequest).reaching(Ceiling(400.0)),
         ],
     },
     // What the kernel alone asks for: no client can come nearer to the goals
@@ -73,18 +55,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "wrk"],
         theirs: |bench| peers::client(bench, peers::wrk),
         ours: |bench| ours::bare(bench, "epoll"),
-        figures: &[
-            figure(
-                "a bare loop of epoll_wait, read, write: CPU per request",
-                Quantity::CpuPerRequest,
-                None,
-            ),
-            figure(
-                "a bare loop of epoll_wait, read, write: requests/s",
-                Quantity::Rate,
-                None,
-            ),
-        ],
+        about: "a bare loop of epoll_wait, read, write",
+        figures: &[BARE_CPU, figure(Rate)],
     },
     Bout {
         name: "bare-wrk-uring",
@@ -92,11 +64,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "wrk"],
         theirs: |bench| peers::client(bench, peers::wrk),
         ours: |bench| ours::bare(bench, "uring"),
-        figures: &[figure(
-            "a bare loop of io_uring: CPU per request",
-            Quantity::CpuPerRequest,
-            None,
-        )],
+        about: "a bare loop of io_uring",
+        figures: &[BARE_CPU],
     },
     Bout {
         name: "bare",
@@ -104,11 +73,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx"],
         theirs: |bench| ours::bare(bench, "epoll"),
         ours: |bench| ours::http(bench, "auto"),
-        figures: &[figure(
-            "HTTP, 64 connections: client CPU per request",
-            Quantity::CpuPerRequest,
-            Some(Reach::AtMost(1.05)),
-        )],
+        about: "HTTP, 64 connections",
+        figures: &[figure(CpuPerRequest).reaching(AtMost(1.05))],
     },
     Bout {
         name: "bare-uring",
@@ -116,11 +82,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx"],
         theirs: |bench| ours::bare(bench, "uring"),
         ours: |bench| ours::http(bench, "uring"),
-        figures: &[figure(
-            "HTTP, 64 connections, io_uring: client CPU per request",
-            Quantity::CpuPerRequest,
-            Some(Reach::AtMost(1.05)),
-        )],
+        about: "HTTP, 64 connections, io_uring",
+        figures: &[figure(CpuPerRequest).reaching(AtMost(1.05))],
     },
     Bout {
         name: "drivers",
@@ -128,11 +91,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx"],
         theirs: |bench| ours::http(bench, "auto"),
         ours: |bench| ours::http(bench, "uring"),
-        figures: &[figure(
-            "HTTP, 64 connections, io_uring: client CPU per request",
-            Quantity::CpuPerRequest,
-            None,
-        )],
+        about: "HTTP, 64 connections, io_uring",
+        figures: &[figure(CpuPerRequest)],
     },
     Bout {
         name: "h2load",
@@ -140,14 +100,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "h2load"],
         theirs: |bench| peers::client(bench, peers::h2load),
         ours: |bench| ours::http(bench, "auto"),
-        figures: &[
-            figure(
-                "HTTP, 64 connections: client CPU per request",
-                Quantity::CpuPerRequest,
-                None,
-            ),
-            figure("HTTP, 64 connections: requests/s", Quantity::Rate, None),
-        ],
+        about: "HTTP, 64 connections",
+        figures: &[figure(CpuPerRequest), figure(Rate)],
     },
     Bout {
         name: "floor",
@@ -155,11 +109,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &[],
         theirs: ours::floor,
         ours: |bench| ours::ping(bench, Transport::Tcp),
-        figures: &[figure(
-            "TCP, 16 B both ways: p50",
-            Quantity::P50,
-            Some(Reach::AtMostOr(1.03, 1e3)),
-        )],
+        about: "TCP, 16 B both ways",
+        figures: &[figure(P50).reaching(AtMostOr(1.03, 1e3))],
     },
     Bout {
         name: "sockperf-tcp",
@@ -167,11 +118,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["sockperf"],
         theirs: |bench| peers::sockperf_ping(bench, Transport::Tcp),
         ours: |bench| ours::ping(bench, Transport::Tcp),
-        figures: &[figure(
-            "TCP, 16 B both ways: p50",
-            Quantity::P50,
-            Some(Reach::Within(2e3)),
-        )],
+        about: "TCP, 16 B both ways",
+        figures: &[figure(P50).reaching(Within(2e3))],
     },
     Bout {
         name: "sockperf-udp",
@@ -179,11 +127,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["sockperf"],
         theirs: |bench| peers::sockperf_ping(bench, Transport::Udp),
         ours: |bench| ours::ping(bench, Transport::Udp),
-        figures: &[figure(
-            "UDP, 16 B both ways: p50",
-            Quantity::P50,
-            Some(Reach::Within(2e3)),
-        )],
+        about: "UDP, 16 B both ways",
+        figures: &[figure(P50).reaching(Within(2e3))],
     },
     Bout {
         name: "netperf",
@@ -191,11 +136,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["netperf", "netserver"],
         theirs: peers::netperf,
         ours: |bench| ours::ping(bench, Transport::Tcp),
-        figures: &[figure(
-            "TCP, 16 B both ways: p50",
-            Quantity::P50,
-            Some(Reach::Within(2e3)),
-        )],
+        about: "TCP, 16 B both ways",
+        figures: &[figure(P50).reaching(Within(2e3))],
     },
     Bout {
         name: "oha",
@@ -203,22 +145,11 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "oha"],
         theirs: peers::oha,
         ours: |bench| ours::open(bench, &[]),
+        about: "HTTP at 5,000/s",
         figures: &[
-            figure(
-                "HTTP at 5,000/s: p50",
-                Quantity::P50,
-                Some(Reach::AtMost(0.6)),
-            ),
-            figure(
-                "HTTP at 5,000/s: p99",
-                Quantity::P99,
-                Some(Reach::AtMost(0.6)),
-            ),
-            figure(
-                "HTTP at 5,000/s: p99.9",
-                Quantity::P999,
-                Some(Reach::AtMost(0.6)),
-            ),
+            figure(P50).reaching(AtMost(0.6)),
+            figure(P99).reaching(AtMost(0.6)),
+            figure(P999).reaching(AtMost(0.6)),
         ],
     },
     Bout {
@@ -227,22 +158,11 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "oha"],
         theirs: peers::oha,
         ours: |bench| ours::open(bench, &["--spin"]),
+        about: "HTTP at 5,000/s, spinning",
         figures: &[
-            figure(
-                "HTTP at 5,000/s, spinning: p50",
-                Quantity::P50,
-                Some(Reach::AtMost(0.6)),
-            ),
-            figure(
-                "HTTP at 5,000/s, spinning: p99",
-                Quantity::P99,
-                Some(Reach::AtMost(0.6)),
-            ),
-            figure(
-                "HTTP at 5,000/s, spinning: p99.9",
-                Quantity::P999,
-                Some(Reach::AtMost(0.6)),
-            ),
+            figure(P50).reaching(AtMost(0.6)),
+            figure(P99).reaching(AtMost(0.6)),
+            figure(P999).reaching(AtMost(0.6)),
         ],
     },
     Bout {
@@ -251,11 +171,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx"],
         theirs: nothing,
         ours: |bench| ours::open(bench, &[]),
-        figures: &[figure(
-            "HTTP at 5,000/s, sleeping: send lag p99",
-            Quantity::LagP99,
-            Some(Reach::Ceiling(60e3)),
-        )],
+        about: "HTTP at 5,000/s, sleeping",
+        figures: &[figure(LagP99).reaching(Ceiling(60e3))],
     },
     Bout {
         name: "lag-spin",
@@ -263,11 +180,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx"],
         theirs: nothing,
         ours: |bench| ours::open(bench, &["--spin"]),
-        figures: &[figure(
-            "HTTP at 5,000/s, spinning: send lag p99",
-            Quantity::LagP99,
-            Some(Reach::Ceiling(5e3)),
-        )],
+        about: "HTTP at 5,000/s, spinning",
+        figures: &[figure(LagP99).reaching(Ceiling(5e3))],
     },
     Bout {
         name: "responder",
@@ -275,14 +189,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "wrk"],
         theirs: |bench| peers::server_under(bench, peers::nginx(bench)?, peers::wrk),
         ours: |bench| ours::responder_under(bench, peers::wrk),
-        figures: &[
-            figure(
-                "server of 100 B, wrk as client: requests/s",
-                Quantity::Rate,
-                Some(Reach::AtLeast(1.3)),
-            ),
-            SERVER_CPU,
-        ],
+        about: "server of 100 B, wrk as client",
+        figures: &[figure(Rate).reaching(AtLeast(1.3)), SERVER_CPU],
     },
     Bout {
         name: "responder-h2load",
@@ -290,14 +198,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx", "h2load"],
         theirs: |bench| peers::server_under(bench, peers::nginx(bench)?, peers::h2load),
         ours: |bench| ours::responder_under(bench, peers::h2load),
-        figures: &[
-            figure(
-                "server of 100 B, h2load as client: requests/s",
-                Quantity::Rate,
-                None,
-            ),
-            SERVER_CPU,
-        ],
+        about: "server of 100 B, h2load as client",
+        figures: &[figure(Rate), SERVER_CPU],
     },
     Bout {
         name: "responder-load",
@@ -305,14 +207,8 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &["nginx"],
         theirs: |bench| peers::server_under(bench, peers::nginx(bench)?, ours::run_load),
         ours: |bench| ours::responder_under(bench, ours::run_load),
-        figures: &[
-            figure(
-                "server of 100 B, `load` as client: requests/s",
-                Quantity::Rate,
-                None,
-            ),
-            SERVER_CPU,
-        ],
+        about: "server of 100 B, `load` as client",
+        figures: &[figure(Rate), SERVER_CPU],
     },
     Bout {
         name: "timestamps",
@@ -320,19 +216,12 @@ pub(crate) const REQUESTS: &[Bout] = &[
         needs: &[],
         theirs: |bench| ours::at_rate(bench, &[]),
         ours: |bench| ours::at_rate(bench, &["--timestamps=1%"]),
+        about: "rr at 5,000/s, 1 % stamped",
         figures: &[
-            figure("rr at 5,000/s, 1 % stamped: p50", Quantity::P50, None),
-            figure("rr at 5,000/s, 1 % stamped: p99", Quantity::P99, None),
-            figure(
-                "rr at 5,000/s, 1 % stamped: client CPU per request",
-                Quantity::CpuPerRequest,
-                None,
-            ),
-            figure(
-                "rr at 5,000/s, 1 % stamped: server CPU per request",
-                Quantity::ServerCpuPerRequest,
-                None,
-            ),
+            figure(P50),
+            figure(P99),
+            figure(CpuPerRequest),
+            figure(ServerCpuPerRequest),
         ],
     },
 ];
