@@ -14,6 +14,7 @@ mod outages;
 mod paths;
 mod provision;
 mod rights;
+mod server;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -2,6 +2,7 @@
 //! machine, made by `tests/hosts/world.sh`.
 
 mod many;
+mod server;
 mod two_hosts;
 
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::sight::{Counts, LookOrder, Sight};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The experiment asks for a server that this machine does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "nginx is not installed where the receiver runs: install the package `nginx` there, or take out `server`"
+    "nginx is not installed: install the package `nginx` on the receiver's machine, or let Plumbline answer with --set workload.server=plumbline"
 )]
 pub struct MissingServer;
 
@@ -64,6 +64,12 @@ pub fn check_server(server: Server) -> Result<(), MissingServer> {
         Server::Plumbline => Ok(()),
         Server::Nginx => installed().map(drop),
     }
+}
+
+/// What can answer an HTTP workload on this machine.
+pub(crate) fn servers() -> Vec<Server> {
+    let known = [Server::Plumbline, Server::Nginx].into_iter();
+    known.filter(|it| check_server(*it).is_ok()).collect()
 }
 
 /// The program.

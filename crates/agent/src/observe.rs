@@ -10,6 +10,7 @@ use plumbline_sys::ethtool;
 use plumbline_sys::netlink::{Link, Socket};
 
 use crate::message::{FromAgent, ToAgent};
+use crate::nginx;
 use crate::proxy;
 use crate::sight::{Counts, LocalAddress, LookOrder, Sight, Way};
 
@@ -84,6 +85,7 @@ fn look(order: &LookOrder) -> Result<Sight, String> {
         ways,
         devices,
         kube_proxy: order.kube_proxy.then(proxy::mode).flatten(),
+        servers: nginx::servers(),
     })
 }
 
@@ -153,6 +155,8 @@ fn read(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use plumbline_experiment::Server;
+
     use super::*;
 
     #[test]
@@ -167,6 +171,9 @@ mod tests {
         assert_eq!(way.source, Some([127, 0, 0, 1].into()));
         assert_eq!(sight.devices.len(), 1);
         assert!(!sight.cpus.is_empty());
+        assert_eq!(sight.check_server(Server::Plumbline), Ok(()));
+        let nginx = sight.check_server(Server::Nginx);
+        assert_eq!(nginx, crate::check_server(Server::Nginx));
         let local = LocalAddress {
             device: "lo".into(),
             address: [127, 0, 0, 1].into(),

@@ -2,8 +2,11 @@
 
 use std::net::IpAddr;
 
+use plumbline_experiment::Server;
 use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint, ProtocolCounters};
 use serde::{Deserialize, Serialize};
+
+use crate::nginx::MissingServer;
 
 /// What to look at.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -38,6 +41,22 @@ pub struct Sight {
     /// The mode of the node's kube-proxy; `None` where it was not asked for or
     /// none answers.
     pub kube_proxy: Option<String>,
+    /// What can answer an HTTP workload here.
+    pub servers: Vec<Server>,
+}
+
+impl Sight {
+    /// Checks that the machine has the program that is to answer.
+    ///
+    /// # Errors
+    ///
+    /// It has not.
+    pub fn check_server(&self, server: Server) -> Result<(), MissingServer> {
+        self.servers
+            .contains(&server)
+            .then_some(())
+            .ok_or(MissingServer)
+    }
 }
 
 /// An address of a device.

@@ -33,10 +33,10 @@ pub enum HostsError {
         /// What failed, the probable cause and the remedy.
         why: String,
     },
-    /// The wanted network is not there.
+    /// The wanted network or server is not there.
     #[error("{what} is not supported here: {needs}")]
     Unsupported {
-        /// The network or placement.
+        /// The network or the server.
         what: String,
         /// What is missing.
         needs: String,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -84,6 +85,36 @@ impl Hosts {
     fn number(&self, treatment: &Treatment, node: usize) -> Result<usize, HostsError> {
         let pair = &self.network(treatment)?.pair;
         Ok(pair.as_ref().map_or(node, |(pair, _)| 2 * pair + node))
+    }
+
+    /// The machines that a treatment uses: of many, all.
+    fn machines_of(&self, treatment: &Treatment) -> Result<Range<usize>, HostsError> {
+        Ok(match &self.network(treatment)?.pair {
+            Some((pair, _)) => 2 * pair..2 * pair + 2,
+            None => 0..self.machines.len(),
+        })
+    }
+
+    /// Refuses a server that a receiver does not have. Of many machines, each
+    /// receives in some block.
+    fn check_server(&self, treatment: &Treatment) -> Result<(), HostsError> {
+        let mut receivers = self.machines_of(treatment)?;
+        if self.network(treatment)?.pair.is_some() {
+            receivers.start += 1;
+        }
+        let server = treatment.workload.server;
+        for number in receivers {
+            let Some(sight) = self.machines.sight(number) else {
+                continue;
+            };
+            sight
+                .check_server(server)
+                .map_err(|error| HostsError::Unsupported {
+                    what: "`server = \"nginx\"`".to_owned(),
+                    needs: format!("on {}, {error}", self.machines.host(number)),
+                })?;
+        }
+        Ok(())
     }
 
     /// The machines of each pair; nothing where there are no pairs.
@@ -264,12 +295,12 @@ impl Target for Hosts {
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
         let mut needed = BTreeSet::new();
         for treatment in demand.treatments {
-            match &self.network(treatment)?.pair {
-                Some((pair, _)) => needed.extend([2 * pair, 2 * pair + 1]),
-                None => needed.extend(0..self.machines.len()),
-            }
+            needed.extend(self.machines_of(treatment)?);
         }
         self.machines.connect(&needed)?;
+        for treatment in demand.treatments {
+            self.check_server(treatment)?;
+        }
         for treatment in demand.treatments {
             let key = (treatment.scene.network.clone(), treatment.scene.family);
             if !self.devices.contains_key(&key) {

@@ -15,6 +15,7 @@ use plumbline_harness::{Observer, TargetError};
 
 use crate::choice::{Chosen, NodeFacts, choose};
 use crate::error::ClusterError;
+use crate::image;
 use crate::members::{Members, members};
 use crate::nodes;
 use crate::path::{ClusterPath, Observers};
@@ -121,8 +122,10 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// The first treatment whose path cannot be had on them.
+    /// A server that the image does not hold, or the first treatment whose path
+    /// cannot be had on these nodes.
     pub(crate) fn plan(&mut self, treatments: &[Treatment]) -> Result<(), TargetError> {
+        image::check_servers(treatments)?;
         if self.members.is_none() {
             self.members = Some(self.choose_nodes()?);
         }

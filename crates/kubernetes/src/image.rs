@@ -12,6 +12,8 @@ use flate2::write::GzEncoder;
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use plumbline_experiment::{Server, Treatment};
+use plumbline_harness::TargetError;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -120,6 +122,24 @@ pub fn write(
         reference: reference.to_owned(),
         architecture,
         digest: digest(&manifest),
+    })
+}
+
+/// Refuses a server that the image does not hold.
+///
+/// # Errors
+///
+/// [`TargetError::Unsupported`], for anything but the program itself.
+pub(crate) fn check_servers(treatments: &[Treatment]) -> Result<(), TargetError> {
+    let is_nginx = |it: &Treatment| it.workload.server == Server::Nginx;
+    if !treatments.iter().any(is_nginx) {
+        return Ok(());
+    }
+    Err(TargetError::Unsupported {
+        what: "`server = \"nginx\"`".to_owned(),
+        needs: "pods that have nginx, and their image holds Plumbline only: let it answer with \
+                --set workload.server=plumbline"
+            .to_owned(),
     })
 }
 

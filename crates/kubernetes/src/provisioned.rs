@@ -14,7 +14,7 @@ use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::error::ClusterError;
-use crate::image::ImageError;
+use crate::image::{self, ImageError};
 use crate::level;
 use crate::maker::Maker;
 use crate::route::ROUTES;
@@ -242,6 +242,7 @@ impl Target for Provisioned {
             let network = level::cluster_of(treatment)?;
             is_name(network).map_err(TargetError::Failed)?;
         }
+        image::check_servers(demand.treatments)?;
         self.planned = demand.treatments.to_vec();
         self.begin(demand.treatments, demand.first)
     }

@@ -14,8 +14,8 @@ pub enum Warning {
         /// What is left of them, 0 to 1.
         share: f64,
     },
-    /// The server that the workload asks for is not installed where the
-    /// receiver ran.
+    /// The server that the workload asks for was not installed where the
+    /// receiver ran. Only in runs of earlier builds, which let another answer.
     OtherServer {
         /// What was asked for.
         wanted: String,

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::{Plan, Server, Workload};
-use plumbline_record::{GateFailure, Observation, ServeResult, Warning};
+use plumbline_experiment::Plan;
+use plumbline_record::{GateFailure, Observation};
 
 use super::*;
-use crate::exercise::load::other_server;
 use crate::planted::{Act, MS, PlantedTarget, healthy, histogram, plan};
 use crate::target::Cpus;
 use crate::thresholds::Thresholds;
@@ -314,32 +313,6 @@ fn a_trial_that_cannot_be_kept_ends_the_run() {
     )
     .unwrap_err();
     assert!(matches!(error, HarnessError::Keep(_)), "{error}");
-}
-
-/// L-9 for the server: what answered is looked at, not what was asked for.
-#[test]
-fn another_server_than_the_one_that_was_asked_for_is_told() {
-    let asked = Workload {
-        server: Server::Nginx,
-        ..plan(1, 0).treatments[0].workload.clone()
-    };
-    let answered = |server: &str| ServeResult {
-        server: server.to_owned(),
-        ..ServeResult::default()
-    };
-    assert_eq!(other_server(&asked, &answered("nginx/1.22.1")), None);
-    assert_eq!(
-        other_server(&asked, &answered("plumbline")),
-        Some(Warning::OtherServer {
-            wanted: "nginx".to_owned(),
-            answered: "plumbline".to_owned(),
-        })
-    );
-    let ours = Workload {
-        server: Server::Plumbline,
-        ..asked
-    };
-    assert_eq!(other_server(&ours, &answered("plumbline")), None);
 }
 
 #[test]

@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use plumbline_agent::{FromAgent, LoadOrder, Measured, Served, ToAgent};
-use plumbline_experiment::{Protocol, Server, Treatment, Workload, WorkloadKind};
+use plumbline_experiment::{Protocol, Treatment, Workload, WorkloadKind};
 use plumbline_record::{
-    CpuTime, GateFailure, IdleSample, Observation, ProcessCpu, ServeResult, SoftnetCounters,
-    Warning,
+    CpuTime, GateFailure, IdleSample, Observation, ProcessCpu, SoftnetCounters, Warning,
 };
 
 use super::{Done, Exercise};
@@ -81,7 +80,6 @@ impl Exercise for Load {
         if gate::disturbed(workload, seen, limits).is_empty() {
             warnings.extend(self_check::was_the_limit(workload, &seen.load, limits));
         }
-        warnings.extend(other_server(workload, &seen.serve));
         for machine in &seen.machines {
             let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
             if workload.arrival.rate().is_some() && share > NEAR_SATURATION {
@@ -174,16 +172,4 @@ fn add_machine(observation: &mut Observation, machine: CpuTime, softnet: Softnet
     total.processed += scaled(softnet.processed);
     total.dropped += softnet.dropped;
     total.squeezed += softnet.squeezed;
-}
-
-/// Whether another server answered than the workload asks for.
-pub(crate) fn other_server(workload: &Workload, serve: &ServeResult) -> Option<Warning> {
-    let wanted = match workload.server {
-        Server::Plumbline => return None,
-        Server::Nginx => "nginx",
-    };
-    (!serve.server.starts_with(wanted)).then(|| Warning::OtherServer {
-        wanted: wanted.to_owned(),
-        answered: serve.server.clone(),
-    })
 }
