@@ -1,22 +1,27 @@
 //! JSON that scripts can hold on to: units in the names, null for what is not
 //! known, and a version that counts up when a key changes its meaning.
 
+// In `object!` each key has a type of its own.
+#![allow(non_camel_case_types)]
+
 mod mesh;
 mod object;
 mod published;
 
 use std::collections::BTreeMap;
 
-use plumbline_experiment::{Arrival, Workload};
+use plumbline_experiment::{Arrival, FACTORS, Factor, Scene, Workload};
 use plumbline_stats::order::MedianOfRuns;
 use plumbline_stats::verdict::Verdict;
+use serde::Serialize;
+use serde_json::Value;
 
-use object::{
-    Contexts, Costs, Factors, FloorNs, InOrder, Judged, Outlier, Packets, Rates, Report,
-    SceneLevels, Spread, Treatment, Trials,
+use object::{InOrder, object};
+
+use crate::analysis::{
+    Account, Comparison, Latency, Metric, Outlier, Packets, Quantity, REGISTRY, Rates, Summary,
+    TreatmentSummary,
 };
-
-use crate::analysis::{Comparison, Latency, Metric, Quantity, REGISTRY, Summary, TreatmentSummary};
 use crate::latency::{LatencySummary, QUANTILES};
 use crate::number;
 use crate::sentence;
@@ -34,13 +39,17 @@ pub fn render(summary: &Summary) -> String {
 }
 
 /// The same as a value, for callers that put it into a larger object.
-pub fn value(summary: &Summary) -> serde_json::Value {
+pub fn value(summary: &Summary) -> Value {
     serde_json::to_value(report(summary)).expect("numbers and texts are JSON")
 }
 
-fn report(summary: &Summary) -> Report<'_> {
+fn report(summary: &Summary) -> impl Serialize {
     let answers = sentence::sentences(summary);
-    Report {
+    let answers = answers.iter().map(|one| number::plain(&one.to_string()));
+    let treatments = summary.treatments.iter();
+    let comparisons = summary.comparisons.iter();
+    let set_ups = crate::set_up::json(summary);
+    object! {
         schema_version: SCHEMA_VERSION,
         experiment: &summary.experiment,
         question: &summary.question,
@@ -49,59 +58,40 @@ fn report(summary: &Summary) -> Report<'_> {
         link: summary.link,
         builds: summary.builds,
         cut_off: summary.is_cut_off(),
-        floor_ns: summary.floor.map(|floor| FloorNs {
-            p50: floor.p50_ns,
-            p99: floor.p99_ns,
-        }),
+        floor_ns: summary.floor.map(|floor| object! { p50: floor.p50_ns, p99: floor.p99_ns }),
         maxima: &summary.maxima,
-        answers: answers
-            .iter()
-            .map(|one| number::plain(&one.to_string()))
-            .collect(),
-        set_ups: crate::set_up::json(summary),
-        treatments: summary
-            .treatments
-            .iter()
-            .map(|one| treatment(summary, one))
-            .collect(),
-        comparisons: summary
-            .comparisons
-            .iter()
-            .map(|one| judged(summary, one))
-            .collect(),
+        answers: answers.collect::<Vec<_>>(),
+        // Only where places were brought up for the run.
+        #[serde(flatten)]
+        set_ups: (!set_ups.is_empty()).then(|| object! { set_ups: set_ups }),
+        treatments: treatments.map(|one| treatment(summary, one)).collect::<Vec<_>>(),
+        comparisons: comparisons.map(|one| judged(summary, one)).collect::<Vec<_>>(),
         mesh: summary.mesh.as_ref().map(|one| mesh::mesh(summary, one)),
         published: summary.beside.as_ref().map(published::published),
-        trials: trials(&summary.account, true),
+        trials: trials(&summary.account, Some(summary.account.missing)),
         warnings: warnings(summary, |concerned| concerned.is_empty()),
     }
 }
 
-fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> Treatment<'a> {
+fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> impl Serialize + use<'a> {
     let latency = of.latency.as_ref();
     let figures = |choose: fn(&Latency) -> LatencySummary| latency.map(choose).unwrap_or_default();
-    Treatment {
+    let spans = of.spans.as_ref().map(crate::spans::json);
+    object! {
         label: &of.treatment.label,
         factors: factors(&of.treatment),
         latency_ns: figures(|one| one.figures),
         latency_interval_ns: intervals(latency),
         service_time_ns: figures(|one| one.service_time),
         send_lag_ns: figures(|one| one.send_lag),
-        spans: of.spans.as_ref().map(crate::spans::json),
+        #[serde(flatten)]
+        spans: spans.map(|spans| object! { spans: spans }),
         latency_over_trials_ns: over_trials(of, Quantity::Latency, Metric::name),
         rates: rates(&of.rates),
         costs: costs(of),
-        packets: Packets {
-            device: of.packets.device.as_deref(),
-            per_second: of.packets.per_second,
-            mean_size_bytes: of.packets.mean_size_bytes,
-            dropped: of.packets.dropped,
-            squeezed: of.packets.squeezed,
-            retransmitted: of.packets.retransmitted,
-            buffer_errors: of.packets.buffer_errors,
-            checksum_errors: of.packets.checksum_errors,
-        },
-        trials: trials(&of.account, false),
-        outliers: of.outliers.iter().map(outlier).collect(),
+        packets: packets(&of.packets),
+        trials: trials(&of.account, None),
+        outliers: of.outliers.iter().map(outlier).collect::<Vec<_>>(),
         warnings: warnings(summary, |concerned| concerned.contains(&of.id())),
     }
 }
@@ -112,20 +102,11 @@ fn over_trials(
     of: &TreatmentSummary,
     quantity: Quantity,
     key: fn(&Metric) -> &'static str,
-) -> InOrder {
+) -> impl Serialize + use<> {
     let metrics = REGISTRY.iter().filter(|metric| metric.quantity == quantity);
     let measured = |metric| of.metrics.iter().find(|one| one.metric == metric);
-    InOrder(
-        metrics
-            .map(|metric| {
-                (
-                    key(metric),
-                    measured(metric).and_then(|one| one.over_trials),
-                )
-            })
-            .map(|(key, runs)| (key, runs.map(spread)))
-            .collect(),
-    )
+    let runs = |metric| measured(metric)?.over_trials.map(spread);
+    InOrder(metrics.map(|metric| (key(metric), runs(metric))).collect())
 }
 
 /// Each percentile by name with its interval within the run.
@@ -138,10 +119,11 @@ fn intervals(latency: Option<&Latency>) -> BTreeMap<String, Option<(u64, u64)>> 
         .collect()
 }
 
-fn factors(treatment: &plumbline_experiment::Treatment) -> Factors<'_> {
+fn factors(treatment: &plumbline_experiment::Treatment) -> impl Serialize {
     let workload = &treatment.workload;
-    Factors {
-        scene: SceneLevels(&treatment.scene),
+    object! {
+        #[serde(flatten)]
+        scene: levels(&treatment.scene),
         workload: &workload.name,
         kind: workload.kind,
         protocol: workload.protocol,
@@ -153,6 +135,16 @@ fn factors(treatment: &plumbline_experiment::Treatment) -> Factors<'_> {
     }
 }
 
+/// The level of every factor of a scene: a number where it is one.
+fn levels(scene: &Scene) -> InOrder<Value> {
+    let level = |factor: &Factor| {
+        let level = (factor.level)(scene);
+        let number = level.parse::<u64>().map(Value::from);
+        (factor.name, number.unwrap_or_else(|_| level.into()))
+    };
+    InOrder(FACTORS.iter().map(level).collect())
+}
+
 fn arrival(workload: &Workload) -> &'static str {
     match workload.arrival {
         Arrival::Constant { .. } => "constant",
@@ -161,8 +153,8 @@ fn arrival(workload: &Workload) -> &'static str {
     }
 }
 
-fn rates(rates: &crate::analysis::Rates) -> Rates {
-    Rates {
+fn rates(rates: &Rates) -> impl Serialize + use<> {
+    object! {
         offered_requests_per_second: rates.offered_requests_per_second,
         achieved_requests_per_second: rates.achieved_requests_per_second.map(spread),
         throughput_bits_per_second: rates.throughput_bits_per_second.map(spread),
@@ -174,55 +166,63 @@ fn rates(rates: &crate::analysis::Rates) -> Rates {
     }
 }
 
-fn costs(of: &TreatmentSummary) -> Costs {
-    let totals = over_trials(of, Quantity::Cpu, |metric| metric.key);
-    let Some(cost) = &of.cost else {
-        return Costs {
-            totals,
-            ..Costs::default()
-        };
-    };
-    Costs {
-        totals,
-        by_context: cost.by_context.map(|split| Contexts {
+/// Nanoseconds per request, or per byte for bulk.
+fn costs(of: &TreatmentSummary) -> impl Serialize + use<> {
+    let cost = of.cost.as_ref();
+    let by_context = cost.and_then(|cost| cost.by_context);
+    object! {
+        #[serde(flatten)]
+        totals: over_trials(of, Quantity::Cpu, |metric| metric.key),
+        by_context: by_context.map(|split| object! {
             user_ns: split.user,
             system_ns: split.system,
             softirq_ns: split.softirq,
             irq_ns: split.irq,
         }),
-        client_process_ns: cost.client_process,
-        server_process_ns: cost.server_process,
-        polling_cpus: cost.polling_cpus,
-        busiest_cpu_softirq_share: cost.busiest_cpu_softirq_share,
+        client_process_ns: cost.and_then(|cost| cost.client_process),
+        server_process_ns: cost.and_then(|cost| cost.server_process),
+        polling_cpus: cost.and_then(|cost| cost.polling_cpus),
+        busiest_cpu_softirq_share: cost.and_then(|cost| cost.busiest_cpu_softirq_share),
     }
 }
 
-fn trials(account: &crate::analysis::Account, is_whole_run: bool) -> Trials {
-    Trials {
+fn packets(packets: &Packets) -> impl Serialize {
+    object! {
+        device: &packets.device,
+        per_second: packets.per_second,
+        mean_size_bytes: packets.mean_size_bytes,
+        dropped: packets.dropped,
+        squeezed: packets.squeezed,
+        retransmitted: packets.retransmitted,
+        buffer_errors: packets.buffer_errors,
+        checksum_errors: packets.checksum_errors,
+    }
+}
+
+/// What became of trials; what is missing is known of the whole run only.
+fn trials(account: &Account, missing: Option<usize>) -> impl Serialize {
+    let failures = account.failures.iter();
+    let reasons = failures.map(|failure| (failure.reason.as_str(), failure.trials));
+    object! {
         kept: account.kept,
         repeated: account.repeated,
         failed: account.failed,
-        missing: is_whole_run.then_some(account.missing),
-        reasons: account
-            .failures
-            .iter()
-            .map(|failure| (failure.reason.clone(), failure.trials))
-            .collect(),
+        #[serde(flatten)]
+        missing: missing.map(|missing| object! { missing: missing }),
+        reasons: reasons.collect::<BTreeMap<_, _>>(),
     }
 }
 
-fn outlier(outlier: &crate::analysis::Outlier) -> Outlier {
-    Outlier {
-        metric: outlier.metric.name(),
-        block: outlier.block,
-        value: outlier.value,
-    }
+fn outlier(outlier: &Outlier) -> impl Serialize + use<> {
+    object! { metric: outlier.metric.name(), block: outlier.block, value: outlier.value }
 }
 
-fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> Judged<'a> {
+fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> impl Serialize + use<'a> {
     let treatment = &summary.treatments[comparison.treatment].treatment;
     let interval = comparison.effect.and_then(|effect| effect.interval);
-    Judged {
+    // Too few blocks leave it as open as too much noise does (D10).
+    let verdict = comparison.verdict.unwrap_or(Verdict::Inconclusive);
+    object! {
         treatment: &treatment.label,
         baseline: &summary.treatments[comparison.baseline].treatment.label,
         workload: &treatment.workload.name,
@@ -235,11 +235,7 @@ fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> Judged<'a> {
         difference: comparison.difference,
         difference_unit: comparison.metric.unit.name(),
         adjusted_p: comparison.adjusted_p,
-        // Too few blocks leave it as open as too much noise does (D10).
-        verdict: comparison
-            .verdict
-            .unwrap_or(Verdict::Inconclusive)
-            .to_string(),
+        verdict: verdict.to_string(),
         smallest_effect: comparison.smallest_effect,
         margin: comparison.margin,
         resolution: comparison.resolution,
@@ -249,8 +245,9 @@ fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> Judged<'a> {
     }
 }
 
-fn spread(runs: MedianOfRuns) -> Spread {
-    Spread {
+/// A median over trials with its order-statistic interval.
+fn spread(runs: MedianOfRuns) -> impl Serialize + use<> {
+    object! {
         median: runs.median,
         low: runs.interval.map(|interval| interval.low),
         high: runs.interval.map(|interval| interval.high),
@@ -259,10 +256,8 @@ fn spread(runs: MedianOfRuns) -> Spread {
 }
 
 fn warnings(summary: &Summary, concerns: impl Fn(&[usize]) -> bool) -> Vec<String> {
-    let chosen = summary
-        .notices
-        .iter()
-        .filter(|notice| concerns(&notice.treatments));
+    let all = summary.notices.iter();
+    let chosen = all.filter(|notice| concerns(&notice.treatments));
     chosen
         .map(|notice| warning::text(&notice.warning))
         .collect()

@@ -1,46 +1,50 @@
 //! The published study beside a run.
 
-use super::object::{Order, Published, PublishedRow, PublishedTable};
+use serde::Serialize;
+
+use super::object::object;
 use crate::analysis::{Beside, BesideTable, OrderAt};
 use crate::beside;
 
-pub(super) fn published(of: &Beside) -> Published<'_> {
-    Published {
+pub(super) fn published(of: &Beside) -> impl Serialize {
+    object! {
         study: &of.study.name,
         title: &of.study.title,
         author: &of.study.author,
         year: of.study.year,
         source: &of.study.source,
-        order: of.agreement.iter().map(order).collect(),
-        tables: of.tables.iter().map(|one| table(of, one)).collect(),
+        order: of.agreement.iter().map(order).collect::<Vec<_>>(),
+        tables: of.tables.iter().map(|one| table(of, one)).collect::<Vec<_>>(),
     }
 }
 
-fn table<'a>(of: &'a Beside, one: &'a BesideTable) -> PublishedTable<'a> {
+/// Figures by column; null where ours has none.
+fn table<'a>(of: &'a Beside, one: &'a BesideTable) -> impl Serialize + use<'a> {
     let published = beside::published(of, one);
     let scale = published.unit.nanoseconds();
     let rows = one.rows.iter().map(|row| {
         let theirs = &published.rows[row.row];
-        PublishedRow {
+        object! {
             label: &theirs.label,
             network: theirs.network.as_deref().unwrap_or_default(),
-            published_ns: theirs.values.iter().map(|value| value * scale).collect(),
+            published_ns: theirs.values.iter().map(|value| value * scale).collect::<Vec<_>>(),
             here_ns: &row.ours,
         }
     });
-    PublishedTable {
+    object! {
         workload: published.workload.as_deref().unwrap_or_default(),
         about: &published.about,
         columns: &published.columns,
-        rows: rows.collect(),
-        order: one.agreement.iter().map(order).collect(),
+        rows: rows.collect::<Vec<_>>(),
+        order: one.agreement.iter().map(order).collect::<Vec<_>>(),
     }
 }
 
-fn order(of: &OrderAt) -> Order<'_> {
+/// Kendall's tau-b with its interval, and the pairs behind it.
+fn order(of: &OrderAt) -> impl Serialize {
     let agreement = &of.agreement;
     let interval = agreement.interval;
-    Order {
+    object! {
         percentile: &of.percentile,
         tau: agreement.tau,
         low: interval.map(|one| one.low),
