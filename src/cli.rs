@@ -22,7 +22,7 @@ pub(crate) use load::{Driver, LoadArgs, ServeArgs};
 pub(crate) use plugin::{is_plugin, typed};
 #[cfg(feature = "kubernetes")]
 pub(crate) use target::ClusterArgs;
-pub(crate) use target::{HostsArgs, PairingArgs, TargetArgs, TargetKind};
+pub(crate) use target::{HostsArgs, Kernel, PairingArgs, TargetArgs, TargetKind};
 pub(crate) use value::duration;
 
 /// Measures what a container network costs, against plain host networking,
@@ -84,14 +84,6 @@ pub(crate) enum Command {
     /// Bare blocking round trips: what no generator can go below (started by `validate`)
     #[command(hide = true)]
     Floor(FloorArgs),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kernel {
-    /// The kernel of this machine
-    Host,
-    /// User-mode Linux: has nearly every driver, runs as a program, needs no root
-    Uml,
 }
 
 #[derive(Debug, Args)]

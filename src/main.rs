@@ -12,6 +12,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use cli::{Cli, Command};
+use plumbline_engine::EngineError;
+use plumbline_generator::{DestinationError, GeneratorError};
+use plumbline_session::SessionError;
 
 /// Exit codes: 0 done, 1 a limit broken, 2 an error, 64 bad usage or a bad
 /// experiment file.
@@ -32,11 +35,18 @@ fn main() -> ExitCode {
 
 /// Whether what was typed, or the experiment, is at fault.
 fn is_usage(error: &anyhow::Error) -> bool {
+    fn is<E>(error: &anyhow::Error, at_fault: fn(&E) -> bool) -> bool
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        error.downcast_ref().is_some_and(at_fault)
+    }
     error.is::<plumbline_experiment::SpecError>()
         || error.is::<command::BadUsage>()
-        || error
-            .downcast_ref::<plumbline_session::SessionError>()
-            .is_some_and(plumbline_session::SessionError::is_usage)
+        || is(error, SessionError::is_usage)
+        || is(error, EngineError::is_bad_usage)
+        || is(error, GeneratorError::is_bad_usage)
+        || is(error, DestinationError::is_bad_usage)
 }
 
 /// Usage is told in the words that were typed.

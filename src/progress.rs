@@ -1,18 +1,30 @@
 //! Where a run is, on standard error.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use plumbline_experiment::{Limit, Pairing, Sought};
 use plumbline_harness::{Progress, Step};
-use plumbline_record::{GateFailure, SearchTrial, Trial, TrialStatus};
+use plumbline_record::{Floor, GateFailure, SearchTrial, Trial, TrialStatus};
 use plumbline_report::number;
 use plumbline_session::{News, Watch};
 
 /// Says a line on standard error. When nobody can hear it, the run goes on.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// What this generator measures where there is no network (L-13). A load does
+/// not fail for want of it.
+pub(crate) fn floor(cpus: &[usize], interrupted: &AtomicBool) -> Option<Floor> {
+    plumbline_engine::floor(cpus, &[], interrupted).unwrap_or_else(|error| {
+        say(&format!(
+            "the generator's own round trip was not measured: {error}"
+        ));
+        None
+    })
 }
 
 /// A bar on a terminal, one line per block elsewhere. It draws between trials

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plumbline_experiment::Layout;
 
-use super::Kernel;
+use super::plugin::is_plugin;
 
 /// A kind of place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,7 +53,7 @@ impl TargetArgs {
             let kinds = TargetKind::value_variants().iter();
             kinds.copied().find(|kind| kind.name() == asked)
         };
-        let usual = if super::is_plugin() {
+        let usual = if is_plugin() {
             TargetKind::Kubernetes
         } else {
             TargetKind::Lab
@@ -116,6 +116,14 @@ impl ClusterArgs {
         ];
         given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kernel {
+    /// The kernel of this machine
+    Host,
+    /// User-mode Linux: has nearly every driver, runs as a program, needs no root
+    Uml,
 }
 
 /// `--target lab`.

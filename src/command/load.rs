@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use plumbline_engine::{EngineError, LoadPlan, Progress};
-use plumbline_generator::{Circumstances, Destination, DestinationError, GeneratorError};
-use plumbline_record::Floor;
+use plumbline_engine::{LoadPlan, Progress};
+use plumbline_generator::{Circumstances, Destination};
 use plumbline_report::load as shown;
 
 use super::{BadUsage, print, print_json};
@@ -19,10 +18,10 @@ use crate::progress;
 pub(super) use asked::server;
 
 pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
-    let destination: Destination = args.target.parse().map_err(unresolved)?;
+    let destination: Destination = args.target.parse()?;
     let plan = asked::plan(args, &destination)?;
     let search = find_max::search(args, plan.workload.kind)?;
-    let target = destination.resolve().map_err(unresolved)?;
+    let target = destination.resolve()?;
     if !cli::is_harmless(target.ip()) && !args.i_own_this {
         return Err(BadUsage(format!(
             "{target} is a public address; load may only go to machines of your own: say --i-own-this if it is"
@@ -48,19 +47,18 @@ fn measure(
     progress: &Progress,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<ExitCode> {
-    plan.check().map_err(engine_error)?;
+    plan.check()?;
     // Looked for while the receiver is there.
     let remarks = plumbline_generator::sharing(plan);
     if !args.json {
         let headline = shown::headline(&plan.workload, plan.target, plan.measure);
         anstream::eprintln!("{headline}");
     }
-    plumbline_generator::rehearse(plan, interrupted).map_err(generator_error)?;
-    let floor = floor(&plan.cpus, interrupted);
+    plumbline_generator::rehearse(plan, interrupted)?;
+    let floor = progress::floor(&plan.cpus, interrupted);
     let result = live::shown_while(plan, progress, || {
         plumbline_engine::run(plan, interrupted, &mut ())
-    })
-    .map_err(engine_error)?;
+    })?;
     let seen = Circumstances {
         floor,
         interrupted: interrupted.load(Ordering::Relaxed),
@@ -77,34 +75,4 @@ fn measure(
     } else {
         ExitCode::SUCCESS
     })
-}
-
-/// What this generator measures where there is no network (L-13). A load does
-/// not fail for want of it.
-fn floor(cpus: &[usize], interrupted: &AtomicBool) -> Option<Floor> {
-    plumbline_engine::floor(cpus, &[], interrupted).unwrap_or_else(|error| {
-        progress::say(&format!(
-            "the generator's own round trip was not measured: {error}"
-        ));
-        None
-    })
-}
-
-/// What the engine refuses to do is bad usage; what it fails to do is not.
-pub(super) fn engine_error(error: EngineError) -> anyhow::Error {
-    generator_error(error.into())
-}
-
-fn generator_error(error: GeneratorError) -> anyhow::Error {
-    if error.is_bad_usage() {
-        return BadUsage(error.to_string()).into();
-    }
-    error.into()
-}
-
-fn unresolved(error: DestinationError) -> anyhow::Error {
-    if error.is_bad_usage() {
-        return BadUsage(error.to_string()).into();
-    }
-    error.into()
 }

@@ -11,13 +11,13 @@ use crate::cli::ServeArgs;
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let plan = load::server(args)?;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let responder = Responder::bind(&plan).map_err(load::engine_error)?;
+    let responder = Responder::bind(&plan)?;
     anstream::eprintln!(
         "{} on {}; Ctrl-C ends it",
         plan.workload.name,
         responder.local_addr()
     );
-    let result = responder.run(interrupted).map_err(load::engine_error)?;
+    let result = responder.run(interrupted)?;
     if args.json {
         print_json(&result)?;
     } else {

@@ -3,7 +3,7 @@
 use crate::ceiling::MAX_RATE;
 use crate::request::Share;
 use crate::{
-    Arrival, Limit, Link, Plan, Scene, SpecError, Treatment, TreatmentId, Workload, resolve,
+    Arrival, Limit, Link, Plan, Scene, SpecError, Treatment, TreatmentId, Workload, order,
 };
 
 /// What a treatment's load is a share of.
@@ -86,7 +86,7 @@ impl Draft {
         let groups: Vec<usize> = groups.collect();
         // A plan has at most as many blocks as a u32 holds.
         let blocks = self.plan.blocks.len() as u32;
-        self.plan.blocks = resolve::nested_blocks(&groups, blocks, self.plan.seed);
+        self.plan.blocks = order::nested_blocks(&groups, blocks, self.plan.seed);
         self
     }
 

@@ -6,6 +6,7 @@
 
 mod assignment;
 mod selection;
+mod tables;
 
 use crate::key::WORKLOAD_FACTORS;
 use crate::keys::{DESIGN, LIMIT, LINK, TIMING, assignable, factors};
@@ -14,6 +15,7 @@ use crate::section::Section;
 use crate::tree::{Data, Entry, Table, Value};
 use crate::{Experiment, Factor, SpecError, load, metric};
 use assignment::Assignment;
+use tables::{remove_from_file, workloads};
 
 /// A flag of the command line that stands for a key of the file. Those of the
 /// scene are not here: [`FACTORS`](crate::FACTORS) names them.
@@ -243,25 +245,6 @@ impl Experiment {
 
 fn is_workload_key(key: &str) -> bool {
     key == LIMIT || WORKLOAD_FACTORS.contains(&key) || TIMING.contains(&key)
-}
-
-/// The `[[workload]]` tables; parsing made sure of their shape.
-fn workloads(root: &mut Table) -> impl Iterator<Item = &mut Table> {
-    let values = match root.get_mut("workload").map(|e| &mut e.value.data) {
-        Some(Data::List(values)) => values.as_mut_slice(),
-        _ => &mut [],
-    };
-    values.iter_mut().filter_map(|value| match &mut value.data {
-        Data::Table(table) => Some(table),
-        _ => None,
-    })
-}
-
-/// Removes a key that a flag has overruled, unless another flag set it.
-fn remove_from_file(table: &mut Table, key: &str) {
-    if table.get(key).is_some_and(|entry| !entry.key.is_flag()) {
-        table.remove(key);
-    }
 }
 
 /// Removes what a rate or a share of the maximum says otherwise.

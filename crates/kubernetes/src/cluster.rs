@@ -18,7 +18,7 @@ use crate::error::ClusterError;
 use crate::image;
 use crate::members::{Members, members};
 use crate::nodes;
-use crate::path::{ClusterPath, Observers};
+use crate::path::{ClusterPath, Observers, PodSite};
 use crate::route::{NEEDS_HOST_NETWORK, Route, Seat};
 use crate::session::Session;
 use crate::standing::Standing;
@@ -244,6 +244,24 @@ impl Cluster {
         standing.seat(&seats, |seat| self.node_of(seat))?;
         lock(&self.observers).keep(&standing);
         Ok(())
+    }
+
+    /// The endpoint in a pod that runs.
+    fn site(&self, seat: Seat, family: Family, port: u16) -> Result<PodSite, ClusterError> {
+        let standing = lock(&self.standing);
+        let pod = standing.pod(seat);
+        let address = pod.and_then(|pod| Some((pod, pod.address(family)?)));
+        let Some((pod, address)) = address else {
+            return Err(ClusterError::Pod {
+                pod: seat.name().into_owned(),
+                message: format!(
+                    "it has no IPv{} address; does the cluster's network have this family?",
+                    u8::from(family)
+                ),
+            });
+        };
+        let session = Arc::clone(&self.session);
+        Ok(PodSite::new(session, pod, seat, address, port))
     }
 
     fn observer(&self, seat: Seat) -> Result<Arc<Observer>, TargetError> {

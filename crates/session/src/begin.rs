@@ -6,8 +6,7 @@ use plumbline_experiment::{Asked, Draft, Experiment, Link, Treatment, TreatmentI
 use plumbline_harness::{Demand, Target, prepare, refuse};
 use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning};
 
-use crate::session::{Order, pairing};
-use crate::{SessionError, Watch, conditions, maxima};
+use crate::{Order, SessionError, Watch, conditions, maxima};
 
 /// Resolves the plan, has the target make everything that it needs, and only
 /// then makes the run directory.
@@ -28,7 +27,7 @@ pub(crate) fn begin(
     let maxima = maxima::measure(&draft, target, &settings, order.interrupted, watch, kept_in)?;
     let share = draft.window_share();
     let mut plan = draft.settle(&maxima.rates())?;
-    plan.pairing = pairing(order, target);
+    plan.pairing = order.pairing(target);
     let mut warnings = target.warnings();
     warnings.extend(said);
     warnings.extend(maxima.warnings());

@@ -8,8 +8,6 @@ use plumbline_harness::{HarnessError, SearchFailure, TargetError};
 use plumbline_record::RunDirectoryError;
 use plumbline_report::compare::CompareError;
 
-use crate::undo::LeftBehind;
-
 /// Why there is no run, or only a part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -69,6 +67,19 @@ impl SessionError {
             _ => false,
         }
     }
+}
+
+/// What could not be undone.
+#[derive(Debug, thiserror::Error)]
+#[error("the {target} could not be taken down cleanly: {}", list(.errors))]
+pub struct LeftBehind {
+    pub(crate) target: &'static str,
+    pub(crate) errors: Vec<TargetError>,
+}
+
+fn list(errors: &[TargetError]) -> String {
+    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    all.join("; ")
 }
 
 fn kept_at(kept: &Option<Box<Result<PathBuf, RunDirectoryError>>>) -> String {

@@ -9,12 +9,14 @@ mod begin;
 mod conditions;
 mod error;
 mod maxima;
+mod order;
 mod resume;
 mod session;
 mod undo;
 mod watch;
 
-pub use error::SessionError;
-pub use session::{Order, Session};
-pub use undo::{LeftBehind, take_down};
+pub use error::{LeftBehind, SessionError};
+pub use order::Order;
+pub use session::Session;
+pub use undo::take_down;
 pub use watch::{News, Watch};

@@ -7,9 +7,8 @@ use plumbline_harness::Target;
 use plumbline_record::{Build, Run, RunDirectory, Trial, TrialStatus};
 use plumbline_report::compare::{CompareError, differences};
 
-use crate::SessionError;
 use crate::begin::make;
-use crate::session::{Order, pairing};
+use crate::{Order, SessionError};
 
 /// Opens a run in the environment that it was started in (C-13). Gives the
 /// build of this program too, where it is not the one that began the run.
@@ -37,7 +36,7 @@ pub(crate) fn resume(
     let build = other_build(&run, order)?;
     let first = pending(&run.plan, &done);
     make(target, run.plan.link, &run.plan.treatments, &first)?;
-    if pairing(order, target) != run.plan.pairing {
+    if order.pairing(target) != run.plan.pairing {
         return Err(refused(
             "the run was of other pairs of nodes; give the same flags again, as in {command}, and \
              name the nodes where they have changed"

@@ -4,29 +4,12 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Experiment, Layout, Pairing};
+use plumbline_experiment::{Experiment, Layout};
 use plumbline_harness::{Ending, Target, conduct};
 use plumbline_record::{Build, Run, RunDirectory, Trial};
 
 use crate::undo::{take_down, with_undoing};
-use crate::{News, SessionError, Watch, begin, conditions, resume};
-
-/// What a run is asked for beside its experiment.
-#[derive(Clone, Debug)]
-pub struct Order<'a> {
-    /// Directory in which a new run gets a directory of its own.
-    pub out: &'a Path,
-    /// Command line, for the record.
-    pub command: Vec<String>,
-    /// How pairs are made of nodes; `None` for one pair.
-    pub layout: Option<Layout>,
-    /// Go on with a run although the environment is another.
-    pub across_environments: bool,
-    /// Go on with a run although another build began it.
-    pub mix_builds: bool,
-    /// Set when the run is to end early.
-    pub interrupted: &'a AtomicBool,
-}
+use crate::{News, Order, SessionError, Watch, begin, conditions, resume};
 
 /// A run with its directory, on a target where everything stands.
 pub struct Session<'a> {
@@ -168,11 +151,3 @@ impl<'a> Session<'a> {
 
 /// What a trial takes beside its phases: agents are started, counters read.
 const BESIDE_PHASES: Duration = Duration::from_millis(400);
-
-/// The pairs of nodes that were asked for. Known when the target is prepared.
-pub(crate) fn pairing(order: &Order<'_>, target: &dyn Target) -> Option<Pairing> {
-    Some(Pairing {
-        layout: order.layout?,
-        nodes: target.nodes(),
-    })
-}

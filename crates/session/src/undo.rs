@@ -1,21 +1,8 @@
 //! Undoing what was built, without hiding why it had to be.
 
-use plumbline_harness::{Target, TargetError};
+use plumbline_harness::Target;
 
-use crate::SessionError;
-
-/// What could not be undone.
-#[derive(Debug, thiserror::Error)]
-#[error("the {target} could not be taken down cleanly: {}", list(.errors))]
-pub struct LeftBehind {
-    target: &'static str,
-    errors: Vec<TargetError>,
-}
-
-fn list(errors: &[TargetError]) -> String {
-    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    all.join("; ")
-}
+use crate::{LeftBehind, SessionError};
 
 /// Undoes what was built.
 ///
@@ -51,6 +38,8 @@ pub(crate) fn with_undoing<T>(
 
 #[cfg(test)]
 mod tests {
+    use plumbline_harness::TargetError;
+
     use super::*;
 
     fn left() -> Result<(), LeftBehind> {

@@ -10,7 +10,6 @@ use plumbline_harness::{SearchPlan, at_rate};
 use plumbline_record::{SearchOutcome, SearchTrial};
 use plumbline_report::load::{self as shown, Search};
 
-use super::{engine_error, floor, generator_error};
 use crate::cli::{LoadArgs, duration};
 use crate::command::{BadUsage, print, print_json};
 use crate::progress;
@@ -28,7 +27,7 @@ pub(super) fn search(args: &LoadArgs, kind: WorkloadKind) -> anyhow::Result<Opti
         width: typed.width / 100.0,
         up_to: typed.up_to,
     };
-    request.plan(kind).map(Some).map_err(generator_error)
+    Ok(Some(request.plan(kind)?))
 }
 
 /// Searches with the load of `plan`, whose rate and window are replaced.
@@ -42,15 +41,15 @@ pub(super) fn run(
         workload: at_rate(&plan.workload, search.bounds.least),
         ..plan
     };
-    plan.check().map_err(engine_error)?;
-    plumbline_generator::rehearse(&plan, interrupted).map_err(generator_error)?;
+    plan.check()?;
+    plumbline_generator::rehearse(&plan, interrupted)?;
     let display = Search {
         limit: search.limit,
         goal: search.recorded_goal(),
         least_rate: search.bounds.least,
         time_limit_s: search.bounds.time_limit,
         seed: plan.seed,
-        floor: floor(&plan.cpus, interrupted),
+        floor: progress::floor(&plan.cpus, interrupted),
     };
     let mut failed = None;
     let mut say = |text: String| {
@@ -61,8 +60,7 @@ pub(super) fn run(
     say(display.floor.map(shown::floor).unwrap_or_default());
     say(display.heading(&plan.workload, plan.target));
     let mut seen = |trial: &SearchTrial| say(display.line(trial));
-    let found = plumbline_generator::find_max(&plan, search, interrupted, &mut seen)
-        .map_err(generator_error)?;
+    let found = plumbline_generator::find_max(&plan, search, interrupted, &mut seen)?;
     failed.map_or(Ok(()), Err)?;
     conclude(args, &display, found)
 }
@@ -76,7 +74,7 @@ fn conclude(args: &LoadArgs, display: &Search, found: BrokenOff) -> anyhow::Resu
         print(&format!("\n{conclusion}\n"))?;
     }
     if let Some(error) = found.error {
-        return Err(engine_error(error));
+        return Err(error.into());
     }
     if let SearchOutcome::Found { .. } = searched.outcome {
         return Ok(ExitCode::SUCCESS);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Assignment, remove_from_file, workloads};
+use super::assignment::Assignment;
+use super::tables::{remove_from_file, workloads};
 use crate::key::WORKLOAD_FACTORS;
 use crate::nearest::suggestion;
 use crate::section::{Section, text};

@@ -1,7 +1,6 @@
 //! Paths of pods that run.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use plumbline_experiment::{Ends, Family, Treatment};
 use plumbline_harness::TargetError;
@@ -23,7 +22,7 @@ impl Cluster {
         self.first.retain(|_, path| path.stands_in(&standing));
         drop(standing);
         if !self.first.contains_key(&key) {
-            let path = self.build(key, [0, 1])?;
+            let path = self.build_path(key, [0, 1])?;
             until_reached(&self.session, &path, treatment)?;
             self.first.insert(key, path);
         }
@@ -45,7 +44,7 @@ impl Cluster {
         treatment: &Treatment,
         ends: Ends,
     ) -> Result<ClusterPath, TargetError> {
-        let path = self.build(key, ends)?;
+        let path = self.build_path(key, ends)?;
         let (route, _, family) = key;
         let server = (route, self.seats_of(key, ends).1, family);
         if route.is_service() && !lock(&self.reached).contains(&server) {
@@ -56,7 +55,7 @@ impl Cluster {
     }
 
     /// Assembles pods that run; those that have ended meanwhile are made anew.
-    fn build(&self, key: Key, ends: Ends) -> Result<ClusterPath, ClusterError> {
+    fn build_path(&self, key: Key, ends: Ends) -> Result<ClusterPath, ClusterError> {
         let mut are_seated = true;
         until_told(&self.session, || {
             if !std::mem::take(&mut are_seated) {
@@ -112,27 +111,5 @@ impl Cluster {
             });
         };
         Ok((address, port).into())
-    }
-
-    pub(super) fn site(
-        &self,
-        seat: Seat,
-        family: Family,
-        port: u16,
-    ) -> Result<PodSite, ClusterError> {
-        let standing = lock(&self.standing);
-        let pod = standing.pod(seat);
-        let address = pod.and_then(|pod| Some((pod, pod.address(family)?)));
-        let Some((pod, address)) = address else {
-            return Err(ClusterError::Pod {
-                pod: seat.name().into_owned(),
-                message: format!(
-                    "it has no IPv{} address; does the cluster's network have this family?",
-                    u8::from(family)
-                ),
-            });
-        };
-        let session = Arc::clone(&self.session);
-        Ok(PodSite::new(session, pod, seat, address, port))
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::Treatment;
-use plumbline_harness::Target as _;
+use plumbline_experiment::{Treatment, TreatmentId};
+use plumbline_harness::{Target as _, TargetError};
 use plumbline_record::{Fingerprint, IdleSample, SetUp};
 
-use super::Provisioned;
+use super::{Provisioned, Up};
 use crate::alike;
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::clusters::named;
@@ -25,17 +25,72 @@ const SETTLE: Duration = Duration::from_secs(20);
 const SETTLED: f64 = 0.10;
 const SETTLE_LOOK: Duration = Duration::from_millis(500);
 
-/// The cluster that stands.
-pub(super) struct Up {
-    pub(super) made: Made,
-    pub(super) cluster: Cluster,
-    /// A treatment whose path could be made.
-    works: Option<Treatment>,
-}
-
 impl Provisioned {
+    /// Brings up the first cluster of a block that comes up, in the order of the
+    /// block. It is the one that the run begins with, or a later one of its
+    /// first block.
+    ///
+    /// # Errors
+    ///
+    /// None comes up: what each said.
+    pub(super) fn begin(
+        &mut self,
+        treatments: &[Treatment],
+        order: &[TreatmentId],
+    ) -> Result<(), TargetError> {
+        for &id in order {
+            let failed = self.ready(&treatments[id], &[0, 1]).err();
+            match failed {
+                None => return Ok(()),
+                Some(error) if self.is_interrupted() => return Err(error),
+                Some(_) => {}
+            }
+        }
+        let reasons: Vec<&str> = self.failed.values().map(String::as_str).collect();
+        Err(TargetError::Failed(format!(
+            "none of the clusters came up: {}; what the commands said is in {}",
+            reasons.join("; "),
+            self.maker.logs().display()
+        )))
+    }
+
+    /// The cluster of a treatment, where it is the one that stands.
+    pub(super) fn cluster_for(&self, treatment: &Treatment) -> Result<&Cluster, TargetError> {
+        let network = level::cluster_of(treatment)?;
+        let up = self.up.as_ref().filter(|up| up.made.network == network);
+        up.map(|up| &up.cluster).ok_or_else(|| not_up(network))
+    }
+
+    /// The cluster of a treatment, brought up when it does not stand.
+    pub(super) fn bring(&mut self, treatment: &Treatment) -> Result<&mut Cluster, TargetError> {
+        let network = level::cluster_of(treatment)?.to_owned();
+        self.used = true;
+        self.asked.clone_from(&network);
+        if let Some(why) = self.failed.get(&network) {
+            // The whole story once; the trials that follow point to it.
+            let is_news = self.set_ups.iter().any(|it| it.network == network);
+            return Err(if is_news {
+                TargetError::Failed(why.clone())
+            } else {
+                not_up(&network)
+            });
+        }
+        if self.up.as_ref().is_none_or(|up| up.made.network != network) {
+            self.take_down();
+            if let Err(why) = self.bring_up(&network) {
+                let why = format!("the network {network} did not come up: {why}");
+                self.failed.insert(network, why.clone());
+                return Err(TargetError::Failed(why));
+            }
+        }
+        match &mut self.up {
+            Some(up) => Ok(&mut up.cluster),
+            None => unreachable!("it was just brought up"),
+        }
+    }
+
     /// Brings a cluster up, and keeps what it took. What fails is taken down.
-    pub(super) fn bring_up(&mut self, network: &str) -> Result<(), String> {
+    fn bring_up(&mut self, network: &str) -> Result<(), String> {
         let log = self.maker.next_log(network);
         let started = Instant::now();
         let made = self.maker.make(network, &log);
@@ -209,6 +264,19 @@ impl Provisioned {
             }
         }
     }
+}
+
+impl Drop for Provisioned {
+    fn drop(&mut self) {
+        // Best effort: whoever wants the errors calls `teardown` before.
+        self.take_down();
+    }
+}
+
+fn not_up(network: &str) -> TargetError {
+    TargetError::Failed(format!(
+        "the network {network} did not come up in this block"
+    ))
 }
 
 fn nanoseconds(length: Duration) -> u64 {
