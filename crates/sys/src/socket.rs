@@ -10,7 +10,7 @@ pub use zero_copy::ZeroCopyNotice;
 
 use std::io;
 use std::mem;
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, Type};
@@ -146,11 +146,6 @@ impl Socket {
         let taken =
             unsafe { libc::syscall(libc::SYS_sendto, fd, start, length, flags, 0_usize, 0_usize) };
         bytes_or_error(taken)
-    }
-
-    /// Tells the other side that no more will be sent.
-    pub fn finish_sending(&self) -> io::Result<()> {
-        self.0.shutdown(Shutdown::Write)
     }
 
     /// How the connection attempt ended, or the error that broke the

@@ -272,36 +272,6 @@ impl Socket {
         )
     }
 
-    /// Sets the hardware address of a device.
-    pub fn set_link_mac(&self, index: u32, mac: Mac) -> Result<(), NetlinkError> {
-        self.change_link(
-            "set the address of",
-            format!("device {index}"),
-            index,
-            LinkAttribute::Address(mac.to_vec()),
-        )
-    }
-
-    /// Makes a device a port of the bridge with index `master`; 0 frees it.
-    pub fn set_link_master(&self, index: u32, master: u32) -> Result<(), NetlinkError> {
-        self.change_link(
-            "set the bridge of",
-            format!("device {index} to device {master}"),
-            index,
-            LinkAttribute::Controller(master),
-        )
-    }
-
-    /// Moves a device into another namespace, where it keeps its name.
-    pub fn move_link(&self, index: u32, namespace: &impl AsFd) -> Result<(), NetlinkError> {
-        self.change_link(
-            "move to another namespace",
-            format!("device {index}"),
-            index,
-            LinkAttribute::NetNsFd(namespace.as_fd().as_raw_fd()),
-        )
-    }
-
     fn change_link(
         &self,
         action: &'static str,
