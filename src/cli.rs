@@ -8,22 +8,20 @@ mod plugin;
 mod target;
 mod value;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use plumbline_experiment::Driver;
 
 #[cfg(feature = "kubernetes")]
 pub(crate) use cluster::ManifestKind;
 pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs};
 pub(crate) use factors::FactorArgs;
 pub(crate) use find_max::FindMaxArgs;
-pub(crate) use load::{Driver, LoadArgs, ServeArgs};
+pub(crate) use load::{LoadArgs, ServeArgs};
 pub(crate) use plugin::{is_plugin, typed};
-#[cfg(feature = "kubernetes")]
-pub(crate) use target::ClusterArgs;
 pub(crate) use target::{HostsArgs, Kernel, PairingArgs, TargetArgs, TargetKind};
-pub(crate) use value::duration;
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
@@ -302,7 +300,7 @@ pub(crate) struct FloorArgs {
     #[arg(long, value_name = "CONNECTIONS", conflicts_with_all = ["serve", "size"])]
     pub(crate) http: Option<usize>,
     /// System interface that carries requests and answers
-    #[arg(long, value_enum, default_value = "epoll", requires = "http")]
+    #[arg(long, value_parser = value::driver(), default_value = "epoll", requires = "http")]
     pub(crate) driver: Driver,
 }
 
@@ -320,21 +318,6 @@ pub(crate) struct ManArgs {
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// Whether load may go to an address without `--i-own-this`: loopback, private and link-local addresses, and those set
-/// aside for benchmarks (S-5c).
-pub(crate) fn is_harmless(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            let benchmark = v4.octets()[0] == 198 && v4.octets()[1] & 0xfe == 18;
-            v4.is_loopback() || v4.is_private() || v4.is_link_local() || benchmark
-        }
-        IpAddr::V6(v6) => {
-            let benchmark = v6.segments()[..3] == [0x2001, 2, 0];
-            v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local() || benchmark
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -344,22 +327,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn public_addresses_need_a_word() {
-        for harmless in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "198.19.255.1",
-            "::1",
-            "fd00::1",
-            "2001:2::5",
-        ] {
-            assert!(is_harmless(harmless.parse().unwrap()), "{harmless}");
-        }
-        for public in ["8.8.8.8", "198.20.0.1", "2001:db8::1", "2606::1"] {
-            assert!(!is_harmless(public.parse().unwrap()), "{public}");
-        }
     }
 }

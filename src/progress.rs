@@ -5,10 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use plumbline_experiment::{Limit, Pairing, Sought};
 use plumbline_harness::{Progress, Step};
-use plumbline_record::{Floor, GateFailure, SearchTrial, Trial, TrialStatus};
-use plumbline_report::number;
+use plumbline_record::{Floor, Trial, TrialStatus};
+use plumbline_report::progress as words;
 use plumbline_session::{News, Watch};
 
 /// Says a line on standard error. When nobody can hear it, the run goes on.
@@ -111,7 +110,7 @@ impl Progress for Reporter {
         match &trial.status {
             TrialStatus::Valid => {}
             TrialStatus::Invalid { gates } => {
-                let why: Vec<String> = gates.iter().map(describe).collect();
+                let why: Vec<String> = gates.iter().map(words::gate).collect();
                 self.say(&format!("{what}: not counted, {}", why.join("; ")));
             }
             TrialStatus::Failed { error } => self.say(&format!("{what}: failed, {error}")),
@@ -122,125 +121,15 @@ impl Progress for Reporter {
 impl Watch for Reporter {
     fn hears(&mut self, news: &News<'_>) {
         match news {
-            News::Searching(sought) => {
-                say(&format!("{}: searching, about a minute", maximum(sought)));
-            }
-            News::Tried { limit, trial } => say(&tried(*limit, trial)),
-            News::Found {
-                sought,
-                maximum: found,
-            } => {
-                let rate = number::rate(found.rate.round());
-                say(&format!("{}: {rate}", maximum(sought)));
-            }
+            News::Searching(sought) => say(&words::searching(sought)),
+            News::Tried { limit, trial } => say(&words::tried(*limit, trial)),
+            News::Found { sought, maximum } => say(&words::found(sought, maximum.rate)),
             News::Pairs {
                 pairing,
                 at_once,
                 blocks,
                 estimate,
-            } => say(&pairs(pairing, *at_once, *blocks, *estimate)),
+            } => say(&words::pairs(pairing, *at_once, *blocks, *estimate)),
         }
-    }
-}
-
-fn maximum(sought: &Sought) -> String {
-    let Sought { treatment, limit } = sought;
-    let (workload, network) = (&treatment.workload.name, treatment.scene.name());
-    format!("maximum of {workload} with {limit} on {network}")
-}
-
-/// `  1,667/s missed: p99 12.3 ms, 0.4 % not answered in time`, to show where a
-/// low maximum comes from.
-fn tried(limit: Limit, trial: &SearchTrial) -> String {
-    let verdict = if trial.held { "held" } else { "missed" };
-    let disturbed = if trial.disturbed.is_empty() {
-        ""
-    } else {
-        ", disturbed"
-    };
-    let latency = match limit {
-        Limit::Latency { quantile, .. } => format!(
-            ": {} {}",
-            number::percentile_name(quantile),
-            number::duration(trial.load.latency.value_at(quantile) as f64)
-        ),
-        Limit::Loss { .. } => String::new(),
-    };
-    let lost = if trial.loss_ratio > 0.0 {
-        let share = number::percent(trial.loss_ratio);
-        format!(", {share} not answered in time")
-    } else {
-        String::new()
-    };
-    let rate = number::rate(trial.rate.round());
-    format!("  {rate} {verdict}{disturbed}{latency}{lost}")
-}
-
-/// `3 pairs of 3 nodes in 3 rounds, 10 blocks: about 2 min`.
-fn pairs(pairing: &Pairing, at_once: bool, blocks: usize, estimate: Duration) -> String {
-    let how = match (pairing.rounds(), at_once) {
-        (_, false) if pairing.pairs() > 1 => {
-            "one after the other, because they share a kernel".to_owned()
-        }
-        (..=1, _) => "all at once".to_owned(),
-        (rounds, _) => format!("in {rounds} rounds"),
-    };
-    let some = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        several => format!("{several} {what}s"),
-    };
-    format!(
-        "{} of {} {how}, {}: about {}",
-        some(pairing.pairs(), "pair"),
-        some(pairing.nodes.len(), "node"),
-        some(blocks, "block"),
-        match estimate.as_secs() {
-            seconds @ 0..100 => format!("{} s", seconds.max(1)),
-            seconds => format!("{} min", seconds.div_ceil(60)),
-        }
-    )
-}
-
-/// A gate's failure in words.
-fn describe(gate: &GateFailure) -> String {
-    let micro = |ns: u64| ns as f64 / 1000.0;
-    match gate {
-        GateFailure::SendLag {
-            quantile,
-            lag_ns,
-            limit_ns,
-        } => format!(
-            "sent {:.0} µs late at p{} ({:.0} allowed)",
-            micro(*lag_ns),
-            quantile * 100.0,
-            micro(*limit_ns)
-        ),
-        GateFailure::AchievedRate { planned, achieved } => {
-            format!("sent {achieved} of {planned} planned requests in time")
-        }
-        GateFailure::Disturbed { by, amount, limit } if *limit > 0.0 => {
-            format!(
-                "disturbed by {by} ({:.1} %, {:.1} % allowed)",
-                amount * 100.0,
-                limit * 100.0
-            )
-        }
-        GateFailure::Disturbed { by, amount, .. } => format!("disturbed by {by} ({amount:.0})"),
-        GateFailure::WrongPath { detail } | GateFailure::PathFault { detail } => detail.clone(),
-        GateFailure::NoSteadyState {
-            before_ns,
-            after_ns,
-            ..
-        } => format!(
-            "no steady state: the latency went from {:.0} to {:.0} µs",
-            micro(*before_ns),
-            micro(*after_ns)
-        ),
-        GateFailure::GeneratorBusy { share, limit } => format!(
-            "sender {:.0} % busy ({:.0} % allowed)",
-            share * 100.0,
-            limit * 100.0
-        ),
-        GateFailure::Errors { failed, planned } => format!("{failed} of {planned} requests failed"),
     }
 }

@@ -249,3 +249,25 @@ fn what_is_no_circle_is_not_taken_for_one() {
     ];
     assert_eq!(circles_of(&files), Vec::<String>::new());
 }
+
+/// Most lines of the command line, tests included: it is glue.
+const MOST_GLUE: usize = 2_500;
+
+fn lines_below(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).expect("cargo runs tests in the directory of the package");
+    let lines = entries.map(|entry| match entry.unwrap().path() {
+        path if path.is_dir() => lines_below(&path),
+        path => fs::read_to_string(path).unwrap().lines().count(),
+    });
+    lines.sum()
+}
+
+#[test]
+fn the_command_line_is_glue() {
+    let lines = lines_below("src".as_ref());
+    assert!(lines > 0, "nothing was counted");
+    assert!(
+        lines <= MOST_GLUE,
+        "{lines} lines; at most {MOST_GLUE}: move what is no glue to a crate"
+    );
+}

@@ -28,7 +28,7 @@ pub(crate) struct FindMaxArgs {
         long,
         value_name = "N",
         default_value = "5M",
-        value_parser = super::value::number,
+        value_parser = plumbline_experiment::typed::number,
         requires = "limit"
     )]
     pub(crate) up_to: f64,

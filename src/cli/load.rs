@@ -2,48 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use clap::{Args, ValueEnum};
-use plumbline_experiment::WorkloadKind;
+use clap::Args;
+use plumbline_experiment::{Driver, Process, WorkloadKind};
 
 use super::{FindMaxArgs, value};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Process {
-    /// Equal gaps
-    Constant,
-    /// Exponential gaps
-    Poisson,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Driver {
-    /// The best one that this kernel allows
-    Auto,
-    /// Readiness events, and a system call for each message
-    Epoll,
-    /// io_uring, Linux 6.1 and later
-    Uring,
-}
-
-impl From<Process> for plumbline_experiment::Process {
-    fn from(process: Process) -> Self {
-        match process {
-            Process::Constant => Self::Constant,
-            Process::Poisson => Self::Poisson,
-        }
-    }
-}
-
-impl Driver {
-    /// `None` where the choice is left to the program.
-    pub(crate) fn chosen(self) -> Option<plumbline_experiment::Driver> {
-        match self {
-            Self::Auto => None,
-            Self::Epoll => Some(plumbline_experiment::Driver::Epoll),
-            Self::Uring => Some(plumbline_experiment::Driver::Uring),
-        }
-    }
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
@@ -56,10 +18,10 @@ pub(crate) struct LoadArgs {
     #[arg(long)]
     pub(crate) udp: bool,
     /// Requests per second over all connections, such as 5000 or 20k; a closed loop unless given
-    #[arg(short, long, value_name = "N", value_parser = value::number)]
+    #[arg(short, long, value_name = "N", value_parser = plumbline_experiment::typed::number)]
     pub(crate) rate: Option<f64>,
     /// Gaps between requests when a rate is given; poisson unless given
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = value::process())]
     pub(crate) arrival: Option<Process>,
     /// Concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 16)]
@@ -101,7 +63,7 @@ pub(crate) struct LoadArgs {
     #[arg(long)]
     pub(crate) spin: bool,
     /// System interface that carries requests and answers
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_parser = value::driver(), default_value = "auto")]
     pub(crate) driver: Driver,
     /// Have the kernel time-stamp a share of the requests, and print where their time goes
     #[arg(

@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use plumbline_experiment::metric;
 use plumbline_record::RunDirectory;
-use plumbline_report::compare::{compare, json, render};
+use plumbline_report::compare::{compare, json, parse_limit, render};
 
 use super::{BadUsage, print, report};
 use crate::cli::CompareArgs;
@@ -13,7 +12,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let limits = args
         .limit
         .iter()
-        .map(|text| limit(text))
+        .map(|text| parse_limit(text).map_err(|error| BadUsage(error.to_string())))
         .collect::<Result<Vec<_>, _>>()?;
     let mut runs = Vec::new();
     for path in &args.runs {
@@ -34,26 +33,4 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         (false, true) => ExitCode::from(2),
         (false, false) => ExitCode::SUCCESS,
     })
-}
-
-/// `p50=10%` or `p50=0.1`.
-fn limit(text: &str) -> Result<(String, f64), BadUsage> {
-    let wrong = || {
-        BadUsage(format!(
-            "--limit {text}: write METRIC=SHARE, such as p50=10%"
-        ))
-    };
-    let (name, share) = text.split_once('=').ok_or_else(wrong)?;
-    let (number, scale) = share
-        .strip_suffix('%')
-        .map_or((share, 1.0), |percent| (percent, 0.01));
-    let share: f64 = number.trim().parse().map_err(|_| wrong())?;
-    let known = metric::names();
-    if !share.is_finite() || !known.contains(&name.trim()) {
-        return Err(BadUsage(format!(
-            "--limit {text}: the metric is one of {}",
-            known.join(", ")
-        )));
-    }
-    Ok((name.trim().to_owned(), share * scale))
 }

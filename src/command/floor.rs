@@ -3,24 +3,19 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use plumbline_experiment::Driver;
 use plumbline_report::latency::latency_json;
 use plumbline_validation::floor;
 use serde_json::json;
 
 use super::print_json;
-use crate::cli::{self, FloorArgs};
+use crate::cli::FloorArgs;
 
 pub(crate) fn run(args: &FloorArgs) -> anyhow::Result<ExitCode> {
     let length = Duration::from_secs(args.seconds);
     if args.serve {
         match floor::answer(args.address, args.size)? {}
     } else if let Some(connections) = args.http {
-        let driver = match args.driver {
-            cli::Driver::Uring => Driver::Uring,
-            cli::Driver::Auto | cli::Driver::Epoll => Driver::Epoll,
-        };
-        print_json(&floor::ask(args.address, connections, driver, length)?)?;
+        print_json(&floor::ask(args.address, connections, args.driver, length)?)?;
     } else {
         let latency = floor::ping(args.address, args.size, length)?;
         print_json(&json!({ "latency_ns": latency_json(&latency) }))?;

@@ -2,59 +2,16 @@
 
 use std::process::ExitCode;
 
-use plumbline_experiment::{Experiment, ready_made};
+use plumbline_experiment::{Experiment, KINDS, ready_made};
 use serde::Serialize;
 
 use super::{print, print_json};
 use crate::cli::{ListArgs, Listing};
 
-/// Kinds of load with what each is for.
-const WORKLOADS: &[(&str, &str)] = &[
-    (
-        "rr",
-        "request and response on open connections, TCP or UDP: latency at a rate",
-    ),
-    (
-        "crr",
-        "connect, request, response, close: what a new connection costs",
-    ),
-    ("stream", "TCP bulk: throughput and CPU per byte"),
-    (
-        "datagram",
-        "UDP bulk by message size: what arrives, and what is lost",
-    ),
-    (
-        "http",
-        "HTTP/1.1 GET of a fixed body, keep-alive or a new connection each time",
-    ),
-];
-
 #[derive(Serialize)]
 struct Named<'a> {
     name: &'a str,
     description: &'a str,
-}
-
-/// What scripts hold on to.
-#[derive(Serialize)]
-struct ListedNetwork<'a> {
-    name: &'a str,
-    aliases: &'a [&'a str],
-    available: bool,
-    needs: Option<&'a str>,
-    description: &'a str,
-}
-
-impl<'a> ListedNetwork<'a> {
-    fn new(listing: &'a plumbline_lab::Listing) -> Self {
-        Self {
-            name: listing.name,
-            aliases: listing.aliases,
-            available: listing.available(),
-            needs: listing.needs.as_deref(),
-            description: listing.summary,
-        }
-    }
 }
 
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
@@ -81,10 +38,10 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
             named(&rows, args.json)?;
         }
         Listing::Workloads => {
-            let rows: Vec<_> = WORKLOADS
-                .iter()
-                .map(|&(name, description)| Named { name, description })
-                .collect();
+            let rows = KINDS.each_ref().map(|kind| Named {
+                name: kind.name,
+                description: kind.purpose,
+            });
             named(&rows, args.json)?;
         }
     }
@@ -108,8 +65,7 @@ fn networks(json: bool) -> anyhow::Result<()> {
     plumbline_sys::namespace::enter_private()?;
     let listed = plumbline_lab::list()?;
     if json {
-        let rows: Vec<_> = listed.iter().map(ListedNetwork::new).collect();
-        return print_json(&rows);
+        return print_json(&listed);
     }
     let names = listed.iter().map(|network| network.name.len());
     let width = names.max().unwrap_or(0);

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumbline_engine::{LoadPlan, Progress};
-use plumbline_generator::{Circumstances, Destination};
+use plumbline_generator::{Circumstances, Destination, is_harmless};
 use plumbline_report::load as shown;
 
 use super::{BadUsage, print, print_json};
-use crate::cli::{self, LoadArgs};
+use crate::cli::LoadArgs;
 use crate::progress;
 pub(super) use asked::server;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let plan = asked::plan(args, &destination)?;
     let search = find_max::search(args, plan.workload.kind)?;
     let target = destination.resolve()?;
-    if !cli::is_harmless(target.ip()) && !args.i_own_this {
+    if !is_harmless(target.ip()) && !args.i_own_this {
         return Err(BadUsage(format!(
             "{target} is a public address; load may only go to machines of your own: say --i-own-this if it is"
         ))

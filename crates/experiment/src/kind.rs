@@ -15,6 +15,8 @@ pub struct Kind {
     pub name: &'static str,
     /// What it does, in a few words for `--help`.
     pub summary: &'static str,
+    /// What it is for.
+    pub purpose: &'static str,
     /// In reports: given the workload and its two sizes in words.
     words: fn(&Workload, &str, &str) -> String,
     /// The first is the default.
@@ -84,6 +86,7 @@ pub const KINDS: [Kind; 5] = [
         kind: WorkloadKind::Rr,
         name: "rr",
         summary: "Request and response on open connections",
+        purpose: "request and response on open connections, TCP or UDP: latency at a rate",
         words: |workload, request, response| {
             let protocol = workload.protocol.in_words();
             format!("{protocol} request/response, {request} out and {response} back")
@@ -111,6 +114,7 @@ pub const KINDS: [Kind; 5] = [
         kind: WorkloadKind::Crr,
         name: "crr",
         summary: "A new connection per request",
+        purpose: "connect, request, response, close: what a new connection costs",
         words: |_, request, response| {
             format!("a new TCP connection per request, {request} out and {response} back")
         },
@@ -136,6 +140,7 @@ pub const KINDS: [Kind; 5] = [
         kind: WorkloadKind::Stream,
         name: "stream",
         summary: "TCP bulk",
+        purpose: "TCP bulk: throughput and CPU per byte",
         words: |workload, _, _| {
             let copies = if workload.zero_copy {
                 ", sent without a copy"
@@ -174,6 +179,7 @@ pub const KINDS: [Kind; 5] = [
         kind: WorkloadKind::Datagram,
         name: "datagram",
         summary: "UDP bulk",
+        purpose: "UDP bulk by message size: what arrives, and what is lost",
         words: |_, request, _| format!("UDP bulk, messages of {request}"),
         protocols: &[Protocol::Udp],
         request: Some(Size {
@@ -204,6 +210,7 @@ pub const KINDS: [Kind; 5] = [
         kind: WorkloadKind::Http,
         name: "http",
         summary: "HTTP/1.1 GET",
+        purpose: "HTTP/1.1 GET of a fixed body, keep-alive or a new connection each time",
         words: |workload, _, response| {
             let connections = if workload.keep_alive {
                 "keep-alive"

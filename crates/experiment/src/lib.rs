@@ -44,6 +44,7 @@ mod timestamps;
 mod timing;
 mod treatment;
 mod tree;
+pub mod typed;
 mod validate;
 mod workload;
 

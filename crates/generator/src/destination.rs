@@ -1,7 +1,7 @@
 //! Where a load goes, as people write it.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
 use plumbline_experiment::WorkloadKind;
@@ -107,6 +107,21 @@ impl Destination {
     }
 }
 
+/// Whether load may go to an address without `--i-own-this`: loopback, private and
+/// link-local addresses, and those set aside for benchmarks (S-5c).
+pub fn is_harmless(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let benchmark = v4.octets()[0] == 198 && v4.octets()[1] & 0xfe == 18;
+            v4.is_loopback() || v4.is_private() || v4.is_link_local() || benchmark
+        }
+        IpAddr::V6(v6) => {
+            let benchmark = v6.segments()[..3] == [0x2001, 2, 0];
+            v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local() || benchmark
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +144,22 @@ mod tests {
         assert_eq!(address("http://127.0.0.1").unwrap().port(), 80);
         assert_eq!(address("[::1]:99").unwrap().to_string(), "[::1]:99");
         assert!(address("127.0.0.1").is_err());
+    }
+
+    #[test]
+    fn public_addresses_need_a_word() {
+        for harmless in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "198.19.255.1",
+            "::1",
+            "fd00::1",
+            "2001:2::5",
+        ] {
+            assert!(is_harmless(harmless.parse().unwrap()), "{harmless}");
+        }
+        for public in ["8.8.8.8", "198.20.0.1", "2001:db8::1", "2606::1"] {
+            assert!(!is_harmless(public.parse().unwrap()), "{public}");
+        }
     }
 }

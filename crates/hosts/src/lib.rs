@@ -7,6 +7,7 @@
 //! a private temporary directory there, and a shell that waits for the
 //! program's end removes the directory, also when the connection is cut.
 
+mod asked;
 mod choice;
 mod connection;
 mod error;
@@ -18,6 +19,7 @@ mod program;
 mod script;
 mod ssh;
 
+pub use asked::which_hosts;
 pub use choice::Selector;
 pub use error::HostsError;
 pub use hosts::Hosts;

@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
+use plumbline_experiment::SpecError;
 use plumbline_harness::TargetError;
 
 /// Why a cluster did not do what was asked. Each text says what failed, on
 /// what, the probable cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
+    /// Flags that do not go together.
+    #[error("{0}")]
+    Options(String),
+    /// The experiment is wrong.
+    #[error(transparent)]
+    Experiment(#[from] SpecError),
     /// No configuration names a cluster, or it cannot be used.
     #[error(
         "no Kubernetes cluster is configured: {0}; set KUBECONFIG or ~/.kube/config, and name the \

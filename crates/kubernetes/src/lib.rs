@@ -26,6 +26,7 @@ mod pods;
 mod provisioned;
 mod provisioner;
 mod reach;
+mod request;
 mod route;
 mod session;
 mod standing;
@@ -37,6 +38,7 @@ pub use clusters::Clusters;
 pub use error::ClusterError;
 pub use members::{Members, members};
 pub use provisioned::{ProvisionOptions, Provisioned};
+pub use request::ClusterRequest;
 pub use route::{MOST_BACKENDS, ROUTES, Route};
 
 /// The manifest that gives an account all the rights that a run needs, and no

@@ -13,7 +13,8 @@
 //! * [`compare`] sets runs against each other, and checks stated limits.
 //! * [`spans`] says where the time of a sample of requests went.
 //! * [`latency`] has the percentiles of a histogram, [`number`] the way in
-//!   which numbers are printed, [`warning`] the words of warnings.
+//!   which numbers are printed, [`warning`] the words of warnings, [`progress`]
+//!   what is said while a run is under way.
 
 pub mod analysis;
 pub mod compare;
@@ -24,6 +25,7 @@ pub mod latency;
 pub mod load;
 pub mod markdown;
 pub mod number;
+pub mod progress;
 pub mod sentence;
 pub mod spans;
 pub mod terminal;

@@ -1,6 +1,7 @@
 //! What `plumbline load` and `plumbline serve` print: a load without a run.
 
 mod json;
+mod live;
 mod search;
 mod serve;
 mod text;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use plumbline_experiment::{Arrival, Workload};
 
 pub use json::json;
+pub use live::Totals;
 pub use search::Search;
 pub use serve::served;
 pub use text::{floor, text};

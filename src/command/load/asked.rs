@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use plumbline_engine::{LoadPlan, ServePlan};
 use plumbline_experiment::{
-    Process, Protocol, Refusal, Spelling, Timing, Wait, Workload, WorkloadRequest, stamped_share,
+    Driver, Process, Protocol, Refusal, Spelling, Timing, Wait, Workload, WorkloadRequest,
+    stamped_share, typed,
 };
 use plumbline_generator::Destination;
 
-use crate::cli::{LoadArgs, ServeArgs, duration};
+use crate::cli::{LoadArgs, ServeArgs};
 use crate::command::BadUsage;
 
 /// Replaced when the name of the target is resolved: flags are checked first.
@@ -89,7 +90,7 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Result<Workload, BadU
         limit,
         keep_alive: args.no_keep_alive.then_some(false),
         wait: args.spin.then_some(Wait::Spin),
-        driver: args.driver.chosen(),
+        driver: Some(args.driver).filter(|it| *it != Driver::Auto),
         zero_copy: args.zerocopy.then_some(true),
         timestamps: timestamps(args)?,
         ..WorkloadRequest::default()
@@ -100,8 +101,7 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Result<Workload, BadU
 /// Without a rate, a load is a closed loop.
 fn process(args: &LoadArgs) -> Option<Process> {
     let has_rate = args.rate.is_some() || args.find_max.limit.is_some();
-    let arrival = args.arrival.map(Process::from);
-    arrival.or((!has_rate).then_some(Process::Closed))
+    args.arrival.or((!has_rate).then_some(Process::Closed))
 }
 
 fn timestamps(args: &LoadArgs) -> Result<Option<f64>, BadUsage> {
@@ -117,8 +117,8 @@ fn timestamps(args: &LoadArgs) -> Result<Option<f64>, BadUsage> {
 
 /// Warm-up and measured window.
 fn times(args: &LoadArgs) -> Result<(Duration, Duration), BadUsage> {
-    let warm_up = duration(&args.warm_up, "--warm-up").map_err(BadUsage)?;
-    let measure = duration(&args.duration, "--duration").map_err(BadUsage)?;
+    let warm_up = typed::time(&args.warm_up, "--warm-up").map_err(BadUsage)?;
+    let measure = typed::time(&args.duration, "--duration").map_err(BadUsage)?;
     let timing = Timing {
         warm_up_ns: nanoseconds(warm_up),
         measure_ns: nanoseconds(measure),
@@ -143,6 +143,3 @@ fn refuse(contradiction: bool, why: &str) -> Result<(), BadUsage> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;

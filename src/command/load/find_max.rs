@@ -4,28 +4,28 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use plumbline_engine::LoadPlan;
-use plumbline_experiment::WorkloadKind;
+use plumbline_experiment::{WorkloadKind, typed};
 use plumbline_generator::{BrokenOff, SearchRequest};
 use plumbline_harness::{SearchPlan, at_rate};
 use plumbline_record::{SearchOutcome, SearchTrial};
 use plumbline_report::load::{self as shown, Search};
 
-use crate::cli::{LoadArgs, duration};
+use crate::cli::LoadArgs;
 use crate::command::{BadUsage, print, print_json};
 use crate::progress;
 
 /// What to search for, if anything; touches nothing.
 pub(super) fn search(args: &LoadArgs, kind: WorkloadKind) -> anyhow::Result<Option<SearchPlan>> {
-    let typed = &args.find_max;
-    let Some(limit) = typed.limit else {
+    let asked = &args.find_max;
+    let Some(limit) = asked.limit else {
         return Ok(None);
     };
     let request = SearchRequest {
         limit,
-        trial: duration(&typed.trial, "--trial").map_err(BadUsage)?,
-        trials: typed.trials,
-        width: typed.width / 100.0,
-        up_to: typed.up_to,
+        trial: typed::time(&asked.trial, "--trial").map_err(BadUsage)?,
+        trials: asked.trials,
+        width: asked.width / 100.0,
+        up_to: asked.up_to,
     };
     Ok(Some(request.plan(kind)?))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_engine::{LoadPlan, Progress};
 use plumbline_experiment::WorkloadKind;
-use plumbline_report::number;
+use plumbline_report::load::Totals;
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -22,13 +22,13 @@ pub(super) fn shown_while<T>(plan: &LoadPlan, progress: &Progress, run: impl FnO
         let (running, ended) = mpsc::channel::<()>();
         scope.spawn(move || {
             let start = Instant::now();
-            let mut last = Reading::take(progress);
+            let mut last = take(progress);
             loop {
                 match ended.recv_timeout(last.at + EVERY - Instant::now().min(last.at + EVERY)) {
                     Err(RecvTimeoutError::Timeout) => {}
                     _ => return,
                 }
-                let next = Reading::take(progress);
+                let next = take(progress);
                 anstream::eprintln!("{}", next.line(&last, next.at - start, bulk));
                 last = next;
             }
@@ -40,67 +40,11 @@ pub(super) fn shown_while<T>(plan: &LoadPlan, progress: &Progress, run: impl FnO
     })
 }
 
-/// The running totals at one moment.
-struct Reading {
-    at: Instant,
-    completed: u64,
-    errors: u64,
-    bytes: u64,
-}
-
-impl Reading {
-    fn take(progress: &Progress) -> Self {
-        Self {
-            at: Instant::now(),
-            completed: progress.completed(),
-            errors: progress.errors(),
-            bytes: progress.bytes(),
-        }
-    }
-
-    /// What happened since `last`, warm-up included; errors in all.
-    fn line(&self, last: &Self, elapsed: Duration, bulk: bool) -> String {
-        let seconds = (self.at - last.at).as_secs_f64();
-        let rate = if bulk {
-            number::plain(&number::bit_rate(
-                (self.bytes - last.bytes) as f64 * 8.0 / seconds,
-            ))
-        } else {
-            format!(
-                "{} req/s",
-                number::count((self.completed - last.completed) as f64 / seconds)
-            )
-        };
-        format!(
-            "{:>4.0} s  {rate:>14}  {} errors",
-            elapsed.as_secs_f64(),
-            self.errors
-        )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_tells_the_last_second() {
-        let start = Instant::now();
-        let reading = |seconds, completed, bytes| Reading {
-            at: start + Duration::from_secs(seconds),
-            completed,
-            errors: 3,
-            bytes,
-        };
-        let (last, next) = (reading(1, 1_000, 0), reading(2, 6_500, 125_000_000));
-        let elapsed = Duration::from_secs(2);
-        assert_eq!(
-            next.line(&last, elapsed, false),
-            "   2 s     5,500 req/s  3 errors"
-        );
-        assert_eq!(
-            next.line(&last, elapsed, true),
-            "   2 s     1.00 Gbit/s  3 errors"
-        );
+fn take(progress: &Progress) -> Totals {
+    Totals {
+        at: Instant::now(),
+        completed: progress.completed(),
+        errors: progress.errors(),
+        bytes: progress.bytes(),
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::IpvlanMode;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
 use super::cni::{self, Cni};
 use super::{
@@ -149,6 +151,19 @@ pub struct Listing {
     pub families: &'static [Family],
     /// What is missing here, and how to get it; `None` when it can be built.
     pub needs: Option<String>,
+}
+
+/// What scripts hold on to.
+impl Serialize for Listing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Listing", 5)?;
+        fields.serialize_field("name", self.name)?;
+        fields.serialize_field("aliases", self.aliases)?;
+        fields.serialize_field("available", &self.available())?;
+        fields.serialize_field("needs", &self.needs)?;
+        fields.serialize_field("description", self.summary)?;
+        fields.end()
+    }
 }
 
 impl Listing {

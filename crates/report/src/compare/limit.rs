@@ -1,6 +1,6 @@
 //! Overheads against the limits that an experiment states.
 
-use plumbline_experiment::Plan;
+use plumbline_experiment::{Plan, metric};
 use plumbline_stats::paired::minimum_pairs;
 use plumbline_stats::verdict::Direction;
 
@@ -158,4 +158,37 @@ fn why_no_effect(summary: &Summary, of: &Comparison) -> String {
 /// Blocks that a run needs before its limits can be judged alone.
 fn blocks_for_a_limit() -> usize {
     minimum_pairs(1, ALPHA)
+}
+
+/// A limit that was typed and cannot be meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--limit {text}: {remedy}")]
+pub struct LimitTextError {
+    text: String,
+    remedy: String,
+}
+
+/// Reads a limit such as `p50=10%` or `p50=0.1`: the metric, and the largest allowed
+/// overhead as a fraction.
+///
+/// # Errors
+///
+/// Text of another form, and metrics that there are not.
+pub fn parse_limit(text: &str) -> Result<(String, f64), LimitTextError> {
+    let refused = |remedy: String| LimitTextError {
+        text: text.to_owned(),
+        remedy,
+    };
+    let wrong = || refused("write METRIC=SHARE, such as p50=10%".to_owned());
+    let (name, share) = text.split_once('=').ok_or_else(wrong)?;
+    let (number, scale) = share
+        .strip_suffix('%')
+        .map_or((share, 1.0), |percent| (percent, 0.01));
+    let share: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let known = metric::names();
+    if !share.is_finite() || !known.contains(&name.trim()) {
+        let known = known.join(", ");
+        return Err(refused(format!("the metric is one of {known}")));
+    }
+    Ok((name.trim().to_owned(), share * scale))
 }

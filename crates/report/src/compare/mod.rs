@@ -9,7 +9,7 @@ mod limit;
 mod shown;
 
 pub use environment::{Difference, differences};
-pub use limit::{LimitCheck, LimitOutcome};
+pub use limit::{LimitCheck, LimitOutcome, LimitTextError, parse_limit};
 pub use shown::{json, render};
 
 use plumbline_experiment::metric::Role;

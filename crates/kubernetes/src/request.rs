@@ -1,0 +1,185 @@
+//! What was typed of clusters, and what the file says of them, understood.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use plumbline_experiment::{Experiment, Provision, Wanted};
+use plumbline_harness::Target;
+
+use crate::cluster::{Cluster, ClusterOptions, Layout};
+use crate::clusters::Clusters;
+use crate::error::ClusterError;
+use crate::image;
+use crate::provisioned::{ProvisionOptions, Provisioned};
+
+/// One cluster, several side by side, or clusters that are made for the run: what
+/// was typed, before it is known which.
+#[derive(Clone, Debug)]
+pub struct ClusterRequest {
+    /// Contexts of the kubeconfig; empty for the current one.
+    pub contexts: Vec<String>,
+    /// Command that brings a cluster up; outranks the file's.
+    pub provision: Option<String>,
+    /// Command that takes it down; outranks the file's.
+    pub unprovision: Option<String>,
+    /// Names of the nodes; empty for a choice.
+    pub nodes: Vec<String>,
+    /// Reference of the pods' image; this program's own where there is none.
+    pub image: Option<String>,
+    /// Whether pods may be in the nodes' networks.
+    pub host_network: bool,
+    /// Which nodes are measured with which.
+    pub layout: Layout,
+    /// Whether environments may differ between clusters.
+    pub across_environments: bool,
+    /// Directory for what the commands say.
+    pub logs: PathBuf,
+    /// Set when the user wants to stop.
+    pub interrupted: &'static AtomicBool,
+}
+
+impl ClusterRequest {
+    /// The target. Connects to nothing yet. `say` gets what the user should know.
+    ///
+    /// # Errors
+    ///
+    /// Flags that do not go together, and a configuration that cannot be read.
+    pub fn open_target(
+        self,
+        experiment: Option<&Experiment>,
+        say: &dyn Fn(&str),
+    ) -> Result<Box<dyn Target>, ClusterError> {
+        let in_file = experiment.map(Experiment::provision).transpose()?;
+        let commands = self.commands(in_file.unwrap_or_default());
+        self.refuse_layout(&commands)?;
+        let mut options = self.options();
+        if let Some(up) = commands.up {
+            options.host_network = true;
+            let mut target = Provisioned::new(ProvisionOptions {
+                up,
+                down: commands.down,
+                limit: commands.limit,
+                logs: self.logs,
+                across_environments: self.across_environments,
+                cluster: options,
+            })?;
+            if self.image.is_none() {
+                hand_own_image(&mut target, say);
+            }
+            return Ok(Box::new(target));
+        }
+        if commands.down.is_some() {
+            return Err(ClusterError::Options(
+                "--unprovision: takes down what --provision brought up; say that too".to_owned(),
+            ));
+        }
+        if let Some(network) = names_a_cluster(experiment)?
+            && self.contexts.len() < 2
+        {
+            return Err(ClusterError::Options(format!(
+                "`{network}` is to be the network of a cluster of its own: give --provision \
+                 'COMMAND', which brings a cluster up with {{network}}, or --context for each that \
+                 stands"
+            )));
+        }
+        if self.contexts.len() > 1 {
+            let across = self.across_environments;
+            return Ok(Box::new(Clusters::open(&self.contexts, &options, across)?));
+        }
+        options.context = self.contexts.into_iter().next();
+        options.layout = self.layout;
+        Ok(Box::new(Cluster::open(options)?))
+    }
+
+    /// What was typed outranks what the file says; contexts name clusters that stand.
+    fn commands(&self, in_file: Provision) -> Provision {
+        let in_file = if self.contexts.is_empty() {
+            in_file
+        } else {
+            Provision::default()
+        };
+        Provision {
+            up: self.provision.clone().or(in_file.up),
+            down: self.unprovision.clone().or(in_file.down),
+            limit: in_file.limit,
+        }
+    }
+
+    /// Refuses many nodes of several clusters.
+    fn refuse_layout(&self, commands: &Provision) -> Result<(), ClusterError> {
+        let flag = match self.layout {
+            Layout::Pair => return Ok(()),
+            Layout::Mesh => "--mesh",
+            Layout::Pairs(_) => "--pairs",
+        };
+        if commands.up.is_none() && self.contexts.len() < 2 {
+            return Ok(());
+        }
+        Err(ClusterError::Options(format!(
+            "{flag}: the nodes of one cluster are measured; leave out --provision, or all but one \
+             --context"
+        )))
+    }
+
+    /// Those of any cluster; of a pair in the current one unless changed.
+    fn options(&self) -> ClusterOptions {
+        ClusterOptions {
+            kubeconfig: None,
+            context: None,
+            layout: Layout::Pair,
+            nodes: self.nodes.clone(),
+            image: self.image.clone().unwrap_or_else(own_reference),
+            host_network: self.host_network,
+            started_by: started_by(),
+            interrupted: self.interrupted,
+        }
+    }
+}
+
+/// The reference of the image of this program.
+fn own_reference() -> String {
+    image::local_reference(env!("CARGO_PKG_VERSION"))
+}
+
+/// The first network of an experiment of networks and paths that is no word for
+/// all of them.
+fn names_a_cluster(experiment: Option<&Experiment>) -> Result<Option<String>, ClusterError> {
+    let Some(experiment) = experiment else {
+        return Ok(None);
+    };
+    if experiment.paths()?.is_empty() {
+        return Ok(None);
+    }
+    let networks = experiment.networks()?;
+    let is_cluster = |it: &String| Wanted::new(it).name().is_some();
+    Ok(networks.into_iter().find(is_cluster))
+}
+
+/// Hands the image of this program to the command that makes clusters, if it is
+/// one that can be in an image and nobody named another.
+fn hand_own_image(target: &mut Provisioned, say: &dyn Fn(&str)) {
+    if std::env::var_os("PLUMBLINE_IMAGE").is_some() {
+        return;
+    }
+    let reference = own_reference();
+    let program = std::env::current_exe().and_then(File::open);
+    let handed = program
+        .map_err(image::ImageError::from)
+        .and_then(|mut program| target.hand_image(&mut program, &reference));
+    if let Err(error) = handed {
+        say(&format!(
+            "no image of this program for the clusters: {error}; so the command that brings them \
+             up has to load {reference} itself, or name another with --image"
+        ));
+    }
+}
+
+/// Tells people who find the namespaces of a run whose they are.
+fn started_by() -> String {
+    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let host = host.unwrap_or_else(|_| "an unnamed machine".to_owned());
+    let host = host.trim();
+    format!("{user} on {host}, process {}", std::process::id())
+}

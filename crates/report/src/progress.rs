@@ -1,0 +1,120 @@
+//! What a run says while it runs.
+
+use std::time::Duration;
+
+use plumbline_experiment::{Limit, Pairing, Sought};
+use plumbline_record::{GateFailure, SearchTrial};
+
+use crate::number;
+
+/// `maximum of rr with p99<1ms on vxlan: searching, about a minute`.
+pub fn searching(sought: &Sought) -> String {
+    format!("{}: searching, about a minute", maximum(sought))
+}
+
+/// The maximum, in requests per second.
+pub fn found(sought: &Sought, rate: f64) -> String {
+    format!("{}: {}", maximum(sought), number::rate(rate.round()))
+}
+
+fn maximum(sought: &Sought) -> String {
+    let Sought { treatment, limit } = sought;
+    let (workload, network) = (&treatment.workload.name, treatment.scene.name());
+    format!("maximum of {workload} with {limit} on {network}")
+}
+
+/// `  1,667/s missed: p99 12.3 ms, 0.4 % not answered in time`, to show where a
+/// low maximum comes from.
+pub fn tried(limit: Limit, trial: &SearchTrial) -> String {
+    let verdict = if trial.held { "held" } else { "missed" };
+    let disturbed = if trial.disturbed.is_empty() {
+        ""
+    } else {
+        ", disturbed"
+    };
+    let latency = match limit {
+        Limit::Latency { quantile, .. } => format!(
+            ": {} {}",
+            number::percentile_name(quantile),
+            number::duration(trial.load.latency.value_at(quantile) as f64)
+        ),
+        Limit::Loss { .. } => String::new(),
+    };
+    let lost = if trial.loss_ratio > 0.0 {
+        let share = number::percent(trial.loss_ratio);
+        format!(", {share} not answered in time")
+    } else {
+        String::new()
+    };
+    let rate = number::rate(trial.rate.round());
+    format!("  {rate} {verdict}{disturbed}{latency}{lost}")
+}
+
+/// `3 pairs of 3 nodes in 3 rounds, 10 blocks: about 2 min`.
+pub fn pairs(pairing: &Pairing, at_once: bool, blocks: usize, estimate: Duration) -> String {
+    let how = match (pairing.rounds(), at_once) {
+        (_, false) if pairing.pairs() > 1 => {
+            "one after the other, because they share a kernel".to_owned()
+        }
+        (..=1, _) => "all at once".to_owned(),
+        (rounds, _) => format!("in {rounds} rounds"),
+    };
+    let some = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        several => format!("{several} {what}s"),
+    };
+    format!(
+        "{} of {} {how}, {}: about {}",
+        some(pairing.pairs(), "pair"),
+        some(pairing.nodes.len(), "node"),
+        some(blocks, "block"),
+        match estimate.as_secs() {
+            seconds @ 0..100 => format!("{} s", seconds.max(1)),
+            seconds => format!("{} min", seconds.div_ceil(60)),
+        }
+    )
+}
+
+/// A gate's failure in words.
+pub fn gate(failure: &GateFailure) -> String {
+    let micro = |ns: u64| ns as f64 / 1000.0;
+    match failure {
+        GateFailure::SendLag {
+            quantile,
+            lag_ns,
+            limit_ns,
+        } => format!(
+            "sent {:.0} µs late at p{} ({:.0} allowed)",
+            micro(*lag_ns),
+            quantile * 100.0,
+            micro(*limit_ns)
+        ),
+        GateFailure::AchievedRate { planned, achieved } => {
+            format!("sent {achieved} of {planned} planned requests in time")
+        }
+        GateFailure::Disturbed { by, amount, limit } if *limit > 0.0 => {
+            format!(
+                "disturbed by {by} ({:.1} %, {:.1} % allowed)",
+                amount * 100.0,
+                limit * 100.0
+            )
+        }
+        GateFailure::Disturbed { by, amount, .. } => format!("disturbed by {by} ({amount:.0})"),
+        GateFailure::WrongPath { detail } | GateFailure::PathFault { detail } => detail.clone(),
+        GateFailure::NoSteadyState {
+            before_ns,
+            after_ns,
+            ..
+        } => format!(
+            "no steady state: the latency went from {:.0} to {:.0} µs",
+            micro(*before_ns),
+            micro(*after_ns)
+        ),
+        GateFailure::GeneratorBusy { share, limit } => format!(
+            "sender {:.0} % busy ({:.0} % allowed)",
+            share * 100.0,
+            limit * 100.0
+        ),
+        GateFailure::Errors { failed, planned } => format!("{failed} of {planned} requests failed"),
+    }
+}
