@@ -20,20 +20,13 @@ use plumbline_sys::cpu::{self, ProcessTime};
 use plumbline_sys::process::{Child, Command, ProcessError};
 use tempfile::TempDir;
 
-use crate::ServeOrder;
+use crate::{MissingServer, ServeOrder};
 
 /// Where packages install it; that directory is not in every search path.
 const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
 
 /// Longest wait for nginx to start, and for one of its answers.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The experiment asks for a server that this machine does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "nginx is not installed: install the package `nginx` on the receiver's machine, or let Plumbline answer with --set workload.server=plumbline"
-)]
-pub struct MissingServer;
 
 /// Why nginx could not be the receiver.
 #[derive(Debug, thiserror::Error)]

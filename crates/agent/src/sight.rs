@@ -6,8 +6,6 @@ use plumbline_experiment::Server;
 use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint, ProtocolCounters};
 use serde::{Deserialize, Serialize};
 
-use crate::nginx::MissingServer;
-
 /// What to look at.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LookOrder {
@@ -44,6 +42,13 @@ pub struct Sight {
     /// What can answer an HTTP workload here.
     pub servers: Vec<Server>,
 }
+
+/// The experiment asks for a server that this machine does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "nginx is not installed: install the package `nginx` on the receiver's machine, or let Plumbline answer with --set workload.server=plumbline"
+)]
+pub struct MissingServer;
 
 impl Sight {
     /// Checks that the machine has the program that is to answer.
