@@ -52,23 +52,23 @@ fn rows(of: &TreatmentSummary) -> Vec<Row> {
         rows.extend(percentiles("send_lag", &latency.send_lag));
     }
     let rates = &of.rates;
-    rows.push(single(
-        "offered_requests_per_second",
+    let (offered, achieved) = (
         rates.offered_requests_per_second,
-    ));
-    rows.push(spread(
-        "achieved_requests_per_second",
         rates.achieved_requests_per_second,
-        None,
-    ));
-    rows.push(single("loss_share", rates.loss_share));
-    rows.push(single("errors", Some(rates.errors as f64)));
-    rows.push(single("unanswered", Some(rates.censored as f64)));
-    rows.push(single("mean_packet_size_bytes", of.packets.mean_size_bytes));
-    rows.push(single("packets_per_second", of.packets.per_second));
-    rows.push(single("trials_kept", Some(of.account.kept as f64)));
-    rows.push(single("trials_repeated", Some(of.account.repeated as f64)));
-    rows.push(single("trials_failed", Some(of.account.failed as f64)));
+    );
+    rows.push(single("offered_requests_per_second", offered));
+    rows.push(spread("achieved_requests_per_second", achieved, None));
+    let rest = [
+        ("loss_share", rates.loss_share),
+        ("errors", Some(rates.errors as f64)),
+        ("unanswered", Some(rates.censored as f64)),
+        ("mean_packet_size_bytes", of.packets.mean_size_bytes),
+        ("packets_per_second", of.packets.per_second),
+        ("trials_kept", Some(of.account.kept as f64)),
+        ("trials_repeated", Some(of.account.repeated as f64)),
+        ("trials_failed", Some(of.account.failed as f64)),
+    ];
+    rows.extend(rest.map(|(metric, value)| single(metric, value)));
     rows
 }
 

@@ -50,28 +50,16 @@ impl Grade {
         }
     }
 
-    /// What a legend says.
-    pub(crate) fn words(self) -> &'static str {
+    /// Its letter on a map, what a legend says, and its class on a page.
+    pub(crate) fn shown(self) -> (char, &'static str, &'static str) {
         match self {
-            Self::Better => "over 10 % better",
-            Self::Typical => "typical",
-            Self::Worse10 => "10–25 % worse",
-            Self::Worse25 => "25–50 % worse",
-            Self::Worse50 => "50–100 % worse",
-            Self::Worse100 => "over 100 % worse",
-            Self::Dead => "no valid trial",
-        }
-    }
-
-    fn letter(self) -> char {
-        match self {
-            Self::Better => '-',
-            Self::Typical => '.',
-            Self::Worse10 => '+',
-            Self::Worse25 => '*',
-            Self::Worse50 => '#',
-            Self::Worse100 => '@',
-            Self::Dead => 'x',
+            Self::Better => ('-', "over 10 % better", "h h0"),
+            Self::Typical => ('.', "typical", "h h1"),
+            Self::Worse10 => ('+', "10–25 % worse", "h h2"),
+            Self::Worse25 => ('*', "25–50 % worse", "h h3"),
+            Self::Worse50 => ('#', "50–100 % worse", "h h4"),
+            Self::Worse100 => ('@', "over 100 % worse", "h h5"),
+            Self::Dead => ('x', "no valid trial", "h hdead"),
         }
     }
 }
@@ -184,7 +172,7 @@ fn in_words(map: &MeshMap, value: f64) -> String {
 /// What one pair showed, for a cell of a map or of a table.
 pub(crate) fn pair_text(map: &MeshMap, pair: &PairValue) -> String {
     let value = pair.value.map(|value| in_words(map, value));
-    value.unwrap_or_else(|| Grade::Dead.words().to_owned())
+    value.unwrap_or_else(|| Grade::Dead.shown().1.to_owned())
 }
 
 /// A row for each node and a letter for each pair, with a legend; `None` when
@@ -203,7 +191,7 @@ pub(crate) fn letters(mesh: &Mesh, map: &MeshMap) -> Option<Vec<String>> {
     for row in 0..nodes {
         let letter = |column: usize| match map.cell([row, column]) {
             _ if row == column => ' ',
-            Some(pair) => Grade::of(map, pair).letter(),
+            Some(pair) => Grade::of(map, pair).shown().0,
             None => '?',
         };
         let letters: Vec<String> = (0..nodes).map(|at| format!(" {}", letter(at))).collect();
@@ -217,7 +205,10 @@ pub(crate) fn letters(mesh: &Mesh, map: &MeshMap) -> Option<Vec<String>> {
             letters.join(" ")
         ));
     }
-    let legend = Grade::ALL.map(|grade| format!("{} {}", grade.letter(), grade.words()));
+    let legend = Grade::ALL.map(|grade| {
+        let (letter, words, _) = grade.shown();
+        format!("{letter} {words}")
+    });
     lines.push(format!(
         "Rows send, columns receive. {}.",
         legend.join(", ")

@@ -6,12 +6,9 @@ use plumbline_record::{Observation, Trial};
 use plumbline_stats::kendall::{Agreement, Ranking, agreement, share_by_chance};
 use plumbline_stats::order::median_of_runs;
 
-use super::latency::has_late_tail;
+use super::latency::{TAIL, has_late_tail};
 use super::ledger::Ledger;
 use super::{LEVEL, TreatmentSummary};
-
-/// From this quantile on, a sender that was late hides the network (L-2).
-const TAIL: f64 = 0.99;
 
 /// A run beside a published study: tables, and how far the orders agree.
 #[derive(Clone, Debug)]

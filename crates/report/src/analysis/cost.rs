@@ -3,10 +3,9 @@
 use plumbline_experiment::Workload;
 use plumbline_experiment::metric::Traffic;
 use plumbline_record::{CpuTime, LoadResult, Observation, ProcessCpu};
-use plumbline_stats::order::{MedianOfRuns, median_of_runs};
+use plumbline_stats::order::MedianOfRuns;
 
-use super::LEVEL;
-use super::rates;
+use super::rates::{self, over_trials};
 use super::unit::Unit;
 
 /// The step in which kernels show CPU time, nanoseconds (USER_HZ is 100).
@@ -55,15 +54,11 @@ pub struct CostByContext {
 
 impl Cost {
     pub(crate) fn new(workload: &Workload, kept: &[&Observation]) -> Option<Self> {
-        let over_trials = |value: &dyn Fn(&Observation) -> Option<f64>| {
-            let values: Vec<f64> = kept.iter().filter_map(|one| value(one)).collect();
-            median_of_runs(&values, LEVEL)
-        };
         let median = |value: &dyn Fn(&Observation) -> Option<f64>| {
-            over_trials(value).map(|runs| runs.median)
+            over_trials(kept, value).map(|runs| runs.median)
         };
         let step_ns = step_of(kept);
-        let total = over_trials(&|one| cpu_per_unit(workload, one))?;
+        let total = over_trials(kept, |one| cpu_per_unit(workload, one))?;
         Some(Self {
             unit: match workload.traffic() {
                 Traffic::Bulk => Unit::NanosecondsPerByte,

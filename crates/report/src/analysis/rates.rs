@@ -31,18 +31,11 @@ pub struct Rates {
 
 impl Rates {
     pub(crate) fn new(workload: &Workload, kept: &[&Observation]) -> Self {
-        let over_trials = |value: &dyn Fn(&Observation) -> Option<f64>| {
-            let values: Vec<f64> = kept
-                .iter()
-                .filter_map(|observation| value(observation))
-                .collect();
-            median_of_runs(&values, LEVEL)
-        };
         let sum = |count: &dyn Fn(&Observation) -> u64| total(kept.iter().map(|one| count(one)));
         Self {
             offered_requests_per_second: workload.arrival.rate(),
-            achieved_requests_per_second: over_trials(&requests_per_second),
-            throughput_bits_per_second: over_trials(&|observation| {
+            achieved_requests_per_second: over_trials(kept, requests_per_second),
+            throughput_bits_per_second: over_trials(kept, |observation| {
                 throughput_bits_per_second(workload, observation)
             }),
             loss_share: loss_share(kept),
@@ -52,6 +45,15 @@ impl Rates {
             censored: sum(&|observation| observation.load.censored),
         }
     }
+}
+
+/// The median over trials of a number of each (L-15).
+pub(super) fn over_trials(
+    kept: &[&Observation],
+    value: impl Fn(&Observation) -> Option<f64>,
+) -> Option<MedianOfRuns> {
+    let values: Vec<f64> = kept.iter().filter_map(|one| value(one)).collect();
+    median_of_runs(&values, LEVEL)
 }
 
 /// Requests answered in each second of the window.

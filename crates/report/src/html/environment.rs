@@ -29,13 +29,7 @@ pub(super) fn table(run: &Run) -> Table {
                     .map(|threads| threads.to_string()),
             ),
         ),
-        (
-            "hypervisor",
-            fingerprint
-                .hypervisor
-                .clone()
-                .unwrap_or_else(|| "none seen".to_owned()),
-        ),
+        ("hypervisor", hypervisor(fingerprint)),
         ("CPU governor", optional(&fingerprint.governor)),
         ("clock source", fingerprint.clock_source.clone()),
         (
@@ -93,15 +87,14 @@ fn machine(name: &str, other: &Fingerprint) -> [(String, String); 4] {
         ("kernel", other.kernel.clone()),
         ("CPU", other.cpu_model.clone()),
         ("CPUs online", other.cpus.to_string()),
-        (
-            "hypervisor",
-            other
-                .hypervisor
-                .clone()
-                .unwrap_or_else(|| "none seen".to_owned()),
-        ),
+        ("hypervisor", hypervisor(other)),
     ]
     .map(|(fact, value)| (format!("{name}: {fact}"), value))
+}
+
+fn hypervisor(fingerprint: &Fingerprint) -> String {
+    let seen = fingerprint.hypervisor.clone();
+    seen.unwrap_or_else(|| "none seen".to_owned())
 }
 
 /// The device's, and that of the routes by it where they have another.

@@ -79,7 +79,7 @@ fn cell(
     );
     svg.group("", &hover, |svg| {
         let grade = Grade::of(map, pair);
-        svg.rect(class(grade), (x, y), size);
+        svg.rect(grade.shown().2, (x, y), size);
         if side >= SIDE_WITH_TEXT {
             let middle = (x + side / 2.0, y + side / 2.0 + 4.0);
             let short = if grade == Grade::Dead { "×" } else { &text };
@@ -91,26 +91,10 @@ fn cell(
 fn legend(svg: &mut Svg, y: f64) {
     let mut x = 0.0;
     for grade in Grade::ALL {
-        svg.rect(class(grade), (x, y), (14.0, 14.0));
-        svg.text(
-            "caption",
-            (x + 19.0, y + 11.5),
-            Anchor::Start,
-            grade.words(),
-        );
-        x += 36.0 + 6.9 * grade.words().chars().count() as f64;
-    }
-}
-
-fn class(grade: Grade) -> &'static str {
-    match grade {
-        Grade::Better => "h h0",
-        Grade::Typical => "h h1",
-        Grade::Worse10 => "h h2",
-        Grade::Worse25 => "h h3",
-        Grade::Worse50 => "h h4",
-        Grade::Worse100 => "h h5",
-        Grade::Dead => "h hdead",
+        let (_, words, class) = grade.shown();
+        svg.rect(class, (x, y), (14.0, 14.0));
+        svg.text("caption", (x + 19.0, y + 11.5), Anchor::Start, words);
+        x += 36.0 + 6.9 * words.chars().count() as f64;
     }
 }
 

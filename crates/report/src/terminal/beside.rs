@@ -2,7 +2,6 @@
 
 use super::style::{Style, Tint};
 use super::table::{Cell, Column, Columns};
-use super::text;
 use crate::analysis::{Beside, BesideRow, BesideTable, Summary};
 use crate::{beside, describe, number};
 
@@ -18,14 +17,12 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     for table in &study.tables {
         let (workload, about) = beside::title(study, table);
         let title = format!("{workload} beside {}: {about}", beside::name(study));
-        let wrapped = text::wrap(&describe::clean(&title), style.width, 2);
-        out += &format!("{}\n", style.paint(Tint::Heading, &wrapped));
+        out += &style.lines(Tint::Heading, &describe::clean(&title));
         if !beside::shown_columns(study, table).is_empty() {
             out += &Columns::new(columns(study, table)).render(style);
         }
         for order in beside::orders(study, table).iter().take(1) {
-            let wrapped = text::wrap(order, style.width, 2);
-            out += &format!("{}\n", style.paint(Tint::Faint, &wrapped));
+            out += &style.lines(Tint::Faint, order);
         }
         out.push('\n');
     }

@@ -2,7 +2,6 @@
 
 use super::style::{Style, Tint};
 use super::table::{Cell, Column, Columns};
-use super::text;
 use crate::analysis::{Distribution, DistributionRow, Section, Summary};
 use crate::{describe, number};
 
@@ -27,8 +26,7 @@ fn one(summary: &Summary, section: &Section, distribution: &Distribution, style:
         "{}: every latency; mean and deviation are for display, no verdict rests on them",
         describe::clean(&baseline.workload.name)
     );
-    let wrapped = text::wrap(&title, style.width, 2);
-    let mut out = format!("{}\n", style.paint(Tint::Heading, &wrapped));
+    let mut out = style.lines(Tint::Heading, &title);
     let rows = &distribution.rows;
     let cells = |text: &dyn Fn(&DistributionRow) -> String| {
         vec![

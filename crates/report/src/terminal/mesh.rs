@@ -2,7 +2,6 @@
 
 use super::style::{Style, Tint};
 use super::table::{Cell, Column, Columns};
-use super::text;
 use crate::analysis::Summary;
 use crate::{mesh, number};
 
@@ -14,8 +13,7 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     let mut out = String::new();
     for map in &of.maps {
         let title = format!("{}; {}", mesh::title(summary, map), mesh::about(of, map));
-        let wrapped = text::wrap(&title, style.width, 2);
-        out += &format!("{}\n", style.paint(Tint::Heading, &wrapped));
+        out += &style.lines(Tint::Heading, &title);
         if let Some(lines) = mesh::letters(of, map) {
             let Some((legend, rows)) = lines.split_last() else {
                 continue;
@@ -23,14 +21,13 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
             for row in rows {
                 out += &format!("{row}\n");
             }
-            let wrapped = text::wrap(legend, style.width, 2);
-            out += &format!("{}\n", style.paint(Tint::Faint, &wrapped));
+            out += &style.lines(Tint::Faint, legend);
         }
         if let Some(pairs) = mesh::table(of, map) {
             out += &Columns::new(columns(&pairs)).render(style);
         }
         for finding in mesh::findings(of, map) {
-            out += &format!("{}\n", text::wrap(&finding, style.width, 2));
+            out += &style.lines(Tint::Plain, &finding);
         }
         out.push('\n');
     }

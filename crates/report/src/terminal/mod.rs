@@ -49,7 +49,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.paint(Tint::Heading, title);
         out += &format!("\n{}", Columns::new(columns).render(style));
         for line in crate::set_up::failures(summary) {
-            out += &format!("{}\n", text::wrap(&line, style.width, 2));
+            out += &style.lines(Tint::Plain, &line);
         }
         out.push('\n');
     }
@@ -59,16 +59,16 @@ pub fn render(summary: &Summary, style: Style) -> String {
     out += &notices(summary, style);
     for line in maxima(summary) {
         out.push('\n');
-        out += &style.paint(Tint::Plain, &text::wrap(&line, style.width, 2));
-        out.push('\n');
+        out += &style.lines(Tint::Plain, &line);
     }
-    out += &account(summary, style);
+    out.push('\n');
+    out += &style.lines(Tint::Faint, &account_text(summary));
     out
 }
 
 /// One text in lines of the style's width.
 pub(crate) fn wrapped(text: &str, style: Style) -> String {
-    format!("{}\n", text::wrap(text, style.width, 2))
+    style.lines(Tint::Plain, text)
 }
 
 const LEGEND: &str = "Changes are against the baseline, with their 95\u{a0}% interval in percent. \
@@ -82,8 +82,7 @@ fn heading(summary: &Summary, section: &Section, style: Style) -> String {
         describe::workload(&baseline.workload),
         describe::place(summary, baseline)
     );
-    let wrapped = text::wrap(&text, style.width, 2);
-    format!("{}\n", style.paint(Tint::Heading, &wrapped))
+    style.lines(Tint::Heading, &text)
 }
 
 /// Where the time of a sample of the requests went, if one was stamped (L-17).
@@ -105,8 +104,7 @@ fn answers(summary: &Summary, style: Style) -> String {
             Subject::Compared | Subject::Published => Tint::Plain,
             Subject::Run => Tint::Warning,
         };
-        out += &style.paint(tint, &text::wrap(&line, style.width, 2));
-        out.push('\n');
+        out += &style.lines(tint, &line);
     }
     out
 }
@@ -213,15 +211,7 @@ pub(crate) fn maxima(summary: &Summary) -> Vec<String> {
     summary.maxima.iter().map(line).collect()
 }
 
-/// What became of the trials (R-12).
-fn account(summary: &Summary, style: Style) -> String {
-    let text = account_text(summary);
-    format!(
-        "\n{}\n",
-        style.paint(Tint::Faint, &text::wrap(&text, style.width, 2))
-    )
-}
-
+/// What became of the trials (R-12):
 /// `Trials: 140 of 140 kept, 3 repeated, 0 failed (disturbed by steal 2, …)`.
 pub(crate) fn account_text(summary: &Summary) -> String {
     let account = &summary.account;

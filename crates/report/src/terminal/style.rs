@@ -2,6 +2,8 @@
 
 use anstyle::{AnsiColor, Effects, Style as Ansi};
 
+use super::text;
+
 /// How to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
@@ -34,6 +36,11 @@ pub(super) enum Tint {
 }
 
 impl Style {
+    /// The text in its colour and in lines of the width, with a line break.
+    pub(super) fn lines(self, tint: Tint, text: &str) -> String {
+        format!("{}\n", self.paint(tint, &text::wrap(text, self.width, 2)))
+    }
+
     /// The text in its colour, if there is colour.
     pub(super) fn paint(self, tint: Tint, text: &str) -> String {
         let ansi = match tint {

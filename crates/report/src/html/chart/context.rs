@@ -1,6 +1,6 @@
 //! CPU cost by context as stacked bars.
 
-use super::{LABELS, ROW, WIDTH, colour, row_label, rows};
+use super::{LABELS, ROW, WIDTH, colour, grid, name_row, row_label, rows};
 use crate::analysis::{Cost, CostByContext, Section, Summary, TreatmentSummary};
 use crate::html::axis::Axis;
 use crate::html::svg::{Anchor, Svg};
@@ -24,26 +24,17 @@ pub(in crate::html) fn context(summary: &Summary, section: &Section) -> Option<S
     let axis = Axis::linear((0.0, highest.max(0.0) * 1.02), (LABELS, RIGHT));
     let mut svg = Svg::new(WIDTH, bottom + 30.0, "CPU cost by context for each network");
     legend(&mut svg);
-    for tick in axis.ticks(5) {
-        let x = axis.at(tick);
-        svg.line(
-            if tick == 0.0 { "axis" } else { "grid" },
-            (x, TOP),
-            (x, bottom),
-        );
-        let text = number::tick(&cost_text(rows[0].1, tick));
-        svg.text("tick", (x, bottom + 18.0), Anchor::Middle, &text);
-    }
+    let text = |tick| number::tick(&cost_text(rows[0].1, tick));
+    grid(&mut svg, &axis, 5, (TOP, bottom), text);
     for (row, &(treatment, cost)) in rows.iter().enumerate() {
         let y = TOP + ROW * row as f64;
         let class = colour(summary, treatment);
         svg.group(&class, &title(treatment, cost), |svg| {
-            let label = row_label(treatment);
-            let middle = y + ROW / 2.0 + 4.5;
-            svg.text("label", (LABELS - 14.0, middle), Anchor::End, &label);
+            let middle = y + ROW / 2.0;
+            name_row(svg, treatment, middle);
             stack(svg, cost, &axis, y);
             let total = cost_text(cost, cost.total.median);
-            svg.text("value", (RIGHT + 12.0, middle), Anchor::Start, &total);
+            svg.text("value", (RIGHT + 12.0, middle + 4.5), Anchor::Start, &total);
         });
     }
     Some(svg.finish())

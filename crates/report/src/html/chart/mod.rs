@@ -12,6 +12,8 @@ pub(super) use overhead::overhead;
 pub(super) use percentiles::percentiles;
 pub(super) use throughput::throughput;
 
+use super::axis::Axis;
+use super::svg::{Anchor, Svg};
 use crate::analysis::{Section, Summary, TreatmentSummary};
 use crate::describe;
 
@@ -48,6 +50,28 @@ pub(super) fn colour(summary: &Summary, treatment: &TreatmentSummary) -> String 
 fn rows<'a>(summary: &'a Summary, section: &'a Section) -> Vec<&'a TreatmentSummary> {
     let treatments = section.treatments.iter().map(|&id| &summary.treatments[id]);
     treatments.filter(|one| one.has_data()).collect()
+}
+
+/// The label in front of a row, around the height `y`.
+fn name_row(svg: &mut Svg, treatment: &TreatmentSummary, y: f64) {
+    let at = (LABELS - 14.0, y + 4.5);
+    svg.text("label", at, Anchor::End, &row_label(treatment));
+}
+
+/// About `count` vertical lines from `top` to `bottom`, and their values below.
+fn grid(
+    svg: &mut Svg,
+    axis: &Axis,
+    count: usize,
+    (top, bottom): (f64, f64),
+    text: impl Fn(f64) -> String,
+) {
+    for tick in axis.ticks(count) {
+        let x = axis.at(tick);
+        let class = if tick == 0.0 { "axis" } else { "grid" };
+        svg.line(class, (x, top), (x, bottom));
+        svg.text("tick", (x, bottom + 18.0), Anchor::Middle, &text(tick));
+    }
 }
 
 /// A label that fits in front of a row.

@@ -3,7 +3,7 @@
 use plumbline_experiment::metric::Role;
 use plumbline_stats::verdict::{Direction, Verdict};
 
-use super::{LABELS, ROW, WIDTH, colour, row_label, rows};
+use super::{LABELS, ROW, WIDTH, colour, grid, name_row, row_label, rows};
 use crate::analysis::{Comparison, Metric, Section, Summary, TreatmentSummary, metrics_of};
 use crate::html::axis::Axis;
 use crate::html::svg::{Anchor, Svg};
@@ -49,14 +49,8 @@ pub(in crate::html) fn overhead(summary: &Summary, section: &Section) -> Option<
     );
     for (row, treatment) in rows.iter().enumerate() {
         let class = colour(summary, treatment);
-        let y = row_middle(row);
         svg.group(&class, &row_label(treatment), |svg| {
-            svg.text(
-                "label",
-                (LABELS - 14.0, y + 4.5),
-                Anchor::End,
-                &row_label(treatment),
-            );
+            name_row(svg, treatment, row_middle(row));
         });
     }
     let width = (WIDTH - LABELS) / panels.len() as f64;
@@ -146,13 +140,8 @@ fn frame(svg: &mut Svg, panel: &Panel<'_>, axis: &Axis, left: f64, bottom: f64) 
         let (from, to) = (axis.at(-first.margin), axis.at(first.margin));
         svg.rect("margin", (from, TOP), (to - from, bottom - TOP));
     }
-    for tick in axis.ticks((axis.length() / TICK) as usize) {
-        let x = axis.at(tick);
-        let class = if tick == 0.0 { "axis" } else { "grid" };
-        svg.line(class, (x, TOP), (x, bottom));
-        let text = number::tick_percent(tick);
-        svg.text("tick", (x, bottom + 18.0), Anchor::Middle, &text);
-    }
+    let count = (axis.length() / TICK) as usize;
+    grid(svg, axis, count, (TOP, bottom), number::tick_percent);
 }
 
 fn dot(

@@ -1,6 +1,6 @@
 //! Throughput as bars from zero, with every trial as a dot.
 
-use super::{LABELS, ROW, WIDTH, colour, row_label, rows};
+use super::{LABELS, ROW, WIDTH, colour, grid, name_row, row_label, rows};
 use crate::analysis::{Metric, Quantity, Section, Summary, TreatmentSummary, metrics_among};
 use crate::html::axis::Axis;
 use crate::html::svg::{Anchor, Svg};
@@ -22,16 +22,8 @@ pub(in crate::html) fn throughput(summary: &Summary, section: &Section) -> Optio
     let bottom = TOP + ROW * rows.len() as f64;
     let axis = Axis::linear((0.0, highest * 1.02), (LABELS, RIGHT));
     let mut svg = Svg::new(WIDTH, bottom + 30.0, "Throughput of each network");
-    for tick in axis.ticks(5) {
-        let x = axis.at(tick);
-        svg.line(
-            if tick == 0.0 { "axis" } else { "grid" },
-            (x, TOP),
-            (x, bottom),
-        );
-        let text = number::tick(&describe::value(metric, tick));
-        svg.text("tick", (x, bottom + 18.0), Anchor::Middle, &text);
-    }
+    let text = |tick| number::tick(&describe::value(metric, tick));
+    grid(&mut svg, &axis, 5, (TOP, bottom), text);
     for (row, treatment) in rows.iter().enumerate() {
         let y = TOP + ROW * row as f64;
         bar(&mut svg, summary, (treatment, metric), &axis, y);
@@ -53,12 +45,7 @@ fn bar(
     let middle = y + ROW / 2.0;
     let title = format!("{}\n{text}, median of trials", row_label(treatment));
     svg.group(&colour(summary, treatment), &title, |svg| {
-        svg.text(
-            "label",
-            (LABELS - 14.0, middle + 4.5),
-            Anchor::End,
-            &row_label(treatment),
-        );
+        name_row(svg, treatment, middle);
         let width = axis.at(runs.median) - axis.at(0.0);
         svg.rect("bar", (axis.at(0.0), y + 5.0), (width, ROW - 10.0));
         for one in treatment.values_of(metric.name()) {
