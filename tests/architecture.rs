@@ -20,21 +20,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "harness",
         &["agent", "stats", "sys", "record", "experiment"],
     ),
-    (
-        "generator",
-        &["harness", "engine", "sys", "record", "experiment"],
-    ),
-    ("kubernetes", &["harness", "agent", "record", "experiment"]),
-    ("lab", &["harness", "agent", "sys", "record", "experiment"]),
-    (
-        "hosts",
-        &["harness", "agent", "sys", "record", "experiment"],
-    ),
+    ("generator", &["engine", "sys", "record", "experiment"]),
+    ("kubernetes", &["agent", "record", "experiment"]),
+    ("lab", &["agent", "sys", "record", "experiment"]),
+    ("hosts", &["agent", "sys", "record", "experiment"]),
     ("doctor", &["agent", "sys", "record"]),
-    (
-        "session",
-        &["harness", "agent", "report", "record", "experiment"],
-    ),
+    ("session", &["agent", "report", "record", "experiment"]),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),
@@ -133,9 +124,6 @@ fn the_workspace_renames_no_crate() {
     }
 }
 
-/// Crates that are not yet held to have no circle of files.
-const STILL: &[&str] = &["harness"];
-
 #[test]
 fn no_crate_has_a_circle_of_files() {
     let mut roots = vec![("plumbline".to_owned(), Path::new("src/main.rs").to_owned())];
@@ -147,13 +135,10 @@ fn no_crate_has_a_circle_of_files() {
     let mut found = String::new();
     for (name, root) in roots {
         let circles = circles::Crate::read(&root).circles();
-        if !STILL.contains(&name.as_str()) {
-            found.extend(
-                circles
-                    .iter()
-                    .map(|circle| format!("{name} has {circle}\n")),
-            );
-        }
+        let lines = circles
+            .iter()
+            .map(|circle| format!("{name} has {circle}\n"));
+        found.extend(lines);
     }
     assert!(found.is_empty(), "{found}");
 }

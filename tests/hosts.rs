@@ -48,7 +48,7 @@ fn record(out: &Path) -> (Value, Vec<Value>) {
 #[track_caller]
 fn assert_measured(trial: &Value) {
     assert_ne!(trial["status"]["status"], "failed", "{trial}");
-    let load = &trial["observation"]["load"];
+    let load = &trial["observation"]["what"]["load"];
     assert!(load["completed"].as_u64() > Some(0), "{load}");
 }
 
@@ -84,7 +84,7 @@ fn two_hosts_are_measured_over_the_networks_that_were_chosen() {
             "control"
         };
         for (end, count) in [(0, "tx_packets"), (1, "rx_packets")] {
-            let counters = &seen["devices"][end];
+            let counters = &seen["common"]["devices"][end];
             assert_eq!(counters["device"], device);
             let moved = counters[count].as_u64().unwrap();
             assert!(moved >= 100, "{device} {count}: {moved}");

@@ -97,7 +97,8 @@ fn faults(trial: &Value) -> Vec<String> {
 /// Both ends saw what the workload is made of, and no error.
 #[track_caller]
 fn carried_load(treatment: &Value, observation: &Value) {
-    let (load, serve) = (&observation["load"], &observation["serve"]);
+    let what = &observation["what"];
+    let (load, serve) = (&what["load"], &what["serve"]);
     let kind = treatment["workload"]["kind"].as_str().unwrap();
     let both = match kind {
         "stream" => [&load["bytes_sent"], &serve["bytes_received"]],
@@ -112,7 +113,7 @@ fn carried_load(treatment: &Value, observation: &Value) {
         assert_eq!(count, 0, "{treatment}: {error}");
     }
     let packets = |device: &Value| device["rx_packets"].as_u64().unwrap();
-    let devices = observation["devices"].as_array().unwrap();
+    let devices = observation["common"]["devices"].as_array().unwrap();
     assert!(devices.iter().any(|d| packets(d) > 0), "{devices:?}");
 }
 

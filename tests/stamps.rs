@@ -50,7 +50,8 @@ fn every_network_and_protocol_is_stamped_and_the_spans_add_up() {
     for line in trials {
         // A trial that others disturbed adds up as well.
         let trial: Trial = serde_json::from_value(line).unwrap();
-        let load = trial.observation.expect("it ran").load;
+        let seen = trial.observation.expect("it ran");
+        let load = &seen.load().expect("it was a load").load;
         check(
             load.spans.as_deref().expect("it was stamped"),
             load.completed,

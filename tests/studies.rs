@@ -61,20 +61,20 @@ fn nginx_answers_where_an_experiment_asks_for_it_and_leaves_nothing() {
     let trials = trials(&run);
     let failed = |trial: &&Value| trial["status"]["status"] == "failed";
     assert_eq!(trials.iter().find(failed), None);
-    let answered = |trial: &Value| trial["observation"]["serve"]["server"].clone();
+    let answered = |trial: &Value| trial["observation"]["what"]["serve"]["server"].clone();
     for trial in &trials {
         let name = answered(trial);
         assert!(name.as_str().unwrap().starts_with("nginx/"), "{name}");
         let (load, serve) = (
-            &trial["observation"]["load"],
-            &trial["observation"]["serve"],
+            &trial["observation"]["what"]["load"],
+            &trial["observation"]["what"]["serve"],
         );
         let completed = load["completed"].as_u64().unwrap();
         assert!(completed > 0, "{trial}");
         // Warm-up and window, as nginx itself counted them.
         assert!(serve["requests"].as_u64().unwrap() >= completed, "{trial}");
         assert_eq!(load["errors"]["corrupt"], 0, "the body is checked: {trial}");
-        let cpu = &trial["observation"]["server_cpu"];
+        let cpu = &trial["observation"]["what"]["server_cpu"];
         let used = cpu["user_ns"].as_u64().unwrap() + cpu["system_ns"].as_u64().unwrap();
         assert!(used > 0, "{trial}");
     }

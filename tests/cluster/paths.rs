@@ -95,7 +95,7 @@ fn every_workload_goes_to_several_pods_behind_a_cluster_ip() {
     for index in 1..=3 {
         let pod = format!("server-of-3-{index}");
         for trial in &trials {
-            let devices = trial["observation"]["devices"].as_array();
+            let devices = trial["observation"]["common"]["devices"].as_array();
             let mut own = devices.into_iter().flatten();
             let seen = own
                 .any(|it| it["namespace"] == pod.as_str() && it["rx_packets"].as_u64() > Some(0));
@@ -136,7 +136,7 @@ fn carries_every_workload(cluster: &Cluster, network: &str, connections: &str) -
     let carried = trials
         .iter()
         .filter(whole)
-        .filter(|it| it["observation"]["load"]["bytes_sent"].as_u64() > Some(0));
+        .filter(|it| it["observation"]["what"]["load"]["bytes_sent"].as_u64() > Some(0));
     let carried: Vec<Value> = carried.cloned().collect();
     for treatment in treatments {
         assert!(

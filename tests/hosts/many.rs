@@ -100,7 +100,7 @@ fn two_pairs_run_at_the_same_time() {
         assert_measured(trial);
         assert_eq!(trial["started"], trials[0]["started"]);
         // One kernel, whose CPU is that of both pairs.
-        let others = &trial["observation"]["companions_cpu"];
+        let others = &trial["observation"]["common"]["companions_cpu"];
         let total = others["user_ns"].as_u64().zip(others["system_ns"].as_u64());
         assert!(
             total.is_some_and(|(user, system)| user + system > 0),

@@ -63,7 +63,7 @@ pub struct Ending {
 }
 
 /// Runs every trial of a plan that is not in `done`, and hands each to `keep`
-/// as soon as it has ended. A trial that fails a gate is kept, marked, and
+/// as soon as it has ended, what had to be set up for it before it. A trial that fails a gate is kept, marked, and
 /// repeated as often as the plan allows (C-14). The target is not torn down.
 ///
 /// A plan without a pairing is one of a single pair. Pairs that share no node run
@@ -126,7 +126,8 @@ fn rounds(plan: &Plan, block: usize) -> Box<dyn Iterator<Item = Vec<Ends>> + '_>
 /// report that says so, not a run without end (C-14).
 fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
     let allowed = (plan.trials() / 4).max(plan.treatments.len() * 2);
-    allowed.saturating_sub(done.iter().filter(|t| t.attempt > 0).count())
+    let trials = done.iter().filter(|trial| trial.set_up().is_none());
+    allowed.saturating_sub(trials.filter(|trial| trial.attempt > 0).count())
 }
 
 /// Block, position, and the pair.
@@ -135,7 +136,7 @@ type Cell = (u32, u32, Option<NodePair>);
 /// The last attempt of each cell, and whether it counted.
 fn last_attempts(done: &[Trial]) -> BTreeMap<Cell, (u32, bool)> {
     let mut last = BTreeMap::new();
-    for trial in done {
+    for trial in done.iter().filter(|trial| trial.set_up().is_none()) {
         let counts = trial.status == TrialStatus::Valid;
         let cell = last.entry((trial.block, trial.position, trial.pair.clone()));
         let cell = cell.or_insert((trial.attempt, counts));
@@ -196,6 +197,9 @@ impl Loop<'_> {
                 self.ending.interrupted = true;
                 return Ok(());
             };
+            for set_up in self.group.take_set_ups() {
+                (self.keep)(&set_up).map_err(HarnessError::Keep)?;
+            }
             for (ends, trial) in trials {
                 self.settle(&step, ends, trial, &mut open)?;
             }

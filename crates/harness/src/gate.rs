@@ -5,7 +5,7 @@
 //! calibrated is written in docs/method.md.
 
 use plumbline_experiment::Workload;
-use plumbline_record::{CpuTime, GateFailure, IdleSample, LoadResult, Observation, Warning};
+use plumbline_record::{Common, CpuTime, GateFailure, IdleSample, Load, LoadResult, Warning};
 
 use crate::self_check;
 use crate::thresholds::Thresholds;
@@ -14,23 +14,24 @@ use crate::thresholds::Thresholds;
 /// cannot be told from nothing, whatever its share of a short window.
 const CPU_RESOLUTION_NS: u64 = 20_000_000;
 
-/// Gives every gate that an observation fails; empty when it may be believed.
+/// Gives every gate that a load fails; empty when it may be believed.
 pub fn judge(
     workload: &Workload,
-    observation: &Observation,
+    common: &Common,
+    seen: &Load,
     limits: &Thresholds,
 ) -> Vec<GateFailure> {
     let mut failures = Vec::new();
     if workload.arrival.rate().is_some() {
-        failures.extend(self_check::send_lag(&observation.load, limits));
-        failures.extend(achieved_rate(&observation.load, limits));
+        failures.extend(self_check::send_lag(&seen.load, limits));
+        failures.extend(achieved_rate(&seen.load, limits));
     }
-    failures.extend(self_check::no_steady_state(&observation.load, limits));
-    failures.extend(errors(observation, limits));
-    failures.extend(wrong_answers(observation));
-    failures.extend(path_fault(workload, observation));
-    failures.extend(disturbed(workload, observation, limits));
-    failures.extend(idle_load(&observation.idle, limits));
+    failures.extend(self_check::no_steady_state(&seen.load, limits));
+    failures.extend(errors(&seen.load, limits));
+    failures.extend(wrong_answers(seen));
+    failures.extend(path_fault(workload, common));
+    failures.extend(disturbed(workload, common, seen, limits));
+    failures.extend(idle_load(&common.idle, limits));
     failures
 }
 
@@ -38,12 +39,12 @@ pub fn judge(
 /// lateness, the median and the costs are not.
 pub(crate) fn tail_lag(
     workload: &Workload,
-    observation: &Observation,
+    load: &LoadResult,
     limits: &Thresholds,
 ) -> Option<Warning> {
     workload.arrival.rate()?;
-    let lag_ns = observation.load.generator_lag.value_at(0.99);
-    let latency_ns = observation.load.latency.value_at(0.99);
+    let lag_ns = load.generator_lag.value_at(0.99);
+    let latency_ns = load.latency.value_at(0.99);
     let limit_ns = limits
         .tail_lag_floor_ns
         .max((latency_ns as f64 * limits.tail_lag_share) as u64);
@@ -58,8 +59,7 @@ fn achieved_rate(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> 
 }
 
 /// L-3: too many requests without an answer make the upper percentiles a guess.
-fn errors(observation: &Observation, limits: &Thresholds) -> Option<GateFailure> {
-    let load = &observation.load;
+fn errors(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
     let failed = load.errors.total() + load.censored;
     let nothing = load.completed == 0;
     let planned = load.planned.max(1);
@@ -68,8 +68,8 @@ fn errors(observation: &Observation, limits: &Thresholds) -> Option<GateFailure>
 }
 
 /// one wrong answer is a wrong path.
-fn wrong_answers(observation: &Observation) -> Option<GateFailure> {
-    let (client, server) = (observation.load.errors.corrupt, observation.serve.corrupt);
+fn wrong_answers(seen: &Load) -> Option<GateFailure> {
+    let (client, server) = (seen.load.errors.corrupt, seen.serve.corrupt);
     (client + server > 0).then(|| GateFailure::WrongPath {
         detail: format!("{client} answers and {server} requests had the wrong sequence or content"),
     })
@@ -77,13 +77,9 @@ fn wrong_answers(observation: &Observation) -> Option<GateFailure> {
 
 /// N-3, N-4: wrong checksums and fragments are faults of the path, not costs.
 /// Datagrams beyond the MTU are fragmented by the workload's own wish.
-fn path_fault(workload: &Workload, observation: &Observation) -> Option<GateFailure> {
-    let checksums: u64 = observation
-        .protocols
-        .iter()
-        .map(|p| p.checksum_errors)
-        .sum();
-    let fragments: u64 = observation.protocols.iter().map(|p| p.ip_fragments).sum();
+fn path_fault(workload: &Workload, common: &Common) -> Option<GateFailure> {
+    let checksums: u64 = common.protocols.iter().map(|p| p.checksum_errors).sum();
+    let fragments: u64 = common.protocols.iter().map(|p| p.ip_fragments).sum();
     let wanted = workload.request_size.max(workload.response_size) > 1200;
     let detail = if checksums > 0 {
         format!("{checksums} packets with a wrong checksum")
@@ -98,7 +94,8 @@ fn path_fault(workload: &Workload, observation: &Observation) -> Option<GateFail
 /// C-14: somebody else had the machine.
 pub(crate) fn disturbed(
     workload: &Workload,
-    observation: &Observation,
+    common: &Common,
+    seen: &Load,
     limits: &Thresholds,
 ) -> Vec<GateFailure> {
     let mut failures = Vec::new();
@@ -111,13 +108,13 @@ pub(crate) fn disturbed(
             });
         }
     };
-    for (position, machine) in observation.machines.iter().enumerate() {
+    for (position, machine) in common.machines.iter().enumerate() {
         found(
             "steal",
             share(machine.steal_ns, machine),
             at_least_resolution(limits.steal_share, machine),
         );
-        let others = others_user_share(position, observation);
+        let others = others_user_share(position, common, seen);
         found(
             "other-load",
             others,
@@ -126,21 +123,21 @@ pub(crate) fn disturbed(
     }
     // Bulk fills the receive queues by its nature; a held rate must not.
     if workload.arrival.rate().is_some() && workload.kind.is_answered() {
-        found("softnet-drop", observation.softnet.dropped as f64, 0.0);
+        found("softnet-drop", common.softnet.dropped as f64, 0.0);
     }
     failures
 }
 
 /// C-14, below what voids a trial: the largest share of the machine that
 /// somebody else had, in the window or in the idle sample.
-pub(crate) fn other_load(observation: &Observation, limits: &Thresholds) -> Option<Warning> {
-    let idle = &observation.idle;
+pub(crate) fn other_load(common: &Common, seen: &Load, limits: &Thresholds) -> Option<Warning> {
+    let idle = &common.idle;
     let in_idle = idle.busy_ns as f64 / idle.capacity_ns.max(1) as f64;
-    let in_window = observation
+    let in_window = common
         .machines
         .iter()
         .enumerate()
-        .map(|(position, _)| others_user_share(position, observation));
+        .map(|(position, _)| others_user_share(position, common, seen));
     let share = in_window.fold(in_idle, f64::max);
     (share > limits.marked_load_share).then_some(Warning::OtherLoad { share })
 }
@@ -148,16 +145,16 @@ pub(crate) fn other_load(observation: &Observation, limits: &Thresholds) -> Opti
 /// User time of a machine that is neither the sender's, the receiver's, nor the
 /// network's, as a share. The first machine is the sender's, and everybody's
 /// where there is no second; with two, no process of ours forwards.
-fn others_user_share(position: usize, observation: &Observation) -> f64 {
-    let machine = &observation.machines[position];
-    let scaled =
-        |whole: u64| (whole as f64 * observation.window_share().unwrap_or(1.0).min(1.0)) as u64;
-    let client = observation.load.cpu.user_ns;
-    let server = scaled(observation.server_cpu.user_ns);
-    let ours = match (position, observation.machines.len()) {
+fn others_user_share(position: usize, common: &Common, seen: &Load) -> f64 {
+    let machine = &common.machines[position];
+    let share_of_life = seen.window_share().unwrap_or(1.0);
+    let scaled = |whole: u64| (whole as f64 * share_of_life) as u64;
+    let client = seen.load.cpu.user_ns;
+    let server = scaled(seen.server_cpu.user_ns);
+    let ours = match (position, common.machines.len()) {
         (_, 1) => {
-            let forwarders = scaled(observation.forwarders_cpu.user_ns);
-            client + server + forwarders + observation.companions_cpu.user_ns
+            let forwarders = scaled(common.forwarders_cpu.user_ns);
+            client + server + forwarders + common.companions_cpu.user_ns
         }
         (0, _) => client,
         _ => server,

@@ -4,10 +4,9 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use plumbline_record::{DeviceCounters, ProcessCpu, ProtocolCounters};
-
 use crate::error::TargetError;
 use crate::proof::{Least, Leg, prove};
+use crate::snapshot::PathSnapshot;
 
 /// Two sites and what joins them.
 pub trait Path {
@@ -95,17 +94,6 @@ impl<P: Path + ?Sized> Path for &P {
     ) -> Option<String> {
         (**self).check_path(before, after, least)
     }
-}
-
-/// Counters of a path at one moment, as running totals.
-#[derive(Clone, Debug, Default)]
-pub struct PathSnapshot {
-    /// Devices in the order of the path.
-    pub devices: Vec<DeviceCounters>,
-    /// Namespaces of the path.
-    pub protocols: Vec<ProtocolCounters>,
-    /// CPU time of processes that forward packets of the path.
-    pub forwarders: ProcessCpu,
 }
 
 /// One endpoint's place.

@@ -14,13 +14,14 @@ use plumbline_experiment::{
     WorkloadKind,
 };
 use plumbline_record::{
-    CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, LoadResult, Observation, ProcessCpu,
+    Common, CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, Load, LoadResult, ProcessCpu,
     ProtocolCounters, ServeResult, SoftnetCounters, Warning,
 };
 
 use crate::error::TargetError;
-use crate::path::{AgentLink, AgentProcess, Path, PathSnapshot, Site};
+use crate::path::{AgentLink, AgentProcess, Path, Site};
 use crate::proof::{Least, Leg};
+use crate::snapshot::PathSnapshot;
 use crate::target::{Demand, Levels, Target};
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -49,75 +50,86 @@ pub(crate) fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
     histogram
 }
 
+/// A made-up load, and what was counted around it.
+#[derive(Clone, Debug)]
+pub(crate) struct Planted {
+    pub(crate) common: Common,
+    pub(crate) load: Load,
+}
+
 /// Half a second of 5,000 requests at 60 µs, sent 3 µs late, on a machine that
 /// is a third busy with it and has nothing else to do.
-pub(crate) fn healthy() -> Observation {
+pub(crate) fn healthy() -> Planted {
     let latency = histogram((0..5000).map(|i| 60_000 + i));
-    Observation {
-        load: LoadResult {
-            driver: "epoll".into(),
-            arrival: workload().arrival,
-            wait: Wait::Block,
-            seed: 1,
-            window_ns: 500 * MS,
-            planned: 5000,
-            sent: 5000,
-            completed: 5000,
-            censored: 0,
-            errors: ErrorCounts::default(),
-            bytes_sent: 320_000,
-            bytes_received: 320_000,
-            service_time: latency.clone(),
-            latency,
-            send_lag: histogram((0..5000).map(|i| 3_000 + i)),
-            generator_lag: histogram((0..5000).map(|i| 3_000 + i % 1000)),
-            connect: Histogram::new(),
-            waited_for_connection: 0,
-            seconds: Vec::new(),
-            slice_p50_ns: Vec::new(),
-            cpu: ProcessCpu {
-                user_ns: 40 * MS,
-                system_ns: 100 * MS,
+    Planted {
+        load: Load {
+            load: LoadResult {
+                driver: "epoll".into(),
+                arrival: workload().arrival,
+                wait: Wait::Block,
+                seed: 1,
+                window_ns: 500 * MS,
+                planned: 5000,
+                sent: 5000,
+                completed: 5000,
+                censored: 0,
+                errors: ErrorCounts::default(),
+                bytes_sent: 320_000,
+                bytes_received: 320_000,
+                service_time: latency.clone(),
+                latency,
+                send_lag: histogram((0..5000).map(|i| 3_000 + i)),
+                generator_lag: histogram((0..5000).map(|i| 3_000 + i % 1000)),
+                connect: Histogram::new(),
+                waited_for_connection: 0,
+                seconds: Vec::new(),
+                slice_p50_ns: Vec::new(),
+                cpu: ProcessCpu {
+                    user_ns: 40 * MS,
+                    system_ns: 100 * MS,
+                },
+                spin_ns: 0,
+                busiest_thread_ns: 70 * MS,
+                clients: Vec::new(),
+                arrivals: None,
+                train: 0,
+                zero_copy: None,
+                spans: None,
             },
-            spin_ns: 0,
-            busiest_thread_ns: 70 * MS,
-            clients: Vec::new(),
-            arrivals: None,
-            train: 0,
-            zero_copy: None,
-            spans: None,
+            serve: ServeResult {
+                requests: 5000,
+                ..ServeResult::default()
+            },
+            server_cpu: ProcessCpu {
+                user_ns: 48 * MS,
+                system_ns: 90 * MS,
+            },
         },
-        serve: ServeResult {
-            requests: 5000,
-            ..ServeResult::default()
-        },
-        machines: vec![CpuTime {
-            capacity_ns: 1000 * MS,
-            busy_ns: 330 * MS,
-            user_ns: 80 * MS,
-            system_ns: 200 * MS,
-            softirq_ns: 50 * MS,
-            idle_ns: 670 * MS,
-            ..CpuTime::default()
-        }],
-        forwarders_cpu: ProcessCpu::default(),
-        companions_cpu: ProcessCpu::default(),
-        server_cpu: ProcessCpu {
-            user_ns: 48 * MS,
-            system_ns: 90 * MS,
-        },
-        devices: Vec::new(),
-        protocols: vec![ProtocolCounters {
-            namespace: "pod1".into(),
-            ..ProtocolCounters::default()
-        }],
-        softnet: SoftnetCounters {
-            processed: 20_000,
-            ..SoftnetCounters::default()
-        },
-        idle: IdleSample {
-            busy_ns: 5 * MS,
-            capacity_ns: 600 * MS,
+        common: Common {
+            machines: vec![CpuTime {
+                capacity_ns: 1000 * MS,
+                busy_ns: 330 * MS,
+                user_ns: 80 * MS,
+                system_ns: 200 * MS,
+                softirq_ns: 50 * MS,
+                idle_ns: 670 * MS,
+                ..CpuTime::default()
+            }],
+            forwarders_cpu: ProcessCpu::default(),
+            companions_cpu: ProcessCpu::default(),
+            devices: Vec::new(),
+            protocols: vec![ProtocolCounters {
+                namespace: "pod1".into(),
+                ..ProtocolCounters::default()
+            }],
+            softnet: SoftnetCounters {
+                processed: 20_000,
+                ..SoftnetCounters::default()
+            },
+            idle: IdleSample {
+                busy_ns: 5 * MS,
+                capacity_ns: 600 * MS,
+            },
         },
     }
 }
@@ -158,7 +170,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     /// Answers with this.
-    Measure(Box<Observation>),
+    Measure(Box<Planted>),
     /// Says that it cannot.
     Fail(&'static str),
     /// Ends without a word.
@@ -268,7 +280,7 @@ impl Target for PlantedTarget {
         if self.outage.contains(&self.block) {
             return Err(TargetError::Failed("the line is dead".to_owned()));
         }
-        Ok(healthy().idle)
+        Ok(healthy().common.idle)
     }
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
@@ -391,7 +403,7 @@ fn play(act: Option<Act>, mut input: impl Read, output: &mut impl Write) {
             (ToAgent::Serve(_), _) => FromAgent::Listening {
                 address: ([198, 18, 0, 1], 4000).into(),
             },
-            (ToAgent::Load(_), Some(Act::Measure(observation))) => loaded(observation),
+            (ToAgent::Load(_), Some(Act::Measure(seen))) => loaded(seen),
             (ToAgent::Load(_), Some(Act::Fail(why))) => FromAgent::Failed {
                 error: (*why).into(),
             },
@@ -405,22 +417,22 @@ fn play(act: Option<Act>, mut input: impl Read, output: &mut impl Write) {
     }
 }
 
-fn loaded(observation: &Observation) -> FromAgent {
+fn loaded(seen: &Planted) -> FromAgent {
     FromAgent::Loaded(Box::new(Measured {
-        load: observation.load.clone(),
-        machine: observation.machines[0],
-        softnet: observation.softnet,
-        protocol: observation.protocols[0].clone(),
+        load: seen.load.load.clone(),
+        machine: seen.common.machines[0],
+        softnet: seen.common.softnet,
+        protocol: seen.common.protocols[0].clone(),
     }))
 }
 
 fn served() -> FromAgent {
     let healthy = healthy();
     FromAgent::Served(Box::new(Served {
-        serve: healthy.serve,
-        cpu: healthy.server_cpu,
-        machine: healthy.machines[0],
-        softnet: healthy.softnet,
-        protocol: healthy.protocols[0].clone(),
+        serve: healthy.load.serve,
+        cpu: healthy.load.server_cpu,
+        machine: healthy.common.machines[0],
+        softnet: healthy.common.softnet,
+        protocol: healthy.common.protocols[0].clone(),
     }))
 }

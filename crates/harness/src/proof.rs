@@ -2,7 +2,7 @@
 
 use plumbline_record::DeviceCounters;
 
-use crate::path::PathSnapshot;
+use crate::snapshot::PathSnapshot;
 
 /// The most packets that the kernel merges into one on the way (GRO): 64 UDP
 /// datagrams (`UDP_GRO_CNT_MAX`), or the packets of one poll, 64 (`NAPI_POLL_WEIGHT`).

@@ -7,10 +7,11 @@ use plumbline_record::IdleSample;
 
 use crate::agent::TrialError;
 use crate::error::TargetError;
+use crate::exercise::Order;
 use crate::exercise::load::Load;
 use crate::path::Path;
 use crate::settings::Settings;
-use crate::trial::{self, Order};
+use crate::trial;
 
 /// Sends a few requests over a path, to see that it leads to the receiver
 /// before anything is measured on it. Where there are several receivers, enough
@@ -49,7 +50,7 @@ pub fn reach(
         others: None,
     };
     match trial::run(path, &Load, order) {
-        Ok((seen, _)) if seen.load.completed > 0 => Ok(()),
+        Ok((seen, _)) if seen.load().is_some_and(|it| it.load.completed > 0) => Ok(()),
         Ok(_) => Err(TargetError::Failed("no request was answered".to_owned())),
         Err(TrialError::Target(error)) => Err(error),
         Err(error) => Err(TargetError::Failed(error.to_string())),

@@ -195,7 +195,7 @@ mod tests {
 
     /// The warnings after `plant` has changed a healthy load.
     fn found(plant: impl FnOnce(&mut LoadResult)) -> Vec<Warning> {
-        let mut load = healthy().load;
+        let mut load = healthy().load.load;
         plant(&mut load);
         let workload = Workload {
             arrival: load.arrival,
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_generator_that_is_the_limit_is_told_aloud() {
         let verdict = |plant: fn(&mut LoadResult)| {
-            let mut load = healthy().load;
+            let mut load = healthy().load.load;
             plant(&mut load);
             was_the_limit(&workload(), &load, &Thresholds::default())
         };
@@ -333,7 +333,7 @@ mod tests {
     fn a_change_of_level_inside_the_window_is_told_and_a_large_one_voids() {
         let limits = Thresholds::default();
         let planted = |before, after| {
-            let mut load = healthy().load;
+            let mut load = healthy().load.load;
             load.slice_p50_ns = levels(before, after);
             (
                 warnings(&workload(), &load, &limits),

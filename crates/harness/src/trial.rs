@@ -1,31 +1,12 @@
 //! One trial: an exercise on a path, what was counted around it, and the proof
 //! that packets took the path.
 
-use std::sync::atomic::AtomicBool;
-
-use plumbline_experiment::Treatment;
-use plumbline_record::{
-    DeviceCounters, GateFailure, IdleSample, Observation, ProcessCpu, ProtocolCounters,
-};
+use plumbline_record::{DeviceCounters, GateFailure, Observation, ProcessCpu, ProtocolCounters};
 
 use crate::agent::TrialError;
-use crate::exercise::{Done, Exercise};
-use crate::path::{Path, PathSnapshot};
-use crate::settings::Settings;
-use crate::together::Ticket;
-
-/// What a trial is to do.
-pub(crate) struct Order<'a> {
-    pub(crate) treatment: &'a Treatment,
-    /// Of the arrivals.
-    pub(crate) seed: u64,
-    /// The machines without load.
-    pub(crate) idle: IdleSample,
-    pub(crate) settings: &'a Settings,
-    pub(crate) interrupted: &'a AtomicBool,
-    /// Trials that start at the same moment.
-    pub(crate) others: Option<Ticket<'a>>,
-}
+use crate::exercise::{Done, Exercise, Order};
+use crate::path::Path;
+use crate::snapshot::PathSnapshot;
 
 /// What was seen, and what the path's own checks say.
 pub(crate) type Seen = (Observation, Vec<GateFailure>);
@@ -45,12 +26,13 @@ pub(crate) fn run(
         .map(|detail| GateFailure::WrongPath { detail })
         .into_iter()
         .collect();
-    seen.forwarders_cpu = forwarders_between(&before, &after);
-    seen.devices = devices_between(&before, &after);
+    let common = &mut seen.common;
+    common.forwarders_cpu = forwarders_between(&before, &after);
+    common.devices = devices_between(&before, &after);
     if let Some(protocols) = protocols_between(&before, &after) {
-        seen.protocols = protocols;
+        common.protocols = protocols;
     }
-    seen.idle = idle;
+    common.idle = idle;
     Ok((seen, gates))
 }
 

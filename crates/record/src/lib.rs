@@ -11,6 +11,7 @@ mod histogram;
 mod load;
 mod load_outcome;
 mod maximum;
+mod observation;
 mod run_directory;
 mod search;
 mod spans;
@@ -27,14 +28,14 @@ pub use load::{
 };
 pub use load_outcome::{LoadOutcome, LoadWarning};
 pub use maximum::Maximum;
+pub use observation::{Common, IdleSample, Load, Observation, SetUp, What};
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
 pub use trial::{
-    Build, Conditions, Floor, GateFailure, IdleSample, NodePair, Observation, Provenance, Run,
-    SetUp, Trial, TrialStatus,
+    Build, Conditions, Floor, GateFailure, NodePair, Provenance, Run, Trial, TrialStatus,
 };
 pub use warning::Warning;
 
 /// Version of the run directory's format. A directory with a newer one is refused.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;

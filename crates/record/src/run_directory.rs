@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::file::{sync_directory, write_atomically};
-use crate::{Run, SearchRecord, Trial};
+use crate::{FORMAT_VERSION, Run, SearchRecord, Trial};
 use error::Cause as _;
 pub use error::{NotARun, RunDirectoryError};
 use files::{RUN_FILE, SEARCHES_FILE, TRIALS_FILE};
@@ -140,10 +140,18 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and [`Locked`](RunDirectoryError::Locked) when
+    /// As [`read`](Self::read), [`Older`](RunDirectoryError::Older) for a run whose
+    /// lines are of another shape, and [`Locked`](RunDirectoryError::Locked) when
     /// another process is appending.
     pub fn open(path: &Path) -> Result<(Run, Vec<Trial>, Self), RunDirectoryError> {
         let run = reading::run(path)?;
+        if run.format != FORMAT_VERSION {
+            return Err(RunDirectoryError::Older {
+                path: path.to_owned(),
+                format: run.format,
+                known: FORMAT_VERSION,
+            });
+        }
         let trials_path = path.join(TRIALS_FILE);
         let file = OpenOptions::new()
             .read(true)

@@ -6,10 +6,7 @@ use plumbline_experiment::{Plan, TreatmentId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    CpuTime, DeviceCounters, Fingerprint, LoadResult, Maximum, ProcessCpu, ProtocolCounters,
-    ServeResult, SoftnetCounters, Warning,
-};
+use crate::{Fingerprint, Maximum, Observation, SetUp, Warning, What};
 
 /// `run.json`: written once, before the first trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -94,7 +91,8 @@ pub struct Floor {
     pub p99_ns: u64,
 }
 
-/// One line of `trials.jsonl`: one execution of one treatment with fresh agents.
+/// One line of `trials.jsonl`: one execution of one treatment with fresh agents, or
+/// the setting up that had to come before it ([`SetUp`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Block, from 0.
@@ -123,31 +121,19 @@ pub struct Trial {
     pub status: TrialStatus,
     /// What to distrust in it.
     pub warnings: Vec<Warning>,
-    /// What was observed; `None` when it failed before the window ended.
+    /// What was observed; `None` when it failed before it could be.
     pub observation: Option<Observation>,
-    /// The place that was brought up for this trial and those that follow it
-    /// there; `None` where places stand anyway, and for all but the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub set_up: Option<Box<SetUp>>,
 }
 
-/// What it took to bring up a place with a network, such as a cluster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SetUp {
-    /// The network that it was brought up with.
-    pub network: String,
-    /// From the start of the command to its end, or until it was given up, in
-    /// nanoseconds.
-    pub took_ns: u64,
-    /// From there until every path carried packets, nanoseconds; `None` where
-    /// that was not reached.
-    pub paths_ns: Option<u64>,
-    /// Whether it came up.
-    pub came_up: bool,
-    /// What the command said: a file in the run directory.
-    pub log: String,
-    /// The place as it was (C-13); `None` where it did not come up.
-    pub fingerprint: Option<Fingerprint>,
+impl Trial {
+    /// What setting up took, where this is no trial of the plan but what had to
+    /// come before one.
+    pub fn set_up(&self) -> Option<&SetUp> {
+        match &self.observation.as_ref()?.what {
+            What::SetUp(set_up) => Some(set_up),
+            _ => None,
+        }
+    }
 }
 
 /// Two nodes by name.
@@ -242,64 +228,4 @@ pub enum GateFailure {
         /// Of how many.
         planned: u64,
     },
-}
-
-/// What was observed in one trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Observation {
-    /// The sender's side.
-    pub load: LoadResult,
-    /// The receiver's side.
-    pub serve: ServeResult,
-    /// CPU of the machine(s) under the path over the window. One entry when
-    /// both endpoints share a kernel, else client's and server's (N-12).
-    pub machines: Vec<CpuTime>,
-    /// CPU of the receiving process from listening to stop, warm-up and drain
-    /// included; [`window_share`](Self::window_share) scales it.
-    pub server_cpu: ProcessCpu,
-    /// CPU of the network's own processes over the whole trial: what forwards
-    /// packets in user space. It is part of the machine's, as all cost is.
-    #[serde(default)]
-    pub forwarders_cpu: ProcessCpu,
-    /// CPU of the agents of other pairs that ran at the same time on the same
-    /// kernel, over the window: then the machine's CPU is that of all pairs, and
-    /// what one of them costs cannot be told.
-    #[serde(default, skip_serializing_if = "ProcessCpu::is_none")]
-    pub companions_cpu: ProcessCpu,
-    /// Devices of the path over the whole trial, warm-up and drain included.
-    pub devices: Vec<DeviceCounters>,
-    /// Protocol counters of the path's namespaces over the whole trial.
-    pub protocols: Vec<ProtocolCounters>,
-    /// Receive queues of the machine(s) over the window.
-    pub softnet: SoftnetCounters,
-    /// Idle baseline that costs are reduced by: the machine(s) without load.
-    pub idle: IdleSample,
-}
-
-impl Observation {
-    /// What part of all that the receiver saw in its life belongs to the
-    /// measured window, from 0 to 1: requests, or payload bytes for bulk.
-    ///
-    /// Receiver, devices and protocols are counted from listening to stop. A
-    /// count of theirs times this share is the count of the window, as far as
-    /// each request or byte costs the same in the warm-up. `None` when the
-    /// receiver saw nothing.
-    pub fn window_share(&self) -> Option<f64> {
-        let (load, serve) = (&self.load, &self.serve);
-        let (in_window, in_life) = match (serve.datagrams, serve.requests) {
-            (Some(datagrams), _) => (datagrams.bytes, serve.bytes_received),
-            (None, 0) => (load.bytes_sent, serve.bytes_received),
-            (None, requests) => (load.completed, requests),
-        };
-        (in_life > 0).then(|| (in_window as f64 / in_life as f64).min(1.0))
-    }
-}
-
-/// The machine without load: measured once in each block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct IdleSample {
-    /// Busy CPU time, nanoseconds.
-    pub busy_ns: u64,
-    /// Wall time times CPUs of the sample, nanoseconds.
-    pub capacity_ns: u64,
 }

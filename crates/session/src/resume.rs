@@ -80,7 +80,7 @@ fn short(build: &Build) -> &str {
 /// What is left of the first block that is not complete, in its order.
 fn pending(plan: &Plan, done: &[Trial]) -> Vec<TreatmentId> {
     let is_done = |block: usize, id: TreatmentId| {
-        let counts = |it: &Trial| matches!(it.status, TrialStatus::Valid);
+        let counts = |it: &Trial| it.set_up().is_none() && it.status == TrialStatus::Valid;
         done.iter()
             .any(|it| it.block as usize == block && it.treatment == id && counts(it))
     };

@@ -12,11 +12,11 @@ use plumbline_record::{IdleSample, NodePair, Observation, ProcessCpu, Trial, Tri
 use super::rest::Rest;
 use crate::agent::TrialError;
 use crate::error::TargetError;
-use crate::exercise;
+use crate::exercise::{self, Order, set_up};
 use crate::settings::Settings;
 use crate::target::{Target, ends_of};
 use crate::together::{Start, Ticket, joined};
-use crate::trial::{self, Order, Seen};
+use crate::trial::{self, Seen};
 
 /// The place of a trial in the plan, but for its pair.
 #[derive(Clone, Copy)]
@@ -58,6 +58,8 @@ pub(super) struct Group<'a> {
     settings: &'a Settings,
     interrupted: &'a AtomicBool,
     rest: Rest,
+    /// What was set up and is not kept yet.
+    set_ups: Vec<Trial>,
 }
 
 impl<'a> Group<'a> {
@@ -76,7 +78,13 @@ impl<'a> Group<'a> {
             settings,
             interrupted,
             rest: Rest::default(),
+            set_ups: Vec::new(),
         }
+    }
+
+    /// What had to be set up for the trials that were run since this was last asked.
+    pub(super) fn take_set_ups(&mut self) -> Vec<Trial> {
+        std::mem::take(&mut self.set_ups)
     }
 
     pub(super) fn begin_block(&mut self, block: usize) {
@@ -110,15 +118,15 @@ impl<'a> Group<'a> {
         treatment: &Treatment,
     ) -> Option<Vec<(Ends, Trial)>> {
         let faults = self.make_ready(pairs, treatment);
-        let mut set_up = self.target.set_up().map(Box::new);
         let started = (self.settings.now)();
+        self.note_set_up(slot, treatment, &started, &faults);
         let clock = Instant::now();
         let results = self.run_all(slot, pairs, treatment, &faults);
         if self.is_interrupted(&results) {
             return None;
         }
         let took_ns = clock.elapsed().as_nanos() as u64;
-        let results = self.with_companions(results);
+        let results = self.with_companions(treatment, results);
         let trials = pairs.iter().zip(results).map(|(&ends, result)| {
             let exercise = exercise::of(treatment);
             let warnings = match &result {
@@ -127,23 +135,47 @@ impl<'a> Group<'a> {
             };
             let (status, observation) = self.judged(treatment, result);
             let trial = Trial {
-                block: slot.block as u32,
-                position: slot.position as u32,
-                treatment: treatment.id,
                 pair: self.named(ends),
-                attempt: slot.attempt,
-                session: self.session,
-                build: None,
-                started: started.clone(),
                 took_ns,
                 status,
                 warnings,
                 observation,
-                set_up: set_up.take(),
+                ..self.line(slot, treatment, &started)
             };
             (ends, trial)
         });
         Some(trials.collect())
+    }
+
+    /// A line of this place in the plan, to be filled in.
+    fn line(&self, slot: Slot, treatment: &Treatment, started: &str) -> Trial {
+        Trial {
+            block: slot.block as u32,
+            position: slot.position as u32,
+            treatment: treatment.id,
+            pair: None,
+            attempt: slot.attempt,
+            session: self.session,
+            build: None,
+            started: started.to_owned(),
+            took_ns: 0,
+            status: TrialStatus::Valid,
+            warnings: Vec::new(),
+            observation: None,
+        }
+    }
+
+    /// Notes what the target had to set up for the trials that come next.
+    fn note_set_up(&mut self, slot: Slot, treatment: &Treatment, started: &str, faults: &Faults) {
+        if let Some(set_up) = set_up::recorded(self.target, faults.of_all.as_deref()) {
+            let line = Trial {
+                took_ns: set_up.took_ns,
+                status: set_up.status,
+                observation: Some(set_up.seen),
+                ..self.line(slot, treatment, started)
+            };
+            self.set_ups.push(line);
+        }
     }
 
     /// Makes the target ready, and measures its machines without load.
@@ -252,15 +284,21 @@ impl<'a> Group<'a> {
     /// Where pairs share a kernel, the CPU of each is in the machine of the others.
     fn with_companions(
         &self,
+        treatment: &Treatment,
         mut results: Vec<Result<Seen, TrialError>>,
     ) -> Vec<Result<Seen, TrialError>> {
         if results.len() < 2 || !self.target.is_one_kernel() {
             return results;
         }
-        let own: Vec<ProcessCpu> = results.iter().map(own_cpu).collect();
+        let exercise = exercise::of(treatment);
+        let own = results.iter().map(|result| match result {
+            Ok((seen, _)) => exercise.own_cpu(seen),
+            Err(_) => ProcessCpu::default(),
+        });
+        let own: Vec<ProcessCpu> = own.collect();
         for (number, result) in results.iter_mut().enumerate() {
             if let Ok((seen, _)) = result {
-                seen.companions_cpu = all_but(&own, number);
+                seen.common.companions_cpu = all_but(&own, number);
             }
         }
         results
@@ -293,19 +331,6 @@ impl<'a> Group<'a> {
 /// Lea, Flood 2014).
 fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// CPU of both agents of a trial over its window.
-fn own_cpu(result: &Result<Seen, TrialError>) -> ProcessCpu {
-    let Ok((seen, _)) = result else {
-        return ProcessCpu::default();
-    };
-    let share = seen.window_share().unwrap_or(1.0);
-    let scaled = |ns: u64| (ns as f64 * share) as u64;
-    ProcessCpu {
-        user_ns: seen.load.cpu.user_ns + scaled(seen.server_cpu.user_ns),
-        system_ns: seen.load.cpu.system_ns + scaled(seen.server_cpu.system_ns),
-    }
 }
 
 fn all_but(company: &[ProcessCpu], number: usize) -> ProcessCpu {

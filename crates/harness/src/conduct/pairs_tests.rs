@@ -7,9 +7,10 @@ use plumbline_record::{CpuTime, Fingerprint, IdleSample, Warning};
 
 use super::*;
 use crate::error::TargetError;
-use crate::path::{Path, PathSnapshot, Site};
+use crate::path::{Path, Site};
 use crate::planted::{Act, PlantedTarget, healthy, plan};
 use crate::proof::{Least, Leg};
+use crate::snapshot::PathSnapshot;
 use crate::target::Demand;
 
 /// Nodes that are not there: a stage for every trial, and a list of what ran at
@@ -137,7 +138,7 @@ impl Target for Simulated {
             return Err(TargetError::Failed("it is gone".to_owned()));
         }
         self.busy.lock().unwrap().rests += 1;
-        Ok(healthy().idle)
+        Ok(healthy().common.idle)
     }
 }
 
@@ -324,17 +325,17 @@ fn on_one_kernel_a_mesh_has_one_trial_at_a_time_and_pairs_know_their_companions(
     let (_, trials) = conducted(&paired(Layout::Mesh, &fleet, 1, 0), &mut fleet, &[]);
     assert_eq!(trials.len(), 12);
     assert_eq!(fleet.seen(|seen| seen.most), 1);
-    let companions = |trial: &Trial| trial.observation.as_ref().unwrap().companions_cpu;
+    let companions = |trial: &Trial| trial.observation.as_ref().unwrap().common.companions_cpu;
     assert!(trials.iter().all(|trial| companions(trial).is_none()));
 
     // The machine's user time is that of both pairs. Without its companion's, a
     // trial would be taken for disturbed.
     let mut crowded = healthy();
-    let own = crowded.load.cpu.user_ns + crowded.server_cpu.user_ns;
-    crowded.machines = vec![CpuTime {
+    let own = crowded.load.load.cpu.user_ns + crowded.load.server_cpu.user_ns;
+    crowded.common.machines = vec![CpuTime {
         user_ns: 2 * own,
         capacity_ns: 4 * own,
-        ..crowded.machines[0]
+        ..crowded.common.machines[0]
     }];
     let act = || Act::Measure(Box::new(crowded.clone()));
     let mut fleet = Simulated {

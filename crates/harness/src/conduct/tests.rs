@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::Plan;
-use plumbline_record::{GateFailure, Observation};
+use plumbline_record::GateFailure;
 
 use super::*;
 use crate::planted::{Act, MS, PlantedTarget, healthy, histogram, plan};
@@ -87,8 +87,8 @@ fn play(
 
 /// A trial whose generator stalled.
 fn late() -> Act {
-    let mut observation: Observation = healthy();
-    observation.load.generator_lag = histogram([100 * MS; 5000]);
+    let mut observation = healthy();
+    observation.load.load.generator_lag = histogram([100 * MS; 5000]);
     Act::Measure(Box::new(observation))
 }
 
@@ -323,10 +323,10 @@ fn two_machines_are_both_in_the_record() {
     for trial in &played.trials {
         assert_eq!(trial.status, TrialStatus::Valid);
         let seen = trial.observation.as_ref().expect("it was valid");
-        assert_eq!(seen.machines.len(), 2);
+        assert_eq!(seen.common.machines.len(), 2);
         // All requests that the receiver saw were those of the window.
-        assert_eq!(seen.window_share(), Some(1.0));
-        assert_eq!(seen.machines[1], healthy().machines[0]);
+        assert_eq!(seen.load().unwrap().window_share(), Some(1.0));
+        assert_eq!(seen.common.machines[1], healthy().common.machines[0]);
     }
 }
 

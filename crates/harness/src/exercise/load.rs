@@ -6,16 +6,17 @@ use std::time::Duration;
 use plumbline_agent::{FromAgent, LoadOrder, Measured, Served, ToAgent};
 use plumbline_experiment::{Protocol, Treatment, Workload, WorkloadKind};
 use plumbline_record::{
-    CpuTime, GateFailure, IdleSample, Observation, ProcessCpu, SoftnetCounters, Warning,
+    Common, CpuTime, GateFailure, Load as Seen, Observation, ProcessCpu, SoftnetCounters, Warning,
+    What,
 };
 
-use super::{Done, Exercise};
+use super::order::{Done, Exercise, Order};
 use crate::agent::{ANSWER, Agent, TrialError};
 use crate::path::Path;
 use crate::proof::Least;
 use crate::receivers::Receivers;
 use crate::settings::Settings;
-use crate::trial::Order;
+use crate::thresholds::Thresholds;
 use crate::{gate, self_check};
 
 /// What a load may take beyond its phases, to connect and to report.
@@ -59,7 +60,15 @@ impl Exercise for Load {
         seen: &Observation,
         settings: &Settings,
     ) -> Vec<GateFailure> {
-        gate::judge(&treatment.workload, seen, &settings.thresholds)
+        let Some(load) = seen.load() else {
+            return Vec::new();
+        };
+        gate::judge(
+            &treatment.workload,
+            &seen.common,
+            load,
+            &settings.thresholds,
+        )
     }
 
     fn distrust(
@@ -68,26 +77,48 @@ impl Exercise for Load {
         seen: &Observation,
         settings: &Settings,
     ) -> Vec<Warning> {
-        let workload = &treatment.workload;
-        let limits = &settings.thresholds;
-        let marks = [
-            gate::tail_lag(workload, seen, limits),
-            gate::other_load(seen, limits),
-        ];
-        let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
-        warnings.extend(self_check::warnings(workload, &seen.load, limits));
-        // Where others had the machine, that is the reason, and is told already.
-        if gate::disturbed(workload, seen, limits).is_empty() {
-            warnings.extend(self_check::was_the_limit(workload, &seen.load, limits));
-        }
-        for machine in &seen.machines {
-            let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
-            if workload.arrival.rate().is_some() && share > NEAR_SATURATION {
-                warnings.push(Warning::NearSaturation { share });
-            }
-        }
-        warnings
+        let Some(load) = seen.load() else {
+            return Vec::new();
+        };
+        doubts(
+            &treatment.workload,
+            &seen.common,
+            load,
+            &settings.thresholds,
+        )
     }
+
+    fn own_cpu(&self, seen: &Observation) -> ProcessCpu {
+        let Some(seen) = seen.load() else {
+            return ProcessCpu::default();
+        };
+        let share = seen.window_share().unwrap_or(1.0);
+        let scaled = |ns: u64| (ns as f64 * share) as u64;
+        ProcessCpu {
+            user_ns: seen.load.cpu.user_ns + scaled(seen.server_cpu.user_ns),
+            system_ns: seen.load.cpu.system_ns + scaled(seen.server_cpu.system_ns),
+        }
+    }
+}
+
+fn doubts(workload: &Workload, common: &Common, seen: &Seen, limits: &Thresholds) -> Vec<Warning> {
+    let marks = [
+        gate::tail_lag(workload, &seen.load, limits),
+        gate::other_load(common, seen, limits),
+    ];
+    let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
+    warnings.extend(self_check::warnings(workload, &seen.load, limits));
+    // Where others had the machine, that is the reason, and is told already.
+    if gate::disturbed(workload, common, seen, limits).is_empty() {
+        warnings.extend(self_check::was_the_limit(workload, &seen.load, limits));
+    }
+    for machine in &common.machines {
+        let share = machine.busy_ns as f64 / machine.capacity_ns.max(1) as f64;
+        if workload.arrival.rate().is_some() && share > NEAR_SATURATION {
+            warnings.push(Warning::NearSaturation { share });
+        }
+    }
+    warnings
 }
 
 fn send(
@@ -131,31 +162,33 @@ fn least_packets(workload: &Workload, served: &Served) -> Least {
 
 /// What the agents saw; what the path counted is the trial's to add.
 fn observation(measured: Measured, served: Served, on_two_machines: bool) -> Observation {
-    let mut seen = Observation {
+    let seen = Seen {
         load: measured.load,
         serve: served.serve,
-        machines: vec![measured.machine],
         server_cpu: served.cpu,
-        forwarders_cpu: ProcessCpu::default(),
-        companions_cpu: ProcessCpu::default(),
-        devices: Vec::new(),
+    };
+    let mut common = Common {
+        machines: vec![measured.machine],
         protocols: vec![measured.protocol, served.protocol],
         softnet: measured.softnet,
-        idle: IdleSample::default(),
+        ..Common::default()
     };
     if on_two_machines {
-        add_machine(&mut seen, served.machine, served.softnet);
+        let share = seen.window_share().unwrap_or(1.0);
+        add_machine(&mut common, share, served.machine, served.softnet);
     }
-    seen
+    Observation {
+        common,
+        what: What::Load(Box::new(seen)),
+    }
 }
 
 /// Adds the receiver's machine, which is not the sender's (N-10). It was read
-/// from listening to stop; what belongs to the window is its share of the
+/// from listening to stop; what belongs to the window is its `share` of the
 /// requests or bytes, as for all that the receiver counts.
-fn add_machine(observation: &mut Observation, machine: CpuTime, softnet: SoftnetCounters) {
-    let share = observation.window_share().unwrap_or(1.0);
+fn add_machine(common: &mut Common, share: f64, machine: CpuTime, softnet: SoftnetCounters) {
     let scaled = |ns: u64| (ns as f64 * share) as u64;
-    observation.machines.push(CpuTime {
+    common.machines.push(CpuTime {
         capacity_ns: scaled(machine.capacity_ns),
         busy_ns: scaled(machine.busy_ns),
         user_ns: scaled(machine.user_ns),
@@ -168,7 +201,7 @@ fn add_machine(observation: &mut Observation, machine: CpuTime, softnet: Softnet
         busiest_softirq_ns: scaled(machine.busiest_softirq_ns),
     });
     // Drops are not shared out: one that happened is one.
-    let total = &mut observation.softnet;
+    let total = &mut common.softnet;
     total.processed += scaled(softnet.processed);
     total.dropped += softnet.dropped;
     total.squeezed += softnet.squeezed;

@@ -1,19 +1,24 @@
 //! Each gate's violation, planted (L-9).
 
 use plumbline_experiment::{Arrival, Workload, WorkloadKind};
-use plumbline_record::{GateFailure, Observation, Warning};
+use plumbline_record::{GateFailure, Warning};
 
 use super::*;
-use crate::planted::{MS, healthy, histogram, workload};
+use crate::planted::{MS, Planted, healthy, histogram, workload};
 
 /// The gates that fail after `plant` has changed a healthy observation.
-fn failures(plant: impl FnOnce(&mut Observation)) -> Vec<GateFailure> {
+fn failures(plant: impl FnOnce(&mut Planted)) -> Vec<GateFailure> {
     let mut observation = healthy();
     plant(&mut observation);
-    judge(&workload(), &observation, &Thresholds::default())
+    judge(
+        &workload(),
+        &observation.common,
+        &observation.load,
+        &Thresholds::default(),
+    )
 }
 
-fn disturbances(plant: impl FnOnce(&mut Observation)) -> Vec<String> {
+fn disturbances(plant: impl FnOnce(&mut Planted)) -> Vec<String> {
     failures(plant)
         .into_iter()
         .map(|gate| match gate {
@@ -30,7 +35,7 @@ fn a_healthy_trial_passes() {
 
 #[test]
 fn a_generator_that_is_always_late_fails_d2_at_the_median() {
-    let found = failures(|o| o.load.generator_lag = histogram([9_000; 5000]));
+    let found = failures(|o| o.load.load.generator_lag = histogram([9_000; 5000]));
     assert!(
         matches!(
             found[..],
@@ -47,7 +52,7 @@ fn a_generator_that_is_always_late_fails_d2_at_the_median() {
 #[test]
 fn a_generator_that_is_late_with_one_in_ten_fails_d2() {
     let stalled = (0..5000).map(|i| if i < 600 { 2 * MS } else { 3_000 });
-    let found = failures(|o| o.load.generator_lag = histogram(stalled));
+    let found = failures(|o| o.load.load.generator_lag = histogram(stalled));
     assert!(
         matches!(found[..], [GateFailure::SendLag { quantile: 0.9, .. }]),
         "{found:?}"
@@ -58,10 +63,13 @@ fn a_generator_that_is_late_with_one_in_ten_fails_d2() {
 fn a_late_tail_costs_the_tail_and_not_the_trial() {
     let mut observation = healthy();
     let late = |i| if i < 100 { MS / 2 } else { 3_000 };
-    observation.load.generator_lag = histogram((0..5000).map(late));
+    observation.load.load.generator_lag = histogram((0..5000).map(late));
     let limits = Thresholds::default();
-    assert_eq!(judge(&workload(), &observation, &limits), []);
-    let warning = tail_lag(&workload(), &observation, &limits);
+    assert_eq!(
+        judge(&workload(), &observation.common, &observation.load, &limits),
+        []
+    );
+    let warning = tail_lag(&workload(), &observation.load.load, &limits);
     assert!(
         matches!(
             warning,
@@ -72,7 +80,7 @@ fn a_late_tail_costs_the_tail_and_not_the_trial() {
         ),
         "{warning:?}"
     );
-    assert_eq!(tail_lag(&workload(), &healthy(), &limits), None);
+    assert_eq!(tail_lag(&workload(), &healthy().load.load, &limits), None);
 }
 
 #[test]
@@ -80,15 +88,15 @@ fn a_server_that_stalls_does_not_fail_d2() {
     // Requests wait for a free connection: that is the server's lateness.
     let late = |i| if i < 500 { 200 * MS } else { 60_000 };
     let found = failures(|o| {
-        o.load.latency = histogram((0..5000).map(late));
-        o.load.send_lag = histogram((0..5000).map(late));
+        o.load.load.latency = histogram((0..5000).map(late));
+        o.load.load.send_lag = histogram((0..5000).map(late));
     });
     assert_eq!(found, []);
 }
 
 #[test]
 fn a_load_that_falls_short_fails_d3() {
-    let found = failures(|o| o.load.sent = 4900);
+    let found = failures(|o| o.load.load.sent = 4900);
     assert_eq!(
         found,
         [GateFailure::AchievedRate {
@@ -96,23 +104,31 @@ fn a_load_that_falls_short_fails_d3() {
             achieved: 4900
         }]
     );
-    assert_eq!(failures(|o| o.load.sent = 4960), []);
+    assert_eq!(failures(|o| o.load.load.sent = 4960), []);
 }
 
 #[test]
 fn a_closed_loop_has_no_schedule_to_miss() {
     let mut observation = healthy();
-    observation.load.generator_lag = histogram([MS; 5000]);
+    observation.load.load.generator_lag = histogram([MS; 5000]);
     let closed = Workload {
         arrival: Arrival::Closed,
         ..workload()
     };
-    assert_eq!(judge(&closed, &observation, &Thresholds::default()), []);
+    assert_eq!(
+        judge(
+            &closed,
+            &observation.common,
+            &observation.load,
+            &Thresholds::default()
+        ),
+        []
+    );
 }
 
 #[test]
 fn unanswered_requests_fail_l3() {
-    let found = failures(|o| o.load.censored = 6);
+    let found = failures(|o| o.load.load.censored = 6);
     assert_eq!(
         found,
         [GateFailure::Errors {
@@ -120,20 +136,20 @@ fn unanswered_requests_fail_l3() {
             planned: 5000
         }]
     );
-    assert_eq!(failures(|o| o.load.errors.closed = 5), []);
+    assert_eq!(failures(|o| o.load.load.errors.closed = 5), []);
 }
 
 #[test]
 fn a_trial_without_any_answer_fails() {
-    let found = failures(|o| o.load.completed = 0);
+    let found = failures(|o| o.load.load.completed = 0);
     assert!(matches!(found[0], GateFailure::Errors { .. }), "{found:?}");
 }
 
 #[test]
 fn one_wrong_answer_is_a_wrong_path() {
     for plant in [
-        |o: &mut Observation| o.load.errors.corrupt = 1,
-        |o: &mut Observation| o.serve.corrupt = 1,
+        |o: &mut Planted| o.load.load.errors.corrupt = 1,
+        |o: &mut Planted| o.load.serve.corrupt = 1,
     ] {
         let found = failures(plant);
         assert!(
@@ -145,12 +161,12 @@ fn one_wrong_answer_is_a_wrong_path() {
 
 #[test]
 fn checksum_errors_and_fragments_are_faults_of_the_path() {
-    let found = failures(|o| o.protocols[0].checksum_errors = 1);
+    let found = failures(|o| o.common.protocols[0].checksum_errors = 1);
     assert!(
         matches!(found[..], [GateFailure::PathFault { .. }]),
         "{found:?}"
     );
-    let found = failures(|o| o.protocols[0].ip_fragments = 1);
+    let found = failures(|o| o.common.protocols[0].ip_fragments = 1);
     assert!(
         matches!(found[..], [GateFailure::PathFault { .. }]),
         "{found:?}"
@@ -160,38 +176,38 @@ fn checksum_errors_and_fragments_are_faults_of_the_path() {
 #[test]
 fn steal_disturbs() {
     assert_eq!(
-        disturbances(|o| o.machines[0].steal_ns = 30 * MS),
+        disturbances(|o| o.common.machines[0].steal_ns = 30 * MS),
         ["steal"]
     );
     assert!(
-        disturbances(|o| o.machines[0].steal_ns = 10 * MS).is_empty(),
+        disturbances(|o| o.common.machines[0].steal_ns = 10 * MS).is_empty(),
         "one tick is no evidence"
     );
 }
 
 #[test]
 fn the_load_of_others_disturbs() {
-    let busy = |o: &mut Observation| o.machines[0].user_ns = 300 * MS;
+    let busy = |o: &mut Planted| o.common.machines[0].user_ns = 300 * MS;
     assert_eq!(disturbances(busy), ["other-load"]);
     assert_eq!(
-        disturbances(|o| o.idle.busy_ns = 120 * MS),
+        disturbances(|o| o.common.idle.busy_ns = 120 * MS),
         ["load-while-idle"]
     );
 }
 
 #[test]
 fn each_of_two_machines_is_judged_by_its_own_end() {
-    let second = |o: &mut Observation, user_ns| {
+    let second = |o: &mut Planted, user_ns| {
         let machine = CpuTime {
             user_ns,
-            ..o.machines[0]
+            ..o.common.machines[0]
         };
-        o.machines.push(machine);
+        o.common.machines.push(machine);
     };
-    let server_ns = healthy().server_cpu.user_ns;
+    let server_ns = healthy().load.server_cpu.user_ns;
     assert_eq!(disturbances(|o| second(o, server_ns)), Vec::<String>::new());
     // What the sender used elsewhere is no excuse for this machine.
-    let sender_ns = healthy().load.cpu.user_ns;
+    let sender_ns = healthy().load.load.cpu.user_ns;
     let limit_ns = 150 * MS;
     assert_eq!(
         disturbances(|o| second(o, server_ns + limit_ns + sender_ns / 2)),
@@ -202,17 +218,23 @@ fn each_of_two_machines_is_judged_by_its_own_end() {
 #[test]
 fn a_little_load_of_others_is_marked_and_does_not_disturb() {
     let limits = Thresholds::default();
-    assert_eq!(other_load(&healthy(), &limits), None);
+    assert_eq!(
+        other_load(&healthy().common, &healthy().load, &limits),
+        None
+    );
     for plant in [
-        |o: &mut Observation| o.machines[0].user_ns = 180 * MS,
-        |o: &mut Observation| {
-            o.idle.busy_ns = 60 * MS;
+        |o: &mut Planted| o.common.machines[0].user_ns = 180 * MS,
+        |o: &mut Planted| {
+            o.common.idle.busy_ns = 60 * MS;
         },
     ] {
         let mut observation = healthy();
         plant(&mut observation);
-        assert_eq!(judge(&workload(), &observation, &limits), []);
-        let warning = other_load(&observation, &limits);
+        assert_eq!(
+            judge(&workload(), &observation.common, &observation.load, &limits),
+            []
+        );
+        let warning = other_load(&observation.common, &observation.load, &limits);
         assert!(
             matches!(warning, Some(Warning::OtherLoad { share: 0.09..=0.11 })),
             "{warning:?}"
@@ -222,13 +244,24 @@ fn a_little_load_of_others_is_marked_and_does_not_disturb() {
 
 #[test]
 fn a_full_backlog_disturbs_a_held_rate_only() {
-    assert_eq!(disturbances(|o| o.softnet.dropped = 1), ["softnet-drop"]);
+    assert_eq!(
+        disturbances(|o| o.common.softnet.dropped = 1),
+        ["softnet-drop"]
+    );
     let mut observation = healthy();
-    observation.softnet.dropped = 1;
+    observation.common.softnet.dropped = 1;
     let bulk = Workload {
         kind: WorkloadKind::Stream,
         arrival: Arrival::Closed,
         ..workload()
     };
-    assert_eq!(judge(&bulk, &observation, &Thresholds::default()), []);
+    assert_eq!(
+        judge(
+            &bulk,
+            &observation.common,
+            &observation.load,
+            &Thresholds::default()
+        ),
+        []
+    );
 }

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use plumbline_experiment::{Sought, Timing, Treatment, WorkloadKind};
 use plumbline_record::{
-    GateFailure, IdleSample, LoadResult, Maximum, Observation, SearchOutcome, SearchRecord,
+    GateFailure, IdleSample, Load as Seen, LoadResult, Maximum, SearchOutcome, SearchRecord,
 };
 
 use super::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 use crate::agent::TrialError;
 use crate::error::TargetError;
+use crate::exercise::Order;
 use crate::exercise::load::Load;
 use crate::gate;
 use crate::settings::Settings;
 use crate::target::{Target, ends_of};
-use crate::trial::{self, Order};
+use crate::trial;
 
 /// Warm-up of a trial of a search, nanoseconds: connections are opened before
 /// it, so it only has to fill the path.
@@ -195,15 +196,16 @@ fn one(
         others: None,
     };
     match trial::run(&*path, &Load, order) {
-        Ok((observation, gates)) => match gates.first() {
-            None => {
+        Ok((seen, gates)) => match (gates.first(), seen.load()) {
+            (None, Some(load)) => {
                 let limits = &settings.thresholds;
-                let disturbed = gate::disturbed(&treatment.workload, &observation, limits);
-                let load = delivered(treatment, observation);
+                let disturbed = gate::disturbed(&treatment.workload, &seen.common, load, limits);
+                let load = delivered(treatment, load);
                 Ok(Some(SearchedLoad { load, disturbed }))
             }
-            Some(GateFailure::WrongPath { detail }) => Err(wrong_path(detail)),
-            Some(other) => Err(wrong_path(&format!("{other:?}"))),
+            (None, None) => unreachable!("a load saw something else"),
+            (Some(GateFailure::WrongPath { detail }), _) => Err(wrong_path(detail)),
+            (Some(other), _) => Err(wrong_path(&format!("{other:?}"))),
         },
         Err(TrialError::Interrupted) => Ok(None),
         // Ctrl-C reaches the agents too; what fails then is no trial.
@@ -217,9 +219,9 @@ fn wrong_path(detail: &str) -> TrialError {
 }
 
 /// Of messages without answers, those count that the receiver saw (N-13).
-fn delivered(treatment: &Treatment, observation: Observation) -> LoadResult {
-    let received = observation.serve.datagrams.map(|d| d.received);
-    let mut load = observation.load;
+fn delivered(treatment: &Treatment, seen: &Seen) -> LoadResult {
+    let received = seen.serve.datagrams.map(|d| d.received);
+    let mut load = seen.load.clone();
     if let (WorkloadKind::Datagram, Some(received)) = (treatment.workload.kind, received) {
         load.completed = received.min(load.planned);
     }
@@ -280,7 +282,7 @@ mod tests {
     #[test]
     fn each_trial_has_agents_of_its_own_and_is_kept() {
         let mut noisy = healthy();
-        noisy.machines[0].steal_ns = 400 * MS;
+        noisy.common.machines[0].steal_ns = 400 * MS;
         let mut target = PlantedTarget::new([Act::Measure(Box::new(noisy))]);
         let record = search(&mut target, false).unwrap();
         assert_eq!(target.left(), 0);
@@ -335,8 +337,8 @@ mod tests {
     fn a_limit_out_of_reach_says_what_to_do() {
         let slow = || {
             let mut slow = healthy();
-            slow.load.latency = crate::planted::histogram([5 * MS; 5000]);
-            slow.load.arrival = Arrival::Poisson { rate: 1_000.0 };
+            slow.load.load.latency = crate::planted::histogram([5 * MS; 5000]);
+            slow.load.load.arrival = Arrival::Poisson { rate: 1_000.0 };
             Act::Measure(Box::new(slow))
         };
         let record = search(&mut PlantedTarget::new([slow(), slow(), slow()]), false).unwrap();
@@ -350,13 +352,13 @@ mod tests {
     #[test]
     fn of_messages_those_count_that_arrived() {
         let mut treatment = sought().treatment;
-        let mut observation = healthy();
-        observation.serve.datagrams = Some(plumbline_record::DatagramCounts {
+        let mut seen = healthy().load;
+        seen.serve.datagrams = Some(plumbline_record::DatagramCounts {
             received: 4_000,
             ..Default::default()
         });
-        assert_eq!(delivered(&treatment, observation.clone()).completed, 5_000);
+        assert_eq!(delivered(&treatment, &seen).completed, 5_000);
         treatment.workload.kind = WorkloadKind::Datagram;
-        assert_eq!(delivered(&treatment, observation).completed, 4_000);
+        assert_eq!(delivered(&treatment, &seen).completed, 4_000);
     }
 }

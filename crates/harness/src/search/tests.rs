@@ -20,7 +20,7 @@ fn overloadable(step: &SearchStep) -> LoadResult {
         completed,
         censored: planned - completed,
         latency: histogram((0..1000).map(|i| 60_000 + backlog_ns * i / 1000)),
-        ..healthy().load
+        ..healthy().load.load
     }
 }
 

@@ -114,7 +114,7 @@ mod tests {
         };
         LoadResult {
             clients: latencies_us.iter().map(client).collect(),
-            ..healthy().load
+            ..healthy().load.load
         }
     }
 

@@ -43,6 +43,16 @@ pub enum RunDirectoryError {
         /// The newest format that is known here.
         known: u32,
     },
+    /// The run was written by an earlier version, and is to be gone on with.
+    #[error("{} has format {format}, and this Plumbline adds trials to format {known} only; it can be reported and compared as it is, but only the version that began it can resume it", path.display())]
+    Older {
+        /// The run.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+        /// The format that is written here.
+        known: u32,
+    },
     /// Another process appends to the run.
     #[error("{} is in use by another `plumbline run`; wait for it, or stop it", path.display())]
     Locked {

@@ -71,6 +71,7 @@ pub(super) fn trials(
     file.rewind().because("read", path)?;
     let mut reader = BufReader::new(file);
     let mut trials = Vec::new();
+    let mut number = 0;
     let mut length = 0;
     let mut line = Vec::new();
     loop {
@@ -79,7 +80,7 @@ pub(super) fn trials(
             .take(MAX_LINE_BYTES as u64)
             .read_until(b'\n', &mut line)
             .because("read", path)?;
-        let number = trials.len() + 1;
+        number += 1;
         if line.last() != Some(&b'\n') {
             // The end, or a torn line: a writer was cut off, and what it wrote
             // there was never acknowledged.
@@ -92,12 +93,23 @@ pub(super) fn trials(
             }
             return Ok((trials, length));
         }
-        let trial: Trial = serde_json::from_slice(&line)
+        let read = parse(&line, run.format)
             .map_err(|e| broken(path, number, format!("it is not a trial: {e}")))?;
-        check(&trial, run).map_err(|problem| broken(path, number, problem))?;
+        for trial in read {
+            check(&trial, run).map_err(|problem| broken(path, number, problem))?;
+            trials.push(trial);
+        }
         length += line.len() as u64;
-        trials.push(trial);
     }
+}
+
+/// What a line of a format holds: one trial, in older formats with what came before.
+fn parse(line: &[u8], format: u32) -> Result<Vec<Trial>, serde_json::Error> {
+    if format == FORMAT_VERSION {
+        return Ok(vec![serde_json::from_slice(line)?]);
+    }
+    let lines = older::trial(format.into(), serde_json::from_slice(line)?);
+    lines.into_iter().map(serde_json::from_value).collect()
 }
 
 /// Whether a trial belongs to the plan.

@@ -2,9 +2,10 @@
 
 use plumbline_experiment::{Arrival, Experiment, Scene, Wait};
 use plumbline_record::{
-    ArrivalCheck, CpuTime, DeviceCounters, ErrorCounts, FORMAT_VERSION, Fingerprint, Floor,
-    GateFailure, Histogram, IdleSample, LoadResult, Observation, ProcessCpu, ProtocolCounters,
-    Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial, TrialStatus, Warning,
+    ArrivalCheck, Common, CpuTime, DeviceCounters, ErrorCounts, FORMAT_VERSION, Fingerprint, Floor,
+    GateFailure, Histogram, IdleSample, Load, LoadResult, Observation, ProcessCpu,
+    ProtocolCounters, Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial,
+    TrialStatus, Warning, What,
 };
 
 const EXPERIMENT: &str = r#"
@@ -80,31 +81,34 @@ pub(crate) fn trial(n: u32) -> Trial {
         status,
         warnings: Vec::new(),
         observation: Some(observation(u64::from(n))),
-        set_up: None,
         build: None,
     }
 }
 
 fn observation(n: u64) -> Observation {
     Observation {
-        load: load(n),
-        serve: ServeResult::default(),
-        machines: vec![CpuTime::default()],
-        forwarders_cpu: ProcessCpu::default(),
-        companions_cpu: ProcessCpu::default(),
-        server_cpu: ProcessCpu::default(),
-        devices: ["eth0", "vxlan1", "cni0", "veth1", "veth2", "eth0"]
-            .map(|device| DeviceCounters {
-                namespace: "node1".to_owned(),
-                device: device.to_owned(),
-                rx_packets: 17_000 + n,
-                rx_bytes: 1_900_000,
-                ..DeviceCounters::default()
-            })
-            .to_vec(),
-        protocols: vec![ProtocolCounters::default(); 4],
-        softnet: SoftnetCounters::default(),
-        idle: IdleSample::default(),
+        what: What::Load(Box::new(Load {
+            load: load(n),
+            serve: ServeResult::default(),
+            server_cpu: ProcessCpu::default(),
+        })),
+        common: Common {
+            machines: vec![CpuTime::default()],
+            forwarders_cpu: ProcessCpu::default(),
+            companions_cpu: ProcessCpu::default(),
+            devices: ["eth0", "vxlan1", "cni0", "veth1", "veth2", "eth0"]
+                .map(|device| DeviceCounters {
+                    namespace: "node1".to_owned(),
+                    device: device.to_owned(),
+                    rx_packets: 17_000 + n,
+                    rx_bytes: 1_900_000,
+                    ..DeviceCounters::default()
+                })
+                .to_vec(),
+            protocols: vec![ProtocolCounters::default(); 4],
+            softnet: SoftnetCounters::default(),
+            idle: IdleSample::default(),
+        },
     }
 }
 

@@ -260,7 +260,7 @@ fn carries(of: &TreatmentSummary, quantile: f64) -> bool {
 }
 
 fn value(trial: &Trial, observation: &Observation, quantile: f64) -> Option<f64> {
-    let latency = &observation.load.latency;
+    let latency = &observation.load()?.load.latency;
     if latency.is_empty() || (quantile >= TAIL && has_late_tail(trial)) {
         return None;
     }

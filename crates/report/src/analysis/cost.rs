@@ -2,7 +2,7 @@
 
 use plumbline_experiment::Workload;
 use plumbline_experiment::metric::Traffic;
-use plumbline_record::{CpuTime, LoadResult, Observation, ProcessCpu};
+use plumbline_record::{CpuTime, Load, LoadResult, Observation, ProcessCpu};
 use plumbline_stats::order::MedianOfRuns;
 
 use super::rates::{self, over_trials};
@@ -62,13 +62,14 @@ impl Cost {
         Some(Self {
             unit: match workload.traffic() {
                 Traffic::Bulk => Unit::NanosecondsPerByte,
-                Traffic::Open | Traffic::Closed => Unit::Nanoseconds,
+                _ => Unit::Nanoseconds,
             },
             by_context: split(total.median, kept),
-            client_process: median(&|one| per_unit(client_ns(one), workload, one)),
-            server_process: median(&|one| per_unit(server_ns(one)?, workload, one)),
+            client_process: median(&|one| per_unit(client_ns(one.load()?), workload, one.load()?)),
+            server_process: median(&|one| per_unit(server_ns(one.load()?)?, workload, one.load()?)),
             polling_cpus: median(&|one| {
-                let cpus = spin_ns(&one.load) / one.load.window_ns as f64;
+                let load = &one.load()?.load;
+                let cpus = spin_ns(load) / load.window_ns as f64;
                 cpus.is_finite().then_some(cpus)
             }),
             rounding: median(&|one| rounding(one, step_ns)).unwrap_or(0.0),
@@ -84,23 +85,24 @@ impl Cost {
 /// completed. May be negative when the machine was busier without load: that is
 /// noise, and is shown rather than clipped.
 pub(crate) fn cpu_per_unit(workload: &Workload, observation: &Observation) -> Option<f64> {
-    per_unit(spent_ns(observation)?, workload, observation)
+    per_unit(spent_ns(observation)?, workload, observation.load()?)
 }
 
 /// busy − idle share × capacity, summed over machines (N-10), less what the
 /// sender spun: that is the price of its punctuality, not of the network.
 /// Nanoseconds.
 fn spent_ns(observation: &Observation) -> Option<f64> {
-    let idle = observation.idle;
+    let common = &observation.common;
+    let idle = common.idle;
     // Of pairs on one kernel, only what all of them cost is known.
-    let is_shared = !observation.companions_cpu.is_none();
-    if idle.capacity_ns == 0 || observation.machines.is_empty() || is_shared {
+    let is_shared = !common.companions_cpu.is_none();
+    if idle.capacity_ns == 0 || common.machines.is_empty() || is_shared {
         return None;
     }
     let idle_share = idle.busy_ns as f64 / idle.capacity_ns as f64;
     let busy = |cpu: &CpuTime| cpu.busy_ns as f64 - idle_share * cpu.capacity_ns as f64;
-    let busy_ns: f64 = observation.machines.iter().map(busy).sum();
-    Some(busy_ns - spin_ns(&observation.load))
+    let busy_ns: f64 = common.machines.iter().map(busy).sum();
+    Some(busy_ns - spin_ns(&observation.load()?.load))
 }
 
 /// What the sender spun, nanoseconds. It is timed by the clock, so a sender
@@ -112,17 +114,20 @@ fn spin_ns(load: &LoadResult) -> f64 {
 /// The step in which CPU time was shown: what divides all figures, and at most
 /// a tick.
 fn step_of(kept: &[&Observation]) -> u64 {
-    let figures = kept.iter().flat_map(|one| &one.machines).flat_map(|cpu| {
-        [
-            cpu.user_ns,
-            cpu.system_ns,
-            cpu.softirq_ns,
-            cpu.irq_ns,
-            cpu.iowait_ns,
-            cpu.steal_ns,
-            cpu.idle_ns,
-        ]
-    });
+    let figures = kept
+        .iter()
+        .flat_map(|one| &one.common.machines)
+        .flat_map(|cpu| {
+            [
+                cpu.user_ns,
+                cpu.system_ns,
+                cpu.softirq_ns,
+                cpu.irq_ns,
+                cpu.iowait_ns,
+                cpu.steal_ns,
+                cpu.idle_ns,
+            ]
+        });
     figures.fold(TICK_NS, greatest_common_divisor)
 }
 
@@ -139,30 +144,32 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 /// of them off by 0 to 1 step with a variance of step²/12.
 fn rounding(observation: &Observation, step_ns: u64) -> Option<f64> {
     let spent_ns = spent_ns(observation).filter(|&ns| ns > 0.0)?;
+    let load = observation.load()?;
     let cpus: f64 = observation
+        .common
         .machines
         .iter()
-        .filter_map(|machine| cpus_of(machine, observation))
+        .filter_map(|machine| cpus_of(machine, load))
         .sum();
     Some(step_ns as f64 * (cpus / 6.0).sqrt() / spent_ns)
 }
 
 /// How many CPUs the machine has: more than this process may run on, perhaps.
-fn cpus_of(machine: &CpuTime, observation: &Observation) -> Option<f64> {
-    let cpus = machine.capacity_ns as f64 / observation.load.window_ns as f64;
+fn cpus_of(machine: &CpuTime, seen: &Load) -> Option<f64> {
+    let cpus = machine.capacity_ns as f64 / seen.load.window_ns as f64;
     cpus.is_finite().then(|| cpus.round().max(1.0))
 }
 
-fn client_ns(observation: &Observation) -> f64 {
-    busy_of(observation.load.cpu) - spin_ns(&observation.load)
+fn client_ns(seen: &Load) -> f64 {
+    busy_of(seen.load.cpu) - spin_ns(&seen.load)
 }
 
-fn server_ns(observation: &Observation) -> Option<f64> {
-    Some(busy_of(observation.server_cpu) * observation.window_share()?)
+fn server_ns(seen: &Load) -> Option<f64> {
+    Some(busy_of(seen.server_cpu) * seen.window_share()?)
 }
 
-fn per_unit(spent_ns: f64, workload: &Workload, observation: &Observation) -> Option<f64> {
-    let units = rates::units(workload, observation);
+fn per_unit(spent_ns: f64, workload: &Workload, seen: &Load) -> Option<f64> {
+    let units = rates::units(workload, seen);
     (units > 0.0).then(|| spent_ns / units)
 }
 
@@ -172,7 +179,7 @@ fn busy_of(cpu: ProcessCpu) -> f64 {
 
 fn split(total: f64, kept: &[&Observation]) -> Option<CostByContext> {
     let ticks = |context: fn(&CpuTime) -> u64| {
-        let machines = kept.iter().flat_map(|one| &one.machines);
+        let machines = kept.iter().flat_map(|one| &one.common.machines);
         machines.map(|cpu| context(cpu) as f64).sum::<f64>()
     };
     // Spinning is in the sender's user and system time, as it has these.
@@ -181,7 +188,8 @@ fn split(total: f64, kept: &[&Observation]) -> Option<CostByContext> {
             busy if busy > 0.0 => spin_ns(load) * part(&load.cpu) as f64 / busy,
             _ => 0.0,
         };
-        kept.iter().map(|one| of_one(&one.load)).sum::<f64>()
+        let loads = kept.iter().filter_map(|one| one.load());
+        loads.map(|seen| of_one(&seen.load)).sum::<f64>()
     };
     let user = (ticks(|cpu| cpu.user_ns) - spun(|cpu| cpu.user_ns)).max(0.0);
     let system = (ticks(|cpu| cpu.system_ns) - spun(|cpu| cpu.system_ns)).max(0.0);
@@ -197,10 +205,11 @@ fn split(total: f64, kept: &[&Observation]) -> Option<CostByContext> {
 }
 
 fn busiest_softirq_share(observation: &Observation) -> Option<f64> {
+    let load = observation.load()?;
     let share = |machine: &CpuTime| {
-        let one_cpu = machine.capacity_ns as f64 / cpus_of(machine, observation)?;
+        let one_cpu = machine.capacity_ns as f64 / cpus_of(machine, load)?;
         Some(machine.busiest_softirq_ns as f64 / one_cpu)
     };
-    let shares = observation.machines.iter().filter_map(share);
+    let shares = observation.common.machines.iter().filter_map(share);
     shares.filter(|share| share.is_finite()).reduce(f64::max)
 }

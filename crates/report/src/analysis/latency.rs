@@ -1,6 +1,6 @@
 //! Latencies of one treatment.
 
-use plumbline_record::{Histogram, Observation, Trial, Warning};
+use plumbline_record::{Histogram, Load, Observation, Trial, Warning};
 use plumbline_stats::order::percentile_fractions;
 
 use super::LEVEL;
@@ -44,7 +44,7 @@ impl Latency {
         let pool = trials
             .iter()
             .filter(|(trial, _)| is_mostly_late || !has_late_tail(trial))
-            .map(|&(_, observation)| observation);
+            .filter_map(|&(_, observation)| observation.load());
         let mut pool = Pool::of(pool);
         if is_mostly_late {
             pool.support.end = TAIL;
@@ -89,12 +89,12 @@ struct Pool {
 }
 
 impl Pool {
-    fn of<'a>(trials: impl Iterator<Item = &'a Observation>) -> Self {
+    fn of<'a>(loads: impl Iterator<Item = &'a Load>) -> Self {
         let mut latency = Histogram::new();
         let mut service_time = Histogram::new();
         let mut send_lag = Histogram::new();
         let (mut effective_samples, mut censored) = (0.0, 0u64);
-        for Observation { load, .. } in trials {
+        for Load { load, .. } in loads {
             latency.merge(&load.latency);
             service_time.merge(&load.service_time);
             send_lag.merge(&load.send_lag);

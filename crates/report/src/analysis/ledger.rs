@@ -66,12 +66,12 @@ pub(crate) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    /// Sorts trials into slots. Trials of treatments or pairs that the plan does
-    /// not hold are not of this run and are left out.
+    /// Sorts trials into slots. Setting up is no trial of the plan and is left out;
+    /// so are treatments or pairs that the plan does not hold.
     pub(crate) fn new(plan: &Plan, trials: &'a [Trial]) -> Self {
         let mut slots: BTreeMap<_, Slot<'a>> = BTreeMap::new();
         let pairs = PairPositions::new(plan.pairing.as_ref());
-        for trial in trials {
+        for trial in trials.iter().filter(|trial| trial.set_up().is_none()) {
             let Some(block) = pairs.block_of(trial) else {
                 continue;
             };

@@ -109,5 +109,6 @@ fn is_carried<'a>(
     late.len() <= punctual.len()
         && punctual
             .iter()
-            .all(|(_, seen)| Support::of_load(&seen.load).shows(tail))
+            .filter_map(|(_, seen)| seen.load())
+            .all(|seen| Support::of_load(&seen.load).shows(tail))
 }

@@ -83,8 +83,9 @@ impl Metric {
 
     /// The number of one trial; `None` when nothing was measured.
     pub(crate) fn of_trial(&self, workload: &Workload, observation: &Observation) -> Option<f64> {
-        let latency = &observation.load.latency;
-        let at = |quantile| (!latency.is_empty()).then(|| latency.value_at(quantile) as f64);
+        let latency = observation.load().map(|seen| &seen.load.latency);
+        let latency = latency.filter(|latency| !latency.is_empty());
+        let at = |quantile| Some(latency?.value_at(quantile) as f64);
         match self.value {
             Value::Median => at(0.5),
             Value::Tail(quantile) => at(quantile),

@@ -1,6 +1,6 @@
 //! What the devices of the path saw (N-1, N-3, N-13).
 
-use plumbline_record::{DeviceCounters, Observation, ProtocolCounters};
+use plumbline_record::{DeviceCounters, Load, Observation, ProtocolCounters};
 
 use super::rates::total;
 
@@ -32,12 +32,12 @@ pub struct Packets {
 impl Packets {
     pub(crate) fn new(kept: &[&Observation]) -> Self {
         let of_devices = |count: fn(&DeviceCounters) -> u64| -> u64 {
-            total(kept.iter().flat_map(|one| &one.devices).map(count))
+            total(kept.iter().flat_map(|one| &one.common.devices).map(count))
         };
         let of_protocols = |count: fn(&ProtocolCounters) -> u64| -> u64 {
-            total(kept.iter().flat_map(|one| &one.protocols).map(count))
+            total(kept.iter().flat_map(|one| &one.common.protocols).map(count))
         };
-        let softnet = total(kept.iter().map(|one| one.softnet.dropped));
+        let softnet = total(kept.iter().map(|one| one.common.softnet.dropped));
         let busiest = busiest_device(kept);
         Self {
             mean_size_bytes: busiest.as_ref().and_then(DeviceCounters::mean_packet_size),
@@ -47,7 +47,7 @@ impl Packets {
             device: busiest.map(|device| format!("{} {}", device.namespace, device.device)),
             dropped: of_devices(|device| device.rx_dropped.saturating_add(device.tx_dropped))
                 .saturating_add(softnet),
-            squeezed: total(kept.iter().map(|one| one.softnet.squeezed)),
+            squeezed: total(kept.iter().map(|one| one.common.softnet.squeezed)),
             retransmitted: of_protocols(|protocol| protocol.tcp_retransmits),
             buffer_errors: of_protocols(|protocol| {
                 protocol
@@ -62,7 +62,7 @@ impl Packets {
 /// The device with most packets, its counters summed over all trials.
 fn busiest_device(kept: &[&Observation]) -> Option<DeviceCounters> {
     let mut sums: Vec<DeviceCounters> = Vec::new();
-    for device in kept.iter().flat_map(|one| &one.devices) {
+    for device in kept.iter().flat_map(|one| &one.common.devices) {
         match sums.iter_mut().find(|sum| is_same(sum, device)) {
             Some(sum) => {
                 sum.rx_packets = sum.rx_packets.saturating_add(device.rx_packets);
@@ -81,10 +81,13 @@ fn busiest_device(kept: &[&Observation]) -> Option<DeviceCounters> {
 fn packets_per_second(kept: &[&Observation], device: &DeviceCounters) -> Option<f64> {
     let (mut packets, mut window_ns) = (0.0, 0.0);
     for observation in kept {
-        let found = observation.devices.iter().find(|one| is_same(one, device));
-        if let (Some(found), Some(share)) = (found, observation.window_share()) {
+        let mut devices = observation.common.devices.iter();
+        let found = devices.find(|one| is_same(one, device));
+        let load = observation.load();
+        let share = load.and_then(Load::window_share);
+        if let (Some(found), Some(load), Some(share)) = (found, load, share) {
             packets += packets_of(found) as f64 * share;
-            window_ns += observation.load.window_ns as f64;
+            window_ns += load.load.window_ns as f64;
         }
     }
     (window_ns > 0.0).then(|| packets * 1e9 / window_ns)

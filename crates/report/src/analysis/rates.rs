@@ -2,7 +2,7 @@
 
 use plumbline_experiment::metric::Traffic;
 use plumbline_experiment::{Workload, WorkloadKind};
-use plumbline_record::Observation;
+use plumbline_record::{Load, Observation};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
 use super::LEVEL;
@@ -31,7 +31,8 @@ pub struct Rates {
 
 impl Rates {
     pub(crate) fn new(workload: &Workload, kept: &[&Observation]) -> Self {
-        let sum = |count: &dyn Fn(&Observation) -> u64| total(kept.iter().map(|one| count(one)));
+        let loads = || kept.iter().filter_map(|one| one.load());
+        let sum = |count: &dyn Fn(&Load) -> u64| total(loads().map(count));
         Self {
             offered_requests_per_second: workload.arrival.rate(),
             achieved_requests_per_second: over_trials(kept, requests_per_second),
@@ -39,10 +40,10 @@ impl Rates {
                 throughput_bits_per_second(workload, observation)
             }),
             loss_share: loss_share(kept),
-            planned: sum(&|observation| observation.load.planned),
-            completed: sum(&|observation| observation.load.completed),
-            errors: sum(&|observation| observation.load.errors.total()),
-            censored: sum(&|observation| observation.load.censored),
+            planned: sum(&|seen| seen.load.planned),
+            completed: sum(&|seen| seen.load.completed),
+            errors: sum(&|seen| seen.load.errors.total()),
+            censored: sum(&|seen| seen.load.censored),
         }
     }
 }
@@ -58,10 +59,8 @@ pub(super) fn over_trials(
 
 /// Requests answered in each second of the window.
 pub(crate) fn requests_per_second(observation: &Observation) -> Option<f64> {
-    per_second(
-        observation.load.completed as f64,
-        observation.load.window_ns,
-    )
+    let load = &observation.load()?.load;
+    per_second(load.completed as f64, load.window_ns)
 }
 
 /// Payload bits in each second of the window; of datagrams, only those that
@@ -70,39 +69,40 @@ pub(crate) fn throughput_bits_per_second(
     workload: &Workload,
     observation: &Observation,
 ) -> Option<f64> {
-    let mut window_ns = observation.load.window_ns;
-    if let Some(datagrams) = observation.serve.datagrams {
+    let seen = observation.load()?;
+    let mut window_ns = seen.load.window_ns;
+    if let Some(datagrams) = seen.serve.datagrams {
         // What queued up in the window and arrived after it does not make the
         // path any faster.
         window_ns = window_ns.max(datagrams.span_ns);
     }
-    per_second(payload_bytes(workload, observation) * 8.0, window_ns)
+    per_second(payload_bytes(workload, seen) * 8.0, window_ns)
 }
 
 /// Payload bytes that count as carried. A stream goes one way, so whichever
 /// direction has bytes is the one.
-pub(crate) fn payload_bytes(workload: &Workload, observation: &Observation) -> f64 {
-    let load = &observation.load;
-    match (workload.kind, observation.serve.datagrams) {
+pub(crate) fn payload_bytes(workload: &Workload, seen: &Load) -> f64 {
+    let load = &seen.load;
+    match (workload.kind, seen.serve.datagrams) {
         (WorkloadKind::Datagram, Some(datagrams)) => datagrams.bytes as f64,
         _ => load.bytes_sent.max(load.bytes_received) as f64,
     }
 }
 
 /// What the cost of a trial is divided by: requests, or bytes for bulk.
-pub(crate) fn units(workload: &Workload, observation: &Observation) -> f64 {
+pub(crate) fn units(workload: &Workload, seen: &Load) -> f64 {
     if workload.traffic() == Traffic::Bulk {
-        payload_bytes(workload, observation)
+        payload_bytes(workload, seen)
     } else {
-        observation.load.completed as f64
+        seen.load.completed as f64
     }
 }
 
 fn loss_share(kept: &[&Observation]) -> Option<f64> {
     let (mut sent, mut received) = (0u64, 0u64);
-    for observation in kept {
-        if let Some(datagrams) = observation.serve.datagrams {
-            sent = sent.saturating_add(observation.load.sent);
+    for seen in kept.iter().filter_map(|one| one.load()) {
+        if let Some(datagrams) = seen.serve.datagrams {
+            sent = sent.saturating_add(seen.load.sent);
             received = received.saturating_add(datagrams.received);
         }
     }

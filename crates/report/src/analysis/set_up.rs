@@ -51,10 +51,7 @@ impl SetUpCost {
 /// Of each network that was brought up for the run, the quickest first; those
 /// that never came up last.
 pub(super) fn costs(trials: &[Trial]) -> Vec<SetUpCost> {
-    let all: Vec<&SetUp> = trials
-        .iter()
-        .filter_map(|trial| trial.set_up.as_deref())
-        .collect();
+    let all: Vec<&SetUp> = trials.iter().filter_map(Trial::set_up).collect();
     let mut networks: Vec<&str> = all.iter().map(|it| it.network.as_str()).collect();
     networks.sort_unstable();
     networks.dedup();

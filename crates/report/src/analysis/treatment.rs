@@ -94,7 +94,9 @@ impl TreatmentSummary {
 
 /// The samples of all trials as one.
 fn spans(kept: &[&Observation]) -> Option<Spans> {
-    let mut samples = kept.iter().filter_map(|one| one.load.spans.as_deref());
+    let mut samples = kept
+        .iter()
+        .filter_map(|one| one.load()?.load.spans.as_deref());
     let mut all = samples.next()?.clone();
     samples.for_each(|one| all.merge(one));
     Some(all)

@@ -30,7 +30,7 @@ pub(super) fn table(summary: &Summary, trials: &[Trial]) -> Table {
     if has_pairs {
         head.insert(NODES, "nodes".to_owned());
     }
-    for trial in trials {
+    for trial in trials.iter().filter(|trial| trial.set_up().is_none()) {
         let Some(mut row) = row(summary, trial) else {
             continue;
         };
@@ -50,7 +50,7 @@ fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
     let value = |quantity| value_among(treatment, trial, quantity);
     let observation = trial.observation.as_ref();
     let lag = observation
-        .map(|one| &one.load.send_lag)
+        .and_then(|one| Some(&one.load()?.load.send_lag))
         .filter(|lag| !lag.is_empty())
         .map(|lag| number::duration(lag.value_at(0.99) as f64));
     Some(vec![

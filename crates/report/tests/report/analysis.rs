@@ -2,7 +2,7 @@ use plumbline_record::{GateFailure, TrialStatus, Warning};
 use plumbline_report::Summary;
 use plumbline_stats::verdict::Verdict;
 
-use crate::fake::{self, Fake, Network};
+use crate::fake::{self, Fake, Network, load_of};
 
 const VXLAN: Network = Network {
     label: "vxlan",
@@ -94,7 +94,7 @@ fn a_percentile_without_samples_is_withheld() {
 fn correlated_answers_are_worth_fewer() {
     let (run, mut trials) = two().run();
     for trial in &mut trials {
-        let load = &mut trial.observation.as_mut().unwrap().load;
+        let load = &mut load_of(trial).load;
         // Half of the window is slow: slices that hang together.
         load.slice_p50_ns = (0..100)
             .map(|slice| if slice < 50 { 20_000 } else { 40_000 })
@@ -124,13 +124,21 @@ fn the_last_valid_attempt_counts_and_the_rest_is_accounted_for() {
     let mut again = trials.clone();
     again.retain(|trial| trial.block == 0 && trial.treatment == 0);
     again[0].attempt = 1;
-    let answers = again[0].observation.as_ref().unwrap().load.latency.clone();
+    let answers = again[0]
+        .observation
+        .as_ref()
+        .unwrap()
+        .load()
+        .unwrap()
+        .load
+        .latency
+        .clone();
     for trial in trials
         .iter_mut()
         .filter(|one| one.block == 0 && one.treatment < 2)
     {
         trial.status = disturbed.clone();
-        let load = &mut trial.observation.as_mut().unwrap().load;
+        let load = &mut load_of(trial).load;
         load.latency = fake::observed::latencies(1_750, 1e6, 1.0);
     }
     trials.extend(again);
@@ -172,7 +180,7 @@ fn with_late_tails(late: u32, samples: u64) -> Summary {
             lag_ns: 900_000,
             latency_ns: 1_000_000 + u64::from(trial.block),
         });
-        let load = &mut trial.observation.as_mut().unwrap().load;
+        let load = &mut load_of(trial).load;
         (0..40).for_each(|_| load.latency.record(1_000_000));
     }
     Summary::new(&run, &trials)
@@ -259,7 +267,7 @@ fn an_outlier_is_flagged_and_kept() {
     let wild = trials
         .iter_mut()
         .find(|one| one.block == 4 && one.treatment == 1);
-    let load = &mut wild.unwrap().observation.as_mut().unwrap().load;
+    let load = &mut load_of(wild.unwrap()).load;
     load.latency = fake::observed::latencies(1_750, 400_000.0, 1.0);
     let summary = Summary::new(&run, &trials);
     let vxlan = &summary.treatments[1];

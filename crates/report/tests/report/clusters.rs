@@ -1,6 +1,6 @@
 //! A run of several clusters: each compared with its own nodes, in one table.
 
-use plumbline_record::SetUp;
+use plumbline_record::{Common, Observation, SetUp, Trial, What};
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, html, json, markdown, terminal};
 
@@ -13,15 +13,24 @@ fn network(label: &'static str, latency: f64) -> Network {
     }
 }
 
-fn set_up(network: &str, seconds: u64, came_up: bool) -> Option<Box<SetUp>> {
-    Some(Box::new(SetUp {
+/// Puts a set-up before a trial.
+fn set_up(trials: &mut Vec<Trial>, before: usize, network: &str, seconds: u64, came_up: bool) {
+    let set_up = SetUp {
         network: network.to_owned(),
         took_ns: seconds * 1_000_000_000,
         paths_ns: came_up.then_some(2_000_000_000),
         came_up,
         log: format!("provision/{network}.log"),
         fingerprint: None,
-    }))
+    };
+    let line = Trial {
+        observation: Some(Observation {
+            common: Common::default(),
+            what: What::SetUp(Box::new(set_up)),
+        }),
+        ..trials[before].clone()
+    };
+    trials.insert(before, line);
 }
 
 #[test]
@@ -34,11 +43,15 @@ fn each_cluster_is_compared_with_its_own_nodes_and_its_set_up_is_told() {
     ])
     .run();
     run.plan.compare_with("host").unwrap();
-    trials[0].set_up = set_up("a", 14, true);
-    trials[2].set_up = set_up("b", 9, true);
-    trials[8].set_up = set_up("a", 16, true);
-    trials[10].set_up = set_up("b", 90, false);
+    let alone = Summary::new(&run, &trials);
+    set_up(&mut trials, 10, "b", 90, false);
+    set_up(&mut trials, 8, "a", 16, true);
+    set_up(&mut trials, 2, "b", 9, true);
+    set_up(&mut trials, 0, "a", 14, true);
     let summary = Summary::new(&run, &trials);
+    assert_eq!(summary.account, alone.account, "no trials of the plan");
+    let page = html::render(&summary, &run, &trials);
+    assert_eq!(page.matches("<td>kept</td>").count(), trials.len() - 4);
 
     // One table for each workload, the baselines before what is compared.
     assert_eq!(summary.sections.len(), 2);

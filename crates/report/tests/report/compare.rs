@@ -178,7 +178,7 @@ fn a_limit_that_cannot_be_judged_says_why() {
     };
     let unmeasured = reasons(&|_, trials| {
         for trial in trials {
-            trial.observation.as_mut().unwrap().idle.capacity_ns = 0;
+            trial.observation.as_mut().unwrap().common.idle.capacity_ns = 0;
         }
     });
     assert!(

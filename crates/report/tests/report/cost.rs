@@ -75,7 +75,7 @@ fn the_busiest_cpu_is_one_of_the_machines_whatever_the_process_may_use() {
 fn in_ticks(trials: &mut [Trial]) {
     const TICK_NS: u64 = 10_000_000;
     for trial in trials {
-        let machine = &mut trial.observation.as_mut().unwrap().machines[0];
+        let machine = &mut trial.observation.as_mut().unwrap().common.machines[0];
         for part in [
             &mut machine.user_ns,
             &mut machine.system_ns,
@@ -132,7 +132,7 @@ fn long_trials_need_not_fear_ticks() {
 fn without_an_idle_sample_there_is_no_cost_rather_than_a_wrong_one() {
     let (run, mut trials) = two().run();
     for trial in &mut trials {
-        trial.observation.as_mut().unwrap().idle.capacity_ns = 0;
+        trial.observation.as_mut().unwrap().common.idle.capacity_ns = 0;
     }
     let summary = Summary::new(&run, &trials);
     assert!(summary.treatments.iter().all(|one| one.cost.is_none()));

@@ -5,8 +5,8 @@ use plumbline_experiment::{
     Arrival, Driver, Plan, Protocol, Scene, Timing, Treatment, Wait, Workload, WorkloadKind,
 };
 use plumbline_record::{
-    DeviceFingerprint, FORMAT_VERSION, Fingerprint, Floor, Provenance, Run, Trial, TrialStatus,
-    Warning,
+    DeviceFingerprint, FORMAT_VERSION, Fingerprint, Floor, Load, Observation, Provenance, Run,
+    Trial, TrialStatus, Warning,
 };
 
 // By its path, because the demonstration includes this file from elsewhere.
@@ -96,7 +96,6 @@ impl Fake {
                     status: TrialStatus::Valid,
                     warnings: Vec::new(),
                     observation: Some(observed::observation(self, network, workload, noise)),
-                    set_up: None,
                     build: None,
                 });
             }
@@ -290,4 +289,10 @@ fn scene(label: &str) -> Scene {
         Some((network, path)) => Scene::of(network).by(path),
         None => Scene::of(label),
     }
+}
+
+/// What a trial saw of its load, to change it.
+pub(crate) fn load_of(trial: &mut Trial) -> &mut Load {
+    let seen = trial.observation.as_mut().and_then(Observation::load_mut);
+    seen.expect("every made-up trial is a load that was observed")
 }

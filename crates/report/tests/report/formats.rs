@@ -2,7 +2,7 @@ use plumbline_record::{Run, Spans};
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 use serde_json::Value;
 
-use crate::fake::{self, Fake, Network};
+use crate::fake::{self, Fake, Network, load_of};
 
 fn two() -> Fake {
     let vxlan = fake::networks()
@@ -149,10 +149,10 @@ fn what_is_left_out_and_squeezed_is_shown() {
     let (run, mut trials) = two().run();
     for trial in trials.iter_mut().filter(|one| one.block < 2) {
         let observation = trial.observation.as_mut().unwrap();
-        observation.softnet.squeezed = 77;
+        observation.common.softnet.squeezed = 77;
         if trial.treatment == 1 {
             // As busy as without load: there is no ratio of that.
-            observation.machines[0].busy_ns = 0;
+            observation.common.machines[0].busy_ns = 0;
         }
     }
     let summary = Summary::new(&run, &trials);
@@ -196,7 +196,7 @@ fn where_the_time_goes_is_shown_where_it_was_stamped_and_nowhere_else() {
         ] {
             span.record_n(ns, 100);
         }
-        trial.observation.as_mut().unwrap().load.spans = Some(Box::new(spans));
+        load_of(trial).load.spans = Some(Box::new(spans));
     }
     let summary = Summary::new(&run, &trials);
     let kept = summary.treatments[1].account.kept as u64;

@@ -27,7 +27,7 @@ fn named(label: &str) -> (plumbline_record::Run, Vec<plumbline_record::Trial>) {
     trials[0].status = plumbline_record::TrialStatus::Failed {
         error: label.to_owned(),
     };
-    trials[1].observation.as_mut().unwrap().devices[0].device = label.to_owned();
+    trials[1].observation.as_mut().unwrap().common.devices[0].device = label.to_owned();
     run.warnings.push(plumbline_record::Warning::Unsupported {
         network: label.to_owned(),
         needs: label.to_owned(),

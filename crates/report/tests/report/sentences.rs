@@ -113,7 +113,7 @@ fn one_comparison_alone_needs_no_names() {
     fake.workloads.truncate(1);
     let (run, mut trials) = fake.run();
     for trial in &mut trials {
-        trial.observation.as_mut().unwrap().idle.capacity_ns = 0;
+        trial.observation.as_mut().unwrap().common.idle.capacity_ns = 0;
     }
     let found = sentences(&Summary::new(&run, &trials));
     let end = found[1]

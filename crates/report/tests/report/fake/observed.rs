@@ -2,8 +2,8 @@
 
 use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::{
-    CpuTime, DatagramCounts, DeviceCounters, ErrorCounts, Histogram, IdleSample, LoadResult,
-    Observation, ProcessCpu, ServeResult, SoftnetCounters,
+    Common, CpuTime, DatagramCounts, DeviceCounters, ErrorCounts, Histogram, IdleSample, Load,
+    LoadResult, Observation, ProcessCpu, ServeResult, What,
 };
 
 use super::{Fake, Network, TIMING};
@@ -41,20 +41,23 @@ pub(crate) fn observation(
     };
     let busy = busy * network.cpu * noise[3];
     let sent = bytes * u64::from(is_bulk);
-    Observation {
+    let seen = Load {
         load: load(workload, window_ns, completed, sent, latency, busy),
         serve: serve(workload, completed, sent),
-        machines: vec![cpu(window_ns, busy, network)],
-        forwarders_cpu: ProcessCpu::default(),
-        companions_cpu: ProcessCpu::default(),
         server_cpu: process(busy * 0.3 * LIFE),
+    };
+    let common = Common {
+        machines: vec![cpu(window_ns, busy, network)],
         devices: vec![device(in_life(completed), in_life(bytes), is_bulk)],
-        protocols: Vec::new(),
-        softnet: SoftnetCounters::default(),
         idle: IdleSample {
             busy_ns: 2_000_000,
             capacity_ns: 200_000_000,
         },
+        ..Common::default()
+    };
+    Observation {
+        common,
+        what: What::Load(Box::new(seen)),
     }
 }
 

@@ -1,0 +1,34 @@
+//! Setting up the place that a trial needs, such as a cluster that is made for the
+//! run. It has no path yet, so the target does it while it makes itself ready.
+
+use plumbline_record::{Common, Observation, TrialStatus, What};
+
+use crate::target::Target;
+
+/// A set-up as it is recorded.
+pub(crate) struct Recorded {
+    pub(crate) took_ns: u64,
+    pub(crate) status: TrialStatus,
+    pub(crate) seen: Observation,
+}
+
+/// What the target set up to be ready, if anything; `fault` is why it is not.
+pub(crate) fn recorded(target: &mut dyn Target, fault: Option<&str>) -> Option<Recorded> {
+    let set_up = target.set_up()?;
+    let status = if set_up.came_up {
+        TrialStatus::Valid
+    } else {
+        let unsaid = || format!("the network {} did not come up", set_up.network);
+        TrialStatus::Failed {
+            error: fault.map_or_else(unsaid, str::to_owned),
+        }
+    };
+    Some(Recorded {
+        took_ns: set_up.took_ns.saturating_add(set_up.paths_ns.unwrap_or(0)),
+        status,
+        seen: Observation {
+            common: Common::default(),
+            what: What::SetUp(Box::new(set_up)),
+        },
+    })
+}

@@ -1,0 +1,14 @@
+//! What a path has counted until one moment.
+
+use plumbline_record::{DeviceCounters, ProcessCpu, ProtocolCounters};
+
+/// Counters of a path at one moment, as running totals.
+#[derive(Clone, Debug, Default)]
+pub struct PathSnapshot {
+    /// Devices in the order of the path.
+    pub devices: Vec<DeviceCounters>,
+    /// Namespaces of the path.
+    pub protocols: Vec<ProtocolCounters>,
+    /// CPU time of processes that forward packets of the path.
+    pub forwarders: ProcessCpu,
+}

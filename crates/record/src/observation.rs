@@ -1,0 +1,132 @@
+//! What was observed in one trial: what any exercise leaves behind, and what only
+//! its own kind sees.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CpuTime, DeviceCounters, Fingerprint, LoadResult, ProcessCpu, ProtocolCounters, ServeResult,
+    SoftnetCounters,
+};
+
+/// What was observed in one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observation {
+    /// What is counted around every exercise.
+    pub common: Common,
+    /// What this exercise saw.
+    pub what: What,
+}
+
+/// What an exercise saw, by its kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "exercise", rename_all = "kebab-case")]
+pub enum What {
+    /// Load from one agent to another.
+    Load(Box<Load>),
+    /// Bringing up a place with a network.
+    SetUp(Box<SetUp>),
+}
+
+/// What is counted around every exercise. All of it is empty where there was no
+/// path to count on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Common {
+    /// CPU of the machine(s) under the path over the window. One entry when
+    /// both endpoints share a kernel, else client's and server's (N-12).
+    pub machines: Vec<CpuTime>,
+    /// CPU of the network's own processes over the whole trial: what forwards
+    /// packets in user space. It is part of the machine's, as all cost is.
+    #[serde(default)]
+    pub forwarders_cpu: ProcessCpu,
+    /// CPU of the agents of other pairs that ran at the same time on the same
+    /// kernel, over the window: then the machine's CPU is that of all pairs, and
+    /// what one of them costs cannot be told.
+    #[serde(default, skip_serializing_if = "ProcessCpu::is_none")]
+    pub companions_cpu: ProcessCpu,
+    /// Devices of the path over the whole trial, warm-up and drain included.
+    pub devices: Vec<DeviceCounters>,
+    /// Protocol counters of the path's namespaces over the whole trial.
+    pub protocols: Vec<ProtocolCounters>,
+    /// Receive queues of the machine(s) over the window.
+    pub softnet: SoftnetCounters,
+    /// Idle baseline that costs are reduced by: the machine(s) without load.
+    pub idle: IdleSample,
+}
+
+/// What both ends of a load saw.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// The sender's side.
+    pub load: LoadResult,
+    /// The receiver's side.
+    pub serve: ServeResult,
+    /// CPU of the receiving process from listening to stop, warm-up and drain
+    /// included; [`window_share`](Self::window_share) scales it.
+    pub server_cpu: ProcessCpu,
+}
+
+/// What it took to bring up a place with a network, such as a cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetUp {
+    /// The network that it was brought up with.
+    pub network: String,
+    /// From the start of the command to its end, or until it was given up, in
+    /// nanoseconds.
+    pub took_ns: u64,
+    /// From there until every path carried packets, nanoseconds; `None` where
+    /// that was not reached.
+    pub paths_ns: Option<u64>,
+    /// Whether it came up.
+    pub came_up: bool,
+    /// What the command said: a file in the run directory.
+    pub log: String,
+    /// The place as it was (C-13); `None` where it did not come up.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// The machine without load: measured once in each block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleSample {
+    /// Busy CPU time, nanoseconds.
+    pub busy_ns: u64,
+    /// Wall time times CPUs of the sample, nanoseconds.
+    pub capacity_ns: u64,
+}
+
+impl Observation {
+    /// What both ends of a load saw; `None` for any other exercise.
+    pub fn load(&self) -> Option<&Load> {
+        match &self.what {
+            What::Load(load) => Some(load),
+            _ => None,
+        }
+    }
+
+    /// As [`load`](Self::load), to change it.
+    pub fn load_mut(&mut self) -> Option<&mut Load> {
+        match &mut self.what {
+            What::Load(load) => Some(load),
+            _ => None,
+        }
+    }
+}
+
+impl Load {
+    /// What part of all that the receiver saw in its life belongs to the
+    /// measured window, from 0 to 1: requests, or payload bytes for bulk.
+    ///
+    /// Receiver, devices and protocols are counted from listening to stop. A
+    /// count of theirs times this share is the count of the window, as far as
+    /// each request or byte costs the same in the warm-up. `None` when the
+    /// receiver saw nothing.
+    pub fn window_share(&self) -> Option<f64> {
+        let (load, serve) = (&self.load, &self.serve);
+        let (in_window, in_life) = match (serve.datagrams, serve.requests) {
+            (Some(datagrams), _) => (datagrams.bytes, serve.bytes_received),
+            (None, 0) => (load.bytes_sent, serve.bytes_received),
+            (None, requests) => (load.completed, requests),
+        };
+        (in_life > 0).then(|| (in_window as f64 / in_life as f64).min(1.0))
+    }
+}
