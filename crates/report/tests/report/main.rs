@@ -11,5 +11,6 @@ mod fake;
 mod formats;
 mod hostile;
 mod mesh;
+mod older;
 mod sentences;
 mod terminal;
