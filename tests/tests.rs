@@ -2,6 +2,7 @@
 //! each intent.
 
 mod architecture;
+mod builds;
 mod cluster;
 mod engine;
 mod faults;
