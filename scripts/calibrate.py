@@ -71,8 +71,8 @@ def main():
             failures = trial["status"].get("gates", [])
             for gate in failures:
                 gates[gate.get("by", gate["gate"])] += 1
-            if trial["observation"] and trial["observation"]["load"]["seconds"]:
-                p50 = trial["observation"]["load"]["seconds"][0]["p50_ns"]
+            if trial["observation"] and trial["observation"]["what"]["load"]["seconds"]:
+                p50 = trial["observation"]["what"]["load"]["seconds"][0]["p50_ns"]
                 (voided if failures else kept).append(p50)
         show = lambda values: "   -  " if spread(values) is None else f"{spread(values):6.1%}"
         print(f"{share:5.0f} %  {len(voided):3d}/{len(trials)}   "

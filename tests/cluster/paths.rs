@@ -28,7 +28,7 @@ fn every_path_carries_packets_where_it_says_and_nothing_is_left() {
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     let networks: BTreeSet<&str> = treatments
         .iter()
-        .map(|it| it["network"].as_str().unwrap())
+        .map(|it| it["path"].as_str().unwrap())
         .collect();
     let all = [
         "cluster-ip",
@@ -157,7 +157,7 @@ fn without_leave_for_host_networking_paths_among_pods_are_compared() {
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     let networks: Vec<&str> = treatments
         .iter()
-        .map(|it| it["network"].as_str().unwrap())
+        .map(|it| it["path"].as_str().unwrap())
         .collect();
     assert_eq!(networks, ["pod", "cluster-ip", "node-port"]);
     assert!(treatments[0]["baseline"].is_null());

@@ -133,7 +133,7 @@ fn each_block_has_a_fresh_cluster_for_each_network() {
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     let compared: Vec<(&str, &Value)> = treatments
         .iter()
-        .map(|it| (it["network"].as_str().unwrap(), &it["baseline"]))
+        .map(|it| (it["label"].as_str().unwrap(), &it["baseline"]))
         .collect();
     // Each with the host networking of its own nodes.
     assert_eq!(compared[0].0, "one/host", "{compared:?}");
@@ -178,7 +178,7 @@ fn a_network_that_does_not_come_up_fails_its_trials_and_not_the_run() {
     let (record, trials) = read(&directory);
     let network = |trial: &Value| {
         let id = trial["treatment"].as_u64().unwrap() as usize;
-        record["plan"]["treatments"][id]["network"]
+        record["plan"]["treatments"][id]["label"]
             .as_str()
             .unwrap()
             .to_owned()
@@ -349,7 +349,7 @@ fn two_contexts_are_compared_path_by_path() {
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     let names: Vec<&str> = treatments
         .iter()
-        .map(|it| it["network"].as_str().unwrap())
+        .map(|it| it["label"].as_str().unwrap())
         .collect();
     let wanted = ["a/pod", "b/pod", "a/cluster-ip", "b/cluster-ip"];
     assert_eq!(names, wanted, "{said}");

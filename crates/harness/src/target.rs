@@ -82,7 +82,7 @@ pub trait Target: Sync {
         said: &mut Vec<Warning>,
     ) -> Result<Vec<Scene>, String>;
 
-    /// Which levels of a factor it has, beside the default. [`prepare`](prepare())
+    /// Which levels of a factor it has, beside the default. [`refuse`](crate::refuse)
     /// refuses all others.
     fn supports(&self, _factor: &str) -> Levels {
         Levels::Default
