@@ -1,6 +1,7 @@
 //! `--kernel uml`: the same command inside another kernel.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -10,14 +11,29 @@ use crate::world::{self, Running, plumbline, stderr, stdout};
 /// Booting takes 2 s, on a busy machine many times that.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// The machine for one test; `None`, and a counted skip, without the packages.
+/// The machine for one test; `None`, and a counted skip, without the packages,
+/// and where the kernel cannot run on this processor.
 fn kernel(test: &str) -> Option<std::sync::MutexGuard<'static, ()>> {
-    if let Err(error) = plumbline_uml::Installation::find() {
+    let installed = plumbline_uml::Installation::find().map_err(|error| error.to_string());
+    if let Err(error) = installed.and_then(|_| runs_here()) {
         // The name by which CI knows all that need the packages.
         world::skip("user-mode Linux", &format!("{test}, {error}"));
         return None;
     }
     world::lab(test)
+}
+
+/// Boots it once, to see whether it can. Any other failure is one of the tests'.
+fn runs_here() -> Result<(), String> {
+    static SAID: OnceLock<String> = OnceLock::new();
+    let said = SAID.get_or_init(|| {
+        let booted = world::output(&["list", "networks", "--kernel", "uml"]);
+        stderr(&booted)
+    });
+    match said.lines().find(|line| line.contains("on this processor")) {
+        Some(line) => Err(line.to_owned()),
+        None => Ok(()),
+    }
 }
 
 /// A run of seconds: two networks, one of them with a driver of its own.

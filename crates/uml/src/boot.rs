@@ -96,11 +96,7 @@ impl Boot {
             .map_err(prepare("wait for User-mode Linux"))?;
         match code(status) {
             Some(code) => Ok(Ended { code }),
-            None => Err(UmlError::Died {
-                how: status.to_string(),
-                memory,
-                console: String::from_utf8_lossy(&console).trim().to_owned(),
-            }),
+            None => Err(UmlError::died(status.to_string(), memory, &console)),
         }
     }
 
