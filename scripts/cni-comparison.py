@@ -9,7 +9,7 @@ counts. The machine has to have nothing else to do; thirteen blocks, the least f
 a verdict on all, take 45 minutes with windows of 300 ms.
 
 usage: sudo scripts/cni-comparison.py PLUMBLINE [FLAG OF RUN ...]
-       sudo scripts/cni-comparison.py target/x86_64-unknown-linux-musl/release/plumbline --duration 300ms
+       sudo scripts/cni-comparison.py target/x86_64-unknown-linux-musl/dist/plumbline --duration 300ms
 
 PLUMBLINE is a static build: pods run it. `--resume RUN` goes on with a run that
 was cut off.

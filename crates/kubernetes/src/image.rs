@@ -28,7 +28,7 @@ pub enum ImageError {
     /// The program needs libraries, which an image of nothing else lacks.
     #[error(
         "the program asks for {interpreter} and so for libraries that the image would not have; \
-         take the static one of a release, or build it with `cargo build --release --target \
+         take the static one of a release, or build it with `cargo build --profile dist --target \
          x86_64-unknown-linux-musl`, and name it with --program"
     )]
     Dynamic {
