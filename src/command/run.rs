@@ -45,7 +45,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     progress.close();
     // Whatever went wrong, what there is gets shown; then the first error is told.
     let summary = Summary::new(session.run(), session.trials());
-    let shown = show(args, &session, &summary);
+    let unfinished = conducted.is_err() || summary.is_cut_off();
+    let shown = show(args, &session, &summary, unfinished);
     let ending = conducted?;
     shown?;
     let complete = !ending.interrupted && summary.has_results();
@@ -158,8 +159,14 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
         .collect()
 }
 
-/// Writes the page, and prints what there is.
-fn show(args: &RunArgs, session: &Session<'_>, summary: &Summary) -> anyhow::Result<()> {
+/// Writes the page, prints what there is, and says how to go on with a run that is
+/// not finished.
+fn show(
+    args: &RunArgs,
+    session: &Session<'_>,
+    summary: &Summary,
+    unfinished: bool,
+) -> anyhow::Result<()> {
     let (directory, run) = (session.directory(), session.run());
     let page = directory.join("report.html");
     let text = html::render(summary, run, session.trials());
@@ -174,7 +181,7 @@ fn show(args: &RunArgs, session: &Session<'_>, summary: &Summary) -> anyhow::Res
         Ok(()) => progress::say(&format!("\nThe page: {}", page.display())),
         Err(_) => progress::say(&format!("\nThe trials: {}", directory.display())),
     }
-    if summary.is_cut_off() {
+    if unfinished {
         // The lab is what there is without a word.
         let target = &run.provenance.target;
         let (target, flags) = if target == "lab" && !cli::is_plugin() {

@@ -17,6 +17,11 @@ use group::{Group, Slot};
 /// The pair of a plan that has no pairing.
 const FIRST_TWO: Ends = [0, 1];
 
+/// After how many blocks in a row that yielded no observation a run ends. A short
+/// outage costs the block that it meets; what lasts into the next will not pass by
+/// itself, and the run can be resumed when it is mended.
+const SILENT_BLOCKS: usize = 2;
+
 /// Whatever kept a trial from being kept.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -26,6 +31,14 @@ pub enum HarnessError {
     /// A finished trial could not be kept.
     #[error("a finished trial could not be written")]
     Keep(#[source] Cause),
+    /// Nothing was observed in two blocks in a row.
+    #[error("every trial of {blocks} blocks in a row failed, the last one with: {last}")]
+    Silent {
+        /// How many.
+        blocks: usize,
+        /// What the last trial failed with.
+        last: String,
+    },
 }
 
 /// Where a run is.
@@ -63,8 +76,10 @@ pub struct Ending {
 }
 
 /// Runs every trial of a plan that is not in `done`, and hands each to `keep`
-/// as soon as it has ended, what had to be set up for it before it. A trial that fails a gate is kept, marked, and
-/// repeated as often as the plan allows (C-14). The target is not torn down.
+/// as soon as it has ended, what had to be set up for it before it. A trial that
+/// fails a gate is kept, marked, and repeated as often as the plan allows (C-14);
+/// one that yielded nothing is tried once more when the run is resumed. The target
+/// is not torn down.
 ///
 /// A plan without a pairing is one of a single pair. Pairs that share no node run
 /// their trials at the same time, except in a mesh where nodes share a kernel: a
@@ -72,8 +87,9 @@ pub struct Ending {
 ///
 /// # Errors
 ///
-/// [`HarnessError::Keep`]. Whatever a target cannot do fails its trials, and the
-/// run goes on.
+/// [`HarnessError::Keep`], and [`HarnessError::Silent`] after two blocks in which
+/// every trial failed. Until then, whatever a target cannot do fails its trials,
+/// and the run goes on.
 pub fn conduct(
     plan: &Plan,
     done: &[Trial],
@@ -93,6 +109,7 @@ pub fn conduct(
         keep,
         progress,
         ending: Ending::default(),
+        silence: Silence::default(),
     };
     for (block, order) in plan.blocks.iter().enumerate() {
         run.group.begin_block(block);
@@ -106,6 +123,7 @@ pub fn conduct(
                 }
             }
         }
+        run.silence.end_block()?;
     }
     Ok(run.ending)
 }
@@ -133,18 +151,54 @@ fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
 /// Block, position, and the pair.
 type Cell = (u32, u32, Option<NodePair>);
 
-/// The last attempt of each cell, and whether it counted.
-fn last_attempts(done: &[Trial]) -> BTreeMap<Cell, (u32, bool)> {
+/// The last attempt of each cell.
+fn last_attempts(done: &[Trial]) -> BTreeMap<Cell, &Trial> {
     let mut last = BTreeMap::new();
     for trial in done.iter().filter(|trial| trial.set_up().is_none()) {
-        let counts = trial.status == TrialStatus::Valid;
         let cell = last.entry((trial.block, trial.position, trial.pair.clone()));
-        let cell = cell.or_insert((trial.attempt, counts));
-        if trial.attempt >= cell.0 {
-            *cell = (trial.attempt, counts);
+        let cell = cell.or_insert(trial);
+        if trial.attempt >= cell.attempt {
+            *cell = trial;
         }
     }
     last
+}
+
+/// Blocks that yielded nothing.
+#[derive(Default)]
+struct Silence {
+    /// How many in a row.
+    blocks: usize,
+    /// Whether this block has yielded anything.
+    observed: bool,
+    /// What the last trial of this block failed with.
+    failure: Option<String>,
+}
+
+impl Silence {
+    fn hear(&mut self, status: &TrialStatus) {
+        match status {
+            TrialStatus::Failed { error } => self.failure = Some(error.clone()),
+            TrialStatus::Valid | TrialStatus::Invalid { .. } => self.observed = true,
+        }
+    }
+
+    /// A block in which nothing was left to do counts neither way.
+    fn end_block(&mut self) -> Result<(), HarnessError> {
+        let (observed, failure) = (std::mem::take(&mut self.observed), self.failure.take());
+        match failure {
+            _ if observed => self.blocks = 0,
+            None => {}
+            Some(last) => {
+                self.blocks += 1;
+                if self.blocks == SILENT_BLOCKS {
+                    let blocks = self.blocks;
+                    return Err(HarnessError::Silent { blocks, last });
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Pairs that run at the same time.
@@ -158,11 +212,12 @@ struct Loop<'a> {
     plan: &'a Plan,
     group: Group<'a>,
     at_once: bool,
-    done: BTreeMap<Cell, (u32, bool)>,
+    done: BTreeMap<Cell, &'a Trial>,
     spare: usize,
     keep: &'a mut dyn FnMut(&Trial) -> Result<(), Cause>,
     progress: &'a mut dyn Progress,
     ending: Ending,
+    silence: Silence,
 }
 
 impl Loop<'_> {
@@ -238,6 +293,7 @@ impl Loop<'_> {
         };
         trial.attempt = attempt;
         (self.keep)(&trial).map_err(HarnessError::Keep)?;
+        self.silence.hear(&trial.status);
         self.progress.ended(step, &trial);
         let again = trial.status != TrialStatus::Valid
             && attempt < self.plan.retries
@@ -258,11 +314,15 @@ impl Loop<'_> {
     fn open(&self, round: &Round, position: usize) -> BTreeMap<Ends, u32> {
         let next = |ends: &Ends| {
             let cell = (round.block as u32, position as u32, self.group.named(*ends));
-            match self.done.get(&cell) {
-                None => Some((*ends, 0)),
-                Some((_, true)) => None,
-                Some((last, false)) => (*last < self.plan.retries).then_some((*ends, last + 1)),
-            }
+            let Some(last) = self.done.get(&cell) else {
+                return Some((*ends, 0));
+            };
+            let again = match last.status {
+                TrialStatus::Valid => false,
+                TrialStatus::Invalid { .. } => last.attempt < self.plan.retries,
+                TrialStatus::Failed { .. } => true,
+            };
+            again.then_some((*ends, last.attempt + 1))
         };
         round.pairs.iter().filter_map(next).collect()
     }

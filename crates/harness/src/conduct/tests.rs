@@ -352,3 +352,37 @@ fn an_outage_at_the_head_of_a_block_costs_the_block_and_not_the_run() {
     // Two treatments, each with a repetition.
     assert_eq!(lost, 4);
 }
+
+#[test]
+fn an_outage_that_lasts_ends_the_run_which_tries_again_when_resumed() {
+    let plan = plan(4, 1);
+    let mut target = PlantedTarget::new([]);
+    target.outage = vec![1, 2, 3];
+    let (mut kept, never) = (Vec::new(), AtomicBool::new(false));
+    let mut keep = |trial: &Trial| {
+        kept.push(trial.clone());
+        Ok(())
+    };
+    let mut audience = Audience::default();
+    let error = conduct(
+        &plan,
+        &[],
+        &mut target,
+        &mut keep,
+        &mut audience,
+        &settings(),
+        &never,
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("2 blocks in a row"), "{error}");
+    assert!(error.contains("the line is dead"), "{error}");
+    let last = kept.last().unwrap();
+    assert_eq!(last.block, 2, "the third silent block is not begun");
+
+    let resumed = play(&plan, &kept, &mut PlantedTarget::new([]), None);
+    let blocks: Vec<u32> = resumed.trials.iter().map(|it| it.block).collect();
+    assert_eq!(blocks, [1, 1, 2, 2, 3, 3]);
+    let tries: Vec<u32> = resumed.trials.iter().map(|it| it.attempt).collect();
+    assert_eq!(tries, [2, 2, 2, 2, 0, 0], "one more than was tried");
+    assert_eq!(resumed.ending.finished, 8);
+}
