@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plumbline_experiment::Driver;
+use plumbline_experiment::DriverChoice;
 
 #[cfg(feature = "kubernetes")]
 pub(crate) use cluster::ManifestKind;
@@ -301,7 +301,7 @@ pub(crate) struct FloorArgs {
     pub(crate) http: Option<usize>,
     /// System interface that carries requests and answers
     #[arg(long, value_parser = value::driver(), default_value = "epoll", requires = "http")]
-    pub(crate) driver: Driver,
+    pub(crate) driver: DriverChoice,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use clap::Args;
-use plumbline_experiment::{Driver, Process, WorkloadKind};
+use plumbline_experiment::{DriverChoice, Process, WorkloadKind};
 
 use super::{FindMaxArgs, value};
 
@@ -64,7 +64,7 @@ pub(crate) struct LoadArgs {
     pub(crate) spin: bool,
     /// System interface that carries requests and answers
     #[arg(long, value_parser = value::driver(), default_value = "auto")]
-    pub(crate) driver: Driver,
+    pub(crate) driver: DriverChoice,
     /// Have the kernel time-stamp a share of the requests, and print where their time goes
     #[arg(
         long,

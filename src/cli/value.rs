@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use plumbline_experiment::{Driver, KINDS, Process, WorkloadKind};
+use plumbline_experiment::{DriverChoice, KINDS, Process, WorkloadKind};
 
 /// One of some values, each with its word and what it means.
 fn one_of<T: Copy + Send + Sync + 'static>(
@@ -37,15 +37,23 @@ pub(super) fn process() -> impl TypedValueParser<Value = Process> {
 }
 
 /// The interface to the kernel.
-pub(super) fn driver() -> impl TypedValueParser<Value = Driver> {
+pub(super) fn driver() -> impl TypedValueParser<Value = DriverChoice> {
     one_of([
-        ("auto", "The best one that this kernel allows", Driver::Auto),
+        (
+            "auto",
+            "The best one that this kernel allows",
+            DriverChoice::Auto,
+        ),
         (
             "epoll",
             "Readiness events, and a system call for each message",
-            Driver::Epoll,
+            DriverChoice::Epoll,
         ),
-        ("uring", "io_uring, Linux 6.1 and later", Driver::Uring),
+        (
+            "uring",
+            "io_uring, Linux 6.1 and later",
+            DriverChoice::Uring,
+        ),
     ])
 }
 

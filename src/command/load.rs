@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use plumbline_engine::{LoadPlan, Progress};
+use plumbline_engine::{LoadPlan, LoadProgress};
 use plumbline_generator::{Circumstances, Destination, is_harmless};
 use plumbline_report::load as shown;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         ))
         .into());
     }
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(LoadProgress::default());
     let plan = LoadPlan {
         target,
         progress: Some(Arc::clone(&progress)),
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
 fn measure(
     args: &LoadArgs,
     plan: &LoadPlan,
-    progress: &Progress,
+    progress: &LoadProgress,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<ExitCode> {
     plan.check()?;

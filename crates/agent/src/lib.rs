@@ -22,9 +22,11 @@ mod sight;
 pub use build::build;
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use machine::{fingerprint, is_user_mode};
-pub use message::{FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent};
-pub use meter::{Reading, idle_sample, protocol_counters};
+pub use message::{
+    FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served, ToAgent,
+};
+pub use meter::{MeterReading, idle_sample, protocol_counters};
 pub use nginx::check_server;
 pub use plumbline_engine::floor;
 pub use serve::{AgentError, LEASE, run};
-pub use sight::{Counts, LocalAddress, LookOrder, MissingServer, Sight, Way};
+pub use sight::{LocalAddress, LookOrder, MissingServer, NamespaceCounters, Sight, Way};

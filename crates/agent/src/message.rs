@@ -9,7 +9,7 @@ use plumbline_record::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::sight::{Counts, LookOrder, Sight};
+use crate::sight::{LookOrder, NamespaceCounters, Sight};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
 pub const PROTOCOL_VERSION: u32 = 4;
@@ -72,13 +72,13 @@ pub enum FromAgent {
         address: SocketAddr,
     },
     /// The load has ended.
-    Loaded(Box<Measured>),
+    Loaded(Box<SenderMeasurement>),
     /// The receiver has stopped.
     Served(Box<Served>),
     /// What the machine looks like.
     Seen(Box<Sight>),
     /// Running totals.
-    Counted(Counts),
+    Counted(NamespaceCounters),
     /// The machine without load.
     Rested {
         /// What it used.
@@ -126,7 +126,7 @@ pub struct LoadOrder {
 
 /// What the sender measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Measured {
+pub struct SenderMeasurement {
     /// The load.
     pub load: LoadResult,
     /// The sender's machine over the window.

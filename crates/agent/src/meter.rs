@@ -8,12 +8,12 @@ use plumbline_sys::counters::{self, CpuTotals, OneCpu, SoftnetTotals};
 
 /// The machine's counters at one moment.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct MeterReading {
     cpu: CpuTotals,
     softnet: SoftnetTotals,
 }
 
-impl Reading {
+impl MeterReading {
     /// Reads the machine's counters.
     pub fn take() -> io::Result<Self> {
         Ok(Self {

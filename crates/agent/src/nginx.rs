@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::{Server, Workload};
+use plumbline_experiment::{HttpServer, Workload};
 use plumbline_record::ServeResult;
 use plumbline_sys::cpu::{self, ProcessTime};
 use plumbline_sys::process::{Child, Command, ProcessError};
@@ -52,16 +52,16 @@ pub(crate) enum NginxError {
 /// # Errors
 ///
 /// It has not.
-pub fn check_server(server: Server) -> Result<(), MissingServer> {
+pub fn check_server(server: HttpServer) -> Result<(), MissingServer> {
     match server {
-        Server::Plumbline => Ok(()),
-        Server::Nginx => installed().map(drop),
+        HttpServer::Plumbline => Ok(()),
+        HttpServer::Nginx => installed().map(drop),
     }
 }
 
 /// What can answer an HTTP workload on this machine.
-pub(crate) fn servers() -> Vec<Server> {
-    let known = [Server::Plumbline, Server::Nginx].into_iter();
+pub(crate) fn servers() -> Vec<HttpServer> {
+    let known = [HttpServer::Plumbline, HttpServer::Nginx].into_iter();
     known.filter(|it| check_server(*it).is_ok()).collect()
 }
 
@@ -89,12 +89,12 @@ pub(crate) struct Nginx {
     address: SocketAddr,
     version: String,
     workload: Workload,
-    before: Counts,
+    before: StubStatus,
 }
 
 /// What nginx has counted since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Counts {
+struct StubStatus {
     connections: u64,
     requests: u64,
 }
@@ -128,7 +128,7 @@ impl Nginx {
         let before = ask_status(&mut status, &mut version)?;
         // After the first request, the body stays open in nginx's file cache.
         ask(&mut status, "/").map_err(NginxError::Silent)?;
-        let before = Counts {
+        let before = StubStatus {
             requests: before.requests + 1,
             ..before
         };
@@ -252,7 +252,7 @@ fn connect(socket: &Path, child: &mut Child) -> Result<UnixStream, NginxError> {
     }
 }
 
-fn ask_status(status: &mut UnixStream, version: &mut String) -> Result<Counts, NginxError> {
+fn ask_status(status: &mut UnixStream, version: &mut String) -> Result<StubStatus, NginxError> {
     let answer = ask(status, "/status").map_err(NginxError::Silent)?;
     *version = server_of(&answer).unwrap_or("nginx").to_owned();
     counts_of(&answer).ok_or(NginxError::NoStatus(answer))
@@ -294,7 +294,7 @@ fn value_of<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The line of stub_status below `server accepts handled requests`.
-fn counts_of(answer: &str) -> Option<Counts> {
+fn counts_of(answer: &str) -> Option<StubStatus> {
     let mut lines = answer.lines();
     lines.find(|line| line.contains("accepts handled requests"))?;
     let mut numbers = lines
@@ -303,7 +303,7 @@ fn counts_of(answer: &str) -> Option<Counts> {
         .map(|number| number.parse());
     let connections = numbers.next()?.ok()?;
     let requests = numbers.nth(1)?.ok()?;
-    Some(Counts {
+    Some(StubStatus {
         connections,
         requests,
     })

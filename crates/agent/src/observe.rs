@@ -12,7 +12,7 @@ use plumbline_sys::netlink::{Link, Socket};
 use crate::message::{FromAgent, ToAgent};
 use crate::nginx;
 use crate::proxy;
-use crate::sight::{Counts, LocalAddress, LookOrder, Sight, Way};
+use crate::sight::{LocalAddress, LookOrder, NamespaceCounters, Sight, Way};
 
 /// Carries out an order to observe.
 pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> Result<FromAgent, String> {
@@ -116,7 +116,7 @@ fn driver(link: &Link) -> String {
     )
 }
 
-fn count(devices: &[String]) -> Result<Counts, String> {
+fn count(devices: &[String]) -> Result<NamespaceCounters, String> {
     let netlink = Socket::open().map_err(|e| e.to_string())?;
     let read = |device: &String| {
         let stats = netlink.link(device).map_err(|e| e.to_string())?.stats;
@@ -132,7 +132,7 @@ fn count(devices: &[String]) -> Result<Counts, String> {
             errors: stats.rx_errors + stats.tx_errors,
         })
     };
-    Ok(Counts {
+    Ok(NamespaceCounters {
         devices: devices.iter().map(read).collect::<Result<_, String>>()?,
         protocol: crate::protocol_counters("").map_err(|e| e.to_string())?,
     })
@@ -155,7 +155,7 @@ fn read(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::Server;
+    use plumbline_experiment::HttpServer;
 
     use super::*;
 
@@ -171,9 +171,9 @@ mod tests {
         assert_eq!(way.source, Some([127, 0, 0, 1].into()));
         assert_eq!(sight.devices.len(), 1);
         assert!(!sight.cpus.is_empty());
-        assert_eq!(sight.check_server(Server::Plumbline), Ok(()));
-        let nginx = sight.check_server(Server::Nginx);
-        assert_eq!(nginx, crate::check_server(Server::Nginx));
+        assert_eq!(sight.check_server(HttpServer::Plumbline), Ok(()));
+        let nginx = sight.check_server(HttpServer::Nginx);
+        assert_eq!(nginx, crate::check_server(HttpServer::Nginx));
         let local = LocalAddress {
             device: "lo".into(),
             address: [127, 0, 0, 1].into(),

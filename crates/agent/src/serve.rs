@@ -8,15 +8,15 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plumbline_engine::{LoadPlan, Observer, Responder, ServePlan};
-use plumbline_experiment::Server;
+use plumbline_engine::{LoadPlan, Responder, ServePlan, WindowObserver};
+use plumbline_experiment::HttpServer;
 use plumbline_record::ProcessCpu;
 
 use crate::frame::{FrameError, read_frame, write_frame};
 use crate::message::{
-    FromAgent, LoadOrder, Measured, PROTOCOL_VERSION, ServeOrder, Served, ToAgent,
+    FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served, ToAgent,
 };
-use crate::meter::{Reading, protocol_counters};
+use crate::meter::{MeterReading, protocol_counters};
 use crate::nginx::{self, Nginx};
 use crate::observe;
 
@@ -51,7 +51,7 @@ pub enum AgentError {
 }
 
 /// What an agent waits for.
-enum Event {
+enum AgentEvent {
     Command(ToAgent),
     InputEnded(FrameError),
     Report(FromAgent),
@@ -68,7 +68,7 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
     let mut has_job = false;
     loop {
         match inbox.recv_timeout(LEASE.saturating_sub(last_heard.elapsed())) {
-            Ok(Event::Command(command)) => {
+            Ok(AgentEvent::Command(command)) => {
                 last_heard = Instant::now();
                 match command {
                     ToAgent::Hello { protocol, version } => {
@@ -113,9 +113,9 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
                     }
                 }
             }
-            Ok(Event::Report(report)) => write_frame(&mut output, &report)?,
-            Ok(Event::InputEnded(FrameError::Closed)) => return Ok(()),
-            Ok(Event::InputEnded(error)) => return Err(error.into()),
+            Ok(AgentEvent::Report(report)) => write_frame(&mut output, &report)?,
+            Ok(AgentEvent::InputEnded(FrameError::Closed)) => return Ok(()),
+            Ok(AgentEvent::InputEnded(error)) => return Err(error.into()),
             Err(RecvTimeoutError::Timeout) => {
                 stop.store(true, Ordering::SeqCst);
                 return Err(AgentError::LeaseExpired);
@@ -132,14 +132,14 @@ fn hello() -> FromAgent {
     }
 }
 
-fn read_commands(mut input: impl Read + Send + 'static, events: Sender<Event>) {
+fn read_commands(mut input: impl Read + Send + 'static, events: Sender<AgentEvent>) {
     thread::spawn(move || {
         loop {
             let event = match read_frame(&mut input) {
-                Ok(command) => Event::Command(command),
-                Err(error) => Event::InputEnded(error),
+                Ok(command) => AgentEvent::Command(command),
+                Err(error) => AgentEvent::InputEnded(error),
             };
-            let ended = matches!(event, Event::InputEnded(_));
+            let ended = matches!(event, AgentEvent::InputEnded(_));
             if events.send(event).is_err() || ended {
                 return;
             }
@@ -149,14 +149,14 @@ fn read_commands(mut input: impl Read + Send + 'static, events: Sender<Event>) {
 
 /// Runs a job in a thread of its own and reports its result.
 fn start(
-    events: Sender<Event>,
+    events: Sender<AgentEvent>,
     stop: Arc<AtomicBool>,
     job: impl FnOnce(&dyn Fn(FromAgent), &AtomicBool) -> Result<FromAgent, String> + Send + 'static,
 ) {
     thread::spawn(move || {
         // If the receiver is gone, the agent is ending, and no one needs the
         // result.
-        let report = |message| drop(events.send(Event::Report(message)));
+        let report = |message| drop(events.send(AgentEvent::Report(message)));
         let result = job(&report, &stop);
         report(result.unwrap_or_else(|error| FromAgent::Failed { error }));
     });
@@ -167,7 +167,7 @@ fn serve(
     report: &dyn Fn(FromAgent),
     stop: &AtomicBool,
 ) -> Result<FromAgent, String> {
-    if order.workload.server == Server::Nginx {
+    if order.workload.server == HttpServer::Nginx {
         let program = nginx::installed().map_err(|e| e.to_string())?;
         return serve_by_nginx(&program, order, report, stop);
     }
@@ -178,12 +178,12 @@ fn serve(
     let responder = Responder::bind(&plan).map_err(|e| e.to_string())?;
     let protocol = protocol_counters("server").map_err(|e| e.to_string())?;
     let cpu = plumbline_sys::cpu::process_time().map_err(|e| e.to_string())?;
-    let opened = Reading::take().map_err(|e| e.to_string())?;
+    let opened = MeterReading::take().map_err(|e| e.to_string())?;
     report(FromAgent::Listening {
         address: responder.local_addr(),
     });
     let serve = responder.run(stop).map_err(|e| e.to_string())?;
-    let closed = Reading::take().map_err(|e| e.to_string())?;
+    let closed = MeterReading::take().map_err(|e| e.to_string())?;
     let cpu = plumbline_sys::cpu::process_time()
         .map_err(|e| e.to_string())?
         .since(cpu);
@@ -211,7 +211,7 @@ fn serve_by_nginx(
     let mut nginx = Nginx::start(program, order).map_err(|e| e.to_string())?;
     let protocol = protocol_counters("server").map_err(|e| e.to_string())?;
     let before = nginx.cpu().map_err(|e| e.to_string())?;
-    let opened = Reading::take().map_err(|e| e.to_string())?;
+    let opened = MeterReading::take().map_err(|e| e.to_string())?;
     report(FromAgent::Listening {
         address: nginx.address(),
     });
@@ -219,7 +219,7 @@ fn serve_by_nginx(
         nginx.check().map_err(|e| e.to_string())?;
         thread::sleep(LOOK);
     }
-    let closed = Reading::take().map_err(|e| e.to_string())?;
+    let closed = MeterReading::take().map_err(|e| e.to_string())?;
     let cpu = nginx.cpu().map_err(|e| e.to_string())?.since(before);
     let served = Served {
         serve: nginx.stop().map_err(|e| e.to_string())?,
@@ -239,17 +239,17 @@ fn serve_by_nginx(
 /// Reads the machine's counters when the window opens and closes.
 #[derive(Default)]
 struct WindowMeter {
-    opened: Option<io::Result<Reading>>,
-    closed: Option<io::Result<Reading>>,
+    opened: Option<io::Result<MeterReading>>,
+    closed: Option<io::Result<MeterReading>>,
 }
 
-impl Observer for WindowMeter {
+impl WindowObserver for WindowMeter {
     fn window_opens(&mut self) {
-        self.opened = Some(Reading::take());
+        self.opened = Some(MeterReading::take());
     }
 
     fn window_closes(&mut self) {
-        self.closed = Some(Reading::take());
+        self.closed = Some(MeterReading::take());
     }
 }
 
@@ -272,7 +272,7 @@ fn load(order: &LoadOrder, stop: &AtomicBool) -> Result<FromAgent, String> {
         opened.map_err(|e| e.to_string())?,
         closed.map_err(|e| e.to_string())?,
     );
-    Ok(FromAgent::Loaded(Box::new(Measured {
+    Ok(FromAgent::Loaded(Box::new(SenderMeasurement {
         load,
         machine: closed.cpu_since(&opened),
         softnet: closed.softnet_since(&opened),

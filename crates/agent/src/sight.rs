@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use plumbline_experiment::Server;
+use plumbline_experiment::HttpServer;
 use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint, ProtocolCounters};
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct Sight {
     /// none answers.
     pub kube_proxy: Option<String>,
     /// What can answer an HTTP workload here.
-    pub servers: Vec<Server>,
+    pub servers: Vec<HttpServer>,
 }
 
 /// The experiment asks for a server that this machine does not have.
@@ -56,7 +56,7 @@ impl Sight {
     /// # Errors
     ///
     /// It has not.
-    pub fn check_server(&self, server: Server) -> Result<(), MissingServer> {
+    pub fn check_server(&self, server: HttpServer) -> Result<(), MissingServer> {
         self.servers
             .contains(&server)
             .then_some(())
@@ -88,7 +88,7 @@ pub struct Way {
 
 /// Running totals of devices and of their namespace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Counts {
+pub struct NamespaceCounters {
     /// In the order of the request. Their `namespace` is empty.
     pub devices: Vec<DeviceCounters>,
     /// Of the namespace; its name is empty.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use plumbline_agent::Reading;
+use plumbline_agent::MeterReading;
 use plumbline_record::CpuTime;
 
 use crate::finding::{Certainty, Finding};
@@ -23,9 +23,9 @@ pub(crate) fn watch() -> Vec<Finding> {
 }
 
 fn cpu_time() -> io::Result<CpuTime> {
-    let before = Reading::take()?;
+    let before = MeterReading::take()?;
     std::thread::sleep(WATCH);
-    Ok(Reading::take()?.cpu_since(&before))
+    Ok(MeterReading::take()?.cpu_since(&before))
 }
 
 /// CPU time that others used.

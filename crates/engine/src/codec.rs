@@ -4,7 +4,7 @@ mod fixed;
 mod http;
 pub(crate) mod lines;
 
-pub(crate) use fixed::{Fixed, Frame, FrameReader};
+pub(crate) use fixed::{Fixed, FixedFrame, FrameReader};
 pub(crate) use http::Http;
 pub use http::body_of;
 
@@ -23,7 +23,7 @@ pub(crate) trait Codec {
 
     /// Reads on, at most to the end of one answer, and gives how many bytes it
     /// took. The answer may be cut into pieces at any byte.
-    fn decode(&mut self, reader: &mut Self::Reader, bytes: &[u8]) -> (usize, Step);
+    fn decode(&mut self, reader: &mut Self::Reader, bytes: &[u8]) -> (usize, DecodeStep);
 
     /// The stream has ended; whether that completes an answer.
     fn end(&self, reader: &mut Self::Reader) -> Option<Answer>;
@@ -31,7 +31,7 @@ pub(crate) trait Codec {
 
 /// How far the reading has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum DecodeStep {
     /// Inside an answer; all bytes were taken.
     More,
     /// An answer is complete.

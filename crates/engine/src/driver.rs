@@ -14,7 +14,7 @@ pub(crate) use uring::Uring;
 
 /// How a socket is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watch {
+pub(crate) enum WatchMode {
     /// A byte stream: reported when something changes, room to send included.
     /// The caller must then read until [`Received::drained`].
     Stream,
@@ -52,7 +52,7 @@ pub(crate) trait Driver {
     const NAME: &'static str;
 
     /// Puts a socket into an empty slot and starts watching it.
-    fn insert(&mut self, slot: usize, socket: Socket, watch: Watch) -> io::Result<()>;
+    fn insert(&mut self, slot: usize, socket: Socket, watch: WatchMode) -> io::Result<()>;
 
     /// Closes the socket in a slot, if there is one.
     fn remove(&mut self, slot: usize);

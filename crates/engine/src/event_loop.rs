@@ -17,7 +17,7 @@ const TICK_NS: u64 = 10_000_000;
 const BURST: usize = 256;
 
 /// What to send, and how to judge what comes back.
-pub(crate) trait Workload<D: Driver> {
+pub(crate) trait LoadClient<D: Driver> {
     /// Opens connections; true when all are open. Called until then.
     fn prepare(&mut self, io: &mut D, now: u64) -> Result<bool, EngineError>;
 
@@ -56,7 +56,7 @@ pub(crate) trait Workload<D: Driver> {
 /// Opens the connections. False when asked to stop by either flag.
 pub(crate) fn prepare<D: Driver>(
     io: &mut D,
-    workload: &mut impl Workload<D>,
+    workload: &mut impl LoadClient<D>,
     stop: [&AtomicBool; 2],
 ) -> Result<bool, EngineError> {
     loop {
@@ -74,7 +74,7 @@ pub(crate) fn prepare<D: Driver>(
 /// Runs a load from its start to the end of its drain.
 pub(crate) fn drive<D: Driver>(
     io: &mut D,
-    workload: &mut impl Workload<D>,
+    workload: &mut impl LoadClient<D>,
     mut schedule: Option<Schedule>,
     mut window: Window,
     stop: &AtomicBool,
@@ -129,14 +129,14 @@ pub(crate) fn drive<D: Driver>(
 /// What a worker had spent when the window opened and when it closed.
 #[derive(Default)]
 struct Spent {
-    open: Option<Reading>,
-    close: Option<Reading>,
+    open: Option<TimeSpent>,
+    close: Option<TimeSpent>,
 }
 
 /// Time spent so far, nanoseconds: polling without result, and CPU of this
 /// thread.
 #[derive(Clone, Copy, Default)]
-struct Reading {
+struct TimeSpent {
     spun: u64,
     cpu: u64,
 }
@@ -145,7 +145,7 @@ impl Spent {
     /// Looks at driver and clock if a boundary has been passed. The loop wakes
     /// at both, so no spin reaches across them.
     fn look(&mut self, window: Window, now: u64, io: &impl Driver) {
-        let reading = || Reading {
+        let reading = || TimeSpent {
             spun: io.spun_ns(),
             cpu: thread_time_ns(),
         };
@@ -158,12 +158,12 @@ impl Spent {
     }
 
     /// The time spent in between.
-    fn within(&self) -> Reading {
+    fn within(&self) -> TimeSpent {
         let (open, close) = (
             self.open.unwrap_or_default(),
             self.close.unwrap_or_default(),
         );
-        Reading {
+        TimeSpent {
             spun: close.spun.saturating_sub(open.spun),
             cpu: close.cpu.saturating_sub(open.cpu),
         }
@@ -174,7 +174,7 @@ impl Spent {
 /// no connection can take. Nothing intended after the window is sent.
 fn send_due<D: Driver>(
     io: &mut D,
-    workload: &mut impl Workload<D>,
+    workload: &mut impl LoadClient<D>,
     schedule: Option<&mut Schedule>,
     window: Window,
     now: u64,
@@ -219,7 +219,7 @@ fn next_boundary(window: Window, now: u64) -> u64 {
 
 fn poll<D: Driver>(
     io: &mut D,
-    workload: &mut impl Workload<D>,
+    workload: &mut impl LoadClient<D>,
     now: u64,
     until: u64,
 ) -> Result<(), EngineError> {

@@ -17,10 +17,10 @@ use plumbline_sys::clock::now_ns;
 use crate::EngineError;
 use crate::codec::Codec;
 use crate::driver::{Driver, Event};
-use crate::event_loop::Workload;
+use crate::event_loop::LoadClient;
 use crate::recorder::Recorder;
 use crate::window::Window;
-use line::State;
+use line::ConnectionState;
 
 pub(crate) use state::{Exchange, Rules, Stamped};
 
@@ -34,8 +34,8 @@ impl<C: Codec> Exchange<C> {
         while let Some(slot) = self.idle.pop() {
             let line = &self.lines[slot];
             let free = match line.state {
-                State::Spare => self.rules.fresh,
-                State::Open => self.flights.count(slot) == 0 && line.partial.is_none(),
+                ConnectionState::Spare => self.rules.fresh,
+                ConnectionState::Open => self.flights.count(slot) == 0 && line.partial.is_none(),
                 _ => false,
             };
             if free {
@@ -51,7 +51,7 @@ impl<C: Codec> Exchange<C> {
                 self.cursor = 0;
             }
             let line = &self.lines[self.cursor];
-            if line.state == State::Open && line.partial.is_none() {
+            if line.state == ConnectionState::Open && line.partial.is_none() {
                 return Some((self.cursor, line.open_since));
             }
         }
@@ -74,7 +74,7 @@ impl<C: Codec> Exchange<C> {
     }
 }
 
-impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
+impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
     fn prepare(&mut self, io: &mut D, now: u64) -> Result<bool, EngineError> {
         self.open_more(io, now)
     }
@@ -84,7 +84,7 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
         self.running = true;
         let now = now_ns();
         for slot in 0..self.lines.len() {
-            if self.rules.fresh || self.lines[slot].state == State::Open {
+            if self.rules.fresh || self.lines[slot].state == ConnectionState::Open {
                 self.release(io, slot, now);
                 // It could have taken the very first request in time.
                 self.lines[slot].idle_since = window.start;
@@ -115,8 +115,8 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
         }
         if event.writable {
             match self.lines[slot].state {
-                State::Connecting => self.connected(io, slot, now_ns()),
-                State::Open => {
+                ConnectionState::Connecting => self.connected(io, slot, now_ns()),
+                ConnectionState::Open => {
                     if let Some((seq, from)) = self.lines[slot].partial {
                         self.transmit(io, slot, seq, from);
                         self.lines[slot].open_since = now_ns();
@@ -125,7 +125,12 @@ impl<D: Driver, C: Codec> Workload<D> for Exchange<C> {
                 _ => {}
             }
         }
-        if event.readable && matches!(self.lines[slot].state, State::Open | State::Closing) {
+        if event.readable
+            && matches!(
+                self.lines[slot].state,
+                ConnectionState::Open | ConnectionState::Closing
+            )
+        {
             self.read(io, slot, event.hangup);
         }
     }

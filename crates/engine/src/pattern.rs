@@ -11,7 +11,7 @@ const SHIFTS: usize = 256;
 /// Which way a payload goes. The contents differ, so that a request that comes
 /// back as its own answer (a short-circuited path) is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum PayloadDirection {
     Request,
     Response,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// A pattern for contents of at most `size` bytes. Both ends make the same.
-    pub(crate) fn new(direction: Direction, size: usize) -> Self {
+    pub(crate) fn new(direction: PayloadDirection, size: usize) -> Self {
         let mut bytes = vec![0; size + SHIFTS];
         ChaCha8Rng::seed_from_u64(direction as u64).fill_bytes(&mut bytes);
         Self { bytes }

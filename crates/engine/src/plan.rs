@@ -8,7 +8,7 @@ use plumbline_experiment::{Workload, WorkloadKind};
 
 use crate::EngineError;
 use crate::bulk::train_of;
-use crate::progress::Progress;
+use crate::progress::LoadProgress;
 
 /// One load, from its first connection to its last answer.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct LoadPlan {
     /// each message should pay for itself (N-1).
     pub trains: bool,
     /// Counters for a live display.
-    pub progress: Option<Arc<Progress>>,
+    pub progress: Option<Arc<LoadProgress>>,
 }
 
 impl LoadPlan {
@@ -193,14 +193,14 @@ fn plan<T>(text: &str) -> Result<T, EngineError> {
 ///
 /// Both are called on the thread that called [`run`](crate::run), which is not
 /// a worker, so an observer delays no request.
-pub trait Observer {
+pub trait WindowObserver {
     /// The warm-up is over; the window opens now.
     fn window_opens(&mut self);
     /// The window has just closed; outstanding answers may still come.
     fn window_closes(&mut self);
 }
 
-impl Observer for () {
+impl WindowObserver for () {
     fn window_opens(&mut self) {}
     fn window_closes(&mut self) {}
 }

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Running totals of a load, warm-up included, at most 10 ms old.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct LoadProgress {
     completed: AtomicU64,
     errors: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Progress {
+impl LoadProgress {
     /// Requests answered, or writes taken.
     pub fn completed(&self) -> u64 {
         self.completed.load(Ordering::Relaxed)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad, Spans, ZeroCopyCounts};
 
 use crate::gaps::Gaps;
-use crate::progress::Progress;
+use crate::progress::LoadProgress;
 use crate::timeline::Timeline;
 use crate::window::Window;
 
@@ -15,7 +15,7 @@ const SLICES: u64 = 100;
 
 /// What went wrong with a request; see [`ErrorCounts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum RequestFailure {
     Connect,
     Closed,
     Corrupt,
@@ -59,15 +59,15 @@ pub(crate) struct Recorder {
     seconds: Vec<SecondOfLoad>,
     by_second: Timeline,
     by_slice: Timeline,
-    totals: Totals,
+    totals: WorkerTotals,
     /// Length of the window where it was measured rather than planned.
     measured_ns: Option<u64>,
-    progress: Option<Arc<Progress>>,
+    progress: Option<Arc<LoadProgress>>,
 }
 
 /// Running totals for the live display, warm-up included.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+struct WorkerTotals {
     completed: u64,
     errors: u64,
     bytes: u64,
@@ -76,7 +76,7 @@ struct Totals {
 impl Recorder {
     /// Empty accounts for a window of `length` nanoseconds, which
     /// [`begin`](Self::begin) places in time.
-    pub(crate) fn new(length: u64, progress: Option<Arc<Progress>>) -> Self {
+    pub(crate) fn new(length: u64, progress: Option<Arc<LoadProgress>>) -> Self {
         let seconds = length.div_ceil(SECOND).max(1) as usize;
         Self {
             driver: "",
@@ -102,7 +102,7 @@ impl Recorder {
             seconds: vec![SecondOfLoad::default(); seconds],
             by_second: Timeline::new(SECOND, seconds),
             by_slice: Timeline::new(length.div_ceil(SLICES), SLICES as usize),
-            totals: Totals::default(),
+            totals: WorkerTotals::default(),
             measured_ns: None,
             progress,
         }
@@ -181,18 +181,18 @@ impl Recorder {
     }
 
     /// A request got an error instead of an answer.
-    pub(crate) fn failed(&mut self, intended: u64, failure: Failure) {
+    pub(crate) fn failed(&mut self, intended: u64, failure: RequestFailure) {
         self.totals.errors += 1;
         if !self.window.contains(intended) {
             return;
         }
         let errors = &mut self.errors;
         *match failure {
-            Failure::Connect => &mut errors.connect,
-            Failure::Closed => &mut errors.closed,
-            Failure::Corrupt => &mut errors.corrupt,
-            Failure::Protocol => &mut errors.protocol,
-            Failure::Send => &mut errors.send,
+            RequestFailure::Connect => &mut errors.connect,
+            RequestFailure::Closed => &mut errors.closed,
+            RequestFailure::Corrupt => &mut errors.corrupt,
+            RequestFailure::Protocol => &mut errors.protocol,
+            RequestFailure::Send => &mut errors.send,
         } += 1;
         let second = self.by_second.index_at(intended);
         self.seconds[second].errors += 1;

@@ -13,8 +13,8 @@ use plumbline_sys::cpu::{self, ProcessTime};
 use crate::limits;
 use crate::recorder::Recorder;
 use crate::window::Window;
-use crate::worker::{self, Share};
-use crate::{EngineError, LoadPlan, Observer};
+use crate::worker::{self, WorkerTask};
+use crate::{EngineError, LoadPlan, WindowObserver};
 
 /// How long the target may take to accept the first connection.
 const PROBE_LIMIT: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ const NAP_NS: u64 = 10_000_000;
 pub fn run(
     plan: &LoadPlan,
     stop: &AtomicBool,
-    observer: &mut dyn Observer,
+    observer: &mut dyn WindowObserver,
 ) -> Result<LoadResult, EngineError> {
     plan.check()?;
     limits::check(plan)?;
@@ -50,7 +50,7 @@ pub fn run(
         for index in 0..workers {
             let (start, started) = mpsc::channel();
             starts.push(start);
-            let share = Share {
+            let share = WorkerTask {
                 plan,
                 index,
                 workers,
@@ -145,7 +145,7 @@ fn open(
 fn observe(
     window: Window,
     stop: &AtomicBool,
-    observer: &mut dyn Observer,
+    observer: &mut dyn WindowObserver,
 ) -> Result<ProcessCpu, EngineError> {
     let process_time = || -> Result<ProcessTime, _> {
         cpu::process_time().map_err(EngineError::system("getrusage"))

@@ -16,7 +16,7 @@ const BUCKETS: usize = PER_OCTAVE * (36 - BITS as usize + 1);
 pub(crate) struct Timeline {
     start: u64,
     width: u64,
-    slices: Vec<Slice>,
+    slices: Vec<TimelineSlice>,
     counts: Vec<u32>,
     /// Start, end and index of the slice that was recorded into last: values
     /// come roughly in time order, so a division is rarely needed.
@@ -25,7 +25,7 @@ pub(crate) struct Timeline {
 
 /// What one slice holds besides its buckets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Slice {
+pub(crate) struct TimelineSlice {
     /// Values recorded.
     pub(crate) count: u64,
     /// Largest value.
@@ -41,7 +41,7 @@ impl Timeline {
         Self {
             start: 0,
             width: width.max(1),
-            slices: vec![Slice::default(); count],
+            slices: vec![TimelineSlice::default(); count],
             counts: vec![0; count * BUCKETS],
             last: (0, 0, 0),
         }
@@ -82,7 +82,7 @@ impl Timeline {
     }
 
     /// The slices in time order.
-    pub(crate) fn slices(&self) -> &[Slice] {
+    pub(crate) fn slices(&self) -> &[TimelineSlice] {
         &self.slices
     }
 

@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 
-use plumbline_experiment::{Arrival, Driver as Choice, Protocol, WorkloadKind};
+use plumbline_experiment::{Arrival, DriverChoice as Choice, Protocol, WorkloadKind};
 use plumbline_sys::cpu;
 
 use crate::bulk::{Datagrams, Stream};
 use crate::codec::{Codec, Fixed, Http};
 use crate::driver::{Driver, Epoll, Uring};
-use crate::event_loop::{self, Workload};
+use crate::event_loop::{self, LoadClient};
 use crate::exchange::{Exchange, Rules, Stamped};
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
@@ -24,7 +24,7 @@ const LEAST_FLIGHTS: usize = 1 << 12;
 const MOST_FLIGHTS: usize = 1 << 17;
 
 /// What one worker has to do.
-pub(crate) struct Share<'a> {
+pub(crate) struct WorkerTask<'a> {
     pub(crate) plan: &'a LoadPlan,
     pub(crate) index: usize,
     pub(crate) workers: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Share<'a> {
     pub(crate) abort: &'a AtomicBool,
 }
 
-impl Share<'_> {
+impl WorkerTask<'_> {
     /// This worker's connections: an equal share, the rest to the first ones.
     fn lines(&self) -> usize {
         let all = self.plan.workload.connections as usize;
@@ -98,7 +98,7 @@ impl Share<'_> {
 /// Runs one worker. Says on `report` whether it is ready, waits on `started`
 /// for the common start, and gives its accounts.
 pub(crate) fn work(
-    share: &Share<'_>,
+    share: &WorkerTask<'_>,
     report: &Sender<bool>,
     started: &Receiver<Window>,
 ) -> Result<Recorder, EngineError> {
@@ -148,7 +148,7 @@ pub(crate) fn work(
 /// Runs an exchange by the driver that the plan asks for. The recorder keeps
 /// which one that was.
 fn exchange_by<C: Codec>(
-    share: &Share<'_>,
+    share: &WorkerTask<'_>,
     exchange: Exchange<C>,
     report: &Sender<bool>,
     started: &Receiver<Window>,
@@ -170,9 +170,9 @@ fn http(plan: &LoadPlan) -> Http {
 }
 
 fn run<D: Driver>(
-    share: &Share<'_>,
+    share: &WorkerTask<'_>,
     mut io: D,
-    mut workload: impl Workload<D>,
+    mut workload: impl LoadClient<D>,
     report: &Sender<bool>,
     started: &Receiver<Window>,
 ) -> Result<Recorder, EngineError> {

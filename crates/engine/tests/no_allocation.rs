@@ -13,8 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use plumbline_engine::{LoadPlan, Observer, Responder, ServePlan, run};
-use plumbline_experiment::{Arrival, Driver, Protocol, Wait, Workload, WorkloadKind};
+use plumbline_engine::{LoadPlan, Responder, ServePlan, WindowObserver, run};
+use plumbline_experiment::{Arrival, DriverChoice, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_sys::ring::{Ring, Room};
 
 struct Counting;
@@ -44,7 +44,7 @@ struct Count {
     during: u64,
 }
 
-impl Observer for Count {
+impl WindowObserver for Count {
     fn window_opens(&mut self) {
         self.before = ALLOCATIONS.load(Ordering::Relaxed);
     }
@@ -71,7 +71,7 @@ fn workload(
         keep_alive,
         server: Default::default(),
         wait: Wait::Block,
-        driver: Driver::Auto,
+        driver: DriverChoice::Auto,
         zero_copy: false,
         timestamps: 0.0,
     }
@@ -165,9 +165,9 @@ fn a_load_does_not_allocate_while_it_measures() {
     if std::env::var_os(SERVE).is_some() {
         return;
     }
-    let mut drivers = vec![Driver::Epoll];
+    let mut drivers = vec![DriverChoice::Epoll];
     match Ring::new(1, ROOM) {
-        Ok(_) => drivers.push(Driver::Uring),
+        Ok(_) => drivers.push(DriverChoice::Uring),
         Err(error) => plumbline_testkit::skip(
             "a_load_does_not_allocate_while_it_measures by uring",
             &format!("no io_uring: {error}"),
@@ -185,9 +185,9 @@ fn goes_by_uring(spec: &Workload) -> bool {
     !bulk && spec.timestamps == 0.0
 }
 
-fn none_allocates(driver: Driver) {
+fn none_allocates(driver: DriverChoice) {
     for (index, mut spec) in workloads().into_iter().enumerate() {
-        if driver == Driver::Uring && !goes_by_uring(&spec) {
+        if driver == DriverChoice::Uring && !goes_by_uring(&spec) {
             continue;
         }
         spec.driver = driver;

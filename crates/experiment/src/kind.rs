@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::ceiling::{MAX_CONNECTIONS, MAX_DATAGRAM, MAX_FLOWS, MAX_MESSAGE, MIN_MESSAGE};
 use crate::key::Key;
-use crate::{Arrival, Driver, Protocol, Server, Wait, Workload, WorkloadKind};
+use crate::{Arrival, DriverChoice, HttpServer, Protocol, Wait, Workload, WorkloadKind};
 
 /// One kind of workload. Whatever else needs to know a fact about a kind asks
 /// this table, so that a new kind is a new row.
@@ -27,7 +27,7 @@ pub struct Kind {
     connections: (u32, u32),
     /// Requests per second of the built-in workload of this kind.
     pub(crate) built_in_rate: Option<u32>,
-    standing: Standing,
+    standing: ConnectionReuse,
     /// Whether each message gets an answer. Without one there is no latency.
     is_answered: bool,
     /// Keys that it takes beside those that all kinds take.
@@ -46,7 +46,7 @@ struct Size {
 
 /// Whether requests follow each other on the same connection.
 #[derive(Clone, Copy, PartialEq)]
-enum Standing {
+enum ConnectionReuse {
     Always,
     Never,
     /// As `keep_alive` says.
@@ -96,7 +96,7 @@ pub const KINDS: [Kind; 5] = [
         response: MESSAGE,
         connections: (16, MAX_CONNECTIONS),
         built_in_rate: Some(5_000),
-        standing: Standing::Always,
+        standing: ConnectionReuse::Always,
         is_answered: true,
         keys: &[
             Key::RequestSize,
@@ -123,7 +123,7 @@ pub const KINDS: [Kind; 5] = [
         response: MESSAGE,
         connections: (16, MAX_CONNECTIONS),
         built_in_rate: Some(400),
-        standing: Standing::Never,
+        standing: ConnectionReuse::Never,
         is_answered: true,
         keys: &[
             Key::RequestSize,
@@ -154,7 +154,7 @@ pub const KINDS: [Kind; 5] = [
         response: None,
         connections: (1, MAX_CONNECTIONS),
         built_in_rate: None,
-        standing: Standing::Always,
+        standing: ConnectionReuse::Always,
         is_answered: false,
         keys: &[Key::ZeroCopy],
         remedies: &[
@@ -190,7 +190,7 @@ pub const KINDS: [Kind; 5] = [
         response: None,
         connections: (16, MAX_FLOWS),
         built_in_rate: Some(10_000),
-        standing: Standing::Always,
+        standing: ConnectionReuse::Always,
         is_answered: false,
         keys: &[
             Key::RequestSize,
@@ -228,7 +228,7 @@ pub const KINDS: [Kind; 5] = [
         }),
         connections: (16, MAX_CONNECTIONS),
         built_in_rate: Some(2_000),
-        standing: Standing::KeepAlive,
+        standing: ConnectionReuse::KeepAlive,
         is_answered: true,
         keys: &[
             Key::ResponseSize,
@@ -353,10 +353,10 @@ impl Workload {
             response_size: default(&row.response),
             connections: row.connections.0,
             arrival: Arrival::Closed,
-            keep_alive: row.standing == Standing::KeepAlive,
-            server: Server::Plumbline,
+            keep_alive: row.standing == ConnectionReuse::KeepAlive,
+            server: HttpServer::Plumbline,
             wait: Wait::Block,
-            driver: Driver::Auto,
+            driver: DriverChoice::Auto,
             zero_copy: false,
             timestamps: 0.0,
         }
@@ -381,9 +381,9 @@ impl Workload {
     /// Whether requests follow each other on connections that stay open.
     pub fn keeps_connections(&self) -> bool {
         match self.kind.row().standing {
-            Standing::Always => true,
-            Standing::Never => false,
-            Standing::KeepAlive => self.keep_alive,
+            ConnectionReuse::Always => true,
+            ConnectionReuse::Never => false,
+            ConnectionReuse::KeepAlive => self.keep_alive,
         }
     }
 }

@@ -68,4 +68,4 @@ pub use timestamps::stamped_share;
 pub use timing::Timing;
 pub use treatment::{Treatment, TreatmentId};
 pub use validate::PlanError;
-pub use workload::{Arrival, Driver, Protocol, Server, Wait, Workload, WorkloadKind};
+pub use workload::{Arrival, DriverChoice, HttpServer, Protocol, Wait, Workload, WorkloadKind};

@@ -10,8 +10,8 @@ use crate::section::{self, Section};
 use crate::timestamps;
 use crate::tree::Data;
 use crate::{
-    Driver, KINDS, Limit, LimitError, Protocol, Server, SpecError, Timing, Wait, Workload,
-    WorkloadKind,
+    DriverChoice, HttpServer, KINDS, Limit, LimitError, Protocol, SpecError, Timing, Wait,
+    Workload, WorkloadKind,
 };
 
 /// A workload and the phases of its trials.
@@ -32,12 +32,15 @@ const PROCESSES: &[(&str, Process)] = &[
     ("constant", Process::Constant),
     ("closed", Process::Closed),
 ];
-const SERVERS: &[(&str, Server)] = &[("plumbline", Server::Plumbline), ("nginx", Server::Nginx)];
+const SERVERS: &[(&str, HttpServer)] = &[
+    ("plumbline", HttpServer::Plumbline),
+    ("nginx", HttpServer::Nginx),
+];
 const WAITS: &[(&str, Wait)] = &[("block", Wait::Block), ("spin", Wait::Spin)];
-const DRIVERS: &[(&str, Driver)] = &[
-    ("auto", Driver::Auto),
-    ("epoll", Driver::Epoll),
-    ("uring", Driver::Uring),
+const DRIVERS: &[(&str, DriverChoice)] = &[
+    ("auto", DriverChoice::Auto),
+    ("epoll", DriverChoice::Epoll),
+    ("uring", DriverChoice::Uring),
 ];
 
 /// The kind of a workload section.

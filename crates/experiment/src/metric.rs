@@ -19,7 +19,7 @@ pub enum Traffic {
 
 /// A metric as experiment files know it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Declared {
+pub struct DeclaredMetric {
     /// The name in files, flags and every format. Rows may share a name when no
     /// workload has both.
     pub name: &'static str,
@@ -38,7 +38,7 @@ pub enum Role {
     Exploratory,
 }
 
-impl Declared {
+impl DeclaredMetric {
     /// Its role under a kind of traffic; `None` where it means nothing.
     pub fn role(&self, traffic: Traffic) -> Option<Role> {
         if self.primary.contains(&traffic) {
@@ -50,49 +50,49 @@ impl Declared {
 }
 
 /// Payload bits per second.
-pub static BIT_RATE: Declared = Declared {
+pub static BIT_RATE: DeclaredMetric = DeclaredMetric {
     name: "throughput",
     primary: &[Traffic::Bulk],
     exploratory: &[],
 };
 
 /// Answered requests per second.
-pub static REQUEST_RATE: Declared = Declared {
+pub static REQUEST_RATE: DeclaredMetric = DeclaredMetric {
     name: "throughput",
     primary: &[Traffic::Closed],
     exploratory: &[],
 };
 
 /// Median latency of a trial.
-pub static P50: Declared = Declared {
+pub static P50: DeclaredMetric = DeclaredMetric {
     name: "p50",
     primary: &[Traffic::Open, Traffic::Closed],
     exploratory: &[],
 };
 
 /// CPU time of the machines per request.
-pub static CPU_PER_REQUEST: Declared = Declared {
+pub static CPU_PER_REQUEST: DeclaredMetric = DeclaredMetric {
     name: "cpu_per_request",
     primary: &[Traffic::Open],
     exploratory: &[Traffic::Closed],
 };
 
 /// CPU time of the machines per byte of payload.
-pub static CPU_PER_BYTE: Declared = Declared {
+pub static CPU_PER_BYTE: DeclaredMetric = DeclaredMetric {
     name: "cpu_per_byte",
     primary: &[Traffic::Bulk],
     exploratory: &[],
 };
 
 /// 99th percentile of a trial's latency.
-pub static P99: Declared = Declared {
+pub static P99: DeclaredMetric = DeclaredMetric {
     name: "p99",
     primary: &[],
     exploratory: &[Traffic::Open, Traffic::Closed],
 };
 
 /// All of them, in the order in which comparisons are listed.
-pub static DECLARED: [&Declared; 6] = [
+pub static DECLARED: [&DeclaredMetric; 6] = [
     &BIT_RATE,
     &REQUEST_RATE,
     &P50,
@@ -124,8 +124,8 @@ impl Workload {
 
     /// How many metrics count for it.
     pub(crate) fn primary_metrics(&self) -> usize {
-        let role = |declared: &&&Declared| declared.role(self.traffic());
-        let is_primary = |declared: &&&Declared| role(declared) == Some(Role::Primary);
+        let role = |declared: &&&DeclaredMetric| declared.role(self.traffic());
+        let is_primary = |declared: &&&DeclaredMetric| role(declared) == Some(Role::Primary);
         DECLARED.iter().filter(is_primary).count()
     }
 }

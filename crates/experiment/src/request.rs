@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::ceiling::{MAX_DRAIN, MAX_DURATION, MAX_RATE, MAX_WARM_UP, MIN_DURATION};
 use crate::key::Key;
 use crate::refusal::{Refusal, Why};
-use crate::{Arrival, Driver, Limit, Protocol, Server, Timing, Wait, Workload, WorkloadKind};
+use crate::{
+    Arrival, DriverChoice, HttpServer, Limit, Protocol, Timing, Wait, Workload, WorkloadKind,
+};
 
 /// How requests are spread in time, before a rate is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +46,11 @@ pub struct WorkloadRequest {
     /// Whether `http` keeps its connections.
     pub keep_alive: Option<bool>,
     /// What answers `http`.
-    pub server: Option<Server>,
+    pub server: Option<HttpServer>,
     /// How the sender waits.
     pub wait: Option<Wait>,
     /// The sender's I/O mechanism.
-    pub driver: Option<Driver>,
+    pub driver: Option<DriverChoice>,
     /// Whether `stream` sends without a copy.
     pub zero_copy: Option<bool>,
     /// Share of the requests to timestamp, 0 to 1; see
@@ -230,7 +232,7 @@ impl Workload {
             rate: self.arrival.rate(),
             server: (self.server != otherwise.server).then_some(self.server),
             // Every kind goes by epoll anyway where it has no choice.
-            driver: (self.driver == Driver::Uring).then_some(self.driver),
+            driver: (self.driver == DriverChoice::Uring).then_some(self.driver),
             zero_copy: (self.zero_copy != otherwise.zero_copy).then_some(self.zero_copy),
             timestamps: (self.timestamps != otherwise.timestamps).then_some(self.timestamps),
             ..WorkloadRequest::default()
@@ -265,7 +267,7 @@ impl Workload {
                 bounds: "a share above 0, up to 1".to_owned(),
             }),
             _ if !self.keeps_connections() => refused(Why::NotStanding),
-            _ if self.driver == Driver::Uring => refused(Why::StampsNeedEpoll),
+            _ if self.driver == DriverChoice::Uring => refused(Why::StampsNeedEpoll),
             _ => Ok(()),
         }
     }

@@ -73,7 +73,7 @@ pub enum Wait {
 /// What answers `http`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Server {
+pub enum HttpServer {
     /// The responder of this program.
     #[default]
     Plumbline,
@@ -85,7 +85,7 @@ pub enum Server {
 /// each of their calls already carries many messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Driver {
+pub enum DriverChoice {
     /// Plumbline chooses.
     #[default]
     Auto,
@@ -119,13 +119,13 @@ pub struct Workload {
     pub keep_alive: bool,
     /// `http`: what answers.
     #[serde(default)]
-    pub server: Server,
+    pub server: HttpServer,
     /// How the sender waits.
     pub wait: Wait,
     /// The sender's I/O mechanism (`rr`, `crr`, `http`). The result says which
     /// one ran.
     #[serde(default)]
-    pub driver: Driver,
+    pub driver: DriverChoice,
     /// `stream`: let the kernel send from the sender's own pages
     /// (`MSG_ZEROCOPY`).
     #[serde(default)]

@@ -12,7 +12,7 @@ use plumbline_record::{NodePair, Trial, TrialStatus};
 
 use crate::settings::Settings;
 use crate::target::Target;
-use group::{Group, Slot};
+use group::{Group, TrialSlot};
 
 /// The pair of a plan that has no pairing.
 const FIRST_TWO: Ends = [0, 1];
@@ -149,10 +149,10 @@ fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
 }
 
 /// Block, position, and the pair.
-type Cell = (u32, u32, Option<NodePair>);
+type TrialKey = (u32, u32, Option<NodePair>);
 
 /// The last attempt of each cell.
-fn last_attempts(done: &[Trial]) -> BTreeMap<Cell, &Trial> {
+fn last_attempts(done: &[Trial]) -> BTreeMap<TrialKey, &Trial> {
     let mut last = BTreeMap::new();
     for trial in done.iter().filter(|trial| trial.set_up().is_none()) {
         let cell = last.entry((trial.block, trial.position, trial.pair.clone()));
@@ -212,7 +212,7 @@ struct Loop<'a> {
     plan: &'a Plan,
     group: Group<'a>,
     at_once: bool,
-    done: BTreeMap<Cell, &'a Trial>,
+    done: BTreeMap<TrialKey, &'a Trial>,
     spare: usize,
     keep: &'a mut dyn FnMut(&Trial) -> Result<(), Cause>,
     progress: &'a mut dyn Progress,
@@ -243,7 +243,7 @@ impl Loop<'_> {
                 attempt,
             };
             self.progress.starts(&step);
-            let slot = Slot {
+            let slot = TrialSlot {
                 block: round.block,
                 position,
                 attempt,
@@ -266,7 +266,7 @@ impl Loop<'_> {
     fn attempt(
         &mut self,
         round: &Round,
-        slot: Slot,
+        slot: TrialSlot,
         treatment: &Treatment,
         open: &BTreeMap<Ends, u32>,
     ) -> Option<Vec<(Ends, Trial)>> {

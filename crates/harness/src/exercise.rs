@@ -6,9 +6,9 @@ pub(crate) mod set_up;
 
 use plumbline_experiment::Treatment;
 
-pub(crate) use order::{Done, Exercise, Order};
+pub(crate) use order::{Done, Exercise, TrialOrder};
 
 /// The exercise of a treatment.
 pub(crate) fn of(_treatment: &Treatment) -> &'static dyn Exercise {
-    &load::Load
+    &load::LoadExercise
 }

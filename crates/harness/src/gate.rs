@@ -5,7 +5,9 @@
 //! calibrated is written in docs/method.md.
 
 use plumbline_experiment::Workload;
-use plumbline_record::{Common, CpuTime, GateFailure, IdleSample, Load, LoadResult, Warning};
+use plumbline_record::{
+    Common, CpuTime, GateFailure, IdleSample, LoadObservation, LoadResult, Warning,
+};
 
 use crate::self_check;
 use crate::thresholds::Thresholds;
@@ -18,7 +20,7 @@ const CPU_RESOLUTION_NS: u64 = 20_000_000;
 pub fn judge(
     workload: &Workload,
     common: &Common,
-    seen: &Load,
+    seen: &LoadObservation,
     limits: &Thresholds,
 ) -> Vec<GateFailure> {
     let mut failures = Vec::new();
@@ -68,7 +70,7 @@ fn errors(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
 }
 
 /// one wrong answer is a wrong path.
-fn wrong_answers(seen: &Load) -> Option<GateFailure> {
+fn wrong_answers(seen: &LoadObservation) -> Option<GateFailure> {
     let (client, server) = (seen.load.errors.corrupt, seen.serve.corrupt);
     (client + server > 0).then(|| GateFailure::WrongPath {
         detail: format!("{client} answers and {server} requests had the wrong sequence or content"),
@@ -95,7 +97,7 @@ fn path_fault(workload: &Workload, common: &Common) -> Option<GateFailure> {
 pub(crate) fn disturbed(
     workload: &Workload,
     common: &Common,
-    seen: &Load,
+    seen: &LoadObservation,
     limits: &Thresholds,
 ) -> Vec<GateFailure> {
     let mut failures = Vec::new();
@@ -130,7 +132,11 @@ pub(crate) fn disturbed(
 
 /// C-14, below what voids a trial: the largest share of the machine that
 /// somebody else had, in the window or in the idle sample.
-pub(crate) fn other_load(common: &Common, seen: &Load, limits: &Thresholds) -> Option<Warning> {
+pub(crate) fn other_load(
+    common: &Common,
+    seen: &LoadObservation,
+    limits: &Thresholds,
+) -> Option<Warning> {
     let idle = &common.idle;
     let in_idle = idle.busy_ns as f64 / idle.capacity_ns.max(1) as f64;
     let in_window = common
@@ -145,7 +151,7 @@ pub(crate) fn other_load(common: &Common, seen: &Load, limits: &Thresholds) -> O
 /// User time of a machine that is neither the sender's, the receiver's, nor the
 /// network's, as a share. The first machine is the sender's, and everybody's
 /// where there is no second; with two, no process of ours forwards.
-fn others_user_share(position: usize, common: &Common, seen: &Load) -> f64 {
+fn others_user_share(position: usize, common: &Common, seen: &LoadObservation) -> f64 {
     let machine = &common.machines[position];
     let share_of_life = seen.window_share().unwrap_or(1.0);
     let scaled = |whole: u64| (whole as f64 * share_of_life) as u64;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use plumbline_agent::{Counts, FromAgent, LookOrder, Sight, ToAgent};
+use plumbline_agent::{FromAgent, LookOrder, NamespaceCounters, Sight, ToAgent};
 use plumbline_record::{Floor, IdleSample};
 
 use crate::agent::{ANSWER, Agent, TrialError};
@@ -63,7 +63,7 @@ impl Observer {
     /// # Errors
     ///
     /// As [`look`](Self::look).
-    pub fn count(&self, devices: Vec<String>) -> Result<Counts, TargetError> {
+    pub fn count(&self, devices: Vec<String>) -> Result<NamespaceCounters, TargetError> {
         match self.ask(&ToAgent::Count { devices }, Duration::ZERO)? {
             FromAgent::Counted(counts) => Ok(counts),
             other => Err(self.unexpected(&other)),

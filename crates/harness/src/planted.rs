@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plumbline_agent::{
-    FromAgent, Measured, PROTOCOL_VERSION, Served, ToAgent, read_frame, write_frame,
+    FromAgent, PROTOCOL_VERSION, SenderMeasurement, Served, ToAgent, read_frame, write_frame,
 };
 use plumbline_experiment::{
-    Arrival, Asked, Driver, Ends, Family, Plan, Protocol, Scene, Timing, Treatment, Wait, Workload,
-    WorkloadKind,
+    Arrival, Asked, DriverChoice, Ends, Family, Plan, Protocol, Scene, Timing, Treatment, Wait,
+    Workload, WorkloadKind,
 };
 use plumbline_record::{
-    Common, CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, Load, LoadResult, ProcessCpu,
-    ProtocolCounters, ServeResult, SoftnetCounters, Warning,
+    Common, CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, LoadObservation, LoadResult,
+    ProcessCpu, ProtocolCounters, ServeResult, SoftnetCounters, Warning,
 };
 
 use crate::error::TargetError;
@@ -38,7 +38,7 @@ pub(crate) fn workload() -> Workload {
         keep_alive: true,
         server: Default::default(),
         wait: Wait::Block,
-        driver: Driver::Auto,
+        driver: DriverChoice::Auto,
         zero_copy: false,
         timestamps: 0.0,
     }
@@ -54,7 +54,7 @@ pub(crate) fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
 #[derive(Clone, Debug)]
 pub(crate) struct Planted {
     pub(crate) common: Common,
-    pub(crate) load: Load,
+    pub(crate) load: LoadObservation,
 }
 
 /// Half a second of 5,000 requests at 60 µs, sent 3 µs late, on a machine that
@@ -62,7 +62,7 @@ pub(crate) struct Planted {
 pub(crate) fn healthy() -> Planted {
     let latency = histogram((0..5000).map(|i| 60_000 + i));
     Planted {
-        load: Load {
+        load: LoadObservation {
             load: LoadResult {
                 driver: "epoll".into(),
                 arrival: workload().arrival,
@@ -418,7 +418,7 @@ fn play(act: Option<Act>, mut input: impl Read, output: &mut impl Write) {
 }
 
 fn loaded(seen: &Planted) -> FromAgent {
-    FromAgent::Loaded(Box::new(Measured {
+    FromAgent::Loaded(Box::new(SenderMeasurement {
         load: seen.load.load.clone(),
         machine: seen.common.machines[0],
         softnet: seen.common.softnet,

@@ -7,8 +7,8 @@ use plumbline_record::IdleSample;
 
 use crate::agent::TrialError;
 use crate::error::TargetError;
-use crate::exercise::Order;
-use crate::exercise::load::Load;
+use crate::exercise::TrialOrder;
+use crate::exercise::load::LoadExercise;
 use crate::path::Path;
 use crate::settings::Settings;
 use crate::trial;
@@ -41,7 +41,7 @@ pub fn reach(
         },
         ..treatment.clone()
     };
-    let order = Order {
+    let order = TrialOrder {
         treatment: &tried,
         seed: 1,
         idle: IdleSample::default(),
@@ -49,7 +49,7 @@ pub fn reach(
         interrupted,
         others: None,
     };
-    match trial::run(path, &Load, order) {
+    match trial::run(path, &LoadExercise, order) {
         Ok((seen, _)) if seen.load().is_some_and(|it| it.load.completed > 0) => Ok(()),
         Ok(_) => Err(TargetError::Failed("no request was answered".to_owned())),
         Err(TrialError::Target(error)) => Err(error),

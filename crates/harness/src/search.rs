@@ -10,7 +10,7 @@ use plumbline_record::{
     GateFailure, LoadResult, SearchGoal, SearchOutcome, SearchPurpose, SearchTrial,
 };
 use plumbline_stats::mlrsearch::{
-    Bounds, Goal, Outcome, Purpose, Search, SearchError, Step, Trial, loss_ratio,
+    Bounds, Goal, LoadSearch, LoadTrial, NextStep, Outcome, Purpose, SearchError, loss_ratio,
 };
 
 use crate::self_check;
@@ -95,7 +95,7 @@ impl SearchPlan {
     ///
     /// Bounds and goals that contradict themselves or each other.
     pub fn check(&self) -> Result<(), SearchError> {
-        Search::new(self.goal, self.bounds).map(drop)
+        LoadSearch::new(self.goal, self.bounds).map(drop)
     }
 
     /// The goal as records keep it.
@@ -174,17 +174,17 @@ pub fn find_max<E>(
     measure: &mut dyn FnMut(&SearchStep) -> Result<Option<SearchedLoad>, E>,
     seen: &mut dyn FnMut(&SearchTrial),
 ) -> Result<Searched, FindMaxError<E>> {
-    let mut search = Search::new(plan.goal, plan.bounds)?;
+    let mut search = LoadSearch::new(plan.goal, plan.bounds)?;
     let mut trials: Vec<SearchTrial> = Vec::new();
     let mut repeated = 0_u32;
     loop {
         let (load, duration, purpose) = match search.next() {
-            Step::Measure {
+            NextStep::Measure {
                 load,
                 duration,
                 purpose,
             } => (load, duration, purpose),
-            Step::Done(outcome) => {
+            NextStep::Done(outcome) => {
                 let outcome = recorded_outcome(outcome);
                 return Ok(Searched { outcome, trials });
             }
@@ -274,9 +274,9 @@ fn breaks(limit: Limit, load: &LoadResult) -> bool {
     }
 }
 
-fn as_evidence(trial: &SearchTrial) -> Trial {
+fn as_evidence(trial: &SearchTrial) -> LoadTrial {
     let seconds = trial.duration_ns as f64 / 1e9;
-    Trial {
+    LoadTrial {
         load: trial.rate,
         duration: seconds,
         loss_ratio: trial.loss_ratio,

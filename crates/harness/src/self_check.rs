@@ -10,7 +10,7 @@ mod clients;
 use plumbline_experiment::{Arrival, Limit, Workload};
 use plumbline_record::{ArrivalCheck, GateFailure, LoadResult, Warning};
 use plumbline_stats::arrivals::ANDERSON_DARLING_1_PERCENT;
-use plumbline_stats::stationarity::{Change, change_point};
+use plumbline_stats::stationarity::{ChangePoint, change_point};
 
 use crate::thresholds::Thresholds;
 
@@ -182,7 +182,7 @@ fn busy(load: &LoadResult, limits: &Thresholds) -> Option<f64> {
 
 /// A change of the median latency inside the window that is no chance, and
 /// larger than `factor`.
-fn level(load: &LoadResult, factor: f64) -> Option<Change> {
+fn level(load: &LoadResult, factor: f64) -> Option<ChangePoint> {
     let slices: Vec<f64> = load.slice_p50_ns.iter().map(|&ns| ns as f64).collect();
     change_point(&slices)
         .filter(|change| change.p_value < CHANGE_P_VALUE && change.factor() > factor)

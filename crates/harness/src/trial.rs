@@ -4,19 +4,19 @@
 use plumbline_record::{DeviceCounters, GateFailure, Observation, ProcessCpu, ProtocolCounters};
 
 use crate::agent::TrialError;
-use crate::exercise::{Done, Exercise, Order};
+use crate::exercise::{Done, Exercise, TrialOrder};
 use crate::path::Path;
 use crate::snapshot::PathSnapshot;
 
 /// What was seen, and what the path's own checks say.
-pub(crate) type Seen = (Observation, Vec<GateFailure>);
+pub(crate) type CheckedObservation = (Observation, Vec<GateFailure>);
 
 /// Runs an exercise once on a path.
 pub(crate) fn run(
     path: &dyn Path,
     exercise: &dyn Exercise,
-    order: Order<'_>,
-) -> Result<Seen, TrialError> {
+    order: TrialOrder<'_>,
+) -> Result<CheckedObservation, TrialError> {
     let idle = order.idle;
     let before = path.snapshot()?;
     let Done { mut seen, least } = exercise.run(path, order)?;

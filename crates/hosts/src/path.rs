@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use plumbline_agent::{Counts, LocalAddress, LookOrder, Sight, Way};
+use plumbline_agent::{LocalAddress, LookOrder, NamespaceCounters, Sight, Way};
 use plumbline_experiment::Family;
 use plumbline_harness::{AgentLink, Leg, Path, PathSnapshot, Side, Site, TargetError};
 use plumbline_record::{DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
@@ -171,7 +171,7 @@ impl End {
 
     fn count(&self) -> Result<(DeviceCounters, ProtocolCounters), TargetError> {
         let devices = vec![self.device.device.clone()];
-        let Counts { devices, protocol } = self.connection.observer().count(devices)?;
+        let NamespaceCounters { devices, protocol } = self.connection.observer().count(devices)?;
         let namespace = self.side.to_owned();
         Ok((
             DeviceCounters {

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
-use plumbline_experiment::{Server, Treatment};
+use plumbline_experiment::{HttpServer, Treatment};
 use plumbline_harness::TargetError;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -131,7 +131,7 @@ pub fn write(
 ///
 /// [`TargetError::Unsupported`], for anything but the program itself.
 pub(crate) fn check_servers(treatments: &[Treatment]) -> Result<(), TargetError> {
-    let is_nginx = |it: &Treatment| it.workload.server == Server::Nginx;
+    let is_nginx = |it: &Treatment| it.workload.server == HttpServer::Nginx;
     if !treatments.iter().any(is_nginx) {
         return Ok(());
     }

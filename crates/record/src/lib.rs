@@ -28,7 +28,7 @@ pub use load::{
 };
 pub use load_outcome::{LoadOutcome, LoadWarning};
 pub use maximum::Maximum;
-pub use observation::{Common, IdleSample, Load, Observation, SetUp, What};
+pub use observation::{Common, IdleSample, LoadObservation, Observation, SetUp, What};
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;

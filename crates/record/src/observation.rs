@@ -23,7 +23,7 @@ pub struct Observation {
 #[serde(tag = "exercise", rename_all = "kebab-case")]
 pub enum What {
     /// Load from one agent to another.
-    Load(Box<Load>),
+    Load(Box<LoadObservation>),
     /// Bringing up a place with a network.
     SetUp(Box<SetUp>),
 }
@@ -56,7 +56,7 @@ pub struct Common {
 
 /// What both ends of a load saw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Load {
+pub struct LoadObservation {
     /// The sender's side.
     pub load: LoadResult,
     /// The receiver's side.
@@ -96,7 +96,7 @@ pub struct IdleSample {
 
 impl Observation {
     /// What both ends of a load saw; `None` for any other exercise.
-    pub fn load(&self) -> Option<&Load> {
+    pub fn load(&self) -> Option<&LoadObservation> {
         match &self.what {
             What::Load(load) => Some(load),
             _ => None,
@@ -104,7 +104,7 @@ impl Observation {
     }
 
     /// As [`load`](Self::load), to change it.
-    pub fn load_mut(&mut self) -> Option<&mut Load> {
+    pub fn load_mut(&mut self) -> Option<&mut LoadObservation> {
         match &mut self.what {
             What::Load(load) => Some(load),
             _ => None,
@@ -112,7 +112,7 @@ impl Observation {
     }
 }
 
-impl Load {
+impl LoadObservation {
     /// What part of all that the receiver saw in its life belongs to the
     /// measured window, from 0 to 1: requests, or payload bytes for bulk.
     ///

@@ -20,7 +20,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::file::{sync_directory, write_atomically};
 use crate::{FORMAT_VERSION, Run, SearchRecord, Trial};
-use error::Cause as _;
+use error::IoContext as _;
 pub use error::{NotARun, RunDirectoryError};
 use files::{RUN_FILE, SEARCHES_FILE, TRIALS_FILE};
 

@@ -2,7 +2,7 @@
 
 use plumbline_experiment::Layout;
 
-use crate::analysis::{Mesh, MeshMap, PairValue, Summary, Unlike};
+use crate::analysis::{Mesh, MeshMap, MeshOutlier, PairValue, Summary};
 use crate::figures::{Table, head};
 use crate::{describe, number};
 
@@ -127,7 +127,7 @@ pub(crate) fn findings(mesh: &Mesh, map: &MeshMap) -> Vec<String> {
     found
 }
 
-fn unlike(mesh: &Mesh, map: &MeshMap, one: &Unlike) -> String {
+fn unlike(mesh: &Mesh, map: &MeshMap, one: &MeshOutlier) -> String {
     let name = |node: usize| describe::clean(&mesh.nodes[node]);
     let change = number::signed_percent(one.ratio - 1.0);
     let judged = if one.is_worse { "worse" } else { "better" };

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use plumbline_stats::family::{self, Comparison};
+use plumbline_stats::family::{self, JointEffect};
 
 #[path = "../tests/noise/mod.rs"]
 mod noise;
@@ -66,10 +66,10 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, found: &[Comparison], truth: &[f64]) {
+    fn add(&mut self, found: &[JointEffect], truth: &[f64]) {
         let both = || found.iter().zip(truth);
-        let holds = |(one, &truth): (&Comparison, &f64)| one.joint.contains(truth.exp_m1());
-        let holds_uncut = |(one, &truth): (&Comparison, &f64)| {
+        let holds = |(one, &truth): (&JointEffect, &f64)| one.joint.contains(truth.exp_m1());
+        let holds_uncut = |(one, &truth): (&JointEffect, &f64)| {
             let truth = truth.exp_m1();
             let at_zero = one.is_cut && one.joint.low.abs().min(one.joint.high.abs()) < 1e-300;
             let far = if one.ratio_minus_one > 0.0 {

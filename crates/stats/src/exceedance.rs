@@ -10,7 +10,7 @@ use crate::normal;
 /// One slice of a window: how many samples there were, and how many of them lay
 /// beyond the quantile's estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
+pub struct ExceedanceSlice {
     /// Samples beyond the quantile.
     pub beyond: u64,
     /// All samples.
@@ -57,7 +57,7 @@ const TAIL: f64 = 0.025;
 /// By simulation of 100 slices the 95 % interval of p99 holds in at least 94 %
 /// of windows with five bursts or more, and those of p50 and p90 with ten; with
 /// five in 89 to 92 %.
-pub fn effective_samples(slices: &[Slice]) -> f64 {
+pub fn effective_samples(slices: &[ExceedanceSlice]) -> f64 {
     let samples: u64 = slices.iter().map(|slice| slice.samples).sum();
     let beyond: u64 = slices.iter().map(|slice| slice.beyond).sum();
     if slices.len() < PARTS || samples == 0 {
@@ -69,7 +69,7 @@ pub fn effective_samples(slices: &[Slice]) -> f64 {
     if independent <= 0.0 {
         return n;
     }
-    let excess = |slice: &Slice| slice.beyond as f64 - p * slice.samples as f64;
+    let excess = |slice: &ExceedanceSlice| slice.beyond as f64 - p * slice.samples as f64;
     let y: Vec<f64> = slices.iter().map(excess).collect();
     let (variance, lags) = long_run_variance(&y);
     // The y add up to 0, which takes the mean of all lags off each of them.

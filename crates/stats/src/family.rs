@@ -52,14 +52,14 @@ mod step_down;
 
 use crate::{Interval, StatsError};
 
-use flips::{Column, Flips};
+use flips::{Flips, LogRatios};
 use step_down::Rivals;
 
 pub use judgement::Judgement;
 
 /// One comparison among several. Effects are ratios less one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Comparison {
+pub struct JointEffect {
     /// The effect: exp of the mean log-ratio, less 1. Not a number without a
     /// block.
     pub ratio_minus_one: f64,
@@ -84,7 +84,7 @@ pub struct Comparison {
     pub smallest_effect: Option<f64>,
 }
 
-impl Comparison {
+impl JointEffect {
     /// Whether the test and the interval say that there is an effect.
     pub fn is_different(&self) -> bool {
         !self.joint.contains(0.0)
@@ -118,9 +118,9 @@ pub fn compare(
     log_ratios: &[Vec<Option<f64>>],
     alpha: f64,
     seed: u64,
-) -> Result<Vec<Comparison>, StatsError> {
+) -> Result<Vec<JointEffect>, StatsError> {
     let blocks = checked_blocks(log_ratios, alpha)?;
-    let columns: Vec<Column> = log_ratios.iter().map(|of| Column::new(of)).collect();
+    let columns: Vec<LogRatios> = log_ratios.iter().map(|of| LogRatios::new(of)).collect();
     let flips = Flips::new(blocks, seed);
     // As many choices of signs may speak for an effect that is excluded.
     let kept = (alpha * flips.len() as f64 * (1.0 + 1e-12)).floor() as usize;
@@ -130,7 +130,7 @@ pub fn compare(
     let is_different = |at: usize| is_within(adjusted[at], kept, &flips);
     let smallest = smallest_effects(&columns, &flips, kept, is_different);
     let rivals = Rivals::new(&columns, &flips, |_| true);
-    let compare = |(at, column): (usize, &Column)| {
+    let compare = |(at, column): (usize, &LogRatios)| {
         let interval = |(low, high): (f64, f64)| Interval {
             low: (column.mean + low).exp_m1(),
             high: (column.mean + high).exp_m1(),
@@ -141,7 +141,7 @@ pub fn compare(
         let alone = interval(bounds::bounds(column, &flips, nobody, kept));
         let free = interval(bounds::bounds(column, &flips, rivals.of(at), kept));
         let joint = agreeing(free, column.mean, is_different(at));
-        Comparison {
+        JointEffect {
             ratio_minus_one: column.mean.exp_m1(),
             joint,
             is_cut: free.contains(0.0) && !joint.contains(0.0),
@@ -196,7 +196,7 @@ fn agreeing(interval: Interval, mean: f64, is_different: bool) -> Interval {
 /// What each comparison would have shown beside those that are not different, or
 /// beside all when all are.
 fn smallest_effects(
-    columns: &[Column],
+    columns: &[LogRatios],
     flips: &Flips,
     kept: usize,
     is_different: impl Fn(usize) -> bool,
@@ -205,7 +205,7 @@ fn smallest_effects(
     let remaining = |at| are_all_different || !is_different(at);
     let critical = Rivals::new(columns, flips, remaining).critical(kept);
     let mut standard_errors = StandardErrors::default();
-    let of = |column: &Column| {
+    let of = |column: &LogRatios| {
         let n = column.blocks as f64;
         let square = critical.filter(|&square| 0.0 < square && square < n)?;
         let t = (square * (n - 1.0) / (n - square)).sqrt();

@@ -27,7 +27,7 @@ const MOST_COUNTED: usize = 8;
 
 /// Pairs of objects, by how two measurements put them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pairs {
+pub struct PairCounts {
     /// Both put them the same way round.
     pub same: u64,
     /// They put them the opposite way round.
@@ -40,7 +40,7 @@ pub struct Pairs {
     pub tied_in_both: u64,
 }
 
-impl Pairs {
+impl PairCounts {
     /// Counts the pairs of some objects, each with a value in `first` and one
     /// in `second`. Pairs with a value that is not a number are left out, and
     /// so is what one slice has beyond the other.
@@ -88,7 +88,7 @@ impl Pairs {
     }
 }
 
-impl Add for Pairs {
+impl Add for PairCounts {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -102,7 +102,7 @@ impl Add for Pairs {
     }
 }
 
-impl Sum for Pairs {
+impl Sum for PairCounts {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), Add::add)
     }
@@ -124,7 +124,7 @@ pub fn share_by_chance(first: &[f64], second: &[f64]) -> Option<f64> {
     }
     // Reordering moves no ties, so the numerator of tau-b decides alone.
     let agreement = |second: &[f64]| {
-        let pairs = Pairs::count(first, second);
+        let pairs = PairCounts::count(first, second);
         pairs.same as i64 - pairs.opposite as i64
     };
     let seen = agreement(second);
@@ -178,8 +178,8 @@ impl Ranking {
         self.measured.iter().map(of_object).collect()
     }
 
-    fn pairs(&self, blocks: &[usize]) -> Pairs {
-        Pairs::count(&self.published, &self.medians(blocks))
+    fn pairs(&self, blocks: &[usize]) -> PairCounts {
+        PairCounts::count(&self.published, &self.medians(blocks))
     }
 }
 
@@ -195,7 +195,7 @@ pub struct Agreement {
     /// The highest tau that the ties of the published tables allow.
     pub highest: f64,
     /// The pairs behind `tau`; "first" is the published order.
-    pub pairs: Pairs,
+    pub pairs: PairCounts,
 }
 
 /// How far the measured orders of one or several tables agree with the
@@ -211,7 +211,8 @@ pub struct Agreement {
 ///
 /// `None` without a pair that both sides order.
 pub fn agreement(tables: &[Ranking], blocks: usize, level: f64, seed: u64) -> Option<Agreement> {
-    let pooled = |blocks: &[usize]| -> Pairs { tables.iter().map(|one| one.pairs(blocks)).sum() };
+    let pooled =
+        |blocks: &[usize]| -> PairCounts { tables.iter().map(|one| one.pairs(blocks)).sum() };
     let every: Vec<usize> = (0..blocks).collect();
     let pairs = pooled(&every);
     let (tau, highest) = (pairs.tau_b()?, pairs.highest_tau_b()?);
@@ -259,12 +260,12 @@ mod tests {
         let up = [1.0, 2.0, 3.0, 4.0];
         let down = [4.0, 3.0, 2.0, 1.0];
         assert_eq!(
-            Pairs::count(&up, &[10.0, 20.0, 30.0, 40.0]).tau_b(),
+            PairCounts::count(&up, &[10.0, 20.0, 30.0, 40.0]).tau_b(),
             Some(1.0)
         );
-        assert_eq!(Pairs::count(&up, &down).tau_b(), Some(-1.0));
+        assert_eq!(PairCounts::count(&up, &down).tau_b(), Some(-1.0));
         assert_eq!(
-            Pairs::count(&up, &[1.0; 4]).tau_b(),
+            PairCounts::count(&up, &[1.0; 4]).tau_b(),
             None,
             "no order at all"
         );
@@ -274,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_tie_in_the_published_order_bounds_tau() {
-        let pairs = Pairs::count(&[1.0, 2.0, 2.0], &[1.0, 2.0, 3.0]);
+        let pairs = PairCounts::count(&[1.0, 2.0, 2.0], &[1.0, 2.0, 3.0]);
         assert_eq!((pairs.same, pairs.tied_in_first), (2, 1));
         let (tau, highest) = (pairs.tau_b().unwrap(), pairs.highest_tau_b().unwrap());
         assert!((tau - highest).abs() < 1e-15, "{tau} {highest}");
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_number_has_no_place_in_an_order() {
-        let pairs = Pairs::count(&[1.0, 2.0, 3.0], &[1.0, f64::NAN, 3.0]);
+        let pairs = PairCounts::count(&[1.0, 2.0, 3.0], &[1.0, f64::NAN, 3.0]);
         assert_eq!((pairs.same, pairs.tau_b()), (1, Some(1.0)));
         assert_eq!(share_by_chance(&[1.0, f64::NAN], &[1.0, 2.0]), None);
         assert_eq!(share_by_chance(&[1.0], &[1.0]), None);

@@ -42,7 +42,7 @@ pub struct OfPair {
 
 /// Nodes and pairs that are unlike the rest.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Unlike {
+pub struct Outliers {
     /// Nodes, with the ratio of what their pairs show to what is common, the
     /// furthest from 1 first.
     pub nodes: Vec<(usize, f64)>,
@@ -57,9 +57,9 @@ pub struct Unlike {
 ///
 /// It believes the noise to be about normal, since one value of each pair does
 /// not tell: with more blocks than one ask [`named()`].
-pub fn unlike(nodes: usize, values: &[OfPair]) -> Option<Unlike> {
+pub fn unlike(nodes: usize, values: &[OfPair]) -> Option<Outliers> {
     let (nodes, pairs) = parts(nodes, values)?;
-    Some(Unlike {
+    Some(Outliers {
         nodes: far(nodes),
         pairs: far(pairs),
     })
@@ -145,7 +145,7 @@ mod tests {
     fn an_even_mesh_has_nothing_to_name() {
         for nodes in [4, 5, 10, 40] {
             let found = unlike(nodes, &mesh(nodes, |_, _| 1.0)).unwrap();
-            assert_eq!(found, Unlike::default(), "{nodes} nodes");
+            assert_eq!(found, Outliers::default(), "{nodes} nodes");
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
                 ..one
             })
             .collect();
-        assert_eq!(unlike(8, &values).unwrap(), Unlike::default());
+        assert_eq!(unlike(8, &values).unwrap(), Outliers::default());
     }
 
     #[test]

@@ -24,8 +24,8 @@ mod target;
 mod tests;
 
 pub use classify::{Class, Evidence, conditional_throughput};
-pub use goal::{Bounds, Goal, SearchError, Trial, loss_ratio};
-use target::Target;
+pub use goal::{Bounds, Goal, LoadTrial, SearchError, loss_ratio};
+use target::SearchTarget;
 
 /// Least length of the floor test, seconds.
 pub const FLOOR_SECONDS: f64 = 10.0;
@@ -53,7 +53,7 @@ pub enum Purpose {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum NextStep {
     /// Run a trial.
     Measure {
         /// Intended load, per second.
@@ -71,7 +71,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
     /// With bounds.
-    Found(Found),
+    Found(SearchResult),
     /// The lowest load missed in most of its trials: the path is broken, or the
     /// goal out of reach.
     BrokenPath,
@@ -87,7 +87,7 @@ pub enum Outcome {
 
 /// The bounds of the highest load that holds the goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// The relevant lower bound, per second: the highest load that holds.
     pub lower: f64,
     /// The relevant upper bound, per second: the lowest load that does not.
@@ -103,15 +103,15 @@ pub struct Found {
 
 /// A search under way.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct LoadSearch {
     goal: Goal,
     bounds: Bounds,
     /// From coarse to the goal itself.
-    targets: Vec<Target>,
-    trials: Vec<(Purpose, Trial)>,
+    targets: Vec<SearchTarget>,
+    trials: Vec<(Purpose, LoadTrial)>,
 }
 
-impl Search {
+impl LoadSearch {
     /// A search that has not measured anything yet.
     ///
     /// # Errors
@@ -132,18 +132,18 @@ impl Search {
     }
 
     /// All trials so far, in the order in which they were observed.
-    pub fn trials(&self) -> &[(Purpose, Trial)] {
+    pub fn trials(&self) -> &[(Purpose, LoadTrial)] {
         &self.trials
     }
 
     /// Takes what was measured. It should be what [`next`](Self::next) asked
     /// for, but any trial counts for its load.
-    pub fn observe(&mut self, purpose: Purpose, trial: Trial) {
+    pub fn observe(&mut self, purpose: Purpose, trial: LoadTrial) {
         self.trials.push((purpose, trial));
     }
 
     /// What to do next. Asking twice gives the same answer.
-    pub fn next(&self) -> Step {
+    pub fn next(&self) -> NextStep {
         let spent: f64 = self.trials.iter().map(|(_, trial)| trial.duration).sum();
         let step = self
             .prove_path()
@@ -151,20 +151,20 @@ impl Search {
             .or_else(|| self.prove_floor())
             .unwrap_or_else(|| self.narrow());
         match step {
-            Step::Measure { .. } if spent >= self.bounds.time_limit => {
-                Step::Done(Outcome::OutOfTime)
+            NextStep::Measure { .. } if spent >= self.bounds.time_limit => {
+                NextStep::Done(Outcome::OutOfTime)
             }
             step => step,
         }
     }
 
     /// the least load first.
-    fn prove_path(&self) -> Option<Step> {
+    fn prove_path(&self) -> Option<NextStep> {
         let held = self.outcomes(Purpose::Path);
         match majority(&held, PATH_TRIALS) {
             Some(true) => None,
-            Some(false) => Some(Step::Done(Outcome::BrokenPath)),
-            None => Some(Step::Measure {
+            Some(false) => Some(NextStep::Done(Outcome::BrokenPath)),
+            None => Some(NextStep::Measure {
                 load: self.bounds.least,
                 duration: self.targets[0].final_trial,
                 purpose: Purpose::Path,
@@ -173,7 +173,7 @@ impl Search {
     }
 
     /// Doubles the load from the least one until a trial misses.
-    fn ramp(&self) -> Option<Step> {
+    fn ramp(&self) -> Option<NextStep> {
         let ramp = self.trials.iter().rfind(|(p, _)| *p == Purpose::Ramp);
         let last = match ramp {
             Some((_, trial)) if !self.goal.holds(trial) => return None,
@@ -181,7 +181,7 @@ impl Search {
             Some((_, trial)) => trial.load,
             None => self.bounds.least,
         };
-        Some(Step::Measure {
+        Some(NextStep::Measure {
             load: (last * RAMP).min(self.bounds.most),
             duration: self.targets[0].final_trial,
             purpose: Purpose::Ramp,
@@ -189,8 +189,8 @@ impl Search {
     }
 
     /// at a low load nothing may be lost, whatever the goal allows.
-    fn prove_floor(&self) -> Option<Step> {
-        let flawless = |trial: &Trial| !trial.missed && trial.loss_ratio == 0.0;
+    fn prove_floor(&self) -> Option<NextStep> {
+        let flawless = |trial: &LoadTrial| !trial.missed && trial.loss_ratio == 0.0;
         let floor: Vec<bool> = self.of(Purpose::Floor).map(flawless).collect();
         let ramp = self.of(Purpose::Ramp).last()?.load;
         let load = (ramp * FLOOR_SHARE).max(self.bounds.least.min(ramp * 2.0 * FLOOR_SHARE));
@@ -198,9 +198,9 @@ impl Search {
             return None;
         }
         Some(if floor.len() >= FLOOR_TRIALS {
-            Step::Done(Outcome::Unfit { load })
+            NextStep::Done(Outcome::Unfit { load })
         } else {
-            Step::Measure {
+            NextStep::Measure {
                 load,
                 duration: FLOOR_SECONDS,
                 purpose: Purpose::Floor,
@@ -209,8 +209,8 @@ impl Search {
     }
 
     /// Meets one target after the other.
-    fn narrow(&self) -> Step {
-        let trials: Vec<Trial> = self.trials.iter().map(|(_, trial)| *trial).collect();
+    fn narrow(&self) -> NextStep {
+        let trials: Vec<LoadTrial> = self.trials.iter().map(|(_, trial)| *trial).collect();
         let mut hint = self
             .of(Purpose::Ramp)
             .last()
@@ -220,7 +220,7 @@ impl Search {
             if let Some((load, duration)) =
                 target.wants(&self.goal, &self.bounds, &trials, range, hint)
             {
-                return Step::Measure {
+                return NextStep::Measure {
                     load,
                     duration,
                     purpose: Purpose::Search,
@@ -228,22 +228,22 @@ impl Search {
             }
             hint = range.lower.unwrap_or(hint);
         }
-        Step::Done(self.found(&trials))
+        NextStep::Done(self.found(&trials))
     }
 
     /// Called when the last target, the goal itself, wants nothing more.
-    fn found(&self, trials: &[Trial]) -> Outcome {
+    fn found(&self, trials: &[LoadTrial]) -> Outcome {
         let last = self.targets.last().expect("the goal is a target");
         let range = last.bracket(&self.goal, trials);
         let Some(lower) = range.lower else {
             return Outcome::BrokenPath;
         };
-        let misses: Vec<&Trial> = trials
+        let misses: Vec<&LoadTrial> = trials
             .iter()
             .filter(|t| Some(t.load) == range.upper && !self.goal.holds(t))
             .collect();
         let generators = misses.iter().filter(|t| t.generator_limited).count();
-        Outcome::Found(Found {
+        Outcome::Found(SearchResult {
             lower,
             upper: range.upper,
             conditional_throughput: conditional_throughput(&self.goal, lower, trials),
@@ -251,7 +251,7 @@ impl Search {
         })
     }
 
-    fn of(&self, purpose: Purpose) -> impl Iterator<Item = &Trial> {
+    fn of(&self, purpose: Purpose) -> impl Iterator<Item = &LoadTrial> {
         self.trials
             .iter()
             .filter(move |(p, _)| *p == purpose)

@@ -13,7 +13,7 @@ const PARTS: usize = 40;
 
 /// The most likely moment of a change of level.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
+pub struct ChangePoint {
     /// Where, as a share of the series, from 0 to 1.
     pub at: f64,
     /// Median of what lies before, in the unit of the series.
@@ -24,7 +24,7 @@ pub struct Change {
     pub p_value: f64,
 }
 
-impl Change {
+impl ChangePoint {
     /// How many times the smaller of the two levels the larger is, at least 1.
     pub fn factor(&self) -> f64 {
         let (low, high) = (self.before.min(self.after), self.before.max(self.after));
@@ -42,7 +42,7 @@ impl Change {
 /// fifth of the series at one of its ends. Source: A. N. Pettitt, "A
 /// Non-Parametric Approach to the Change-Point Problem", Applied Statistics 28
 /// (1979).
-pub fn change_point(series: &[f64]) -> Option<Change> {
+pub fn change_point(series: &[f64]) -> Option<ChangePoint> {
     if series.len() < FEWEST {
         return None;
     }
@@ -61,7 +61,7 @@ pub fn change_point(series: &[f64]) -> Option<Change> {
         return None;
     }
     let (n, k) = (n as f64, largest as f64);
-    Some(Change {
+    Some(ChangePoint {
         at: at as f64 / n,
         before: median(&parts[..at]),
         after: median(&parts[at..]),

@@ -245,7 +245,7 @@ fn rank_sum_p_and_shift() {
 fn kendall_tau_b_and_its_chance() {
     for case in cases(expected().kendall) {
         let what = format!("{} objects", case.first.len());
-        let pairs = kendall::Pairs::count(&case.first, &case.second);
+        let pairs = kendall::PairCounts::count(&case.first, &case.second);
         assert_near(pairs.tau_b().unwrap(), case.tau, &what);
         let share = kendall::share_by_chance(&case.first, &case.second);
         assert_eq!(share.is_some(), case.share.is_some(), "{what}");

@@ -6,7 +6,7 @@ mod noise;
 use noise::Noise;
 use noise::bursts::{Bursty, by_exceedances, by_medians};
 use noise::mesh::Mesh;
-use plumbline_stats::exceedance::{Slice, effective_samples};
+use plumbline_stats::exceedance::{ExceedanceSlice, effective_samples};
 use plumbline_stats::mesh::{blocks_to_name, named};
 
 const BURSTS: Bursty = Bursty {
@@ -31,21 +31,21 @@ fn intervals_of_p99_hold_in_bursts() {
 
 #[test]
 fn one_burst_is_worth_little_and_even_exceedances_nearly_all() {
-    let even: Vec<Slice> = (0..100)
-        .map(|i| Slice {
+    let even: Vec<ExceedanceSlice> = (0..100)
+        .map(|i| ExceedanceSlice {
             beyond: [0, 1, 2, 1][i * 7 % 4],
             samples: 100,
         })
         .collect();
     assert!(effective_samples(&even) > 7_000.0);
     let mut burst = vec![
-        Slice {
+        ExceedanceSlice {
             beyond: 0,
             samples: 100
         };
         100
     ];
-    burst[40..44].fill(Slice {
+    burst[40..44].fill(ExceedanceSlice {
         beyond: 25,
         samples: 100,
     });
@@ -54,7 +54,7 @@ fn one_burst_is_worth_little_and_even_exceedances_nearly_all() {
 
 #[test]
 fn too_few_slices_are_worth_nothing_and_none_beyond_all() {
-    let slice = Slice {
+    let slice = ExceedanceSlice {
         beyond: 0,
         samples: 100,
     };

@@ -3,14 +3,14 @@
 mod noise;
 
 use noise::{Noise, Source};
-use plumbline_stats::family::{Comparison, Judgement, compare, minimum_blocks};
+use plumbline_stats::family::{JointEffect, Judgement, compare, minimum_blocks};
 use plumbline_stats::verdict::Direction;
 use plumbline_stats::{StatsError, holm, paired, replicate};
 use proptest::prelude::*;
 
 const ALPHA: f64 = 0.05;
 
-fn one(log_ratios: &[f64]) -> Comparison {
+fn one(log_ratios: &[f64]) -> JointEffect {
     let column = log_ratios.iter().copied().map(Some).collect();
     compare(&[column], ALPHA, 1).unwrap()[0]
 }
@@ -176,9 +176,10 @@ fn errors(noise: Noise, truth: &[f64], blocks: usize, families: u64) -> (f64, f6
     for seed in 0..families {
         let found = compare(&Source::new(seed, noise).family(truth, blocks), ALPHA, seed).unwrap();
         let both = || found.iter().zip(truth);
-        let is_alarm = |(one, &truth): (&Comparison, &f64)| truth == 0.0 && one.is_different();
-        let misses_truth =
-            |(one, &truth): (&Comparison, &f64)| !one.is_cut && !one.joint.contains(truth.exp_m1());
+        let is_alarm = |(one, &truth): (&JointEffect, &f64)| truth == 0.0 && one.is_different();
+        let misses_truth = |(one, &truth): (&JointEffect, &f64)| {
+            !one.is_cut && !one.joint.contains(truth.exp_m1())
+        };
         alarms += u32::from(both().any(is_alarm));
         misses += u32::from(both().any(misses_truth));
     }

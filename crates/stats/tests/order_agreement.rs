@@ -1,7 +1,7 @@
 //! How often the interval of tau holds the true one. Seeded: fixed
 //! numbers, not chances.
 
-use plumbline_stats::kendall::{Pairs, Ranking, agreement};
+use plumbline_stats::kendall::{PairCounts, Ranking, agreement};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -32,10 +32,10 @@ fn the_interval_holds_the_true_tau_as_often_as_it_says() {
         vec![0.0, 0.01, 0.06, 0.03, 0.2],
         vec![0.0, 0.04, 0.02, 0.05, 0.3],
     ];
-    let true_pairs: Pairs = published
+    let true_pairs: PairCounts = published
         .iter()
         .zip(&truth)
-        .map(|(published, truth)| Pairs::count(published, truth))
+        .map(|(published, truth)| PairCounts::count(published, truth))
         .sum();
     let true_tau = true_pairs.tau_b().unwrap();
     assert!(true_tau < true_pairs.highest_tau_b().unwrap());

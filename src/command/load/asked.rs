@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plumbline_engine::{LoadPlan, ServePlan};
 use plumbline_experiment::{
-    Driver, Process, Protocol, Refusal, Spelling, Timing, Wait, Workload, WorkloadRequest,
+    DriverChoice, Process, Protocol, Refusal, Spelling, Timing, Wait, Workload, WorkloadRequest,
     stamped_share, typed,
 };
 use plumbline_generator::Destination;
@@ -90,7 +90,7 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Result<Workload, BadU
         limit,
         keep_alive: args.no_keep_alive.then_some(false),
         wait: args.spin.then_some(Wait::Spin),
-        driver: Some(args.driver).filter(|it| *it != Driver::Auto),
+        driver: Some(args.driver).filter(|it| *it != DriverChoice::Auto),
         zero_copy: args.zerocopy.then_some(true),
         timestamps: timestamps(args)?,
         ..WorkloadRequest::default()

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plumbline_engine::{LoadPlan, Progress};
+use plumbline_engine::{LoadPlan, LoadProgress};
 use plumbline_experiment::WorkloadKind;
 use plumbline_report::load::Totals;
 
@@ -13,7 +13,11 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Runs a load, and meanwhile tells on standard error how it goes if people
 /// are watching. The watching thread wakes once a second.
-pub(super) fn shown_while<T>(plan: &LoadPlan, progress: &Progress, run: impl FnOnce() -> T) -> T {
+pub(super) fn shown_while<T>(
+    plan: &LoadPlan,
+    progress: &LoadProgress,
+    run: impl FnOnce() -> T,
+) -> T {
     if !std::io::stderr().is_terminal() {
         return run();
     }
@@ -40,7 +44,7 @@ pub(super) fn shown_while<T>(plan: &LoadPlan, progress: &Progress, run: impl FnO
     })
 }
 
-fn take(progress: &Progress) -> Totals {
+fn take(progress: &LoadProgress) -> Totals {
     Totals {
         at: Instant::now(),
         completed: progress.completed(),

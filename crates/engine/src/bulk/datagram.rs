@@ -8,11 +8,11 @@ use plumbline_sys::socket::{Messages, Socket};
 
 use super::train::train_of;
 use crate::EngineError;
-use crate::driver::{Driver, Event, Watch};
-use crate::event_loop::Workload;
-use crate::pattern::{Direction, Pattern};
+use crate::driver::{Driver, Event, WatchMode};
+use crate::event_loop::LoadClient;
+use crate::pattern::{Pattern, PayloadDirection};
 use crate::plan::source;
-use crate::recorder::{Failure, Recorder};
+use crate::recorder::{Recorder, RequestFailure};
 use crate::window::Window;
 
 /// Messages per system call.
@@ -88,7 +88,7 @@ fn check_fit(size: usize, mtu: usize, target: SocketAddr) -> Result<(), EngineEr
 
 /// One socket and the numbers of its next messages, warm-up and measured.
 #[derive(Clone, Copy, Debug, Default)]
-struct Line {
+struct DatagramSocket {
     next: [u64; 2],
     full: bool,
 }
@@ -105,7 +105,7 @@ pub(crate) struct Datagrams {
     /// as its own packet.
     train: usize,
     sources: Vec<IpAddr>,
-    lines: Vec<Line>,
+    lines: Vec<DatagramSocket>,
     /// The socket that the batch at hand goes out on.
     current: usize,
     batch: Messages,
@@ -136,12 +136,12 @@ impl Datagrams {
             session: (now_ns().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as u16,
             train: 1,
             sources: Vec::new(),
-            lines: vec![Line::default(); flows.len()],
+            lines: vec![DatagramSocket::default(); flows.len()],
             current: 0,
             batch: Messages::new(BATCH, size),
             intended: Vec::with_capacity(BATCH),
             gone: 0,
-            pattern: Pattern::new(Direction::Request, size),
+            pattern: Pattern::new(PayloadDirection::Request, size),
             recorder,
             free_since: 0,
         }
@@ -198,7 +198,7 @@ impl Datagrams {
                     // A train is refused as a whole.
                     for _ in 0..train {
                         let intended = self.intended[self.gone];
-                        self.recorder.failed(intended, Failure::Send);
+                        self.recorder.failed(intended, RequestFailure::Send);
                         self.gone += 1;
                     }
                 }
@@ -237,7 +237,7 @@ impl Datagrams {
     }
 }
 
-impl<D: Driver> Workload<D> for Datagrams {
+impl<D: Driver> LoadClient<D> for Datagrams {
     fn prepare(&mut self, io: &mut D, _: u64) -> Result<bool, EngineError> {
         for slot in 0..self.lines.len() {
             let from = source(&self.sources, slot);
@@ -251,7 +251,7 @@ impl<D: Driver> Workload<D> for Datagrams {
             }
             // A refusal is harmless: the buffer then has its default size.
             let _ = socket.set_buffers(BUFFER, BUFFER);
-            io.insert(slot, socket, Watch::Sink).map_err(failed)?;
+            io.insert(slot, socket, WatchMode::Sink).map_err(failed)?;
         }
         Ok(true)
     }
@@ -303,7 +303,7 @@ impl<D: Driver> Workload<D> for Datagrams {
             // No one listens there: an earlier message was answered by ICMP.
             // Reading the error off the socket lets the next message go out.
             let _ = socket.take_error();
-            self.recorder.failed(now_ns(), Failure::Send);
+            self.recorder.failed(now_ns(), RequestFailure::Send);
         }
         if event.writable && std::mem::take(&mut self.lines[event.slot].full) {
             self.free_since = now_ns();

@@ -14,11 +14,11 @@ use plumbline_sys::socket::Socket;
 
 use super::zero_copy::ZeroCopy;
 use crate::EngineError;
-use crate::driver::{Driver, Event, Watch};
-use crate::event_loop::Workload;
-use crate::pattern::{Direction, Pattern};
+use crate::driver::{Driver, Event, WatchMode};
+use crate::event_loop::LoadClient;
+use crate::pattern::{Pattern, PayloadDirection};
 use crate::plan::source;
-use crate::recorder::{Failure, Recorder};
+use crate::recorder::{Recorder, RequestFailure};
 use crate::window::Window;
 
 /// The content repeats after so many bytes. A prime, so that no alignment of
@@ -39,14 +39,14 @@ const SECOND: u64 = 1_000_000_000;
 fn content() -> &'static [u8] {
     static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
     CONTENT.get_or_init(|| {
-        let pattern = Pattern::new(Direction::Request, PERIOD);
+        let pattern = Pattern::new(PayloadDirection::Request, PERIOD);
         let period = pattern.content(0, 0, PERIOD).iter().copied();
         period.cycle().take(PERIOD + WRITE).collect()
     })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum StreamState {
     Unopened,
     Connecting,
     /// The kernel accepts bytes, as far as we know.
@@ -57,8 +57,8 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    state: State,
+struct StreamConnection {
+    state: StreamState,
     since: u64,
     /// Bytes that the kernel has taken on this connection.
     position: u64,
@@ -68,7 +68,7 @@ struct Line {
 pub(crate) struct Stream {
     target: SocketAddr,
     sources: Vec<IpAddr>,
-    lines: Vec<Line>,
+    lines: Vec<StreamConnection>,
     content: &'static [u8],
     /// Present when the kernel is to send without a copy.
     zero_copy: Option<ZeroCopy>,
@@ -94,8 +94,8 @@ impl Stream {
         lines: usize,
         recorder: Recorder,
     ) -> Self {
-        let line = Line {
-            state: State::Unopened,
+        let line = StreamConnection {
+            state: StreamState::Unopened,
             since: 0,
             position: 0,
         };
@@ -134,9 +134,9 @@ impl Stream {
     fn connect<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
         let made = self
             .open(slot)
-            .and_then(|socket| io.insert(slot, socket, Watch::Stream));
-        self.lines[slot] = Line {
-            state: State::Connecting,
+            .and_then(|socket| io.insert(slot, socket, WatchMode::Stream));
+        self.lines[slot] = StreamConnection {
+            state: StreamState::Connecting,
             since: now,
             position: 0,
         };
@@ -154,7 +154,7 @@ impl Stream {
             Ok(None) => {
                 let took = now - self.lines[slot].since;
                 self.recorder.connected(took, None, now);
-                self.lines[slot].state = State::Ready;
+                self.lines[slot].state = StreamState::Ready;
             }
             Ok(Some(e)) | Err(e) => self.not_connected(io, slot, e, now),
         }
@@ -164,17 +164,23 @@ impl Stream {
         if !self.running {
             self.fatal = Some(error);
         }
-        self.break_line(io, slot, Failure::Connect, now);
+        self.break_line(io, slot, RequestFailure::Connect, now);
     }
 
-    fn break_line<D: Driver>(&mut self, io: &mut D, slot: usize, failure: Failure, now: u64) {
+    fn break_line<D: Driver>(
+        &mut self,
+        io: &mut D,
+        slot: usize,
+        failure: RequestFailure,
+        now: u64,
+    ) {
         self.recorder.failed(now, failure);
         self.gone += acked(io, slot);
         io.remove(slot);
         if let Some(zero_copy) = &mut self.zero_copy {
             zero_copy.forget(slot);
         }
-        self.lines[slot].state = State::Down;
+        self.lines[slot].state = StreamState::Down;
         self.lines[slot].since = now;
     }
 
@@ -189,10 +195,10 @@ impl Stream {
                     self.recorder.wrote(now, taken as u64);
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    self.lines[slot].state = State::Full;
+                    self.lines[slot].state = StreamState::Full;
                     return;
                 }
-                Err(_) => return self.break_line(io, slot, Failure::Closed, now_ns()),
+                Err(_) => return self.break_line(io, slot, RequestFailure::Closed, now_ns()),
             }
         }
     }
@@ -248,7 +254,7 @@ fn acked<D: Driver>(io: &D, slot: usize) -> u64 {
     info.unwrap_or_default().bytes_acked
 }
 
-impl<D: Driver> Workload<D> for Stream {
+impl<D: Driver> LoadClient<D> for Stream {
     fn prepare(&mut self, io: &mut D, now: u64) -> Result<bool, EngineError> {
         if self.started == 0 {
             self.started = now;
@@ -256,7 +262,10 @@ impl<D: Driver> Workload<D> for Stream {
                 self.connect(io, slot, now);
             }
         }
-        let open = self.lines.iter().all(|line| line.state == State::Ready);
+        let open = self
+            .lines
+            .iter()
+            .all(|line| line.state == StreamState::Ready);
         if !open && now - self.started > CONNECT_LIMIT_NS {
             self.fatal = Some(io::ErrorKind::TimedOut.into());
         }
@@ -290,9 +299,9 @@ impl<D: Driver> Workload<D> for Stream {
         }
         let mut more = false;
         for slot in 0..self.lines.len() {
-            if self.lines[slot].state == State::Ready {
+            if self.lines[slot].state == StreamState::Ready {
                 self.write(io, slot);
-                more |= self.lines[slot].state == State::Ready;
+                more |= self.lines[slot].state == StreamState::Ready;
             }
         }
         more
@@ -301,15 +310,15 @@ impl<D: Driver> Workload<D> for Stream {
     fn event(&mut self, io: &mut D, event: Event) {
         let slot = event.slot;
         let state = self.lines[slot].state;
-        let is_up = matches!(state, State::Ready | State::Full);
+        let is_up = matches!(state, StreamState::Ready | StreamState::Full);
         let hangup = event.hangup && !(is_up && self.only_notices(io, slot));
         match state {
-            State::Connecting if event.writable => self.connected(io, slot, now_ns()),
-            State::Full if event.writable && !hangup => {
-                self.lines[slot].state = State::Ready;
+            StreamState::Connecting if event.writable => self.connected(io, slot, now_ns()),
+            StreamState::Full if event.writable && !hangup => {
+                self.lines[slot].state = StreamState::Ready;
             }
-            State::Ready | State::Full if hangup => {
-                self.break_line(io, slot, Failure::Closed, now_ns());
+            StreamState::Ready | StreamState::Full if hangup => {
+                self.break_line(io, slot, RequestFailure::Closed, now_ns());
             }
             _ => {}
         }
@@ -322,7 +331,7 @@ impl<D: Driver> Workload<D> for Stream {
         }
         for slot in 0..self.lines.len() {
             let line = self.lines[slot];
-            if line.state == State::Down && now.saturating_sub(line.since) >= RETRY_NS {
+            if line.state == StreamState::Down && now.saturating_sub(line.since) >= RETRY_NS {
                 self.connect(io, slot, now);
             }
         }

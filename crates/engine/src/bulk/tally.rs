@@ -13,13 +13,13 @@ const WORDS: usize = (MEMORY / 64) as usize;
 /// The measured messages of all flows, counted at the receiver (N-13).
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    flows: Vec<Flow>,
+    flows: Vec<FlowTally>,
     counts: DatagramCounts,
     first_ns: u64,
 }
 
 #[derive(Debug)]
-struct Flow {
+struct FlowTally {
     session: u16,
     /// One more than the highest number seen; 0 before the first.
     next: u64,
@@ -37,7 +37,7 @@ impl Tally {
             return false;
         }
         while self.flows.len() <= usize::from(flow) {
-            self.flows.push(Flow::new());
+            self.flows.push(FlowTally::new());
         }
         true
     }
@@ -77,7 +77,7 @@ impl Tally {
 
     /// The counts.
     pub(crate) fn counts(&self) -> DatagramCounts {
-        let open: u64 = self.flows.iter().map(Flow::missing).sum();
+        let open: u64 = self.flows.iter().map(FlowTally::missing).sum();
         DatagramCounts {
             missing: self.counts.missing + open,
             ..self.counts
@@ -85,7 +85,7 @@ impl Tally {
     }
 }
 
-impl Flow {
+impl FlowTally {
     fn new() -> Self {
         Self {
             session: 0,

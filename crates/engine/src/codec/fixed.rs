@@ -1,14 +1,14 @@
 //! Messages of a fixed size: a sequence number and a known content.
 
-use super::{Answer, Codec, Quality, Step};
-use crate::pattern::{Direction, Pattern, SEQUENCE};
+use super::{Answer, Codec, DecodeStep, Quality};
+use crate::pattern::{Pattern, PayloadDirection, SEQUENCE};
 
 /// Most bytes of a request that are made at once.
 const PIECE: usize = 128 << 10;
 
 /// One kind of message: its size and its contents.
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub(crate) struct FixedFrame {
     size: usize,
     pattern: Pattern,
 }
@@ -29,9 +29,9 @@ pub(crate) struct Framed {
     pub(crate) intact: bool,
 }
 
-impl Frame {
+impl FixedFrame {
     /// Messages of `size` bytes, at least [`SEQUENCE`].
-    pub(crate) fn new(direction: Direction, size: u32) -> Self {
+    pub(crate) fn new(direction: PayloadDirection, size: u32) -> Self {
         let size = size as usize;
         Self {
             size,
@@ -84,8 +84,8 @@ impl Frame {
 /// The client's side of `rr` and `crr`.
 #[derive(Debug)]
 pub(crate) struct Fixed {
-    request: Frame,
-    response: Frame,
+    request: FixedFrame,
+    response: FixedFrame,
     scratch: Vec<u8>,
     verify: bool,
 }
@@ -95,8 +95,8 @@ impl Fixed {
     /// number and content.
     pub(crate) fn new(request_size: u32, response_size: u32, verify: bool) -> Self {
         Self {
-            request: Frame::new(Direction::Request, request_size),
-            response: Frame::new(Direction::Response, response_size),
+            request: FixedFrame::new(PayloadDirection::Request, request_size),
+            response: FixedFrame::new(PayloadDirection::Response, response_size),
             scratch: vec![0; PIECE.min(request_size as usize)],
             verify,
         }
@@ -119,10 +119,10 @@ impl Codec for Fixed {
     }
 
     #[inline]
-    fn decode(&mut self, reader: &mut FrameReader, bytes: &[u8]) -> (usize, Step) {
+    fn decode(&mut self, reader: &mut FrameReader, bytes: &[u8]) -> (usize, DecodeStep) {
         let (taken, message) = self.response.read(reader, bytes);
         let Some(message) = message else {
-            return (taken, Step::More);
+            return (taken, DecodeStep::More);
         };
         let quality = if message.intact || !self.verify {
             Quality::Good
@@ -135,7 +135,7 @@ impl Codec for Fixed {
             quality,
             last: false,
         };
-        (taken, Step::Answer(answer))
+        (taken, DecodeStep::Answer(answer))
     }
 
     fn end(&self, _: &mut FrameReader) -> Option<Answer> {
@@ -157,7 +157,7 @@ mod tests {
             seqs in prop::collection::vec(any::<u64>(), 1..20),
             cuts in prop::collection::vec(1_usize..50, 1..40),
         ) {
-            let frame = Frame::new(Direction::Request, size);
+            let frame = FixedFrame::new(PayloadDirection::Request, size);
             let mut stream = Vec::new();
             for &seq in &seqs {
                 let mut message = vec![0; size as usize];
@@ -185,7 +185,7 @@ mod tests {
         /// Pieces of a message are the message.
         #[test]
         fn pieces_make_the_whole(size in 16_usize..100, seq: u64, cut in 0_usize..100) {
-            let frame = Frame::new(Direction::Request, size as u32);
+            let frame = FixedFrame::new(PayloadDirection::Request, size as u32);
             let mut whole = vec![0; size];
             frame.write(seq, 0, &mut whole);
             let cut = cut.min(size);
@@ -200,7 +200,7 @@ mod tests {
         /// the number because the content then belongs to another.
         #[test]
         fn a_flipped_bit_is_found(size in 16_u32..200, seq: u64, at: usize, bit in 0..8) {
-            let frame = Frame::new(Direction::Response, size);
+            let frame = FixedFrame::new(PayloadDirection::Response, size);
             let mut message = vec![0; size as usize];
             frame.write(seq, 0, &mut message);
             let at = at % message.len();
@@ -216,7 +216,7 @@ mod tests {
         let mut codec = Fixed::new(64, 64, true);
         let mut echo = Fixed::new(64, 64, true);
         let (_, step) = codec.decode(&mut FrameReader::default(), echo.encode(7, 0));
-        let Step::Answer(answer) = step else {
+        let DecodeStep::Answer(answer) = step else {
             panic!("{step:?}")
         };
         assert_eq!(answer.quality, Quality::Corrupt);

@@ -10,9 +10,9 @@ mod known;
 #[cfg(test)]
 mod tests;
 
-use super::lines::Lines;
-use super::{Answer, Codec, Quality, Step};
-use crate::pattern::{Direction, Pattern};
+use super::lines::LineReader;
+use super::{Answer, Codec, DecodeStep, Quality};
+use crate::pattern::{Pattern, PayloadDirection};
 use head::{Head, Stage, Turn};
 use known::Known;
 
@@ -32,7 +32,7 @@ pub(crate) struct Http {
 /// How far one response has been read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HttpReader {
-    lines: Lines,
+    lines: LineReader,
     /// Bytes of the head, or of a chunk's size line, so far.
     head_bytes: usize,
     head: Head,
@@ -95,7 +95,7 @@ impl Http {
 /// has no place for a sequence number.
 pub fn body_of(size: u32) -> Vec<u8> {
     let size = size as usize;
-    Pattern::new(Direction::Response, size)
+    Pattern::new(PayloadDirection::Response, size)
         .content(0, 0, size)
         .to_vec()
 }
@@ -113,7 +113,7 @@ impl Codec for Http {
     }
 
     #[inline]
-    fn decode(&mut self, reader: &mut HttpReader, bytes: &[u8]) -> (usize, Step) {
+    fn decode(&mut self, reader: &mut HttpReader, bytes: &[u8]) -> (usize, DecodeStep) {
         let mut taken = 0;
         let is_fresh = reader.head_bytes == 0 && reader.head.stage == Stage::Status;
         if is_fresh && let Some((length, head)) = self.known.at_start_of(bytes) {
@@ -123,7 +123,7 @@ impl Codec for Http {
         loop {
             let rest = &bytes[taken..];
             if rest.is_empty() {
-                return (taken, Step::More);
+                return (taken, DecodeStep::More);
             }
             let turn = match reader.head.stage {
                 Stage::Body(left) | Stage::Chunk(left) => {
@@ -135,7 +135,7 @@ impl Codec for Http {
                 }
                 Stage::UntilClose => {
                     self.take_body(reader, rest);
-                    return (bytes.len(), Step::More);
+                    return (bytes.len(), DecodeStep::More);
                 }
                 _ => {
                     let (length, turn) = reader.read_line(rest);
@@ -151,8 +151,8 @@ impl Codec for Http {
                         self.known.learn(&bytes[..taken], reader.head);
                     }
                 }
-                Turn::Done => return (taken, Step::Answer(self.complete(reader))),
-                Turn::Garbage => return (taken, Step::Garbage),
+                Turn::Done => return (taken, DecodeStep::Answer(self.complete(reader))),
+                Turn::Garbage => return (taken, DecodeStep::Garbage),
             }
         }
     }

@@ -9,7 +9,7 @@ const KEPT: usize = 128;
 /// How far one line has been read. Fixed in size, so that the memory of a
 /// million connections is known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lines {
+pub(crate) struct LineReader {
     /// One more than is given out, for a carriage return.
     kept: [u8; KEPT + 1],
     length: u8,
@@ -34,7 +34,7 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Default for Lines {
+impl Default for LineReader {
     fn default() -> Self {
         Self {
             kept: [0; KEPT + 1],
@@ -45,7 +45,7 @@ impl Default for Lines {
     }
 }
 
-impl Lines {
+impl LineReader {
     /// Discards a partial line.
     pub(crate) fn reset(&mut self) {
         self.length = 0;
@@ -124,13 +124,13 @@ mod tests {
         for length in 1..KEPT + 5 {
             for end in ["\n", "\r\n"] {
                 let stream = "x".repeat(length) + end;
-                let mut whole = Lines::default();
+                let mut whole = LineReader::default();
                 let (taken, line) = whole.next(stream.as_bytes());
                 let line = line.unwrap();
                 assert_eq!(taken, stream.len());
                 assert_eq!(line.text.len(), length.min(KEPT));
                 assert_eq!(line.cut, length > KEPT);
-                let mut bytewise = Lines::default();
+                let mut bytewise = LineReader::default();
                 for (at, byte) in stream.as_bytes().chunks(1).enumerate() {
                     let (_, part) = bytewise.next(byte);
                     assert_eq!(part.is_some(), at + 1 == stream.len());

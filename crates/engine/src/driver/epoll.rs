@@ -8,7 +8,7 @@ use plumbline_sys::poll::{Interest, Poller, Trigger};
 use plumbline_sys::socket::Socket;
 
 use super::waiting::Waiting;
-use super::{Driver, Event, Received, Watch};
+use super::{Driver, Event, Received, WatchMode};
 
 /// Events per wait.
 const EVENTS: usize = 256;
@@ -19,7 +19,7 @@ const EVENTS: usize = 256;
 /// with 64 connections neither CPU nor rate differed.
 pub(crate) struct Epoll {
     poller: Poller,
-    sockets: Vec<Option<(Socket, Watch)>>,
+    sockets: Vec<Option<(Socket, WatchMode)>>,
     buffer: Vec<u8>,
     waiting: Waiting,
 }
@@ -58,10 +58,10 @@ impl Epoll {
 impl Driver for Epoll {
     const NAME: &'static str = "epoll";
 
-    fn insert(&mut self, slot: usize, socket: Socket, watch: Watch) -> io::Result<()> {
+    fn insert(&mut self, slot: usize, socket: Socket, watch: WatchMode) -> io::Result<()> {
         let (interest, trigger) = match watch {
-            Watch::Stream | Watch::Sink => (Interest::ReadWrite, Trigger::Edge),
-            Watch::Queue => (Interest::Read, Trigger::Level),
+            WatchMode::Stream | WatchMode::Sink => (Interest::ReadWrite, Trigger::Edge),
+            WatchMode::Queue => (Interest::Read, Trigger::Level),
         };
         self.poller
             .add(socket.as_fd(), slot as u64, interest, trigger)?;
@@ -126,11 +126,11 @@ impl Driver for Epoll {
 
 /// What a read of `length` bytes into `buffer` means.
 #[inline]
-fn received(buffer: &[u8], length: usize, watch: Watch) -> Received<'_> {
+fn received(buffer: &[u8], length: usize, watch: WatchMode) -> Received<'_> {
     Received {
         bytes: &buffer[..length],
         // A stream that gave less than asked for is empty (epoll(7)); a queue
         // reports what is left by itself.
-        drained: watch == Watch::Queue || length < buffer.len(),
+        drained: watch == WatchMode::Queue || length < buffer.len(),
     }
 }

@@ -8,7 +8,7 @@ use plumbline_sys::ring::{Operation, Ring, Room, Token};
 use plumbline_sys::socket::Socket;
 
 use super::waiting::Waiting;
-use super::{Driver, Event, Received, Watch};
+use super::{Driver, Event, Received, WatchMode};
 
 /// Operations given to the kernel at once.
 const ENTRIES: u32 = 512;
@@ -27,7 +27,7 @@ const ECANCELED: i32 = 125;
 /// part of a system call for each request instead of two.
 pub(crate) struct Uring {
     ring: Ring,
-    slots: Vec<Slot>,
+    slots: Vec<SocketSlot>,
     waiting: Waiting,
     /// Whether requests wait for the next call, to go out together. Not in an
     /// open loop, where each has its own time and its lag is recorded.
@@ -38,7 +38,7 @@ pub(crate) struct Uring {
 }
 
 #[derive(Default)]
-struct Slot {
+struct SocketSlot {
     socket: Option<Socket>,
     /// Number of the socket among those that have been in this slot.
     generation: u32,
@@ -63,7 +63,7 @@ impl Uring {
         let waiting = Waiting::punctual(wait, |sleep| ring.wait(sleep))?;
         Ok(Self {
             ring,
-            slots: (0..slots).map(|_| Slot::default()).collect(),
+            slots: (0..slots).map(|_| SocketSlot::default()).collect(),
             waiting,
             batched,
             current: 0,
@@ -148,15 +148,15 @@ fn nothing(slot: usize) -> Event {
 impl Driver for Uring {
     const NAME: &'static str = "uring";
 
-    fn insert(&mut self, slot: usize, socket: Socket, watch: Watch) -> io::Result<()> {
+    fn insert(&mut self, slot: usize, socket: Socket, watch: WatchMode) -> io::Result<()> {
         self.ring.attach(slot as u32, socket.as_fd())?;
         let place = &mut self.slots[slot];
         // As many as a token keeps apart.
         place.generation = (place.generation + 1) % (1 << 30);
         place.socket = Some(socket);
         match watch {
-            Watch::Queue => self.start_receiving(slot),
-            Watch::Stream | Watch::Sink => self.watch_room(slot),
+            WatchMode::Queue => self.start_receiving(slot),
+            WatchMode::Stream | WatchMode::Sink => self.watch_room(slot),
         }
     }
 

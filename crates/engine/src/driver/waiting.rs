@@ -22,13 +22,13 @@ const CALIBRATION_NS: u64 = 50_000;
 /// sleep (0 for not at all) and gives the number of events.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    style: Style,
+    style: WaitStyle,
     /// Time spent polling without result.
     spun_ns: u64,
 }
 
 #[derive(Debug)]
-enum Style {
+enum WaitStyle {
     /// Sleeps for as long as allowed: for callers without deadlines.
     Relaxed,
     /// Sleeps until shortly before the deadline, then polls.
@@ -41,7 +41,7 @@ impl Waiting {
     /// Waits without regard to deadlines.
     pub(super) fn relaxed() -> Self {
         Self {
-            style: Style::Relaxed,
+            style: WaitStyle::Relaxed,
             spun_ns: 0,
         }
     }
@@ -53,7 +53,7 @@ impl Waiting {
         mut poll: impl FnMut(u64) -> io::Result<usize>,
     ) -> io::Result<Self> {
         let style = match wait {
-            Wait::Spin => Style::Spinning,
+            Wait::Spin => WaitStyle::Spinning,
             Wait::Block => {
                 let mut late = [0; CALIBRATION_SLEEPS];
                 for delay in &mut late {
@@ -61,7 +61,7 @@ impl Waiting {
                     poll(CALIBRATION_NS)?;
                     *delay = (now_ns() - start).saturating_sub(CALIBRATION_NS);
                 }
-                Style::Punctual(Margin::calibrated(&mut late))
+                WaitStyle::Punctual(Margin::calibrated(&mut late))
             }
         };
         Ok(Self { style, spun_ns: 0 })
@@ -77,11 +77,11 @@ impl Waiting {
         mut poll: impl FnMut(u64) -> io::Result<usize>,
     ) -> io::Result<usize> {
         match &mut self.style {
-            Style::Relaxed => poll(until.saturating_sub(now)),
+            WaitStyle::Relaxed => poll(until.saturating_sub(now)),
             // Remaining work comes first, whatever the time.
             _ if until <= now => poll(0),
-            Style::Spinning => self.spin(until, poll),
-            Style::Punctual(margin) => {
+            WaitStyle::Spinning => self.spin(until, poll),
+            WaitStyle::Punctual(margin) => {
                 // Sending may have taken many microseconds since `now`.
                 let wake = until.saturating_sub(margin.ns());
                 let sleep = wake.saturating_sub(now_ns());

@@ -4,11 +4,11 @@ use std::io;
 
 use plumbline_sys::clock::now_ns;
 
-use super::line::State;
+use super::line::ConnectionState;
 use super::state::Exchange;
-use crate::codec::{Answer, Codec, Quality, Step};
+use crate::codec::{Answer, Codec, DecodeStep, Quality};
 use crate::driver::Driver;
-use crate::recorder::Failure;
+use crate::recorder::RequestFailure;
 
 impl<C: Codec> Exchange<C> {
     /// Reads all that has arrived on a line. The clock is read after each read,
@@ -48,7 +48,7 @@ impl<C: Codec> Exchange<C> {
                 // Its few system calls are not the next request's lag.
                 now = now_ns();
             }
-            if self.lines[slot].state == State::Open && self.flights.count(slot) == 0 {
+            if self.lines[slot].state == ConnectionState::Open && self.flights.count(slot) == 0 {
                 self.release(io, slot, now);
             }
             // After a hang-up the end must be read too, because no further
@@ -59,10 +59,10 @@ impl<C: Codec> Exchange<C> {
         }
     }
 
-    fn read_failure(&self, error: &io::Error) -> Failure {
+    fn read_failure(&self, error: &io::Error) -> RequestFailure {
         match error.kind() {
-            io::ErrorKind::ConnectionRefused => Failure::Connect,
-            _ => Failure::Closed,
+            io::ErrorKind::ConnectionRefused => RequestFailure::Connect,
+            _ => RequestFailure::Closed,
         }
     }
 
@@ -70,19 +70,19 @@ impl<C: Codec> Exchange<C> {
     /// is no longer usable; the requests still open on it failed with that
     /// error.
     #[inline]
-    fn digest(&mut self, slot: usize, mut bytes: &[u8], now: u64) -> Result<(), Failure> {
+    fn digest(&mut self, slot: usize, mut bytes: &[u8], now: u64) -> Result<(), RequestFailure> {
         while !bytes.is_empty() {
             if self.flights.count(slot) == 0 {
                 // No request asked for these bytes.
-                self.recorder.failed(now, Failure::Protocol);
-                return Err(Failure::Closed);
+                self.recorder.failed(now, RequestFailure::Protocol);
+                return Err(RequestFailure::Closed);
             }
             let reader = &mut self.lines[slot].reader;
             let (taken, step) = self.codec.decode(reader, bytes);
             bytes = &bytes[taken..];
             match step {
-                Step::More => {}
-                Step::Answer(answer) => {
+                DecodeStep::More => {}
+                DecodeStep::Answer(answer) => {
                     self.account(slot, answer, now)?;
                     if !bytes.is_empty()
                         && let Some(stamps) = &mut self.stamps
@@ -90,7 +90,7 @@ impl<C: Codec> Exchange<C> {
                         stamps.followed();
                     }
                 }
-                Step::Garbage => return Err(self.fail_oldest(slot, Failure::Protocol)),
+                DecodeStep::Garbage => return Err(self.fail_oldest(slot, RequestFailure::Protocol)),
             }
         }
         Ok(())
@@ -98,13 +98,13 @@ impl<C: Codec> Exchange<C> {
 
     /// Books an answer for the oldest request of the line.
     #[inline]
-    fn account(&mut self, slot: usize, answer: Answer, now: u64) -> Result<(), Failure> {
+    fn account(&mut self, slot: usize, answer: Answer, now: u64) -> Result<(), RequestFailure> {
         let Some((seq, flight)) = self.flights.oldest(slot) else {
-            return Err(Failure::Closed);
+            return Err(RequestFailure::Closed);
         };
         if answer.seq.is_some_and(|s| s != seq) {
             // Out of step: later answers cannot be attributed either.
-            return Err(self.fail_oldest(slot, Failure::Corrupt));
+            return Err(self.fail_oldest(slot, RequestFailure::Corrupt));
         }
         self.flights.take(slot, seq);
         if let Some(stamps) = &mut self.stamps {
@@ -116,21 +116,25 @@ impl<C: Codec> Exchange<C> {
                 self.recorder
                     .completed(flight.intended, flight.sent, now, answer.bytes);
             }
-            Quality::Corrupt => self.recorder.failed(flight.intended, Failure::Corrupt),
-            Quality::Refusal => self.recorder.failed(flight.intended, Failure::Protocol),
+            Quality::Corrupt => self
+                .recorder
+                .failed(flight.intended, RequestFailure::Corrupt),
+            Quality::Refusal => self
+                .recorder
+                .failed(flight.intended, RequestFailure::Protocol),
         }
         if answer.last || self.rules.fresh {
-            self.enter(slot, State::Closing, now);
+            self.enter(slot, ConnectionState::Closing, now);
         }
         Ok(())
     }
 
     /// The oldest request failed; the others on its line are lost with it.
-    fn fail_oldest(&mut self, slot: usize, failure: Failure) -> Failure {
+    fn fail_oldest(&mut self, slot: usize, failure: RequestFailure) -> RequestFailure {
         if let Some(flight) = self.flights.take_oldest(slot) {
             self.recorder.failed(flight.intended, failure);
         }
-        Failure::Closed
+        RequestFailure::Closed
     }
 
     /// Reads one datagram. An answer to a request that was given up on is
@@ -139,8 +143,8 @@ impl<C: Codec> Exchange<C> {
     fn digest_datagram(&mut self, slot: usize, bytes: &[u8], now: u64) {
         let (taken, step) = self.codec.decode(&mut C::Reader::default(), bytes);
         let answer = match step {
-            Step::Answer(answer) if taken == bytes.len() => answer,
-            _ => return self.recorder.failed(now, Failure::Corrupt),
+            DecodeStep::Answer(answer) if taken == bytes.len() => answer,
+            _ => return self.recorder.failed(now, RequestFailure::Corrupt),
         };
         let flight = match answer.seq {
             Some(seq) => self.flights.take(slot, seq),
@@ -155,16 +159,18 @@ impl<C: Codec> Exchange<C> {
                 self.recorder
                     .completed(flight.intended, flight.sent, now, answer.bytes);
             }
-            (Some(flight), _) => self.recorder.failed(flight.intended, Failure::Corrupt),
+            (Some(flight), _) => self
+                .recorder
+                .failed(flight.intended, RequestFailure::Corrupt),
             (None, Quality::Good) => {}
-            (None, _) => self.recorder.failed(now, Failure::Corrupt),
+            (None, _) => self.recorder.failed(now, RequestFailure::Corrupt),
         }
     }
 
     /// The other side has closed.
     fn ended<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
         match self.lines[slot].state {
-            State::Closing => self.renew(io, slot, now),
+            ConnectionState::Closing => self.renew(io, slot, now),
             _ if self.flights.count(slot) == 0 => self.closed_idle(io, slot, now),
             _ => match self.codec.end(&mut self.lines[slot].reader) {
                 // An answer without a stated length ends with the stream.
@@ -172,10 +178,10 @@ impl<C: Codec> Exchange<C> {
                     if self.flights.count(slot) == 0 {
                         self.renew(io, slot, now);
                     } else {
-                        self.break_line(io, slot, Failure::Closed, now);
+                        self.break_line(io, slot, RequestFailure::Closed, now);
                     }
                 }
-                _ => self.break_line(io, slot, Failure::Closed, now),
+                _ => self.break_line(io, slot, RequestFailure::Closed, now),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 /// Where a line is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ConnectionState {
     /// No connection, and none needed before a request comes.
     Spare,
     /// The handshake is under way.
@@ -17,8 +17,8 @@ pub(super) enum State {
 
 /// One connection's place.
 #[derive(Debug)]
-pub(super) struct Line<R> {
-    pub(super) state: State,
+pub(super) struct ClientConnection<R> {
+    pub(super) state: ConnectionState,
     /// When the state began.
     pub(super) since: u64,
     /// When it last became idle.
@@ -31,10 +31,10 @@ pub(super) struct Line<R> {
     pub(super) partial: Option<(u64, usize)>,
 }
 
-impl<R: Default> Line<R> {
+impl<R: Default> ClientConnection<R> {
     pub(super) fn new() -> Self {
         Self {
-            state: State::Spare,
+            state: ConnectionState::Spare,
             since: 0,
             idle_since: 0,
             open_since: 0,

@@ -6,13 +6,13 @@ use std::io;
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
 
-use super::line::State;
+use super::line::ConnectionState;
 use super::state::Exchange;
 use crate::EngineError;
 use crate::codec::Codec;
-use crate::driver::{Driver, Watch};
+use crate::driver::{Driver, WatchMode};
 use crate::plan::source;
-use crate::recorder::Failure;
+use crate::recorder::RequestFailure;
 
 /// Connections that may be opening at once.
 const OPENING: usize = 128;
@@ -73,14 +73,14 @@ impl<C: Codec> Exchange<C> {
         let target = self.rules.target;
         let from = source(&self.rules.sources, slot);
         let (made, watch) = if self.rules.udp {
-            (Socket::connect_udp(target, from), Watch::Queue)
+            (Socket::connect_udp(target, from), WatchMode::Queue)
         } else {
-            (Socket::connect_tcp(target, from), Watch::Stream)
+            (Socket::connect_tcp(target, from), WatchMode::Stream)
         };
         if let Err(e) = made.and_then(|socket| io.insert(slot, socket, watch)) {
             return self.not_connected(io, slot, e, now);
         }
-        self.enter(slot, State::Connecting, now);
+        self.enter(slot, ConnectionState::Connecting, now);
         if self.rules.udp {
             self.opened(io, slot, now);
         }
@@ -110,7 +110,7 @@ impl<C: Codec> Exchange<C> {
         {
             return self.not_connected(io, slot, e, now);
         }
-        self.enter(slot, State::Open, now);
+        self.enter(slot, ConnectionState::Open, now);
         self.lines[slot].open_since = now;
         match waiting {
             Some((seq, _)) => self.transmit(io, slot, seq, 0),
@@ -126,7 +126,7 @@ impl<C: Codec> Exchange<C> {
         if !self.running {
             self.fatal = Some(error);
         }
-        self.break_line(io, slot, Failure::Connect, now);
+        self.break_line(io, slot, RequestFailure::Connect, now);
     }
 
     /// A connection broke: its open requests are errors, and it is opened
@@ -137,7 +137,7 @@ impl<C: Codec> Exchange<C> {
         &mut self,
         io: &mut D,
         slot: usize,
-        failure: Failure,
+        failure: RequestFailure,
         now: u64,
     ) {
         while let Some(flight) = self.flights.take_oldest(slot) {
@@ -145,17 +145,17 @@ impl<C: Codec> Exchange<C> {
         }
         self.drop_connection(io, slot);
         if self.rules.fresh && !self.rules.closed {
-            self.enter(slot, State::Spare, now);
+            self.enter(slot, ConnectionState::Spare, now);
             self.release(io, slot, now);
         } else {
-            self.enter(slot, State::Down, now);
+            self.enter(slot, ConnectionState::Down, now);
         }
     }
 
     /// The other side closed cleanly, with no request open.
     pub(super) fn closed_idle<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
         self.drop_connection(io, slot);
-        self.enter(slot, State::Down, now);
+        self.enter(slot, ConnectionState::Down, now);
     }
 
     /// A connection has served its purpose: the line gets a new one, or waits
@@ -163,7 +163,7 @@ impl<C: Codec> Exchange<C> {
     pub(super) fn renew<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
         self.drop_connection(io, slot);
         if self.rules.fresh {
-            self.enter(slot, State::Spare, now);
+            self.enter(slot, ConnectionState::Spare, now);
             self.release(io, slot, now);
         } else {
             self.connect(io, slot, now);
@@ -184,8 +184,8 @@ impl<C: Codec> Exchange<C> {
     pub(super) fn mend<D: Driver>(&mut self, io: &mut D, now: u64) {
         for slot in 0..self.lines.len() {
             let pause = match self.lines[slot].state {
-                State::Down => RETRY_NS,
-                State::Closing => LINGER_NS,
+                ConnectionState::Down => RETRY_NS,
+                ConnectionState::Closing => LINGER_NS,
                 _ => continue,
             };
             if now.saturating_sub(self.lines[slot].since) >= pause {
@@ -194,8 +194,8 @@ impl<C: Codec> Exchange<C> {
         }
     }
 
-    pub(super) fn enter(&mut self, slot: usize, state: State, now: u64) {
-        let is_troubled = |state| matches!(state, State::Down | State::Closing);
+    pub(super) fn enter(&mut self, slot: usize, state: ConnectionState, now: u64) {
+        let is_troubled = |state| matches!(state, ConnectionState::Down | ConnectionState::Closing);
         let line = &mut self.lines[slot];
         self.troubled -= usize::from(is_troubled(line.state));
         self.troubled += usize::from(is_troubled(state));
@@ -254,11 +254,11 @@ impl<C: Codec> Exchange<C> {
         self.lines[slot].partial = (from < length).then_some((seq, from));
     }
 
-    fn send_failure(&self, error: &io::Error) -> Failure {
+    fn send_failure(&self, error: &io::Error) -> RequestFailure {
         match error.kind() {
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Failure::Closed,
-            io::ErrorKind::ConnectionRefused => Failure::Connect,
-            _ => Failure::Send,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => RequestFailure::Closed,
+            io::ErrorKind::ConnectionRefused => RequestFailure::Connect,
+            _ => RequestFailure::Send,
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) struct Stamps {
     stream: bool,
     /// When the answer just read had arrived, by the wall clock.
     arrival: Option<u64>,
-    answered: Option<Answered>,
+    answered: Option<SampledAnswer>,
     spans: Box<Spans>,
 }
 
@@ -43,12 +43,12 @@ pub(super) struct Stamps {
 struct LineStamps {
     /// What the kernel has counted: bytes of a stream, stamped datagrams.
     count: u32,
-    sample: Option<Sample>,
+    sample: Option<SampledRequest>,
 }
 
 /// A sampled request that is out.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct SampledRequest {
     seq: u64,
     intended: u64,
     chosen: u64,
@@ -63,7 +63,7 @@ struct Sample {
 
 /// Its answer.
 #[derive(Clone, Copy, Debug)]
-struct Answered {
+struct SampledAnswer {
     slot: usize,
     sent: u64,
     received: u64,
@@ -116,7 +116,7 @@ impl Stamps {
         }
         self.closed(slot, of);
         self.chooser.draw();
-        self.lines[slot].sample = Some(Sample {
+        self.lines[slot].sample = Some(SampledRequest {
             seq,
             intended,
             chosen: now,
@@ -185,7 +185,7 @@ impl Stamps {
     #[inline]
     pub(super) fn answered(&mut self, slot: usize, seq: u64, sent: u64, received: u64, good: bool) {
         if self.lines[slot].sample.is_some_and(|it| it.seq == seq) {
-            self.answered = Some(Answered {
+            self.answered = Some(SampledAnswer {
                 slot,
                 sent,
                 received,
@@ -224,7 +224,7 @@ impl Stamps {
         }
     }
 
-    fn book(&mut self, sample: &Sample, answered: Answered) {
+    fn book(&mut self, sample: &SampledRequest, answered: SampledAnswer) {
         let spans = &mut self.spans;
         if !answered.good {
             spans.unanswered += 1;
@@ -271,7 +271,7 @@ impl Stamps {
     }
 }
 
-impl Sample {
+impl SampledRequest {
     /// Reads the available stamps. Where several devices are stacked, the
     /// earliest queue stamp and the latest device stamp count.
     fn collect(&mut self, socket: &Socket) {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use super::line::Line;
+use super::line::ClientConnection;
 use super::stamps::Stamps;
 use crate::codec::Codec;
 use crate::flights::Flights;
@@ -52,7 +52,7 @@ pub(crate) struct Stamped {
 pub(crate) struct Exchange<C: Codec> {
     pub(super) codec: C,
     pub(super) rules: Rules,
-    pub(super) lines: Vec<Line<C::Reader>>,
+    pub(super) lines: Vec<ClientConnection<C::Reader>>,
     pub(super) idle: Idle,
     pub(super) flights: Flights,
     pub(super) recorder: Recorder,
@@ -77,7 +77,7 @@ impl<C: Codec> Exchange<C> {
     pub(crate) fn new(codec: C, rules: Rules, recorder: Recorder) -> Self {
         Self {
             codec,
-            lines: (0..rules.lines).map(|_| Line::new()).collect(),
+            lines: (0..rules.lines).map(|_| ClientConnection::new()).collect(),
             idle: Idle::new(rules.lines),
             flights: Flights::new(rules.flights, rules.lines, rules.first),
             stamps: rules

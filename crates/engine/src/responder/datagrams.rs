@@ -10,9 +10,9 @@ use plumbline_sys::socket::{Messages, Socket};
 
 use crate::EngineError;
 use crate::bulk::{MeterMessage, Tally};
-use crate::codec::{Frame, FrameReader};
-use crate::driver::{Driver, Epoll, Watch};
-use crate::pattern::{Direction, Pattern};
+use crate::codec::{FixedFrame, FrameReader};
+use crate::driver::{Driver, Epoll, WatchMode};
+use crate::pattern::{Pattern, PayloadDirection};
 
 /// Longest time between two looks at the stop flag.
 const NAP_NS: u64 = 5_000_000;
@@ -27,8 +27,8 @@ pub(super) fn answer(
     socket: Socket,
     stop: &AtomicBool,
 ) -> Result<ServeResult, EngineError> {
-    let request = Frame::new(Direction::Request, spec.request_size);
-    let response = Frame::new(Direction::Response, spec.response_size);
+    let request = FixedFrame::new(PayloadDirection::Request, spec.request_size);
+    let response = FixedFrame::new(PayloadDirection::Response, spec.response_size);
     // One byte more than a request, so that a longer one is noticed.
     let mut requests = Messages::new(BATCH, request.size() + 1);
     let mut responses = Messages::new(BATCH, response.size());
@@ -63,7 +63,7 @@ pub(super) fn count(
     // A refusal is harmless: the buffer then has its default size.
     let _ = socket.set_buffers(BUFFER, BUFFER);
     let size = spec.request_size as usize;
-    let pattern = Pattern::new(Direction::Request, size);
+    let pattern = Pattern::new(PayloadDirection::Request, size);
     // A kernel before 5.0 refuses: trains are then split before they arrive.
     let mut messages = match socket.accept_trains() {
         Ok(()) => Messages::for_trains(BATCH),
@@ -100,7 +100,7 @@ pub(super) fn receive(
     mut digest: impl FnMut(&Socket, &Messages),
 ) -> Result<(), EngineError> {
     let mut io = Epoll::relaxed(1, 0).map_err(EngineError::system("setting up epoll"))?;
-    io.insert(0, socket, Watch::Queue)
+    io.insert(0, socket, WatchMode::Queue)
         .map_err(EngineError::system("watching the datagram socket"))?;
     while !stop.load(Ordering::Relaxed) {
         let now = now_ns();
@@ -158,7 +158,7 @@ mod tests {
     fn inside_a_train_loss_and_damage_are_found_message_by_message() {
         let socket = Socket::bind_udp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), false).unwrap();
         let near = Socket::connect_udp(socket.local_addr().unwrap(), None).unwrap();
-        let pattern = Pattern::new(Direction::Request, SIZE);
+        let pattern = Pattern::new(PayloadDirection::Request, SIZE);
         let mut train = Messages::new(8, SIZE);
         for seq in [0, 1, 2, 3, 4, 6, 7, 8] {
             let message = MeterMessage {

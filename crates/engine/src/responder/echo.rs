@@ -4,13 +4,13 @@ use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::ServeResult;
 
 use super::streams::{Next, Service};
-use crate::codec::{Frame, FrameReader};
-use crate::pattern::Direction;
+use crate::codec::{FixedFrame, FrameReader};
+use crate::pattern::PayloadDirection;
 
 /// Answers requests of a fixed size in their order.
 pub(super) struct Echo {
-    request: Frame,
-    response: Frame,
+    request: FixedFrame,
+    response: FixedFrame,
     /// Closes after the first answer. The server closes first, so that
     /// TIME_WAIT is not on the client's side, where it would use up ports.
     once: bool,
@@ -19,8 +19,8 @@ pub(super) struct Echo {
 impl Echo {
     pub(super) fn new(spec: &Workload) -> Self {
         Self {
-            request: Frame::new(Direction::Request, spec.request_size),
-            response: Frame::new(Direction::Response, spec.response_size),
+            request: FixedFrame::new(PayloadDirection::Request, spec.request_size),
+            response: FixedFrame::new(PayloadDirection::Response, spec.response_size),
             once: spec.kind == WorkloadKind::Crr,
         }
     }

@@ -4,7 +4,7 @@ use plumbline_record::ServeResult;
 
 use super::streams::{Next, Service};
 use crate::bulk::PERIOD;
-use crate::pattern::{Direction, Pattern};
+use crate::pattern::{Pattern, PayloadDirection};
 
 /// Bytes compared at the start of each read. TCP's own checksum guards the
 /// rest; this finds a wrong or short-circuited path, and a shift in the stream.
@@ -18,7 +18,7 @@ pub(super) struct Sink {
 impl Sink {
     pub(super) fn new() -> Self {
         Self {
-            pattern: Pattern::new(Direction::Request, PERIOD),
+            pattern: Pattern::new(PayloadDirection::Request, PERIOD),
         }
     }
 }

@@ -14,7 +14,7 @@ use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
 
 use crate::EngineError;
-use crate::driver::{Driver, Epoll, Event, Watch};
+use crate::driver::{Driver, Epoll, Event, WatchMode};
 use crate::error::out_of_files;
 
 /// Longest time between two looks at the stop flag.
@@ -82,7 +82,7 @@ pub(super) fn serve<S: Service>(
 ) -> Result<ServeResult, EngineError> {
     let setup = EngineError::system("setting up epoll");
     let mut io = Epoll::relaxed(1, READ_BUFFER).map_err(setup)?;
-    io.insert(LISTENER, listener, Watch::Queue)
+    io.insert(LISTENER, listener, WatchMode::Queue)
         .map_err(EngineError::system("watching the listening socket"))?;
     let mut server = Server {
         service,
@@ -157,7 +157,7 @@ impl<S: Service> Server<S> {
             self.io.grow(self.connections.len());
             self.connections.len() - 1
         });
-        if self.io.insert(slot, socket, Watch::Stream).is_err() {
+        if self.io.insert(slot, socket, WatchMode::Stream).is_err() {
             self.spare.push(slot);
             return;
         }

@@ -5,7 +5,7 @@ use plumbline_record::ServeResult;
 
 use super::streams::{Next, Service};
 use crate::codec::body_of;
-use crate::codec::lines::{Line, Lines, decimal, has_word, header};
+use crate::codec::lines::{Line, LineReader, decimal, has_word, header};
 
 /// Most bytes of a request's head.
 const HEAD_LIMIT: usize = 64 << 10;
@@ -20,7 +20,7 @@ pub(super) struct Web {
 /// How far one request has been read.
 #[derive(Default)]
 pub(super) struct RequestReader {
-    lines: Lines,
+    lines: LineReader,
     head_bytes: usize,
     request: Option<Request>,
 }
@@ -176,7 +176,7 @@ fn note_header(request: &mut Request, line: Line<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::{Arrival, Driver, Protocol, Wait, WorkloadKind};
+    use plumbline_experiment::{Arrival, DriverChoice, Protocol, Wait, WorkloadKind};
 
     use super::*;
 
@@ -192,7 +192,7 @@ mod tests {
             keep_alive: true,
             server: Default::default(),
             wait: Wait::Block,
-            driver: Driver::Auto,
+            driver: DriverChoice::Auto,
             zero_copy: false,
             timestamps: 0.0,
         })

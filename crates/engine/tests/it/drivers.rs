@@ -4,11 +4,11 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use plumbline_engine::{EngineError, ServePlan, run};
-use plumbline_experiment::{Driver, Workload, WorkloadKind};
+use plumbline_experiment::{DriverChoice, Workload, WorkloadKind};
 
 use crate::rig::{Server, has_ring, load, loopback_v4, short, workload};
 
-fn by(driver: Driver) -> Workload {
+fn by(driver: DriverChoice) -> Workload {
     Workload {
         driver,
         ..workload(WorkloadKind::Rr)
@@ -17,28 +17,28 @@ fn by(driver: Driver) -> Workload {
 
 #[test]
 fn the_result_names_the_driver_that_ran() {
-    let server = Server::start(&ServePlan::new(by(Driver::Auto), loopback_v4()));
+    let server = Server::start(&ServePlan::new(by(DriverChoice::Auto), loopback_v4()));
     let ran = |driver| load(&short(by(driver), server.address)).driver;
-    assert_eq!(ran(Driver::Epoll), "epoll");
+    assert_eq!(ran(DriverChoice::Epoll), "epoll");
     if has_ring("the_result_names_the_driver_that_ran") {
-        assert_eq!(ran(Driver::Uring), "uring");
+        assert_eq!(ran(DriverChoice::Uring), "uring");
     }
 }
 
 /// The refusal is planted as container runtimes plant it: by seccomp.
 #[test]
 fn a_refused_ring_is_told_with_a_remedy_and_auto_does_without() {
-    let server = Server::start(&ServePlan::new(by(Driver::Auto), loopback_v4()));
+    let server = Server::start(&ServePlan::new(by(DriverChoice::Auto), loopback_v4()));
     let target = server.address;
     // The filter holds for the thread that sets it and for its children, and
     // cannot be taken back.
     let refused = thread::spawn(move || {
         plumbline_testkit::forbid_io_uring().unwrap();
-        let auto = load(&short(by(Driver::Auto), target));
+        let auto = load(&short(by(DriverChoice::Auto), target));
         assert_eq!((auto.driver.as_str(), auto.errors.total()), ("epoll", 0));
         assert!(auto.completed > 100, "{}", auto.completed);
         run(
-            &short(by(Driver::Uring), target),
+            &short(by(DriverChoice::Uring), target),
             &AtomicBool::new(false),
             &mut (),
         )
@@ -53,7 +53,7 @@ fn a_refused_ring_is_told_with_a_remedy_and_auto_does_without() {
 fn bulk_knows_one_driver_and_says_so() {
     for kind in [WorkloadKind::Stream, WorkloadKind::Datagram] {
         let bulk = Workload {
-            driver: Driver::Uring,
+            driver: DriverChoice::Uring,
             ..workload(kind)
         };
         let error = run(
@@ -71,7 +71,7 @@ fn bulk_knows_one_driver_and_says_so() {
 fn time_stamps_by_uring_are_refused_in_a_sentence() {
     let stamped = Workload {
         timestamps: 0.01,
-        ..by(Driver::Uring)
+        ..by(DriverChoice::Uring)
     };
     let plan = short(stamped, loopback_v4());
     let error = run(&plan, &AtomicBool::new(false), &mut ()).unwrap_err();

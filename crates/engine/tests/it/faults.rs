@@ -8,7 +8,9 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plumbline_engine::{EngineError, LoadPlan, Observer, Progress, Responder, ServePlan, run};
+use plumbline_engine::{
+    EngineError, LoadPlan, LoadProgress, Responder, ServePlan, WindowObserver, run,
+};
 use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
 
 use crate::rig::{Server, load, loopback_v4, serve, short, workload};
@@ -49,7 +51,7 @@ fn our_responder_finds_a_corrupt_request() {
 /// Tells another thread that the window is open.
 struct Opening(mpsc::Sender<()>);
 
-impl Observer for Opening {
+impl WindowObserver for Opening {
     fn window_opens(&mut self) {
         self.0.send(()).unwrap();
     }
@@ -210,7 +212,7 @@ struct Witness {
     closed: Option<Instant>,
 }
 
-impl Observer for Witness {
+impl WindowObserver for Witness {
     fn window_opens(&mut self) {
         assert!(self.opened.replace(Instant::now()).is_none());
     }
@@ -223,7 +225,7 @@ impl Observer for Witness {
 fn the_observer_sees_the_window_and_progress_counts() {
     let spec = workload(WorkloadKind::Rr);
     let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(LoadProgress::default());
     let plan = LoadPlan {
         progress: Some(Arc::clone(&progress)),
         ..short(spec, server.address)

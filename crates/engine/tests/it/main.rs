@@ -6,7 +6,7 @@
 macro_rules! by_each_driver {
     ($($test:ident),+ $(,)?) => {
         $(mod $test {
-            use plumbline_experiment::Driver;
+            use plumbline_experiment::DriverChoice;
 
             use crate::rig;
 
@@ -14,13 +14,13 @@ macro_rules! by_each_driver {
 
             #[test]
             fn by_epoll() {
-                rig::by(Driver::Epoll, &TURN, super::$test);
+                rig::by(DriverChoice::Epoll, &TURN, super::$test);
             }
 
             #[test]
             fn by_uring() {
                 if rig::has_ring(concat!(stringify!($test), " by uring")) {
-                    rig::by(Driver::Uring, &TURN, super::$test);
+                    rig::by(DriverChoice::Uring, &TURN, super::$test);
                 }
             }
         })+

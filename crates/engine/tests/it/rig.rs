@@ -10,17 +10,17 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plumbline_engine::{LoadPlan, Responder, ServePlan, run};
-use plumbline_experiment::{Arrival, Driver, Wait, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, DriverChoice, Wait, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, ServeResult};
 use plumbline_sys::ring::{Ring, Room};
 
 thread_local! {
     /// What the test on this thread is about.
-    static DRIVER: Cell<Driver> = const { Cell::new(Driver::Auto) };
+    static DRIVER: Cell<DriverChoice> = const { Cell::new(DriverChoice::Auto) };
 }
 
 /// Runs a test whose workloads go by one driver, when it is its turn.
-pub(crate) fn by(driver: Driver, turn: &Mutex<()>, test: fn()) {
+pub(crate) fn by(driver: DriverChoice, turn: &Mutex<()>, test: fn()) {
     // That the other one failed is its own affair.
     let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
     DRIVER.set(driver);
@@ -59,7 +59,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         wait: Wait::Block,
         driver: match kind {
             // These know but one.
-            WorkloadKind::Stream | WorkloadKind::Datagram => Driver::Auto,
+            WorkloadKind::Stream | WorkloadKind::Datagram => DriverChoice::Auto,
             _ => DRIVER.get(),
         },
         zero_copy: false,
@@ -144,8 +144,8 @@ pub(crate) fn load(plan: &LoadPlan) -> LoadResult {
         WorkloadKind::Stream | WorkloadKind::Datagram
     );
     match plan.workload.driver {
-        Driver::Uring if !is_bulk => assert_eq!(result.driver, "uring"),
-        Driver::Epoll => assert_eq!(result.driver, "epoll"),
+        DriverChoice::Uring if !is_bulk => assert_eq!(result.driver, "uring"),
+        DriverChoice::Epoll => assert_eq!(result.driver, "epoll"),
         _ => {}
     }
     result

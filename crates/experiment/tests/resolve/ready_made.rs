@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plumbline_experiment::study::Study;
 use plumbline_experiment::{Asked, Scene, Wanted};
-use plumbline_experiment::{Experiment, Server, Treatment, ready_made};
+use plumbline_experiment::{Experiment, HttpServer, Treatment, ready_made};
 
 use crate::{expand, resolve};
 
@@ -103,6 +103,6 @@ fn the_study_of_machinezone_asks_for_two_maxima_of_nginx() {
                 "{name}: {network}"
             );
         }
-        assert!(ours.iter().all(|t| t.workload.server == Server::Nginx));
+        assert!(ours.iter().all(|t| t.workload.server == HttpServer::Nginx));
     }
 }

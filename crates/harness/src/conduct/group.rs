@@ -12,15 +12,15 @@ use plumbline_record::{IdleSample, NodePair, Observation, ProcessCpu, Trial, Tri
 use super::rest::Rest;
 use crate::agent::TrialError;
 use crate::error::TargetError;
-use crate::exercise::{self, Order, set_up};
+use crate::exercise::{self, TrialOrder, set_up};
 use crate::settings::Settings;
 use crate::target::{Target, ends_of};
 use crate::together::{Start, Ticket, joined};
-use crate::trial::{self, Seen};
+use crate::trial::{self, CheckedObservation};
 
 /// The place of a trial in the plan, but for its pair.
 #[derive(Clone, Copy)]
-pub(super) struct Slot {
+pub(super) struct TrialSlot {
     pub(super) block: usize,
     pub(super) position: usize,
     pub(super) attempt: u32,
@@ -113,7 +113,7 @@ impl<'a> Group<'a> {
     /// it was interrupted.
     pub(super) fn run(
         &mut self,
-        slot: Slot,
+        slot: TrialSlot,
         pairs: &[Ends],
         treatment: &Treatment,
     ) -> Option<Vec<(Ends, Trial)>> {
@@ -148,7 +148,7 @@ impl<'a> Group<'a> {
     }
 
     /// A line of this place in the plan, to be filled in.
-    fn line(&self, slot: Slot, treatment: &Treatment, started: &str) -> Trial {
+    fn line(&self, slot: TrialSlot, treatment: &Treatment, started: &str) -> Trial {
         Trial {
             block: slot.block as u32,
             position: slot.position as u32,
@@ -166,7 +166,13 @@ impl<'a> Group<'a> {
     }
 
     /// Notes what the target had to set up for the trials that come next.
-    fn note_set_up(&mut self, slot: Slot, treatment: &Treatment, started: &str, faults: &Faults) {
+    fn note_set_up(
+        &mut self,
+        slot: TrialSlot,
+        treatment: &Treatment,
+        started: &str,
+        faults: &Faults,
+    ) {
         if let Some(set_up) = set_up::recorded(self.target, faults.of_all.as_deref()) {
             let line = Trial {
                 took_ns: set_up.took_ns,
@@ -205,7 +211,7 @@ impl<'a> Group<'a> {
 
     /// What fails when the user wants to stop is no failure of the network: Ctrl-C
     /// in a terminal reaches the whole foreground group.
-    fn is_interrupted(&self, results: &[Result<Seen, TrialError>]) -> bool {
+    fn is_interrupted(&self, results: &[Result<CheckedObservation, TrialError>]) -> bool {
         let stop = self.interrupted.load(Ordering::SeqCst);
         results.iter().any(|result| match result {
             Ok(_) => false,
@@ -218,11 +224,11 @@ impl<'a> Group<'a> {
     /// is known not to work is not waited for.
     fn run_all(
         &self,
-        slot: Slot,
+        slot: TrialSlot,
         pairs: &[Ends],
         treatment: &Treatment,
         faults: &Faults,
-    ) -> Vec<Result<Seen, TrialError>> {
+    ) -> Vec<Result<CheckedObservation, TrialError>> {
         let start = Start::of(pairs.len());
         let one = |pair: Ends, ticket: Ticket<'_>| {
             let ends = ends_of(treatment, pair);
@@ -250,13 +256,13 @@ impl<'a> Group<'a> {
         ends: Ends,
         seed: u64,
         ticket: Ticket<'_>,
-    ) -> Result<Seen, TrialError> {
+    ) -> Result<CheckedObservation, TrialError> {
         let path = self.target.stage(treatment, ends)?;
         let idle: IdleSample = self.rest.of(&*self.target, treatment, ends);
         trial::run(
             &*path,
             exercise::of(treatment),
-            Order {
+            TrialOrder {
                 treatment,
                 seed,
                 idle,
@@ -271,7 +277,7 @@ impl<'a> Group<'a> {
     /// that they are paired in this too, and another in each block and attempt. On
     /// each of several pairs it is another, lest all of them send at the same
     /// moments.
-    pub(super) fn seed_of(&self, slot: Slot, [client, server]: Ends) -> u64 {
+    pub(super) fn seed_of(&self, slot: TrialSlot, [client, server]: Ends) -> u64 {
         let step = (slot.block as u64) << 8 | u64::from(slot.attempt);
         let seed = self.plan.seed ^ spread(step.wrapping_add(1));
         if self.plan.pairing.is_none() {
@@ -285,8 +291,8 @@ impl<'a> Group<'a> {
     fn with_companions(
         &self,
         treatment: &Treatment,
-        mut results: Vec<Result<Seen, TrialError>>,
-    ) -> Vec<Result<Seen, TrialError>> {
+        mut results: Vec<Result<CheckedObservation, TrialError>>,
+    ) -> Vec<Result<CheckedObservation, TrialError>> {
         if results.len() < 2 || !self.target.is_one_kernel() {
             return results;
         }
@@ -307,7 +313,7 @@ impl<'a> Group<'a> {
     fn judged(
         &self,
         treatment: &Treatment,
-        result: Result<Seen, TrialError>,
+        result: Result<CheckedObservation, TrialError>,
     ) -> (TrialStatus, Option<Observation>) {
         match result {
             Ok((seen, mut gates)) => {

@@ -18,15 +18,15 @@ use crate::together::joined;
 const SILENCES: usize = 2;
 
 /// A node of one of the target's sites.
-type Machine = (String, usize);
+type SiteNode = (String, usize);
 
 /// What is known of the machines in a block.
 #[derive(Default)]
 pub(super) struct Rest {
     /// Idle samples of this round.
-    samples: BTreeMap<Machine, IdleSample>,
+    samples: BTreeMap<SiteNode, IdleSample>,
     /// How often in a row a machine has not answered, and why.
-    silent: BTreeMap<Machine, (usize, String)>,
+    silent: BTreeMap<SiteNode, (usize, String)>,
 }
 
 impl Rest {

@@ -284,7 +284,7 @@ fn treatments_of_a_block_share_their_arrivals_and_blocks_do_not() {
     let mut target = PlantedTarget::new([]);
     let group = Group::new(&plan, &[], &mut target, &settings, &never);
     let seed = |block, position, attempt| {
-        let slot = Slot {
+        let slot = TrialSlot {
             block,
             position,
             attempt,

@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use plumbline_agent::{FromAgent, LoadOrder, Measured, Served, ToAgent};
+use plumbline_agent::{FromAgent, LoadOrder, SenderMeasurement, Served, ToAgent};
 use plumbline_experiment::{Protocol, Treatment, Workload, WorkloadKind};
 use plumbline_record::{
-    Common, CpuTime, GateFailure, Load as Seen, Observation, ProcessCpu, SoftnetCounters, Warning,
-    What,
+    Common, CpuTime, GateFailure, LoadObservation as Seen, Observation, ProcessCpu,
+    SoftnetCounters, Warning, What,
 };
 
-use super::order::{Done, Exercise, Order};
+use super::order::{Done, Exercise, TrialOrder};
 use crate::agent::{ANSWER, Agent, TrialError};
 use crate::path::Path;
 use crate::proof::Least;
@@ -26,12 +26,12 @@ const SLACK: Duration = Duration::from_secs(20);
 const NEAR_SATURATION: f64 = 0.80;
 
 /// A load from one agent to another, or to several behind one address.
-pub(crate) struct Load;
+pub(crate) struct LoadExercise;
 
-impl Exercise for Load {
+impl Exercise for LoadExercise {
     /// The load starts together with those of other trials, if there are any. A
     /// trial that fails before lets the others go on without it.
-    fn run(&self, path: &dyn Path, mut order: Order<'_>) -> Result<Done, TrialError> {
+    fn run(&self, path: &dyn Path, mut order: TrialOrder<'_>) -> Result<Done, TrialError> {
         let interrupted = order.interrupted;
         let mut receivers = Receivers::start(path)?;
         let mut client = Agent::start(path.client())?;
@@ -125,8 +125,8 @@ fn send(
     client: &mut Agent,
     receivers: &mut Receivers,
     target: SocketAddr,
-    order: &Order<'_>,
-) -> Result<Box<Measured>, TrialError> {
+    order: &TrialOrder<'_>,
+) -> Result<Box<SenderMeasurement>, TrialError> {
     let timing = order.treatment.timing;
     client.send(&ToAgent::Load(LoadOrder {
         workload: order.treatment.workload.clone(),
@@ -161,7 +161,7 @@ fn least_packets(workload: &Workload, served: &Served) -> Least {
 }
 
 /// What the agents saw; what the path counted is the trial's to add.
-fn observation(measured: Measured, served: Served, on_two_machines: bool) -> Observation {
+fn observation(measured: SenderMeasurement, served: Served, on_two_machines: bool) -> Observation {
     let seen = Seen {
         load: measured.load,
         serve: served.serve,

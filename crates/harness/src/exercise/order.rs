@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::together::Ticket;
 
 /// What a trial is to do.
-pub(crate) struct Order<'a> {
+pub(crate) struct TrialOrder<'a> {
     pub(crate) treatment: &'a Treatment,
     /// Of the arrivals.
     pub(crate) seed: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Done {
 /// A kind of thing that a trial does between two sites.
 pub(crate) trait Exercise: Sync {
     /// Does it once, with fresh agents.
-    fn run(&self, path: &dyn Path, order: Order<'_>) -> Result<Done, TrialError>;
+    fn run(&self, path: &dyn Path, order: TrialOrder<'_>) -> Result<Done, TrialError>;
 
     /// The gates that an observation fails; none when it may be believed.
     fn judge(

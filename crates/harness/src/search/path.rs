@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use plumbline_experiment::{Sought, Timing, Treatment, WorkloadKind};
 use plumbline_record::{
-    GateFailure, IdleSample, Load as Seen, LoadResult, Maximum, SearchOutcome, SearchRecord,
+    GateFailure, IdleSample, LoadObservation as Seen, LoadResult, Maximum, SearchOutcome,
+    SearchRecord,
 };
 
 use super::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 use crate::agent::TrialError;
 use crate::error::TargetError;
-use crate::exercise::Order;
-use crate::exercise::load::Load;
+use crate::exercise::TrialOrder;
+use crate::exercise::load::LoadExercise;
 use crate::gate;
 use crate::settings::Settings;
 use crate::target::{Target, ends_of};
@@ -187,7 +188,7 @@ fn one(
     let ends = ends_of(treatment, [0, 1]);
     target.ready(treatment, &ends)?;
     let path = target.stage(treatment, ends)?;
-    let order = Order {
+    let order = TrialOrder {
         treatment,
         seed,
         idle: IdleSample::default(),
@@ -195,7 +196,7 @@ fn one(
         interrupted,
         others: None,
     };
-    match trial::run(&*path, &Load, order) {
+    match trial::run(&*path, &LoadExercise, order) {
         Ok((seen, gates)) => match (gates.first(), seen.load()) {
             (None, Some(load)) => {
                 let limits = &settings.thresholds;

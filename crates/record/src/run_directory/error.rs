@@ -140,11 +140,11 @@ impl From<WriteError> for RunDirectoryError {
 }
 
 /// Says what was being done when the file system refused.
-pub(super) trait Cause<T> {
+pub(super) trait IoContext<T> {
     fn because(self, doing: &'static str, path: &Path) -> Result<T, RunDirectoryError>;
 }
 
-impl<T> Cause<T> for io::Result<T> {
+impl<T> IoContext<T> for io::Result<T> {
     fn because(self, doing: &'static str, path: &Path) -> Result<T, RunDirectoryError> {
         self.map_err(|source| RunDirectoryError::io(doing, path, source))
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::RunDirectoryError;
-use super::error::{Cause as _, NotARun};
+use super::error::{IoContext as _, NotARun};
 use super::files::{RUN_FILE, TRIALS_FILE};
 use super::older;
 use crate::{FORMAT_VERSION, Run, Trial};
@@ -21,7 +21,7 @@ pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// All that is looked at before the version is known to be ours.
 #[derive(Deserialize)]
-struct Format {
+struct FormatVersion {
     format: u64,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn run(directory: &Path) -> Result<Run, RunDirectoryError> {
         ));
     }
     let damaged = |e: serde_json::Error| broken(&path, e.line(), e.to_string());
-    let Format { format } = serde_json::from_slice(&text).map_err(damaged)?;
+    let FormatVersion { format } = serde_json::from_slice(&text).map_err(damaged)?;
     if format > u64::from(FORMAT_VERSION) {
         return Err(RunDirectoryError::Newer {
             path: directory.to_owned(),

@@ -3,7 +3,7 @@
 use plumbline_experiment::{Arrival, Experiment, Scene, Wait};
 use plumbline_record::{
     ArrivalCheck, Common, CpuTime, DeviceCounters, ErrorCounts, FORMAT_VERSION, Fingerprint, Floor,
-    GateFailure, Histogram, IdleSample, Load, LoadResult, Observation, ProcessCpu,
+    GateFailure, Histogram, IdleSample, LoadObservation, LoadResult, Observation, ProcessCpu,
     ProtocolCounters, Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial,
     TrialStatus, Warning, What,
 };
@@ -87,7 +87,7 @@ pub(crate) fn trial(n: u32) -> Trial {
 
 fn observation(n: u64) -> Observation {
     Observation {
-        what: What::Load(Box::new(Load {
+        what: What::Load(Box::new(LoadObservation {
             load: load(n),
             serve: ServeResult::default(),
             server_cpu: ProcessCpu::default(),

@@ -54,7 +54,7 @@ pub struct Comparison {
 
 /// A comparison that the plan declares, before any data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Declared {
+pub(super) struct DeclaredComparison {
     pub(super) treatment: TreatmentId,
     pub(super) baseline: TreatmentId,
     pub(super) metric: &'static Metric,
@@ -62,14 +62,14 @@ pub(super) struct Declared {
 }
 
 /// Every comparison of some treatments, whose baselines are among them.
-pub(super) fn declared(treatments: &[Treatment]) -> Vec<Declared> {
+pub(super) fn declared(treatments: &[Treatment]) -> Vec<DeclaredComparison> {
     let mut declared = Vec::new();
     for treatment in treatments {
         let Some(baseline) = treatment.baseline else {
             continue;
         };
         for (metric, role) in metrics_of(&treatment.workload) {
-            declared.push(Declared {
+            declared.push(DeclaredComparison {
                 treatment: treatment.id,
                 baseline,
                 metric,
@@ -84,7 +84,7 @@ pub(super) fn declared(treatments: &[Treatment]) -> Vec<Declared> {
 /// themselves, exploratory ones among all, so that looking at more metrics
 /// makes none of the primary ones harder and none of the others easy (C-10).
 pub(super) fn compare_all(
-    declared: &[Declared],
+    declared: &[DeclaredComparison],
     treatments: &[TreatmentSummary],
     fingerprint: &Fingerprint,
 ) -> Vec<Comparison> {
@@ -106,7 +106,7 @@ type Pairs = Vec<(f64, f64)>;
 
 /// The comparison without its judgement, and the pairs that it is made of.
 fn compare(
-    declared: &Declared,
+    declared: &DeclaredComparison,
     treatments: &[TreatmentSummary],
     fingerprint: &Fingerprint,
 ) -> (Comparison, Pairs) {

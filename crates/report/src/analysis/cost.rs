@@ -2,7 +2,7 @@
 
 use plumbline_experiment::Workload;
 use plumbline_experiment::metric::Traffic;
-use plumbline_record::{CpuTime, Load, LoadResult, Observation, ProcessCpu};
+use plumbline_record::{CpuTime, LoadObservation, LoadResult, Observation, ProcessCpu};
 use plumbline_stats::order::MedianOfRuns;
 
 use super::rates::{self, over_trials};
@@ -155,20 +155,20 @@ fn rounding(observation: &Observation, step_ns: u64) -> Option<f64> {
 }
 
 /// How many CPUs the machine has: more than this process may run on, perhaps.
-fn cpus_of(machine: &CpuTime, seen: &Load) -> Option<f64> {
+fn cpus_of(machine: &CpuTime, seen: &LoadObservation) -> Option<f64> {
     let cpus = machine.capacity_ns as f64 / seen.load.window_ns as f64;
     cpus.is_finite().then(|| cpus.round().max(1.0))
 }
 
-fn client_ns(seen: &Load) -> f64 {
+fn client_ns(seen: &LoadObservation) -> f64 {
     busy_of(seen.load.cpu) - spin_ns(&seen.load)
 }
 
-fn server_ns(seen: &Load) -> Option<f64> {
+fn server_ns(seen: &LoadObservation) -> Option<f64> {
     Some(busy_of(seen.server_cpu) * seen.window_share()?)
 }
 
-fn per_unit(spent_ns: f64, workload: &Workload, seen: &Load) -> Option<f64> {
+fn per_unit(spent_ns: f64, workload: &Workload, seen: &LoadObservation) -> Option<f64> {
     let units = rates::units(workload, seen);
     (units > 0.0).then(|| spent_ns / units)
 }

@@ -1,6 +1,6 @@
 //! Latencies of one treatment.
 
-use plumbline_record::{Histogram, Load, Observation, Trial, Warning};
+use plumbline_record::{Histogram, LoadObservation, Observation, Trial, Warning};
 use plumbline_stats::order::percentile_fractions;
 
 use super::LEVEL;
@@ -89,12 +89,12 @@ struct Pool {
 }
 
 impl Pool {
-    fn of<'a>(loads: impl Iterator<Item = &'a Load>) -> Self {
+    fn of<'a>(loads: impl Iterator<Item = &'a LoadObservation>) -> Self {
         let mut latency = Histogram::new();
         let mut service_time = Histogram::new();
         let mut send_lag = Histogram::new();
         let (mut effective_samples, mut censored) = (0.0, 0u64);
-        for Load { load, .. } in loads {
+        for LoadObservation { load, .. } in loads {
             latency.merge(&load.latency);
             service_time.merge(&load.service_time);
             send_lag.merge(&load.send_lag);

@@ -34,7 +34,7 @@ pub struct MeshMap {
     /// The median over pairs, in the metric's unit; `None` without a value.
     pub typical: Option<f64>,
     /// What is unlike the rest; `None` when the nodes are too few to tell.
-    pub unlike: Option<Vec<Unlike>>,
+    pub unlike: Option<Vec<MeshOutlier>>,
     /// Nodes, and pairs of others, without a single valid trial.
     pub dead: Vec<Dead>,
 }
@@ -53,7 +53,7 @@ pub struct PairValue {
 
 /// Something that is unlike the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unlike {
+pub struct MeshOutlier {
     /// The pair; twice the same for a node.
     pub ends: Ends,
     /// How many times as much of the metric as elsewhere: of a node, over its
@@ -72,7 +72,7 @@ pub struct Dead {
     pub pairs: usize,
 }
 
-impl Unlike {
+impl MeshOutlier {
     /// Whether it is a node.
     pub fn is_node(&self) -> bool {
         self.ends[0] == self.ends[1]
@@ -134,7 +134,7 @@ impl MeshMap {
         let found = unlike(positions.len(), &both).map(|found| {
             let nodes = found.nodes.into_iter().map(|(node, r)| ([node, node], r));
             let all = nodes.chain(found.pairs);
-            all.map(|(ends, ratio)| Unlike {
+            all.map(|(ends, ratio)| MeshOutlier {
                 ends,
                 ratio,
                 is_worse: is_worse(ratio),

@@ -1,7 +1,7 @@
 //! What one metric is: a row of the [`REGISTRY`](super::REGISTRY).
 
 use plumbline_experiment::Workload;
-use plumbline_experiment::metric::Declared;
+use plumbline_experiment::metric::DeclaredMetric;
 use plumbline_record::Observation;
 use plumbline_stats::verdict::Direction;
 
@@ -12,7 +12,7 @@ use super::unit::Unit;
 #[derive(Debug)]
 pub struct Metric {
     /// Its name in files, and for which workloads it counts.
-    pub declared: &'static Declared,
+    pub declared: &'static DeclaredMetric,
     /// The name in sentences, charts and tables of comparisons.
     pub words: &'static str,
     /// The name of its row in CSV, which ends in its unit, and of its key in JSON.

@@ -29,7 +29,7 @@ pub use distribution::{Distribution, DistributionRow};
 pub use latency::Latency;
 pub use level::{ALPHA, LEVEL};
 pub use measured::{Measured, Outlier, TrialValue};
-pub use mesh::{Mesh, MeshMap, PairValue, Unlike};
+pub use mesh::{Mesh, MeshMap, MeshOutlier, PairValue};
 pub use metric::{Metric, Quantity, Resolution, Value};
 pub use notice::Notice;
 pub use packets::Packets;

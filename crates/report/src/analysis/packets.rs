@@ -1,6 +1,6 @@
 //! What the devices of the path saw (N-1, N-3, N-13).
 
-use plumbline_record::{DeviceCounters, Load, Observation, ProtocolCounters};
+use plumbline_record::{DeviceCounters, LoadObservation, Observation, ProtocolCounters};
 
 use super::rates::total;
 
@@ -84,7 +84,7 @@ fn packets_per_second(kept: &[&Observation], device: &DeviceCounters) -> Option<
         let mut devices = observation.common.devices.iter();
         let found = devices.find(|one| is_same(one, device));
         let load = observation.load();
-        let share = load.and_then(Load::window_share);
+        let share = load.and_then(LoadObservation::window_share);
         if let (Some(found), Some(load), Some(share)) = (found, load, share) {
             packets += packets_of(found) as f64 * share;
             window_ns += load.load.window_ns as f64;

@@ -2,7 +2,7 @@
 
 use plumbline_experiment::metric::Traffic;
 use plumbline_experiment::{Workload, WorkloadKind};
-use plumbline_record::{Load, Observation};
+use plumbline_record::{LoadObservation, Observation};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
 use super::LEVEL;
@@ -32,7 +32,7 @@ pub struct Rates {
 impl Rates {
     pub(crate) fn new(workload: &Workload, kept: &[&Observation]) -> Self {
         let loads = || kept.iter().filter_map(|one| one.load());
-        let sum = |count: &dyn Fn(&Load) -> u64| total(loads().map(count));
+        let sum = |count: &dyn Fn(&LoadObservation) -> u64| total(loads().map(count));
         Self {
             offered_requests_per_second: workload.arrival.rate(),
             achieved_requests_per_second: over_trials(kept, requests_per_second),
@@ -81,7 +81,7 @@ pub(crate) fn throughput_bits_per_second(
 
 /// Payload bytes that count as carried. A stream goes one way, so whichever
 /// direction has bytes is the one.
-pub(crate) fn payload_bytes(workload: &Workload, seen: &Load) -> f64 {
+pub(crate) fn payload_bytes(workload: &Workload, seen: &LoadObservation) -> f64 {
     let load = &seen.load;
     match (workload.kind, seen.serve.datagrams) {
         (WorkloadKind::Datagram, Some(datagrams)) => datagrams.bytes as f64,
@@ -90,7 +90,7 @@ pub(crate) fn payload_bytes(workload: &Workload, seen: &Load) -> f64 {
 }
 
 /// What the cost of a trial is divided by: requests, or bytes for bulk.
-pub(crate) fn units(workload: &Workload, seen: &Load) -> f64 {
+pub(crate) fn units(workload: &Workload, seen: &LoadObservation) -> f64 {
     if workload.traffic() == Traffic::Bulk {
         payload_bytes(workload, seen)
     } else {

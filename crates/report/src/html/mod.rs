@@ -51,7 +51,7 @@ struct Page {
     experiment: String,
     byline: String,
     is_cut_off: bool,
-    answers: Vec<Answer>,
+    answers: Vec<AnswerLine>,
     sections: Vec<Chapter>,
     meshes: Vec<MeshChapter>,
     set_up: Option<Table>,
@@ -95,7 +95,7 @@ struct PublishedTable {
     orders: Vec<String>,
 }
 
-struct Answer {
+struct AnswerLine {
     class: String,
     label: String,
     rest: String,
@@ -134,7 +134,7 @@ fn byline(summary: &Summary, run: &Run) -> String {
     )
 }
 
-fn answers(summary: &Summary) -> Vec<Answer> {
+fn answers(summary: &Summary) -> Vec<AnswerLine> {
     let class = |label: &str| {
         let found = summary
             .treatments
@@ -142,7 +142,7 @@ fn answers(summary: &Summary) -> Vec<Answer> {
             .find(|one| describe::clean(&one.treatment.label) == label);
         found.map_or_else(|| "c0".to_owned(), |one| chart::colour(summary, one))
     };
-    let answer = |sentence: sentence::Sentence| Answer {
+    let answer = |sentence: sentence::Sentence| AnswerLine {
         class: class(&sentence.label),
         is_compared: matches!(
             sentence.subject,

@@ -2,11 +2,11 @@
 //! tests, the demonstration and the benchmark.
 
 use plumbline_experiment::{
-    Arrival, Driver, Plan, Protocol, Scene, Timing, Treatment, Wait, Workload, WorkloadKind,
+    Arrival, DriverChoice, Plan, Protocol, Scene, Timing, Treatment, Wait, Workload, WorkloadKind,
 };
 use plumbline_record::{
-    DeviceFingerprint, FORMAT_VERSION, Fingerprint, Floor, Load, Observation, Provenance, Run,
-    Trial, TrialStatus, Warning,
+    DeviceFingerprint, FORMAT_VERSION, Fingerprint, Floor, LoadObservation, Observation,
+    Provenance, Run, Trial, TrialStatus, Warning,
 };
 
 // By its path, because the demonstration includes this file from elsewhere.
@@ -153,7 +153,7 @@ pub(crate) fn rr() -> Workload {
         keep_alive: true,
         server: Default::default(),
         wait: Wait::Block,
-        driver: Driver::Auto,
+        driver: DriverChoice::Auto,
         zero_copy: false,
         timestamps: 0.0,
     }
@@ -292,7 +292,7 @@ fn scene(label: &str) -> Scene {
 }
 
 /// What a trial saw of its load, to change it.
-pub(crate) fn load_of(trial: &mut Trial) -> &mut Load {
+pub(crate) fn load_of(trial: &mut Trial) -> &mut LoadObservation {
     let seen = trial.observation.as_mut().and_then(Observation::load_mut);
     seen.expect("every made-up trial is a load that was observed")
 }

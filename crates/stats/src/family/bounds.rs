@@ -1,6 +1,6 @@
 //! Intervals by exact inversion of the test.
 
-use super::flips::{Column, Flips};
+use super::flips::{Flips, LogRatios};
 
 /// The effects, as distances from the estimate, that a test at
 /// `kept`/choices does not reject: those that lie in the reach of more than
@@ -19,7 +19,7 @@ use super::flips::{Column, Flips};
 ///
 /// Infinite on both sides when the blocks cannot exclude anything.
 pub(super) fn bounds(
-    column: &Column,
+    column: &LogRatios,
     flips: &Flips,
     rivals: impl Iterator<Item = f64>,
     kept: usize,
@@ -52,7 +52,7 @@ fn between_means(blocks: usize, flipped: usize, sum: f64) -> (f64, f64) {
     (of_flipped.min(of_others), of_flipped.max(of_others))
 }
 
-fn reach(column: &Column, rival: f64) -> f64 {
+fn reach(column: &LogRatios, rival: f64) -> f64 {
     let n = column.blocks as f64;
     if rival <= 0.0 {
         0.0

@@ -49,7 +49,7 @@ impl Flips {
 }
 
 /// One comparison: its log-ratios by block, ready to be flipped.
-pub(super) struct Column {
+pub(super) struct LogRatios {
     /// How many blocks hold it.
     pub(super) blocks: usize,
     /// Mean of its log-ratios; not a number without any.
@@ -74,8 +74,8 @@ pub(super) struct Flipped {
     pub(super) blocks: usize,
 }
 
-impl Column {
-    pub(super) fn new(log_ratios: &[Option<f64>]) -> Column {
+impl LogRatios {
+    pub(super) fn new(log_ratios: &[Option<f64>]) -> LogRatios {
         let known: Vec<f64> = log_ratios.iter().copied().flatten().collect();
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         let squares: f64 = known.iter().map(|value| value * value).sum();
@@ -90,7 +90,7 @@ impl Column {
             let bit = |(at, value): (usize, &Option<f64>)| u8::from(value.is_some()) << at;
             group.iter().enumerate().map(bit).sum()
         };
-        Column {
+        LogRatios {
             blocks: known.len(),
             mean,
             spread: if is_even { 0.0 } else { spread },
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_choice_is_there_once_and_its_opposite_is_not() {
-        let column = Column::new(&[Some(1.0), Some(2.0), Some(4.0)]);
+        let column = LogRatios::new(&[Some(1.0), Some(2.0), Some(4.0)]);
         let flips = Flips::new(3, 1);
         let mut sums: Vec<f64> = column
             .flipped(&flips)
@@ -169,7 +169,7 @@ mod tests {
     fn a_block_without_the_comparison_is_neither_summed_nor_counted() {
         let with_gap: Vec<Option<f64>> =
             (0..11).map(|i| (i != 9).then_some(f64::from(i))).collect();
-        let column = Column::new(&with_gap);
+        let column = LogRatios::new(&with_gap);
         assert_eq!((column.blocks, column.mean), (10, 4.6));
         let flips = Flips::new(11, 1);
         let last = column.flipped(&flips).last().unwrap();
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn what_is_equal_but_for_rounding_does_not_spread() {
-        let equal = Column::new(&[Some(0.1 + 0.2), Some(0.3), Some(0.3)]);
+        let equal = LogRatios::new(&[Some(0.1 + 0.2), Some(0.3), Some(0.3)]);
         assert_eq!(equal.spread, 0.0);
-        assert_eq!(Column::new(&[Some(0.0); 5]).squares, 0.0);
+        assert_eq!(LogRatios::new(&[Some(0.0); 5]).squares, 0.0);
     }
 }

@@ -1,4 +1,4 @@
-use super::Comparison;
+use super::JointEffect;
 use crate::verdict::Direction;
 
 /// What the interval of one comparison among several says (D10).
@@ -33,7 +33,7 @@ impl Judgement {
     /// Judges `comparison`, made at level `alpha`. `margin` is the largest ratio
     /// less one that does not matter in practice (D9), such as 0.03.
     pub fn new(
-        comparison: &Comparison,
+        comparison: &JointEffect,
         alpha: f64,
         margin: f64,
         direction: Direction,

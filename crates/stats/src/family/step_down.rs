@@ -1,7 +1,7 @@
 //! The test that something differs at all, and what each comparison competes
 //! with.
 
-use super::flips::{Column, Flips};
+use super::flips::{Flips, LogRatios};
 
 /// Two statistics that differ by less, relative to their size, are equal: the
 /// sums are rounded.
@@ -19,7 +19,7 @@ const TIE: f64 = 1e-9;
 /// Testing", Journal of the American Statistical Association 100 (2005); for
 /// drawn choices M. Dwass, "Modified Randomization Tests for Nonparametric
 /// Hypotheses", Annals of Mathematical Statistics 28 (1957).
-pub(super) fn adjusted_p(columns: &[Column], flips: &Flips) -> Vec<f64> {
+pub(super) fn adjusted_p(columns: &[LogRatios], flips: &Flips) -> Vec<f64> {
     let observed: Vec<f64> = columns.iter().map(observed).collect();
     let mut ascending: Vec<usize> = (0..columns.len()).collect();
     ascending.sort_by(|&i, &j| observed[i].total_cmp(&observed[j]));
@@ -38,13 +38,13 @@ pub(super) fn adjusted_p(columns: &[Column], flips: &Flips) -> Vec<f64> {
 }
 
 /// The p-value of one comparison by itself.
-pub(super) fn p_alone(column: &Column, flips: &Flips) -> f64 {
+pub(super) fn p_alone(column: &LogRatios, flips: &Flips) -> f64 {
     reached(column, flips, &mut vec![0.0; flips.len()])
 }
 
 /// Adds `column` to the `largest` statistic of each choice, and tells in which
 /// share of them that reaches what the column shows unflipped.
-fn reached(column: &Column, flips: &Flips, largest: &mut [f64]) -> f64 {
+fn reached(column: &LogRatios, flips: &Flips, largest: &mut [f64]) -> f64 {
     let bar = observed(column) * (1.0 - TIE);
     let mut count = 0_usize;
     for (flipped, largest) in column.flipped(flips).zip(largest.iter_mut()) {
@@ -54,7 +54,7 @@ fn reached(column: &Column, flips: &Flips, largest: &mut [f64]) -> f64 {
     count as f64 / flips.len() as f64
 }
 
-fn observed(column: &Column) -> f64 {
+fn observed(column: &LogRatios) -> f64 {
     if column.squares > 0.0 {
         (column.mean * column.blocks as f64).powi(2) / column.squares
     } else {
@@ -73,7 +73,7 @@ pub(super) struct Rivals {
 impl Rivals {
     /// Those of the `columns` for which `takes_part` holds.
     pub(super) fn new(
-        columns: &[Column],
+        columns: &[LogRatios],
         flips: &Flips,
         takes_part: impl Fn(usize) -> bool,
     ) -> Rivals {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{OfPair, Parts, Unlike, far, median};
+use super::{OfPair, Outliers, Parts, far, median};
 use crate::rank::doubled_mid_ranks;
 
 /// Chance that a mesh whose nodes and pairs are all alike has any named: half of
@@ -32,8 +32,8 @@ const FALSE_NAME: f64 = 0.05;
 ///
 /// `None` when there are too few nodes in every block; see [`blocks_to_name`] for
 /// how many blocks it takes to name anything.
-pub fn named(nodes: usize, blocks: &[Vec<OfPair>]) -> Option<Unlike> {
-    let mut found = Unlike::default();
+pub fn named(nodes: usize, blocks: &[Vec<OfPair>]) -> Option<Outliers> {
+    let mut found = Outliers::default();
     let mut remaining: Vec<usize> = (0..nodes).collect();
     let mut parts = parts_among(&remaining, blocks)?;
     loop {

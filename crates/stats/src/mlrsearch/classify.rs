@@ -1,6 +1,6 @@
 //! What the trials at one load say about it, and what got through.
 
-use super::{Goal, Trial};
+use super::{Goal, LoadTrial};
 
 /// What a load is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Evidence {
 impl Evidence {
     /// Sums up the trials at `load`, where a trial is full from
     /// `final_trial` seconds on.
-    pub(super) fn at(load: f64, final_trial: f64, goal: &Goal, trials: &[Trial]) -> Self {
+    pub(super) fn at(load: f64, final_trial: f64, goal: &Goal, trials: &[LoadTrial]) -> Self {
         let mut sums = Self::default();
         for trial in trials.iter().filter(|trial| trial.load == load) {
             *match (trial.duration >= final_trial, goal.holds(trial)) {
@@ -72,7 +72,7 @@ const ROUNDING: f64 = 1e-12;
 /// The forwarding rate of the (1 − e)-quantile trial at `load`, per second
 /// over the full-length trials there, the best first and weighted by
 /// their length. What is missing to the duration sum counts as lost.
-pub fn conditional_throughput(goal: &Goal, load: f64, trials: &[Trial]) -> f64 {
+pub fn conditional_throughput(goal: &Goal, load: f64, trials: &[LoadTrial]) -> f64 {
     let mut full: Vec<(f64, f64)> = trials
         .iter()
         .filter(|trial| trial.load == load && trial.duration >= goal.final_trial)

@@ -62,7 +62,7 @@ impl Goal {
         Ok(())
     }
 
-    pub(super) fn holds(&self, trial: &Trial) -> bool {
+    pub(super) fn holds(&self, trial: &LoadTrial) -> bool {
         !trial.missed && trial.loss_ratio <= self.loss_ratio
     }
 }
@@ -81,7 +81,7 @@ pub struct Bounds {
 
 /// What one trial gave.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
+pub struct LoadTrial {
     /// Intended load, per second.
     pub load: f64,
     /// Its length as intended, seconds.

@@ -1,7 +1,7 @@
 //! The steps from a coarse answer to the goal, and what each still wants.
 
 use super::classify::{Class, Evidence};
-use super::{Bounds, Goal, Trial};
+use super::{Bounds, Goal, LoadTrial};
 
 /// Growth of the precision from one target to the next.
 const REFINEMENT: f64 = 4.0;
@@ -12,7 +12,7 @@ const SHORTEST_TRIAL: f64 = 1.0;
 
 /// A goal on the way to the goal: the same limit, known less well.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Target {
+pub(super) struct SearchTarget {
     pub(super) final_trial: f64,
     duration_sum: f64,
     width: f64,
@@ -20,21 +20,21 @@ pub(super) struct Target {
 
 /// The relevant bounds as far as a target knows them, per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bracket {
+pub(super) struct LoadBracket {
     pub(super) lower: Option<f64>,
     pub(super) upper: Option<f64>,
 }
 
 /// The targets towards a goal, which is the last of them. Widths shrink, and
 /// lengths and sums grow, by equal factors.
-pub(super) fn towards(goal: &Goal) -> Vec<Target> {
+pub(super) fn towards(goal: &Goal) -> Vec<SearchTarget> {
     let steps = (COARSEST / goal.width).log(REFINEMENT).ceil().max(0.0) as i32;
     let shortest = goal.final_trial.min(SHORTEST_TRIAL);
     (0..=steps)
         .map(|step| {
             let left = f64::from(steps - step) / f64::from(steps.max(1));
             let between = |first: f64, last: f64| last * (first / last).powf(left);
-            Target {
+            SearchTarget {
                 final_trial: between(shortest, goal.final_trial),
                 duration_sum: between(shortest.min(goal.duration_sum), goal.duration_sum),
                 width: goal.width * REFINEMENT.powi(steps - step),
@@ -43,14 +43,14 @@ pub(super) fn towards(goal: &Goal) -> Vec<Target> {
         .collect()
 }
 
-impl Target {
+impl SearchTarget {
     /// The relevant bounds: the lowest load that is an upper bound, and the
     /// highest load below it that is a lower bound.
-    pub(super) fn bracket(&self, goal: &Goal, trials: &[Trial]) -> Bracket {
+    pub(super) fn bracket(&self, goal: &Goal, trials: &[LoadTrial]) -> LoadBracket {
         let mut loads: Vec<f64> = trials.iter().map(|trial| trial.load).collect();
         loads.sort_by(f64::total_cmp);
         loads.dedup();
-        let mut bracket = Bracket {
+        let mut bracket = LoadBracket {
             lower: None,
             upper: None,
         };
@@ -67,7 +67,7 @@ impl Target {
         bracket
     }
 
-    fn class(&self, goal: &Goal, load: f64, trials: &[Trial]) -> Class {
+    fn class(&self, goal: &Goal, load: f64, trials: &[LoadTrial]) -> Class {
         Evidence::at(load, self.final_trial, goal, trials)
             .class(self.duration_sum, goal.exceed_ratio)
     }
@@ -78,8 +78,8 @@ impl Target {
         &self,
         goal: &Goal,
         bounds: &Bounds,
-        trials: &[Trial],
-        range: Bracket,
+        trials: &[LoadTrial],
+        range: LoadBracket,
         hint: f64,
     ) -> Option<(f64, f64)> {
         let load = match (range.lower, range.upper) {
@@ -98,14 +98,14 @@ impl Target {
     }
 
     /// Whether a load lies between what bounds there are, and is undecided.
-    fn is_open(&self, goal: &Goal, trials: &[Trial], range: Bracket, load: f64) -> bool {
+    fn is_open(&self, goal: &Goal, trials: &[LoadTrial], range: LoadBracket, load: f64) -> bool {
         range.lower.is_none_or(|lower| lower < load)
             && range.upper.is_none_or(|upper| load < upper)
             && self.class(goal, load, trials) == Class::Undecided
     }
 
     /// A load that was begun and not decided, between bounds, or their middle.
-    fn between(&self, goal: &Goal, trials: &[Trial], lower: f64, upper: f64) -> f64 {
+    fn between(&self, goal: &Goal, trials: &[LoadTrial], lower: f64, upper: f64) -> f64 {
         // The middle of the ratio, as the width is one too.
         let middle = (lower * upper).sqrt();
         self.begun(goal, trials, lower, upper)
@@ -114,14 +114,14 @@ impl Target {
     }
 
     /// Nothing missed yet: the next load that was begun, or one more step.
-    fn above(&self, goal: &Goal, trials: &[Trial], lower: f64, most: f64) -> f64 {
+    fn above(&self, goal: &Goal, trials: &[LoadTrial], lower: f64, most: f64) -> f64 {
         self.begun(goal, trials, lower, f64::INFINITY)
             .min_by(f64::total_cmp)
             .unwrap_or_else(|| (lower * (1.0 + self.stride(goal, trials))).min(most))
     }
 
     /// Nothing held yet.
-    fn below(&self, goal: &Goal, trials: &[Trial], upper: f64, least: f64) -> f64 {
+    fn below(&self, goal: &Goal, trials: &[LoadTrial], upper: f64, least: f64) -> f64 {
         self.begun(goal, trials, 0.0, upper)
             .max_by(f64::total_cmp)
             .unwrap_or_else(|| (upper / (1.0 + self.stride(goal, trials))).max(least))
@@ -129,7 +129,7 @@ impl Target {
 
     /// How far to go beyond a bound without a partner, as a share of it: this
     /// target's width, doubled with each load that this target has decided.
-    fn stride(&self, goal: &Goal, trials: &[Trial]) -> f64 {
+    fn stride(&self, goal: &Goal, trials: &[LoadTrial]) -> f64 {
         let mut decided: Vec<f64> = trials
             .iter()
             .map(|trial| trial.load)
@@ -143,7 +143,7 @@ impl Target {
     fn begun<'a>(
         &'a self,
         goal: &'a Goal,
-        trials: &'a [Trial],
+        trials: &'a [LoadTrial],
         above: f64,
         below: f64,
     ) -> impl Iterator<Item = f64> + 'a {
@@ -154,7 +154,7 @@ impl Target {
             .filter(|&load| self.class(goal, load, trials) == Class::Undecided)
     }
 
-    fn nearest_undecided(&self, goal: &Goal, trials: &[Trial], hint: f64) -> f64 {
+    fn nearest_undecided(&self, goal: &Goal, trials: &[LoadTrial], hint: f64) -> f64 {
         self.begun(goal, trials, 0.0, f64::INFINITY)
             .min_by(|a, b| (a / hint).ln().abs().total_cmp(&(b / hint).ln().abs()))
             .unwrap_or(hint)

@@ -14,8 +14,8 @@ const RANGE: Bounds = Bounds {
     time_limit: 3_600.0,
 };
 
-fn trial(load: f64, duration: f64, loss_ratio: f64) -> Trial {
-    Trial {
+fn trial(load: f64, duration: f64, loss_ratio: f64) -> LoadTrial {
+    LoadTrial {
         load,
         duration,
         loss_ratio,
@@ -26,7 +26,7 @@ fn trial(load: f64, duration: f64, loss_ratio: f64) -> Trial {
 }
 
 /// A system that carries `limit` per second and loses the rest.
-fn hard_limit(limit: f64) -> impl FnMut(f64, f64) -> Trial {
+fn hard_limit(limit: f64) -> impl FnMut(f64, f64) -> LoadTrial {
     move |load, duration| trial(load, duration, (1.0 - limit / load).max(0.0))
 }
 
@@ -34,24 +34,24 @@ fn hard_limit(limit: f64) -> impl FnMut(f64, f64) -> Trial {
 fn drive(
     goal: Goal,
     range: Bounds,
-    mut system: impl FnMut(f64, f64) -> Trial,
-) -> (Outcome, Search) {
-    let mut search = Search::new(goal, range).unwrap();
+    mut system: impl FnMut(f64, f64) -> LoadTrial,
+) -> (Outcome, LoadSearch) {
+    let mut search = LoadSearch::new(goal, range).unwrap();
     for _ in 0..10_000 {
         match search.next() {
-            Step::Measure {
+            NextStep::Measure {
                 load,
                 duration,
                 purpose,
             } => search.observe(purpose, system(load, duration)),
-            Step::Done(outcome) => return (outcome, search),
+            NextStep::Done(outcome) => return (outcome, search),
         }
     }
     panic!("the search does not end");
 }
 
 #[track_caller]
-fn found(goal: Goal, system: impl FnMut(f64, f64) -> Trial) -> (Found, Search) {
+fn found(goal: Goal, system: impl FnMut(f64, f64) -> LoadTrial) -> (SearchResult, LoadSearch) {
     match drive(goal, RANGE, system) {
         (Outcome::Found(found), search) => (found, search),
         (other, _) => panic!("{other:?}"),
@@ -272,7 +272,7 @@ fn a_limit_above_the_range_has_no_upper_bound() {
 
 #[test]
 fn a_broken_limit_of_latency_counts_as_a_loss() {
-    let (found, _) = found(Goal::NDR, |load, duration| Trial {
+    let (found, _) = found(Goal::NDR, |load, duration| LoadTrial {
         missed: load > 77_000.0,
         ..trial(load, duration, 0.0)
     });
@@ -311,9 +311,9 @@ fn without_time_there_is_no_number() {
 #[test]
 fn the_throughput_at_a_bound_is_that_of_its_quantile_trial() {
     let rates = [100.0, 99.0, 98.0, 97.0, 50.0];
-    let trials: Vec<Trial> = rates
+    let trials: Vec<LoadTrial> = rates
         .iter()
-        .map(|&rate| Trial {
+        .map(|&rate| LoadTrial {
             forwarding_rate: rate,
             ..trial(100.0, 1.0, 0.0)
         })
@@ -355,7 +355,7 @@ fn requests_that_were_never_sent_are_lost_beyond_the_start() {
 
 #[test]
 fn a_goal_that_contradicts_itself_is_refused() {
-    let refused = |goal| Search::new(goal, RANGE).unwrap_err();
+    let refused = |goal| LoadSearch::new(goal, RANGE).unwrap_err();
     assert_eq!(
         refused(Goal {
             final_trial: 0.0,
@@ -383,7 +383,7 @@ fn a_goal_that_contradicts_itself_is_refused() {
         ..RANGE
     };
     assert!(matches!(
-        Search::new(Goal::NDR, empty),
+        LoadSearch::new(Goal::NDR, empty),
         Err(SearchError::Range { .. })
     ));
 }

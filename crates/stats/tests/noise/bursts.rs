@@ -1,6 +1,6 @@
 //! Requests that are slow in bursts of several slices.
 
-use plumbline_stats::exceedance::{self, Slice};
+use plumbline_stats::exceedance::{self, ExceedanceSlice};
 use plumbline_stats::{independence, order};
 use rand::RngExt;
 
@@ -91,7 +91,7 @@ pub(crate) type Count = fn(&[Vec<f64>], f64) -> f64;
 
 /// By the exceedances of the quantile (L-21).
 pub(crate) fn by_exceedances(slices: &[Vec<f64>], quantile: f64) -> f64 {
-    let slice = |latencies: &Vec<f64>| Slice {
+    let slice = |latencies: &Vec<f64>| ExceedanceSlice {
         beyond: latencies.iter().filter(|&&one| one > quantile).count() as u64,
         samples: latencies.len() as u64,
     };

@@ -1,6 +1,6 @@
 //! Meshes whose nodes and pairs are alike but for noise.
 
-use plumbline_stats::mesh::{OfPair, Unlike, named, unlike};
+use plumbline_stats::mesh::{OfPair, Outliers, named, unlike};
 
 use super::{Noise, Source};
 
@@ -48,7 +48,7 @@ impl Mesh {
         (percent(innocent), percent(before), percent(found))
     }
 
-    fn accuses_innocents(&self, found: &Unlike) -> bool {
+    fn accuses_innocents(&self, found: &Outliers) -> bool {
         let is_guilty = |node: usize| self.slow_node.is_some() && node == 1;
         !found.pairs.is_empty() || found.nodes.iter().any(|(node, _)| !is_guilty(*node))
     }

@@ -39,7 +39,7 @@ pub(crate) fn stopped(comparisons: usize, first: usize, target: f64, runs: u64) 
         blocks += so_far;
         let mut both = found.iter().zip(&truth);
         // An end cut off at 0 is the test's, not the interval's.
-        let holds_truth = |(one, truth): (&family::Comparison, &f64)| {
+        let holds_truth = |(one, truth): (&family::JointEffect, &f64)| {
             one.is_cut || one.joint.contains(truth.exp_m1())
         };
         holds += u32::from(both.all(holds_truth));

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use plumbline_experiment::Driver;
+use plumbline_experiment::DriverChoice;
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::poll::{Interest, Poller, Trigger};
 use plumbline_sys::ring::{Operation, Ring, Room, Token};
@@ -40,7 +40,7 @@ pub struct Answers {
 pub fn ask(
     address: SocketAddr,
     connections: usize,
-    driver: Driver,
+    driver: DriverChoice,
     length: Duration,
 ) -> Result<Answers, FloorError> {
     let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n");
@@ -53,8 +53,8 @@ pub fn ask(
     let start = now_ns();
     let end = start + length.as_nanos() as u64;
     let requests = match driver {
-        Driver::Uring => by_uring(&streams, request.as_bytes(), end)?,
-        Driver::Auto | Driver::Epoll => by_epoll(&streams, request.as_bytes(), end)?,
+        DriverChoice::Uring => by_uring(&streams, request.as_bytes(), end)?,
+        DriverChoice::Auto | DriverChoice::Epoll => by_epoll(&streams, request.as_bytes(), end)?,
     };
     let seconds = (now_ns() - start) as f64 * 1e-9;
     Ok(Answers {

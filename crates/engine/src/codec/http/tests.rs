@@ -17,12 +17,12 @@ fn read(codec: &mut Http, stream: &[u8], cuts: &[usize], closed: bool) -> Option
         rest = after;
         while !piece.is_empty() {
             let (taken, step) = codec.decode(&mut reader, piece);
-            assert!(taken > 0 || step == Step::Garbage, "no progress");
+            assert!(taken > 0 || step == DecodeStep::Garbage, "no progress");
             piece = &piece[taken..];
             match step {
-                Step::More => assert!(piece.is_empty()),
-                Step::Answer(answer) => answers.push(answer),
-                Step::Garbage => return None,
+                DecodeStep::More => assert!(piece.is_empty()),
+                DecodeStep::Answer(answer) => answers.push(answer),
+                DecodeStep::Garbage => return None,
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::{
-    Common, CpuTime, DatagramCounts, DeviceCounters, ErrorCounts, Histogram, IdleSample, Load,
-    LoadResult, Observation, ProcessCpu, ServeResult, What,
+    Common, CpuTime, DatagramCounts, DeviceCounters, ErrorCounts, Histogram, IdleSample,
+    LoadObservation, LoadResult, Observation, ProcessCpu, ServeResult, What,
 };
 
 use super::{Fake, Network, TIMING};
@@ -41,7 +41,7 @@ pub(crate) fn observation(
     };
     let busy = busy * network.cpu * noise[3];
     let sent = bytes * u64::from(is_bulk);
-    let seen = Load {
+    let seen = LoadObservation {
         load: load(workload, window_ns, completed, sent, latency, busy),
         serve: serve(workload, completed, sent),
         server_cpu: process(busy * 0.3 * LIFE),
