@@ -37,11 +37,11 @@ pub(crate) use target::{HostsArgs, Kernel, PairingArgs, TargetArgs, TargetKind};
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run an experiment and report on it
     Run(Box<RunArgs>),
     /// Print verdicts, within a run or between runs; exit 1 when a limit is broken

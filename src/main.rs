@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-use cli::{Cli, Command};
+use cli::{Cli, CliCommand};
 use plumbline_engine::EngineError;
 use plumbline_generator::{DestinationError, GeneratorError};
 use plumbline_session::SessionError;
@@ -57,24 +57,24 @@ fn parse() -> Result<Cli, clap::Error> {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Command::Run(args) => command::run::run(&args),
-        Command::Compare(args) => command::compare::run(&args),
-        Command::Report(args) => command::report::run(&args),
-        Command::List(args) => command::list::run(&args),
-        Command::Doctor(args) => command::doctor::run(&args),
-        Command::Lab(args) => command::lab::run(&args),
-        Command::Load(args) => command::load::run(&args),
-        Command::Serve(args) => command::serve::run(&args),
-        Command::Validate(args) => command::validate::run(&args),
-        Command::Image(args) => command::cluster::image(&args),
-        Command::Cleanup(args) => command::cluster::cleanup(&args),
-        Command::Manifest(args) => command::cluster::manifest(&args),
-        Command::Completions(args) => command::generate::completions(&args),
-        Command::Man(args) => command::generate::man(&args),
-        Command::Agent => command::agent::run(),
-        Command::Guest(_) => command::guest::run(),
-        Command::Hold => command::agent::hold(),
-        Command::Floor(args) => command::floor::run(&args),
+        CliCommand::Run(args) => command::run::run(&args),
+        CliCommand::Compare(args) => command::compare::run(&args),
+        CliCommand::Report(args) => command::report::run(&args),
+        CliCommand::List(args) => command::list::run(&args),
+        CliCommand::Doctor(args) => command::doctor::run(&args),
+        CliCommand::Lab(args) => command::lab::run(&args),
+        CliCommand::Load(args) => command::load::run(&args),
+        CliCommand::Serve(args) => command::serve::run(&args),
+        CliCommand::Validate(args) => command::validate::run(&args),
+        CliCommand::Image(args) => command::cluster::image(&args),
+        CliCommand::Cleanup(args) => command::cluster::cleanup(&args),
+        CliCommand::Manifest(args) => command::cluster::manifest(&args),
+        CliCommand::Completions(args) => command::generate::completions(&args),
+        CliCommand::Man(args) => command::generate::man(&args),
+        CliCommand::Agent => command::agent::run(),
+        CliCommand::Guest(_) => command::guest::run(),
+        CliCommand::Hold => command::agent::hold(),
+        CliCommand::Floor(args) => command::floor::run(&args),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use clap::Args;
-use plumbline_experiment::{DriverChoice, Process, WorkloadKind};
+use plumbline_experiment::{ArrivalProcess, DriverChoice, WorkloadKind};
 
 use super::{FindMaxArgs, value};
 
@@ -22,7 +22,7 @@ pub(crate) struct LoadArgs {
     pub(crate) rate: Option<f64>,
     /// Gaps between requests when a rate is given; poisson unless given
     #[arg(long, value_parser = value::process())]
-    pub(crate) arrival: Option<Process>,
+    pub(crate) arrival: Option<ArrivalProcess>,
     /// Concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 16)]
     pub(crate) connections: u32,

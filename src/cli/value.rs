@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use plumbline_experiment::{DriverChoice, KINDS, Process, WorkloadKind};
+use plumbline_experiment::{ArrivalProcess, DriverChoice, KINDS, WorkloadKind};
 
 /// One of some values, each with its word and what it means.
 fn one_of<T: Copy + Send + Sync + 'static>(
@@ -29,10 +29,10 @@ pub(super) fn kind() -> impl TypedValueParser<Value = WorkloadKind> {
 }
 
 /// How requests are spread in time, where a rate is given.
-pub(super) fn process() -> impl TypedValueParser<Value = Process> {
+pub(super) fn process() -> impl TypedValueParser<Value = ArrivalProcess> {
     one_of([
-        ("constant", "Equal gaps", Process::Constant),
-        ("poisson", "Exponential gaps", Process::Poisson),
+        ("constant", "Equal gaps", ArrivalProcess::Constant),
+        ("poisson", "Exponential gaps", ArrivalProcess::Poisson),
     ])
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use plumbline_doctor::{Level, examine};
+use plumbline_doctor::{Severity, examine};
 
 use super::{print, print_json};
 use crate::cli::DoctorArgs;
@@ -16,9 +16,9 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     }
     for finding in &findings {
         let mark = match finding.level {
-            Level::Good => "ok  ",
-            Level::Note => "note",
-            Level::Bad => "BAD ",
+            Severity::Good => "ok  ",
+            Severity::Note => "note",
+            Severity::Bad => "BAD ",
         };
         print(&format!(
             "{mark}  {:<20} {}\n",

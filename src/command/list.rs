@@ -9,7 +9,7 @@ use super::{print, print_json};
 use crate::cli::{ListArgs, Listing};
 
 #[derive(Serialize)]
-struct Named<'a> {
+struct ListRow<'a> {
     name: &'a str,
     description: &'a str,
 }
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
             }
             let rows: Vec<_> = experiments
                 .iter()
-                .map(|(name, e)| Named {
+                .map(|(name, e)| ListRow {
                     name,
                     description: e.question(),
                 })
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
             named(&rows, args.json)?;
         }
         Listing::Workloads => {
-            let rows = KINDS.each_ref().map(|kind| Named {
+            let rows = KINDS.each_ref().map(|kind| ListRow {
                 name: kind.name,
                 description: kind.purpose,
             });
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn named(rows: &[Named<'_>], json: bool) -> anyhow::Result<()> {
+fn named(rows: &[ListRow<'_>], json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(&rows);
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use plumbline_experiment::{Experiment, Flag, ready_made};
 use plumbline_record::{RunDirectory, write_atomically};
 use plumbline_report::{Summary, html, json, terminal};
-use plumbline_session::{Order, Session};
+use plumbline_session::{RunOptions, Session};
 
 use super::{BadUsage, kernel, print, report};
 use crate::cli::{self, RunArgs, TargetKind};
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         return Ok(code);
     }
     let mut target = target::pick(kind, args, experiment.as_ref())?;
-    let order = Order {
+    let order = RunOptions {
         out: &args.out,
         command: std::env::args().collect(),
         layout: args.target.pairing.layout(),

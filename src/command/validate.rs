@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_session::take_down;
-use plumbline_validation::{Comparisons, Order};
+use plumbline_validation::{Comparisons, ValidationOptions};
 
 use super::{BadUsage, print, print_json};
 use crate::cli::ValidateArgs;
 use crate::progress::say;
 
 pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
-    let order = Order::new(&args.only, args.pairs, args.seconds);
+    let order = ValidationOptions::new(&args.only, args.pairs, args.seconds);
     let order = order.map_err(|error| BadUsage(error.to_string()))?;
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;

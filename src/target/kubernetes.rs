@@ -2,7 +2,7 @@
 
 use plumbline_experiment::{Experiment, Layout as Pairs};
 use plumbline_harness::Target;
-use plumbline_kubernetes::{ClusterError, ClusterRequest, Layout};
+use plumbline_kubernetes::{ClusterError, ClusterLayout, ClusterRequest};
 
 use crate::cli::{PairingArgs, RunArgs};
 use crate::command::BadUsage;
@@ -40,10 +40,10 @@ pub(super) fn pick(
 }
 
 /// Which nodes are measured with which.
-fn layout(pairing: &PairingArgs) -> Layout {
+fn layout(pairing: &PairingArgs) -> ClusterLayout {
     match (pairing.layout(), pairing.pairs) {
-        (Some(Pairs::Pairs), Some(pairs)) => Layout::Pairs(pairs as usize),
-        (Some(_), _) => Layout::Mesh,
-        (None, _) => Layout::Pair,
+        (Some(Pairs::Pairs), Some(pairs)) => ClusterLayout::Pairs(pairs as usize),
+        (Some(_), _) => ClusterLayout::Mesh,
+        (None, _) => ClusterLayout::Pair,
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint};
 use plumbline_sys::ethtool;
-use plumbline_sys::netlink::{Link, Socket};
+use plumbline_sys::netlink::{DeviceInfo, NetlinkSocket};
 
 use crate::message::{FromAgent, ToAgent};
 use crate::nginx;
@@ -33,7 +33,7 @@ pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> Result<FromAgent, St
 }
 
 fn look(order: &LookOrder) -> Result<Sight, String> {
-    let netlink = Socket::open().map_err(|e| e.to_string())?;
+    let netlink = NetlinkSocket::open().map_err(|e| e.to_string())?;
     let links = netlink.links().map_err(|e| e.to_string())?;
     let named = |index: u32| links.iter().find(|link| link.index == index);
     let way = |to: &IpAddr| {
@@ -89,7 +89,7 @@ fn look(order: &LookOrder) -> Result<Sight, String> {
     })
 }
 
-fn describe(link: &Link) -> DeviceFingerprint {
+fn describe(link: &DeviceInfo) -> DeviceFingerprint {
     DeviceFingerprint {
         namespace: String::new(),
         device: link.name.clone(),
@@ -104,7 +104,7 @@ fn describe(link: &Link) -> DeviceFingerprint {
 
 /// Netlink has a kind for virtual devices only; others have a driver, listed in
 /// /sys, and loopback has neither.
-fn driver(link: &Link) -> String {
+fn driver(link: &DeviceInfo) -> String {
     if !link.kind.is_empty() {
         return link.kind.clone();
     }
@@ -117,7 +117,7 @@ fn driver(link: &Link) -> String {
 }
 
 fn count(devices: &[String]) -> Result<NamespaceCounters, String> {
-    let netlink = Socket::open().map_err(|e| e.to_string())?;
+    let netlink = NetlinkSocket::open().map_err(|e| e.to_string())?;
     let read = |device: &String| {
         let stats = netlink.link(device).map_err(|e| e.to_string())?.stats;
         Ok(DeviceCounters {

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum Severity {
     /// As it should be.
     Good,
     /// Worth knowing; the numbers stand.
@@ -33,7 +33,7 @@ pub struct Finding {
     #[serde(rename = "check")]
     pub what: &'static str,
     /// How much it matters.
-    pub level: Level,
+    pub level: Severity,
     /// How far it can be relied on.
     pub certainty: Certainty,
     /// What was seen.
@@ -48,7 +48,7 @@ impl Finding {
     pub(crate) fn good(what: &'static str, evidence: impl Into<String>) -> Self {
         Self {
             what,
-            level: Level::Good,
+            level: Severity::Good,
             certainty: Certainty::Certain,
             evidence: evidence.into(),
             remedy: None,
@@ -62,7 +62,7 @@ impl Finding {
         remedy: impl Into<String>,
     ) -> Self {
         Self {
-            level: Level::Note,
+            level: Severity::Note,
             remedy: Some(remedy.into()),
             ..Self::good(what, evidence)
         }
@@ -75,7 +75,7 @@ impl Finding {
         remedy: impl Into<String>,
     ) -> Self {
         Self {
-            level: Level::Bad,
+            level: Severity::Bad,
             ..Self::note(what, evidence, remedy)
         }
     }

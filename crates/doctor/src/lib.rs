@@ -5,7 +5,7 @@ mod finding;
 mod machine;
 mod watch;
 
-pub use finding::{Certainty, Finding, Level};
+pub use finding::{Certainty, Finding, Severity};
 
 /// Looks at everything. Takes a second, to see load and steal. Call it while
 /// the process has no thread and its own namespaces are the machine's: it tries

@@ -140,7 +140,7 @@ pub(crate) fn offloads() -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Level;
+    use crate::finding::Severity;
 
     #[test]
     fn every_bad_finding_has_a_remedy() {
@@ -156,15 +156,15 @@ mod tests {
             conntrack(Some((90, 100))),
         ];
         for finding in findings {
-            assert_eq!(finding.level, Level::Bad, "{finding:?}");
+            assert_eq!(finding.level, Severity::Bad, "{finding:?}");
             assert!(finding.remedy.is_some_and(|r| !r.is_empty()));
         }
     }
 
     #[test]
     fn what_is_not_there_disturbs_nothing() {
-        assert_eq!(governor(None).level, Level::Good);
-        assert_eq!(conntrack(None).level, Level::Good);
+        assert_eq!(governor(None).level, Severity::Good);
+        assert_eq!(conntrack(None).level, Severity::Good);
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn steal(time: &CpuTime) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Level;
+    use crate::finding::Severity;
 
     #[test]
     fn a_busy_machine_is_bad_and_has_a_remedy() {
@@ -68,7 +68,7 @@ mod tests {
             ..CpuTime::default()
         };
         for finding in [other_load(&busy), steal(&busy)] {
-            assert_eq!(finding.level, Level::Bad, "{finding:?}");
+            assert_eq!(finding.level, Severity::Bad, "{finding:?}");
             assert_eq!(finding.certainty, Certainty::Sampled);
             assert!(finding.remedy.is_some_and(|r| !r.is_empty()));
         }
@@ -81,7 +81,7 @@ mod tests {
             busy_ns: 5,
             ..CpuTime::default()
         };
-        assert_eq!(other_load(&quiet).level, Level::Good);
-        assert_eq!(steal(&quiet).level, Level::Good);
+        assert_eq!(other_load(&quiet).level, Severity::Good);
+        assert_eq!(steal(&quiet).level, Severity::Good);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::source::{Place, SourceKind};
+use crate::source::{SourceKind, SourceSpan};
 
 /// A fault in an experiment file or in a flag that changes it.
 ///
@@ -26,12 +26,16 @@ pub struct SpecError {
 struct Fault {
     problem: String,
     remedy: String,
-    place: Option<Place>,
+    place: Option<SourceSpan>,
 }
 
 impl SpecError {
     /// A fault at a place.
-    pub(crate) fn at(place: &Place, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn at(
+        place: &SourceSpan,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self::new(Some(place.clone()), problem.into(), remedy.into())
     }
 
@@ -40,7 +44,7 @@ impl SpecError {
         Self::new(None, problem.into(), remedy.into())
     }
 
-    fn new(place: Option<Place>, problem: String, remedy: String) -> Self {
+    fn new(place: Option<SourceSpan>, problem: String, remedy: String) -> Self {
         Self {
             inner: Box::new(Fault {
                 problem,
@@ -87,7 +91,7 @@ impl fmt::Display for SpecError {
 }
 
 /// The line with a caret line under it.
-fn excerpt(f: &mut fmt::Formatter<'_>, place: &Place, number: &str) -> fmt::Result {
+fn excerpt(f: &mut fmt::Formatter<'_>, place: &SourceSpan, number: &str) -> fmt::Result {
     let (indent, width) = place.columns();
     let line = place.line_text();
     // Tabs stay tabs under the line, or the caret would stand elsewhere.

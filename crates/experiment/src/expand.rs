@@ -1,10 +1,10 @@
 //! Workload sections times the factors over their keys.
 
 use crate::key::WORKLOAD_FACTORS;
-use crate::load::{self, Load};
-use crate::section::Section;
-use crate::source::Place;
-use crate::tree::{Data, Entry, Table, Value};
+use crate::load::{self, TimedWorkload};
+use crate::section::FileSection;
+use crate::source::SourceSpan;
+use crate::tree::{Data, Entry, SectionTable, SpannedValue};
 use crate::{SpecError, Timing};
 
 /// Most workloads that one experiment may hold once expanded.
@@ -12,14 +12,14 @@ const MAX_WORKLOADS: usize = 256;
 
 /// Every workload section, once for each combination of factor levels.
 pub(crate) fn loads(
-    root: &Section<'_>,
-    factors: &Section<'_>,
+    root: &FileSection<'_>,
+    factors: &FileSection<'_>,
     design: Timing,
-) -> Result<Vec<Load>, SpecError> {
-    let mut loads: Vec<Load> = Vec::new();
+) -> Result<Vec<TimedWorkload>, SpecError> {
+    let mut loads: Vec<TimedWorkload> = Vec::new();
     let mut used = Vec::new();
     for (place, table) in tables(root)? {
-        let section = Section {
+        let section = FileSection {
             title: "a workload",
             table,
         };
@@ -56,7 +56,9 @@ pub(crate) fn loads(
 }
 
 /// The `[[workload]]` sections in order.
-fn tables<'a>(root: &Section<'a>) -> Result<Vec<(&'a Place, &'a Table)>, SpecError> {
+fn tables<'a>(
+    root: &FileSection<'a>,
+) -> Result<Vec<(&'a SourceSpan, &'a SectionTable)>, SpecError> {
     let remedy = "add a section [[workload]] with kind = \"rr\"";
     let Some(value) = root.get("workload") else {
         return Err(SpecError::nowhere("the experiment has no workload", remedy));
@@ -89,7 +91,7 @@ fn tables<'a>(root: &Section<'a>) -> Result<Vec<(&'a Place, &'a Table)>, SpecErr
 }
 
 struct Variant {
-    table: Table,
+    table: SectionTable,
     /// What tells it from its siblings, such as ` connections=16`.
     suffix: String,
     /// The same without the share of a maximum.
@@ -98,8 +100,8 @@ struct Variant {
 
 /// The section with each combination of levels put in.
 fn variants(
-    table: &Table,
-    factors: &Section<'_>,
+    table: &SectionTable,
+    factors: &FileSection<'_>,
     keys: &[&str],
 ) -> Result<Vec<Variant>, SpecError> {
     let mut variants = vec![Variant {
@@ -138,7 +140,7 @@ fn variants(
     Ok(variants)
 }
 
-fn vary(from: &Variant, key: &str, factor: &Entry, level: &Value, levels: usize) -> Variant {
+fn vary(from: &Variant, key: &str, factor: &Entry, level: &SpannedValue, levels: usize) -> Variant {
     let mut table = from.table.clone();
     let entry = Entry {
         key: factor.key.clone(),
@@ -159,7 +161,7 @@ fn vary(from: &Variant, key: &str, factor: &Entry, level: &Value, levels: usize)
 }
 
 /// A level as it stands in names.
-fn written(level: &Value) -> String {
+fn written(level: &SpannedValue) -> String {
     match &level.data {
         Data::Text(text) => text.clone(),
         Data::Integer(number) => number.to_string(),
@@ -170,8 +172,8 @@ fn written(level: &Value) -> String {
     }
 }
 
-fn read(variant: &Variant, design: Timing) -> Result<Load, SpecError> {
-    let section = Section {
+fn read(variant: &Variant, design: Timing) -> Result<TimedWorkload, SpecError> {
+    let section = FileSection {
         title: "a workload",
         table: &variant.table,
     };
@@ -182,7 +184,7 @@ fn read(variant: &Variant, design: Timing) -> Result<Load, SpecError> {
 }
 
 /// A factor that no workload has a use for would be believed to vary something.
-fn refuse_unused(factors: &Section<'_>, used: &[&str]) -> Result<(), SpecError> {
+fn refuse_unused(factors: &FileSection<'_>, used: &[&str]) -> Result<(), SpecError> {
     let unused = WORKLOAD_FACTORS
         .iter()
         .filter(|key| !used.contains(key))

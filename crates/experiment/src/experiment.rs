@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::source::{Source, SourceKind};
+use crate::source::{SourceKind, SourceText};
 use crate::spec::{self, Spec};
-use crate::tree::{self, Data, Table};
+use crate::tree::{self, Data, SectionTable};
 use crate::{Asked, Draft, Family, Plan, Provision, Scene, SpecError, resolve};
 
 /// A question: factors with their levels, workloads, a design.
@@ -14,8 +14,8 @@ use crate::{Asked, Draft, Family, Plan, Provision, Scene, SpecError, resolve};
 /// [`resolve`](Self::resolve). It knows no machine.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    source: Arc<Source>,
-    pub(crate) root: Table,
+    source: Arc<SourceText>,
+    pub(crate) root: SectionTable,
 }
 
 impl Experiment {
@@ -26,7 +26,7 @@ impl Experiment {
     /// Text that is not TOML, unknown keys, impossible values, and keys that
     /// contradict each other; each with its line and a remedy.
     pub fn parse(text: &str, file_name: &str) -> Result<Self, SpecError> {
-        let source = Arc::new(Source {
+        let source = Arc::new(SourceText {
             name: file_name.to_owned(),
             text: text.to_owned(),
             kind: SourceKind::File,

@@ -5,23 +5,23 @@
 //! follow from these rows.
 
 use crate::section;
-use crate::source::Place;
-use crate::tree::{Data, Value};
+use crate::source::SourceSpan;
+use crate::tree::{Data, SpannedValue};
 use crate::{Family, Placement, Scene, SpecError};
 
 /// A level as an experiment writes it, and where.
 #[derive(Clone, Copy)]
-pub struct Written<'a>(pub(crate) &'a Value);
+pub struct WrittenLevel<'a>(pub(crate) &'a SpannedValue);
 
 /// How the levels of a factor are read.
 #[derive(Clone, Copy)]
-pub enum Reading {
+pub enum LevelSyntax {
     /// A word that only the target can read: the name of a network or a path.
     Word,
     /// Part of a word, and so no key of its own: the backends of `cluster-ip:3`.
     PartOfWord,
     /// A level that is put into the scene.
-    Level(fn(Written<'_>, &mut Scene) -> Result<(), SpecError>),
+    Level(fn(WrittenLevel<'_>, &mut Scene) -> Result<(), SpecError>),
 }
 
 /// A property of the scene that an experiment may vary.
@@ -33,7 +33,7 @@ pub struct Factor {
     /// What the help calls its levels.
     pub value_name: &'static str,
     /// How levels are read.
-    pub reading: Reading,
+    pub reading: LevelSyntax,
     /// The level of a scene, as written in files.
     pub level: fn(&Scene) -> String,
     /// The level as labels show it where the factor varies.
@@ -46,7 +46,7 @@ pub struct Factor {
 impl Factor {
     /// Whether experiments and flags may set it.
     pub fn is_key(&self) -> bool {
-        !matches!(self.reading, Reading::PartOfWord)
+        !matches!(self.reading, LevelSyntax::PartOfWord)
     }
 
     /// The level of a scene, unless it is the one that holds where nobody says
@@ -64,7 +64,7 @@ pub const FACTORS: &[Factor] = &[
         help: "Networks to compare, by name or by system; `usual`, or `all` for every one that \
                works here; cni:FILE for a CNI configuration list",
         value_name: "NAMES",
-        reading: Reading::Word,
+        reading: LevelSyntax::Word,
         level: |scene| scene.name().into_owned(),
         label: |scene| scene.name().into_owned(),
         heading: |_| None,
@@ -74,7 +74,7 @@ pub const FACTORS: &[Factor] = &[
         help: "Paths within each network, where there are several clusters: host, pod, \
                cluster-ip …",
         value_name: "NAMES",
-        reading: Reading::Word,
+        reading: LevelSyntax::Word,
         level: |scene| scene.path.clone(),
         label: |scene| scene.path.clone(),
         heading: |_| None,
@@ -83,7 +83,7 @@ pub const FACTORS: &[Factor] = &[
         name: "backends",
         help: "Receivers behind a service",
         value_name: "N",
-        reading: Reading::PartOfWord,
+        reading: LevelSyntax::PartOfWord,
         level: |scene| scene.backends.to_string(),
         label: |scene| format!("{} backends", scene.backends),
         heading: |_| None,
@@ -92,7 +92,7 @@ pub const FACTORS: &[Factor] = &[
         name: "placement",
         help: "Where the endpoints are: cross-node, same-node",
         value_name: "PLACES",
-        reading: Reading::Level(|written, scene| {
+        reading: LevelSyntax::Level(|written, scene| {
             let known = [Placement::CrossNode, Placement::SameNode].map(|it| (it.as_str(), it));
             scene.placement = section::choice("placement", written.0, &known)?;
             Ok(())
@@ -105,7 +105,7 @@ pub const FACTORS: &[Factor] = &[
         name: "family",
         help: "IP versions: 4, 6",
         value_name: "VERSIONS",
-        reading: Reading::Level(|written, scene| {
+        reading: LevelSyntax::Level(|written, scene| {
             scene.family = match written.0.data {
                 Data::Integer(4) => Family::V4,
                 Data::Integer(6) => Family::V6,
@@ -201,5 +201,5 @@ impl<'a> Asked<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
     pub(crate) text: String,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<SourceSpan>,
 }

@@ -24,7 +24,7 @@ pub enum Key {
     Drain,
 }
 
-struct Row {
+struct KeyRow {
     key: Key,
     /// As files write it.
     name: &'static str,
@@ -34,8 +34,8 @@ struct Row {
     is_factor: bool,
 }
 
-const fn row(key: Key, name: &'static str, flag: &'static str, is_factor: bool) -> Row {
-    Row {
+const fn row(key: Key, name: &'static str, flag: &'static str, is_factor: bool) -> KeyRow {
+    KeyRow {
         key,
         name,
         flag,
@@ -45,7 +45,7 @@ const fn row(key: Key, name: &'static str, flag: &'static str, is_factor: bool) 
 
 /// In the order in which factors appear in names.
 #[rustfmt::skip] // a table reads better
-const TABLE: &[Row] = &[
+const TABLE: &[KeyRow] = &[
     row(Key::Kind,         "kind",          "--workload",      false),
     row(Key::Protocol,     "protocol",      "--udp",           true),
     row(Key::RequestSize,  "request_size",  "--request-size",  true),
@@ -106,7 +106,7 @@ impl Key {
         self.row().flag
     }
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static KeyRow {
         let row = TABLE.iter().find(|row| row.key == self);
         row.expect("a test looks each key up")
     }

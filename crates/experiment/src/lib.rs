@@ -62,7 +62,7 @@ pub use plan::Plan;
 pub use provision::Provision;
 pub use ready_made::ready_made;
 pub use refusal::{Refusal, Spelling};
-pub use request::{Process, WorkloadRequest};
+pub use request::{ArrivalProcess, WorkloadRequest};
 pub use scene::{Family, Placement, Scene};
 pub use timestamps::stamped_share;
 pub use timing::Timing;

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::SpecError;
-use crate::section::{Section, text};
-use crate::tree::Value;
+use crate::section::{FileSection, text};
+use crate::tree::SpannedValue;
 
 /// Rates that a token bucket still holds with some accuracy, in bits per second.
 const RATES: std::ops::RangeInclusive<f64> = 1e5..=1e12;
@@ -94,7 +94,7 @@ impl fmt::Display for Link {
 }
 
 /// Reads the section.
-pub(crate) fn read(root: &Section<'_>) -> Result<Link, SpecError> {
+pub(crate) fn read(root: &FileSection<'_>) -> Result<Link, SpecError> {
     let Some(section) = root.section("link", "[link]")? else {
         return Ok(Link::default());
     };
@@ -109,7 +109,7 @@ pub(crate) fn read(root: &Section<'_>) -> Result<Link, SpecError> {
     })
 }
 
-fn rate(value: &Value) -> Result<u64, SpecError> {
+fn rate(value: &SpannedValue) -> Result<u64, SpecError> {
     let (written, place) = text("rate", value)?;
     let bits = UNITS.iter().find_map(|(unit, factor)| {
         let number: f64 = written.strip_suffix(unit)?.trim().parse().ok()?;
@@ -130,7 +130,7 @@ fn rate(value: &Value) -> Result<u64, SpecError> {
     }
 }
 
-fn loss(value: &Value) -> Result<f64, SpecError> {
+fn loss(value: &SpannedValue) -> Result<f64, SpecError> {
     let (written, place) = text("loss", value)?;
     let percent = written.strip_suffix('%');
     match percent.and_then(|number| number.trim().parse::<f64>().ok()) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::key::Key;
 use crate::keys::{self, LIMIT};
 use crate::refusal::{Refusal, Spelling, Why};
-use crate::request::{Process, Share, WorkloadRequest};
-use crate::section::{self, Section};
+use crate::request::{ArrivalProcess, Share, WorkloadRequest};
+use crate::section::{self, FileSection};
 use crate::timestamps;
 use crate::tree::Data;
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 
 /// A workload and the phases of its trials.
 #[derive(Clone, Debug)]
-pub(crate) struct Load {
+pub(crate) struct TimedWorkload {
     pub(crate) workload: Workload,
     /// Name of the workload without the share of a maximum that it may have.
     pub(crate) base_name: String,
@@ -27,10 +27,10 @@ pub(crate) struct Load {
 }
 
 const PROTOCOLS: &[(&str, Protocol)] = &[("tcp", Protocol::Tcp), ("udp", Protocol::Udp)];
-const PROCESSES: &[(&str, Process)] = &[
-    ("poisson", Process::Poisson),
-    ("constant", Process::Constant),
-    ("closed", Process::Closed),
+const PROCESSES: &[(&str, ArrivalProcess)] = &[
+    ("poisson", ArrivalProcess::Poisson),
+    ("constant", ArrivalProcess::Constant),
+    ("closed", ArrivalProcess::Closed),
 ];
 const SERVERS: &[(&str, HttpServer)] = &[
     ("plumbline", HttpServer::Plumbline),
@@ -44,7 +44,7 @@ const DRIVERS: &[(&str, DriverChoice)] = &[
 ];
 
 /// The kind of a workload section.
-pub(crate) fn kind(section: &Section<'_>) -> Result<WorkloadKind, SpecError> {
+pub(crate) fn kind(section: &FileSection<'_>) -> Result<WorkloadKind, SpecError> {
     let kinds = KINDS.each_ref().map(|row| (row.name, row.kind));
     section.choice("kind", &kinds)?.ok_or_else(|| {
         let [most @ .., last] = KINDS.each_ref().map(|row| format!("\"{}\"", row.name));
@@ -57,7 +57,7 @@ pub(crate) fn kind(section: &Section<'_>) -> Result<WorkloadKind, SpecError> {
 }
 
 /// Reads one section. `design` has the phases that the section leaves out.
-pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecError> {
+pub(crate) fn read(section: &FileSection<'_>, design: Timing) -> Result<TimedWorkload, SpecError> {
     section.refuse_unknown(&keys::workload())?;
     let kind = kind(section)?;
     let refused = |refusal| shown(section, &refusal);
@@ -73,7 +73,7 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
         let window = Duration::from_nanos(timing.measure_ns);
         workload.refuse_empty_window(window).map_err(refused)?;
     }
-    Ok(Load {
+    Ok(TimedWorkload {
         base_name: workload.name.clone(),
         workload,
         timing,
@@ -82,7 +82,7 @@ pub(crate) fn read(section: &Section<'_>, design: Timing) -> Result<Load, SpecEr
 }
 
 /// What a section says, each value of its type.
-fn asked(section: &Section<'_>) -> Result<WorkloadRequest, SpecError> {
+fn asked(section: &FileSection<'_>) -> Result<WorkloadRequest, SpecError> {
     Ok(WorkloadRequest {
         name: name(section)?,
         protocol: section.choice("protocol", PROTOCOLS)?,
@@ -107,7 +107,7 @@ fn asked(section: &Section<'_>) -> Result<WorkloadRequest, SpecError> {
 
 /// A refusal at the line that it is about: the value where that is out of
 /// bounds, otherwise the key.
-fn shown(section: &Section<'_>, refusal: &Refusal) -> SpecError {
+fn shown(section: &FileSection<'_>, refusal: &Refusal) -> SpecError {
     let problem = refusal.problem(Spelling::File);
     let remedy = refusal.remedy(Spelling::File);
     match section.table.get(refusal.key.name()) {
@@ -123,7 +123,7 @@ fn shown(section: &Section<'_>, refusal: &Refusal) -> SpecError {
 }
 
 /// The phases that a section names, over those of `otherwise`.
-pub(crate) fn timing(section: &Section<'_>, otherwise: Timing) -> Result<Timing, SpecError> {
+pub(crate) fn timing(section: &FileSection<'_>, otherwise: Timing) -> Result<Timing, SpecError> {
     let phase = |key: Key, default| -> Result<u64, SpecError> {
         let Some(bounds) = key.phase_bounds() else {
             return Ok(default);
@@ -139,7 +139,7 @@ pub(crate) fn timing(section: &Section<'_>, otherwise: Timing) -> Result<Timing,
     })
 }
 
-fn name(section: &Section<'_>) -> Result<Option<String>, SpecError> {
+fn name(section: &FileSection<'_>) -> Result<Option<String>, SpecError> {
     let Some((name, place)) = section.text("name")? else {
         return Ok(None);
     };
@@ -155,7 +155,7 @@ fn name(section: &Section<'_>) -> Result<Option<String>, SpecError> {
 }
 
 /// `load = "50%"` as 0.5.
-fn share_of_maximum(section: &Section<'_>) -> Result<Option<f64>, SpecError> {
+fn share_of_maximum(section: &FileSection<'_>) -> Result<Option<f64>, SpecError> {
     let Some(value) = section.get("load") else {
         return Ok(None);
     };
@@ -175,7 +175,7 @@ fn share_of_maximum(section: &Section<'_>) -> Result<Option<f64>, SpecError> {
     }
 }
 
-fn limit(section: &Section<'_>) -> Result<Option<Limit>, SpecError> {
+fn limit(section: &FileSection<'_>) -> Result<Option<Limit>, SpecError> {
     let Some((text, place)) = section.text(LIMIT)? else {
         return Ok(None);
     };

@@ -11,8 +11,8 @@ mod tables;
 use crate::key::WORKLOAD_FACTORS;
 use crate::keys::{DESIGN, LIMIT, LINK, TIMING, assignable, factors};
 use crate::nearest::nearest;
-use crate::section::Section;
-use crate::tree::{Data, Entry, Table, Value};
+use crate::section::FileSection;
+use crate::tree::{Data, Entry, SectionTable, SpannedValue};
 use crate::{Experiment, Factor, SpecError, load, metric};
 use assignment::Assignment;
 use tables::{remove_from_file, workloads};
@@ -184,7 +184,7 @@ impl Experiment {
         let closed = matches!(&assignment.value.data, Data::Text(word) if word == "closed");
         let mut found = false;
         for table in workloads(&mut self.root) {
-            let section = Section {
+            let section = FileSection {
                 title: "a workload",
                 table,
             };
@@ -231,9 +231,9 @@ impl Experiment {
             .entry(section.to_owned())
             .or_insert_with(|| Entry {
                 key: assignment.key.clone(),
-                value: Value {
+                value: SpannedValue {
                     place: assignment.key.clone(),
-                    data: Data::Table(Table::new()),
+                    data: Data::Table(SectionTable::new()),
                 },
             });
         // Parsing refused sections that are no tables.
@@ -248,7 +248,7 @@ fn is_workload_key(key: &str) -> bool {
 }
 
 /// Removes what a rate or a share of the maximum says otherwise.
-fn overrule(table: &mut Table, key: &str) {
+fn overrule(table: &mut SectionTable, key: &str) {
     match key {
         "rate" => {
             remove_closed(table);
@@ -264,7 +264,7 @@ fn overrule(table: &mut Table, key: &str) {
 }
 
 /// A rate that a flag gives ends the closed loop that a file asks for.
-fn remove_closed(table: &mut Table) {
+fn remove_closed(table: &mut SectionTable) {
     if let Some(Data::Text(word)) = table.get("arrival").map(|e| &e.value.data)
         && word == "closed"
     {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::SpecError;
 use crate::keys;
-use crate::section::Section;
+use crate::section::FileSection;
 use crate::tree::Data;
 
 /// What a limit for bringing a cluster up may be: a control plane in a cloud
@@ -24,7 +24,7 @@ pub struct Provision {
 }
 
 /// Reads `target`: a word, or sections of which only that of clusters exists.
-pub(crate) fn read(root: &Section<'_>) -> Result<Provision, SpecError> {
+pub(crate) fn read(root: &FileSection<'_>) -> Result<Provision, SpecError> {
     match root.get("target").map(|value| &value.data) {
         Some(Data::Table(_)) => {}
         // The command line picks the place; here it only has to be one.
@@ -48,7 +48,7 @@ pub(crate) fn read(root: &Section<'_>) -> Result<Provision, SpecError> {
     })
 }
 
-fn command(section: &Section<'_>, key: &str) -> Result<Option<String>, SpecError> {
+fn command(section: &FileSection<'_>, key: &str) -> Result<Option<String>, SpecError> {
     match section.text(key)? {
         Some((text, place)) if text.trim().is_empty() => Err(SpecError::at(
             place,

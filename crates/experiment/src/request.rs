@@ -12,7 +12,7 @@ use crate::{
 
 /// How requests are spread in time, before a rate is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Process {
+pub enum ArrivalProcess {
     /// Equal gaps.
     Constant,
     /// Exponential gaps.
@@ -36,7 +36,7 @@ pub struct WorkloadRequest {
     /// Concurrent connections.
     pub connections: Option<i64>,
     /// How requests are spread in time; Poisson unless said.
-    pub process: Option<Process>,
+    pub process: Option<ArrivalProcess>,
     /// Requests per second over all connections.
     pub rate: Option<f64>,
     /// Instead of a rate: a share of the maximum, above 0 and at most 1.
@@ -136,7 +136,7 @@ impl WorkloadRequest {
     fn arrival(&self, kind: WorkloadKind) -> Result<Arrival, Refusal> {
         if !kind.takes(Key::Rate) {
             return match self.process {
-                None | Some(Process::Closed) => Ok(Arrival::Closed),
+                None | Some(ArrivalProcess::Closed) => Ok(Arrival::Closed),
                 Some(_) => Err(Refusal::new(Key::Arrival, Why::NoArrivals)),
             };
         }
@@ -146,12 +146,12 @@ impl WorkloadRequest {
             (None, Some(_)) => (Key::Load, Some(0.0)),
             (None, None) => (Key::Rate, None),
         };
-        match (self.process.unwrap_or(Process::Poisson), rate) {
-            (Process::Poisson, Some(rate)) => Ok(Arrival::Poisson { rate }),
-            (Process::Constant, Some(rate)) => Ok(Arrival::Constant { rate }),
-            (Process::Closed, None) => Ok(Arrival::Closed),
-            (Process::Closed, Some(_)) => Err(Refusal::new(key, Why::ClosedLoop)),
-            (Process::Poisson | Process::Constant, None) => {
+        match (self.process.unwrap_or(ArrivalProcess::Poisson), rate) {
+            (ArrivalProcess::Poisson, Some(rate)) => Ok(Arrival::Poisson { rate }),
+            (ArrivalProcess::Constant, Some(rate)) => Ok(Arrival::Constant { rate }),
+            (ArrivalProcess::Closed, None) => Ok(Arrival::Closed),
+            (ArrivalProcess::Closed, Some(_)) => Err(Refusal::new(key, Why::ClosedLoop)),
+            (ArrivalProcess::Poisson | ArrivalProcess::Constant, None) => {
                 let key = match self.process {
                     Some(_) => Key::Arrival,
                     None => Key::Kind,

@@ -65,12 +65,12 @@ pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, 
 }
 
 /// A network with a path as the experiment asks for them, and where.
-struct Request<'a> {
+struct RequestedNetwork<'a> {
     network: &'a Word,
     path: Option<&'a Word>,
 }
 
-impl Request<'_> {
+impl RequestedNetwork<'_> {
     fn asked(&self) -> Asked<'_> {
         Asked {
             network: Wanted::new(&self.network.text),
@@ -98,16 +98,18 @@ impl Request<'_> {
 }
 
 /// The networks, each with each of the paths.
-fn requests(spec: &Spec) -> Vec<Request<'_>> {
-    let with_paths = |network| -> Vec<Request<'_>> {
+fn requests(spec: &Spec) -> Vec<RequestedNetwork<'_>> {
+    let with_paths = |network| -> Vec<RequestedNetwork<'_>> {
         if spec.paths.is_empty() {
-            return vec![Request {
+            return vec![RequestedNetwork {
                 network,
                 path: None,
             }];
         }
         let paths = spec.paths.iter().map(Some);
-        paths.map(|path| Request { network, path }).collect()
+        paths
+            .map(|path| RequestedNetwork { network, path })
+            .collect()
     };
     spec.networks.iter().flat_map(with_paths).collect()
 }
@@ -129,7 +131,7 @@ fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
             }
         }
     }
-    let baseline = Request {
+    let baseline = RequestedNetwork {
         network: &spec.baseline,
         path: None,
     };
@@ -152,7 +154,7 @@ fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
 
 /// What each level is compared with; a baseline with itself.
 fn references(
-    baseline: &Request<'_>,
+    baseline: &RequestedNetwork<'_>,
     scenes: &[Scene],
     baselines: &[Scene],
 ) -> Result<Vec<Scene>, SpecError> {

@@ -7,17 +7,17 @@ use jiff::SignedDuration;
 
 use crate::SpecError;
 use crate::nearest::suggestion;
-use crate::source::Place;
-use crate::tree::{Data, Table, Value};
+use crate::source::SourceSpan;
+use crate::tree::{Data, SectionTable, SpannedValue};
 
 /// A section and its name for messages, such as `[design]`.
 #[derive(Clone, Copy)]
-pub(crate) struct Section<'a> {
+pub(crate) struct FileSection<'a> {
     pub(crate) title: &'static str,
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a SectionTable,
 }
 
-impl<'a> Section<'a> {
+impl<'a> FileSection<'a> {
     /// Refuses keys that are not known here.
     pub(crate) fn refuse_unknown(&self, known: &[&str]) -> Result<(), SpecError> {
         match self
@@ -35,7 +35,7 @@ impl<'a> Section<'a> {
     }
 
     /// The value of a key.
-    pub(crate) fn get(&self, key: &str) -> Option<&'a Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&'a SpannedValue> {
         self.table.get(key).map(|entry| &entry.value)
     }
 
@@ -44,13 +44,13 @@ impl<'a> Section<'a> {
         &self,
         key: &str,
         title: &'static str,
-    ) -> Result<Option<Section<'a>>, SpecError> {
+    ) -> Result<Option<FileSection<'a>>, SpecError> {
         match self.get(key) {
             None => Ok(None),
-            Some(Value {
+            Some(SpannedValue {
                 data: Data::Table(table),
                 ..
-            }) => Ok(Some(Section { title, table })),
+            }) => Ok(Some(FileSection { title, table })),
             Some(value) => Err(wrong_type(
                 key,
                 value,
@@ -61,7 +61,7 @@ impl<'a> Section<'a> {
     }
 
     /// A text.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<(&'a str, &'a Place)>, SpecError> {
+    pub(crate) fn text(&self, key: &str) -> Result<Option<(&'a str, &'a SourceSpan)>, SpecError> {
         self.get(key).map(|value| text(key, value)).transpose()
     }
 
@@ -69,7 +69,7 @@ impl<'a> Section<'a> {
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, SpecError> {
         match self.get(key) {
             None => Ok(None),
-            Some(Value {
+            Some(SpannedValue {
                 data: Data::Integer(number),
                 ..
             }) => Ok(Some(*number)),
@@ -109,7 +109,7 @@ impl<'a> Section<'a> {
     pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>, SpecError> {
         match self.get(key) {
             None => Ok(None),
-            Some(Value {
+            Some(SpannedValue {
                 data: Data::Boolean(flag),
                 ..
             }) => Ok(Some(*flag)),
@@ -168,7 +168,7 @@ impl<'a> Section<'a> {
     }
 
     /// The levels of a factor: a list, or one value that stands for a list of one.
-    pub(crate) fn levels(&self, key: &str) -> Result<Option<Vec<&'a Value>>, SpecError> {
+    pub(crate) fn levels(&self, key: &str) -> Result<Option<Vec<&'a SpannedValue>>, SpecError> {
         let Some(value) = self.get(key) else {
             return Ok(None);
         };
@@ -185,7 +185,10 @@ impl<'a> Section<'a> {
 }
 
 /// The text of a value.
-pub(crate) fn text<'a>(key: &str, value: &'a Value) -> Result<(&'a str, &'a Place), SpecError> {
+pub(crate) fn text<'a>(
+    key: &str,
+    value: &'a SpannedValue,
+) -> Result<(&'a str, &'a SourceSpan), SpecError> {
     match &value.data {
         Data::Text(text) => Ok((text, &value.place)),
         _ => Err(wrong_type(key, value, "text", "put it in double quotes")),
@@ -195,7 +198,7 @@ pub(crate) fn text<'a>(key: &str, value: &'a Value) -> Result<(&'a str, &'a Plac
 /// A value as one of some words.
 pub(crate) fn choice<T: Copy>(
     key: &str,
-    value: &Value,
+    value: &SpannedValue,
     choices: &[(&str, T)],
 ) -> Result<T, SpecError> {
     let (word, place) = text(key, value)?;
@@ -214,7 +217,7 @@ pub(crate) fn choice<T: Copy>(
 }
 
 /// A number, whole or not.
-pub(crate) fn number(key: &str, value: &Value) -> Result<f64, SpecError> {
+pub(crate) fn number(key: &str, value: &SpannedValue) -> Result<f64, SpecError> {
     match value.data {
         // i64 to f64 loses digits only far above any ceiling.
         Data::Integer(number) => Ok(number as f64),
@@ -228,7 +231,7 @@ pub(crate) fn number(key: &str, value: &Value) -> Result<f64, SpecError> {
     }
 }
 
-fn wrong_type(key: &str, value: &Value, wanted: &str, remedy: &str) -> SpecError {
+fn wrong_type(key: &str, value: &SpannedValue, wanted: &str, remedy: &str) -> SpecError {
     SpecError::at(
         &value.place,
         format!("`{key}` takes {wanted}, not {}", value.data.name()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// One text that values were read from: a file, or what was typed after a flag.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     /// File name, or the flag such as `--rate`.
     pub(crate) name: String,
     /// The whole text.
@@ -27,14 +27,14 @@ pub(crate) enum SourceKind {
 
 /// A range of bytes in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) source: Arc<Source>,
+pub(crate) struct SourceSpan {
+    pub(crate) source: Arc<SourceText>,
     pub(crate) span: Range<usize>,
 }
 
-impl Place {
+impl SourceSpan {
     /// The place of some bytes of a source.
-    pub(crate) fn new(source: &Arc<Source>, span: Range<usize>) -> Self {
+    pub(crate) fn new(source: &Arc<SourceText>, span: Range<usize>) -> Self {
         Self {
             source: Arc::clone(source),
             span,

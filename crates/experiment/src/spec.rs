@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES};
-use crate::factor::{FACTORS, Reading, Word, Written};
+use crate::factor::{FACTORS, LevelSyntax, Word, WrittenLevel};
 use crate::keys;
-use crate::load::{self, Load};
+use crate::load::{self, TimedWorkload};
 use crate::nearest::suggestion;
-use crate::section::{self, Section};
+use crate::section::{self, FileSection};
 use crate::study::Study;
-use crate::tree::{Data, Table, Value};
+use crate::tree::{Data, SectionTable, SpannedValue};
 use crate::{Factor, Link, Provision, Scene, SpecError, Timing, expand, link, metric, provision};
 
 /// Phases where a file says nothing.
@@ -48,7 +48,7 @@ pub(crate) struct Spec {
     pub(crate) paths: Vec<Word>,
     /// All combinations of the other factors of the scene.
     pub(crate) settings: Vec<Setting>,
-    pub(crate) loads: Vec<Load>,
+    pub(crate) loads: Vec<TimedWorkload>,
     pub(crate) blocks: u32,
     pub(crate) retries: u32,
     pub(crate) seed: Option<u64>,
@@ -61,14 +61,14 @@ pub(crate) struct Spec {
 }
 
 /// Reads everything; the first fault ends it.
-pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
-    let root = Section {
+pub(crate) fn read(root: &SectionTable) -> Result<Spec, SpecError> {
+    let root = FileSection {
         title: "an experiment",
         table: root,
     };
     root.refuse_unknown(keys::ROOT)?;
-    let nothing = Table::new();
-    let empty = |title| Section {
+    let nothing = SectionTable::new();
+    let empty = |title| FileSection {
         title,
         table: &nothing,
     };
@@ -105,7 +105,7 @@ pub(crate) fn read(root: &Table) -> Result<Spec, SpecError> {
 }
 
 /// The name goes into the name of the run directory.
-fn name(root: &Section<'_>) -> Result<String, SpecError> {
+fn name(root: &FileSection<'_>) -> Result<String, SpecError> {
     let Some((name, place)) = root.text("name")? else {
         return Err(SpecError::nowhere(
             "the experiment has no `name`",
@@ -124,7 +124,7 @@ fn name(root: &Section<'_>) -> Result<String, SpecError> {
 }
 
 /// A study that does not exist could not be put beside anything.
-fn study(root: &Section<'_>) -> Result<Option<String>, SpecError> {
+fn study(root: &FileSection<'_>) -> Result<Option<String>, SpecError> {
     let Some((name, place)) = root.text("study")? else {
         return Ok(None);
     };
@@ -139,7 +139,7 @@ fn study(root: &Section<'_>) -> Result<Option<String>, SpecError> {
     ))
 }
 
-fn baseline(root: &Section<'_>) -> Result<Word, SpecError> {
+fn baseline(root: &FileSection<'_>) -> Result<Word, SpecError> {
     Ok(match root.text("baseline")? {
         Some((text, place)) => Word {
             text: text.to_owned(),
@@ -152,7 +152,7 @@ fn baseline(root: &Section<'_>) -> Result<Word, SpecError> {
     })
 }
 
-fn networks(factors: &Section<'_>) -> Result<Vec<Word>, SpecError> {
+fn networks(factors: &FileSection<'_>) -> Result<Vec<Word>, SpecError> {
     let Some(levels) = factors.levels("network")? else {
         return Ok(vec![Word {
             text: "all".to_owned(),
@@ -163,11 +163,11 @@ fn networks(factors: &Section<'_>) -> Result<Vec<Word>, SpecError> {
 }
 
 /// The ways within a network that are compared, where a target has several.
-fn paths(factors: &Section<'_>) -> Result<Vec<Word>, SpecError> {
+fn paths(factors: &FileSection<'_>) -> Result<Vec<Word>, SpecError> {
     words("path", factors.levels("path")?.unwrap_or_default())
 }
 
-fn words(key: &str, levels: Vec<&Value>) -> Result<Vec<Word>, SpecError> {
+fn words(key: &str, levels: Vec<&SpannedValue>) -> Result<Vec<Word>, SpecError> {
     levels
         .into_iter()
         .map(|value| {
@@ -182,13 +182,13 @@ fn words(key: &str, levels: Vec<&Value>) -> Result<Vec<Word>, SpecError> {
 
 /// The cross product of the factors whose levels can be read here. The first
 /// factor varies slowest.
-fn settings(factors: &Section<'_>) -> Result<Vec<Setting>, SpecError> {
+fn settings(factors: &FileSection<'_>) -> Result<Vec<Setting>, SpecError> {
     let mut settings = vec![Setting {
         scene: Scene::default(),
         suffix: String::new(),
     }];
     for factor in FACTORS {
-        let Reading::Level(read) = factor.reading else {
+        let LevelSyntax::Level(read) = factor.reading else {
             continue;
         };
         let Some(levels) = factors.levels(factor.name)? else {
@@ -198,7 +198,7 @@ fn settings(factors: &Section<'_>) -> Result<Vec<Setting>, SpecError> {
         for setting in &settings {
             for value in &levels {
                 let mut scene = setting.scene.clone();
-                read(Written(value), &mut scene)?;
+                read(WrittenLevel(value), &mut scene)?;
                 varied.push(Setting {
                     suffix: suffix(setting, factor, &scene, levels.len()),
                     scene,
@@ -224,7 +224,7 @@ fn suffix(of: &Setting, factor: &Factor, scene: &Scene, levels: usize) -> String
 fn refuse_repeated(
     factor: &Factor,
     settings: &[Setting],
-    levels: &[&Value],
+    levels: &[&SpannedValue],
 ) -> Result<(), SpecError> {
     for (at, value) in levels.iter().enumerate() {
         if settings[..at]
@@ -241,7 +241,7 @@ fn refuse_repeated(
     Ok(())
 }
 
-fn seed(design: &Section<'_>) -> Result<Option<u64>, SpecError> {
+fn seed(design: &FileSection<'_>) -> Result<Option<u64>, SpecError> {
     let Some(value) = design.get("seed") else {
         return Ok(None);
     };
@@ -255,7 +255,7 @@ fn seed(design: &Section<'_>) -> Result<Option<u64>, SpecError> {
     }
 }
 
-fn limits(root: &Section<'_>) -> Result<BTreeMap<String, f64>, SpecError> {
+fn limits(root: &FileSection<'_>) -> Result<BTreeMap<String, f64>, SpecError> {
     let Some(limits) = root.section("limits", "[limits]")? else {
         return Ok(BTreeMap::new());
     };
@@ -277,7 +277,7 @@ fn limits(root: &Section<'_>) -> Result<BTreeMap<String, f64>, SpecError> {
 }
 
 /// `"10%"` as 0.10.
-fn percentage(metric: &str, value: &Value) -> Result<f64, SpecError> {
+fn percentage(metric: &str, value: &SpannedValue) -> Result<f64, SpecError> {
     let number = match &value.data {
         Data::Text(text) => text
             .strip_suffix('%')

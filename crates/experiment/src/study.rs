@@ -25,16 +25,16 @@ pub struct Study {
     pub findings: Vec<String>,
     /// What was measured, where no figures were published.
     #[serde(default)]
-    pub measured: Vec<Measured>,
+    pub measured: Vec<StudyMeasurement>,
     /// The published figures.
     #[serde(default, rename = "table")]
-    pub tables: Vec<Table>,
+    pub tables: Vec<FigureTable>,
 }
 
 /// An experiment of a study without figures.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Measured {
+pub struct StudyMeasurement {
     /// What it is called.
     pub name: String,
     /// How it was done.
@@ -44,7 +44,7 @@ pub struct Measured {
 /// One table of figures.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
+pub struct FigureTable {
     /// Name of the workload of ours that is like the one behind this table;
     /// `None` when no run is put beside it.
     pub workload: Option<String>,
@@ -55,19 +55,19 @@ pub struct Table {
     /// That rate as a share of the highest, 0 to 1.
     pub share_of_maximum: Option<f64>,
     /// Unit of all figures.
-    pub unit: Unit,
+    pub unit: FigureUnit,
     /// What each column is: a percentile such as `p99.5`, `max`, or a size.
     pub columns: Vec<String>,
     /// Label of the row that the others are compared with.
     pub reference: String,
     /// One for each network or setting.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FigureRow>,
 }
 
 /// One row of a table.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
+pub struct FigureRow {
     /// As published.
     pub label: String,
     /// The network of ours that builds the same path, if any.
@@ -79,12 +79,12 @@ pub struct Row {
 /// Unit of published figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Unit {
+pub enum FigureUnit {
     /// Milliseconds.
     Ms,
 }
 
-impl Unit {
+impl FigureUnit {
     /// How many nanoseconds one is.
     pub fn nanoseconds(self) -> f64 {
         match self {
@@ -123,7 +123,7 @@ impl Study {
     }
 }
 
-impl Table {
+impl FigureTable {
     /// The quantile of a column, from 0 to 1; `None` for what is no percentile.
     pub fn quantile(&self, column: usize) -> Option<f64> {
         let number = self.columns.get(column)?.strip_prefix('p')?;
@@ -132,7 +132,7 @@ impl Table {
     }
 
     /// The row that the others are compared with.
-    pub fn reference_row(&self) -> Option<&Row> {
+    pub fn reference_row(&self) -> Option<&FigureRow> {
         self.rows.iter().find(|row| row.label == self.reference)
     }
 }

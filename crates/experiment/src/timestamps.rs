@@ -1,10 +1,10 @@
 //! The share of a workload's requests that the kernel timestamps (L-17).
 
 use crate::SpecError;
-use crate::section::Section;
+use crate::section::FileSection;
 
 /// `"1%"` as 0.01, `"off"` as 0 (L-17).
-pub(crate) fn share(section: &Section<'_>) -> Result<Option<f64>, SpecError> {
+pub(crate) fn share(section: &FileSection<'_>) -> Result<Option<f64>, SpecError> {
     let Some((text, place)) = section.text("timestamps")? else {
         return Ok(None);
     };

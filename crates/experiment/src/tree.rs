@@ -8,15 +8,15 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 use crate::SpecError;
-use crate::source::{Place, Source};
+use crate::source::{SourceSpan, SourceText};
 
 /// Longest experiment file that is read, in bytes (S-7).
 const MAX_FILE_BYTES: usize = 1 << 20;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Value {
-    pub(crate) place: Place,
+pub(crate) struct SpannedValue {
+    pub(crate) place: SourceSpan,
     pub(crate) data: Data,
 }
 
@@ -28,19 +28,19 @@ pub(crate) enum Data {
     Float(f64),
     Boolean(bool),
     Datetime,
-    List(Vec<Value>),
-    Table(Table),
+    List(Vec<SpannedValue>),
+    Table(SectionTable),
 }
 
 /// A key with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) key: Place,
-    pub(crate) value: Value,
+    pub(crate) key: SourceSpan,
+    pub(crate) value: SpannedValue,
 }
 
 /// Keys of one section.
-pub(crate) type Table = BTreeMap<String, Entry>;
+pub(crate) type SectionTable = BTreeMap<String, Entry>;
 
 impl Data {
     /// What it is, for messages.
@@ -58,7 +58,7 @@ impl Data {
 }
 
 /// Reads a whole file.
-pub(crate) fn parse_file(source: &Arc<Source>) -> Result<Table, SpecError> {
+pub(crate) fn parse_file(source: &Arc<SourceText>) -> Result<SectionTable, SpecError> {
     if source.text.len() > MAX_FILE_BYTES {
         return Err(SpecError::nowhere(
             format!(
@@ -75,7 +75,10 @@ pub(crate) fn parse_file(source: &Arc<Source>) -> Result<Table, SpecError> {
 }
 
 /// Reads one value that starts `offset` bytes into the source.
-pub(crate) fn parse_value(source: &Arc<Source>, span: Range<usize>) -> Result<Value, SpecError> {
+pub(crate) fn parse_value(
+    source: &Arc<SourceText>,
+    span: Range<usize>,
+) -> Result<SpannedValue, SpecError> {
     let text = &source.text[span.clone()];
     let value = DeValue::parse(text).map_err(|e| syntax_error(source, span.start, &e))?;
     let reader = Reader {
@@ -85,9 +88,9 @@ pub(crate) fn parse_value(source: &Arc<Source>, span: Range<usize>) -> Result<Va
     reader.value(value.get_ref(), value.span())
 }
 
-fn syntax_error(source: &Arc<Source>, offset: usize, error: &toml::de::Error) -> SpecError {
+fn syntax_error(source: &Arc<SourceText>, offset: usize, error: &toml::de::Error) -> SpecError {
     let span = error.span().unwrap_or(0..0);
-    let place = Place::new(source, span.start + offset..span.end + offset);
+    let place = SourceSpan::new(source, span.start + offset..span.end + offset);
     SpecError::at(
         &place,
         format!("this is not TOML: {}", error.message()),
@@ -96,19 +99,19 @@ fn syntax_error(source: &Arc<Source>, offset: usize, error: &toml::de::Error) ->
 }
 
 struct Reader<'a> {
-    source: &'a Arc<Source>,
+    source: &'a Arc<SourceText>,
     offset: usize,
 }
 
 impl Reader<'_> {
-    fn place(&self, span: Range<usize>) -> Place {
-        Place::new(
+    fn place(&self, span: Range<usize>) -> SourceSpan {
+        SourceSpan::new(
             self.source,
             span.start + self.offset..span.end + self.offset,
         )
     }
 
-    fn table(&self, table: &DeTable<'_>) -> Result<Table, SpecError> {
+    fn table(&self, table: &DeTable<'_>) -> Result<SectionTable, SpecError> {
         table
             .iter()
             .map(|(key, value)| {
@@ -121,7 +124,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn value(&self, value: &DeValue<'_>, span: Range<usize>) -> Result<Value, SpecError> {
+    fn value(&self, value: &DeValue<'_>, span: Range<usize>) -> Result<SpannedValue, SpecError> {
         let place = self.place(span);
         let data = match value {
             DeValue::String(text) => Data::Text(text.to_string()),
@@ -142,11 +145,11 @@ impl Reader<'_> {
             ),
             DeValue::Table(table) => Data::Table(self.table(table)?),
         };
-        Ok(Value { place, data })
+        Ok(SpannedValue { place, data })
     }
 }
 
-fn out_of_range(place: &Place) -> SpecError {
+fn out_of_range(place: &SourceSpan) -> SpecError {
     SpecError::at(
         place,
         "this number is too large to be read",

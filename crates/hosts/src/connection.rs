@@ -14,7 +14,7 @@ use plumbline_sys::process::{Child, ProcessError};
 use crate::error::HostsError;
 use crate::program::Program;
 use crate::script::{self, At};
-use crate::ssh::{SSH_ITSELF, Session, Ssh, explain, last_words};
+use crate::ssh::{SSH_ITSELF, Ssh, SshSession, explain, last_words};
 
 /// Longest wait for a host to let us in and to say where the program goes; ssh
 /// itself gives up connecting after ten seconds.
@@ -28,20 +28,20 @@ const MOST_LINES: usize = 1000;
 
 /// A host with the program on it. Dropping it ends the agents, and the host's
 /// shell removes the program.
-pub(crate) struct Connection {
+pub(crate) struct ConnectedHost {
     ssh: Ssh,
     observer: Observer,
     at: At,
-    running: Running,
+    running: AgentChildren,
 }
 
-type Running = Arc<Mutex<Vec<Weak<Mutex<Child>>>>>;
+type AgentChildren = Arc<Mutex<Vec<Weak<Mutex<Child>>>>>;
 
-impl Connection {
+impl ConnectedHost {
     /// Connects, copies the program and starts the observer.
     pub(crate) fn open(ssh: Ssh, directory: &str, program: &Program) -> Result<Self, HostsError> {
         let mut child = ssh
-            .command(Session::First, &script::install(directory, program.size))
+            .command(SshSession::First, &script::install(directory, program.size))
             .spawn_untied()?;
         let (Some(mut input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
             unreachable!("a command pipes both streams");
@@ -65,7 +65,7 @@ impl Connection {
             ssh,
             observer,
             at,
-            running: Running::default(),
+            running: AgentChildren::default(),
         })
     }
 
@@ -85,8 +85,8 @@ impl Connection {
     }
 
     /// How agents are started.
-    pub(crate) fn launcher(&self) -> Launcher {
-        Launcher {
+    pub(crate) fn launcher(&self) -> SshLauncher {
+        SshLauncher {
             ssh: self.ssh.clone(),
             command: script::agent(&self.at.directory),
             running: Arc::clone(&self.running),
@@ -116,7 +116,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for ConnectedHost {
     fn drop(&mut self) {
         self.end_agents();
     }
@@ -124,15 +124,15 @@ impl Drop for Connection {
 
 /// Starts agents on a host.
 #[derive(Clone)]
-pub(crate) struct Launcher {
+pub(crate) struct SshLauncher {
     ssh: Ssh,
     command: String,
-    running: Running,
+    running: AgentChildren,
 }
 
-impl Launcher {
+impl SshLauncher {
     pub(crate) fn start(&self) -> Result<AgentLink, TargetError> {
-        let command = self.ssh.command(Session::Later, &self.command);
+        let command = self.ssh.command(SshSession::Later, &self.command);
         let mut child = command.spawn_untied().map_err(HostsError::from)?;
         let (Some(input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
             unreachable!("a command pipes both streams");
@@ -144,7 +144,7 @@ impl Launcher {
         Ok(AgentLink {
             input: Box::new(input),
             output: Box::new(output),
-            process: Box::new(Carrier {
+            process: Box::new(SshProcess {
                 host: self.ssh.host.clone(),
                 child,
             }),
@@ -153,12 +153,12 @@ impl Launcher {
 }
 
 /// An ssh process that carries an agent.
-struct Carrier {
+struct SshProcess {
     host: String,
     child: Arc<Mutex<Child>>,
 }
 
-impl AgentProcess for Carrier {
+impl AgentProcess for SshProcess {
     fn kill(&mut self) {
         lock(&self.child).kill();
     }
@@ -209,7 +209,7 @@ fn link(
     AgentLink {
         input: Box::new(input),
         output: Box::new(output),
-        process: Box::new(Carrier {
+        process: Box::new(SshProcess {
             host: host.to_owned(),
             child: Arc::new(Mutex::new(child)),
         }),

@@ -25,7 +25,7 @@ const CPUS_FOR_TWO: usize = 4;
 pub struct Hosts {
     between: Between,
     may_send_to: fn(IpAddr) -> bool,
-    networks: Vec<Network>,
+    networks: Vec<HostNetwork>,
     /// Of pairs, the two of each one after the other.
     machines: Machines,
     /// The devices of each network that was staged before the first trial.
@@ -33,7 +33,7 @@ pub struct Hosts {
 }
 
 /// A network as treatments call it.
-struct Network {
+struct HostNetwork {
     name: String,
     wire: Wire,
     /// The number of the pair that it is between, and that one's name; `None`
@@ -71,7 +71,7 @@ impl Hosts {
         self.networks.iter().map(|it| it.name.clone()).collect()
     }
 
-    fn network(&self, treatment: &Treatment) -> Result<&Network, HostsError> {
+    fn network(&self, treatment: &Treatment) -> Result<&HostNetwork, HostsError> {
         let mut networks = self.networks.iter();
         networks
             .find(|it| it.name == treatment.scene.network)
@@ -233,11 +233,11 @@ impl Hosts {
 }
 
 /// The networks between some machines, by name.
-fn networks(between: &Between) -> Vec<Network> {
+fn networks(between: &Between) -> Vec<HostNetwork> {
     match between {
         Between::Pairs(pairs) => {
             let of_pair = pairs.iter().enumerate().flat_map(|(number, pair)| {
-                pair.wires.iter().map(move |wire| Network {
+                pair.wires.iter().map(move |wire| HostNetwork {
                     name: pair.label(wire),
                     wire: wire.clone(),
                     pair: Some((number, pair.name.clone())),
@@ -246,7 +246,7 @@ fn networks(between: &Between) -> Vec<Network> {
             of_pair.collect()
         }
         Between::All { wires, .. } => {
-            let of_all = wires.iter().map(|wire| Network {
+            let of_all = wires.iter().map(|wire| HostNetwork {
                 name: wire.name.clone(),
                 wire: wire.clone(),
                 pair: None,

@@ -7,11 +7,11 @@ use std::thread;
 
 use plumbline_agent::{LookOrder, Sight};
 
-use crate::connection::Connection;
+use crate::connection::ConnectedHost;
 use crate::error::HostsError;
 use crate::options::HostsOptions;
 use crate::program::Program;
-use crate::ssh::{Socket, Ssh};
+use crate::ssh::{ControlSocket, Ssh};
 
 /// Machines that are connected at the same time: each takes a copy of the program
 /// through this machine's link.
@@ -90,7 +90,7 @@ impl Machines {
 
     /// The connection of a machine, made anew when it was cut: the trial that
     /// noticed has failed, the next ones need not.
-    pub(crate) fn connected(&self, number: usize) -> Result<Arc<Connection>, HostsError> {
+    pub(crate) fn connected(&self, number: usize) -> Result<Arc<ConnectedHost>, HostsError> {
         let machine = &self.all[number];
         let slot = machine.connection.lock();
         let mut slot = slot.unwrap_or_else(PoisonError::into_inner);
@@ -107,9 +107,9 @@ impl Machines {
         let ssh = Ssh {
             host: machine.host.clone(),
             config: self.options.ssh_config.clone(),
-            socket: Socket::new()?,
+            socket: ControlSocket::new()?,
         };
-        let connection = Arc::new(Connection::open(ssh, &self.options.directory, program)?);
+        let connection = Arc::new(ConnectedHost::open(ssh, &self.options.directory, program)?);
         *slot = Some(Arc::clone(&connection));
         Ok(connection)
     }
@@ -128,7 +128,7 @@ impl Machines {
 /// A machine that is reached by ssh.
 struct Machine {
     host: String,
-    connection: Mutex<Option<Arc<Connection>>>,
+    connection: Mutex<Option<Arc<ConnectedHost>>>,
     /// What it looked like when it was connected first.
     sight: Option<Sight>,
 }

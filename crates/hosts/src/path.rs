@@ -9,7 +9,7 @@ use plumbline_harness::{AgentLink, Leg, Path, PathSnapshot, Side, Site, TargetEr
 use plumbline_record::{DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
 
 use crate::choice::{Selector, list};
-use crate::connection::{Connection, Launcher};
+use crate::connection::{ConnectedHost, SshLauncher};
 use crate::error::HostsError;
 use crate::options::Wire;
 
@@ -28,8 +28,8 @@ pub(crate) struct HostPath {
 /// One side.
 struct End {
     side: &'static str,
-    connection: Arc<Connection>,
-    launcher: Launcher,
+    connection: Arc<ConnectedHost>,
+    launcher: SshLauncher,
     address: IpAddr,
     /// The device that packets to the other side leave by.
     device: DeviceFingerprint,
@@ -42,11 +42,11 @@ impl HostPath {
         label: &str,
         wire: &Wire,
         family: Family,
-        [client, server]: [&Arc<Connection>; 2],
+        [client, server]: [&Arc<ConnectedHost>; 2],
         may_send_to: fn(IpAddr) -> bool,
         two_machines: bool,
     ) -> Result<Self, HostsError> {
-        let network = Network { label, family };
+        let network = SoughtNetwork { label, family };
         let there = look(server, Vec::new())?;
         let target = network.choose(&wire.server, &there, server)?.address;
         if !may_send_to(target) {
@@ -74,12 +74,12 @@ impl HostPath {
 }
 
 /// What is looked for, for messages.
-struct Network<'a> {
+struct SoughtNetwork<'a> {
     label: &'a str,
     family: Family,
 }
 
-impl Network<'_> {
+impl SoughtNetwork<'_> {
     fn missing(&self, needs: String) -> HostsError {
         HostsError::Unsupported {
             what: format!("network `{}` over IPv{}", self.label, u8::from(self.family)),
@@ -91,7 +91,7 @@ impl Network<'_> {
         &self,
         selector: &Selector,
         sight: &'a Sight,
-        connection: &Connection,
+        connection: &ConnectedHost,
     ) -> Result<&'a LocalAddress, HostsError> {
         selector
             .choose(&sight.addresses, connection.connected(), self.family)
@@ -108,7 +108,7 @@ impl Network<'_> {
     fn way<'a>(
         &self,
         sight: &'a Sight,
-        connection: &Connection,
+        connection: &ConnectedHost,
         to: IpAddr,
     ) -> Result<&'a Way, HostsError> {
         sight.ways.first().and_then(Option::as_ref).ok_or_else(|| {
@@ -125,7 +125,7 @@ impl Network<'_> {
         &self,
         selector: &Selector,
         sight: &Sight,
-        connection: &Connection,
+        connection: &ConnectedHost,
         way: &Way,
     ) -> Result<IpAddr, HostsError> {
         let by_route = way.source;
@@ -150,7 +150,7 @@ impl Network<'_> {
 impl End {
     fn new(
         side: &'static str,
-        connection: &Arc<Connection>,
+        connection: &Arc<ConnectedHost>,
         address: IpAddr,
         sight: &Sight,
         device: &str,
@@ -239,7 +239,7 @@ impl Path for HostPath {
     }
 }
 
-fn look(connection: &Connection, towards: Vec<IpAddr>) -> Result<Sight, HostsError> {
+fn look(connection: &ConnectedHost, towards: Vec<IpAddr>) -> Result<Sight, HostsError> {
     let order = LookOrder {
         towards,
         ..LookOrder::default()

@@ -18,16 +18,16 @@ pub(crate) struct Ssh {
     pub(crate) host: String,
     pub(crate) config: Option<PathBuf>,
     /// Shared by all who may start a session.
-    pub(crate) socket: Arc<Socket>,
+    pub(crate) socket: Arc<ControlSocket>,
 }
 
 /// The socket by which later sessions share the first one's connection. ssh
 /// makes it, for its user alone, and removes it when it ends; where it was
 /// killed, dropping this does.
 #[derive(Debug)]
-pub(crate) struct Socket(PathBuf);
+pub(crate) struct ControlSocket(PathBuf);
 
-impl Socket {
+impl ControlSocket {
     /// A name that nobody could have taken before: others may write where
     /// temporary files go.
     pub(crate) fn new() -> Result<Arc<Self>, HostsError> {
@@ -40,7 +40,7 @@ impl Socket {
     }
 }
 
-impl Drop for Socket {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         // The rule is that ssh has removed it already.
         let _ = std::fs::remove_file(&self.0);
@@ -49,7 +49,7 @@ impl Drop for Socket {
 
 /// What a session is to the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Session {
+pub(crate) enum SshSession {
     /// Makes it, and ends it when it ends.
     First,
     /// Uses it.
@@ -58,21 +58,21 @@ pub(crate) enum Session {
 
 impl Ssh {
     /// Prepares `command` on the host.
-    pub(crate) fn command(&self, session: Session, command: &str) -> Command {
+    pub(crate) fn command(&self, session: SshSession, command: &str) -> Command {
         Command::new(Path::new("ssh")).args(self.arguments(session, command))
     }
 
     /// What the user's configuration says holds, except for what would break a
     /// session that no person looks at: questions, terminals, forwardings,
     /// commands of the configuration's own.
-    fn arguments(&self, session: Session, command: &str) -> Vec<String> {
+    fn arguments(&self, session: SshSession, command: &str) -> Vec<String> {
         let mut arguments: Vec<String> = Vec::new();
         if let Some(config) = &self.config {
             arguments.extend(["-F".into(), config.display().to_string()]);
         }
         let master = match session {
-            Session::First => "ControlMaster=yes",
-            Session::Later => "ControlMaster=no",
+            SshSession::First => "ControlMaster=yes",
+            SshSession::Later => "ControlMaster=no",
         };
         // A connection that carries nothing for 5 s is cut (S-5e).
         let options = [
@@ -176,9 +176,9 @@ mod tests {
         let ssh = Ssh {
             host: "me@a".into(),
             config: Some("/c".into()),
-            socket: Arc::new(Socket("/s/a".into())),
+            socket: Arc::new(ControlSocket("/s/a".into())),
         };
-        let arguments = ssh.arguments(Session::Later, "exec true");
+        let arguments = ssh.arguments(SshSession::Later, "exec true");
         assert_eq!(arguments[..2], ["-F", "/c"]);
         assert!(arguments.contains(&"BatchMode=yes".to_owned()));
         assert!(arguments.contains(&"ControlPath=/s/a".to_owned()));

@@ -9,7 +9,7 @@ use kube::api::{Api, ListParams};
 
 use crate::error::ClusterError;
 use crate::manifest::{OWNER, STARTED_BY};
-use crate::session::Session;
+use crate::session::ClusterConnection;
 use crate::standing::delete_namespaces;
 
 /// A namespace of a run.
@@ -27,7 +27,7 @@ pub struct Left {
 
 /// Namespaces of runs in a cluster, found by label.
 pub struct Leftovers {
-    session: Session,
+    session: ClusterConnection,
     /// What was found.
     pub left: Vec<Left>,
 }
@@ -43,7 +43,7 @@ impl Leftovers {
         context: Option<&str>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, ClusterError> {
-        let session = Session::open(None, context, interrupted)?;
+        let session = ClusterConnection::open(None, context, interrupted)?;
         let namespaces: Api<Namespace> = Api::all(session.client());
         let ours = ListParams::default().labels(OWNER);
         let found = session.call("list the namespaces", namespaces.list(&ours))?;

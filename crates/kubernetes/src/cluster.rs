@@ -19,16 +19,16 @@ use crate::image;
 use crate::members::{Members, members};
 use crate::nodes;
 use crate::path::{ClusterPath, Observers, PodSite};
-use crate::route::{NEEDS_HOST_NETWORK, Route, Seat};
-use crate::session::Session;
-use crate::standing::Standing;
+use crate::route::{ClusterRoute, NEEDS_HOST_NETWORK, Seat};
+use crate::session::ClusterConnection;
+use crate::standing::StandingPods;
 
 /// Nodes that are looked at at the same time.
 const AT_ONCE: usize = 16;
 
 /// Which nodes of a cluster are measured with which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum ClusterLayout {
     /// Two, or two pods on one.
     Pair,
     /// All with each other.
@@ -46,7 +46,7 @@ pub struct ClusterOptions {
     /// Context of the kubeconfig; the current one where there is none.
     pub context: Option<String>,
     /// Which nodes are measured with which.
-    pub layout: Layout,
+    pub layout: ClusterLayout,
     /// Names of the nodes; empty for a choice.
     pub nodes: Vec<String>,
     /// Reference of the pods' image.
@@ -60,23 +60,23 @@ pub struct ClusterOptions {
 }
 
 /// What tells one path from another, but for its nodes.
-pub(crate) type Key = (Route, Placement, Family);
+pub(crate) type PathKey = (ClusterRoute, Placement, Family);
 
 /// Paths in a cluster. A pair has pods that send and pods that receive; where there
 /// are many nodes, each has one pod, which sends in some trials and receives in
 /// others. Dropping it removes all that it made.
 pub struct Cluster {
     options: ClusterOptions,
-    session: Arc<Session>,
+    session: Arc<ClusterConnection>,
     members: Option<Members>,
     /// What the plan will ask for, so that all pods start side by side.
-    planned: BTreeSet<Key>,
-    standing: Mutex<Standing>,
+    planned: BTreeSet<PathKey>,
+    standing: Mutex<StandingPods>,
     observers: Mutex<Observers>,
     /// Servers that have been reached through a service.
-    reached: Mutex<BTreeSet<(Route, Seat, Family)>>,
+    reached: Mutex<BTreeSet<(ClusterRoute, Seat, Family)>>,
     /// Between the first two nodes, as they were made before the first trial.
-    first: BTreeMap<Key, ClusterPath>,
+    first: BTreeMap<PathKey, ClusterPath>,
     /// Of each of many nodes.
     sights: Vec<Sight>,
 }
@@ -90,8 +90,8 @@ impl Cluster {
     pub fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
         let context = options.context.as_deref();
         let file = options.kubeconfig.as_deref();
-        let session = Arc::new(Session::open(file, context, options.interrupted)?);
-        let standing = Standing::new(
+        let session = Arc::new(ClusterConnection::open(file, context, options.interrupted)?);
+        let standing = StandingPods::new(
             Arc::clone(&session),
             options.image.clone(),
             options.started_by.clone(),
@@ -115,7 +115,7 @@ impl Cluster {
     }
 
     fn is_pair(&self) -> bool {
-        self.options.layout == Layout::Pair
+        self.options.layout == ClusterLayout::Pair
     }
 
     /// Chooses the nodes, unless that is done, and notes what will be asked for.
@@ -141,13 +141,13 @@ impl Cluster {
         let facts: Vec<_> = found.iter().map(nodes::facts).collect();
         let asked = &self.options.nodes;
         match self.options.layout {
-            Layout::Pair => {
+            ClusterLayout::Pair => {
                 let Chosen { near, far, remarks } = choose(&facts, asked)?;
                 let nodes = std::iter::once(near).chain(far).collect();
                 Ok(Members { nodes, remarks })
             }
-            Layout::Mesh => members(&facts, asked, None),
-            Layout::Pairs(pairs) => members(&facts, asked, Some(pairs)),
+            ClusterLayout::Mesh => members(&facts, asked, None),
+            ClusterLayout::Pairs(pairs) => members(&facts, asked, Some(pairs)),
         }
     }
 
@@ -156,11 +156,11 @@ impl Cluster {
     }
 
     /// What a treatment asks for, where these nodes have it.
-    fn key(&self, treatment: &Treatment) -> Result<Key, TargetError> {
+    fn key(&self, treatment: &Treatment) -> Result<PathKey, TargetError> {
         let unsupported = |what: String, needs: String| TargetError::Unsupported { what, needs };
         let scene = &treatment.scene;
-        let route = Route::of(scene)?;
-        if matches!(route, Route::ClusterIp { backends: 2.. }) && !self.is_pair() {
+        let route = ClusterRoute::of(scene)?;
+        if matches!(route, ClusterRoute::ClusterIp { backends: 2.. }) && !self.is_pair() {
             return Err(unsupported(
                 format!("the path `{}`", route.name()),
                 "a run of one pair: with many nodes, one pod is behind each service".to_owned(),
@@ -177,7 +177,7 @@ impl Cluster {
         Ok(key)
     }
 
-    fn check_nodes(&self, (_, placement, family): Key) -> Result<(), TargetError> {
+    fn check_nodes(&self, (_, placement, family): PathKey) -> Result<(), TargetError> {
         let nodes = match (placement, self.members()) {
             (Placement::CrossNode, [only]) => {
                 return Err(TargetError::Unsupported {
@@ -203,7 +203,7 @@ impl Cluster {
     }
 
     /// Where client and server of a path sit.
-    fn seats_of(&self, (route, placement, _): Key, ends: Ends) -> (Seat, Seat) {
+    fn seats_of(&self, (route, placement, _): PathKey, ends: Ends) -> (Seat, Seat) {
         if self.is_pair() {
             return route.seats(placement);
         }

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::ClusterError;
 use crate::manifest::PROGRAM;
-use crate::session::Session;
+use crate::session::ClusterConnection;
 
 /// What the pipes to and from the connection hold. A ping of the harness has
 /// some 30 bytes, a result 100 KB.
@@ -33,7 +33,7 @@ const MOST_ERROR_TEXT: usize = 4 << 10;
 
 /// Starts the program in a pod with arguments.
 pub(crate) fn start(
-    session: &Session,
+    session: &ClusterConnection,
     namespace: &str,
     pod: &str,
     arguments: &[&str],
@@ -81,7 +81,7 @@ pub(crate) fn start(
 /// Waits for an API server that is away, but not for a kubelet that is: one
 /// that does not answer while the API server does may never.
 fn connect<F: Future<Output = kube::Result<AttachedProcess>>>(
-    session: &Session,
+    session: &ClusterConnection,
     what: &str,
     request: impl Fn() -> F,
 ) -> Result<AttachedProcess, ClusterError> {

@@ -12,8 +12,8 @@ use plumbline_record::{DeviceFingerprint, Fingerprint};
 
 use crate::error::ClusterError;
 use crate::path::ClusterPath;
-use crate::route::Route;
-use crate::session::Session;
+use crate::route::ClusterRoute;
+use crate::session::ClusterConnection;
 
 /// Annotations of nodes by which networks say what they are.
 const NETWORK_ANNOTATIONS: &[&str] = &[
@@ -45,7 +45,7 @@ const NETWORK_DAEMONS: &[&str] = &[
 
 /// What the agents saw of the machines, and the devices of the paths.
 pub(crate) fn of_paths(
-    paths: &BTreeMap<(Route, Placement, Family), ClusterPath>,
+    paths: &BTreeMap<(ClusterRoute, Placement, Family), ClusterPath>,
 ) -> Result<Fingerprint, TargetError> {
     let mut whole: Option<Fingerprint> = None;
     let mut devices = BTreeMap::new();
@@ -82,7 +82,9 @@ pub(crate) fn of_paths(
 
 /// The mode of kube-proxy on both nodes, which pods in their networks can ask
 /// it for; nothing where there are none.
-fn proxies(paths: &BTreeMap<(Route, Placement, Family), ClusterPath>) -> BTreeMap<String, String> {
+fn proxies(
+    paths: &BTreeMap<(ClusterRoute, Placement, Family), ClusterPath>,
+) -> BTreeMap<String, String> {
     let mut modes = BTreeMap::new();
     for (sight, seat) in paths.values().flat_map(ClusterPath::sights) {
         let side = match &*seat {
@@ -99,7 +101,7 @@ fn proxies(paths: &BTreeMap<(Route, Placement, Family), ClusterPath>) -> BTreeMa
 /// What the API server tells of itself, the nodes and the network.
 pub(crate) fn add_cluster<'a>(
     whole: &mut Fingerprint,
-    session: &Session,
+    session: &ClusterConnection,
     nodes_of_pair: impl Iterator<Item = &'a str>,
 ) -> Result<(), ClusterError> {
     let client = session.client();

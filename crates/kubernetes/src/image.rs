@@ -42,7 +42,7 @@ pub enum ImageError {
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenImage {
     /// Reference under which the image is known once it is loaded.
     pub reference: String,
     /// `amd64` or `arm64`.
@@ -66,7 +66,7 @@ pub fn write(
     program: &mut impl Read,
     reference: &str,
     archive: &mut impl Write,
-) -> Result<Written, ImageError> {
+) -> Result<WrittenImage, ImageError> {
     let mut bytes = Vec::new();
     program.read_to_end(&mut bytes)?;
     let architecture = architecture(&bytes)?;
@@ -118,7 +118,7 @@ pub fn write(
         add(&mut out, &blob_path(blob), 0o644, blob)?;
     }
     out.into_inner()?.flush()?;
-    Ok(Written {
+    Ok(WrittenImage {
         reference: reference.to_owned(),
         architecture,
         digest: digest(&manifest),

@@ -3,7 +3,7 @@
 use plumbline_experiment::{Asked, Scene, Treatment, Wanted};
 use plumbline_harness::TargetError;
 
-use crate::route::{ROUTES, Route};
+use crate::route::{ClusterRoute, ROUTES};
 
 /// The cluster that a treatment runs in.
 ///
@@ -46,11 +46,11 @@ fn cluster_and_path<'a>(asked: &Asked<'a>) -> (Wanted<'a>, Wanted<'a>) {
     let is_path = |word| {
         Wanted::new(word)
             .name()
-            .is_none_or(|it| Route::parse(it).is_some())
+            .is_none_or(|it| ClusterRoute::parse(it).is_some())
     };
     match word.rsplit_once('/') {
         Some((cluster, path)) if is_path(path) => (Wanted::new(cluster), Wanted::new(path)),
-        _ if Route::parse(word).is_some() => (Wanted::All, Wanted::Named(word)),
+        _ if ClusterRoute::parse(word).is_some() => (Wanted::All, Wanted::Named(word)),
         _ => (Wanted::Named(word), Wanted::All),
     }
 }
@@ -65,7 +65,7 @@ fn cluster_and_path<'a>(asked: &Asked<'a>) -> (Wanted<'a>, Wanted<'a>) {
 pub(crate) fn scenes(
     asked: &Asked<'_>,
     clusters: &[String],
-    here: &[Route],
+    here: &[ClusterRoute],
     known: impl Fn(&str) -> Result<(), String>,
 ) -> Result<Vec<Scene>, String> {
     let (cluster, path) = cluster_and_path(asked);
@@ -76,9 +76,9 @@ pub(crate) fn scenes(
             vec![cluster.to_owned()]
         }
     };
-    let paths: Vec<Route> = match path.name() {
+    let paths: Vec<ClusterRoute> = match path.name() {
         None => ROUTES.into_iter().filter(|it| here.contains(it)).collect(),
-        Some(path) => match Route::parse(path) {
+        Some(path) => match ClusterRoute::parse(path) {
             Some(route) if route.needs_host_network() && !here.contains(&route) => {
                 return Err(format!(
                     "`{path}` needs --allow-host-network: pods in the nodes' own networks, in a \
@@ -101,7 +101,7 @@ mod tests {
 
     fn names(word: &str) -> Result<Vec<String>, String> {
         let clusters = ["a".to_owned(), "arn:x/b".to_owned()];
-        let here = [Route::Pod, Route::ClusterIp { backends: 1 }];
+        let here = [ClusterRoute::Pod, ClusterRoute::ClusterIp { backends: 1 }];
         let found = scenes(&Asked::network(word), &clusters, &here, |word| {
             let known = clusters.iter().any(|it| it == word);
             known.then_some(()).ok_or_else(|| format!("no {word}"))

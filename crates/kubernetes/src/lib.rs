@@ -33,13 +33,13 @@ mod standing;
 
 pub use choice::{Chosen, NodeFacts, choose};
 pub use cleanup::{Left, Leftovers};
-pub use cluster::{Cluster, ClusterOptions, Layout};
+pub use cluster::{Cluster, ClusterLayout, ClusterOptions};
 pub use clusters::Clusters;
 pub use error::ClusterError;
 pub use members::{Members, members};
 pub use provisioned::{ProvisionOptions, Provisioned};
 pub use request::ClusterRequest;
-pub use route::{MOST_BACKENDS, ROUTES, Route};
+pub use route::{ClusterRoute, MOST_BACKENDS, ROUTES};
 
 /// The manifest that gives an account all the rights that a run needs, and no
 /// more.

@@ -9,7 +9,7 @@ use kube::api::{Api, ListParams};
 
 use crate::ClusterError;
 use crate::choice::NodeFacts;
-use crate::session::Session;
+use crate::session::ClusterConnection;
 
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
@@ -24,7 +24,7 @@ const PASSING: [&str; 3] = [
 const SETTLE: Duration = Duration::from_secs(15);
 
 /// All nodes, when none is about to be usable.
-pub(crate) fn all(session: &Session) -> Result<Vec<Node>, ClusterError> {
+pub(crate) fn all(session: &ClusterConnection) -> Result<Vec<Node>, ClusterError> {
     let api: Api<Node> = Api::all(session.client());
     let all = ListParams::default();
     let started = Instant::now();

@@ -14,15 +14,15 @@ use plumbline_record::{DeviceCounters, Floor};
 
 use crate::ClusterError;
 use crate::exec;
-use crate::pods::Running;
+use crate::pods::RunningPod;
 use crate::route::Seat;
-use crate::session::Session;
-use crate::standing::Standing;
+use crate::session::ClusterConnection;
+use crate::standing::StandingPods;
 
 /// A pod in which agents are started.
 #[derive(Clone)]
 pub(crate) struct PodSite {
-    session: Arc<Session>,
+    session: Arc<ClusterConnection>,
     seat: Seat,
     uid: String,
     namespace: String,
@@ -35,8 +35,8 @@ pub(crate) struct PodSite {
 
 impl PodSite {
     pub(crate) fn new(
-        session: Arc<Session>,
-        pod: &Running,
+        session: Arc<ClusterConnection>,
+        pod: &RunningPod,
         seat: Seat,
         address: IpAddr,
         port: u16,
@@ -57,7 +57,7 @@ impl PodSite {
         }
     }
 
-    fn stands_in(&self, standing: &Standing) -> bool {
+    fn stands_in(&self, standing: &StandingPods) -> bool {
         standing
             .pod(self.seat)
             .is_some_and(|pod| pod.uid == self.uid)
@@ -119,7 +119,7 @@ impl Observers {
     }
 
     /// Lets go of those whose pods are no more.
-    pub(crate) fn keep(&mut self, standing: &Standing) {
+    pub(crate) fn keep(&mut self, standing: &StandingPods) {
         self.0
             .retain(|seat, (uid, _)| standing.pod(*seat).is_some_and(|pod| pod.uid == *uid));
     }
@@ -227,7 +227,7 @@ impl ClusterPath {
     }
 
     /// Whether all pods are the ones that run now, and can be asked.
-    pub(crate) fn stands_in(&self, standing: &Standing) -> bool {
+    pub(crate) fn stands_in(&self, standing: &StandingPods) -> bool {
         self.ends()
             .all(|end| end.site.stands_in(standing) && end.observer.is_alive())
     }

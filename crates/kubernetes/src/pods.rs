@@ -18,7 +18,7 @@ const PULL: Duration = Duration::from_secs(3);
 
 /// A pod that runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningPod {
     pub(crate) namespace: String,
     /// Tells it from a later pod of the same name.
     pub(crate) uid: String,
@@ -27,7 +27,7 @@ pub(crate) struct Running {
     node_addresses: Vec<IpAddr>,
 }
 
-impl Running {
+impl RunningPod {
     /// Its address of a family.
     pub(crate) fn address(&self, family: Family) -> Option<IpAddr> {
         self.addresses.iter().copied().find(|it| family.holds(*it))
@@ -51,7 +51,7 @@ pub(crate) fn state(
     pod: &Pod,
     waited: Duration,
     image: &str,
-) -> Result<Option<Running>, ClusterError> {
+) -> Result<Option<RunningPod>, ClusterError> {
     let name = || format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
     let node = || pod.spec.as_ref().and_then(|it| it.node_name.clone());
     let Some(status) = &pod.status else {
@@ -94,7 +94,7 @@ pub(crate) fn state(
     let node_addresses = node_addresses.filter_map(|it| it.ip.parse().ok()).collect();
     let uid = pod.uid().unwrap_or_default();
     let ready = is_running(pod) && !addresses.is_empty();
-    Ok(ready.then(|| Running {
+    Ok(ready.then(|| RunningPod {
         namespace: pod.namespace().unwrap_or_default(),
         uid,
         addresses,

@@ -8,7 +8,7 @@ use plumbline_harness::{Path as _, TargetError, reach};
 
 use crate::ClusterError;
 use crate::path::ClusterPath;
-use crate::session::Session;
+use crate::session::ClusterConnection;
 
 /// How pods behind a service are first reached: kube-proxy writes its rules
 /// a moment after the pod is ready.
@@ -21,7 +21,7 @@ const UNTOLD_ATTEMPTS: usize = 2;
 /// Makes something of pods, again when no agent can be had in them: a pod that has
 /// ended is shown as running until its kubelet reports it.
 pub(crate) fn until_told<T>(
-    session: &Session,
+    session: &ClusterConnection,
     mut make: impl FnMut() -> Result<T, ClusterError>,
 ) -> Result<T, ClusterError> {
     let mut made = make();
@@ -37,7 +37,7 @@ pub(crate) fn until_told<T>(
 
 /// Waits until packets get through.
 pub(crate) fn until_reached(
-    session: &Session,
+    session: &ClusterConnection,
     path: &ClusterPath,
     treatment: &Treatment,
 ) -> Result<(), ClusterError> {

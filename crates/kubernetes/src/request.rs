@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use plumbline_experiment::{Experiment, Provision, Wanted};
 use plumbline_harness::Target;
 
-use crate::cluster::{Cluster, ClusterOptions, Layout};
+use crate::cluster::{Cluster, ClusterLayout, ClusterOptions};
 use crate::clusters::Clusters;
 use crate::error::ClusterError;
 use crate::image;
@@ -30,7 +30,7 @@ pub struct ClusterRequest {
     /// Whether pods may be in the nodes' networks.
     pub host_network: bool,
     /// Which nodes are measured with which.
-    pub layout: Layout,
+    pub layout: ClusterLayout,
     /// Whether environments may differ between clusters.
     pub across_environments: bool,
     /// Directory for what the commands say.
@@ -109,9 +109,9 @@ impl ClusterRequest {
     /// Refuses many nodes of several clusters.
     fn refuse_layout(&self, commands: &Provision) -> Result<(), ClusterError> {
         let flag = match self.layout {
-            Layout::Pair => return Ok(()),
-            Layout::Mesh => "--mesh",
-            Layout::Pairs(_) => "--pairs",
+            ClusterLayout::Pair => return Ok(()),
+            ClusterLayout::Mesh => "--mesh",
+            ClusterLayout::Pairs(_) => "--pairs",
         };
         if commands.up.is_none() && self.contexts.len() < 2 {
             return Ok(());
@@ -127,7 +127,7 @@ impl ClusterRequest {
         ClusterOptions {
             kubeconfig: None,
             context: None,
-            layout: Layout::Pair,
+            layout: ClusterLayout::Pair,
             nodes: self.nodes.clone(),
             image: self.image.clone().unwrap_or_else(own_reference),
             host_network: self.host_network,

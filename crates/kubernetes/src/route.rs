@@ -9,7 +9,7 @@ use plumbline_record::Warning;
 
 /// From where to where, and through what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Route {
+pub enum ClusterRoute {
     /// Between the nodes' own networks: the baseline.
     Host,
     /// From pod to pod.
@@ -28,19 +28,19 @@ pub enum Route {
 }
 
 /// All of them, the baseline first.
-pub const ROUTES: [Route; 6] = [
-    Route::Host,
-    Route::Pod,
-    Route::ClusterIp { backends: 1 },
-    Route::NodePort,
-    Route::HostPod,
-    Route::PodHost,
+pub const ROUTES: [ClusterRoute; 6] = [
+    ClusterRoute::Host,
+    ClusterRoute::Pod,
+    ClusterRoute::ClusterIp { backends: 1 },
+    ClusterRoute::NodePort,
+    ClusterRoute::HostPod,
+    ClusterRoute::PodHost,
 ];
 
 /// Most pods behind a service: all are on one node, and each has a process.
 pub const MOST_BACKENDS: u8 = 16;
 
-impl Route {
+impl ClusterRoute {
     /// As written in experiments.
     pub fn name(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
@@ -143,8 +143,8 @@ impl Route {
 pub(crate) const NEEDS_HOST_NETWORK: &str = "--allow-host-network: pods in the nodes' own networks, in a namespace with the privileged profile";
 
 /// The routes that can be had, and those that cannot with what they need.
-pub(crate) fn available(host_network: bool) -> (Vec<Route>, Vec<Warning>) {
-    let (here, missing): (Vec<Route>, Vec<Route>) = ROUTES
+pub(crate) fn available(host_network: bool) -> (Vec<ClusterRoute>, Vec<Warning>) {
+    let (here, missing): (Vec<ClusterRoute>, Vec<ClusterRoute>) = ROUTES
         .into_iter()
         .partition(|route| host_network || !route.needs_host_network());
     let missing = missing.into_iter().map(|route| Warning::Unsupported {
@@ -183,8 +183,8 @@ pub(crate) fn asked(
     Ok((vec![named(word, host_network)?.through("")], Vec::new()))
 }
 
-fn named(word: &str, host_network: bool) -> Result<Route, String> {
-    let Some(route) = Route::parse(word) else {
+fn named(word: &str, host_network: bool) -> Result<ClusterRoute, String> {
+    let Some(route) = ClusterRoute::parse(word) else {
         let names: Vec<_> = ROUTES.iter().map(|route| route.name()).collect();
         return Err(format!(
             "`{word}` is no path of a cluster; there are {}, `cluster-ip:N` with N pods behind it, \
@@ -286,20 +286,23 @@ mod tests {
     #[test]
     fn names_are_read_back() {
         for route in ROUTES {
-            assert_eq!(Route::parse(&route.name()), Some(route));
+            assert_eq!(ClusterRoute::parse(&route.name()), Some(route));
         }
-        let several = Route::ClusterIp { backends: 4 };
+        let several = ClusterRoute::ClusterIp { backends: 4 };
         assert_eq!(several.name(), "cluster-ip:4");
-        assert_eq!(Route::parse("cluster-ip:4"), Some(several));
-        assert_eq!(Route::parse("cluster-ip:1"), Route::parse("cluster-ip"));
+        assert_eq!(ClusterRoute::parse("cluster-ip:4"), Some(several));
+        assert_eq!(
+            ClusterRoute::parse("cluster-ip:1"),
+            ClusterRoute::parse("cluster-ip")
+        );
         for none in ["vxlan", "cluster-ip:0", "cluster-ip:17", "cluster-ip:x"] {
-            assert_eq!(Route::parse(none), None);
+            assert_eq!(ClusterRoute::parse(none), None);
         }
     }
 
     #[test]
     fn several_pods_stand_behind_one_service() {
-        let (_, first) = Route::ClusterIp { backends: 3 }.seats(Placement::CrossNode);
+        let (_, first) = ClusterRoute::ClusterIp { backends: 3 }.seats(Placement::CrossNode);
         let all = first.together();
         let names: Vec<_> = all.iter().map(|seat| seat.name()).collect();
         assert_eq!(names, ["server-of-3-1", "server-of-3-2", "server-of-3-3"]);
@@ -307,7 +310,7 @@ mod tests {
             all.iter()
                 .all(|seat| seat.group() == "server-of-3" && seat.is_far())
         );
-        let (_, near) = Route::ClusterIp { backends: 3 }.seats(Placement::SameNode);
+        let (_, near) = ClusterRoute::ClusterIp { backends: 3 }.seats(Placement::SameNode);
         assert_eq!(near.name(), "neighbour-of-3-1");
         assert_eq!(Seat::Server.together(), [Seat::Server]);
     }

@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A connection to one cluster, and the threads that serve it.
-pub(crate) struct Session {
+pub(crate) struct ClusterConnection {
     // Before the runtime, whose threads it needs to close its connections.
     client: Client,
     runtime: Runtime,
@@ -30,7 +30,7 @@ pub(crate) struct Session {
     interrupted: &'static AtomicBool,
 }
 
-impl Session {
+impl ClusterConnection {
     /// Reads the user's configuration; says nothing to the cluster yet.
     pub(crate) fn open(
         kubeconfig: Option<&Path>,

@@ -13,9 +13,9 @@ use plumbline_experiment::Family;
 use crate::ClusterError;
 use crate::choice::NodeFacts;
 use crate::manifest;
-use crate::pods::{Running, is_running, said, state};
+use crate::pods::{RunningPod, is_running, said, state};
 use crate::route::Seat;
-use crate::session::Session;
+use crate::session::ClusterConnection;
 
 /// Longest wait for pods to run. Pulling an image of 15 MB takes seconds.
 const START: Duration = Duration::from_secs(60);
@@ -34,18 +34,18 @@ pub(crate) struct Front {
 }
 
 /// What stands for a run.
-pub(crate) struct Standing {
-    session: Arc<Session>,
+pub(crate) struct StandingPods {
+    session: Arc<ClusterConnection>,
     image: String,
     started_by: String,
     /// Whether it is that of the pods in the nodes' networks, and its name.
     namespaces: BTreeMap<bool, String>,
-    pods: BTreeMap<Seat, Running>,
+    pods: BTreeMap<Seat, RunningPod>,
     services: BTreeMap<(Seat, bool), Front>,
 }
 
-impl Standing {
-    pub(crate) fn new(session: Arc<Session>, image: String, started_by: String) -> Self {
+impl StandingPods {
+    pub(crate) fn new(session: Arc<ClusterConnection>, image: String, started_by: String) -> Self {
         Self {
             session,
             image,
@@ -58,7 +58,7 @@ impl Standing {
 
     /// A pod that was seen running; [`refresh`](Self::refresh) says whether it
     /// still does.
-    pub(crate) fn pod(&self, seat: Seat) -> Option<&Running> {
+    pub(crate) fn pod(&self, seat: Seat) -> Option<&RunningPod> {
         self.pods.get(&seat)
     }
 
@@ -235,7 +235,10 @@ impl Standing {
 
 /// Deletes namespaces, and waits until they are gone: all at once, for each
 /// takes some seconds.
-pub(crate) fn delete_namespaces(session: &Session, names: &[String]) -> Vec<ClusterError> {
+pub(crate) fn delete_namespaces(
+    session: &ClusterConnection,
+    names: &[String],
+) -> Vec<ClusterError> {
     let mut errors = Vec::new();
     let api: Api<Namespace> = Api::all(session.client());
     for name in names {
@@ -263,7 +266,7 @@ pub(crate) fn delete_namespaces(session: &Session, names: &[String]) -> Vec<Clus
 }
 
 fn wait_until_gone(
-    session: &Session,
+    session: &ClusterConnection,
     api: &Api<Namespace>,
     name: &str,
     started: Instant,

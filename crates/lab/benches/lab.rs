@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use plumbline_experiment::{Family, Placement};
-use plumbline_lab::{Catalogue, LabError, Launcher, Spec, catalogue};
+use plumbline_lab::{Catalogue, LabError, Launcher, PathSpec, catalogue};
 use plumbline_testkit as testkit;
 
 fn wishes() -> impl Iterator<Item = (Family, Placement)> {
@@ -28,7 +28,7 @@ fn lab(criterion: &mut Criterion) {
     let probe = Catalogue::default();
     for name in catalogue::names() {
         for (family, placement) in wishes() {
-            let spec = Spec {
+            let spec = PathSpec {
                 network: name.into(),
                 placement,
                 family,

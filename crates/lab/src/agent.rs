@@ -54,7 +54,7 @@ impl Launcher {
         Ok(AgentLink {
             input: Box::new(input),
             output: Box::new(output),
-            process: Box::new(Running(child)),
+            process: Box::new(AgentChild(child)),
         })
     }
 
@@ -70,9 +70,9 @@ impl Launcher {
     }
 }
 
-struct Running(Arc<Mutex<Child>>);
+struct AgentChild(Arc<Mutex<Child>>);
 
-impl AgentProcess for Running {
+impl AgentProcess for AgentChild {
     fn kill(&mut self) {
         lock(&self.0).kill();
     }

@@ -24,7 +24,7 @@ const GROUP: u32 = 1;
 #[derive(Debug, Default)]
 pub struct Journal {
     /// What was set, in order.
-    settings: Vec<(Arc<Place>, Setting)>,
+    settings: Vec<(Arc<Place>, JournalEntry)>,
     /// Places where devices were made, each once, in order.
     devices: Vec<Arc<Place>>,
     /// Processes that forward, each killed when dropped.
@@ -32,7 +32,7 @@ pub struct Journal {
 }
 
 #[derive(Debug)]
-enum Setting {
+enum JournalEntry {
     Address {
         device: u32,
         address: IpAddr,
@@ -106,7 +106,7 @@ impl Journal {
         let device = there.index;
         self.remember(
             place,
-            Setting::Adopted {
+            JournalEntry::Adopted {
                 device,
                 mtu: there.mtu,
             },
@@ -129,7 +129,7 @@ impl Journal {
     ) -> Result<(), LabError> {
         let added = place.netlink().add_address(device, address, prefix);
         added.map_err(|error| place.failed(error))?;
-        let setting = Setting::Address {
+        let setting = JournalEntry::Address {
             device,
             address,
             prefix,
@@ -142,7 +142,7 @@ impl Journal {
     pub fn route(&mut self, place: &Arc<Place>, route: RouteSpec) -> Result<(), LabError> {
         let added = place.netlink().add_route(&route);
         added.map_err(|error| place.failed(error))?;
-        self.remember(place, Setting::Route(route));
+        self.remember(place, JournalEntry::Route(route));
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl Journal {
     pub fn rule(&mut self, place: &Arc<Place>, rule: RuleSpec) -> Result<(), LabError> {
         let added = place.netlink().add_rule(&rule);
         added.map_err(|error| place.failed(error))?;
-        self.remember(place, Setting::Rule(rule));
+        self.remember(place, JournalEntry::Rule(rule));
         Ok(())
     }
 
@@ -163,7 +163,7 @@ impl Journal {
     ) -> Result<(), LabError> {
         xfrm.add_state(&state)
             .map_err(|error| place.failed(error))?;
-        self.remember(place, Setting::State(Arc::clone(xfrm), state));
+        self.remember(place, JournalEntry::State(Arc::clone(xfrm), state));
         Ok(())
     }
 
@@ -176,7 +176,7 @@ impl Journal {
     ) -> Result<(), LabError> {
         xfrm.add_policy(&policy)
             .map_err(|error| place.failed(error))?;
-        self.remember(place, Setting::Policy(Arc::clone(xfrm), policy));
+        self.remember(place, JournalEntry::Policy(Arc::clone(xfrm), policy));
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Journal {
         settings: &[(String, String)],
     ) -> Result<(), LabError> {
         let old = set_sysctls(place, settings)?;
-        self.remember(place, Setting::Sysctls(old));
+        self.remember(place, JournalEntry::Sysctls(old));
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl Journal {
     ) -> Result<(), LabError> {
         let added = place.netlink().add_neighbour(&neighbour);
         added.map_err(|error| place.failed(error))?;
-        self.remember(place, Setting::Neighbour(neighbour));
+        self.remember(place, JournalEntry::Neighbour(neighbour));
         Ok(())
     }
 
@@ -215,14 +215,14 @@ impl Journal {
         let netlink = place.netlink();
         let added = netlink.add_hooks(device);
         added.map_err(|error| place.failed(error))?;
-        self.remember(place, Setting::Hooks { device });
+        self.remember(place, JournalEntry::Hooks { device });
         let attached = netlink.add_ingress_program(device, name, program);
         attached.map_err(|error| place.failed(error))
     }
 
     /// Remembers what a network did in `place` by other means.
     pub fn undo_by(&mut self, place: &Arc<Place>, undo: Box<dyn Undo>) {
-        self.remember(place, Setting::Other(undo));
+        self.remember(place, JournalEntry::Other(undo));
     }
 
     /// Sets sysctls of a device that this journal made. They need no undoing:
@@ -239,7 +239,7 @@ impl Journal {
     pub fn datapath(&mut self, place: &Arc<Place>, name: &str) -> Result<Arc<Datapath>, LabError> {
         let created = place.namespace.run(|| Datapath::create(name))?;
         let datapath = Arc::new(created.map_err(|error| place.failed(error))?);
-        self.remember(place, Setting::Datapath(Arc::clone(&datapath)));
+        self.remember(place, JournalEntry::Datapath(Arc::clone(&datapath)));
         Ok(datapath)
     }
 
@@ -287,12 +287,12 @@ impl Journal {
         errors
     }
 
-    fn remember(&mut self, place: &Arc<Place>, setting: Setting) {
+    fn remember(&mut self, place: &Arc<Place>, setting: JournalEntry) {
         self.settings.push((Arc::clone(place), setting));
     }
 }
 
-impl Setting {
+impl JournalEntry {
     fn undo(self, place: &Place) -> Vec<LabError> {
         let netlink = place.netlink();
         let undone = match self {

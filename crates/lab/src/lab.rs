@@ -13,8 +13,8 @@ use crate::agent::Launcher;
 use crate::error::LabError;
 use crate::network::catalogue::{self, Catalogue};
 use crate::network::{Network, cni};
-use crate::spec::Spec;
-use crate::standing::Standing;
+use crate::spec::PathSpec;
+use crate::standing::StandingNetwork;
 
 /// How a lab is made.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl LabOptions {
     }
 }
 
-type Key = (&'static str, Placement, Family);
+type SceneKey = (&'static str, Placement, Family);
 
 /// Paths on one machine. To be used in private namespaces, from a thread that
 /// outlives its agents (see [`Command::spawn_in`]).
@@ -72,7 +72,7 @@ pub struct Lab {
     launcher: Launcher,
     link: Link,
     catalogue: Mutex<Catalogue>,
-    standing: BTreeMap<Key, Standing>,
+    standing: BTreeMap<SceneKey, StandingNetwork>,
 }
 
 impl Lab {
@@ -106,8 +106,8 @@ impl Lab {
         network: &str,
         placement: Placement,
         family: Family,
-    ) -> Result<&mut Standing, LabError> {
-        let spec = Spec {
+    ) -> Result<&mut StandingNetwork, LabError> {
+        let spec = PathSpec {
             network: network.into(),
             placement,
             family,
@@ -128,8 +128,8 @@ impl Lab {
         }
     }
 
-    fn spec(&self, treatment: &Treatment) -> Spec {
-        Spec {
+    fn spec(&self, treatment: &Treatment) -> PathSpec {
+        PathSpec {
             network: treatment.scene.network.clone(),
             placement: treatment.scene.placement,
             family: treatment.scene.family,
@@ -264,11 +264,11 @@ impl Target for Lab {
 
     fn teardown(&mut self) -> Vec<TargetError> {
         self.launcher.end_all();
-        let mut standing: Vec<Standing> =
+        let mut standing: Vec<StandingNetwork> =
             std::mem::take(&mut self.standing).into_values().collect();
         // Paths share nothing, and what takes long is that the kernel waits.
         let errors = std::thread::scope(|scope| {
-            let take_down = |path| scope.spawn(|| Standing::take_down(path));
+            let take_down = |path| scope.spawn(|| StandingNetwork::take_down(path));
             let threads: Vec<_> = standing.iter_mut().map(take_down).collect();
             threads
                 .into_iter()

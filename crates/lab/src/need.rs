@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::net::IpAddr;
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{LinkSpec, NetlinkError, Socket, TunnelEnds};
+use plumbline_sys::netlink::{LinkSpec, NetlinkError, NetlinkSocket, TunnelEnds};
 
 use crate::error::LabError;
 
@@ -13,7 +13,7 @@ use crate::error::LabError;
 #[derive(Debug)]
 pub struct Need {
     remedy: Remedy,
-    attempt: fn(&Bench) -> Result<Found, LabError>,
+    attempt: fn(&ScratchNamespace) -> Result<Presence, LabError>,
 }
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ enum Remedy {
 
 /// What an attempt found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Presence {
     /// The driver is there.
     Present,
     /// It is missing.
@@ -39,7 +39,10 @@ pub(crate) enum Found {
 
 /// Pairs of virtual Ethernet devices.
 pub(crate) static VETH: Need = Need::module("CONFIG_VETH", "veth", |bench| {
-    bench.device(LinkSpec::veth(Bench::NAME, LinkSpec::peer("probe-peer")))
+    bench.device(LinkSpec::veth(
+        ScratchNamespace::NAME,
+        LinkSpec::peer("probe-peer"),
+    ))
 });
 
 impl Need {
@@ -48,7 +51,7 @@ impl Need {
     pub(crate) const fn module(
         option: &'static str,
         module: &'static str,
-        attempt: fn(&Bench) -> Result<Found, LabError>,
+        attempt: fn(&ScratchNamespace) -> Result<Presence, LabError>,
     ) -> Self {
         Self {
             remedy: Remedy::Module(option, module),
@@ -59,7 +62,7 @@ impl Need {
     /// A driver whose absence has a remedy of its own.
     pub(crate) const fn other(
         remedy: &'static str,
-        attempt: fn(&Bench) -> Result<Found, LabError>,
+        attempt: fn(&ScratchNamespace) -> Result<Presence, LabError>,
     ) -> Self {
         Self {
             remedy: Remedy::Text(remedy),
@@ -78,24 +81,24 @@ impl Need {
     }
 
     /// Tries it, and gives what is missing.
-    pub(crate) fn lacks(&self, bench: &Bench) -> Result<Option<String>, LabError> {
+    pub(crate) fn lacks(&self, bench: &ScratchNamespace) -> Result<Option<String>, LabError> {
         Ok(match (self.attempt)(bench)? {
-            Found::Present => None,
-            Found::Missing => Some(self.remedy()),
-            Found::MissingBecause(reason) => Some(format!("{} ({reason})", self.remedy())),
-            Found::Otherwise(needs) => Some(needs.into()),
+            Presence::Present => None,
+            Presence::Missing => Some(self.remedy()),
+            Presence::MissingBecause(reason) => Some(format!("{} ({reason})", self.remedy())),
+            Presence::Otherwise(needs) => Some(needs.into()),
         })
     }
 }
 
 /// A namespace to try things in, with a device that others may be put on top of.
-pub(crate) struct Bench {
+pub(crate) struct ScratchNamespace {
     scratch: Namespace,
     /// Index number of the device.
     pub(crate) parent: u32,
 }
 
-impl Bench {
+impl ScratchNamespace {
     /// The name of what is made for an attempt.
     pub(crate) const NAME: &str = "probe";
 
@@ -125,22 +128,22 @@ impl Bench {
     }
 
     /// The netlink socket of the namespace.
-    pub(crate) fn netlink(&self) -> &Socket {
+    pub(crate) fn netlink(&self) -> &NetlinkSocket {
         self.scratch.netlink()
     }
 
     /// Makes a device of the name [`NAME`](Self::NAME), and deletes it.
-    pub(crate) fn device(&self, link: LinkSpec<'_>) -> Result<Found, LabError> {
+    pub(crate) fn device(&self, link: LinkSpec<'_>) -> Result<Presence, LabError> {
         let made = self.netlink().add_link(link);
         judge(made.and_then(|()| self.netlink().delete_link(Self::NAME)))
     }
 
     /// Makes a queueing discipline on the device of the namespace, and deletes it.
-    pub(crate) fn discipline(&self, added: Result<(), NetlinkError>) -> Result<Found, LabError> {
+    pub(crate) fn discipline(&self, added: Result<(), NetlinkError>) -> Result<Presence, LabError> {
         let tried = added.and_then(|()| self.netlink().delete_discipline(self.parent));
         match tried {
             // What the kernel says of a discipline that it does not know.
-            Err(error) if error.is_gone() => Ok(Found::Missing),
+            Err(error) if error.is_gone() => Ok(Presence::Missing),
             tried => judge(tried),
         }
     }
@@ -149,7 +152,7 @@ impl Bench {
     pub(crate) fn request(
         &self,
         request: impl FnOnce() -> Result<(), NetlinkError> + Send,
-    ) -> Result<Found, LabError> {
+    ) -> Result<Presence, LabError> {
         judge(self.scratch.run(request)?)
     }
 
@@ -158,18 +161,18 @@ impl Bench {
     pub(crate) fn open<E: Display + Send>(
         &self,
         open: impl FnOnce() -> Result<(), E> + Send,
-    ) -> Result<Found, LabError> {
+    ) -> Result<Presence, LabError> {
         Ok(match self.scratch.run(open)? {
-            Ok(()) => Found::Present,
-            Err(error) => Found::MissingBecause(error.to_string()),
+            Ok(()) => Presence::Present,
+            Err(error) => Presence::MissingBecause(error.to_string()),
         })
     }
 }
 
-fn judge(tried: Result<(), NetlinkError>) -> Result<Found, LabError> {
+fn judge(tried: Result<(), NetlinkError>) -> Result<Presence, LabError> {
     match tried {
-        Ok(()) => Ok(Found::Present),
-        Err(error) if error.is_unsupported() => Ok(Found::Missing),
+        Ok(()) => Ok(Presence::Present),
+        Err(error) if error.is_unsupported() => Ok(Presence::Missing),
         Err(error) => Err(failed(error)),
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_experiment::Family;
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{Address, NetlinkError, Socket};
+use plumbline_sys::netlink::{Address, NetlinkError, NetlinkSocket};
 use plumbline_sys::sysctl;
 
 use crate::error::LabError;
@@ -25,7 +25,11 @@ pub struct Place {
 }
 
 impl Place {
-    pub(crate) fn create(name: String, role: Role, family: Family) -> Result<Arc<Self>, LabError> {
+    pub(crate) fn create(
+        name: String,
+        role: NamespaceRole,
+        family: Family,
+    ) -> Result<Arc<Self>, LabError> {
         let namespace = Namespace::create()?;
         let settings = quiet(role, family);
         sysctl::set(&namespace, &settings).map_err(|source| LabError::Sysctl {
@@ -36,7 +40,7 @@ impl Place {
     }
 
     /// The netlink socket inside.
-    pub fn netlink(&self) -> &Socket {
+    pub fn netlink(&self) -> &NetlinkSocket {
         self.namespace.netlink()
     }
 
@@ -97,7 +101,7 @@ impl Place {
 
 /// Whether a namespace forwards packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum NamespaceRole {
     /// It does.
     Node,
     /// It does not.
@@ -108,8 +112,12 @@ pub(crate) enum Role {
 /// and latencies show the load alone. What a namespace would inherit from the
 /// host or its modules (reverse path filters, netfilter on bridges) is set too,
 /// for the same lab on every machine.
-fn quiet(role: Role, family: Family) -> Vec<(String, String)> {
-    let forward = if role == Role::Node { "1" } else { "0" };
+fn quiet(role: NamespaceRole, family: Family) -> Vec<(String, String)> {
+    let forward = if role == NamespaceRole::Node {
+        "1"
+    } else {
+        "0"
+    };
     let mut settings = vec![("net/ipv4/ip_forward".to_string(), forward.to_string())];
     let mut both = |version: &str, key: &str, value: &str| {
         for device in ["all", "default"] {
@@ -130,7 +138,7 @@ fn quiet(role: Role, family: Family) -> Vec<(String, String)> {
     }
     // Else a bridge hands each packet to netfilter, as routers do, on machines
     // that have the module: a cost of the machine that looks like the network's.
-    if role == Role::Node && has_bridge_netfilter() {
+    if role == NamespaceRole::Node && has_bridge_netfilter() {
         for table in ["arptables", "iptables", "ip6tables"] {
             settings.push((format!("net/bridge/bridge-nf-call-{table}"), "0".into()));
         }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::error::LabError;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::network::Network;
 
 /// Answers whether networks can be built here. Each driver is tried once.
@@ -29,7 +29,7 @@ impl Probe {
         let is_new = |need: &&&Need| !known.contains_key(&need.remedy());
         let new: Vec<&Need> = needs.iter().filter(is_new).copied().collect();
         if !new.is_empty() {
-            let bench = Bench::set_up()?;
+            let bench = ScratchNamespace::set_up()?;
             for need in new {
                 let verdict = match &bench {
                     Some(bench) => need.lacks(bench)?,

@@ -8,12 +8,12 @@ use crate::link;
 use crate::network::Network;
 use crate::network::catalogue::Catalogue;
 use crate::place::has_ipv6;
-use crate::standing::Standing;
+use crate::standing::StandingNetwork;
 use crate::topology::Topology;
 
 /// A path that someone wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spec {
+pub struct PathSpec {
     /// Name or alias of the network.
     pub network: String,
     /// Where the endpoints are.
@@ -38,7 +38,7 @@ pub struct Validated {
 /// The largest MTU that the kernel gives a veth (`ETH_MAX_MTU`).
 const MOST_MTU: u32 = 65_535;
 
-impl Spec {
+impl PathSpec {
     /// Checks the name, the MTU and what the kernel has. Changes nothing.
     pub fn validate(&self, catalogue: &Catalogue) -> Result<Validated, LabError> {
         let network = catalogue.find(&self.network)?;
@@ -121,8 +121,8 @@ impl Validated {
     }
 
     /// Builds nodes, pods and the network. What fails half way is undone.
-    pub fn build(self, launcher: &Launcher) -> Result<Standing, LabError> {
+    pub fn build(self, launcher: &Launcher) -> Result<StandingNetwork, LabError> {
         let topology = self.topology()?;
-        Standing::attach(self.network, topology, launcher)
+        StandingNetwork::attach(self.network, topology, launcher)
     }
 }

@@ -19,7 +19,7 @@ use crate::topology::Topology;
 
 /// A network between two endpoints. Dropping it takes it down;
 /// [`take_down`](Self::take_down) does so too, and gives the errors.
-pub struct Standing {
+pub struct StandingNetwork {
     network: &'static dyn Network,
     // Before the topology: what was done in the namespaces is undone while
     // they exist.
@@ -43,7 +43,7 @@ pub struct Entrance {
     pub command: String,
 }
 
-impl Standing {
+impl StandingNetwork {
     /// Attaches the pods of a topology to a network. What fails half way is
     /// undone, and the topology dropped.
     pub fn attach(
@@ -210,7 +210,7 @@ impl Standing {
     }
 }
 
-impl Path for Standing {
+impl Path for StandingNetwork {
     fn server(&self) -> &dyn Site {
         &self.server
     }

@@ -9,7 +9,7 @@ use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::journal::Journal;
-use crate::place::{Place, Role};
+use crate::place::{NamespaceRole, Place};
 
 /// The device of a node or pod that leads out of it.
 pub const UPLINK: &str = "eth0";
@@ -105,11 +105,11 @@ impl Topology {
     ) -> Result<Self, LabError> {
         let addressing = Addressing::new(family);
         let nodes = (1..=NODES)
-            .map(|number| Place::create(format!("node{number}"), Role::Node, family))
+            .map(|number| Place::create(format!("node{number}"), NamespaceRole::Node, family))
             .collect::<Result<Vec<_>, _>>()?;
         let router = match underlay {
             Underlay::Wire => None,
-            Underlay::Router => Some(Place::create("router".into(), Role::Node, family)?),
+            Underlay::Router => Some(Place::create("router".into(), NamespaceRole::Node, family)?),
         };
         let homes: &[usize] = match (with_pods, placement) {
             (false, _) => &[],
@@ -120,7 +120,7 @@ impl Topology {
         for (at, node) in homes.iter().copied().enumerate() {
             let neighbours = pods.iter().filter(|pod| pod.node == node).count();
             pods.push(Pod {
-                place: Place::create(format!("pod{}", at + 1), Role::Pod, family)?,
+                place: Place::create(format!("pod{}", at + 1), NamespaceRole::Pod, family)?,
                 node,
                 address: addressing.pod(number(node), neighbours as u8),
                 assigned: OnceLock::new(),

@@ -1,6 +1,6 @@
 //! A run beside a published study, in words and tables for every format.
 
-use plumbline_experiment::study::{Row, Table as Published};
+use plumbline_experiment::study::{FigureRow, FigureTable as Published};
 
 use crate::analysis::{Beside, BesideRow, BesideTable, OrderAt, Summary};
 use crate::figures::Table;
@@ -139,7 +139,7 @@ pub(crate) fn theirs(
     let value = published.rows[row.row].values[column];
     let base = published
         .reference_row()
-        .map(|one: &Row| one.values[column]);
+        .map(|one: &FigureRow| one.values[column]);
     with_ratio(value * scale, base.map(|base| base * scale))
 }
 

@@ -6,14 +6,14 @@ use plumbline_experiment::{Asked, Draft, Experiment, Link, Treatment, TreatmentI
 use plumbline_harness::{Demand, Target, prepare, refuse};
 use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning};
 
-use crate::{Order, SessionError, Watch, conditions, maxima};
+use crate::{RunOptions, SessionError, Watch, conditions, maxima};
 
 /// Resolves the plan, has the target make everything that it needs, and only
 /// then makes the run directory.
 pub(crate) fn begin(
     experiment: Experiment,
     target: &mut dyn Target,
-    order: &Order<'_>,
+    order: &RunOptions<'_>,
     watch: &mut dyn Watch,
 ) -> Result<(RunDirectory, Run), SessionError> {
     let text = experiment.text().to_owned();

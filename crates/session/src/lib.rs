@@ -16,7 +16,7 @@ mod undo;
 mod watch;
 
 pub use error::{LeftBehind, SessionError};
-pub use order::Order;
+pub use order::RunOptions;
 pub use session::Session;
 pub use undo::take_down;
 pub use watch::{News, Watch};

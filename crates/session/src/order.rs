@@ -8,7 +8,7 @@ use plumbline_harness::Target;
 
 /// What a run is asked for beside its experiment.
 #[derive(Clone, Debug)]
-pub struct Order<'a> {
+pub struct RunOptions<'a> {
     /// Directory in which a new run gets a directory of its own.
     pub out: &'a Path,
     /// Command line, for the record.
@@ -23,7 +23,7 @@ pub struct Order<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-impl Order<'_> {
+impl RunOptions<'_> {
     /// The pairs of nodes that were asked for. Known when the target is prepared.
     pub(crate) fn pairing(&self, target: &dyn Target) -> Option<Pairing> {
         Some(Pairing {

@@ -8,14 +8,14 @@ use plumbline_record::{Build, Run, RunDirectory, Trial, TrialStatus};
 use plumbline_report::compare::{CompareError, differences};
 
 use crate::begin::make;
-use crate::{Order, SessionError};
+use crate::{RunOptions, SessionError};
 
 /// Opens a run in the environment that it was started in (C-13). Gives the
 /// build of this program too, where it is not the one that began the run.
 pub(crate) fn resume(
     path: &Path,
     target: &mut dyn Target,
-    order: &Order<'_>,
+    order: &RunOptions<'_>,
 ) -> Result<(RunDirectory, Run, Vec<Trial>, Option<Build>), SessionError> {
     let (run, done, directory) = RunDirectory::open(path)?;
     let refused = |problem: String| {
@@ -52,7 +52,7 @@ pub(crate) fn resume(
 
 /// This program, where it is not the one that began the run: two builds may
 /// measure differently, and a table must not mix them in silence.
-fn other_build(run: &Run, order: &Order<'_>) -> Result<Option<Build>, SessionError> {
+fn other_build(run: &Run, order: &RunOptions<'_>) -> Result<Option<Build>, SessionError> {
     let here = plumbline_agent::build().map_err(SessionError::Build)?;
     if run.provenance.build.as_ref() == Some(&here) {
         return Ok(None);

@@ -9,7 +9,7 @@ use plumbline_harness::{Ending, Target, conduct};
 use plumbline_record::{Build, Run, RunDirectory, Trial};
 
 use crate::undo::{take_down, with_undoing};
-use crate::{News, Order, SessionError, Watch, begin, conditions, resume};
+use crate::{News, RunOptions, SessionError, Watch, begin, conditions, resume};
 
 /// A run with its directory, on a target where everything stands.
 pub struct Session<'a> {
@@ -31,7 +31,7 @@ impl<'a> Session<'a> {
     pub fn begin(
         experiment: Experiment,
         target: &'a mut dyn Target,
-        order: &Order<'a>,
+        order: &RunOptions<'a>,
         watch: &mut dyn Watch,
     ) -> Result<Self, SessionError> {
         let begun = begin::begin(experiment, target, order, watch);
@@ -49,7 +49,7 @@ impl<'a> Session<'a> {
     pub fn resume(
         path: &Path,
         target: &'a mut dyn Target,
-        order: &Order<'a>,
+        order: &RunOptions<'a>,
     ) -> Result<Self, SessionError> {
         let resumed = resume::resume(path, target, order);
         Self::open(resumed, target, order)
@@ -59,7 +59,7 @@ impl<'a> Session<'a> {
     fn open(
         prepared: Result<(RunDirectory, Run, Vec<Trial>, Option<Build>), SessionError>,
         target: &'a mut dyn Target,
-        order: &Order<'a>,
+        order: &RunOptions<'a>,
     ) -> Result<Self, SessionError> {
         let told = prepared.and_then(|prepared| {
             let told = target.run_directory(prepared.0.path());

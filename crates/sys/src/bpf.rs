@@ -19,11 +19,11 @@ pub struct BpfError {
     action: &'static str,
     object: String,
     source: Box<dyn Error + Send + Sync>,
-    refusal: Refusal,
+    refusal: LoadRefusal,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refusal {
+enum LoadRefusal {
     Forbidden,
     Unsupported,
     Other,
@@ -43,28 +43,28 @@ impl BpfError {
     /// Whether the process lacks the right to load programs: CAP_BPF and
     /// CAP_NET_ADMIN of the machine's own user namespace.
     pub fn is_forbidden(&self) -> bool {
-        self.refusal == Refusal::Forbidden
+        self.refusal == LoadRefusal::Forbidden
     }
 
     /// Whether the kernel lacks eBPF, or a feature that the object uses.
     pub fn is_unsupported(&self) -> bool {
-        self.refusal == Refusal::Unsupported
+        self.refusal == LoadRefusal::Unsupported
     }
 }
 
-fn refusal(error: &(dyn Error + 'static)) -> Refusal {
+fn refusal(error: &(dyn Error + 'static)) -> LoadRefusal {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {
             return match error.raw_os_error() {
-                Some(libc::EPERM | libc::EACCES) => Refusal::Forbidden,
-                Some(libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP) => Refusal::Unsupported,
-                _ => Refusal::Other,
+                Some(libc::EPERM | libc::EACCES) => LoadRefusal::Forbidden,
+                Some(libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP) => LoadRefusal::Unsupported,
+                _ => LoadRefusal::Other,
             };
         }
         cause = error.source();
     }
-    Refusal::Other
+    LoadRefusal::Other
 }
 
 fn with_causes(error: &(dyn Error + Send + Sync + 'static)) -> String {
@@ -81,21 +81,21 @@ fn with_causes(error: &(dyn Error + Send + Sync + 'static)) -> String {
     text
 }
 
-fn remedy(refusal: Refusal) -> &'static str {
+fn remedy(refusal: LoadRefusal) -> &'static str {
     match refusal {
-        Refusal::Forbidden => "run as root, outside of any user namespace",
-        Refusal::Unsupported => "this kernel may be older than what the program uses",
-        Refusal::Other => "is the program of this kernel's kind?",
+        LoadRefusal::Forbidden => "run as root, outside of any user namespace",
+        LoadRefusal::Unsupported => "this kernel may be older than what the program uses",
+        LoadRefusal::Other => "is the program of this kernel's kind?",
     }
 }
 
 /// An object's maps, filled from here and by its programs.
 #[derive(Debug)]
-pub struct Object {
+pub struct BpfObject {
     loaded: Ebpf,
 }
 
-impl Object {
+impl BpfObject {
     /// Makes the maps of an object file. `constants` replace the values of
     /// global constants of the same name.
     pub fn load(file: &[u8], constants: &[(&str, u32)]) -> Result<Self, BpfError> {

@@ -28,7 +28,7 @@ fn read(clock: libc::clockid_t) -> u64 {
 /// The wall clock may be set or slewed, so a bracket converts only what lies
 /// near it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bracket {
+pub struct ClockPair {
     /// Middle of the two readings of [`now_ns`].
     pub monotonic_ns: u64,
     /// The wall clock (CLOCK_REALTIME), nanoseconds since 1970.
@@ -37,7 +37,7 @@ pub struct Bracket {
     pub error_ns: u64,
 }
 
-impl Bracket {
+impl ClockPair {
     /// Attempts before an interrupted reading is accepted.
     const TRIES: usize = 3;
     /// A bracket this narrow is good enough.
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_bracket_converts_both_ways_from_its_moment() {
         let before = now_ns();
-        let bracket = Bracket::now();
+        let bracket = ClockPair::now();
         let after = now_ns();
         assert!((before..=after).contains(&bracket.monotonic_ns));
         assert!(bracket.error_ns <= (after - before).div_ceil(2));

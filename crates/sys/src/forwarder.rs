@@ -58,7 +58,7 @@ impl Forwarder {
         match unsafe { fork() }? {
             ForkResult::Parent { child } => Ok(Self { pid: child }),
             ForkResult::Child => {
-                let end = End;
+                let end = ExitOnDrop;
                 if settle(name, parent, &kept).is_ok() {
                     carrier.carry();
                 }
@@ -104,9 +104,9 @@ impl Drop for Forwarder {
 }
 
 /// Ends the process when it goes out of scope, by a panic too.
-struct End;
+struct ExitOnDrop;
 
-impl Drop for End {
+impl Drop for ExitOnDrop {
     fn drop(&mut self) {
         // SAFETY: ends the process without running anything of ours.
         unsafe { libc::_exit(1) }

@@ -16,7 +16,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork, getgid, getuid};
 
-use crate::netlink::{NetlinkError, Socket};
+use crate::netlink::{NetlinkError, NetlinkSocket};
 
 /// The network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
@@ -85,7 +85,7 @@ pub fn enter_private() -> Result<Privacy, NamespaceError> {
             source: errno.into(),
         }
     })?;
-    loopback_up(&Socket::open()?)?;
+    loopback_up(&NetlinkSocket::open()?)?;
     Ok(privacy)
 }
 
@@ -192,7 +192,7 @@ fn forbidden(errno: Errno, sysctls: &Path) -> NamespaceError {
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
-    netlink: Socket,
+    netlink: NetlinkSocket,
     inode: u64,
 }
 
@@ -219,7 +219,7 @@ impl Namespace {
             action: "open the network namespace",
             source,
         })?;
-        let netlink = Socket::open()?;
+        let netlink = NetlinkSocket::open()?;
         Ok(Self {
             file,
             netlink,
@@ -228,7 +228,7 @@ impl Namespace {
     }
 
     /// A netlink socket inside the namespace, usable from any thread.
-    pub fn netlink(&self) -> &Socket {
+    pub fn netlink(&self) -> &NetlinkSocket {
         &self.netlink
     }
 
@@ -268,7 +268,7 @@ impl AsRawFd for Namespace {
     }
 }
 
-fn loopback_up(netlink: &Socket) -> Result<(), NetlinkError> {
+fn loopback_up(netlink: &NetlinkSocket) -> Result<(), NetlinkError> {
     let loopback = netlink.link("lo")?;
     netlink.set_link_up(loopback.index, true)
 }

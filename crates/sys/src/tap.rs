@@ -93,12 +93,12 @@ fn take_incoming_only(fd: &OwnedFd) -> io::Result<()> {
 
 /// The ring of a tap, in the process that maps it. Makes system calls only.
 #[derive(Debug)]
-pub struct Ring {
+pub struct TapRing {
     first: *mut u8,
     next: usize,
 }
 
-impl Ring {
+impl TapRing {
     /// Maps the ring of a tap; `None` when the kernel refuses, or when the ring was
     /// mapped before. It stays mapped until the process ends. Of several processes
     /// that share a tap, one alone should read its ring.

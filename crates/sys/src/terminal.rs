@@ -7,7 +7,7 @@ use nix::sys::termios::{SetArg, cfmakeraw, tcdrain, tcgetattr, tcsetattr};
 
 /// Rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct TerminalSize {
     /// Lines of text.
     pub rows: u16,
     /// Characters in a line.
@@ -15,7 +15,7 @@ pub struct Size {
 }
 
 /// The size of a terminal; an error when `terminal` is not one.
-pub fn size(terminal: &impl AsFd) -> io::Result<Size> {
+pub fn size(terminal: &impl AsFd) -> io::Result<TerminalSize> {
     let mut size = libc::winsize {
         ws_row: 0,
         ws_col: 0,
@@ -31,14 +31,14 @@ pub fn size(terminal: &impl AsFd) -> io::Result<Size> {
         )
     };
     nix::errno::Errno::result(code)?;
-    Ok(Size {
+    Ok(TerminalSize {
         rows: size.ws_row,
         columns: size.ws_col,
     })
 }
 
 /// Sets the size of a terminal.
-pub fn set_size(terminal: &impl AsFd, size: Size) -> io::Result<()> {
+pub fn set_size(terminal: &impl AsFd, size: TerminalSize) -> io::Result<()> {
     let size = libc::winsize {
         ws_row: size.rows,
         ws_col: size.columns,

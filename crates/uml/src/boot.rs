@@ -80,10 +80,10 @@ impl Boot {
         self.fill(scratch.path())
             .map_err(prepare("write into a temporary directory"))?;
         let memory = memory_directory(scratch.path());
-        let (streams, lines) = Lines::new().map_err(prepare("make pipes"))?;
+        let (streams, lines) = Pipes::new().map_err(prepare("make pipes"))?;
         let command = kernel(&self.installation.kernel, scratch.path(), &memory);
         confined::confine_next();
-        let mut child = Kernel(
+        let mut child = KernelProcess(
             confined::spawn(command, &streams)
                 .map_err(prepare(&self.installation.kernel.display().to_string()))?,
         );
@@ -120,9 +120,9 @@ impl Boot {
 }
 
 /// The kernel's process, killed when dropped.
-struct Kernel(Child);
+struct KernelProcess(Child);
 
-impl Drop for Kernel {
+impl Drop for KernelProcess {
     fn drop(&mut self) {
         // Both fail only when it has ended.
         let _ = self.0.kill();
@@ -188,7 +188,7 @@ fn code(status: ExitStatus) -> Option<u8> {
 }
 
 /// Our ends of the pipes.
-struct Lines {
+struct Pipes {
     control: File,
     console: File,
     output: File,
@@ -196,7 +196,7 @@ struct Lines {
     ready: File,
 }
 
-impl Lines {
+impl Pipes {
     /// The kernel's ends, in the order of its descriptors, and ours.
     fn new() -> io::Result<(Vec<OwnedFd>, Self)> {
         let (control_theirs, control) = io::pipe()?;

@@ -58,10 +58,10 @@ fn serve() -> io::Result<u8> {
     let control = OpenOptions::new().read(true).write(true).open(CONTROL)?;
     terminal::make_raw(&control)?;
     let lines = [line(OUTPUT, job.output)?, line(ERRORS, job.errors)?];
-    let output = Stream::new(&lines[0], job.output)?;
+    let output = OutputStream::new(&lines[0], job.output)?;
     let errors = match job.together {
         true => output.again()?,
-        false => Stream::new(&lines[1], job.errors)?,
+        false => OutputStream::new(&lines[1], job.errors)?,
     };
     (&control).write_all(&[READY])?;
 
@@ -152,13 +152,13 @@ fn line(path: &str, size: Terminal) -> io::Result<File> {
     let line = OpenOptions::new().write(true).open(path)?;
     terminal::make_raw(&line)?;
     if let Some((rows, columns)) = size {
-        terminal::set_size(&line, terminal::Size { rows, columns })?;
+        terminal::set_size(&line, terminal::TerminalSize { rows, columns })?;
     }
     Ok(line)
 }
 
 /// What the command prints to.
-struct Stream {
+struct OutputStream {
     /// What it gets: the line itself for a terminal, else a pipe, which nothing
     /// takes for a terminal.
     end: OwnedFd,
@@ -166,7 +166,7 @@ struct Stream {
     pipe: Option<PipeReader>,
 }
 
-impl Stream {
+impl OutputStream {
     fn new(line: &File, terminal: Terminal) -> io::Result<Self> {
         if terminal.is_some() {
             let end = line.try_clone()?.into();

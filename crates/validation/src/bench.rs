@@ -9,7 +9,7 @@ use std::process::ChildStdout;
 use std::time::{Duration, Instant};
 
 use plumbline_harness::Path as _;
-use plumbline_lab::{Place, Standing};
+use plumbline_lab::{Place, StandingNetwork};
 use plumbline_sys::cpu::{self, ProcessTime};
 use plumbline_sys::process::{Child, Command, ProcessError};
 use tempfile::TempDir;
@@ -50,7 +50,10 @@ pub(crate) struct Listener {
 }
 
 impl<'a> Bench<'a> {
-    pub(crate) fn new(standing: &'a Standing, seconds: u32) -> Result<Self, ValidationError> {
+    pub(crate) fn new(
+        standing: &'a StandingNetwork,
+        seconds: u32,
+    ) -> Result<Self, ValidationError> {
         let all_cpus = cpu::allowed().when("read which CPUs this process may use")?;
         let (Some(&server_cpu), Some(&client_cpu)) = (all_cpus.first(), all_cpus.last()) else {
             return Err(ValidationError::NoCpu);

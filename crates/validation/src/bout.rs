@@ -2,10 +2,10 @@
 
 use crate::bench::Bench;
 use crate::error::ValidationError;
-use crate::quantity::{Quantity, Reach, Readings};
+use crate::quantity::{Measurand, Reach, Readings};
 
 /// One run of one side.
-pub(crate) type Side = fn(&Bench<'_>) -> Result<Readings, ValidationError>;
+pub(crate) type SideRun = fn(&Bench<'_>) -> Result<Readings, ValidationError>;
 
 /// Two ways to do the same, run in turn.
 #[derive(Debug)]
@@ -16,11 +16,11 @@ pub(crate) struct Bout {
     pub(crate) against: &'static str,
     /// Programs without which it cannot take place.
     pub(crate) needs: &'static [&'static str],
-    pub(crate) theirs: Side,
-    pub(crate) ours: Side,
+    pub(crate) theirs: SideRun,
+    pub(crate) ours: SideRun,
     /// What both do, as the table says it.
     pub(crate) about: &'static str,
-    pub(crate) figures: &'static [Figure],
+    pub(crate) figures: &'static [ComparedFigure],
 }
 
 impl Bout {
@@ -32,23 +32,23 @@ impl Bout {
 
 /// One figure to compare.
 #[derive(Debug)]
-pub(crate) struct Figure {
+pub(crate) struct ComparedFigure {
     /// In the words of the table; `{}` stands for what the bout is about.
     pub(crate) words: &'static str,
-    pub(crate) quantity: Quantity,
+    pub(crate) quantity: Measurand,
     pub(crate) reach: Option<Reach>,
 }
 
 /// A figure that has nothing to reach.
-pub(crate) const fn figure(quantity: Quantity) -> Figure {
-    Figure {
+pub(crate) const fn figure(quantity: Measurand) -> ComparedFigure {
+    ComparedFigure {
         words: quantity.words(),
         quantity,
         reach: None,
     }
 }
 
-impl Figure {
+impl ComparedFigure {
     pub(crate) const fn called(mut self, words: &'static str) -> Self {
         self.words = words;
         self

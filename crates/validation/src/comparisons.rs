@@ -2,13 +2,13 @@
 
 use crate::bout::Bout;
 use crate::error::ValidationError;
-use crate::judgement::{Judgement, judge};
-use crate::pairs::Pairs;
+use crate::judgement::{FigureVerdict, judge};
+use crate::pairs::BoutPairs;
 
 /// What came of all comparisons.
 #[derive(Debug, Default)]
 pub struct Comparisons {
-    pub(crate) judgements: Vec<Judgement>,
+    pub(crate) judgements: Vec<FigureVerdict>,
     /// What could not be compared, and the program that it lacks.
     pub(crate) missing: Vec<(&'static Bout, &'static str)>,
     /// What could not be finished, and why.
@@ -17,7 +17,7 @@ pub struct Comparisons {
 
 impl Comparisons {
     /// Adds what came of one.
-    pub(crate) fn add(&mut self, pairs: Pairs) {
+    pub(crate) fn add(&mut self, pairs: BoutPairs) {
         self.judgements.extend(judge(&pairs));
         self.failed
             .extend(pairs.error.map(|error| (pairs.bout, error)));

@@ -10,5 +10,5 @@ mod many;
 mod ping;
 
 pub use connection::FloorError;
-pub use many::{Answers, ask};
+pub use many::{AnswerRate, ask};
 pub use ping::{answer, ping};

@@ -3,19 +3,19 @@
 use plumbline_stats::paired;
 use serde::Serialize;
 
-use crate::bout::Figure;
-use crate::pairs::Pairs;
-use crate::quantity::{Quantity, Readings};
+use crate::bout::ComparedFigure;
+use crate::pairs::BoutPairs;
+use crate::quantity::{Measurand, Readings};
 use crate::size::OPEN_RATE;
 
 /// What came of one figure.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Judgement {
+pub(crate) struct FigureVerdict {
     pub(crate) comparison: &'static str,
     pub(crate) what: String,
     pub(crate) against: &'static str,
     #[serde(rename = "metric")]
-    pub(crate) quantity: Quantity,
+    pub(crate) quantity: Measurand,
     /// Median over the pairs; `None` where a run's samples do not carry the
     /// figure (D4).
     pub(crate) ours: Option<f64>,
@@ -33,7 +33,7 @@ pub(crate) struct Judgement {
 }
 
 /// Judges every figure of a bout of which at least one pair was run.
-pub(crate) fn judge(run: &Pairs) -> Vec<Judgement> {
+pub(crate) fn judge(run: &BoutPairs) -> Vec<FigureVerdict> {
     if run.readings.is_empty() {
         return Vec::new();
     }
@@ -41,7 +41,7 @@ pub(crate) fn judge(run: &Pairs) -> Vec<Judgement> {
     figures.map(|figure| judge_figure(run, figure)).collect()
 }
 
-fn judge_figure(run: &Pairs, figure: &Figure) -> Judgement {
+fn judge_figure(run: &BoutPairs, figure: &ComparedFigure) -> FigureVerdict {
     let of = |readings: &Readings| readings.get(&figure.quantity).copied();
     let pairs = run.readings.iter();
     let pairs: Vec<_> = pairs.map(|(theirs, ours)| (of(theirs), of(ours))).collect();
@@ -54,7 +54,7 @@ fn judge_figure(run: &Pairs, figure: &Figure) -> Judgement {
     let effect = paired::effect(&both, 0.05).ok();
     let ratio = effect.map(|effect| 1.0 + effect.ratio_minus_one);
     let interval = effect.and_then(|effect| effect.interval);
-    Judgement {
+    FigureVerdict {
         comparison: run.bout.name,
         what: figure.words.replace("{}", run.bout.about),
         against: run.bout.against,
@@ -76,7 +76,7 @@ fn judge_figure(run: &Pairs, figure: &Figure) -> Judgement {
 /// and how long runs would have to last for it. A figure from some of the pairs
 /// only is one of the quieter half, so it is never left unsaid.
 fn too_few(
-    quantity: Quantity,
+    quantity: Measurand,
     alone: bool,
     pairs: &[(Option<f64>, Option<f64>)],
 ) -> Option<String> {
@@ -116,14 +116,14 @@ mod tests {
     #[test]
     fn a_percentile_of_too_few_samples_says_so() {
         let pairs = [(None, Some(1.0)), (Some(1.0), Some(1.0))];
-        let note = too_few(Quantity::P999, false, &pairs).unwrap();
+        let note = too_few(Measurand::P999, false, &pairs).unwrap();
         assert_eq!(
             note,
             "too few samples in 1 of 2 pairs: 20 s of independent ones are needed, more --seconds where they are not"
         );
-        assert_eq!(too_few(Quantity::P999, true, &pairs), None);
-        assert_eq!(too_few(Quantity::P50, false, &pairs), None);
-        assert!(too_few(Quantity::LagP99, true, &[(None, None)]).is_some());
+        assert_eq!(too_few(Measurand::P999, true, &pairs), None);
+        assert_eq!(too_few(Measurand::P50, false, &pairs), None);
+        assert!(too_few(Measurand::LagP99, true, &[(None, None)]).is_some());
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod table;
 
 pub use comparisons::Comparisons;
 pub use error::{OrderError, ValidationError};
-pub use order::Order;
+pub use order::ValidationOptions;
 
 impl Comparisons {
     /// One row per figure; with `figures` also what is to be reached.

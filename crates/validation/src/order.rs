@@ -10,17 +10,17 @@ use crate::bout::Bout;
 use crate::catalogue;
 use crate::comparisons::Comparisons;
 use crate::error::{OrderError, ValidationError};
-use crate::pairs::Pairs;
+use crate::pairs::BoutPairs;
 
 /// What to compare, and how often.
 #[derive(Debug)]
-pub struct Order {
+pub struct ValidationOptions {
     bouts: Vec<&'static Bout>,
     pairs: u32,
     seconds: u32,
 }
 
-impl Order {
+impl ValidationOptions {
     /// The comparisons of these names, all without a name; so many alternating
     /// pairs of each, every run of so many seconds.
     ///
@@ -69,7 +69,7 @@ impl Order {
             if let Some(program) = missing {
                 comparisons.missing.push((bout, program));
             } else if !stop.load(Ordering::SeqCst) {
-                comparisons.add(Pairs::run(&bench, bout, self.pairs, stop, say));
+                comparisons.add(BoutPairs::run(&bench, bout, self.pairs, stop, say));
             }
         }
         Ok(comparisons)
@@ -84,7 +84,7 @@ mod tests {
     fn what_cannot_be_compared_is_refused() {
         let order = |only: &[&str], pairs| {
             let only: Vec<String> = only.iter().map(|&name| name.to_owned()).collect();
-            Order::new(&only, pairs, 1)
+            ValidationOptions::new(&only, pairs, 1)
         };
         assert_eq!(order(&["stream", "wrk"], 1).unwrap().bouts.len(), 2);
         assert_eq!(order(&[], 1).unwrap().bouts.len(), catalogue::all().count());

@@ -5,7 +5,7 @@ use crate::error::ValidationError;
 use crate::exit::Exit;
 use crate::peers::{HttpClient, nginx, server_under};
 use crate::process::Transport;
-use crate::quantity::{Quantity, Readings};
+use crate::quantity::{Measurand, Readings};
 use crate::size::{CONNECTIONS, DATAGRAM, MANY, OPEN_CONNECTIONS, OPEN_RATE, SCALE_RATE, SMALL};
 
 /// Share of the last rate that is tried next where messages were lost.
@@ -62,10 +62,13 @@ fn run_load_by(bench: &Bench<'_>, server: &Listener, driver: &str) -> Result<Rea
     let json = exit.json()?;
     let requests = json.number("/requests")?;
     Ok(Readings::from([
-        (Quantity::Rate, json.number("/achieved_rate")?),
-        (Quantity::CpuPerRequest, exit.cpu_ns() / requests),
-        (Quantity::UserPerRequest, exit.cpu.user_ns as f64 / requests),
-        (Quantity::P50, json.number("/latency_ns/p50")?),
+        (Measurand::Rate, json.number("/achieved_rate")?),
+        (Measurand::CpuPerRequest, exit.cpu_ns() / requests),
+        (
+            Measurand::UserPerRequest,
+            exit.cpu.user_ns as f64 / requests,
+        ),
+        (Measurand::P50, json.number("/latency_ns/p50")?),
     ]))
 }
 
@@ -94,9 +97,12 @@ pub(crate) fn bare(bench: &Bench<'_>, driver: &str) -> Result<Readings> {
     let json = exit.json()?;
     let requests = json.number("/requests")?;
     Ok(Readings::from([
-        (Quantity::Rate, json.number("/rate")?),
-        (Quantity::CpuPerRequest, exit.cpu_ns() / requests),
-        (Quantity::UserPerRequest, exit.cpu.user_ns as f64 / requests),
+        (Measurand::Rate, json.number("/rate")?),
+        (Measurand::CpuPerRequest, exit.cpu_ns() / requests),
+        (
+            Measurand::UserPerRequest,
+            exit.cpu.user_ns as f64 / requests,
+        ),
     ]))
 }
 
@@ -112,10 +118,10 @@ pub(crate) fn open(bench: &Bench<'_>, more: &[&str]) -> Result<Readings> {
     let json = exit.json()?;
     let mut readings = Readings::new();
     for (quantity, key) in [
-        (Quantity::P50, "/latency_ns/p50"),
-        (Quantity::P99, "/latency_ns/p99"),
-        (Quantity::P999, "/latency_ns/p99.9"),
-        (Quantity::LagP99, "/send_lag_ns/p99"),
+        (Measurand::P50, "/latency_ns/p50"),
+        (Measurand::P99, "/latency_ns/p99"),
+        (Measurand::P999, "/latency_ns/p99.9"),
+        (Measurand::LagP99, "/send_lag_ns/p99"),
     ] {
         let value = json.number_or_null(key)?;
         readings.extend(value.map(|value| (quantity, value)));
@@ -139,18 +145,18 @@ pub(crate) fn at_rate(bench: &Bench<'_>, more: &[&str]) -> Result<Readings> {
     let json = exit.json()?;
     let working = json.number("/cpu_seconds")? - json.number("/spin_seconds")?;
     let mut readings = Readings::from([
-        (Quantity::P50, json.number("/latency_ns/p50")?),
+        (Measurand::P50, json.number("/latency_ns/p50")?),
         (
-            Quantity::CpuPerRequest,
+            Measurand::CpuPerRequest,
             working * 1e9 / json.number("/requests")?,
         ),
         (
-            Quantity::ServerCpuPerRequest,
+            Measurand::ServerCpuPerRequest,
             served.cpu_ns() / served.json()?.number("/requests")?,
         ),
     ]);
     let p99 = json.number_or_null("/latency_ns/p99")?;
-    readings.extend(p99.map(|p99| (Quantity::P99, p99)));
+    readings.extend(p99.map(|p99| (Measurand::P99, p99)));
     Ok(readings)
 }
 
@@ -184,7 +190,7 @@ pub(crate) fn floor(bench: &Bench<'_>) -> Result<Readings> {
 
 fn median_of(exit: &Exit) -> Result<Readings> {
     let p50 = exit.json()?.number("/latency_ns/p50")?;
-    Ok(Readings::from([(Quantity::P50, p50)]))
+    Ok(Readings::from([(Measurand::P50, p50)]))
 }
 
 /// One stream of bytes.
@@ -198,10 +204,10 @@ pub(crate) fn stream(bench: &Bench<'_>, how: &[&str]) -> Result<Readings> {
     let bytes = json.number("/bytes_sent")?;
     Ok(Readings::from([
         (
-            Quantity::BitRate,
+            Measurand::BitRate,
             bytes * 8.0 / json.number("/window_seconds")?,
         ),
-        (Quantity::CpuPerKilobyte, cpu * 1e3 / bytes),
+        (Measurand::CpuPerKilobyte, cpu * 1e3 / bytes),
     ]))
 }
 
@@ -212,7 +218,7 @@ pub(crate) fn lossless(bench: &Bench<'_>, how: &[&str]) -> Result<Readings> {
     for _ in 0..STEPS {
         let (sent, received, seconds) = send_datagrams(bench, how, rate)?;
         if sent == received {
-            return Ok(Readings::from([(Quantity::Rate, received / seconds)]));
+            return Ok(Readings::from([(Measurand::Rate, received / seconds)]));
         }
         rate = Some(received.min(sent) / seconds * STEP_DOWN.max(received / sent));
     }
@@ -247,7 +253,7 @@ fn send_datagrams(bench: &Bench<'_>, how: &[&str], rate: Option<f64>) -> Result<
 /// Few connections at the rate at which many are compared with them.
 pub(crate) fn few_connections(bench: &Bench<'_>) -> Result<Readings> {
     let (cpu, _) = connections(bench, CONNECTIONS, Some(SCALE_RATE))?;
-    Ok(Readings::from([(Quantity::CpuPerRequest, cpu)]))
+    Ok(Readings::from([(Measurand::CpuPerRequest, cpu)]))
 }
 
 /// Memory is the difference to a run with few connections, by connection.
@@ -256,8 +262,8 @@ pub(crate) fn many_connections(bench: &Bench<'_>) -> Result<Readings> {
     let (cpu, many) = connections(bench, MANY, Some(SCALE_RATE))?;
     let more = f64::from(MANY - CONNECTIONS);
     Ok(Readings::from([
-        (Quantity::CpuPerRequest, cpu),
-        (Quantity::Memory, (many - few) / more),
+        (Measurand::CpuPerRequest, cpu),
+        (Measurand::Memory, (many - few) / more),
     ]))
 }
 
@@ -266,7 +272,7 @@ pub(crate) fn many_connections(bench: &Bench<'_>) -> Result<Readings> {
 /// there are more packets per request too.
 pub(crate) fn connections_closed(bench: &Bench<'_>, count: u32) -> Result<Readings> {
     let (cpu, _) = connections(bench, count, None)?;
-    Ok(Readings::from([(Quantity::CpuPerRequest, cpu)]))
+    Ok(Readings::from([(Measurand::CpuPerRequest, cpu)]))
 }
 
 /// CPU per request within the window, without the opening of connections and

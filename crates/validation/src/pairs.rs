@@ -8,7 +8,7 @@ use crate::error::ValidationError;
 use crate::quantity::Readings;
 
 /// What the runs of one bout gave.
-pub(crate) struct Pairs {
+pub(crate) struct BoutPairs {
     pub(crate) bout: &'static Bout,
     /// Theirs and ours, pair by pair.
     pub(crate) readings: Vec<(Readings, Readings)>,
@@ -16,7 +16,7 @@ pub(crate) struct Pairs {
     pub(crate) error: Option<ValidationError>,
 }
 
-impl Pairs {
+impl BoutPairs {
     /// Runs the pairs of one bout, first one side ahead, then the other, so that
     /// neither always finds the machine as the other left it (C-1).
     pub(crate) fn run(

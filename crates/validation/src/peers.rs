@@ -7,7 +7,7 @@ use crate::bench::{Bench, Listener};
 use crate::error::{Doing as _, ValidationError};
 use crate::exit::{Exit, Json};
 use crate::process::Transport;
-use crate::quantity::{Quantity, Readings};
+use crate::quantity::{Measurand, Readings};
 use crate::size::{CONNECTIONS, DATAGRAM, OPEN_CONNECTIONS, OPEN_RATE, SMALL};
 
 type Result<T> = std::result::Result<T, ValidationError>;
@@ -53,12 +53,12 @@ pub(crate) fn server_under(
     client: HttpClient,
 ) -> Result<Readings> {
     let readings = client(bench, &server)?;
-    let rate = readings[&Quantity::Rate];
+    let rate = readings[&Measurand::Rate];
     let cpu = server.end()?.cpu_ns();
     let requests = rate * f64::from(bench.seconds);
     Ok(Readings::from([
-        (Quantity::Rate, rate),
-        (Quantity::ServerCpuPerRequest, cpu / requests),
+        (Measurand::Rate, rate),
+        (Measurand::ServerCpuPerRequest, cpu / requests),
     ]))
 }
 
@@ -73,9 +73,9 @@ pub(crate) fn wrk(bench: &Bench<'_>, server: &Listener) -> Result<Readings> {
 fn read_wrk(exit: &Exit) -> Result<Readings> {
     let requests = exit.before(" requests in ")?;
     Ok(Readings::from([
-        (Quantity::Rate, exit.after("Requests/sec:")?),
-        (Quantity::CpuPerRequest, exit.cpu_ns() / requests),
-        (Quantity::P50, exit.time_after(" 50%")?),
+        (Measurand::Rate, exit.after("Requests/sec:")?),
+        (Measurand::CpuPerRequest, exit.cpu_ns() / requests),
+        (Measurand::P50, exit.time_after(" 50%")?),
     ]))
 }
 
@@ -90,8 +90,8 @@ pub(crate) fn h2load(bench: &Bench<'_>, server: &Listener) -> Result<Readings> {
 fn read_h2load(exit: &Exit) -> Result<Readings> {
     let requests = exit.before(" succeeded")?;
     Ok(Readings::from([
-        (Quantity::Rate, exit.before(" req/s")?),
-        (Quantity::CpuPerRequest, exit.cpu_ns() / requests),
+        (Measurand::Rate, exit.before(" req/s")?),
+        (Measurand::CpuPerRequest, exit.cpu_ns() / requests),
     ]))
 }
 
@@ -117,9 +117,9 @@ fn read_oha(json: &Json<'_>) -> Result<Readings> {
     let answered = json.sum("/statusCodeDistribution")?;
     let mut readings = Readings::new();
     for (quantity, key) in [
-        (Quantity::P50, "/latencyPercentiles/p50"),
-        (Quantity::P99, "/latencyPercentiles/p99"),
-        (Quantity::P999, "/latencyPercentiles/p99.9"),
+        (Measurand::P50, "/latencyPercentiles/p50"),
+        (Measurand::P99, "/latencyPercentiles/p99"),
+        (Measurand::P999, "/latencyPercentiles/p99.9"),
     ] {
         let seconds = json.number(key)?;
         // It prints every percentile; the same rule as for ours (D4).
@@ -169,7 +169,7 @@ pub(crate) fn sockperf_ping(bench: &Bench<'_>, transport: Transport) -> Result<R
     let exit = sockperf_client(bench, &server, "pp", SMALL, transport)?;
     server.end()?;
     let half = exit.after("percentile 50.000 =")?;
-    Ok(Readings::from([(Quantity::P50, 2e3 * half)]))
+    Ok(Readings::from([(Measurand::P50, 2e3 * half)]))
 }
 
 /// As fast as it sends; the server tells what arrived, lost ones or not.
@@ -178,7 +178,7 @@ pub(crate) fn sockperf_datagram(bench: &Bench<'_>) -> Result<Readings> {
     sockperf_client(bench, &server, "tp", DATAGRAM, Transport::Udp)?;
     let arrived = server.end()?.before(" messages received")?;
     let rate = arrived / f64::from(bench.seconds);
-    Ok(Readings::from([(Quantity::Rate, rate)]))
+    Ok(Readings::from([(Measurand::Rate, rate)]))
 }
 
 pub(crate) fn netperf(bench: &Bench<'_>) -> Result<Readings> {
@@ -192,7 +192,7 @@ pub(crate) fn netperf(bench: &Bench<'_>) -> Result<Readings> {
     let exit = bench.run("netperf", &args)?;
     server.end()?;
     let microseconds = exit.only_number("P50_LATENCY")?;
-    Ok(Readings::from([(Quantity::P50, microseconds * 1e3)]))
+    Ok(Readings::from([(Measurand::P50, microseconds * 1e3)]))
 }
 
 /// Runs iperf3 in one direction; gives what the client left, and the CPU of
@@ -216,10 +216,10 @@ pub(crate) fn iperf3_stream(bench: &Bench<'_>) -> Result<Readings> {
     let bytes = json.number("/end/sum_received/bytes")?;
     Ok(Readings::from([
         (
-            Quantity::BitRate,
+            Measurand::BitRate,
             json.number("/end/sum_received/bits_per_second")?,
         ),
-        (Quantity::CpuPerKilobyte, cpu * 1e3 / bytes),
+        (Measurand::CpuPerKilobyte, cpu * 1e3 / bytes),
     ]))
 }
 
@@ -230,7 +230,7 @@ pub(crate) fn iperf3_datagram(bench: &Bench<'_>) -> Result<Readings> {
     let json = client.json()?;
     let arrived = json.number("/end/sum/packets")? - json.number("/end/sum/lost_packets")?;
     let rate = arrived / json.number("/end/sum/seconds")?;
-    Ok(Readings::from([(Quantity::Rate, rate)]))
+    Ok(Readings::from([(Measurand::Rate, rate)]))
 }
 
 #[cfg(test)]
@@ -244,8 +244,8 @@ mod tests {
             Latency Distribution\n     50%  735.00us\n     75%    1.01ms\n  237384 requests in 3.00s, 57.8MB read\n\
             Requests/sec:  79128.15\n";
         let readings = read_wrk(&wrote("wrk", text)).unwrap();
-        assert_eq!(readings[&Quantity::Rate], 79_128.15);
-        assert_eq!(readings[&Quantity::P50], 735e3);
+        assert_eq!(readings[&Measurand::Rate], 79_128.15);
+        assert_eq!(readings[&Measurand::P50], 735e3);
         let renamed = text.replace("Requests/sec:", "Rate:");
         let error = read_wrk(&wrote("wrk", &renamed)).unwrap_err().to_string();
         assert!(error.starts_with("`wrk` gave no Requests/sec:"), "{error}");
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(server.before(" messages received").unwrap(), 310_912.0);
         let h2load = "finished in 3.00s, 71234.50 req/s, 12MB/s\nrequests: 10 total, 10 started, 10 done, 10 succeeded, 0 failed\n";
         let readings = read_h2load(&wrote("h2load", h2load)).unwrap();
-        assert_eq!(readings[&Quantity::Rate], 71_234.5);
+        assert_eq!(readings[&Measurand::Rate], 71_234.5);
     }
 
     const OHA: &str = r#"{"statusCodeDistribution": {"200": 20000},
@@ -275,10 +275,10 @@ mod tests {
     #[test]
     fn of_oha_too_few_samples_carry_no_tail() {
         let readings = oha_said(OHA).unwrap();
-        assert!((readings[&Quantity::P50] - 100e3).abs() < 1e-6);
-        assert!(readings.contains_key(&Quantity::P99));
+        assert!((readings[&Measurand::P50] - 100e3).abs() < 1e-6);
+        assert!(readings.contains_key(&Measurand::P99));
         assert!(
-            !readings.contains_key(&Quantity::P999),
+            !readings.contains_key(&Measurand::P999),
             "20,000 are too few"
         );
     }

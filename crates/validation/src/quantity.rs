@@ -7,12 +7,12 @@ use plumbline_stats::order;
 use serde::Serialize;
 
 /// What one run gave.
-pub(crate) type Readings = BTreeMap<Quantity, f64>;
+pub(crate) type Readings = BTreeMap<Measurand, f64>;
 
 /// A quantity that a run gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Quantity {
+pub(crate) enum Measurand {
     /// Requests or messages per second.
     Rate,
     /// Bits per second, counted where they arrived.
@@ -65,7 +65,7 @@ impl Reach {
     }
 
     /// What is to be reached, as a table shows it.
-    pub(crate) fn in_words(self, quantity: Quantity) -> String {
+    pub(crate) fn in_words(self, quantity: Measurand) -> String {
         match self {
             Self::AtMost(most) => format!("≤ {most} ×"),
             Self::AtLeast(least) => format!("≥ {least} ×"),
@@ -78,7 +78,7 @@ impl Reach {
     }
 }
 
-impl Quantity {
+impl Measurand {
     /// What it is called in the table; `{}` stands for what was done.
     pub(crate) const fn words(self) -> &'static str {
         match self {

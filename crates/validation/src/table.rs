@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::comparisons::Comparisons;
-use crate::judgement::Judgement;
+use crate::judgement::FigureVerdict;
 
 /// One row per figure; with `figures` what was to be reached, too.
 pub(crate) fn to_text(comparisons: &Comparisons, figures: bool) -> String {
@@ -33,7 +33,7 @@ fn header(figures: bool) -> Vec<String> {
     cells.into_iter().map(str::to_owned).collect()
 }
 
-fn row(judgement: &Judgement, figures: bool) -> Vec<String> {
+fn row(judgement: &FigureVerdict, figures: bool) -> Vec<String> {
     let dash = || "-".to_owned();
     let quantity = judgement.quantity;
     let mut cells = vec![

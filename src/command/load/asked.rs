@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use plumbline_engine::{LoadPlan, ServePlan};
 use plumbline_experiment::{
-    DriverChoice, Process, Protocol, Refusal, Spelling, Timing, Wait, Workload, WorkloadRequest,
-    stamped_share, typed,
+    ArrivalProcess, DriverChoice, Protocol, Refusal, Spelling, Timing, Wait, Workload,
+    WorkloadRequest, stamped_share, typed,
 };
 use plumbline_generator::Destination;
 
@@ -52,7 +52,7 @@ pub(in crate::command) fn server(args: &ServeArgs) -> Result<ServePlan, BadUsage
         protocol: args.udp.then_some(Protocol::Udp),
         request_size: args.request_size.map(i64::from),
         response_size: args.response_size.map(i64::from),
-        process: Some(Process::Closed),
+        process: Some(ArrivalProcess::Closed),
         ..WorkloadRequest::default()
     };
     let workload = asked.workload(args.workload).map_err(refused)?;
@@ -99,9 +99,10 @@ fn workload(args: &LoadArgs, destination: &Destination) -> Result<Workload, BadU
 }
 
 /// Without a rate, a load is a closed loop.
-fn process(args: &LoadArgs) -> Option<Process> {
+fn process(args: &LoadArgs) -> Option<ArrivalProcess> {
     let has_rate = args.rate.is_some() || args.find_max.limit.is_some();
-    args.arrival.or((!has_rate).then_some(Process::Closed))
+    args.arrival
+        .or((!has_rate).then_some(ArrivalProcess::Closed))
 }
 
 fn timestamps(args: &LoadArgs) -> Result<Option<f64>, BadUsage> {

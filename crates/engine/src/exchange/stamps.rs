@@ -12,7 +12,7 @@ mod split;
 use std::io;
 
 use plumbline_record::Spans;
-use plumbline_sys::clock::Bracket;
+use plumbline_sys::clock::ClockPair;
 use plumbline_sys::socket::{Departure, Socket};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -58,7 +58,7 @@ struct SampledRequest {
     parted: bool,
     queued: Option<u64>,
     sent: Option<u64>,
-    departure: Bracket,
+    departure: ClockPair,
 }
 
 /// Its answer.
@@ -124,7 +124,7 @@ impl Stamps {
             parted: false,
             queued: None,
             sent: None,
-            departure: Bracket::default(),
+            departure: ClockPair::default(),
         });
     }
 
@@ -148,7 +148,7 @@ impl Stamps {
         };
         let socket = io.socket(slot).ok_or(io::ErrorKind::NotConnected)?;
         let taken = socket.send_stamped(bytes)?;
-        sample.departure = Bracket::now();
+        sample.departure = ClockPair::now();
         sample.parted = taken < length;
         // A request in a stream is identified by its last byte, a datagram by
         // the number stamped before it.
@@ -247,7 +247,7 @@ impl Stamps {
             arrived,
             received: answered.received,
             departure: sample.departure,
-            arrival: Bracket::now(),
+            arrival: ClockPair::now(),
         };
         let Some(cut) = split(&passage) else {
             spans.clock_set += 1;

@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::SpecError;
-use crate::source::{Place, Source, SourceKind};
-use crate::tree::{self, Data, Entry, Value};
+use crate::source::{SourceKind, SourceSpan, SourceText};
+use crate::tree::{self, Data, Entry, SpannedValue};
 
 /// A key, split at its dots, and the value for it.
 pub(super) struct Assignment {
     pub(super) path: Vec<String>,
-    pub(super) key: Place,
-    pub(super) value: Value,
+    pub(super) key: SourceSpan,
+    pub(super) value: SpannedValue,
 }
 
 impl Assignment {
@@ -22,7 +22,7 @@ impl Assignment {
         let Some(equals) = source.text.find('=') else {
             let all = FLAG.len()..source.text.len();
             return Err(SpecError::at(
-                &Place::new(&source, all),
+                &SourceSpan::new(&source, all),
                 "this sets nothing: it has no `=`",
                 "write --set key=value, such as --set workload.rate=1000",
             ));
@@ -39,7 +39,7 @@ impl Assignment {
     }
 
     fn new(
-        source: &Arc<Source>,
+        source: &Arc<SourceText>,
         path: &str,
         key: Range<usize>,
         value_from: usize,
@@ -49,7 +49,7 @@ impl Assignment {
             path == "workload" || path.starts_with("workload.") || path.starts_with("factors.");
         Ok(Self {
             path: path.split('.').map(str::to_owned).collect(),
-            key: Place::new(source, key),
+            key: SourceSpan::new(source, key),
             value: value(source, value_from..source.text.len(), splits)?,
         })
     }
@@ -63,8 +63,8 @@ impl Assignment {
     }
 }
 
-fn source(text: String) -> Arc<Source> {
-    Arc::new(Source {
+fn source(text: String) -> Arc<SourceText> {
+    Arc::new(SourceText {
         name: "command line".to_owned(),
         text,
         kind: SourceKind::Flag,
@@ -73,7 +73,11 @@ fn source(text: String) -> Arc<Source> {
 
 /// A value as shells leave it: without quotes, lists with commas. TOML in
 /// brackets or quotes is read as TOML.
-fn value(source: &Arc<Source>, span: Range<usize>, splits: bool) -> Result<Value, SpecError> {
+fn value(
+    source: &Arc<SourceText>,
+    span: Range<usize>,
+    splits: bool,
+) -> Result<SpannedValue, SpecError> {
     let span = trim(&source.text, span);
     let text = &source.text[span.clone()];
     if text.starts_with('[') {
@@ -89,15 +93,15 @@ fn value(source: &Arc<Source>, span: Range<usize>, splits: bool) -> Result<Value
         values.push(scalar(source, piece_span)?);
         start += piece.len() + 1;
     }
-    Ok(Value {
-        place: Place::new(source, span),
+    Ok(SpannedValue {
+        place: SourceSpan::new(source, span),
         data: Data::List(values),
     })
 }
 
-fn scalar(source: &Arc<Source>, span: Range<usize>) -> Result<Value, SpecError> {
+fn scalar(source: &Arc<SourceText>, span: Range<usize>) -> Result<SpannedValue, SpecError> {
     let text = &source.text[span.clone()];
-    let place = Place::new(source, span.clone());
+    let place = SourceSpan::new(source, span.clone());
     if text.is_empty() {
         return Err(SpecError::at(
             &place,
@@ -110,13 +114,13 @@ fn scalar(source: &Arc<Source>, span: Range<usize>) -> Result<Value, SpecError> 
     }
     match tree::parse_value(source, span) {
         Ok(
-            value @ Value {
+            value @ SpannedValue {
                 data: Data::Integer(_) | Data::Float(_) | Data::Boolean(_),
                 ..
             },
         ) => Ok(value),
         // Not TOML, or a date: a bare word.
-        _ => Ok(Value {
+        _ => Ok(SpannedValue {
             place,
             data: Data::Text(text.to_owned()),
         }),

@@ -6,23 +6,23 @@ use super::assignment::Assignment;
 use super::tables::{remove_from_file, workloads};
 use crate::key::WORKLOAD_FACTORS;
 use crate::nearest::suggestion;
-use crate::section::{Section, text};
-use crate::source::{Place, Source, SourceKind};
-use crate::tree::{self, Data, Entry, Table, Value};
+use crate::section::{FileSection, text};
+use crate::source::{SourceKind, SourceSpan, SourceText};
+use crate::tree::{self, Data, Entry, SectionTable, SpannedValue};
 use crate::{KINDS, SpecError, WorkloadKind, load};
 
 /// Replaces the workloads by the named ones: those in the file of that name or
 /// kind, or else one of that kind with default values.
-pub(super) fn choose(root: &mut Table, assignment: &Assignment) -> Result<(), SpecError> {
+pub(super) fn choose(root: &mut SectionTable, assignment: &Assignment) -> Result<(), SpecError> {
     let words = match &assignment.value.data {
         Data::List(values) => values.iter().collect(),
         _ => vec![&assignment.value],
     };
-    let standing: Vec<Table> = workloads(root).map(|table| table.clone()).collect();
-    let mut chosen: Vec<Value> = Vec::new();
+    let standing: Vec<SectionTable> = workloads(root).map(|table| table.clone()).collect();
+    let mut chosen: Vec<SpannedValue> = Vec::new();
     for value in words {
         let (word, place) = text("workload", value)?;
-        let mut found: Vec<Table> = standing
+        let mut found: Vec<SectionTable> = standing
             .iter()
             .filter(|table| is_called(table, word))
             .cloned()
@@ -32,14 +32,14 @@ pub(super) fn choose(root: &mut Table, assignment: &Assignment) -> Result<(), Sp
             remove_factors(root, &mut table);
             found.push(table);
         }
-        chosen.extend(found.into_iter().map(|table| Value {
+        chosen.extend(found.into_iter().map(|table| SpannedValue {
             place: place.clone(),
             data: Data::Table(table),
         }));
     }
     let entry = Entry {
         key: assignment.key.clone(),
-        value: Value {
+        value: SpannedValue {
             place: assignment.value.place.clone(),
             data: Data::List(chosen),
         },
@@ -49,13 +49,13 @@ pub(super) fn choose(root: &mut Table, assignment: &Assignment) -> Result<(), Sp
 }
 
 /// Whether a workload section has this name, or is of this kind.
-pub(super) fn is_called(table: &Table, word: &str) -> bool {
+pub(super) fn is_called(table: &SectionTable, word: &str) -> bool {
     let is =
         |key| matches!(table.get(key).map(|e| &e.value.data), Some(Data::Text(t)) if t == word);
     is("name") || is("kind")
 }
 
-fn kind_called(word: &str, place: &Place) -> Result<WorkloadKind, SpecError> {
+fn kind_called(word: &str, place: &SourceSpan) -> Result<WorkloadKind, SpecError> {
     WorkloadKind::find(word).ok_or_else(|| {
         SpecError::at(
             place,
@@ -66,11 +66,11 @@ fn kind_called(word: &str, place: &Place) -> Result<WorkloadKind, SpecError> {
 }
 
 /// A section of this kind, at its built-in rate.
-fn with_defaults(kind: WorkloadKind) -> Result<Table, SpecError> {
+fn with_defaults(kind: WorkloadKind) -> Result<SectionTable, SpecError> {
     let row = kind.row();
     let rate = row.built_in_rate;
     let rate = rate.map_or(String::new(), |rate| format!("rate = {rate}\n"));
-    let source = Arc::new(Source {
+    let source = Arc::new(SourceText {
         name: "built-in workload".to_owned(),
         text: format!("kind = \"{}\"\n{rate}", row.name),
         kind: SourceKind::Default,
@@ -79,17 +79,17 @@ fn with_defaults(kind: WorkloadKind) -> Result<Table, SpecError> {
 }
 
 /// A key that is a factor needs no default.
-fn remove_factors(root: &Table, table: &mut Table) {
+fn remove_factors(root: &SectionTable, table: &mut SectionTable) {
     if let Some(Data::Table(factors)) = root.get("factors").map(|e| &e.value.data) {
         table.retain(|key, _| !factors.contains_key(key));
     }
 }
 
 /// Removes the file's factors that concern none of the workloads left.
-fn remove_idle_factors(root: &mut Table) -> Result<(), SpecError> {
+fn remove_idle_factors(root: &mut SectionTable) -> Result<(), SpecError> {
     let mut kinds = Vec::new();
     for table in workloads(root) {
-        let section = Section {
+        let section = FileSection {
             title: "a workload",
             table,
         };

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use plumbline_experiment::{Ends, Family, Treatment};
 use plumbline_harness::TargetError;
 
-use super::{Cluster, Key, lock};
+use super::{Cluster, PathKey, lock};
 use crate::error::ClusterError;
 use crate::manifest;
 use crate::path::{ClusterPath, PodSite};
 use crate::reach::{until_reached, until_told};
-use crate::route::{Route, Seat};
+use crate::route::{ClusterRoute, Seat};
 
 impl Cluster {
     /// Makes the path of a treatment between the first two nodes and sees that it
@@ -30,7 +30,7 @@ impl Cluster {
     }
 
     /// The path of a treatment, if it is between the first two nodes and stands.
-    pub(super) fn standing_first(&self, key: Key, ends: Ends) -> Option<&ClusterPath> {
+    pub(super) fn standing_first(&self, key: PathKey, ends: Ends) -> Option<&ClusterPath> {
         let path = self.first.get(&key)?;
         let is_first = self.is_pair() || ends == [0, 1];
         (is_first && path.stands_in(&lock(&self.standing))).then_some(path)
@@ -40,7 +40,7 @@ impl Cluster {
     /// service stands before that.
     pub(super) fn make(
         &self,
-        key: Key,
+        key: PathKey,
         treatment: &Treatment,
         ends: Ends,
     ) -> Result<ClusterPath, TargetError> {
@@ -55,7 +55,7 @@ impl Cluster {
     }
 
     /// Assembles pods that run; those that have ended meanwhile are made anew.
-    fn build_path(&self, key: Key, ends: Ends) -> Result<ClusterPath, ClusterError> {
+    fn build_path(&self, key: PathKey, ends: Ends) -> Result<ClusterPath, ClusterError> {
         let mut are_seated = true;
         until_told(&self.session, || {
             if !std::mem::take(&mut are_seated) {
@@ -65,7 +65,7 @@ impl Cluster {
         })
     }
 
-    fn assemble(&self, key: Key, ends: Ends) -> Result<ClusterPath, ClusterError> {
+    fn assemble(&self, key: PathKey, ends: Ends) -> Result<ClusterPath, ClusterError> {
         let (route, _, family) = key;
         let (client, server) = self.seats_of(key, ends);
         let client = self.site(client, family, 0)?;
@@ -89,16 +89,16 @@ impl Cluster {
     /// The address before the servers of a route through a service.
     fn front(
         &self,
-        route: Route,
+        route: ClusterRoute,
         server: Seat,
         family: Family,
     ) -> Result<SocketAddr, ClusterError> {
-        let has_port = |it: &&Key| it.0 == Route::NodePort;
+        let has_port = |it: &&PathKey| it.0 == ClusterRoute::NodePort;
         let mut by_port = self.planned.iter().filter(has_port);
         let wants_port =
             by_port.any(|it| !self.is_pair() || self.seats_of(*it, [0, 1]).1 == server);
         let front = lock(&self.standing).front(server, family, wants_port)?;
-        if route != Route::NodePort {
+        if route != ClusterRoute::NodePort {
             return Ok((front.cluster_ip, manifest::PORT).into());
         }
         let addresses = &self.node_of(server).addresses;

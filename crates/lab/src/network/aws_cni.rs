@@ -28,7 +28,7 @@ use plumbline_experiment::{Family, Placement};
 use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, RuleSpec};
 
 use super::shape::port_name;
-use super::{About, Network, Wire};
+use super::{About, Network, WireFormat};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -48,7 +48,7 @@ static ABOUT: About = About {
     summary: "an interface per node for pods, a veth and rules by address per pod, by a router",
     needs: &[&VETH],
     underlay: Underlay::Router,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };

@@ -13,7 +13,7 @@
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, Wire, bridge};
+use super::{About, Network, WireFormat, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -28,7 +28,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, a router between nodes that knows each node's pods",
     needs: &[&VETH, &bridge::DRIVER],
     underlay: Underlay::Router,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };

@@ -13,13 +13,13 @@ use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 
 use crate::error::LabError;
 use crate::journal::Journal;
-use crate::need::{Bench, Need};
+use crate::need::{Need, ScratchNamespace};
 use crate::network::shape::{Shape, port_name};
 use crate::topology::{Topology, UPLINK};
 
 /// Bridges.
 pub(super) static DRIVER: Need = Need::module("CONFIG_BRIDGE", "bridge", |bench| {
-    bench.device(LinkSpec::bridge(Bench::NAME))
+    bench.device(LinkSpec::bridge(ScratchNamespace::NAME))
 });
 
 const BRIDGE: &str = "cni0";

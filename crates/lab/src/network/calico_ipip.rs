@@ -14,7 +14,7 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 
 use super::shape::Shape;
-use super::{About, Network, Wire, calico, ipip};
+use super::{About, Network, WireFormat, calico, ipip};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -29,7 +29,7 @@ static ABOUT: About = About {
     summary: "a veth and a host route per pod, IP in IP between nodes, no bridge",
     needs: &[&VETH, &ipip::IPIP],
     underlay: Underlay::Wire,
-    wire: Wire::IpInIp,
+    wire: WireFormat::IpInIp,
     families: &[Family::V4],
     pods: true,
 };

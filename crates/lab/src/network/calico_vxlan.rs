@@ -14,7 +14,7 @@ use plumbline_experiment::Family;
 
 use super::shape::Shape;
 use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
-use super::{About, Network, Wire, calico, tunnel};
+use super::{About, Network, WireFormat, calico, tunnel};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -29,7 +29,7 @@ static ABOUT: About = About {
     summary: "a veth and a host route per pod, VXLAN between nodes, no bridge",
     needs: &[&VETH, &tunnel::VXLAN],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: PORT },
+    wire: WireFormat::Udp { port: PORT },
     families: Family::BOTH,
     pods: true,
 };

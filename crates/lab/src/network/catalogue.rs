@@ -33,7 +33,7 @@ pub static ALL: &[&dyn Network] = &[
     &ipvlan::Ipvlan(IpvlanMode::L2),
     &ipvlan::Ipvlan(IpvlanMode::L3),
     &ipvlan::Ipvlan(IpvlanMode::L3s),
-    &vxlan::Vxlan,
+    &vxlan::VxlanNetwork,
     &flannel_udp::FlannelUdp,
     &weave_fastdp::WeaveFastdp,
     &weave_sleeve::WeaveSleeve,
@@ -140,7 +140,7 @@ impl Catalogue {
 
 /// A row of `plumbline list networks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listing {
+pub struct NetworkListing {
     /// Name.
     pub name: &'static str,
     /// Names of the systems that program this path.
@@ -154,7 +154,7 @@ pub struct Listing {
 }
 
 /// What scripts hold on to.
-impl Serialize for Listing {
+impl Serialize for NetworkListing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Listing", 5)?;
         fields.serialize_field("name", self.name)?;
@@ -166,7 +166,7 @@ impl Serialize for Listing {
     }
 }
 
-impl Listing {
+impl NetworkListing {
     /// Whether the network can be built here.
     pub fn available(&self) -> bool {
         self.needs.is_none()
@@ -185,7 +185,7 @@ impl Listing {
 }
 
 /// All networks, and what each lacks here. To be called in private namespaces.
-pub fn list() -> Result<Vec<Listing>, LabError> {
+pub fn list() -> Result<Vec<NetworkListing>, LabError> {
     let probe = Probe::default();
     ALL.iter()
         .map(|network| {
@@ -196,7 +196,7 @@ pub fn list() -> Result<Vec<Listing>, LabError> {
                 families,
                 ..
             } = *network.about();
-            Ok(Listing {
+            Ok(NetworkListing {
                 name,
                 aliases,
                 summary,

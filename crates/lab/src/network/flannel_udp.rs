@@ -21,13 +21,13 @@ use plumbline_sys::forwarder::Forwarder;
 use plumbline_sys::netlink::RouteSpec;
 use plumbline_sys::tun::Tun;
 
-use self::proxy::{Proxy, Route};
+use self::proxy::{Proxy, ProxyRoute};
 use super::shape::Shape;
-use super::{About, Network, Wire, bridge};
+use super::{About, Network, WireFormat, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::place::Place;
 use crate::topology::{Topology, Underlay};
 
@@ -35,7 +35,7 @@ pub(super) struct FlannelUdp;
 
 /// TUN devices.
 static TUN: Need = Need::module("CONFIG_TUN and /dev/net/tun", "tun", |bench| {
-    bench.open(|| Tun::open(Bench::NAME).map(drop))
+    bench.open(|| Tun::open(ScratchNamespace::NAME).map(drop))
 });
 
 static ABOUT: About = About {
@@ -44,7 +44,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, a program that carries packets by UDP between nodes",
     needs: &[&VETH, &bridge::DRIVER, &TUN],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: PORT },
+    wire: WireFormat::Udp { port: PORT },
     families: &[Family::V4],
     pods: true,
 };
@@ -90,7 +90,7 @@ fn join(
     let route = |remote| {
         let node = endpoint(addressing.node(remote));
         let network = v4(addressing.subnet(remote));
-        Route::new(network, addressing.subnet_prefix(), node)
+        ProxyRoute::new(network, addressing.subnet_prefix(), node)
     };
     let routes = topology.remotes(number).map(route).collect();
     let mut proxy = Proxy::new(tun, socket, routes, mtu);

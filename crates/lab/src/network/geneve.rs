@@ -11,11 +11,11 @@ use plumbline_sys::netlink::{CollectMetadata, LinkSpec, NeighbourSpec, RouteSpec
 
 use super::shape::{Shape, TunnelName};
 use super::tunnel::{endpoint_mac, inner_mtu};
-use super::{About, Network, Wire, bridge};
+use super::{About, Network, WireFormat, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct Geneve;
@@ -23,7 +23,11 @@ pub(super) struct Geneve;
 /// Geneve devices.
 pub(super) static GENEVE: Need = Need::module("CONFIG_GENEVE", "geneve", |bench| {
     let geneve = CollectMetadata::Geneve;
-    bench.device(LinkSpec::collect_metadata(Bench::NAME, geneve, PORT))
+    bench.device(LinkSpec::collect_metadata(
+        ScratchNamespace::NAME,
+        geneve,
+        PORT,
+    ))
 });
 
 static ABOUT: About = About {
@@ -32,7 +36,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, Geneve between nodes",
     needs: &[&VETH, &bridge::DRIVER, &GENEVE],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: PORT },
+    wire: WireFormat::Udp { port: PORT },
     families: Family::BOTH,
     pods: true,
 };

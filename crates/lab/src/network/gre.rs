@@ -11,11 +11,11 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::LinkSpec;
 
 use super::shape::{Shape, TunnelName};
-use super::{About, Network, Wire, bridge, point};
+use super::{About, Network, WireFormat, bridge, point};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct Gre;
@@ -25,14 +25,14 @@ pub(super) const PROTOCOL: u8 = 47;
 
 /// GRE over IPv4.
 pub(super) static GRE: Need = Need::module("CONFIG_NET_IPGRE", "ip_gre", |bench| {
-    let ends = Bench::ends(Ipv4Addr::LOCALHOST);
-    bench.device(LinkSpec::gre(Bench::NAME, ends, 0))
+    let ends = ScratchNamespace::ends(Ipv4Addr::LOCALHOST);
+    bench.device(LinkSpec::gre(ScratchNamespace::NAME, ends, 0))
 });
 
 /// GRE over IPv6.
 static IP6_GRE: Need = Need::module("CONFIG_IPV6_GRE", "ip6_gre", |bench| {
-    let ends = Bench::ends(Ipv6Addr::LOCALHOST);
-    bench.device(LinkSpec::gre(Bench::NAME, ends, 0))
+    let ends = ScratchNamespace::ends(Ipv6Addr::LOCALHOST);
+    bench.device(LinkSpec::gre(ScratchNamespace::NAME, ends, 0))
 });
 
 static ABOUT: About = About {
@@ -41,7 +41,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, GRE between nodes",
     needs: &[&VETH, &bridge::DRIVER, &GRE, &IP6_GRE],
     underlay: Underlay::Wire,
-    wire: Wire::IpProtocol(PROTOCOL),
+    wire: WireFormat::IpProtocol(PROTOCOL),
     families: Family::BOTH,
     pods: true,
 };

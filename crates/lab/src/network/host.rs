@@ -3,7 +3,7 @@
 use plumbline_experiment::{Family, Placement};
 
 use super::shape::between_nodes;
-use super::{About, Network, Wire};
+use super::{About, Network, WireFormat};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -18,7 +18,7 @@ static ABOUT: About = About {
     summary: "endpoints in the nodes' own namespaces, no pods",
     needs: &[&VETH],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: false,
 };

@@ -9,7 +9,7 @@
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, Wire, bridge};
+use super::{About, Network, WireFormat, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -24,7 +24,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, routes between nodes, no encapsulation",
     needs: &[&VETH, &bridge::DRIVER],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };

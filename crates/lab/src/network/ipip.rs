@@ -12,11 +12,11 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec, TunnelEnds};
 
 use super::shape::Shape;
-use super::{About, Network, Wire, bridge};
+use super::{About, Network, WireFormat, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct IpIp;
@@ -24,8 +24,8 @@ pub(super) struct IpIp;
 /// IPv4 in IPv4.
 pub(super) static IPIP: Need = Need::module("CONFIG_NET_IPIP", "ipip", |bench| {
     bench.device(LinkSpec::ip_in_ip(
-        Bench::NAME,
-        Bench::ends(Ipv4Addr::LOCALHOST),
+        ScratchNamespace::NAME,
+        ScratchNamespace::ends(Ipv4Addr::LOCALHOST),
     ))
 });
 
@@ -35,7 +35,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, IP in IP between nodes",
     needs: &[&VETH, &bridge::DRIVER, &IPIP],
     underlay: Underlay::Wire,
-    wire: Wire::IpInIp,
+    wire: WireFormat::IpInIp,
     families: &[Family::V4],
     pods: true,
 };

@@ -14,23 +14,31 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{IpvlanMode, LinkSpec, RouteSpec};
 
 use super::shape::Shape;
-use super::{About, Network, Wire};
+use super::{About, Network, WireFormat};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::topology::{Topology, UPLINK, Underlay};
 
 pub(super) struct Ipvlan(pub(super) IpvlanMode);
 
 /// Ipvlan devices.
 pub(super) static IPVLAN: Need = Need::module("CONFIG_IPVLAN", "ipvlan", |bench| {
-    bench.device(LinkSpec::ipvlan(Bench::NAME, bench.parent, IpvlanMode::L2))
+    bench.device(LinkSpec::ipvlan(
+        ScratchNamespace::NAME,
+        bench.parent,
+        IpvlanMode::L2,
+    ))
 });
 
 /// Ipvlan devices in mode L3S.
 static IPVLAN_L3S: Need = Need::module("CONFIG_IPVLAN with CONFIG_IPVLAN_L3S", "ipvlan", |bench| {
-    bench.device(LinkSpec::ipvlan(Bench::NAME, bench.parent, IpvlanMode::L3s))
+    bench.device(LinkSpec::ipvlan(
+        ScratchNamespace::NAME,
+        bench.parent,
+        IpvlanMode::L3s,
+    ))
 });
 
 static L2: About = About {
@@ -39,7 +47,7 @@ static L2: About = About {
     summary: "an ipvlan device per pod on the node's uplink, switched by address",
     needs: &[&VETH, &IPVLAN],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };
@@ -50,7 +58,7 @@ static L3: About = About {
     summary: "an ipvlan device per pod on the node's uplink, routed by the node",
     needs: &[&VETH, &IPVLAN],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };
@@ -61,7 +69,7 @@ static L3S: About = About {
     summary: "an ipvlan device per pod on the node's uplink, routed by the node both ways",
     needs: &[&VETH, &IPVLAN, &IPVLAN_L3S],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };

@@ -13,7 +13,7 @@ use plumbline_sys::netlink::LinkSpec;
 
 use super::kopeio_vxlan::BRIDGE;
 use super::shape::{Shape, TunnelName};
-use super::{About, Network, Wire, bridge, gre, point};
+use super::{About, Network, WireFormat, bridge, gre, point};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -28,7 +28,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, GRE between nodes, full MTU in the pods",
     needs: &[&VETH, &bridge::DRIVER, &gre::GRE],
     underlay: Underlay::Wire,
-    wire: Wire::IpProtocol(gre::PROTOCOL),
+    wire: WireFormat::IpProtocol(gre::PROTOCOL),
     families: &[Family::V4],
     pods: true,
 };

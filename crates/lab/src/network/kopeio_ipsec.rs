@@ -20,7 +20,7 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{EspPolicy, EspState, NetlinkError, PolicyDirection, XfrmSocket};
 
 use super::kopeio_vxlan::BRIDGE;
-use super::{About, Network, Wire, bridge, calico};
+use super::{About, Network, WireFormat, bridge, calico};
 use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::hop::Hop;
@@ -58,7 +58,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, ESP in tunnel mode between nodes, full MTU in the pods",
     needs: &[&VETH, &bridge::DRIVER, &ESP],
     underlay: Underlay::Wire,
-    wire: Wire::IpProtocol(50),
+    wire: WireFormat::IpProtocol(50),
     families: &[Family::V4],
     pods: true,
 };

@@ -15,7 +15,7 @@ use plumbline_sys::netlink::Mac;
 
 use super::shape::Shape;
 use super::tunnel::Tunnel;
-use super::{About, Network, Wire, bridge, tunnel};
+use super::{About, Network, WireFormat, bridge, tunnel};
 use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::hop::Hop;
@@ -31,7 +31,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, VXLAN between nodes, full MTU in the pods",
     needs: &[&VETH, &bridge::DRIVER, &tunnel::VXLAN],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: PORT },
+    wire: WireFormat::Udp { port: PORT },
     families: &[Family::V4],
     pods: true,
 };

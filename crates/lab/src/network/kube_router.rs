@@ -26,11 +26,11 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSpec};
 
 use super::shape::{Shape, TunnelName};
-use super::{About, Network, Wire, bridge, ipip, point};
+use super::{About, Network, WireFormat, bridge, ipip, point};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Found, Need, VETH};
+use crate::need::{Need, Presence, ScratchNamespace, VETH};
 use crate::place::has_bridge_netfilter;
 use crate::topology::{Topology, UPLINK, Underlay};
 
@@ -45,16 +45,16 @@ pub(super) enum KubeRouter {
 /// IPv6 in IPv6.
 static IP6_TUNNEL: Need = Need::module("CONFIG_IPV6_TUNNEL", "ip6_tunnel", |bench| {
     bench.device(LinkSpec::ip_in_ip(
-        Bench::NAME,
-        Bench::ends(Ipv6Addr::LOCALHOST),
+        ScratchNamespace::NAME,
+        ScratchNamespace::ends(Ipv6Addr::LOCALHOST),
     ))
 });
 
 /// Netfilter for what bridges carry.
 static BRIDGE_NETFILTER: Need = Need::module("CONFIG_BRIDGE_NETFILTER", "br_netfilter", |_| {
     Ok(match has_bridge_netfilter() {
-        true => Found::Present,
-        false => Found::Missing,
+        true => Presence::Present,
+        false => Presence::Missing,
     })
 });
 
@@ -64,7 +64,7 @@ static ONE: About = About {
     summary: "a bridge with netfilter on each node, a rule by source, routes between nodes",
     needs: &[&VETH, &bridge::DRIVER, &BRIDGE_NETFILTER],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };
@@ -81,7 +81,7 @@ static TWO: About = About {
         &IP6_TUNNEL,
     ],
     underlay: Underlay::Router,
-    wire: Wire::IpInIp,
+    wire: WireFormat::IpInIp,
     families: Family::BOTH,
     pods: true,
 };

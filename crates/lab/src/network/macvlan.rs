@@ -9,18 +9,18 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::LinkSpec;
 
 use super::shape::Shape;
-use super::{About, Network, Wire};
+use super::{About, Network, WireFormat};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct Macvlan;
 
 /// Macvlan devices.
 pub(super) static MACVLAN: Need = Need::module("CONFIG_MACVLAN", "macvlan", |bench| {
-    bench.device(LinkSpec::macvlan(Bench::NAME, bench.parent))
+    bench.device(LinkSpec::macvlan(ScratchNamespace::NAME, bench.parent))
 });
 
 static ABOUT: About = About {
@@ -29,7 +29,7 @@ static ABOUT: About = About {
     summary: "a macvlan device per pod on the node's uplink, one Ethernet segment",
     needs: &[&VETH, &MACVLAN],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };

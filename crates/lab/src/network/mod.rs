@@ -42,7 +42,7 @@ use crate::journal::Journal;
 use crate::need::Need;
 use crate::topology::{Topology, Underlay};
 
-pub use wire::Wire;
+pub use wire::WireFormat;
 
 /// How packets get from one endpoint to the other.
 pub trait Network: Sync {
@@ -87,7 +87,7 @@ pub struct About {
     /// What joins the nodes.
     pub underlay: Underlay,
     /// What the underlay carries for pods that talk across nodes.
-    pub wire: Wire,
+    pub wire: WireFormat,
     /// IP versions that the real system has on this path.
     pub families: &'static [Family],
     /// Whether endpoints are in pods, as opposed to on the nodes.

@@ -14,7 +14,7 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{RouteSpec, RuleSpec};
 
 use super::shape::{Shape, port_name};
-use super::{About, Network, Wire};
+use super::{About, Network, WireFormat};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -29,7 +29,7 @@ static ABOUT: About = About {
     summary: "a veth and a host route per pod, routes between nodes in a table before the main one",
     needs: &[&VETH],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: &[Family::V4],
     pods: true,
 };

@@ -8,7 +8,7 @@
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, Wire, calico};
+use super::{About, Network, WireFormat, calico};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -23,7 +23,7 @@ static ABOUT: About = About {
     summary: "a veth and a host route per pod, routes between nodes, no bridge",
     needs: &[&VETH],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };

@@ -5,23 +5,23 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, Vxlan};
+use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, VxlanProperties};
 
 use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::journal::Journal;
-use crate::need::{Bench, Need};
+use crate::need::{Need, ScratchNamespace};
 use crate::topology::{Topology, UPLINK};
 
 /// VXLAN devices.
 pub(super) static VXLAN: Need = Need::module("CONFIG_VXLAN", "vxlan", |bench| {
-    let vxlan = Vxlan {
+    let vxlan = VxlanProperties {
         vni: 1,
         port: 8472,
         local: Ipv4Addr::LOCALHOST.into(),
         underlay: bench.parent,
     };
-    bench.device(LinkSpec::vxlan(Bench::NAME, vxlan))
+    bench.device(LinkSpec::vxlan(ScratchNamespace::NAME, vxlan))
 });
 
 /// What distinguishes one system's tunnel from another's.
@@ -59,7 +59,7 @@ impl Tunnel {
         let addressing = topology.addressing;
         let mut endpoints = Vec::new();
         for (number, node) in topology.numbered() {
-            let vxlan = Vxlan {
+            let vxlan = VxlanProperties {
                 vni: self.vni,
                 port: self.port,
                 local: addressing.node(number),

@@ -15,14 +15,14 @@ use plumbline_experiment::Family;
 use super::bridge;
 use super::shape::Shape;
 use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
-use super::{About, Network, Wire, tunnel};
+use super::{About, Network, WireFormat, tunnel};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
 use crate::need::VETH;
 use crate::topology::{Topology, Underlay};
 
-pub(super) struct Vxlan;
+pub(super) struct VxlanNetwork;
 
 static ABOUT: About = About {
     name: "vxlan",
@@ -30,7 +30,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, VXLAN between nodes",
     needs: &[&VETH, &bridge::DRIVER, &tunnel::VXLAN],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: PORT },
+    wire: WireFormat::Udp { port: PORT },
     families: Family::BOTH,
     pods: true,
 };
@@ -38,7 +38,7 @@ static ABOUT: About = About {
 const PORT: u16 = 8472;
 const DEVICE: &str = "flannel.1";
 
-impl Network for Vxlan {
+impl Network for VxlanNetwork {
     fn about(&self) -> &About {
         &ABOUT
     }

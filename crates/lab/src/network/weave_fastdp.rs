@@ -18,11 +18,11 @@ use std::sync::Arc;
 use plumbline_sys::netlink::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel, Mac};
 
 use super::shape::Shape;
-use super::{About, Network, Wire, bridge, weave};
+use super::{About, Network, WireFormat, bridge, weave};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::place::Place;
 use crate::topology::{Topology, UPLINK, Underlay};
 
@@ -34,7 +34,7 @@ static OPEN_VSWITCH: Need = Need::other(
      or `--kernel uml`",
     |bench| {
         bench.open(|| {
-            let datapath = Datapath::create(Bench::NAME)?;
+            let datapath = Datapath::create(ScratchNamespace::NAME)?;
             let added = datapath.add_vxlan("probe-vxlan", PORT);
             added.and(datapath.delete())
         })
@@ -47,7 +47,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, an Open vSwitch datapath with VXLAN between nodes",
     needs: &[&VETH, &bridge::DRIVER, &OPEN_VSWITCH],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: PORT },
+    wire: WireFormat::Udp { port: PORT },
     families: weave::FAMILIES,
     pods: true,
 };

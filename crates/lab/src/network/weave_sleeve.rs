@@ -24,7 +24,7 @@ use plumbline_sys::tap::Tap;
 
 use self::format::{OVERHEAD, Peer};
 use self::router::Sleeve;
-use super::{About, Network, Wire, bridge, weave};
+use super::{About, Network, WireFormat, bridge, weave};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -45,7 +45,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, a program that carries its frames by UDP between nodes",
     needs: &[&VETH, &bridge::DRIVER, &CAPTURE],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: PORT },
+    wire: WireFormat::Udp { port: PORT },
     families: weave::FAMILIES,
     pods: true,
 };

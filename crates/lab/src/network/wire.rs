@@ -4,7 +4,7 @@ use plumbline_experiment::Family;
 
 /// The packets that the underlay carries when pods on different nodes talk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wire {
+pub enum WireFormat {
     /// The endpoints' own packets.
     Plain,
     /// UDP between nodes to this port, with the endpoints' packets inside.
@@ -20,7 +20,7 @@ pub enum Wire {
     IpInIp,
 }
 
-impl Wire {
+impl WireFormat {
     /// The protocol number in the header of packets between nodes; `None` where
     /// the endpoints' packets travel as they are.
     pub fn protocol(self, family: Family) -> Option<u8> {

@@ -16,11 +16,11 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec, Wireguard, WireguardKey, WireguardPeer};
 
 use super::shape::Shape;
-use super::{About, Network, Wire, bridge};
+use super::{About, Network, WireFormat, bridge};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
-use crate::need::{Bench, Need, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::topology::{Topology, Underlay};
 
 pub(super) struct WireGuard;
@@ -28,7 +28,7 @@ pub(super) struct WireGuard;
 /// WireGuard devices. User-mode Linux is packaged without them.
 static WIREGUARD: Need = Need::other(
     "needs CONFIG_WIREGUARD; try `modprobe wireguard`, or a kernel that has it",
-    |bench| bench.device(LinkSpec::wireguard(Bench::NAME)),
+    |bench| bench.device(LinkSpec::wireguard(ScratchNamespace::NAME)),
 );
 
 static ABOUT: About = About {
@@ -37,7 +37,7 @@ static ABOUT: About = About {
     summary: "a bridge on each node, WireGuard between nodes",
     needs: &[&VETH, &bridge::DRIVER, &WIREGUARD],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: PORT },
+    wire: WireFormat::Udp { port: PORT },
     families: Family::BOTH,
     pods: true,
 };

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use plumbline_experiment::{Family, Placement};
-use plumbline_lab::{Catalogue, Journal, LabError, Spec, Topology, network};
+use plumbline_lab::{Catalogue, Journal, LabError, PathSpec, Topology, network};
 use plumbline_testkit as testkit;
 
 use crate::{conformance, eye};
@@ -107,7 +107,7 @@ impl Workshop {
 }
 
 fn validate(name: &str, directories: &[PathBuf]) -> Result<plumbline_lab::Validated, LabError> {
-    let spec = Spec {
+    let spec = PathSpec {
         network: name.into(),
         placement: Placement::SameNode,
         family: Family::V4,

@@ -5,7 +5,7 @@
 
 use plumbline_experiment::{Family, Placement};
 use plumbline_harness::{Least, Path};
-use plumbline_lab::{Catalogue, LabError, Launcher, Spec, Standing, catalogue};
+use plumbline_lab::{Catalogue, LabError, Launcher, PathSpec, StandingNetwork, catalogue};
 use plumbline_sys::sysctl;
 use plumbline_testkit as testkit;
 
@@ -25,7 +25,7 @@ pub(crate) fn hold(test: &str, network: &str, placement: Placement, family: Fami
     if !testkit::in_private_namespaces(test) {
         return;
     }
-    let spec = Spec {
+    let spec = PathSpec {
         network: network.into(),
         placement,
         family,
@@ -46,7 +46,8 @@ pub(crate) fn hold(test: &str, network: &str, placement: Placement, family: Fami
     let topology = validated.topology().expect("topology");
     let before = eye::state(&topology);
     let launcher = Launcher::new("unused".into(), Vec::new());
-    let mut standing = Standing::attach(validated.network, topology, &launcher).expect("attached");
+    let mut standing =
+        StandingNetwork::attach(validated.network, topology, &launcher).expect("attached");
 
     reaches_both_ways(&standing);
     largest_packet_is_the_mtu(&standing);
@@ -66,7 +67,7 @@ pub(crate) fn hold(test: &str, network: &str, placement: Placement, family: Fami
     }
 }
 
-fn reaches_both_ways(standing: &Standing) {
+fn reaches_both_ways(standing: &StandingNetwork) {
     let (client, server) = (packets::client(standing), packets::server(standing));
     packets::tcp_exchange(&client, &server);
     packets::tcp_exchange(&server, &client);
@@ -76,7 +77,7 @@ fn reaches_both_ways(standing: &Standing) {
 
 /// N-4: a packet of exactly the MTU passes whole, both ways, and one byte more
 /// is refused where it starts, or on the way with an error that says the length.
-fn largest_packet_is_the_mtu(standing: &Standing) {
+fn largest_packet_is_the_mtu(standing: &StandingNetwork) {
     let before = standing.counters().expect("counters");
     let (client, server) = (packets::client(standing), packets::server(standing));
     let devices = standing.devices().expect("devices");
@@ -102,7 +103,7 @@ fn largest_packet_is_the_mtu(standing: &Standing) {
 
 /// the devices of the path carried the packets, both ways; bulk TCP too,
 /// where the kernel merges segments.
-fn devices_prove_the_path(standing: &Standing) {
+fn devices_prove_the_path(standing: &StandingNetwork) {
     let (client, server) = (packets::client(standing), packets::server(standing));
     let before = standing.counters().expect("counters");
     packets::udp_exchanges(&client, &server, EXCHANGES);
@@ -134,7 +135,7 @@ fn bridges_do_without_netfilter() {
     if !testkit::in_private_namespaces("bridges do without netfilter") {
         return;
     }
-    let spec = Spec {
+    let spec = PathSpec {
         network: "host-gw".into(),
         placement: Placement::CrossNode,
         family: Family::V4,

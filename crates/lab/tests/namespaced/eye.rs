@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use plumbline_harness::Path as _;
-use plumbline_lab::{Place, Standing, Topology};
+use plumbline_lab::{Place, StandingNetwork, Topology};
 use serde_json::Value;
 
 /// What is asked of each namespace. Neighbours that the kernel learned age on
@@ -45,7 +45,7 @@ pub(crate) fn state(topology: &Topology) -> Option<State> {
 
 /// The MTU in bytes that the client's route to the server has of its own; the
 /// largest number where it has none, or `ip` is not installed.
-pub(crate) fn route_mtu(standing: &Standing) -> u32 {
+pub(crate) fn route_mtu(standing: &StandingNetwork) -> u32 {
     let server = standing.server().address().to_string();
     let question = ["ip", "-j", "route", "get", &server];
     let client = standing.client_place();

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Family, Link, Placement};
-use plumbline_lab::{Catalogue, LabError, Launcher, Spec, Standing};
+use plumbline_lab::{Catalogue, LabError, Launcher, PathSpec, StandingNetwork};
 use plumbline_testkit as testkit;
 
 use crate::packets;
 
 /// The network over the link; `None`, counted as a skip, where the kernel
 /// cannot give a link what is asked for.
-fn over(test: &str, network: &str, placement: Placement, link: Link) -> Option<Standing> {
-    let spec = Spec {
+fn over(test: &str, network: &str, placement: Placement, link: Link) -> Option<StandingNetwork> {
+    let spec = PathSpec {
         network: network.into(),
         placement,
         family: Family::V4,
@@ -32,12 +32,12 @@ fn over(test: &str, network: &str, placement: Placement, link: Link) -> Option<S
     }
 }
 
-fn disciplines(standing: &Standing) -> Vec<String> {
+fn disciplines(standing: &StandingNetwork) -> Vec<String> {
     let devices = standing.devices().expect("devices");
     devices.into_iter().map(|device| device.qdisc).collect()
 }
 
-fn bulk_takes(standing: &Standing) -> (u64, Duration) {
+fn bulk_takes(standing: &StandingNetwork) -> (u64, Duration) {
     let (client, server) = (packets::client(standing), packets::server(standing));
     let start = Instant::now();
     (packets::tcp_bulk(&client, &server), start.elapsed())

@@ -2,7 +2,7 @@
 //! the first node: settings that packets alone do not show.
 
 use plumbline_experiment::Family;
-use plumbline_lab::Standing;
+use plumbline_lab::StandingNetwork;
 use serde_json::{Value, json};
 
 use crate::eye;
@@ -79,7 +79,7 @@ const EXPECTED: &[Expected] = &[
 
 /// Asks `ip` what there is to ask of this network; nothing where it is not
 /// installed, which the state before and after counts as a skip.
-pub(crate) fn as_the_system_makes_it(standing: &Standing) {
+pub(crate) fn as_the_system_makes_it(standing: &StandingNetwork) {
     let topology = standing.topology();
     if topology.addressing.family() != Family::V4 {
         return;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use plumbline_harness::Path;
-use plumbline_lab::{Place, Standing};
+use plumbline_lab::{Place, StandingNetwork};
 use plumbline_sys::fragment;
 
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -20,14 +20,14 @@ pub(crate) struct End<'a> {
     address: IpAddr,
 }
 
-pub(crate) fn client(standing: &Standing) -> End<'_> {
+pub(crate) fn client(standing: &StandingNetwork) -> End<'_> {
     End {
         place: standing.client_place(),
         address: Path::client(standing).address(),
     }
 }
 
-pub(crate) fn server(standing: &Standing) -> End<'_> {
+pub(crate) fn server(standing: &StandingNetwork) -> End<'_> {
     End {
         place: standing.server_place(),
         address: Path::server(standing).address(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plumbline_experiment::{Family, Placement};
 use plumbline_harness::{Least, Path};
-use plumbline_lab::{Catalogue, Launcher, Place, Spec, Standing};
+use plumbline_lab::{Catalogue, Launcher, PathSpec, Place, StandingNetwork};
 use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 use plumbline_testkit as testkit;
 
@@ -13,8 +13,8 @@ use crate::packets;
 
 const EXCHANGES: u32 = 300;
 
-fn vxlan() -> Standing {
-    let spec = Spec {
+fn vxlan() -> StandingNetwork {
+    let spec = PathSpec {
         network: "flannel".into(),
         placement: Placement::CrossNode,
         family: Family::V4,
@@ -27,7 +27,7 @@ fn vxlan() -> Standing {
     validated.build(&launcher).expect("vxlan stands")
 }
 
-fn exchange(standing: &Standing) {
+fn exchange(standing: &StandingNetwork) {
     let (client, server) = (packets::client(standing), packets::server(standing));
     packets::udp_exchanges(&client, &server, EXCHANGES);
 }
@@ -44,7 +44,7 @@ fn bypass(from: &Place, to: std::net::IpAddr, device: &str) {
 }
 
 /// A second wire between the pods, next to the network.
-fn second_wire(standing: &Standing) {
+fn second_wire(standing: &StandingNetwork) {
     let (client, server) = (standing.client_place(), standing.server_place());
     let peer = LinkSpec::peer("second").inside(&server.namespace);
     let wire = LinkSpec::veth("second", peer).up();

@@ -3,16 +3,16 @@
 use plumbline_experiment::{Family, Placement};
 use plumbline_lab::network::{About, Network};
 use plumbline_lab::{
-    Catalogue, Hop, Journal, LabError, Launcher, Spec, Standing, Topology, UPLINK, catalogue,
-    network,
+    Catalogue, Hop, Journal, LabError, Launcher, PathSpec, StandingNetwork, Topology, UPLINK,
+    catalogue, network,
 };
 use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec};
 use plumbline_testkit as testkit;
 
 use crate::eye;
 
-fn spec(network: &str) -> Spec {
-    Spec {
+fn spec(network: &str) -> PathSpec {
+    PathSpec {
         network: network.into(),
         placement: Placement::CrossNode,
         family: Family::V4,
@@ -107,7 +107,7 @@ static BROKEN: About = About {
     summary: "fails half way",
     needs: &[],
     underlay: plumbline_lab::Underlay::Wire,
-    wire: network::Wire::Plain,
+    wire: network::WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };
@@ -132,7 +132,7 @@ fn a_network_that_fails_gives_its_error() {
         .expect("supported");
     let topology = validated.topology().expect("topology");
     let launcher = Launcher::new("unused".into(), Vec::new());
-    let error = Standing::attach(&Broken, topology, &launcher)
+    let error = StandingNetwork::attach(&Broken, topology, &launcher)
         .err()
         .expect("fails");
     assert!(error.to_string().contains("cannot add route"), "{error}");
@@ -144,13 +144,13 @@ fn bad_wishes_are_refused_with_the_remedy() {
         return;
     }
     let probe = Catalogue::default();
-    let refusal = |spec: &Spec| spec.validate(&probe).err().expect("refused").to_string();
+    let refusal = |spec: &PathSpec| spec.validate(&probe).err().expect("refused").to_string();
     let unknown = refusal(&spec("vxlann"));
     assert!(
         unknown.contains("`vxlann`") && unknown.contains("calico-vxlan"),
         "{unknown}"
     );
-    let mtu = refusal(&Spec {
+    let mtu = refusal(&PathSpec {
         mtu: 100,
         ..spec("vxlan")
     });

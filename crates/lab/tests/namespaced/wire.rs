@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use plumbline_experiment::Placement;
 use plumbline_harness::Path;
-use plumbline_lab::network::Wire;
-use plumbline_lab::{Hop, Place, Standing, UPLINK};
+use plumbline_lab::network::WireFormat;
+use plumbline_lab::{Hop, Place, StandingNetwork, UPLINK};
 use plumbline_sys::capture::Capture;
 
 use crate::packets;
@@ -33,7 +33,7 @@ struct Packet {
 
 /// Exchanges between the endpoints appear on the wire as the network says, and
 /// not at all when they are on one node.
-pub(crate) fn shows_the_encapsulation(standing: &Standing) {
+pub(crate) fn shows_the_encapsulation(standing: &StandingNetwork) {
     let captures = uplinks(standing);
     let (client, server) = (packets::client(standing), packets::server(standing));
     packets::udp_exchanges(&client, &server, EXCHANGES);
@@ -65,21 +65,21 @@ pub(crate) fn shows_the_encapsulation(standing: &Standing) {
         Placement::SameNode => 0..=0,
     };
     let shown = match wire {
-        Wire::Plain => between(endpoints),
+        WireFormat::Plain => between(endpoints),
         _ => between(nodes),
     };
     assert!(
         expected.contains(&shown.0) && expected.contains(&shown.1),
         "{wire:?} {shown:?} times, not {expected:?} times each, in {captured:#?}"
     );
-    let leaks = |it: &&Packet| endpoints.contains(&it.source) && wire != Wire::Plain;
+    let leaks = |it: &&Packet| endpoints.contains(&it.source) && wire != WireFormat::Plain;
     let leaked: Vec<_> = captured.iter().filter(leaks).collect();
     assert!(leaked.is_empty(), "without encapsulation: {leaked:#?}");
 }
 
 /// Captures at the devices by which the path leaves each node; at its uplink
 /// where the path ends on the first node.
-fn uplinks(standing: &Standing) -> [Capture; 2] {
+fn uplinks(standing: &StandingNetwork) -> [Capture; 2] {
     let nodes = &standing.topology().nodes;
     let on = |node: &Arc<Place>| {
         let node = Arc::clone(node);
@@ -102,11 +102,11 @@ fn uplinks(standing: &Standing) -> [Capture; 2] {
 
 /// Whether a packet is of the kind that the network puts on the wire; for
 /// plain ones, whether it is one of the exchanges.
-fn is(wire: Wire, packet: &Packet, standing: &Standing) -> bool {
+fn is(wire: WireFormat, packet: &Packet, standing: &StandingNetwork) -> bool {
     let family = standing.topology().addressing.family();
     let protocol = wire.protocol(family).unwrap_or(17);
     let port = match wire {
-        Wire::Udp { port } => packet.port == Some(port),
+        WireFormat::Udp { port } => packet.port == Some(port),
         _ => true,
     };
     packet.protocol == protocol && port

@@ -1,6 +1,6 @@
 //! A run beside what others published.
 
-use plumbline_experiment::study::{Row, Study, Table};
+use plumbline_experiment::study::{FigureRow, FigureTable, Study};
 use plumbline_experiment::{Plan, TreatmentId};
 use plumbline_record::{Observation, Trial};
 use plumbline_stats::kendall::{Agreement, Ranking, agreement, share_by_chance};
@@ -60,7 +60,7 @@ pub struct OrderAt {
 /// A published table with the treatments that answer its rows.
 struct Answered<'a> {
     place: usize,
-    table: &'a Table,
+    table: &'a FigureTable,
     rows: Vec<(usize, &'a TreatmentSummary)>,
 }
 
@@ -94,11 +94,11 @@ impl Beside {
 /// Finds the treatments of a table's workload by their networks.
 fn answer<'a>(
     place: usize,
-    table: &'a Table,
+    table: &'a FigureTable,
     treatments: &'a [TreatmentSummary],
 ) -> Option<Answered<'a>> {
     let name = table.workload.as_deref()?;
-    let of_row = |row: &Row| {
+    let of_row = |row: &FigureRow| {
         let network = row.network.as_deref()?;
         treatments.iter().find(|one| {
             let treatment = &one.treatment;
@@ -166,7 +166,7 @@ impl Source<'_> {
 
     fn order(
         &self,
-        table: &Table,
+        table: &FigureTable,
         column: usize,
         rankings: &[Ranking],
         by_chance: Option<f64>,
@@ -239,7 +239,7 @@ impl Source<'_> {
         blocks
     }
 
-    fn figure(&self, table: &Table, column: usize, of: &TreatmentSummary) -> Option<f64> {
+    fn figure(&self, table: &FigureTable, column: usize, of: &TreatmentSummary) -> Option<f64> {
         let quantile = table.quantile(column)?;
         if !carries(of, quantile) {
             return None;

@@ -9,7 +9,7 @@ use netlink_packet_route::address::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::socket::Verb;
-use super::{NetlinkError, Socket};
+use super::{NetlinkError, NetlinkSocket};
 
 /// An address as the kernel shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Address {
     pub tentative: bool,
 }
 
-impl Socket {
+impl NetlinkSocket {
     /// All addresses of the namespace.
     pub fn addresses(&self) -> Result<Vec<Address>, NetlinkError> {
         let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());

@@ -4,11 +4,11 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State};
 
 use super::socket::Verb;
-use super::{Mac, NetlinkError, Socket};
+use super::{Mac, NetlinkError, NetlinkSocket};
 
 /// A device as the kernel shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct DeviceInfo {
     /// Index, unique in its namespace.
     pub index: u32,
     /// Name.
@@ -57,7 +57,7 @@ pub struct DeviceStats {
     pub tx_errors: u64,
 }
 
-impl Link {
+impl DeviceInfo {
     fn from_message(message: LinkMessage) -> Self {
         let mut link = Self {
             index: message.header.index,
@@ -99,9 +99,9 @@ impl Link {
     }
 }
 
-impl Socket {
+impl NetlinkSocket {
     /// The device of this name, with its counters.
-    pub fn link(&self, name: &str) -> Result<Link, NetlinkError> {
+    pub fn link(&self, name: &str) -> Result<DeviceInfo, NetlinkError> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.into()));
         let verb = Verb::new("look up link", format!("`{name}`"));
@@ -112,7 +112,7 @@ impl Socket {
             false,
             |answer| {
                 if let RouteNetlinkMessage::NewLink(message) = answer {
-                    found = Some(Link::from_message(message));
+                    found = Some(DeviceInfo::from_message(message));
                 }
             },
         );
@@ -124,13 +124,13 @@ impl Socket {
     }
 
     /// All devices of the namespace, with their counters.
-    pub fn links(&self) -> Result<Vec<Link>, NetlinkError> {
+    pub fn links(&self) -> Result<Vec<DeviceInfo>, NetlinkError> {
         let verb = Verb::new("list", "links");
         let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
         let mut links = Vec::new();
         self.query(verb, message, true, |answer| {
             if let RouteNetlinkMessage::NewLink(message) = answer {
-                links.push(Link::from_message(message));
+                links.push(DeviceInfo::from_message(message));
             }
         })?;
         Ok(links)

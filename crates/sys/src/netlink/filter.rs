@@ -9,14 +9,14 @@ use netlink_packet_route::tc::{
 };
 
 use super::socket::Verb;
-use super::{NetlinkError, Socket};
+use super::{NetlinkError, NetlinkSocket};
 
 const HOOKS: &str = "clsact";
 /// `ETH_P_ALL` in network order, below the priority.
 const EVERY_PROTOCOL: u32 = (libc::ETH_P_ALL as u16).to_be() as u32;
 const FIRST_PRIORITY: u32 = 1 << 16;
 
-impl Socket {
+impl NetlinkSocket {
     /// Gives a device the hooks that programs can be put at.
     pub fn add_hooks(&self, device: u32) -> Result<(), NetlinkError> {
         let message = RouteNetlinkMessage::NewQueueDiscipline(hooks(device));

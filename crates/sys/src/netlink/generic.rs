@@ -22,7 +22,7 @@ pub(super) struct Generic(Raw);
 
 /// A command of a family.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Command {
+pub(super) struct GenericCommand {
     /// The family's number.
     pub(super) family: u16,
     /// The version of the family's messages.
@@ -47,7 +47,7 @@ impl Generic {
     pub(super) fn family(&self, name: &str) -> Result<u16, NetlinkError> {
         let object = format!("the netlink family `{name}`");
         let name = named(CTRL_ATTR_FAMILY_NAME, name);
-        let command = Command {
+        let command = GenericCommand {
             family: GENL_ID_CTRL,
             version: CTRL_VERSION,
             command: CTRL_CMD_GETFAMILY,
@@ -69,7 +69,7 @@ impl Generic {
     pub(super) fn exchange(
         &self,
         verb: Verb,
-        command: Command,
+        command: GenericCommand,
         body: &[u8],
         mut each: impl FnMut(&[u8]),
     ) -> Result<(), NetlinkError> {

@@ -12,7 +12,7 @@ use netlink_packet_route::link::{
 };
 
 use super::socket::Verb;
-use super::{Mac, NetlinkError, Socket};
+use super::{Mac, NetlinkError, NetlinkSocket};
 
 /// A device to be made, all of it in one request.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct LinkSpec<'ns> {
 
 /// Properties of a VXLAN device (RFC 7348) with a static forwarding database.
 #[derive(Clone, Copy, Debug)]
-pub struct Vxlan {
+pub struct VxlanProperties {
     /// Network identifier, 24 bits.
     pub vni: u32,
     /// UDP destination port.
@@ -100,7 +100,7 @@ impl<'ns> LinkSpec<'ns> {
     }
 
     /// A VXLAN device that learns nothing: every entry is static.
-    pub fn vxlan(name: &str, vxlan: Vxlan) -> Self {
+    pub fn vxlan(name: &str, vxlan: VxlanProperties) -> Self {
         let local = match vxlan.local {
             IpAddr::V4(address) => InfoVxlan::Local(address),
             IpAddr::V6(address) => InfoVxlan::Local6(address),
@@ -202,7 +202,7 @@ impl<'ns> LinkSpec<'ns> {
     }
 }
 
-impl Socket {
+impl NetlinkSocket {
     /// Makes a device.
     pub fn add_link(&self, spec: LinkSpec<'_>) -> Result<(), NetlinkError> {
         let LinkSpec {

@@ -24,15 +24,15 @@ mod wireguard;
 mod xfrm;
 
 pub use self::address::Address;
-pub use self::device::{DeviceStats, Link};
+pub use self::device::{DeviceInfo, DeviceStats};
 pub use self::error::NetlinkError;
-pub use self::link::{CollectMetadata, IpvlanMode, LinkSpec, Vxlan};
+pub use self::link::{CollectMetadata, IpvlanMode, LinkSpec, VxlanProperties};
 pub use self::neighbour::NeighbourSpec;
 pub use self::openvswitch::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel};
 pub use self::qdisc::{Distance, Parent, TokenBucket};
 pub use self::route::{Route, RouteSpec};
 pub use self::rule::RuleSpec;
-pub use self::socket::Socket;
+pub use self::socket::NetlinkSocket;
 pub use self::tunnel::TunnelEnds;
 pub use self::wireguard::{Wireguard, WireguardKey, WireguardPeer};
 pub use self::xfrm::{EspPolicy, EspState, PolicyDirection, XfrmSocket};

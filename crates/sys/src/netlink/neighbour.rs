@@ -9,17 +9,17 @@ use netlink_packet_route::neighbour::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::socket::Verb;
-use super::{Mac, NetlinkError, Socket};
+use super::{Mac, NetlinkError, NetlinkSocket};
 
 /// A static entry of a neighbour table or forwarding database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeighbourSpec {
     device: u32,
-    entry: Entry,
+    entry: NeighbourEntry,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
+enum NeighbourEntry {
     Permanent { address: IpAddr, mac: Mac },
     Proxy { address: IpAddr },
     Forward { mac: Mac, to: IpAddr },
@@ -28,19 +28,19 @@ enum Entry {
 impl NeighbourSpec {
     /// `address` is at `mac`, and is never resolved.
     pub fn permanent(device: u32, address: IpAddr, mac: Mac) -> Self {
-        let entry = Entry::Permanent { address, mac };
+        let entry = NeighbourEntry::Permanent { address, mac };
         Self { device, entry }
     }
 
     /// The device answers for `address`.
     pub fn proxy(device: u32, address: IpAddr) -> Self {
-        let entry = Entry::Proxy { address };
+        let entry = NeighbourEntry::Proxy { address };
         Self { device, entry }
     }
 
     /// A VXLAN device sends frames for `mac` to the tunnel endpoint `to`.
     pub fn forward(device: u32, mac: Mac, to: IpAddr) -> Self {
-        let entry = Entry::Forward { mac, to };
+        let entry = NeighbourEntry::Forward { mac, to };
         Self { device, entry }
     }
 
@@ -48,17 +48,17 @@ impl NeighbourSpec {
         let mut message = NeighbourMessage::default();
         message.header.ifindex = self.device;
         let (family, state, flags) = match self.entry {
-            Entry::Permanent { address, .. } => (
+            NeighbourEntry::Permanent { address, .. } => (
                 family(address),
                 NeighbourState::Permanent,
                 NeighbourFlags::empty(),
             ),
-            Entry::Proxy { address } => (
+            NeighbourEntry::Proxy { address } => (
                 family(address),
                 NeighbourState::Permanent,
                 NeighbourFlags::Proxy,
             ),
-            Entry::Forward { .. } => (
+            NeighbourEntry::Forward { .. } => (
                 AddressFamily::Bridge,
                 NeighbourState::Permanent,
                 NeighbourFlags::Own,
@@ -68,9 +68,9 @@ impl NeighbourSpec {
         message.header.state = state;
         message.header.flags = flags;
         let (address, mac) = match self.entry {
-            Entry::Permanent { address, mac } => (address, Some(mac)),
-            Entry::Proxy { address } => (address, None),
-            Entry::Forward { mac, to } => (to, Some(mac)),
+            NeighbourEntry::Permanent { address, mac } => (address, Some(mac)),
+            NeighbourEntry::Proxy { address } => (address, None),
+            NeighbourEntry::Forward { mac, to } => (to, Some(mac)),
         };
         let address = match address {
             IpAddr::V4(address) => NeighbourAddress::Inet(address),
@@ -89,15 +89,15 @@ impl NeighbourSpec {
 impl std::fmt::Display for NeighbourSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.entry {
-            Entry::Permanent { address, .. } => write!(f, "{address}")?,
-            Entry::Proxy { address } => write!(f, "proxy {address}")?,
-            Entry::Forward { to, .. } => write!(f, "forwarding to {to}")?,
+            NeighbourEntry::Permanent { address, .. } => write!(f, "{address}")?,
+            NeighbourEntry::Proxy { address } => write!(f, "proxy {address}")?,
+            NeighbourEntry::Forward { to, .. } => write!(f, "forwarding to {to}")?,
         }
         write!(f, " on device {}", self.device)
     }
 }
 
-impl Socket {
+impl NetlinkSocket {
     /// Adds an entry, or replaces the existing one.
     pub fn add_neighbour(&self, neighbour: &NeighbourSpec) -> Result<(), NetlinkError> {
         let verb = Verb::new("add neighbour", neighbour.to_string());

@@ -9,7 +9,7 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL};
 
 use super::NetlinkError;
 use super::attribute::{attribute, find, nested};
-use super::generic::{Command, Generic, named};
+use super::generic::{Generic, GenericCommand, named};
 use super::raw::Verb;
 
 pub use flow::{Flow, FlowAction, FlowTunnel};
@@ -126,7 +126,7 @@ impl Datapath {
             nested(OVS_VPORT_ATTR_OPTIONS, options),
             attribute(OVS_VPORT_ATTR_UPCALL_PID, &NOBODY),
         ];
-        let command = Command {
+        let command = GenericCommand {
             family: self.families.vport,
             version: OVS_VPORT_VERSION,
             command: OVS_VPORT_CMD_NEW,
@@ -146,7 +146,7 @@ impl Datapath {
 
     /// Adds a flow, which must not be there yet.
     pub fn add_flow(&self, flow: &Flow) -> Result<(), NetlinkError> {
-        let command = Command {
+        let command = GenericCommand {
             family: self.families.flow,
             version: OVS_FLOW_VERSION,
             command: OVS_FLOW_CMD_NEW,
@@ -160,7 +160,7 @@ impl Datapath {
         &self,
         action: &'static str,
         what: &str,
-        command: Command,
+        command: GenericCommand,
         attributes: &[Vec<u8>],
         each: impl FnMut(&[u8]),
     ) -> Result<(), NetlinkError> {
@@ -183,8 +183,8 @@ impl Datapath {
 const OVS_HEADER_BYTES: usize = 4;
 
 impl Families {
-    fn datapath(self, command: u8, flags: u16) -> Command {
-        Command {
+    fn datapath(self, command: u8, flags: u16) -> GenericCommand {
+        GenericCommand {
             family: self.datapath,
             version: OVS_DATAPATH_VERSION,
             command,

@@ -8,7 +8,7 @@ use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
 use super::attribute::attribute;
 use super::socket::Verb;
-use super::{NetlinkError, Socket};
+use super::{NetlinkError, NetlinkSocket};
 
 const TCA_OPTIONS: u16 = 2;
 const TCA_TBF_PARMS: u16 = 1;
@@ -49,7 +49,7 @@ pub struct Distance {
     pub limit: u32,
 }
 
-impl Socket {
+impl NetlinkSocket {
     /// Limits the rate of a device.
     ///
     /// # Errors

@@ -25,11 +25,11 @@ const NLMSGERR_ATTR_MSG: u16 = 1;
 #[derive(Debug)]
 pub(super) struct Raw {
     fd: OwnedFd,
-    state: Mutex<State>,
+    state: Mutex<RawState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct RawState {
     sequence: u32,
     buffer: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl Raw {
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
             enable(&fd, option).map_err(failed("configure"))?;
         }
-        let state = State {
+        let state = RawState {
             sequence: 0,
             buffer: vec![0; RECEIVE_BYTES],
         };
@@ -103,7 +103,7 @@ impl Raw {
         kind: u16,
         flags: u16,
         body: &[u8],
-        mut each: impl FnMut(&Answer<'_>) -> Result<(), DecodeError>,
+        mut each: impl FnMut(&NetlinkMessage<'_>) -> Result<(), DecodeError>,
     ) -> Result<(), NetlinkError> {
         let mut state = self
             .state
@@ -114,7 +114,7 @@ impl Raw {
         self.send(kind, flags, sequence, body)?;
         loop {
             let length = self.receive(&mut state.buffer)?;
-            let answers = Answers {
+            let answers = NetlinkMessages {
                 rest: &state.buffer[..length],
             };
             for answer in answers {
@@ -214,7 +214,7 @@ fn errno(code: i32) -> Errno {
 }
 
 /// One message of a datagram, its body not yet read.
-pub(super) struct Answer<'a> {
+pub(super) struct NetlinkMessage<'a> {
     /// The type of the message.
     pub(super) kind: u16,
     flags: u16,
@@ -223,7 +223,7 @@ pub(super) struct Answer<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-impl Answer<'_> {
+impl NetlinkMessage<'_> {
     /// What follows the header.
     pub(super) fn body(&self) -> &[u8] {
         self.bytes.get(HEADER_BYTES..).unwrap_or(&[])
@@ -267,12 +267,12 @@ impl Answer<'_> {
 }
 
 /// The messages of one datagram; `None` for a torn one, then the end.
-struct Answers<'a> {
+struct NetlinkMessages<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Iterator for Answers<'a> {
-    type Item = Option<Answer<'a>>;
+impl<'a> Iterator for NetlinkMessages<'a> {
+    type Item = Option<NetlinkMessage<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -291,7 +291,7 @@ impl<'a> Iterator for Answers<'a> {
             return Some(None);
         }
         self.rest = head.get(align(length)..).unwrap_or(&[]);
-        Some(Some(Answer {
+        Some(Some(NetlinkMessage {
             kind: half(4),
             flags: half(6),
             sequence: word(8),

@@ -10,7 +10,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::socket::Verb;
-use super::{NetlinkError, Socket};
+use super::{NetlinkError, NetlinkSocket};
 
 /// The main routing table.
 const MAIN: u32 = 254;
@@ -152,7 +152,7 @@ impl std::fmt::Display for RouteSpec {
     }
 }
 
-impl Socket {
+impl NetlinkSocket {
     /// Adds a route.
     pub fn add_route(&self, route: &RouteSpec) -> Result<(), NetlinkError> {
         let verb = Verb::new("add route", route.to_string());

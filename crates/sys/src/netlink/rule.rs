@@ -7,18 +7,18 @@ use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::socket::Verb;
-use super::{NetlinkError, Socket};
+use super::{NetlinkError, NetlinkSocket};
 
 /// Which packets are routed by a table instead of the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleSpec {
-    selector: Selector,
+    selector: RuleSelector,
     table: u32,
     priority: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Selector {
+enum RuleSelector {
     From(IpAddr, u8),
     To(IpAddr, u8),
     /// All packets of IPv4, or of IPv6.
@@ -32,7 +32,7 @@ impl RuleSpec {
     /// `priority` come first.
     pub fn from(source: IpAddr, prefix: u8, table: u32, priority: u32) -> Self {
         Self {
-            selector: Selector::From(source, prefix),
+            selector: RuleSelector::From(source, prefix),
             table,
             priority,
         }
@@ -41,7 +41,7 @@ impl RuleSpec {
     /// Packets to `destination/prefix` are.
     pub fn to(destination: IpAddr, prefix: u8, table: u32, priority: u32) -> Self {
         Self {
-            selector: Selector::To(destination, prefix),
+            selector: RuleSelector::To(destination, prefix),
             table,
             priority,
         }
@@ -50,7 +50,7 @@ impl RuleSpec {
     /// All packets are; of IPv4, or else of IPv6.
     pub fn all(v4: bool, table: u32, priority: u32) -> Self {
         Self {
-            selector: Selector::All { v4 },
+            selector: RuleSelector::All { v4 },
             table,
             priority,
         }
@@ -59,19 +59,19 @@ impl RuleSpec {
     fn message(&self) -> RuleMessage {
         let mut message = RuleMessage::default();
         let v4 = match self.selector {
-            Selector::From(source, prefix) => {
+            RuleSelector::From(source, prefix) => {
                 message.header.src_len = prefix;
                 message.attributes.push(RuleAttribute::Source(source));
                 source.is_ipv4()
             }
-            Selector::To(destination, prefix) => {
+            RuleSelector::To(destination, prefix) => {
                 message.header.dst_len = prefix;
                 message
                     .attributes
                     .push(RuleAttribute::Destination(destination));
                 destination.is_ipv4()
             }
-            Selector::All { v4 } => v4,
+            RuleSelector::All { v4 } => v4,
         };
         message.header.family = if v4 {
             AddressFamily::Inet
@@ -94,15 +94,15 @@ impl RuleSpec {
 impl std::fmt::Display for RuleSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.selector {
-            Selector::From(source, prefix) => write!(f, "from {source}/{prefix}")?,
-            Selector::To(destination, prefix) => write!(f, "to {destination}/{prefix}")?,
-            Selector::All { .. } => write!(f, "from all")?,
+            RuleSelector::From(source, prefix) => write!(f, "from {source}/{prefix}")?,
+            RuleSelector::To(destination, prefix) => write!(f, "to {destination}/{prefix}")?,
+            RuleSelector::All { .. } => write!(f, "from all")?,
         }
         write!(f, " table {}", self.table)
     }
 }
 
-impl Socket {
+impl NetlinkSocket {
     /// Adds a rule.
     pub fn add_rule(&self, rule: &RuleSpec) -> Result<(), NetlinkError> {
         let message = RouteNetlinkMessage::NewRule(rule.message());

@@ -15,9 +15,9 @@ pub(super) use super::raw::Verb;
 /// A routing netlink socket. It always belongs to the network namespace of the
 /// thread that opened it; any thread may use it.
 #[derive(Debug)]
-pub struct Socket(Raw);
+pub struct NetlinkSocket(Raw);
 
-impl Socket {
+impl NetlinkSocket {
     /// Opens a socket in the network namespace of the calling thread.
     pub fn open() -> Result<Self, NetlinkError> {
         Raw::open(libc::NETLINK_ROUTE).map(Self)
@@ -66,7 +66,7 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for NetlinkSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

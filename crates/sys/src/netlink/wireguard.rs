@@ -6,7 +6,7 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP};
 
 use super::NetlinkError;
 use super::attribute::{attribute, find, nested};
-use super::generic::{Command, Generic, named};
+use super::generic::{Generic, GenericCommand, named};
 use super::raw::Verb;
 
 const VERSION: u8 = 1;
@@ -100,8 +100,8 @@ impl Wireguard {
             .exchange(verb, command, &attributes.concat(), |_| {})
     }
 
-    fn command(&self, command: u8, flags: u16) -> Command {
-        Command {
+    fn command(&self, command: u8, flags: u16) -> GenericCommand {
+        GenericCommand {
             family: self.family,
             version: VERSION,
             command,

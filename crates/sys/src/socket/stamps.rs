@@ -262,7 +262,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::clock::Bracket;
+    use crate::clock::ClockPair;
 
     fn patiently<T>(mut call: impl FnMut() -> io::Result<T>) -> T {
         let start = Instant::now();
@@ -292,7 +292,7 @@ mod tests {
             patiently(|| near.send(b"plain"));
         }
         assert!(stamps(near).is_empty(), "nobody asked for these");
-        let before = Bracket::now();
+        let before = ClockPair::now();
         patiently(|| near.send_stamped(b"stamped!"));
         let told = stamps(near);
         let mut buffer = [0; 64];
@@ -303,7 +303,7 @@ mod tests {
             got += length;
             arrived = stamp;
         }
-        let after = Bracket::now();
+        let after = ClockPair::now();
         let places: Vec<Departure> = told.iter().map(|it| it.at).collect();
         assert_eq!(places, [Departure::Queued, Departure::Sent]);
         let order = [

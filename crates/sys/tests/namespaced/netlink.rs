@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::process::Command;
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec, RuleSpec, Vxlan};
+use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec, RuleSpec, VxlanProperties};
 use plumbline_testkit as testkit;
 use serde_json::Value;
 
@@ -88,7 +88,7 @@ fn devices_are_made_as_asked() {
         .add_link(LinkSpec::bridge("br").up())
         .expect("bridge");
     let bridge = netlink.link("br").expect("there").index;
-    let vxlan = Vxlan {
+    let vxlan = VxlanProperties {
         vni: 77,
         port: 8472,
         local: ip("198.18.0.1"),

@@ -1,13 +1,14 @@
 //! Bytes and messages in bulk, and connections in numbers.
 
-use crate::bout::{Bout, Figure, figure};
-use crate::quantity::Quantity::*;
+use crate::bout::{Bout, ComparedFigure, figure};
+use crate::quantity::Measurand::*;
 use crate::quantity::Reach::*;
 use crate::size::{CONNECTIONS, MANY};
 use crate::{ours, peers};
 
 /// Theirs lose messages on the way; ours are sent at a rate that loses none.
-const LOSSLESS: Figure = figure(Rate).called("{}: messages/s (theirs arrived, ours lossless)");
+const LOSSLESS: ComparedFigure =
+    figure(Rate).called("{}: messages/s (theirs arrived, ours lossless)");
 
 pub(crate) const BULK: &[Bout] = &[
     Bout {

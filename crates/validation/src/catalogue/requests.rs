@@ -1,10 +1,10 @@
 //! Requests and their answers: HTTP, the floor, open loops, servers.
 
 use crate::bench::Bench;
-use crate::bout::{Bout, Figure, figure};
+use crate::bout::{Bout, ComparedFigure, figure};
 use crate::error::ValidationError;
 use crate::process::Transport;
-use crate::quantity::Quantity::*;
+use crate::quantity::Measurand::*;
 use crate::quantity::Reach::*;
 use crate::quantity::Readings;
 use crate::{ours, peers};
@@ -16,9 +16,10 @@ fn nothing(_: &Bench<'_>) -> Result<Readings, ValidationError> {
 
 /// A client that is slower than the server hides in the rate what the server
 /// can do; its own cost does not hide.
-const SERVER_CPU: Figure = figure(ServerCpuPerRequest).called("the same: server CPU per request");
+const SERVER_CPU: ComparedFigure =
+    figure(ServerCpuPerRequest).called("the same: server CPU per request");
 
-const BARE_CPU: Figure = figure(CpuPerRequest).called("{}: CPU per request");
+const BARE_CPU: ComparedFigure = figure(CpuPerRequest).called("{}: CPU per request");
 
 pub(crate) const REQUESTS: &[Bout] = &[
     Bout {

@@ -25,7 +25,7 @@ const ENTRIES: u32 = 512;
 
 /// What came of the asking.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Answers {
+pub struct AnswerRate {
     /// Answers that were seen.
     pub requests: u64,
     /// Answers per second.
@@ -42,7 +42,7 @@ pub fn ask(
     connections: usize,
     driver: DriverChoice,
     length: Duration,
-) -> Result<Answers, FloorError> {
+) -> Result<AnswerRate, FloorError> {
     let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let mut streams = Vec::with_capacity(connections);
     for _ in 0..connections {
@@ -57,7 +57,7 @@ pub fn ask(
         DriverChoice::Auto | DriverChoice::Epoll => by_epoll(&streams, request.as_bytes(), end)?,
     };
     let seconds = (now_ns() - start) as f64 * 1e-9;
-    Ok(Answers {
+    Ok(AnswerRate {
         requests,
         rate: requests as f64 / seconds,
     })

@@ -1,6 +1,6 @@
 //! From stamps on two clocks to spans on one.
 
-use plumbline_sys::clock::Bracket;
+use plumbline_sys::clock::ClockPair;
 
 /// How fast the wall clock may drift against the monotonic one: the kernel
 /// adjusts both by NTP, and the wall clock by `adjtime` at 500 ppm besides.
@@ -18,8 +18,8 @@ pub(super) struct Passage {
     /// On the monotonic clock, after the receive call.
     pub(super) received: u64,
     /// Both clocks, right after each of the two calls.
-    pub(super) departure: Bracket,
-    pub(super) arrival: Bracket,
+    pub(super) departure: ClockPair,
+    pub(super) arrival: ClockPair,
 }
 
 /// The spans of one request in nanoseconds; they add up to its service time.
@@ -82,8 +82,8 @@ mod tests {
     /// A wall clock that is a day ahead.
     const AHEAD: u64 = 86_400_000_000_000;
 
-    fn bracket(monotonic_ns: u64, error_ns: u64) -> Bracket {
-        Bracket {
+    fn bracket(monotonic_ns: u64, error_ns: u64) -> ClockPair {
+        ClockPair {
             monotonic_ns,
             realtime_ns: monotonic_ns + AHEAD,
             error_ns,

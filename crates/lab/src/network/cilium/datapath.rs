@@ -4,13 +4,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use plumbline_sys::bpf::{BpfError, Object};
-use plumbline_sys::netlink::{Mac, Socket};
+use plumbline_sys::bpf::{BpfError, BpfObject};
+use plumbline_sys::netlink::{Mac, NetlinkSocket};
 
 use crate::error::LabError;
 use crate::hop::{Carried, Meter};
 use crate::journal::Journal;
-use crate::need::{self, Found};
+use crate::need::{self, Presence};
 use crate::place::Place;
 
 /// Aligned as the headers of the file are read.
@@ -26,7 +26,7 @@ const REMOTE_STATIC_BITS: u32 = 32;
 
 /// A program, by whose packets it sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Program {
+pub(super) enum CiliumProgram {
     /// On the node's end of a pod's veth.
     Container,
     /// On the node's uplink.
@@ -35,7 +35,7 @@ pub(super) enum Program {
     Overlay,
 }
 
-impl Program {
+impl CiliumProgram {
     fn name(self) -> &'static str {
         match self {
             Self::Container => "from_container",
@@ -47,18 +47,18 @@ impl Program {
 
 /// The maps and programs of one node.
 #[derive(Debug)]
-pub(super) struct Datapath {
+pub(super) struct CiliumDatapath {
     place: Arc<Place>,
-    object: Object,
+    object: BpfObject,
     encapsulating: bool,
 }
 
-impl Datapath {
+impl CiliumDatapath {
     /// `encapsulating` is the index of the tunnel device, where there is one.
     pub(super) fn load(place: &Arc<Place>, encapsulating: Option<u32>) -> Result<Self, LabError> {
         let constants = [("encap_ifindex", encapsulating.unwrap_or(0))];
         let object =
-            Object::load(&OBJECT.0, &constants).map_err(|source| failed(&place.name, source))?;
+            BpfObject::load(&OBJECT.0, &constants).map_err(|source| failed(&place.name, source))?;
         Ok(Self {
             place: Arc::clone(place),
             object,
@@ -109,7 +109,7 @@ impl Datapath {
         &mut self,
         journal: &mut Journal,
         device: u32,
-        program: Program,
+        program: CiliumProgram,
     ) -> Result<(), LabError> {
         let name = program.name();
         let fd = self.object.classifier(name);
@@ -134,30 +134,34 @@ fn failed(place: &str, source: BpfError) -> LabError {
 }
 
 /// Loads the programs and attaches them to `device`, which has no hooks yet.
-pub(super) fn attempt(netlink: &Socket, device: u32) -> Result<Found, LabError> {
+pub(super) fn attempt(netlink: &NetlinkSocket, device: u32) -> Result<Presence, LabError> {
     let answer = |error: BpfError| {
         if error.is_forbidden() {
-            Ok(Found::Otherwise(
+            Ok(Presence::Otherwise(
                 "needs CAP_BPF and CAP_NET_ADMIN of the machine itself; run as root, or with `--kernel uml`",
             ))
         } else if error.is_unsupported() {
-            Ok(Found::Otherwise(
+            Ok(Presence::Otherwise(
                 "needs eBPF as of Linux 5.10 (CONFIG_BPF_SYSCALL); use a newer kernel, or `--kernel uml`",
             ))
         } else {
             Err(failed("a scratch namespace", error))
         }
     };
-    let mut object = match Object::load(&OBJECT.0, &[]) {
+    let mut object = match BpfObject::load(&OBJECT.0, &[]) {
         Ok(object) => object,
         Err(error) => return answer(error),
     };
-    for program in [Program::Container, Program::Netdev, Program::Overlay] {
+    for program in [
+        CiliumProgram::Container,
+        CiliumProgram::Netdev,
+        CiliumProgram::Overlay,
+    ] {
         if let Err(error) = object.classifier(program.name()) {
             return answer(error);
         }
     }
-    let name = Program::Netdev.name();
+    let name = CiliumProgram::Netdev.name();
     let attached = match object.classifier(name) {
         Ok(fd) => netlink
             .add_hooks(device)
@@ -165,9 +169,9 @@ pub(super) fn attempt(netlink: &Socket, device: u32) -> Result<Found, LabError> 
         Err(error) => return answer(error),
     };
     match attached {
-        Ok(()) => Ok(Found::Present),
+        Ok(()) => Ok(Presence::Present),
         // What the kernel says of a kind that it does not know.
-        Err(error) if error.is_unsupported() || error.is_gone() => Ok(Found::Otherwise(
+        Err(error) if error.is_unsupported() || error.is_gone() => Ok(Presence::Otherwise(
             "needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF; try `modprobe cls_bpf`, \
              or `--kernel uml`",
         )),
@@ -178,12 +182,12 @@ pub(super) fn attempt(netlink: &Socket, device: u32) -> Result<Found, LabError> 
 /// What the programs took from a pod and handed to it.
 #[derive(Debug)]
 struct PodMeter {
-    datapath: Arc<Datapath>,
+    datapath: Arc<CiliumDatapath>,
     port: u32,
 }
 
 /// The meter of the pod whose veth has its end on the node at index `port`.
-pub(super) fn meter(datapath: &Arc<Datapath>, port: u32) -> Arc<dyn Meter> {
+pub(super) fn meter(datapath: &Arc<CiliumDatapath>, port: u32) -> Arc<dyn Meter> {
     Arc::new(PodMeter {
         datapath: Arc::clone(datapath),
         port,

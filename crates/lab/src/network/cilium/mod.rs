@@ -39,9 +39,9 @@ use std::sync::Arc;
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::{CollectMetadata, LinkSpec, RouteSpec};
 
-use self::datapath::{Datapath, Program};
+use self::datapath::{CiliumDatapath, CiliumProgram};
 use super::shape::{Shape, port_name};
-use super::{About, Network, Wire, geneve, tunnel};
+use super::{About, Network, WireFormat, geneve, tunnel};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -68,7 +68,7 @@ static NATIVE: About = About {
     summary: "eBPF hands packets from pod to pod, routes between nodes, no bridge",
     needs: &[&VETH, &EBPF],
     underlay: Underlay::Wire,
-    wire: Wire::Plain,
+    wire: WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
 };
@@ -79,7 +79,7 @@ static VXLAN: About = About {
     summary: "eBPF hands packets from pod to pod, VXLAN between nodes, no bridge",
     needs: &[&VETH, &tunnel::VXLAN, &EBPF],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: VXLAN_PORT },
+    wire: WireFormat::Udp { port: VXLAN_PORT },
     families: Family::BOTH,
     pods: true,
 };
@@ -90,7 +90,7 @@ static GENEVE: About = About {
     summary: "eBPF hands packets from pod to pod, Geneve between nodes, no bridge",
     needs: &[&VETH, &geneve::GENEVE, &EBPF],
     underlay: Underlay::Wire,
-    wire: Wire::Udp { port: GENEVE_PORT },
+    wire: WireFormat::Udp { port: GENEVE_PORT },
     families: Family::BOTH,
     pods: true,
 };
@@ -100,7 +100,7 @@ const VXLAN_PORT: u16 = 8472;
 const GENEVE_PORT: u16 = 6081;
 
 /// A tunnel device: its name, what it speaks, and on which UDP port.
-type Tunnel = (&'static str, CollectMetadata, u16);
+type TunnelDevice = (&'static str, CollectMetadata, u16);
 
 impl Network for Cilium {
     fn about(&self) -> &About {
@@ -136,7 +136,7 @@ impl Network for Cilium {
 }
 
 impl Cilium {
-    fn tunnel(&self) -> Option<Tunnel> {
+    fn tunnel(&self) -> Option<TunnelDevice> {
         match self {
             Self::Native => None,
             Self::Vxlan => Some(("cilium_vxlan", CollectMetadata::Vxlan, VXLAN_PORT)),
@@ -150,7 +150,7 @@ impl Cilium {
         journal: &mut Journal,
         number: u8,
         node: &Arc<Place>,
-    ) -> Result<Datapath, LabError> {
+    ) -> Result<CiliumDatapath, LabError> {
         let encapsulating = match self.tunnel() {
             None => None,
             Some((name, encapsulation, port)) => {
@@ -158,7 +158,7 @@ impl Cilium {
                 Some(journal.link(node, name, link.mtu(topology.mtu).up())?)
             }
         };
-        let mut datapath = Datapath::load(node, encapsulating)?;
+        let mut datapath = CiliumDatapath::load(node, encapsulating)?;
         for pod in &topology.pods {
             let behind = topology.addressing.node(topology.home_number(pod));
             datapath.remember_pod(pod.address, behind)?;
@@ -169,12 +169,12 @@ impl Cilium {
             .filter(|pod| Arc::ptr_eq(topology.home(pod), node))
         {
             let port = self.attach_pod(topology, journal, pod, &mut datapath)?;
-            datapath.attach(journal, port, Program::Container)?;
+            datapath.attach(journal, port, CiliumProgram::Container)?;
         }
         let uplink = node.index(UPLINK)?;
-        datapath.attach(journal, uplink, Program::Netdev)?;
+        datapath.attach(journal, uplink, CiliumProgram::Netdev)?;
         match encapsulating {
-            Some(device) => datapath.attach(journal, device, Program::Overlay)?,
+            Some(device) => datapath.attach(journal, device, CiliumProgram::Overlay)?,
             None => route_to_others(topology, journal, number, node, uplink)?,
         }
         Ok(datapath)
@@ -186,7 +186,7 @@ impl Cilium {
         topology: &Topology,
         journal: &mut Journal,
         pod: &Pod,
-        datapath: &mut Datapath,
+        datapath: &mut CiliumDatapath,
     ) -> Result<u32, LabError> {
         let (node, place) = (topology.home(pod), &pod.place);
         let name = port_name(PORT, pod);

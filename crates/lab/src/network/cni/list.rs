@@ -25,7 +25,7 @@ pub(super) struct List {
     pub(super) disable_check: bool,
     pub(super) plugins: Vec<Plugin>,
     #[serde(default)]
-    pub(super) plumbline: Section,
+    pub(super) plumbline: PlumblineSection,
 }
 
 /// One plugin's part.
@@ -42,7 +42,7 @@ pub(super) struct Plugin {
 /// Our section: what the list leaves to whoever runs the cluster.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Section {
+pub(super) struct PlumblineSection {
     #[serde(default)]
     pub(super) routes: Routes,
     /// What the runtime knows of a pod, given to plugins that have the

@@ -30,7 +30,7 @@ use self::list::{List, Routes};
 pub use self::plugin::default_directories;
 use self::plugin::{Container, Executable};
 use super::shape::Shape;
-use super::{About, Network, Wire, bridge, ipvlan, macvlan};
+use super::{About, Network, WireFormat, bridge, ipvlan, macvlan};
 use crate::addressing::Addressing;
 use crate::error::LabError;
 use crate::hop::Hop;
@@ -70,7 +70,7 @@ impl Cni {
                 summary: "pods attached by the plugins of a CNI configuration list",
                 needs: &[],
                 underlay: Underlay::Wire,
-                wire: Wire::Plain,
+                wire: WireFormat::Plain,
                 families: Family::BOTH,
                 pods: true,
             },
@@ -221,7 +221,7 @@ impl Network for Cni {
         let storage = Scratch::create().map_err(|source| CniError::Scratch { source })?;
         let storage = Arc::new(storage);
         for (number, node) in topology.numbered() {
-            journal.undo_by(node, Box::new(Leftovers::of(node)?));
+            journal.undo_by(node, Box::new(PluginDevices::of(node)?));
             let list = self.node_list(topology.addressing, number, topology.mtu)?;
             if list.plumbline.routes == Routes::Nodes {
                 route_to_others(topology, journal, number, node)?;
@@ -362,12 +362,12 @@ impl Undo for Attachment {
 /// The devices that a node had before the plugins came. Some of what they make,
 /// such as a bridge, no DEL takes away.
 #[derive(Debug)]
-struct Leftovers {
+struct PluginDevices {
     node: Arc<Place>,
     had: Vec<u32>,
 }
 
-impl Leftovers {
+impl PluginDevices {
     fn of(node: &Arc<Place>) -> Result<Self, LabError> {
         let links = node.netlink().links();
         let links = links.map_err(|error| node.failed(error))?;
@@ -378,7 +378,7 @@ impl Leftovers {
     }
 }
 
-impl Undo for Leftovers {
+impl Undo for PluginDevices {
     fn undo(&mut self) -> Vec<LabError> {
         let netlink = self.node.netlink();
         let links = match netlink.links() {

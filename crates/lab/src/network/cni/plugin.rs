@@ -41,7 +41,7 @@ pub(super) struct Container {
 
 /// The error object of the specification.
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorObject {
     code: u64,
     msg: String,
     #[serde(default)]
@@ -215,8 +215,8 @@ fn built_as(said: &str) -> Option<&str> {
 /// What a plugin that failed said, in CNI's words or in none.
 fn refusal(call: &Call, answer: &[u8], source: ProcessError) -> CniError {
     let call = call.clone();
-    match serde_json::from_slice::<Refusal>(answer) {
-        Ok(Refusal { code, msg, details }) => {
+    match serde_json::from_slice::<ErrorObject>(answer) {
+        Ok(ErrorObject { code, msg, details }) => {
             let message = if details.is_empty() {
                 msg
             } else {

@@ -18,13 +18,13 @@ const HEADER: usize = 20;
 
 /// Where packets for a network go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Route {
+pub(super) struct ProxyRoute {
     network: u32,
     mask: u32,
     node: SocketAddrV4,
 }
 
-impl Route {
+impl ProxyRoute {
     /// Packets for a network, by its address and the length of its prefix in bits, go
     /// to `node` and its UDP port.
     pub(super) fn new(network: Ipv4Addr, prefix: u8, node: SocketAddrV4) -> Self {
@@ -44,13 +44,13 @@ impl Route {
 pub(super) struct Proxy {
     tun: Tun,
     socket: UdpSocket,
-    routes: Vec<Route>,
+    routes: Vec<ProxyRoute>,
     buffer: Vec<u8>,
 }
 
 impl Proxy {
     /// `mtu`, in bytes, is the longest packet.
-    pub(super) fn new(tun: Tun, socket: UdpSocket, routes: Vec<Route>, mtu: u32) -> Self {
+    pub(super) fn new(tun: Tun, socket: UdpSocket, routes: Vec<ProxyRoute>, mtu: u32) -> Self {
         Self {
             tun,
             socket,
@@ -111,12 +111,12 @@ impl Carrier for Proxy {
 
 /// The node of a packet's destination. The route moves to the front: packets to
 /// one destination come one after the other.
-fn find(routes: &mut [Route], packet: &[u8]) -> Option<SocketAddrV4> {
+fn find(routes: &mut [ProxyRoute], packet: &[u8]) -> Option<SocketAddrV4> {
     let &[a, b, c, d] = packet.get(16..20)? else {
         return None;
     };
     let destination = u32::from_be_bytes([a, b, c, d]);
-    let matches = |it: &Route| destination & it.mask == it.network;
+    let matches = |it: &ProxyRoute| destination & it.mask == it.network;
     let at = routes.iter().position(matches)?;
     routes.swap(0, at);
     routes.first().map(|route| route.node)
@@ -181,7 +181,7 @@ mod tests {
     fn the_route_that_was_used_is_the_first() {
         let route = |third, last| {
             let node = SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, last), 8285);
-            Route::new(Ipv4Addr::new(198, 19, third, 0), 24, node)
+            ProxyRoute::new(Ipv4Addr::new(198, 19, third, 0), 24, node)
         };
         let mut routes = [route(1, 1), route(2, 2), route(3, 3)];
         let mut packet = [0; HEADER];

@@ -21,7 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use plumbline_sys::forwarder::{Carrier, Forwarder, packets};
 use plumbline_sys::fragment;
 use plumbline_sys::netlink::Mac;
-use plumbline_sys::tap::{Ring, Tap};
+use plumbline_sys::tap::{Tap, TapRing};
 
 use super::format::{FRAME_HEADER, NAME, Peer};
 use super::message::{Datagram, Fate, MOST_FRAMES, Message};
@@ -133,7 +133,7 @@ impl Carrier for Sender<'_> {
     }
 
     fn carry(&mut self) {
-        let Some(mut ring) = Ring::map(&self.sleeve.tap) else {
+        let Some(mut ring) = TapRing::map(&self.sleeve.tap) else {
             return;
         };
         while packets::wait([&self.sleeve.tap]) {
