@@ -8,8 +8,8 @@ use std::sync::Arc;
 use plumbline_sys::cpu::ProcessTime;
 use plumbline_sys::forwarder::Forwarder;
 use plumbline_sys::netlink::{
-    Datapath, EspPolicy, EspState, LinkSpec, NeighbourSpec, NetlinkError, RouteSpec, RuleSpec,
-    XfrmSocket,
+    Datapath, EspPolicy, EspState, LinkSpec, NeighbourSpec, NetlinkError, NetlinkSocket, RouteSpec,
+    RuleSpec, XfrmSocket,
 };
 use plumbline_sys::sysctl;
 
@@ -21,47 +21,18 @@ use crate::place::Place;
 const GROUP: u32 = 1;
 
 /// Does what a network asks for, and remembers how to undo it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Journal {
-    /// What was set, in order.
-    settings: Vec<(Arc<Place>, JournalEntry)>,
+    /// How to undo each step, in the order in which they were done.
+    steps: Vec<Undo>,
     /// Places where devices were made, each once, in order.
     devices: Vec<Arc<Place>>,
     /// Processes that forward, each killed when dropped.
     forwarders: Vec<Forwarder>,
 }
 
-#[derive(Debug)]
-enum JournalEntry {
-    Address {
-        device: u32,
-        address: IpAddr,
-        prefix: u8,
-    },
-    Route(RouteSpec),
-    Rule(RuleSpec),
-    Neighbour(NeighbourSpec),
-    Datapath(Arc<Datapath>),
-    Hooks {
-        device: u32,
-    },
-    /// A device that was there before, with the MTU that it had.
-    Adopted {
-        device: u32,
-        mtu: u32,
-    },
-    /// Keys with the values that they had.
-    Sysctls(Vec<(String, String)>),
-    State(Arc<XfrmSocket>, EspState),
-    Policy(Arc<XfrmSocket>, EspPolicy),
-    Other(Box<dyn Undo>),
-}
-
-/// Something that a network did otherwise than through the journal.
-pub trait Undo: std::fmt::Debug + Send + Sync {
-    /// Takes it back, without stopping at an error, and gives the errors.
-    fn undo(&mut self) -> Vec<LabError>;
-}
+/// Undoes a step without stopping at an error, and gives the errors.
+type Undo = Box<dyn FnOnce() -> Vec<LabError> + Send + Sync>;
 
 impl Journal {
     /// Makes a device in `place` and gives its index there.
@@ -82,8 +53,7 @@ impl Journal {
         inside: &Arc<Place>,
         spec: LinkSpec<'_>,
     ) -> Result<(), LabError> {
-        let added = place.netlink().add_link(spec.group(GROUP));
-        added.map_err(|error| place.failed(error))?;
+        place.ask(|netlink| netlink.add_link(spec.group(GROUP)))?;
         if !self.devices.iter().any(|known| Arc::ptr_eq(known, inside)) {
             self.devices.push(Arc::clone(inside));
         }
@@ -91,7 +61,7 @@ impl Journal {
     }
 
     /// Makes a device as [`link`](Self::link) does, or takes the one of that
-    /// name that the kernel has made itself; brings it up with this MTU, and
+    /// name that the kernel made by itself; brings it up with this MTU, and
     /// gives its index.
     pub fn adopt(
         &mut self,
@@ -100,22 +70,18 @@ impl Journal {
         spec: LinkSpec<'_>,
         mtu: u32,
     ) -> Result<u32, LabError> {
-        let Ok(there) = place.netlink().link(name) else {
+        let Ok(there) = place.link(name) else {
             return self.link(place, name, spec.mtu(mtu).up());
         };
         let device = there.index;
-        self.remember(
-            place,
-            JournalEntry::Adopted {
-                device,
-                mtu: there.mtu,
-            },
-        );
-        let netlink = place.netlink();
-        netlink
-            .set_link_mtu(device, mtu)
-            .and_then(|()| netlink.set_link_up(device, true))
-            .map_err(|error| place.failed(error))?;
+        self.undo_request(place, move |netlink| {
+            netlink.set_link_up(device, false)?;
+            netlink.set_link_mtu(device, there.mtu)
+        });
+        place.ask(|netlink| {
+            netlink.set_link_mtu(device, mtu)?;
+            netlink.set_link_up(device, true)
+        })?;
         Ok(device)
     }
 
@@ -127,30 +93,33 @@ impl Journal {
         address: IpAddr,
         prefix: u8,
     ) -> Result<(), LabError> {
-        let added = place.netlink().add_address(device, address, prefix);
-        added.map_err(|error| place.failed(error))?;
-        let setting = JournalEntry::Address {
-            device,
-            address,
-            prefix,
-        };
-        self.remember(place, setting);
+        place.ask(|netlink| netlink.add_address(device, address, prefix))?;
+        self.undo_request(place, move |it| it.delete_address(device, address, prefix));
         Ok(())
     }
 
     /// Adds a route.
     pub fn route(&mut self, place: &Arc<Place>, route: RouteSpec) -> Result<(), LabError> {
-        let added = place.netlink().add_route(&route);
-        added.map_err(|error| place.failed(error))?;
-        self.remember(place, JournalEntry::Route(route));
+        place.ask(|netlink| netlink.add_route(&route))?;
+        self.undo_request(place, move |netlink| netlink.delete_route(&route));
         Ok(())
     }
 
     /// Adds a rule.
     pub fn rule(&mut self, place: &Arc<Place>, rule: RuleSpec) -> Result<(), LabError> {
-        let added = place.netlink().add_rule(&rule);
-        added.map_err(|error| place.failed(error))?;
-        self.remember(place, JournalEntry::Rule(rule));
+        place.ask(|netlink| netlink.add_rule(&rule))?;
+        self.undo_request(place, move |netlink| netlink.delete_rule(&rule));
+        Ok(())
+    }
+
+    /// Adds a neighbour or forwarding entry.
+    pub fn neighbour(
+        &mut self,
+        place: &Arc<Place>,
+        neighbour: NeighbourSpec,
+    ) -> Result<(), LabError> {
+        place.ask(|netlink| netlink.add_neighbour(&neighbour))?;
+        self.undo_request(place, move |it| it.delete_neighbour(&neighbour));
         Ok(())
     }
 
@@ -161,9 +130,9 @@ impl Journal {
         xfrm: &Arc<XfrmSocket>,
         state: EspState,
     ) -> Result<(), LabError> {
-        xfrm.add_state(&state)
-            .map_err(|error| place.failed(error))?;
-        self.remember(place, JournalEntry::State(Arc::clone(xfrm), state));
+        place.ask(|_| xfrm.add_state(&state))?;
+        let xfrm = Arc::clone(xfrm);
+        self.undo_request(place, move |_| xfrm.delete_state(&state));
         Ok(())
     }
 
@@ -174,36 +143,13 @@ impl Journal {
         xfrm: &Arc<XfrmSocket>,
         policy: EspPolicy,
     ) -> Result<(), LabError> {
-        xfrm.add_policy(&policy)
-            .map_err(|error| place.failed(error))?;
-        self.remember(place, JournalEntry::Policy(Arc::clone(xfrm), policy));
+        place.ask(|_| xfrm.add_policy(&policy))?;
+        let xfrm = Arc::clone(xfrm);
+        self.undo_request(place, move |_| xfrm.delete_policy(&policy));
         Ok(())
     }
 
-    /// Sets sysctls of a place, to be set back in the end.
-    pub fn sysctls(
-        &mut self,
-        place: &Arc<Place>,
-        settings: &[(String, String)],
-    ) -> Result<(), LabError> {
-        let old = set_sysctls(place, settings)?;
-        self.remember(place, JournalEntry::Sysctls(old));
-        Ok(())
-    }
-
-    /// Adds a neighbour or forwarding entry.
-    pub fn neighbour(
-        &mut self,
-        place: &Arc<Place>,
-        neighbour: NeighbourSpec,
-    ) -> Result<(), LabError> {
-        let added = place.netlink().add_neighbour(&neighbour);
-        added.map_err(|error| place.failed(error))?;
-        self.remember(place, JournalEntry::Neighbour(neighbour));
-        Ok(())
-    }
-
-    /// Has an eBPF program see what comes in through a device that has no tc
+    /// Attaches an eBPF program to what comes in through a device that has no tc
     /// hooks yet.
     pub fn ingress_program(
         &mut self,
@@ -212,17 +158,30 @@ impl Journal {
         name: &str,
         program: &impl AsFd,
     ) -> Result<(), LabError> {
-        let netlink = place.netlink();
-        let added = netlink.add_hooks(device);
-        added.map_err(|error| place.failed(error))?;
-        self.remember(place, JournalEntry::Hooks { device });
-        let attached = netlink.add_ingress_program(device, name, program);
-        attached.map_err(|error| place.failed(error))
+        place.ask(|netlink| netlink.add_hooks(device))?;
+        self.undo_request(place, move |netlink| netlink.delete_hooks(device));
+        place.ask(|netlink| netlink.add_ingress_program(device, name, program))
     }
 
-    /// Remembers what a network did in `place` by other means.
-    pub fn undo_by(&mut self, place: &Arc<Place>, undo: Box<dyn Undo>) {
-        self.remember(place, JournalEntry::Other(undo));
+    /// Makes a datapath of Open vSwitch.
+    pub fn datapath(&mut self, place: &Arc<Place>, name: &str) -> Result<Arc<Datapath>, LabError> {
+        let created = place.namespace.run(|| Datapath::create(name))?;
+        let datapath = Arc::new(created.map_err(|error| place.failed(error))?);
+        let made = Arc::clone(&datapath);
+        self.undo_request(place, move |_| made.delete());
+        Ok(datapath)
+    }
+
+    /// Sets sysctls of a place, and sets them back in the end.
+    pub fn sysctls(
+        &mut self,
+        place: &Arc<Place>,
+        settings: &[(String, String)],
+    ) -> Result<(), LabError> {
+        let old = set_sysctls(place, settings)?;
+        let place = Arc::clone(place);
+        self.undo_by(move || set_sysctls(&place, &old).err().into_iter().collect());
+        Ok(())
     }
 
     /// Sets sysctls of a device that this journal made. They need no undoing:
@@ -235,12 +194,19 @@ impl Journal {
         set_sysctls(place, settings).map(|_| ())
     }
 
-    /// Makes a datapath of Open vSwitch.
-    pub fn datapath(&mut self, place: &Arc<Place>, name: &str) -> Result<Arc<Datapath>, LabError> {
-        let created = place.namespace.run(|| Datapath::create(name))?;
-        let datapath = Arc::new(created.map_err(|error| place.failed(error))?);
-        self.remember(place, JournalEntry::Datapath(Arc::clone(&datapath)));
-        Ok(datapath)
+    /// Remembers how to undo what a network did by other means: without stopping
+    /// at an error, giving all of them.
+    pub fn undo_by(&mut self, undo: impl FnOnce() -> Vec<LabError> + Send + Sync + 'static) {
+        self.steps.push(Box::new(undo));
+    }
+
+    fn undo_request(
+        &mut self,
+        place: &Arc<Place>,
+        undo: impl FnOnce(&NetlinkSocket) -> Result<(), NetlinkError> + Send + Sync + 'static,
+    ) {
+        let place = Arc::clone(place);
+        self.undo_by(move || place.ask(undo).err().into_iter().collect());
     }
 
     /// Keeps a process that forwards packets of the network.
@@ -263,62 +229,25 @@ impl Journal {
     /// gives the errors. A second call does nothing.
     pub fn undo(&mut self) -> Vec<LabError> {
         let mut errors = Vec::new();
-        while let Some((place, setting)) = self.settings.pop() {
-            errors.extend(setting.undo(&place));
+        while let Some(undo) = self.steps.pop() {
+            errors.extend(undo());
         }
-        // A device of theirs goes with them. All are told before one is waited for.
+        // Their devices go with them. All are killed before the first is waited for.
         self.forwarders.iter().for_each(Forwarder::kill);
         self.forwarders.clear();
         // Devices go last, all of a place at once, and all places at the same
-        // time: what takes long is that the kernel waits, and it waits for
-        // several requests together.
+        // time: most of the time is spent waiting for the kernel, which serves
+        // several requests with one wait.
         let places = std::mem::take(&mut self.devices);
-        let deleted = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let delete = |place| scope.spawn(move || delete_devices(place));
             let threads: Vec<_> = places.iter().map(delete).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                .collect::<Vec<_>>()
+            for thread in threads {
+                let deleted = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+                errors.extend(deleted.err());
+            }
         });
-        for (place, result) in places.iter().zip(deleted) {
-            errors.extend(result.err().map(|error| place.failed(error)));
-        }
         errors
-    }
-
-    fn remember(&mut self, place: &Arc<Place>, setting: JournalEntry) {
-        self.settings.push((Arc::clone(place), setting));
-    }
-}
-
-impl JournalEntry {
-    fn undo(self, place: &Place) -> Vec<LabError> {
-        let netlink = place.netlink();
-        let undone = match self {
-            Self::Address {
-                device,
-                address,
-                prefix,
-            } => netlink.delete_address(device, address, prefix),
-            Self::Route(route) => netlink.delete_route(&route),
-            Self::Rule(rule) => netlink.delete_rule(&rule),
-            Self::Datapath(datapath) => datapath.delete(),
-            Self::Neighbour(neighbour) => netlink.delete_neighbour(&neighbour),
-            Self::Adopted { device, mtu } => netlink
-                .set_link_up(device, false)
-                .and_then(|()| netlink.set_link_mtu(device, mtu)),
-            Self::State(xfrm, state) => xfrm.delete_state(&state),
-            Self::Policy(xfrm, policy) => xfrm.delete_policy(&policy),
-            Self::Hooks { device } => netlink.delete_hooks(device),
-            Self::Sysctls(old) => return set_sysctls(place, &old).err().into_iter().collect(),
-            Self::Other(mut undo) => return undo.undo(),
-        };
-        undone
-            .err()
-            .map(|error| place.failed(error))
-            .into_iter()
-            .collect()
     }
 }
 
@@ -333,13 +262,13 @@ fn set_sysctls(
     })
 }
 
-fn delete_devices(place: &Arc<Place>) -> Result<(), NetlinkError> {
-    place.netlink().delete_group(GROUP)
+fn delete_devices(place: &Arc<Place>) -> Result<(), LabError> {
+    place.ask(|netlink| netlink.delete_group(GROUP))
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Best effort: whoever wants the errors calls `undo` before.
+        // Best effort: call `undo` before to get the errors.
         self.undo();
     }
 }

@@ -27,7 +27,7 @@ pub use addressing::Addressing;
 pub use agent::Launcher;
 pub use error::LabError;
 pub use hop::{Carried, Hop, Meter};
-pub use journal::{Journal, Undo};
+pub use journal::Journal;
 pub use lab::{Lab, LabOptions};
 pub use need::Need;
 pub use network::catalogue::{self, Catalogue, NetworkListing, list};

@@ -77,18 +77,16 @@ impl Topology {
     pub(crate) fn put_behind(&self, node: &Place, device: &str) -> Result<(), LabError> {
         let link = self.link;
         let device = node.index(device)?;
-        let netlink = node.netlink();
         let mut parent = Parent::Root;
-        let mut added = Ok(());
         if link.has_distance() {
-            added = netlink.add_distance(device, parent, &distance(&link));
+            node.ask(|it| it.add_distance(device, parent, &distance(&link)))?;
             parent = Parent::Inside;
         }
         if let Some(bits) = link.rate_bits {
             let bucket = bucket(bits, self.mtu);
-            added = added.and_then(|()| netlink.add_token_bucket(device, parent, &bucket));
+            node.ask(|it| it.add_token_bucket(device, parent, &bucket))?;
         }
-        added.map_err(|error| node.failed(error))
+        Ok(())
     }
 }
 

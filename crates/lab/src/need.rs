@@ -39,10 +39,7 @@ pub(crate) enum Presence {
 
 /// Pairs of virtual Ethernet devices.
 pub(crate) static VETH: Need = Need::module("CONFIG_VETH", "veth", |bench| {
-    bench.device(LinkSpec::veth(
-        ScratchNamespace::NAME,
-        LinkSpec::peer("probe-peer"),
-    ))
+    bench.device(LinkSpec::veth(PROBE, LinkSpec::peer("probe-peer")))
 });
 
 impl Need {
@@ -91,6 +88,9 @@ impl Need {
     }
 }
 
+/// The name of what is made for an attempt.
+pub(crate) const PROBE: &str = "probe";
+
 /// A namespace to try things in, with a device that others may be put on top of.
 pub(crate) struct ScratchNamespace {
     scratch: Namespace,
@@ -99,9 +99,6 @@ pub(crate) struct ScratchNamespace {
 }
 
 impl ScratchNamespace {
-    /// The name of what is made for an attempt.
-    pub(crate) const NAME: &str = "probe";
-
     /// Makes the namespace; `None` on a kernel that lacks [`VETH`].
     pub(crate) fn set_up() -> Result<Option<Self>, LabError> {
         const PARENT: &str = "parent";
@@ -118,24 +115,15 @@ impl ScratchNamespace {
         }
     }
 
-    /// A tunnel from an address to itself: nothing is ever sent.
-    pub(crate) fn ends(address: impl Into<IpAddr>) -> TunnelEnds {
-        let local = address.into();
-        TunnelEnds {
-            local,
-            remote: Some(local),
-        }
-    }
-
     /// The netlink socket of the namespace.
     pub(crate) fn netlink(&self) -> &NetlinkSocket {
         self.scratch.netlink()
     }
 
-    /// Makes a device of the name [`NAME`](Self::NAME), and deletes it.
+    /// Makes a device of the name [`PROBE`], and deletes it.
     pub(crate) fn device(&self, link: LinkSpec<'_>) -> Result<Presence, LabError> {
         let made = self.netlink().add_link(link);
-        judge(made.and_then(|()| self.netlink().delete_link(Self::NAME)))
+        judge(made.and_then(|()| self.netlink().delete_link(PROBE)))
     }
 
     /// Makes a queueing discipline on the device of the namespace, and deletes it.
@@ -166,6 +154,15 @@ impl ScratchNamespace {
             Ok(()) => Presence::Present,
             Err(error) => Presence::MissingBecause(error.to_string()),
         })
+    }
+}
+
+/// A tunnel from an address to itself: nothing is ever sent.
+pub(crate) fn ends(address: impl Into<IpAddr>) -> TunnelEnds {
+    let local = address.into();
+    TunnelEnds {
+        local,
+        remote: Some(local),
     }
 }
 

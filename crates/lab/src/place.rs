@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_experiment::Family;
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{Address, NetlinkError, NetlinkSocket};
+use plumbline_sys::netlink::{Address, DeviceInfo, Mac, NetlinkError, NetlinkSocket};
 use plumbline_sys::sysctl;
 
 use crate::error::LabError;
@@ -44,18 +44,34 @@ impl Place {
         self.namespace.netlink()
     }
 
+    /// Makes a request by that socket; its error says where it was made.
+    pub(crate) fn ask<T>(
+        &self,
+        request: impl FnOnce(&NetlinkSocket) -> Result<T, NetlinkError>,
+    ) -> Result<T, LabError> {
+        request(self.netlink()).map_err(|error| self.failed(error))
+    }
+
+    /// A device as it is now.
+    pub(crate) fn link(&self, device: &str) -> Result<DeviceInfo, LabError> {
+        self.ask(|netlink| netlink.link(device))
+    }
+
     /// The index of a device.
     pub fn index(&self, device: &str) -> Result<u32, LabError> {
-        let link = self.netlink().link(device);
-        link.map(|link| link.index)
-            .map_err(|error| self.failed(error))
+        Ok(self.link(device)?.index)
+    }
+
+    /// The hardware address of an Ethernet device.
+    pub(crate) fn mac(&self, device: &str) -> Result<Mac, LabError> {
+        Ok(self.link(device)?.mac.unwrap_or_default())
     }
 
     /// Brings a device up, and gives its index.
     pub fn bring_up(&self, device: &str) -> Result<u32, LabError> {
         let index = self.index(device)?;
-        let up = self.netlink().set_link_up(index, true);
-        up.map(|()| index).map_err(|error| self.failed(error))
+        self.ask(|netlink| netlink.set_link_up(index, true))?;
+        Ok(index)
     }
 
     /// Waits until a device carries packets and its addresses may be used. The
@@ -63,10 +79,7 @@ impl Place {
     /// no link-local address, and a first packet would wait a second.
     pub fn settle(&self, device: &str) -> Result<(), LabError> {
         let deadline = Instant::now() + SETTLE_LIMIT;
-        while !self
-            .is_settled(device)
-            .map_err(|error| self.failed(error))?
-        {
+        while !self.ask(|netlink| is_settled(netlink, device))? {
             if Instant::now() > deadline {
                 return Err(LabError::Unsettled {
                     place: self.name.clone(),
@@ -79,17 +92,6 @@ impl Place {
         Ok(())
     }
 
-    fn is_settled(&self, device: &str) -> Result<bool, NetlinkError> {
-        let link = self.netlink().link(device)?;
-        // Kernel 6.1, for one, takes a veth as running until it knows better.
-        let carries = link.running && (link.state_known || link.kind != "veth");
-        // Where no neighbour is looked for, nobody needs the address of the link,
-        // which kernel 6.1 for one leaves tentative for up to a second there.
-        let is_needed = |it: &Address| link.finds_neighbours || !is_link_local(it.address);
-        let waits = |it: &Address| it.device == link.index && it.tentative && is_needed(it);
-        Ok(carries && !self.netlink().addresses()?.iter().any(waits))
-    }
-
     /// An error that happened here.
     pub fn failed(&self, source: NetlinkError) -> LabError {
         LabError::Netlink {
@@ -97,6 +99,17 @@ impl Place {
             source,
         }
     }
+}
+
+fn is_settled(netlink: &NetlinkSocket, device: &str) -> Result<bool, NetlinkError> {
+    let link = netlink.link(device)?;
+    // Kernel 6.1, for one, takes a veth as running until it knows better.
+    let carries = link.running && (link.state_known || link.kind != "veth");
+    // Where no neighbour is looked for, nobody needs the address of the link,
+    // which kernel 6.1 for one leaves tentative for up to a second there.
+    let is_needed = |it: &Address| link.finds_neighbours || !is_link_local(it.address);
+    let waits = |it: &Address| it.device == link.index && it.tentative && is_needed(it);
+    Ok(carries && !netlink.addresses()?.iter().any(waits))
 }
 
 /// Whether a namespace forwards packets.

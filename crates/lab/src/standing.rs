@@ -156,8 +156,7 @@ impl StandingNetwork {
     pub fn devices(&self) -> Result<Vec<DeviceFingerprint>, LabError> {
         let describe = |hop: &Hop| {
             let place = &hop.place;
-            let link = place.netlink().link(&hop.device);
-            let link = link.map_err(|error| place.failed(error))?;
+            let link = place.link(&hop.device)?;
             let offloads = place
                 .namespace
                 .run(|| ethtool::active_features(&hop.device))?
@@ -273,8 +272,7 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
 }
 
 fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {
-    let link = hop.place.netlink().link(&hop.device);
-    let mut stats = link.map_err(|error| hop.place.failed(error))?.stats;
+    let mut stats = hop.place.link(&hop.device)?.stats;
     if let Some(meter) = &hop.meter {
         let carried = meter.carried()?;
         stats.rx_packets = carried.rx_packets;

@@ -44,13 +44,8 @@ impl Pod {
     /// number of its other end for one without another end, and tell that it is
     /// up only with the events of the next second (`linkwatch_urgent_event`).
     pub fn port(&self, name: &str, mtu: u32) -> LinkSpec<'_> {
-        let peer = LinkSpec::peer(UPLINK)
-            .mtu(mtu)
-            .inside(&self.place.namespace);
-        LinkSpec::veth(name, peer)
-            .index(NEAR_INDEX + self.number as u32)
-            .mtu(mtu)
-            .up()
+        let index = NEAR_INDEX + self.number as u32;
+        veth(name, index, UPLINK, &self.place, mtu)
     }
 
     /// The address that others reach it by.
@@ -188,31 +183,49 @@ impl Topology {
         let link = spec(&passing, home.index(UPLINK)?);
         journal.link_inside(home, place, link.mtu(self.mtu).inside(&place.namespace))?;
         let device = place.index(&passing)?;
-        let renamed = place.netlink().rename_link(device, UPLINK);
-        renamed.map_err(|error| place.failed(error))?;
+        place.ask(|it| it.rename_link(device, UPLINK))?;
         place.bring_up(UPLINK)?;
         journal.address(place, device, pod.address, self.addressing.cluster_prefix())
     }
 
+    /// A route to the pods of node `number`.
+    pub(crate) fn pods_of(&self, number: u8) -> RouteSpec {
+        let addressing = self.addressing;
+        RouteSpec::to(addressing.subnet(number), addressing.subnet_prefix())
+    }
+
+    /// Gives each node a route to each other node's pods, by that node's address.
+    pub(crate) fn route_between_nodes(&self, journal: &mut Journal) -> Result<(), LabError> {
+        self.numbered().try_for_each(|(own, node)| {
+            self.route_to_others(own, node, journal, |remote| self.pods_of(remote))
+        })
+    }
+
+    /// Gives node `own` the route `to` each other node, by that node's address.
+    pub(crate) fn route_to_others(
+        &self,
+        own: u8,
+        node: &Arc<Place>,
+        journal: &mut Journal,
+        to: impl Fn(u8) -> RouteSpec,
+    ) -> Result<(), LabError> {
+        let uplink = node.index(UPLINK)?;
+        self.remotes(own).try_for_each(|remote| {
+            let gateway = self.addressing.node(remote);
+            journal.route(node, to(remote).via(gateway).dev(uplink))
+        })
+    }
+
     fn wire(&self) -> Result<(), LabError> {
         let (first, second) = (&self.nodes[0], &self.nodes[1]);
-        let peer = LinkSpec::peer(UPLINK)
-            .mtu(self.mtu)
-            .inside(&second.namespace);
-        let wire = LinkSpec::veth(UPLINK, peer)
-            .index(NEAR_INDEX)
-            .mtu(self.mtu)
-            .up();
-        first
-            .netlink()
-            .add_link(wire)
-            .map_err(|error| first.failed(error))?;
+        first.ask(|it| it.add_link(veth(UPLINK, NEAR_INDEX, UPLINK, second, self.mtu)))?;
         for (number, node) in self.numbered() {
             let device = node.bring_up(UPLINK)?;
-            let address = self.addressing.node(number);
-            node.netlink()
-                .add_address(device, address, self.addressing.underlay_prefix())
-                .map_err(|error| node.failed(error))?;
+            let (address, prefix) = (
+                self.addressing.node(number),
+                self.addressing.underlay_prefix(),
+            );
+            node.ask(|it| it.add_address(device, address, prefix))?;
         }
         Ok(())
     }
@@ -224,31 +237,33 @@ impl Topology {
         let gateway = self.addressing.router();
         for (number, node) in self.numbered() {
             let address = self.addressing.node(number);
-            let peer = LinkSpec::peer(UPLINK).mtu(self.mtu).inside(&node.namespace);
-            let link = LinkSpec::veth(&node.name, peer)
-                .index(NEAR_INDEX + u32::from(number))
-                .mtu(self.mtu)
-                .up();
-            let netlink = router.netlink();
-            netlink
-                .add_link(link)
-                .map_err(|error| router.failed(error))?;
+            let index = NEAR_INDEX + u32::from(number);
+            router.ask(|it| it.add_link(veth(&node.name, index, UPLINK, node, self.mtu)))?;
             let port = router.index(&node.name)?;
-            let to_node = RouteSpec::to(address, host).dev(port);
-            netlink
-                .add_address(port, gateway, host)
-                .and_then(|()| netlink.add_route(&to_node))
-                .map_err(|error| router.failed(error))?;
+            router.ask(|it| it.add_address(port, gateway, host))?;
+            router.ask(|it| it.add_route(&RouteSpec::to(address, host).dev(port)))?;
 
             let device = node.bring_up(UPLINK)?;
             let out = RouteSpec::default_via(gateway).dev(device).onlink();
-            node.netlink()
-                .add_address(device, address, host)
-                .and_then(|()| node.netlink().add_route(&out))
-                .map_err(|error| node.failed(error))?;
+            node.ask(|it| it.add_address(device, address, host))?;
+            node.ask(|it| it.add_route(&out))?;
         }
         Ok(())
     }
+}
+
+/// A pair of devices of this MTU: `name` at `index`, which is up, and `peer_name`
+/// in another place.
+pub(crate) fn veth<'a>(
+    name: &str,
+    index: u32,
+    peer_name: &str,
+    peer_place: &'a Place,
+    mtu: u32,
+) -> LinkSpec<'a> {
+    let peer = LinkSpec::peer(peer_name).mtu(mtu);
+    let peer = peer.inside(&peer_place.namespace);
+    LinkSpec::veth(name, peer).index(index).mtu(mtu).up()
 }
 
 fn number(node: usize) -> u8 {

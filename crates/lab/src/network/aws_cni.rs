@@ -25,33 +25,27 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use plumbline_experiment::{Family, Placement};
-use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, RuleSpec};
+use plumbline_sys::netlink::{Mac, NeighbourSpec, RouteSpec, RuleSpec};
 
 use super::shape::port_name;
-use super::{About, Network, WireFormat};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin};
 use crate::need::VETH;
-use crate::place::Place;
-use crate::topology::{NEAR_INDEX, Pod, Topology, UPLINK, Underlay};
-
-pub(super) struct AwsCni;
+use crate::topology::{NEAR_INDEX, veth};
+use crate::{Hop, Journal, LabError, Place, Pod, Topology, UPLINK, Underlay};
 
 /// Index numbers of the router's ports to second interfaces, less the node's number:
 /// behind those of its ports to first ones.
 const SECOND_PORTS: u32 = NEAR_INDEX + 8;
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "aws-cni",
     aliases: &["amazon-vpc-cni", "eks"],
     summary: "an interface per node for pods, a veth and rules by address per pod, by a router",
     needs: &[&VETH],
     underlay: Underlay::Router,
-    wire: WireFormat::Plain,
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const PORT: &str = "eni";
 /// The second ENI: device number 1, and so table 2.
@@ -68,34 +62,28 @@ struct Interface {
     port: String,
 }
 
-impl Network for AwsCni {
-    fn about(&self) -> &About {
-        &ABOUT
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    // The underlay is one with a router.
+    let Some(router) = &topology.router else {
+        return Ok(Vec::new());
+    };
+    let mut interfaces = Vec::new();
+    for (number, node) in topology.numbered() {
+        interfaces.push(match topology.addressing.family() {
+            Family::V4 => second_interface(topology, router, number, node, journal)?,
+            Family::V6 => interface(node, UPLINK, node.name.clone())?,
+        });
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        // The underlay is one with a router.
-        let Some(router) = &topology.router else {
-            return Ok(Vec::new());
-        };
-        let mut interfaces = Vec::new();
-        for (number, node) in topology.numbered() {
-            interfaces.push(match topology.addressing.family() {
-                Family::V4 => second_interface(topology, router, number, node, journal)?,
-                Family::V6 => interface(node, UPLINK, node.name.clone())?,
-            });
-        }
-        for pod in &topology.pods {
-            attach_pod(topology, pod, journal)?;
-            let interface = &interfaces[pod.node];
-            let port = router.index(&interface.port)?;
-            let host = topology.addressing.host_prefix();
-            journal.route(router, RouteSpec::to(pod.address, host).dev(port))?;
-            let known = NeighbourSpec::permanent(port, pod.address, interface.mac);
-            journal.neighbour(router, known)?;
-        }
-        Ok(hops(topology, router, &interfaces))
+    for pod in &topology.pods {
+        attach_pod(topology, pod, journal)?;
+        let interface = &interfaces[pod.node];
+        let port = router.index(&interface.port)?;
+        let host = topology.addressing.host_prefix();
+        journal.route(router, RouteSpec::to(pod.address, host).dev(port))?;
+        let known = NeighbourSpec::permanent(port, pod.address, interface.mac);
+        journal.neighbour(router, known)?;
     }
+    Ok(hops(topology, router, &interfaces))
 }
 
 /// Gives a node its second ENI, with the table that leads out of it.
@@ -109,13 +97,8 @@ fn second_interface(
     let addressing = topology.addressing;
     let host = addressing.host_prefix();
     let name = format!("{}-{SECOND}", node.name);
-    let peer = LinkSpec::peer(SECOND)
-        .mtu(topology.mtu)
-        .inside(&node.namespace);
-    let link = LinkSpec::veth(&name, peer)
-        .index(SECOND_PORTS + u32::from(number))
-        .mtu(topology.mtu)
-        .up();
+    let index = SECOND_PORTS + u32::from(number);
+    let link = veth(&name, index, SECOND, node, topology.mtu);
     let port = journal.link(router, &name, link)?;
     let gateway = addressing.gateway(number);
     journal.address(router, port, gateway, host)?;
@@ -132,15 +115,8 @@ fn second_interface(
 }
 
 fn interface(node: &Arc<Place>, device: &'static str, port: String) -> Result<Interface, LabError> {
-    let mac = mac(node, device)?;
+    let mac = node.mac(device)?;
     Ok(Interface { device, mac, port })
-}
-
-/// The hardware address of a veth.
-fn mac(place: &Place, device: &str) -> Result<Mac, LabError> {
-    let link = place.netlink().link(device);
-    let link = link.map_err(|error| place.failed(error))?;
-    Ok(link.mac.unwrap_or_default())
 }
 
 fn attach_pod(topology: &Topology, pod: &Pod, journal: &mut Journal) -> Result<(), LabError> {
@@ -168,7 +144,7 @@ fn attach_pod(topology: &Topology, pod: &Pod, journal: &mut Journal) -> Result<(
     journal.address(place, device, pod.address, host)?;
     journal.route(place, RouteSpec::to(gateway, host).dev(device))?;
     journal.route(place, RouteSpec::default_via(gateway).dev(device))?;
-    let known = NeighbourSpec::permanent(device, gateway, mac(node, &name)?);
+    let known = NeighbourSpec::permanent(device, gateway, node.mac(&name)?);
     journal.neighbour(place, known)
 }
 

@@ -10,45 +10,30 @@
 //! fabric adds (rate limits, distance, its MTU of 9001) is not modelled, nor
 //! that nodes of one VPC subnet reach each other, not their pods, directly.
 
-use plumbline_experiment::Family;
-use plumbline_sys::netlink::RouteSpec;
-
-use super::{About, Network, WireFormat, bridge};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, bridge};
 use crate::need::VETH;
-use crate::topology::{Topology, Underlay};
+use crate::{Hop, Journal, LabError, Topology, Underlay};
 
-pub(super) struct AwsVpc;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "aws-vpc",
     aliases: &["flannel-aws-vpc"],
     summary: "a bridge on each node, a router between nodes that knows each node's pods",
     needs: &[&VETH, &bridge::DRIVER],
     underlay: Underlay::Router,
-    wire: WireFormat::Plain,
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
-impl Network for AwsVpc {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        bridge::attach(topology, journal, topology.mtu)?;
-        let addressing = topology.addressing;
-        if let Some(router) = &topology.router {
-            for (number, node) in topology.numbered() {
-                let port = router.index(&node.name)?;
-                let route = RouteSpec::to(addressing.subnet(number), addressing.subnet_prefix());
-                let route = route.via(addressing.node(number)).dev(port).onlink();
-                journal.route(router, route)?;
-            }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    bridge::attach(topology, journal, topology.mtu)?;
+    let addressing = topology.addressing;
+    if let Some(router) = &topology.router {
+        for (number, node) in topology.numbered() {
+            let port = router.index(&node.name)?;
+            let route = topology.pods_of(number);
+            let route = route.via(addressing.node(number)).dev(port).onlink();
+            journal.route(router, route)?;
         }
-        Ok(bridge::SHAPE.hops(topology))
     }
+    Ok(bridge::SHAPE.hops(topology))
 }

@@ -11,34 +11,27 @@
 
 use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 
-use crate::error::LabError;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace};
+use crate::need::{Need, PROBE};
 use crate::network::shape::{Shape, port_name};
-use crate::topology::{Topology, UPLINK};
+use crate::{Journal, LabError, Topology, UPLINK};
 
 /// Bridges.
 pub(super) static DRIVER: Need = Need::module("CONFIG_BRIDGE", "bridge", |bench| {
-    bench.device(LinkSpec::bridge(ScratchNamespace::NAME))
+    bench.device(LinkSpec::bridge(PROBE))
 });
 
 const BRIDGE: &str = "cni0";
 const PORT: &str = "veth";
 
 /// The devices of a pod behind a bridge.
-pub(super) const SHAPE: Shape = Shape {
-    port: Some(PORT),
-    bridge: Some(BRIDGE),
-    pair: None,
-    tunnel: None,
-    tunnel_to: None,
-};
+pub(super) const SHAPE: Shape = shape(BRIDGE);
 
 /// The devices of a pod behind a bridge of another name.
 pub(super) const fn shape(bridge: &'static str) -> Shape {
     Shape {
+        port: Some(PORT),
         bridge: Some(bridge),
-        ..SHAPE
+        ..Shape::POD
     }
 }
 

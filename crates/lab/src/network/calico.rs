@@ -18,12 +18,8 @@ use std::sync::Arc;
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use crate::addressing::Addressing;
-use crate::error::LabError;
-use crate::journal::Journal;
 use crate::network::shape::{Shape, port_name};
-use crate::place::Place;
-use crate::topology::{Topology, UPLINK};
+use crate::{Addressing, Journal, LabError, Place, Topology, UPLINK};
 
 const PORT: &str = "cali";
 const PORT_MAC: [u8; 6] = [0xee; 6];
@@ -34,10 +30,7 @@ const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xecee, 0xeeff, 0xfe
 /// The devices of a pod that is routed to.
 pub(super) const SHAPE: Shape = Shape {
     port: Some(PORT),
-    bridge: None,
-    pair: None,
-    tunnel: None,
-    tunnel_to: None,
+    ..Shape::POD
 };
 
 /// The block of addresses that a node routes, of Calico's default size, /26 and

@@ -13,54 +13,37 @@
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec};
 
-use super::shape::Shape;
-use super::{About, Network, WireFormat, calico, ipip};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, WireFormat, calico, ipip};
 use crate::need::VETH;
-use crate::topology::{Topology, Underlay};
+use crate::{Hop, Journal, LabError, Topology};
 
-pub(super) struct CalicoIpip;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "calico-ipip",
-    aliases: &[],
     summary: "a veth and a host route per pod, IP in IP between nodes, no bridge",
     needs: &[&VETH, &ipip::IPIP],
-    underlay: Underlay::Wire,
     wire: WireFormat::IpInIp,
     families: &[Family::V4],
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const DEVICE: &str = "tunl0";
 const HEADER_BYTES: u32 = 20;
 
-impl Network for CalicoIpip {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let addressing = topology.addressing;
-        let mtu = topology.mtu - HEADER_BYTES;
-        for (own, node) in topology.numbered() {
-            let device = journal.adopt(node, DEVICE, LinkSpec::any_ip_in_ip(DEVICE), mtu)?;
-            let address = addressing.subnet(own);
-            journal.address(node, device, address, addressing.host_prefix())?;
-            for remote in topology.remotes(own) {
-                let (network, prefix) = calico::block(addressing, remote);
-                let route = RouteSpec::to(network, prefix).via(addressing.node(remote));
-                journal.route(node, route.dev(device).onlink())?;
-            }
-            calico::default_route(topology, node, journal)?;
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let addressing = topology.addressing;
+    let mtu = topology.mtu - HEADER_BYTES;
+    for (own, node) in topology.numbered() {
+        let device = journal.adopt(node, DEVICE, LinkSpec::any_ip_in_ip(DEVICE), mtu)?;
+        let address = addressing.subnet(own);
+        journal.address(node, device, address, addressing.host_prefix())?;
+        for remote in topology.remotes(own) {
+            let (network, prefix) = calico::block(addressing, remote);
+            let route = RouteSpec::to(network, prefix).via(addressing.node(remote));
+            journal.route(node, route.dev(device).onlink())?;
         }
-        calico::attach(topology, journal, mtu)?;
-        let shape = Shape {
-            tunnel: Some(DEVICE),
-            ..calico::SHAPE
-        };
-        Ok(shape.hops(topology))
+        calico::default_route(topology, node, journal)?;
     }
+    calico::attach(topology, journal, mtu)?;
+    Ok(calico::SHAPE.tunnel(DEVICE).hops(topology))
 }

@@ -10,57 +10,37 @@
 //! give it; here it is the first of the block. For IPv6 Calico has a device of
 //! its own, `vxlan-v6.calico`; here it has the same name.
 
-use plumbline_experiment::Family;
-
-use super::shape::Shape;
 use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
-use super::{About, Network, WireFormat, calico, tunnel};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, WireFormat, calico, tunnel};
 use crate::need::VETH;
-use crate::topology::{Topology, Underlay};
+use crate::{Hop, Journal, LabError, Topology};
 
-pub(super) struct CalicoVxlan;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "calico-vxlan",
-    aliases: &[],
     summary: "a veth and a host route per pod, VXLAN between nodes, no bridge",
     needs: &[&VETH, &tunnel::VXLAN],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: PORT },
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const PORT: u16 = 4789;
 const DEVICE: &str = "vxlan.calico";
 
-impl Network for CalicoVxlan {
-    fn about(&self) -> &About {
-        &ABOUT
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let tunnel = Tunnel {
+        device: DEVICE,
+        vni: 4096,
+        port: PORT,
+        mtu: inner_mtu(topology),
+        mac: endpoint_mac,
+        bound: true,
+        block: calico::block,
+    };
+    tunnel.attach(topology, journal)?;
+    for node in &topology.nodes {
+        calico::default_route(topology, node, journal)?;
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let tunnel = Tunnel {
-            device: DEVICE,
-            vni: 4096,
-            port: PORT,
-            mtu: inner_mtu(topology),
-            mac: endpoint_mac,
-            bound: true,
-            block: calico::block,
-        };
-        tunnel.attach(topology, journal)?;
-        for node in &topology.nodes {
-            calico::default_route(topology, node, journal)?;
-        }
-        calico::attach(topology, journal, inner_mtu(topology))?;
-        let shape = Shape {
-            tunnel: Some(DEVICE),
-            ..calico::SHAPE
-        };
-        Ok(shape.hops(topology))
-    }
+    calico::attach(topology, journal, inner_mtu(topology))?;
+    Ok(calico::SHAPE.tunnel(DEVICE).hops(topology))
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::IpvlanMode;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
@@ -22,34 +21,34 @@ use crate::probe::Probe;
 
 /// All networks, the baseline first.
 pub static ALL: &[&dyn Network] = &[
-    &host::Host,
-    &routed::Routed,
-    &romana::Romana,
-    &host_gw::HostGw,
-    &kube_router::KubeRouter::OneSubnet,
-    &aws_vpc::AwsVpc,
-    &aws_cni::AwsCni,
-    &macvlan::Macvlan,
-    &ipvlan::Ipvlan(IpvlanMode::L2),
-    &ipvlan::Ipvlan(IpvlanMode::L3),
-    &ipvlan::Ipvlan(IpvlanMode::L3s),
-    &vxlan::VxlanNetwork,
-    &flannel_udp::FlannelUdp,
-    &weave_fastdp::WeaveFastdp,
-    &weave_sleeve::WeaveSleeve,
-    &calico_vxlan::CalicoVxlan,
-    &cilium::Cilium::Native,
-    &cilium::Cilium::Vxlan,
-    &cilium::Cilium::Geneve,
-    &kopeio_vxlan::KopeioVxlan,
-    &geneve::Geneve,
-    &ipip::IpIp,
-    &calico_ipip::CalicoIpip,
-    &kube_router::KubeRouter::TwoSubnets,
-    &gre::Gre,
-    &kopeio_gre::KopeioGre,
-    &kopeio_ipsec::KopeioIpsec,
-    &wireguard::WireGuard,
+    &host::NETWORK,
+    &routed::NETWORK,
+    &romana::NETWORK,
+    &host_gw::NETWORK,
+    &kube_router::ONE_SUBNET,
+    &aws_vpc::NETWORK,
+    &aws_cni::NETWORK,
+    &macvlan::NETWORK,
+    &ipvlan::L2,
+    &ipvlan::L3,
+    &ipvlan::L3S,
+    &vxlan::NETWORK,
+    &flannel_udp::NETWORK,
+    &weave_fastdp::NETWORK,
+    &weave_sleeve::NETWORK,
+    &calico_vxlan::NETWORK,
+    &cilium::NATIVE,
+    &cilium::VXLAN,
+    &cilium::GENEVE,
+    &kopeio_vxlan::NETWORK,
+    &geneve::NETWORK,
+    &ipip::NETWORK,
+    &calico_ipip::NETWORK,
+    &kube_router::TWO_SUBNETS,
+    &gre::NETWORK,
+    &kopeio_gre::NETWORK,
+    &kopeio_ipsec::NETWORK,
+    &wireguard::NETWORK,
 ];
 
 /// What `usual` stands for: the baseline, and one network for each way in which
@@ -156,7 +155,7 @@ pub struct NetworkListing {
 /// What scripts hold on to.
 impl Serialize for NetworkListing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Listing", 5)?;
+        let mut fields = serializer.serialize_struct("NetworkListing", 5)?;
         fields.serialize_field("name", self.name)?;
         fields.serialize_field("aliases", self.aliases)?;
         fields.serialize_field("available", &self.available())?;

@@ -22,55 +22,37 @@ use plumbline_sys::netlink::RouteSpec;
 use plumbline_sys::tun::Tun;
 
 use self::proxy::{Proxy, ProxyRoute};
-use super::shape::Shape;
-use super::{About, Network, WireFormat, bridge};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace, VETH};
-use crate::place::Place;
-use crate::topology::{Topology, Underlay};
-
-pub(super) struct FlannelUdp;
+use super::{About, Builtin, WireFormat, bridge};
+use crate::need::{Need, PROBE, VETH};
+use crate::{Hop, Journal, LabError, Place, Topology};
 
 /// TUN devices.
 static TUN: Need = Need::module("CONFIG_TUN and /dev/net/tun", "tun", |bench| {
-    bench.open(|| Tun::open(ScratchNamespace::NAME).map(drop))
+    bench.open(|| Tun::open(PROBE).map(drop))
 });
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "flannel-udp",
-    aliases: &[],
     summary: "a bridge on each node, a program that carries packets by UDP between nodes",
     needs: &[&VETH, &bridge::DRIVER, &TUN],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: PORT },
     families: &[Family::V4],
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const DEVICE: &str = "flannel0";
 const PORT: u16 = 8285;
 /// The outer IP header and that of UDP, in bytes.
 const OVERHEAD: u32 = 20 + 8;
 
-impl Network for FlannelUdp {
-    fn about(&self) -> &About {
-        &ABOUT
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let mtu = topology.mtu - OVERHEAD;
+    for (number, node) in topology.numbered() {
+        join(topology, number, node, mtu, journal)?;
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let mtu = topology.mtu - OVERHEAD;
-        for (number, node) in topology.numbered() {
-            join(topology, number, node, mtu, journal)?;
-        }
-        bridge::attach(topology, journal, mtu)?;
-        let shape = Shape {
-            tunnel: Some(DEVICE),
-            ..bridge::SHAPE
-        };
-        Ok(shape.hops(topology))
-    }
+    bridge::attach(topology, journal, mtu)?;
+    Ok(bridge::SHAPE.tunnel(DEVICE).hops(topology))
 }
 
 /// Makes the device of a node, and starts its program.
@@ -97,9 +79,8 @@ fn join(
     let forwarder = Forwarder::start(c"flannel-udp", &mut proxy);
     journal.forwarder(forwarder.map_err(LabError::Forwarder)?);
 
-    let failed = |error| node.failed(error);
     let device = node.index(DEVICE)?;
-    node.netlink().set_link_mtu(device, mtu).map_err(failed)?;
+    node.ask(|netlink| netlink.set_link_mtu(device, mtu))?;
     node.bring_up(DEVICE)?;
     let own = addressing.subnet(number);
     journal.address(node, device, own, addressing.host_prefix())?;

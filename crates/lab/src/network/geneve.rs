@@ -6,75 +6,53 @@
 //! a node has one for each other node. The MTU is the underlay's less 50 bytes,
 //! or 70 for IPv6: the headers are as long as those of VXLAN.
 
-use plumbline_experiment::Family;
-use plumbline_sys::netlink::{CollectMetadata, LinkSpec, NeighbourSpec, RouteSpec};
+use plumbline_sys::netlink::{CollectMetadata, LinkSpec, NeighbourSpec};
 
-use super::shape::{Shape, TunnelName};
+use super::shape::TunnelName;
 use super::tunnel::{endpoint_mac, inner_mtu};
-use super::{About, Network, WireFormat, bridge};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace, VETH};
-use crate::topology::{Topology, Underlay};
-
-pub(super) struct Geneve;
+use super::{About, Builtin, WireFormat, bridge};
+use crate::need::{Need, PROBE, VETH};
+use crate::{Hop, Journal, LabError, Topology};
 
 /// Geneve devices.
 pub(super) static GENEVE: Need = Need::module("CONFIG_GENEVE", "geneve", |bench| {
     let geneve = CollectMetadata::Geneve;
-    bench.device(LinkSpec::collect_metadata(
-        ScratchNamespace::NAME,
-        geneve,
-        PORT,
-    ))
+    bench.device(LinkSpec::collect_metadata(PROBE, geneve, PORT))
 });
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "geneve",
-    aliases: &[],
     summary: "a bridge on each node, Geneve between nodes",
     needs: &[&VETH, &bridge::DRIVER, &GENEVE],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: PORT },
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const NAME: TunnelName = |_, remote| format!("geneve.{remote}");
 const VNI: u32 = 1;
 const PORT: u16 = 6081;
 
-impl Network for Geneve {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let addressing = topology.addressing;
-        let mtu = inner_mtu(topology);
-        for (own, node) in topology.numbered() {
-            for remote in topology.remotes(own) {
-                let name = NAME(addressing, remote);
-                let link = LinkSpec::geneve(&name, VNI, PORT, addressing.node(remote))
-                    .mtu(mtu)
-                    .mac(endpoint_mac(addressing, own))
-                    .up();
-                let device = journal.link(node, &name, link)?;
-                let address = addressing.subnet(own);
-                journal.address(node, device, address, addressing.host_prefix())?;
-                let endpoint = addressing.subnet(remote);
-                let mac = endpoint_mac(addressing, remote);
-                journal.neighbour(node, NeighbourSpec::permanent(device, endpoint, mac))?;
-                let pods = RouteSpec::to(endpoint, addressing.subnet_prefix());
-                journal.route(node, pods.via(endpoint).dev(device).onlink())?;
-            }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let addressing = topology.addressing;
+    let mtu = inner_mtu(topology);
+    for (own, node) in topology.numbered() {
+        for remote in topology.remotes(own) {
+            let name = NAME(addressing, remote);
+            let link = LinkSpec::geneve(&name, VNI, PORT, addressing.node(remote))
+                .mtu(mtu)
+                .mac(endpoint_mac(addressing, own))
+                .up();
+            let device = journal.link(node, &name, link)?;
+            let address = addressing.subnet(own);
+            journal.address(node, device, address, addressing.host_prefix())?;
+            let endpoint = addressing.subnet(remote);
+            let mac = endpoint_mac(addressing, remote);
+            journal.neighbour(node, NeighbourSpec::permanent(device, endpoint, mac))?;
+            let pods = topology.pods_of(remote);
+            journal.route(node, pods.via(endpoint).dev(device).onlink())?;
         }
-        bridge::attach(topology, journal, mtu)?;
-        let shape = Shape {
-            tunnel_to: Some(NAME),
-            ..bridge::SHAPE
-        };
-        Ok(shape.hops(topology))
     }
+    bridge::attach(topology, journal, mtu)?;
+    Ok(bridge::SHAPE.tunnel_to(NAME).hops(topology))
 }

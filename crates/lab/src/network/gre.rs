@@ -7,65 +7,47 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use plumbline_experiment::Family;
 use plumbline_sys::netlink::LinkSpec;
 
-use super::shape::{Shape, TunnelName};
-use super::{About, Network, WireFormat, bridge, point};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace, VETH};
-use crate::topology::{Topology, Underlay};
-
-pub(super) struct Gre;
+use super::shape::TunnelName;
+use super::{About, Builtin, WireFormat, bridge, point};
+use crate::need::{Need, PROBE, VETH, ends};
+use crate::{Hop, Journal, LabError, Topology};
 
 /// IANA's protocol number.
 pub(super) const PROTOCOL: u8 = 47;
 
 /// GRE over IPv4.
 pub(super) static GRE: Need = Need::module("CONFIG_NET_IPGRE", "ip_gre", |bench| {
-    let ends = ScratchNamespace::ends(Ipv4Addr::LOCALHOST);
-    bench.device(LinkSpec::gre(ScratchNamespace::NAME, ends, 0))
+    let ends = ends(Ipv4Addr::LOCALHOST);
+    bench.device(LinkSpec::gre(PROBE, ends, 0))
 });
 
 /// GRE over IPv6.
 static IP6_GRE: Need = Need::module("CONFIG_IPV6_GRE", "ip6_gre", |bench| {
-    let ends = ScratchNamespace::ends(Ipv6Addr::LOCALHOST);
-    bench.device(LinkSpec::gre(ScratchNamespace::NAME, ends, 0))
+    let ends = ends(Ipv6Addr::LOCALHOST);
+    bench.device(LinkSpec::gre(PROBE, ends, 0))
 });
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "gre",
-    aliases: &[],
     summary: "a bridge on each node, GRE between nodes",
     needs: &[&VETH, &bridge::DRIVER, &GRE, &IP6_GRE],
-    underlay: Underlay::Wire,
     wire: WireFormat::IpProtocol(PROTOCOL),
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const NAME: TunnelName = |_, remote| format!("gre.{remote}");
 const GRE_BYTES: u32 = 4;
 /// As the inner packet.
 const TTL: u8 = 0;
 
-impl Network for Gre {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let mtu = topology.mtu - topology.addressing.header_bytes() - GRE_BYTES;
-        point::attach(topology, journal, NAME, |name, ends| {
-            LinkSpec::gre(name, ends, TTL).mtu(mtu)
-        })?;
-        bridge::attach(topology, journal, mtu)?;
-        let shape = Shape {
-            tunnel_to: Some(NAME),
-            ..bridge::SHAPE
-        };
-        Ok(shape.hops(topology))
-    }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let mtu = topology.mtu - topology.addressing.header_bytes() - GRE_BYTES;
+    point::attach(topology, journal, NAME, |name, ends| {
+        LinkSpec::gre(name, ends, TTL).mtu(mtu)
+    })?;
+    bridge::attach(topology, journal, mtu)?;
+    Ok(bridge::SHAPE.tunnel_to(NAME).hops(topology))
 }

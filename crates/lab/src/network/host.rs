@@ -1,37 +1,25 @@
 //! `host`: the baseline. Endpoints are in the nodes' own namespaces.
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::Placement;
 
 use super::shape::between_nodes;
-use super::{About, Network, WireFormat};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin};
 use crate::need::VETH;
-use crate::topology::{Topology, Underlay};
+use crate::{Hop, Journal, LabError, Topology};
 
-pub(super) struct Host;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "host",
     aliases: &["host-network", "baseline"],
     summary: "endpoints in the nodes' own namespaces, no pods",
     needs: &[&VETH],
-    underlay: Underlay::Wire,
-    wire: WireFormat::Plain,
-    families: Family::BOTH,
     pods: false,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
-impl Network for Host {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, _: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        Ok(match topology.placement {
-            Placement::CrossNode => between_nodes(topology),
-            Placement::SameNode => vec![Hop::sends(&topology.nodes[0], "lo")],
-        })
-    }
+fn attach(topology: &Topology, _: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    Ok(match topology.placement {
+        Placement::CrossNode => between_nodes(topology),
+        Placement::SameNode => vec![Hop::sends(&topology.nodes[0], "lo")],
+    })
 }

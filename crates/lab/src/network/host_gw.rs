@@ -6,44 +6,21 @@
 //! interface's MTU. Kopeio's provider `layer2` sets the same routes
 //! (kopeio/networking@133dbaf, `pkg/routing/layer2/provider.go`).
 
-use plumbline_experiment::Family;
-use plumbline_sys::netlink::RouteSpec;
-
-use super::{About, Network, WireFormat, bridge};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, bridge};
 use crate::need::VETH;
-use crate::topology::{Topology, UPLINK, Underlay};
+use crate::{Hop, Journal, LabError, Topology};
 
-pub(super) struct HostGw;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "host-gw",
     aliases: &["flannel-host-gw", "kopeio-layer2"],
     summary: "a bridge on each node, routes between nodes, no encapsulation",
     needs: &[&VETH, &bridge::DRIVER],
-    underlay: Underlay::Wire,
-    wire: WireFormat::Plain,
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
-impl Network for HostGw {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        bridge::attach(topology, journal, topology.mtu)?;
-        let addressing = topology.addressing;
-        for (own, node) in topology.numbered() {
-            let uplink = node.index(UPLINK)?;
-            for remote in topology.remotes(own) {
-                let route = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
-                journal.route(node, route.via(addressing.node(remote)).dev(uplink))?;
-            }
-        }
-        Ok(bridge::SHAPE.hops(topology))
-    }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    bridge::attach(topology, journal, topology.mtu)?;
+    topology.route_between_nodes(journal)?;
+    Ok(bridge::SHAPE.hops(topology))
 }

@@ -9,68 +9,49 @@
 use std::net::Ipv4Addr;
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, RouteSpec, TunnelEnds};
+use plumbline_sys::netlink::{LinkSpec, TunnelEnds};
 
-use super::shape::Shape;
-use super::{About, Network, WireFormat, bridge};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace, VETH};
-use crate::topology::{Topology, Underlay};
-
-pub(super) struct IpIp;
+use super::{About, Builtin, WireFormat, bridge};
+use crate::need::{Need, PROBE, VETH, ends};
+use crate::{Hop, Journal, LabError, Topology};
 
 /// IPv4 in IPv4.
 pub(super) static IPIP: Need = Need::module("CONFIG_NET_IPIP", "ipip", |bench| {
-    bench.device(LinkSpec::ip_in_ip(
-        ScratchNamespace::NAME,
-        ScratchNamespace::ends(Ipv4Addr::LOCALHOST),
-    ))
+    bench.device(LinkSpec::ip_in_ip(PROBE, ends(Ipv4Addr::LOCALHOST)))
 });
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "ipip",
     aliases: &["flannel-ipip"],
     summary: "a bridge on each node, IP in IP between nodes",
     needs: &[&VETH, &bridge::DRIVER, &IPIP],
-    underlay: Underlay::Wire,
     wire: WireFormat::IpInIp,
     families: &[Family::V4],
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const DEVICE: &str = "flannel.ipip";
 const HEADER_BYTES: u32 = 20;
 
-impl Network for IpIp {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let addressing = topology.addressing;
-        let mtu = topology.mtu - HEADER_BYTES;
-        for (own, node) in topology.numbered() {
-            let ends = TunnelEnds {
-                local: addressing.node(own),
-                remote: None,
-            };
-            let link = LinkSpec::ip_in_ip(DEVICE, ends).mtu(mtu).up();
-            let device = journal.link(node, DEVICE, link)?;
-            let address = addressing.subnet(own);
-            journal.address(node, device, address, addressing.host_prefix())?;
-            for remote in topology.remotes(own) {
-                let pods = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
-                let route = pods.via(addressing.node(remote)).dev(device).onlink();
-                journal.route(node, route)?;
-            }
-        }
-        bridge::attach(topology, journal, mtu)?;
-        let shape = Shape {
-            tunnel: Some(DEVICE),
-            ..bridge::SHAPE
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let addressing = topology.addressing;
+    let mtu = topology.mtu - HEADER_BYTES;
+    for (own, node) in topology.numbered() {
+        let ends = TunnelEnds {
+            local: addressing.node(own),
+            remote: None,
         };
-        Ok(shape.hops(topology))
+        let link = LinkSpec::ip_in_ip(DEVICE, ends).mtu(mtu).up();
+        let device = journal.link(node, DEVICE, link)?;
+        let address = addressing.subnet(own);
+        journal.address(node, device, address, addressing.host_prefix())?;
+        for remote in topology.remotes(own) {
+            let pods = topology.pods_of(remote);
+            let route = pods.via(addressing.node(remote)).dev(device).onlink();
+            journal.route(node, route)?;
+        }
     }
+    bridge::attach(topology, journal, mtu)?;
+    Ok(bridge::SHAPE.tunnel(DEVICE).hops(topology))
 }

@@ -12,26 +12,20 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::LinkSpec;
 
 use super::kopeio_vxlan::BRIDGE;
-use super::shape::{Shape, TunnelName};
-use super::{About, Network, WireFormat, bridge, gre, point};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::shape::TunnelName;
+use super::{About, Builtin, WireFormat, bridge, gre, point};
 use crate::need::VETH;
-use crate::topology::{Topology, Underlay};
+use crate::{Hop, Journal, LabError, Topology};
 
-pub(super) struct KopeioGre;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "kopeio-gre",
-    aliases: &[],
     summary: "a bridge on each node, GRE between nodes, full MTU in the pods",
     needs: &[&VETH, &bridge::DRIVER, &gre::GRE],
-    underlay: Underlay::Wire,
     wire: WireFormat::IpProtocol(gre::PROTOCOL),
     families: &[Family::V4],
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const TTL: u8 = 255;
 const NAME: TunnelName = |addressing, remote| match addressing.subnet(remote) {
@@ -43,20 +37,10 @@ const NAME: TunnelName = |addressing, remote| match addressing.subnet(remote) {
     IpAddr::V6(_) => format!("k8s-{remote}"),
 };
 
-impl Network for KopeioGre {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        point::attach(topology, journal, NAME, |name, ends| {
-            LinkSpec::gre(name, ends, TTL)
-        })?;
-        bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
-        let shape = Shape {
-            tunnel_to: Some(NAME),
-            ..bridge::shape(BRIDGE)
-        };
-        Ok(shape.hops(topology))
-    }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    point::attach(topology, journal, NAME, |name, ends| {
+        LinkSpec::gre(name, ends, TTL)
+    })?;
+    bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
+    Ok(bridge::shape(BRIDGE).tunnel_to(NAME).hops(topology))
 }

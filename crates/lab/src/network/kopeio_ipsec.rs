@@ -20,16 +20,9 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{EspPolicy, EspState, NetlinkError, PolicyDirection, XfrmSocket};
 
 use super::kopeio_vxlan::BRIDGE;
-use super::{About, Network, WireFormat, bridge, calico};
-use crate::addressing::Addressing;
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, WireFormat, bridge, calico};
 use crate::need::{Need, VETH};
-use crate::place::Place;
-use crate::topology::{Topology, Underlay};
-
-pub(super) struct KopeioIpsec;
+use crate::{Addressing, Hop, Journal, LabError, Place, Topology};
 
 /// IPsec's ESP with AES in counter mode.
 static ESP: Need = Need::other(
@@ -52,16 +45,16 @@ fn try_state() -> Result<(), NetlinkError> {
     xfrm.delete_state(&state)
 }
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "kopeio-ipsec",
-    aliases: &[],
     summary: "a bridge on each node, ESP in tunnel mode between nodes, full MTU in the pods",
     needs: &[&VETH, &bridge::DRIVER, &ESP],
-    underlay: Underlay::Wire,
     wire: WireFormat::IpProtocol(50),
     families: &[Family::V4],
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach)
+.with_path_mtu(path_mtu);
 
 /// AES in counter mode for ESP (RFC 3686), as the kernel names it.
 const CIPHER: &str = "rfc3686(ctr(aes))";
@@ -70,32 +63,26 @@ const CIPHER: &str = "rfc3686(ctr(aes))";
 const KEY: [u8; 20] = *b"plumbline is no vpn!";
 const PRIORITY: u32 = 100;
 
-impl Network for KopeioIpsec {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        for (own, node) in topology.numbered() {
-            // What the policies match has to have a route, of which every real
-            // node has one.
-            calico::default_route(topology, node, journal)?;
-            let opened = node.namespace.run(XfrmSocket::open)?;
-            let xfrm = Arc::new(opened.map_err(|error| node.failed(error))?);
-            for remote in topology.remotes(own) {
-                secure(topology.addressing, own, remote, node, &xfrm, journal)?;
-            }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    for (own, node) in topology.numbered() {
+        // What the policies match has to have a route, of which every real
+        // node has one.
+        calico::default_route(topology, node, journal)?;
+        let opened = node.namespace.run(XfrmSocket::open)?;
+        let xfrm = Arc::new(opened.map_err(|error| node.failed(error))?);
+        for remote in topology.remotes(own) {
+            secure(topology.addressing, own, remote, node, &xfrm, journal)?;
         }
-        bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
-        Ok(bridge::shape(BRIDGE).hops(topology))
     }
+    bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
+    Ok(bridge::shape(BRIDGE).hops(topology))
+}
 
-    /// Of the underlay's MTU come off the outer header (20), ESP's own (8) and
-    /// its counter (8); what is left is a multiple of four that ends with the
-    /// length of the padding and the next header (RFC 4303, section 2).
-    fn path_mtu(&self, topology: &Topology) -> Option<u32> {
-        Some(((topology.mtu - 20 - 8 - 8) & !3) - 2)
-    }
+/// Of the underlay's MTU come off the outer header (20), ESP's own (8) and
+/// its counter (8); what is left is a multiple of four that ends with the
+/// length of the padding and the next header (RFC 4303, section 2).
+fn path_mtu(topology: &Topology) -> u32 {
+    ((topology.mtu - 20 - 8 - 8) & !3) - 2
 }
 
 /// States and policies of node `own` for node `remote`.

@@ -13,28 +13,21 @@ use std::net::IpAddr;
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::Mac;
 
-use super::shape::Shape;
 use super::tunnel::Tunnel;
-use super::{About, Network, WireFormat, bridge, tunnel};
-use crate::addressing::Addressing;
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, WireFormat, bridge, tunnel};
 use crate::need::VETH;
-use crate::topology::{Topology, Underlay};
+use crate::{Addressing, Hop, Journal, LabError, Topology};
 
-pub(super) struct KopeioVxlan;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "kopeio-vxlan",
     aliases: &["kopeio"],
     summary: "a bridge on each node, VXLAN between nodes, full MTU in the pods",
     needs: &[&VETH, &bridge::DRIVER, &tunnel::VXLAN],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: PORT },
     families: &[Family::V4],
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 /// The bridge of all of Kopeio's providers.
 pub(super) const BRIDGE: &str = "kopeio";
@@ -42,29 +35,19 @@ const DEVICE: &str = "vxlan1";
 const PORT: u16 = 4789;
 const OVERHEAD_BYTES: u32 = 100;
 
-impl Network for KopeioVxlan {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let tunnel = Tunnel {
-            device: DEVICE,
-            vni: 1,
-            port: PORT,
-            block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
-            mtu: topology.mtu - OVERHEAD_BYTES,
-            mac: endpoint_mac,
-            bound: false,
-        };
-        tunnel.attach(topology, journal)?;
-        bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
-        let shape = Shape {
-            tunnel: Some(DEVICE),
-            ..bridge::shape(BRIDGE)
-        };
-        Ok(shape.hops(topology))
-    }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let tunnel = Tunnel {
+        device: DEVICE,
+        vni: 1,
+        port: PORT,
+        block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
+        mtu: topology.mtu - OVERHEAD_BYTES,
+        mac: endpoint_mac,
+        bound: false,
+    };
+    tunnel.attach(topology, journal)?;
+    bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
+    Ok(bridge::shape(BRIDGE).tunnel(DEVICE).hops(topology))
 }
 
 /// 00:53 and the subnet's first address.

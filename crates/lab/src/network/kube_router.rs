@@ -20,34 +20,20 @@
 //! in UDP; names of tunnels, which are a hash there; the option that limits
 //! nesting, which `ip` adds to tunnels between IPv6 addresses.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSpec};
 
-use super::shape::{Shape, TunnelName};
-use super::{About, Network, WireFormat, bridge, ipip, point};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
-use crate::need::{Need, Presence, ScratchNamespace, VETH};
+use super::shape::TunnelName;
+use super::{About, Builtin, WireFormat, bridge, ipip, point};
+use crate::need::{Need, PROBE, Presence, VETH, ends};
 use crate::place::has_bridge_netfilter;
-use crate::topology::{Topology, UPLINK, Underlay};
-
-/// Where the nodes are, seen from each other.
-pub(super) enum KubeRouter {
-    /// In one subnet.
-    OneSubnet,
-    /// In two, with a router between.
-    TwoSubnets,
-}
+use crate::{Journal, LabError, Topology, Underlay};
 
 /// IPv6 in IPv6.
 static IP6_TUNNEL: Need = Need::module("CONFIG_IPV6_TUNNEL", "ip6_tunnel", |bench| {
-    bench.device(LinkSpec::ip_in_ip(
-        ScratchNamespace::NAME,
-        ScratchNamespace::ends(Ipv6Addr::LOCALHOST),
-    ))
+    bench.device(LinkSpec::ip_in_ip(PROBE, ends(Ipv6Addr::LOCALHOST)))
 });
 
 /// Netfilter for what bridges carry.
@@ -58,20 +44,20 @@ static BRIDGE_NETFILTER: Need = Need::module("CONFIG_BRIDGE_NETFILTER", "br_netf
     })
 });
 
-static ONE: About = About {
+pub(super) static ONE_SUBNET: Builtin = About {
     name: "kube-router",
-    aliases: &[],
     summary: "a bridge with netfilter on each node, a rule by source, routes between nodes",
     needs: &[&VETH, &bridge::DRIVER, &BRIDGE_NETFILTER],
-    underlay: Underlay::Wire,
-    wire: WireFormat::Plain,
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(|topology, journal| {
+    attach(topology, journal)?;
+    topology.route_between_nodes(journal)?;
+    Ok(bridge::shape(BRIDGE).hops(topology))
+});
 
-static TWO: About = About {
+pub(super) static TWO_SUBNETS: Builtin = About {
     name: "kube-router-ipip",
-    aliases: &[],
     summary: "as kube-router with nodes in two subnets: IP in IP between them, by a router",
     needs: &[
         &VETH,
@@ -82,9 +68,13 @@ static TWO: About = About {
     ],
     underlay: Underlay::Router,
     wire: WireFormat::IpInIp,
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(|topology, journal| {
+    attach(topology, journal)?;
+    tunnel_between_nodes(topology, journal)?;
+    Ok(bridge::shape(BRIDGE).tunnel_to(TUNNEL).hops(topology))
+});
 
 const BRIDGE: &str = "kube-bridge";
 const TABLE: u32 = 77;
@@ -92,50 +82,14 @@ const TABLE: u32 = 77;
 const PRIORITY: u32 = 32765;
 const TUNNEL: TunnelName = |_, remote| format!("tun-{remote}");
 
-impl Network for KubeRouter {
-    fn about(&self) -> &About {
-        match self {
-            Self::OneSubnet => &ONE,
-            Self::TwoSubnets => &TWO,
-        }
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let addressing = topology.addressing;
-        for (own, node) in topology.numbered() {
-            journal.sysctls(node, &bridge_netfilter(addressing.family()))?;
-            let (pods, prefix) = (addressing.subnet(own), addressing.subnet_prefix());
-            journal.rule(node, RuleSpec::from(pods, prefix, TABLE, PRIORITY))?;
-        }
-        bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
-        let shape = bridge::shape(BRIDGE);
-        match self {
-            Self::OneSubnet => {
-                route_between_nodes(topology, journal)?;
-                Ok(shape.hops(topology))
-            }
-            Self::TwoSubnets => {
-                tunnel_between_nodes(topology, journal)?;
-                let shape = Shape {
-                    tunnel_to: Some(TUNNEL),
-                    ..shape
-                };
-                Ok(shape.hops(topology))
-            }
-        }
-    }
-}
-
-fn route_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
     let addressing = topology.addressing;
     for (own, node) in topology.numbered() {
-        let uplink = node.index(UPLINK)?;
-        for remote in topology.remotes(own) {
-            let pods = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
-            journal.route(node, pods.via(addressing.node(remote)).dev(uplink))?;
-        }
+        journal.sysctls(node, &bridge_netfilter(addressing.family()))?;
+        let (pods, prefix) = (addressing.subnet(own), addressing.subnet_prefix());
+        journal.rule(node, RuleSpec::from(pods, prefix, TABLE, PRIORITY))?;
     }
-    Ok(())
+    bridge::attach_to(BRIDGE, topology, journal, topology.mtu)
 }
 
 fn tunnel_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
@@ -147,9 +101,8 @@ fn tunnel_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<()
     for (own, node) in topology.numbered() {
         for remote in topology.remotes(own) {
             let device = node.index(&TUNNEL(addressing, remote))?;
-            let far: IpAddr = addressing.node(remote);
-            let route = RouteSpec::to(far, addressing.host_prefix()).dev(device);
-            journal.route(node, route.table(TABLE))?;
+            let far = RouteSpec::to(addressing.node(remote), addressing.host_prefix());
+            journal.route(node, far.dev(device).table(TABLE))?;
         }
     }
     Ok(())

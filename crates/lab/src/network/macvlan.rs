@@ -5,44 +5,29 @@
 //! unless told otherwise; its announcement by `arp_notify` is not modelled).
 //! Packets do not pass the node's IP stack.
 
-use plumbline_experiment::Family;
 use plumbline_sys::netlink::LinkSpec;
 
 use super::shape::Shape;
-use super::{About, Network, WireFormat};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace, VETH};
-use crate::topology::{Topology, Underlay};
-
-pub(super) struct Macvlan;
+use super::{About, Builtin};
+use crate::need::{Need, PROBE, VETH};
+use crate::{Hop, Journal, LabError, Topology};
 
 /// Macvlan devices.
 pub(super) static MACVLAN: Need = Need::module("CONFIG_MACVLAN", "macvlan", |bench| {
-    bench.device(LinkSpec::macvlan(ScratchNamespace::NAME, bench.parent))
+    bench.device(LinkSpec::macvlan(PROBE, bench.parent))
 });
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "macvlan",
-    aliases: &[],
     summary: "a macvlan device per pod on the node's uplink, one Ethernet segment",
     needs: &[&VETH, &MACVLAN],
-    underlay: Underlay::Wire,
-    wire: WireFormat::Plain,
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
-impl Network for Macvlan {
-    fn about(&self) -> &About {
-        &ABOUT
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    for pod in &topology.pods {
+        topology.place_on_uplink(pod, journal, LinkSpec::macvlan)?;
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        for pod in &topology.pods {
-            topology.place_on_uplink(pod, journal, LinkSpec::macvlan)?;
-        }
-        Ok(Shape::default().hops(topology))
-    }
+    Ok(Shape::POD.hops(topology))
 }

@@ -36,11 +36,8 @@ mod wireguard;
 use plumbline_experiment::Family;
 use plumbline_record::CniList;
 
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
 use crate::need::Need;
-use crate::topology::{Topology, Underlay};
+use crate::{Hop, Journal, LabError, Topology, Underlay};
 
 pub use wire::WireFormat;
 
@@ -92,4 +89,59 @@ pub struct About {
     pub families: &'static [Family],
     /// Whether endpoints are in pods, as opposed to on the nodes.
     pub pods: bool,
+}
+
+impl About {
+    /// What most networks have: nodes joined by a link that carries the pods' own
+    /// packets, of both IP versions.
+    pub const PLAIN: Self = Self {
+        name: "",
+        aliases: &[],
+        summary: "",
+        needs: &[],
+        underlay: Underlay::Wire,
+        wire: WireFormat::Plain,
+        families: Family::BOTH,
+        pods: true,
+    };
+
+    /// The network that a function attaches pods to (see [`Network::attach`]).
+    const fn attached_by(self, attach: Attach) -> Builtin {
+        Builtin {
+            about: self,
+            attach,
+            path_mtu: None,
+        }
+    }
+}
+
+type Attach = fn(&Topology, &mut Journal) -> Result<Vec<Hop>, LabError>;
+
+/// A network that this program builds itself.
+pub(crate) struct Builtin {
+    about: About,
+    attach: Attach,
+    path_mtu: Option<fn(&Topology) -> u32>,
+}
+
+impl Builtin {
+    /// With what [`Network::path_mtu`] gives.
+    const fn with_path_mtu(mut self, path_mtu: fn(&Topology) -> u32) -> Self {
+        self.path_mtu = Some(path_mtu);
+        self
+    }
+}
+
+impl Network for Builtin {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+        (self.attach)(topology, journal)
+    }
+
+    fn path_mtu(&self, topology: &Topology) -> Option<u32> {
+        self.path_mtu.map(|path_mtu| path_mtu(topology))
+    }
 }

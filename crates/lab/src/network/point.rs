@@ -1,12 +1,10 @@
 //! A tunnel device on each node for each other node, with both ends set, and a
 //! route to that node's pods through it.
 
-use plumbline_sys::netlink::{LinkSpec, RouteSpec, TunnelEnds};
+use plumbline_sys::netlink::{LinkSpec, TunnelEnds};
 
 use super::shape::TunnelName;
-use crate::error::LabError;
-use crate::journal::Journal;
-use crate::topology::Topology;
+use crate::{Journal, LabError, Topology};
 
 /// Makes the devices, each by `link` from its name and its ends, and brings
 /// them up.
@@ -25,7 +23,7 @@ pub(super) fn attach(
                 remote: Some(addressing.node(remote)),
             };
             let device = journal.link(node, &name, link(&name, ends).up())?;
-            let pods = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
+            let pods = topology.pods_of(remote);
             journal.route(node, pods.dev(device))?;
         }
     }

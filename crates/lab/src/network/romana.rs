@@ -14,25 +14,18 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{RouteSpec, RuleSpec};
 
 use super::shape::{Shape, port_name};
-use super::{About, Network, WireFormat};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin};
 use crate::need::VETH;
-use crate::topology::{Topology, UPLINK, Underlay};
+use crate::{Hop, Journal, LabError, Topology, UPLINK};
 
-pub(super) struct Romana;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "romana",
-    aliases: &[],
     summary: "a veth and a host route per pod, routes between nodes in a table before the main one",
     needs: &[&VETH],
-    underlay: Underlay::Wire,
-    wire: WireFormat::Plain,
     families: &[Family::V4],
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const PORT: &str = "romana-";
 const TABLE: u32 = 10;
@@ -41,31 +34,19 @@ const PRIORITY: u32 = 32765;
 /// The gateway that Romana names in every pod.
 const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(172, 142, 0, 1));
 
-impl Network for Romana {
-    fn about(&self) -> &About {
-        &ABOUT
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    for (own, node) in topology.numbered() {
+        let proxy = |area: &str| (format!("net/ipv4/conf/{area}/proxy_arp"), "1".into());
+        journal.sysctls(node, &[proxy("all"), proxy("default")])?;
+        journal.rule(node, RuleSpec::all(true, TABLE, PRIORITY))?;
+        topology.route_to_others(own, node, journal, |it| topology.pods_of(it).table(TABLE))?;
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let addressing = topology.addressing;
-        for (own, node) in topology.numbered() {
-            let proxy = |area: &str| (format!("net/ipv4/conf/{area}/proxy_arp"), "1".into());
-            journal.sysctls(node, &[proxy("all"), proxy("default")])?;
-            journal.rule(node, RuleSpec::all(true, TABLE, PRIORITY))?;
-            let uplink = node.index(UPLINK)?;
-            for remote in topology.remotes(own) {
-                let pods = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
-                let route = pods.via(addressing.node(remote)).dev(uplink);
-                journal.route(node, route.table(TABLE))?;
-            }
-        }
-        attach_pods(topology, journal)?;
-        let shape = Shape {
-            port: Some(PORT),
-            ..Shape::default()
-        };
-        Ok(shape.hops(topology))
-    }
+    attach_pods(topology, journal)?;
+    let shape = Shape {
+        port: Some(PORT),
+        ..Shape::POD
+    };
+    Ok(shape.hops(topology))
 }
 
 fn attach_pods(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {

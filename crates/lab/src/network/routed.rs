@@ -5,46 +5,29 @@
 //! `confd/etc/calico/confd/templates/bird.cfg.template`@efd2a12 and
 //! `felix/dataplane/linux/route_mgr.go`@006d24a). Pods have the MTU of the nodes.
 
-use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
-use super::{About, Network, WireFormat, calico};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, calico};
 use crate::need::VETH;
-use crate::topology::{Topology, UPLINK, Underlay};
+use crate::{Hop, Journal, LabError, Topology};
 
-pub(super) struct Routed;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "routed",
     aliases: &["calico", "calico-bgp"],
     summary: "a veth and a host route per pod, routes between nodes, no bridge",
     needs: &[&VETH],
-    underlay: Underlay::Wire,
-    wire: WireFormat::Plain,
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
-impl Network for Routed {
-    fn about(&self) -> &About {
-        &ABOUT
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    for (own, node) in topology.numbered() {
+        calico::default_route(topology, node, journal)?;
+        topology.route_to_others(own, node, journal, |remote| {
+            let (network, prefix) = calico::block(topology.addressing, remote);
+            RouteSpec::to(network, prefix)
+        })?;
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let addressing = topology.addressing;
-        for (own, node) in topology.numbered() {
-            calico::default_route(topology, node, journal)?;
-            let uplink = node.index(UPLINK)?;
-            for remote in topology.remotes(own) {
-                let (network, prefix) = calico::block(addressing, remote);
-                let route = RouteSpec::to(network, prefix).via(addressing.node(remote));
-                journal.route(node, route.dev(uplink))?;
-            }
-        }
-        calico::attach(topology, journal, topology.mtu)?;
-        Ok(calico::SHAPE.hops(topology))
-    }
+    calico::attach(topology, journal, topology.mtu)?;
+    Ok(calico::SHAPE.hops(topology))
 }

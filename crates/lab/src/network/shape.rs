@@ -1,12 +1,10 @@
 //! The order of devices on the usual paths.
 
-use crate::addressing::Addressing;
-use crate::hop::Hop;
-use crate::topology::{Pod, Topology, UPLINK};
+use crate::{Addressing, Hop, Pod, Topology, UPLINK};
 use plumbline_experiment::Placement;
 
 /// What packets cross between a pod and its node's uplink.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// First part of the name of a pod's device on the node, where it has one.
     pub(super) port: Option<&'static str>,
@@ -31,6 +29,27 @@ pub(super) fn port_name(prefix: &str, pod: &Pod) -> String {
 }
 
 impl Shape {
+    /// The devices of a pod alone.
+    pub(super) const POD: Self = Self {
+        port: None,
+        bridge: None,
+        pair: None,
+        tunnel: None,
+        tunnel_to: None,
+    };
+
+    /// With a device that encapsulates.
+    pub(super) const fn tunnel(mut self, device: &'static str) -> Self {
+        self.tunnel = Some(device);
+        self
+    }
+
+    /// With one for each remote node.
+    pub(super) const fn tunnel_to(mut self, name: TunnelName) -> Self {
+        self.tunnel_to = Some(name);
+        self
+    }
+
     /// The devices from the first pod to the second.
     pub(super) fn hops(self, topology: &Topology) -> Vec<Hop> {
         let (client, server) = (&topology.pods[0], &topology.pods[1]);

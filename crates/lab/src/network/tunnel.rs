@@ -7,11 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, VxlanProperties};
 
-use crate::addressing::Addressing;
-use crate::error::LabError;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace};
-use crate::topology::{Topology, UPLINK};
+use crate::need::{Need, PROBE};
+use crate::{Addressing, Journal, LabError, Topology, UPLINK};
 
 /// VXLAN devices.
 pub(super) static VXLAN: Need = Need::module("CONFIG_VXLAN", "vxlan", |bench| {
@@ -21,7 +18,7 @@ pub(super) static VXLAN: Need = Need::module("CONFIG_VXLAN", "vxlan", |bench| {
         local: Ipv4Addr::LOCALHOST.into(),
         underlay: bench.parent,
     };
-    bench.device(LinkSpec::vxlan(ScratchNamespace::NAME, vxlan))
+    bench.device(LinkSpec::vxlan(PROBE, vxlan))
 });
 
 /// What distinguishes one system's tunnel from another's.

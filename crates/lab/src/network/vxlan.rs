@@ -10,55 +10,36 @@
 //! The MTU is the underlay's less what the headers take. For IPv6 that is 70
 //! bytes; Flannel takes off 50 there too, and names the device `flannel-v6.1`.
 
-use plumbline_experiment::Family;
-
 use super::bridge;
-use super::shape::Shape;
 use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
-use super::{About, Network, WireFormat, tunnel};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, WireFormat, tunnel};
 use crate::need::VETH;
-use crate::topology::{Topology, Underlay};
+use crate::{Hop, Journal, LabError, Topology};
 
-pub(super) struct VxlanNetwork;
-
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "vxlan",
     aliases: &["flannel", "flannel-vxlan"],
     summary: "a bridge on each node, VXLAN between nodes",
     needs: &[&VETH, &bridge::DRIVER, &tunnel::VXLAN],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: PORT },
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const PORT: u16 = 8472;
 const DEVICE: &str = "flannel.1";
 
-impl Network for VxlanNetwork {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let tunnel = Tunnel {
-            device: DEVICE,
-            vni: 1,
-            port: PORT,
-            mtu: inner_mtu(topology),
-            mac: endpoint_mac,
-            bound: true,
-            block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
-        };
-        tunnel.attach(topology, journal)?;
-        bridge::attach(topology, journal, inner_mtu(topology))?;
-        let shape = Shape {
-            tunnel: Some(DEVICE),
-            ..bridge::SHAPE
-        };
-        Ok(shape.hops(topology))
-    }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let tunnel = Tunnel {
+        device: DEVICE,
+        vni: 1,
+        port: PORT,
+        mtu: inner_mtu(topology),
+        mac: endpoint_mac,
+        bound: true,
+        block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
+    };
+    tunnel.attach(topology, journal)?;
+    bridge::attach(topology, journal, inner_mtu(topology))?;
+    Ok(bridge::SHAPE.tunnel(DEVICE).hops(topology))
 }

@@ -14,9 +14,7 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, Mac, RouteSpec};
 
 use super::shape::{Shape, port_name};
-use crate::error::LabError;
-use crate::journal::Journal;
-use crate::topology::{Topology, UPLINK};
+use crate::{Journal, LabError, Topology, UPLINK};
 
 const BRIDGE: &str = "weave";
 const PORT: &str = "vethwepl";
@@ -30,11 +28,9 @@ pub(super) const FAMILIES: &[Family] = &[Family::V4];
 pub(super) const fn shape(end: &'static str) -> Shape {
     Shape {
         port: Some(PORT),
-        // It carries frames between its ports, and itself none of them.
-        bridge: None,
+        // The bridge only carries frames between its ports: its own device sees none.
         pair: Some((BRIDGE_END, end)),
-        tunnel: None,
-        tunnel_to: None,
+        ..Shape::POD
     }
 }
 

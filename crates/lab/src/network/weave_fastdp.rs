@@ -17,16 +17,9 @@ use std::sync::Arc;
 
 use plumbline_sys::netlink::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel, Mac};
 
-use super::shape::Shape;
-use super::{About, Network, WireFormat, bridge, weave};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace, VETH};
-use crate::place::Place;
-use crate::topology::{Topology, UPLINK, Underlay};
-
-pub(super) struct WeaveFastdp;
+use super::{About, Builtin, WireFormat, bridge, weave};
+use crate::need::{Need, PROBE, VETH};
+use crate::{Hop, Journal, LabError, Place, Topology, UPLINK};
 
 /// The kernel datapath of Open vSwitch, with VXLAN.
 static OPEN_VSWITCH: Need = Need::other(
@@ -34,23 +27,23 @@ static OPEN_VSWITCH: Need = Need::other(
      or `--kernel uml`",
     |bench| {
         bench.open(|| {
-            let datapath = Datapath::create(ScratchNamespace::NAME)?;
+            let datapath = Datapath::create(PROBE)?;
             let added = datapath.add_vxlan("probe-vxlan", PORT);
             added.and(datapath.delete())
         })
     },
 );
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "weave-fastdp",
     aliases: &["weave"],
     summary: "a bridge on each node, an Open vSwitch datapath with VXLAN between nodes",
     needs: &[&VETH, &bridge::DRIVER, &OPEN_VSWITCH],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: PORT },
     families: weave::FAMILIES,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const PORT: u16 = 6784;
 const DATAPATH: &str = "datapath";
@@ -63,27 +56,17 @@ const MTU: u32 = 1376;
 const OVERHEAD: u32 = 50;
 const EVERYBODY: Mac = [0xff; 6];
 
-impl Network for WeaveFastdp {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        // An underlay below 1426 bytes is one that Weave has to be told of.
-        let mtu = MTU.min(topology.mtu.saturating_sub(OVERHEAD));
-        weave::attach(topology, journal, mtu, INSIDE)?;
-        for (own, node) in topology.numbered() {
-            let switch = Switch::make(node, mtu, journal)?;
-            for remote in topology.remotes(own) {
-                switch.join(topology, own, remote)?;
-            }
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    // An underlay below 1426 bytes is one that Weave has to be told of.
+    let mtu = MTU.min(topology.mtu.saturating_sub(OVERHEAD));
+    weave::attach(topology, journal, mtu, INSIDE)?;
+    for (own, node) in topology.numbered() {
+        let switch = Switch::make(node, mtu, journal)?;
+        for remote in topology.remotes(own) {
+            switch.join(topology, own, remote)?;
         }
-        let shape = Shape {
-            tunnel: Some(TUNNEL),
-            ..weave::shape(INSIDE)
-        };
-        Ok(shape.hops(topology))
     }
+    Ok(weave::shape(INSIDE).tunnel(TUNNEL).hops(topology))
 }
 
 /// A node's datapath with its ports.
@@ -96,12 +79,11 @@ struct Switch<'a> {
 
 impl<'a> Switch<'a> {
     fn make(node: &'a Arc<Place>, mtu: u32, journal: &mut Journal) -> Result<Self, LabError> {
-        let failed = |error| node.failed(error);
         let datapath = journal.datapath(node, DATAPATH)?;
         let device = node.index(DATAPATH)?;
-        node.netlink().set_link_mtu(device, mtu).map_err(failed)?;
-        let bridge = datapath.add_device(INSIDE).map_err(failed)?;
-        let vxlan = datapath.add_vxlan(TUNNEL, PORT).map_err(failed)?;
+        node.ask(|netlink| netlink.set_link_mtu(device, mtu))?;
+        let bridge = node.ask(|_| datapath.add_device(INSIDE))?;
+        let vxlan = node.ask(|_| datapath.add_vxlan(TUNNEL, PORT))?;
         node.bring_up(DATAPATH)?;
         Ok(Self {
             node,
@@ -125,8 +107,7 @@ impl<'a> Switch<'a> {
             flows.push(self.receives(*station, EVERYBODY, back));
         }
         for flow in &flows {
-            let added = self.datapath.add_flow(flow);
-            added.map_err(|error| self.node.failed(error))?;
+            self.node.ask(|_| self.datapath.add_flow(flow))?;
         }
         Ok(())
     }
@@ -169,9 +150,7 @@ fn stations(topology: &Topology, number: u8) -> Result<Vec<Mac>, LabError> {
     let mut stations = vec![weave::name(number)];
     for pod in &topology.pods {
         if topology.home_number(pod) == number {
-            let link = pod.place.netlink().link(UPLINK);
-            let link = link.map_err(|error| pod.place.failed(error))?;
-            stations.extend(link.mac);
+            stations.push(pod.place.mac(UPLINK)?);
         }
     }
     Ok(stations)

@@ -24,31 +24,25 @@ use plumbline_sys::tap::Tap;
 
 use self::format::{OVERHEAD, Peer};
 use self::router::Sleeve;
-use super::{About, Network, WireFormat, bridge, weave};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::{About, Builtin, WireFormat, bridge, weave};
 use crate::need::{Need, VETH};
-use crate::place::Place;
-use crate::topology::{Topology, UPLINK, Underlay};
-
-pub(super) struct WeaveSleeve;
+use crate::{Hop, Journal, LabError, Place, Topology, UPLINK};
 
 /// Sockets that take frames from a device, by memory that the kernel shares.
 static CAPTURE: Need = Need::module("CONFIG_PACKET", "af_packet", |bench| {
     bench.open(|| Tap::open(bench.parent).map(drop))
 });
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "weave-sleeve",
-    aliases: &[],
     summary: "a bridge on each node, a program that carries its frames by UDP between nodes",
     needs: &[&VETH, &bridge::DRIVER, &CAPTURE],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: PORT },
     families: weave::FAMILIES,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach)
+.with_path_mtu(|topology| topology.mtu.saturating_sub(OVERHEAD));
 
 const PORT: u16 = 6783;
 const BRIDGE: &str = "weave";
@@ -56,30 +50,20 @@ const BRIDGE: &str = "weave";
 const CAPTURED: &str = "vethwe-pcap";
 const MTU: u32 = 65_535;
 
-impl Network for WeaveSleeve {
-    fn about(&self) -> &About {
-        &ABOUT
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    weave::attach(topology, journal, MTU, CAPTURED)?;
+    for node in &topology.nodes {
+        checksum_in_software(node, BRIDGE)?;
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        weave::attach(topology, journal, MTU, CAPTURED)?;
-        for node in &topology.nodes {
-            checksum_in_software(node, BRIDGE)?;
-        }
-        for pod in &topology.pods {
-            checksum_in_software(&pod.place, UPLINK)?;
-        }
-        for (own, node) in topology.numbered() {
-            for remote in topology.remotes(own) {
-                join(topology, own, remote, node, journal)?;
-            }
-        }
-        Ok(weave::shape(CAPTURED).hops(topology))
+    for pod in &topology.pods {
+        checksum_in_software(&pod.place, UPLINK)?;
     }
-
-    fn path_mtu(&self, topology: &Topology) -> Option<u32> {
-        Some(topology.mtu.saturating_sub(OVERHEAD))
+    for (own, node) in topology.numbered() {
+        for remote in topology.remotes(own) {
+            join(topology, own, remote, node, journal)?;
+        }
     }
+    Ok(weave::shape(CAPTURED).hops(topology))
 }
 
 /// Starts a node's program.

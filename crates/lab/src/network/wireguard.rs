@@ -12,82 +12,64 @@ use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
 
-use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, RouteSpec, Wireguard, WireguardKey, WireguardPeer};
 
-use super::shape::Shape;
-use super::{About, Network, WireFormat, bridge};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
-use crate::need::{Need, ScratchNamespace, VETH};
-use crate::topology::{Topology, Underlay};
-
-pub(super) struct WireGuard;
+use super::{About, Builtin, WireFormat, bridge};
+use crate::need::{Need, PROBE, VETH};
+use crate::{Hop, Journal, LabError, Topology};
 
 /// WireGuard devices. User-mode Linux is packaged without them.
 static WIREGUARD: Need = Need::other(
     "needs CONFIG_WIREGUARD; try `modprobe wireguard`, or a kernel that has it",
-    |bench| bench.device(LinkSpec::wireguard(ScratchNamespace::NAME)),
+    |bench| bench.device(LinkSpec::wireguard(PROBE)),
 );
 
-static ABOUT: About = About {
+pub(super) static NETWORK: Builtin = About {
     name: "wireguard",
     aliases: &["flannel-wireguard"],
     summary: "a bridge on each node, WireGuard between nodes",
     needs: &[&VETH, &bridge::DRIVER, &WIREGUARD],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: PORT },
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(attach);
 
 const DEVICE: &str = "flannel-wg";
 const PORT: u16 = 51820;
 const OVERHEAD_BYTES: u32 = 80;
 
-impl Network for WireGuard {
-    fn about(&self) -> &About {
-        &ABOUT
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
+    let addressing = topology.addressing;
+    let mtu = topology.mtu - OVERHEAD_BYTES;
+    let mut ends = Vec::new();
+    for (own, node) in topology.numbered() {
+        let device = journal.link(node, DEVICE, LinkSpec::wireguard(DEVICE).mtu(mtu))?;
+        let opened = node.namespace.run(Wireguard::open)?;
+        let control = opened.map_err(|error| node.failed(error))?;
+        let public = control
+            .set_key(DEVICE, &private_key()?, PORT)
+            .map_err(|error| node.failed(error))?;
+        let address = addressing.subnet(own);
+        journal.address(node, device, address, addressing.host_prefix())?;
+        node.bring_up(DEVICE)?;
+        let all = RouteSpec::to(addressing.cluster(), addressing.cluster_prefix());
+        journal.route(node, all.dev(device))?;
+        ends.push((own, node, control, public));
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let addressing = topology.addressing;
-        let mtu = topology.mtu - OVERHEAD_BYTES;
-        let mut ends = Vec::new();
-        for (own, node) in topology.numbered() {
-            let device = journal.link(node, DEVICE, LinkSpec::wireguard(DEVICE).mtu(mtu))?;
-            let opened = node.namespace.run(Wireguard::open)?;
-            let control = opened.map_err(|error| node.failed(error))?;
-            let public = control
-                .set_key(DEVICE, &private_key()?, PORT)
+    for (own, node, control, _) in &ends {
+        for (remote, _, _, key) in ends.iter().filter(|end| end.0 != *own) {
+            let peer = WireguardPeer {
+                key: *key,
+                endpoint: SocketAddr::new(addressing.node(*remote), PORT),
+                allowed: (addressing.subnet(*remote), addressing.subnet_prefix()),
+            };
+            control
+                .add_peer(DEVICE, &peer)
                 .map_err(|error| node.failed(error))?;
-            let address = addressing.subnet(own);
-            journal.address(node, device, address, addressing.host_prefix())?;
-            node.bring_up(DEVICE)?;
-            let all = RouteSpec::to(addressing.cluster(), addressing.cluster_prefix());
-            journal.route(node, all.dev(device))?;
-            ends.push((own, node, control, public));
         }
-        for (own, node, control, _) in &ends {
-            for (remote, _, _, key) in ends.iter().filter(|end| end.0 != *own) {
-                let peer = WireguardPeer {
-                    key: *key,
-                    endpoint: SocketAddr::new(addressing.node(*remote), PORT),
-                    allowed: (addressing.subnet(*remote), addressing.subnet_prefix()),
-                };
-                control
-                    .add_peer(DEVICE, &peer)
-                    .map_err(|error| node.failed(error))?;
-            }
-        }
-        bridge::attach(topology, journal, mtu)?;
-        let shape = Shape {
-            tunnel: Some(DEVICE),
-            ..bridge::SHAPE
-        };
-        Ok(shape.hops(topology))
     }
+    bridge::attach(topology, journal, mtu)?;
+    Ok(bridge::SHAPE.tunnel(DEVICE).hops(topology))
 }
 
 /// No random numbers for a key.

@@ -33,28 +33,16 @@
 
 mod datapath;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use plumbline_experiment::Family;
 use plumbline_sys::netlink::{CollectMetadata, LinkSpec, RouteSpec};
 
 use self::datapath::{CiliumDatapath, CiliumProgram};
 use super::shape::{Shape, port_name};
-use super::{About, Network, WireFormat, geneve, tunnel};
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::Journal;
+use super::tunnel::inner_mtu;
+use super::{About, Builtin, WireFormat, geneve, tunnel};
 use crate::need::{Need, VETH};
-use crate::place::Place;
-use crate::topology::{Pod, Topology, UPLINK, Underlay};
-
-/// How packets get from node to node.
-pub(super) enum Cilium {
-    Native,
-    Vxlan,
-    Geneve,
-}
+use crate::{Hop, Journal, LabError, Place, Pod, Topology, UPLINK};
 
 /// eBPF programs at tc, which need rights on the machine itself too.
 static EBPF: Need = Need::other(
@@ -62,179 +50,129 @@ static EBPF: Need = Need::other(
     |bench| datapath::attempt(bench.netlink(), bench.parent),
 );
 
-static NATIVE: About = About {
+pub(super) static NATIVE: Builtin = About {
     name: "cilium",
     aliases: &["cilium-native"],
     summary: "eBPF hands packets from pod to pod, routes between nodes, no bridge",
     needs: &[&VETH, &EBPF],
-    underlay: Underlay::Wire,
-    wire: WireFormat::Plain,
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(|topology, journal| attach(None, topology, journal));
 
-static VXLAN: About = About {
+pub(super) static VXLAN: Builtin = About {
     name: "cilium-vxlan",
-    aliases: &[],
     summary: "eBPF hands packets from pod to pod, VXLAN between nodes, no bridge",
     needs: &[&VETH, &tunnel::VXLAN, &EBPF],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: VXLAN_PORT },
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(|topology, journal| {
+    let tunnel = ("cilium_vxlan", CollectMetadata::Vxlan, VXLAN_PORT);
+    attach(Some(tunnel), topology, journal)
+});
 
-static GENEVE: About = About {
+pub(super) static GENEVE: Builtin = About {
     name: "cilium-geneve",
-    aliases: &[],
     summary: "eBPF hands packets from pod to pod, Geneve between nodes, no bridge",
     needs: &[&VETH, &geneve::GENEVE, &EBPF],
-    underlay: Underlay::Wire,
     wire: WireFormat::Udp { port: GENEVE_PORT },
-    families: Family::BOTH,
-    pods: true,
-};
+    ..About::PLAIN
+}
+.attached_by(|topology, journal| {
+    let tunnel = ("cilium_geneve", CollectMetadata::Geneve, GENEVE_PORT);
+    attach(Some(tunnel), topology, journal)
+});
 
 const PORT: &str = "lxc";
 const VXLAN_PORT: u16 = 8472;
 const GENEVE_PORT: u16 = 6081;
 
-/// A tunnel device: its name, what it speaks, and on which UDP port.
+/// A tunnel device: its name, its encapsulation, and its UDP port.
 type TunnelDevice = (&'static str, CollectMetadata, u16);
 
-impl Network for Cilium {
-    fn about(&self) -> &About {
-        match self {
-            Self::Native => &NATIVE,
-            Self::Vxlan => &VXLAN,
-            Self::Geneve => &GENEVE,
-        }
+fn attach(
+    tunnel: Option<TunnelDevice>,
+    topology: &Topology,
+    journal: &mut Journal,
+) -> Result<Vec<Hop>, LabError> {
+    let mut datapaths = Vec::new();
+    for (number, node) in topology.numbered() {
+        let datapath = attach_node(tunnel, topology, journal, number, node)?;
+        datapaths.push(Arc::new(datapath));
     }
-
-    fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let tunnel = self.tunnel();
-        let mut datapaths = Vec::new();
-        for (number, node) in topology.numbered() {
-            let datapath = self.attach_node(topology, journal, number, node)?;
-            datapaths.push(Arc::new(datapath));
-        }
-        let shape = Shape {
-            tunnel: tunnel.map(|(name, ..)| name),
-            ..Shape::default()
+    let shape = Shape {
+        tunnel: tunnel.map(|(name, ..)| name),
+        ..Shape::POD
+    };
+    let metered = |hop: Hop| {
+        let mut pods = topology.pods.iter();
+        let Some(pod) = pods.find(|pod| Arc::ptr_eq(&pod.place, &hop.place)) else {
+            return Ok(hop);
         };
-        let metered = |hop: Hop| {
-            let pod = topology
-                .pods
-                .iter()
-                .find(|pod| Arc::ptr_eq(&pod.place, &hop.place));
-            let Some(pod) = pod else { return Ok(hop) };
-            let port = topology.home(pod).index(&port_name(PORT, pod))?;
-            Ok(hop.metered(datapath::meter(&datapaths[pod.node], port)))
-        };
-        shape.hops(topology).into_iter().map(metered).collect()
-    }
+        let port = topology.home(pod).index(&port_name(PORT, pod))?;
+        Ok(hop.metered(datapath::meter(&datapaths[pod.node], port)))
+    };
+    shape.hops(topology).into_iter().map(metered).collect()
 }
 
-impl Cilium {
-    fn tunnel(&self) -> Option<TunnelDevice> {
-        match self {
-            Self::Native => None,
-            Self::Vxlan => Some(("cilium_vxlan", CollectMetadata::Vxlan, VXLAN_PORT)),
-            Self::Geneve => Some(("cilium_geneve", CollectMetadata::Geneve, GENEVE_PORT)),
-        }
-    }
-
-    fn attach_node(
-        &self,
-        topology: &Topology,
-        journal: &mut Journal,
-        number: u8,
-        node: &Arc<Place>,
-    ) -> Result<CiliumDatapath, LabError> {
-        let encapsulating = match self.tunnel() {
-            None => None,
-            Some((name, encapsulation, port)) => {
-                let link = LinkSpec::collect_metadata(name, encapsulation, port);
-                Some(journal.link(node, name, link.mtu(topology.mtu).up())?)
-            }
-        };
-        let mut datapath = CiliumDatapath::load(node, encapsulating)?;
-        for pod in &topology.pods {
-            let behind = topology.addressing.node(topology.home_number(pod));
-            datapath.remember_pod(pod.address, behind)?;
-        }
-        for pod in topology
-            .pods
-            .iter()
-            .filter(|pod| Arc::ptr_eq(topology.home(pod), node))
-        {
-            let port = self.attach_pod(topology, journal, pod, &mut datapath)?;
-            datapath.attach(journal, port, CiliumProgram::Container)?;
-        }
-        let uplink = node.index(UPLINK)?;
-        datapath.attach(journal, uplink, CiliumProgram::Netdev)?;
-        match encapsulating {
-            Some(device) => datapath.attach(journal, device, CiliumProgram::Overlay)?,
-            None => route_to_others(topology, journal, number, node, uplink)?,
-        }
-        Ok(datapath)
-    }
-
-    /// Gives the index of the node's end.
-    fn attach_pod(
-        &self,
-        topology: &Topology,
-        journal: &mut Journal,
-        pod: &Pod,
-        datapath: &mut CiliumDatapath,
-    ) -> Result<u32, LabError> {
-        let (node, place) = (topology.home(pod), &pod.place);
-        let name = port_name(PORT, pod);
-        let port = pod.port(&name, topology.mtu);
-        let port = journal.link(node, &name, port)?;
-        let device = place.bring_up(UPLINK)?;
-        datapath.add_endpoint(pod.address, port, mac(place, UPLINK)?, mac(node, &name)?)?;
-
-        let addressing = topology.addressing;
-        let host = addressing.host_prefix();
-        journal.address(place, device, pod.address, host)?;
-        let gateway = addressing.gateway(topology.home_number(pod));
-        journal.route(place, RouteSpec::to(gateway, host).dev(device))?;
-        let out = RouteSpec::default_via(gateway).dev(device);
-        journal.route(place, out.mtu(self.route_mtu(topology)))?;
-        Ok(port)
-    }
-
-    /// MTU of a pod's default route in bytes.
-    fn route_mtu(&self, topology: &Topology) -> u32 {
-        match self {
-            Self::Native => topology.mtu,
-            Self::Vxlan | Self::Geneve => super::tunnel::inner_mtu(topology),
-        }
-    }
-}
-
-/// The routes that Cilium sets where all nodes are on one link
-/// (`auto-direct-node-routes`).
-fn route_to_others(
+fn attach_node(
+    tunnel: Option<TunnelDevice>,
     topology: &Topology,
     journal: &mut Journal,
     number: u8,
     node: &Arc<Place>,
-    uplink: u32,
-) -> Result<(), LabError> {
-    let addressing = topology.addressing;
-    for remote in topology.remotes(number) {
-        let route = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
-        let gateway: IpAddr = addressing.node(remote);
-        journal.route(node, route.via(gateway).dev(uplink))?;
+) -> Result<CiliumDatapath, LabError> {
+    let encapsulating = match tunnel {
+        None => None,
+        Some((name, encapsulation, port)) => {
+            let link = LinkSpec::collect_metadata(name, encapsulation, port);
+            Some(journal.link(node, name, link.mtu(topology.mtu).up())?)
+        }
+    };
+    let mut datapath = CiliumDatapath::load(node, encapsulating)?;
+    for pod in &topology.pods {
+        let behind = topology.addressing.node(topology.home_number(pod));
+        datapath.remember_pod(pod.address, behind)?;
     }
-    Ok(())
+    // MTU of a pod's default route in bytes.
+    let route_mtu = match tunnel {
+        None => topology.mtu,
+        Some(_) => inner_mtu(topology),
+    };
+    let is_here = |pod: &&Pod| Arc::ptr_eq(topology.home(pod), node);
+    for pod in topology.pods.iter().filter(is_here) {
+        let port = attach_pod(topology, journal, pod, route_mtu, &mut datapath)?;
+        datapath.attach(journal, port, CiliumProgram::Container)?;
+    }
+    datapath.attach(journal, node.index(UPLINK)?, CiliumProgram::Netdev)?;
+    match encapsulating {
+        Some(device) => datapath.attach(journal, device, CiliumProgram::Overlay)?,
+        // As Cilium does where all nodes are on one link (`auto-direct-node-routes`).
+        None => topology.route_to_others(number, node, journal, |it| topology.pods_of(it))?,
+    }
+    Ok(datapath)
 }
 
-fn mac(place: &Place, device: &str) -> Result<plumbline_sys::netlink::Mac, LabError> {
-    let link = place.netlink().link(device);
-    let link = link.map_err(|error| place.failed(error))?;
-    // A veth is an Ethernet device.
-    Ok(link.mac.unwrap_or_default())
+/// Gives the index of the node's end.
+fn attach_pod(
+    topology: &Topology,
+    journal: &mut Journal,
+    pod: &Pod,
+    route_mtu: u32,
+    datapath: &mut CiliumDatapath,
+) -> Result<u32, LabError> {
+    let (node, place) = (topology.home(pod), &pod.place);
+    let name = port_name(PORT, pod);
+    let port = journal.link(node, &name, pod.port(&name, topology.mtu))?;
+    let device = place.bring_up(UPLINK)?;
+    datapath.add_endpoint(pod.address, port, place.mac(UPLINK)?, node.mac(&name)?)?;
+
+    let addressing = topology.addressing;
+    let host = addressing.host_prefix();
+    journal.address(place, device, pod.address, host)?;
+    let gateway = addressing.gateway(topology.home_number(pod));
+    journal.route(place, RouteSpec::to(gateway, host).dev(device))?;
+    let out = RouteSpec::default_via(gateway).dev(device);
+    journal.route(place, out.mtu(route_mtu))?;
+    Ok(port)
 }

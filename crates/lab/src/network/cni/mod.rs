@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use plumbline_experiment::Family;
 use plumbline_record::CniList;
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::RouteSpec;
+use plumbline_sys::netlink::NetlinkSocket;
 use plumbline_sys::scratch::Scratch;
 use serde_json::Value;
 
@@ -30,14 +30,9 @@ use self::list::{List, Routes};
 pub use self::plugin::default_directories;
 use self::plugin::{Container, Executable};
 use super::shape::Shape;
-use super::{About, Network, WireFormat, bridge, ipvlan, macvlan};
-use crate::addressing::Addressing;
-use crate::error::LabError;
-use crate::hop::Hop;
-use crate::journal::{Journal, Undo};
+use super::{About, Network, bridge, ipvlan, macvlan};
 use crate::need::{Need, VETH};
-use crate::place::Place;
-use crate::topology::{Pod, Topology, UPLINK, Underlay};
+use crate::{Addressing, Hop, Journal, LabError, Place, Pod, Topology, UPLINK};
 
 /// What the name of such a network begins with.
 pub const PREFIX: &str = "cni:";
@@ -66,13 +61,8 @@ impl Cni {
         let mut cni = Self {
             about: About {
                 name,
-                aliases: &[],
                 summary: "pods attached by the plugins of a CNI configuration list",
-                needs: &[],
-                underlay: Underlay::Wire,
-                wire: WireFormat::Plain,
-                families: Family::BOTH,
-                pods: true,
+                ..About::PLAIN
             },
             file: file.into(),
             text,
@@ -141,8 +131,7 @@ impl Cni {
     ) -> Result<Attachment, LabError> {
         let number = topology.home_number(pod);
         let list = self.node_list(topology.addressing, number, topology.mtu)?;
-        let executables = self.executables(&list);
-        let executables = executables.map_err(|needs| self.unsupported(needs))?;
+        let executables = self.found(&list)?;
         let version = self.version(&list, &executables)?;
         let descriptor = pod.place.namespace.as_raw_fd();
         let mut attachment = Attachment {
@@ -173,11 +162,13 @@ impl Cni {
         }
     }
 
-    fn unsupported(&self, needs: String) -> LabError {
-        LabError::Unsupported {
+    /// The same, where one that is missing is an error.
+    fn found(&self, list: &List) -> Result<Vec<Executable>, LabError> {
+        let found = self.executables(list);
+        found.map_err(|needs| LabError::Unsupported {
             what: self.about.name.into(),
             needs,
-        }
+        })
     }
 }
 
@@ -199,8 +190,7 @@ impl Network for Cni {
 
     fn list(&self) -> Result<Option<CniList>, LabError> {
         let list = self.node_list(Addressing::new(Family::V4), 1, 1500)?;
-        let executables = self.executables(&list);
-        let executables = executables.map_err(|needs| self.unsupported(needs))?;
+        let executables = self.found(&list)?;
         let here = here()?;
         let mut plugins = Vec::new();
         for (plugin, executable) in list.plugins.iter().zip(&executables) {
@@ -221,22 +211,22 @@ impl Network for Cni {
         let storage = Scratch::create().map_err(|source| CniError::Scratch { source })?;
         let storage = Arc::new(storage);
         for (number, node) in topology.numbered() {
-            journal.undo_by(node, Box::new(PluginDevices::of(node)?));
+            let leftovers = PluginDevices::of(node)?;
+            journal.undo_by(move || leftovers.delete());
             let list = self.node_list(topology.addressing, number, topology.mtu)?;
             if list.plumbline.routes == Routes::Nodes {
-                route_to_others(topology, journal, number, node)?;
+                topology.route_to_others(number, node, journal, |it| topology.pods_of(it))?;
             }
         }
         let family = topology.addressing.family();
         for pod in &topology.pods {
             let attachment = self.attach_pod(topology, pod, &storage)?;
             let address = attachment.address(family);
-            let node = Arc::clone(topology.home(pod));
-            journal.undo_by(&node, Box::new(attachment));
+            journal.undo_by(move || attachment.delete().into_iter().map(Into::into).collect());
             // A topology is attached once.
             let _ = pod.assigned.set(address?);
         }
-        Ok(Shape::default().hops(topology))
+        Ok(Shape::POD.hops(topology))
     }
 }
 
@@ -255,21 +245,6 @@ fn driver(kind: &str) -> Option<&'static Need> {
         "ipvlan" => Some(&ipvlan::IPVLAN),
         _ => None,
     }
-}
-
-fn route_to_others(
-    topology: &Topology,
-    journal: &mut Journal,
-    number: u8,
-    node: &Arc<Place>,
-) -> Result<(), LabError> {
-    let addressing = topology.addressing;
-    let uplink = node.index(UPLINK)?;
-    for remote in topology.remotes(number) {
-        let route = RouteSpec::to(addressing.subnet(remote), addressing.subnet_prefix());
-        journal.route(node, route.via(addressing.node(remote)).dev(uplink))?;
-    }
-    Ok(())
 }
 
 /// A pod that the plugins of a list know.
@@ -312,7 +287,7 @@ impl Attachment {
 
     /// DEL, in reverse, of all plugins whether or not their ADD was reached: so
     /// the specification wants it of a runtime.
-    fn delete(&mut self) -> Vec<CniError> {
+    fn delete(&self) -> Vec<CniError> {
         let all = (0..self.executables.len()).rev();
         all.filter_map(|at| self.tell(at, "DEL").err()).collect()
     }
@@ -353,12 +328,6 @@ impl Attachment {
     }
 }
 
-impl Undo for Attachment {
-    fn undo(&mut self) -> Vec<LabError> {
-        self.delete().into_iter().map(LabError::from).collect()
-    }
-}
-
 /// The devices that a node had before the plugins came. Some of what they make,
 /// such as a bridge, no DEL takes away.
 #[derive(Debug)]
@@ -369,22 +338,19 @@ struct PluginDevices {
 
 impl PluginDevices {
     fn of(node: &Arc<Place>) -> Result<Self, LabError> {
-        let links = node.netlink().links();
-        let links = links.map_err(|error| node.failed(error))?;
+        let links = node.ask(NetlinkSocket::links)?;
         Ok(Self {
             node: Arc::clone(node),
             had: links.iter().map(|link| link.index).collect(),
         })
     }
-}
 
-impl Undo for PluginDevices {
-    fn undo(&mut self) -> Vec<LabError> {
-        let netlink = self.node.netlink();
-        let links = match netlink.links() {
+    fn delete(&self) -> Vec<LabError> {
+        let links = match self.node.ask(NetlinkSocket::links) {
             Ok(links) => links,
-            Err(error) => return vec![self.node.failed(error)],
+            Err(error) => return vec![error],
         };
+        let netlink = self.node.netlink();
         let new = links.iter().filter(|link| !self.had.contains(&link.index));
         new.filter_map(|link| netlink.delete_link(&link.name).err())
             // The other end of a pair is gone with the first.
