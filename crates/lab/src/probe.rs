@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::error::LabError;
-use crate::need::{Need, PROBE, VETH};
+use crate::need::{Need, ScratchNamespace, VETH};
 use crate::network::Network;
 
 /// Answers whether networks can be built here. Each driver is tried once.
