@@ -42,8 +42,9 @@ pub enum Side {
     Sends,
     /// It receives them, and sends what goes back.
     Receives,
-    /// One of the two: before Linux 6.8 what eBPF put straight into a device was in
-    /// none of its counters, so either direction has to do.
+    /// One of the two, where eBPF may hide the other: before Linux 6.8 what it put
+    /// straight into a device was in none of its counters, and what it takes from a
+    /// device on the way out never is.
     Either,
 }
 

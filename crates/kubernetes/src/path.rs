@@ -323,21 +323,77 @@ impl Path for ClusterPath {
             end.devices.iter().map(named).collect::<Vec<_>>()
         };
         let servers = std::iter::once(&self.server).chain(&self.further);
-        let client = self.client.site.seat;
+        let (client, server) = (&self.client, &self.server);
+        // Both ends in the network of one node have the same devices.
+        let others = servers.filter(|end| end.site.seat != client.site.seat);
+        let others: Vec<_> = others.flat_map(devices).collect();
         let sides = [
-            devices(&self.client),
-            // Both ends in the network of one node have the same devices.
-            servers
-                .filter(|end| end.site.seat != client)
-                .flat_map(devices)
-                .collect(),
+            (devices(client), counted(Side::Sends, client, server)),
+            (others, counted(Side::Receives, server, client)),
         ];
-        let leg = |devices| Leg {
+        let leg = |(devices, side)| Leg {
             devices,
-            side: Side::Either,
+            side,
             is_private: false,
         };
-        let used = sides.into_iter().filter(|devices| !devices.is_empty());
+        let used = sides.into_iter().filter(|(devices, _)| !devices.is_empty());
         used.map(leg).collect()
+    }
+}
+
+/// What the devices of an end count for certain.
+fn counted(side: Side, end: &End, other: &End) -> Side {
+    let is_host = [end, other].map(|it| it.site.seat.is_host());
+    if counts_both_ways(is_host, &end.sight.fingerprint.kernel) {
+        side
+    } else {
+        Side::Either
+    }
+}
+
+/// Whether the devices of an end count packets both ways on a kernel, given whether
+/// it and the other end are in the networks of their nodes. Between two nodes'
+/// networks nothing is redirected. Into a pod, eBPF may redirect packets past the
+/// device's counters before Linux 6.8. On a node, it may take packets to a pod from
+/// a device before that counts them, with any kernel.
+fn counts_both_ways([end_is_host, other_is_host]: [bool; 2], kernel: &str) -> bool {
+    if end_is_host {
+        return other_is_host;
+    }
+    let mut numbers = kernel.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    number().zip(number()) >= Some((6, 8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_counts_both_ways_from_linux_6_8_on() {
+        for (kernel, counts) in [
+            ("5.15.0-91-generic", false),
+            ("6.1.0-13-amd64", false),
+            ("6.7.12", false),
+            ("6.8.0-31-generic", true),
+            ("6.12", true),
+            ("6.10.3", true),
+            ("7.0.0-rc1", true),
+            ("", false),
+            ("unknown", false),
+        ] {
+            for other_is_host in [false, true] {
+                let seen = counts_both_ways([false, other_is_host], kernel);
+                assert_eq!(seen, counts, "{kernel}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_counts_both_ways_to_a_node_only() {
+        for kernel in ["5.15.0", "6.12.0"] {
+            assert!(counts_both_ways([true, true], kernel));
+            assert!(!counts_both_ways([true, false], kernel));
+        }
     }
 }
