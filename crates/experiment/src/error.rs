@@ -36,20 +36,18 @@ impl SpecError {
         problem: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        Self::new(Some(place.clone()), problem.into(), remedy.into())
+        let mut error = Self::nowhere(problem, remedy);
+        error.inner.place = Some(place.clone());
+        error
     }
 
     /// A fault that no single line holds, such as a missing section.
     pub(crate) fn nowhere(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::new(None, problem.into(), remedy.into())
-    }
-
-    fn new(place: Option<SourceSpan>, problem: String, remedy: String) -> Self {
         Self {
             inner: Box::new(Fault {
-                problem,
-                remedy,
-                place,
+                problem: problem.into(),
+                remedy: remedy.into(),
+                place: None,
             }),
         }
     }

@@ -42,17 +42,18 @@ pub(crate) fn loads(
                 ));
             }
             if loads.len() == MAX_WORKLOADS {
-                return Err(SpecError::at(
-                    place,
-                    format!("the factors make more than {MAX_WORKLOADS} workloads"),
-                    "use fewer levels",
-                ));
+                return Err(too_many(place));
             }
             loads.push(load);
         }
     }
     refuse_unused(factors, &used)?;
     Ok(loads)
+}
+
+fn too_many(place: &SourceSpan) -> SpecError {
+    let problem = format!("the factors make more than {MAX_WORKLOADS} workloads");
+    SpecError::at(place, problem, "use fewer levels")
 }
 
 /// The `[[workload]]` sections in order.
@@ -122,11 +123,7 @@ fn variants(
             continue;
         };
         if variants.len() * levels.len() > MAX_WORKLOADS {
-            return Err(SpecError::at(
-                &factor.key,
-                format!("the factors make more than {MAX_WORKLOADS} workloads"),
-                "use fewer levels",
-            ));
+            return Err(too_many(&factor.key));
         }
         variants = variants
             .iter()

@@ -1,5 +1,7 @@
 //! The keys of a workload: their names in files and as flags of `plumbline load`.
 
+use std::sync::LazyLock;
+
 /// A key of a workload that rules speak of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "docs/experiment-file.md explains each key")]
@@ -66,28 +68,11 @@ const TABLE: &[KeyRow] = &[
     row(Key::Drain,        "drain",         "--drain",         false),
 ];
 
-const FACTORS: usize = {
-    let (mut count, mut at) = (0, 0);
-    while at < TABLE.len() {
-        count += TABLE[at].is_factor as usize;
-        at += 1;
-    }
-    count
-};
-
 /// Names of the keys that may also stand in `[factors]`.
-pub(crate) const WORKLOAD_FACTORS: [&str; FACTORS] = {
-    let mut names = [""; FACTORS];
-    let (mut count, mut at) = (0, 0);
-    while at < TABLE.len() {
-        if TABLE[at].is_factor {
-            names[count] = TABLE[at].name;
-            count += 1;
-        }
-        at += 1;
-    }
-    names
-};
+pub(crate) static WORKLOAD_FACTORS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let factors = TABLE.iter().filter(|row| row.is_factor);
+    factors.map(|row| row.name).collect()
+});
 
 impl Key {
     /// The key of this name.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::SpecError;
 use crate::section::{FileSection, text};
 use crate::tree::SpannedValue;
+use crate::{SpecError, typed};
 
 /// Rates that a token bucket still holds with some accuracy, in bits per second.
 const RATES: std::ops::RangeInclusive<f64> = 1e5..=1e12;
@@ -132,9 +132,8 @@ fn rate(value: &SpannedValue) -> Result<u64, SpecError> {
 
 fn loss(value: &SpannedValue) -> Result<f64, SpecError> {
     let (written, place) = text("loss", value)?;
-    let percent = written.strip_suffix('%');
-    match percent.and_then(|number| number.trim().parse::<f64>().ok()) {
-        Some(percent) if (0.0..100.0).contains(&percent) => Ok(percent / 100.0),
+    match typed::percent(written) {
+        Some(share) if (0.0..1.0).contains(&share) => Ok(share),
         _ => Err(SpecError::at(
             place,
             format!("`loss` is \"{written}\", which is not a share of packets"),

@@ -8,7 +8,6 @@ use crate::refusal::{Refusal, Spelling, Why};
 use crate::request::{ArrivalProcess, Share, WorkloadRequest};
 use crate::section::{self, FileSection};
 use crate::timestamps;
-use crate::tree::Data;
 use crate::{
     DriverChoice, HttpServer, KINDS, Limit, LimitError, Protocol, SpecError, Timing, Wait,
     Workload, WorkloadKind,
@@ -159,14 +158,8 @@ fn share_of_maximum(section: &FileSection<'_>) -> Result<Option<f64>, SpecError>
     let Some(value) = section.get("load") else {
         return Ok(None);
     };
-    let percent = match &value.data {
-        Data::Text(text) => text
-            .strip_suffix('%')
-            .and_then(|number| number.trim().parse::<f64>().ok()),
-        _ => None,
-    };
-    match percent {
-        Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Some(percent / 100.0)),
+    match section::percent(value) {
+        Some(share) if share > 0.0 && share <= 1.0 => Ok(Some(share)),
         _ => Err(SpecError::at(
             &value.place,
             "`load` is not a share of the maximum",

@@ -159,7 +159,7 @@ impl Experiment {
     fn set_factor(&mut self, key: &str, assignment: &Assignment) -> Result<(), SpecError> {
         for table in workloads(&mut self.root) {
             table.remove(key);
-            overrule(table, key);
+            overrule(table, key, &assignment.value);
         }
         self.put("factors", key, assignment);
         Ok(())
@@ -181,7 +181,6 @@ impl Experiment {
         key: &str,
         assignment: &Assignment,
     ) -> Result<(), SpecError> {
-        let closed = matches!(&assignment.value.data, Data::Text(word) if word == "closed");
         let mut found = false;
         for table in workloads(&mut self.root) {
             let section = FileSection {
@@ -198,13 +197,7 @@ impl Experiment {
             }
             found = true;
             table.insert(key.to_owned(), assignment.entry());
-            match key {
-                "arrival" if closed => {
-                    remove_from_file(table, "rate");
-                    remove_from_file(table, "load");
-                }
-                _ => overrule(table, key),
-            }
+            overrule(table, key, &assignment.value);
         }
         if !found {
             return Err(concerns_nothing(name, key, assignment));
@@ -215,11 +208,7 @@ impl Experiment {
         {
             // The last word on a key counts, whoever had the one before.
             factors.remove(key);
-            overrule(factors, key);
-            if key == "arrival" && closed {
-                remove_from_file(factors, "rate");
-                remove_from_file(factors, "load");
-            }
+            overrule(factors, key, &assignment.value);
         }
         Ok(())
     }
@@ -247,9 +236,14 @@ fn is_workload_key(key: &str) -> bool {
     key == LIMIT || WORKLOAD_FACTORS.contains(&key) || TIMING.contains(&key)
 }
 
-/// Removes what a rate or a share of the maximum says otherwise.
-fn overrule(table: &mut SectionTable, key: &str) {
+/// Removes what contradicts a new value: of the rate, of the share of the maximum,
+/// or of the arrivals, where that is a closed loop.
+fn overrule(table: &mut SectionTable, key: &str, value: &SpannedValue) {
     match key {
+        "arrival" if is_closed(value) => {
+            remove_from_file(table, "rate");
+            remove_from_file(table, "load");
+        }
         "rate" => {
             remove_closed(table);
             remove_from_file(table, "load");
@@ -265,11 +259,13 @@ fn overrule(table: &mut SectionTable, key: &str) {
 
 /// A rate that a flag gives ends the closed loop that a file asks for.
 fn remove_closed(table: &mut SectionTable) {
-    if let Some(Data::Text(word)) = table.get("arrival").map(|e| &e.value.data)
-        && word == "closed"
-    {
+    if table.get("arrival").is_some_and(|it| is_closed(&it.value)) {
         remove_from_file(table, "arrival");
     }
+}
+
+fn is_closed(arrival: &SpannedValue) -> bool {
+    matches!(&arrival.data, Data::Text(word) if word == "closed")
 }
 
 fn unknown(assignment: &Assignment) -> SpecError {

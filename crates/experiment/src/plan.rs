@@ -57,11 +57,12 @@ impl Plan {
     }
 
     /// Compares every treatment with the one of network `baseline` that is equal
-    /// in all else (of a plan with several networks of several paths, `baseline`
-    /// may be a path that each has, or a network that has each path), instead of with the baseline that it was planned with. A
-    /// block holds every treatment, so any network of it can be the reference
-    /// (D7); to look for the reference that gives the wanted answer is another
-    /// matter (C-10). Copies of a network stay compared with their first.
+    /// in all else, instead of with the baseline that was planned. In a plan of
+    /// several networks with several paths, `baseline` may be a path that each
+    /// network has, or a network that has each path. Any network of a plan can be
+    /// the reference, because a block holds every treatment (D7); looking for the
+    /// reference that gives the wanted answer is another matter (C-10). Copies of a
+    /// network stay compared with the first.
     ///
     /// # Errors
     ///

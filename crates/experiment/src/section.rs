@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::SpecError;
 use crate::nearest::suggestion;
 use crate::source::SourceSpan;
 use crate::tree::{Data, SectionTable, SpannedValue};
+use crate::{SpecError, typed};
 
 /// A section and its name for messages, such as `[design]`.
 #[derive(Clone, Copy)]
@@ -39,25 +39,37 @@ impl<'a> FileSection<'a> {
         self.table.get(key).map(|entry| &entry.value)
     }
 
+    /// The value of a key as one kind of data; `wanted` and `remedy` are for messages
+    /// about any other.
+    fn read<T>(
+        &self,
+        key: &str,
+        (wanted, remedy): (&str, &str),
+        take: impl FnOnce(&'a Data) -> Option<T>,
+    ) -> Result<Option<T>, SpecError> {
+        let Some(value) = self.get(key) else {
+            return Ok(None);
+        };
+        match take(&value.data) {
+            None => Err(wrong_type(key, value, wanted, remedy)),
+            taken => Ok(taken),
+        }
+    }
+
     /// The section within.
     pub(crate) fn section(
         &self,
         key: &str,
         title: &'static str,
     ) -> Result<Option<FileSection<'a>>, SpecError> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(SpannedValue {
-                data: Data::Table(table),
-                ..
-            }) => Ok(Some(FileSection { title, table })),
-            Some(value) => Err(wrong_type(
-                key,
-                value,
-                "a section",
-                &format!("write {title}"),
-            )),
-        }
+        self.read(
+            key,
+            ("a section", &format!("write {title}")),
+            |data| match data {
+                Data::Table(table) => Some(FileSection { title, table }),
+                _ => None,
+            },
+        )
     }
 
     /// A text.
@@ -67,19 +79,11 @@ impl<'a> FileSection<'a> {
 
     /// A whole number of any size.
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, SpecError> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(SpannedValue {
-                data: Data::Integer(number),
-                ..
-            }) => Ok(Some(*number)),
-            Some(value) => Err(wrong_type(
-                key,
-                value,
-                "a whole number",
-                "write it without quotes",
-            )),
-        }
+        let expected = ("a whole number", "write it without quotes");
+        self.read(key, expected, |data| match data {
+            Data::Integer(number) => Some(*number),
+            _ => None,
+        })
     }
 
     /// A whole number within bounds.
@@ -107,19 +111,11 @@ impl<'a> FileSection<'a> {
 
     /// True or false.
     pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>, SpecError> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(SpannedValue {
-                data: Data::Boolean(flag),
-                ..
-            }) => Ok(Some(*flag)),
-            Some(value) => Err(wrong_type(
-                key,
-                value,
-                "true or false",
-                "write true or false",
-            )),
-        }
+        let expected = ("true or false", "write true or false");
+        self.read(key, expected, |data| match data {
+            Data::Boolean(flag) => Some(*flag),
+            _ => None,
+        })
     }
 
     /// One of some words.
@@ -214,6 +210,14 @@ pub(crate) fn choice<T: Copy>(
                 suggestion(word, &known),
             )
         })
+}
+
+/// `"10%"` as 0.10; `None` for anything else.
+pub(crate) fn percent(value: &SpannedValue) -> Option<f64> {
+    match &value.data {
+        Data::Text(text) => typed::percent(text),
+        _ => None,
+    }
 }
 
 /// A number, whole or not.

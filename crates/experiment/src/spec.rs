@@ -276,16 +276,9 @@ fn limits(root: &FileSection<'_>) -> Result<BTreeMap<String, f64>, SpecError> {
         .collect()
 }
 
-/// `"10%"` as 0.10.
 fn percentage(metric: &str, value: &SpannedValue) -> Result<f64, SpecError> {
-    let number = match &value.data {
-        Data::Text(text) => text
-            .strip_suffix('%')
-            .and_then(|n| n.trim().parse::<f64>().ok()),
-        _ => None,
-    };
-    match number {
-        Some(percent) if (0.0..=100_000.0).contains(&percent) => Ok(percent / 100.0),
+    match section::percent(value) {
+        Some(share) if (0.0..=1_000.0).contains(&share) => Ok(share),
         _ => Err(SpecError::at(
             &value.place,
             format!("the limit of `{metric}` is not a percentage"),

@@ -93,21 +93,18 @@ impl FigureUnit {
     }
 }
 
+macro_rules! studies {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../published/", $name, ".toml")))),+]
+    };
+}
+
 /// The studies that come with the program, by name and text.
-const STUDIES: &[(&str, &str)] = &[
-    (
-        "machinezone-2016",
-        include_str!("../published/machinezone-2016.toml"),
-    ),
-    ("pani-2016", include_str!("../published/pani-2016.toml")),
-    (
-        "gojek-kubecon-2018",
-        include_str!("../published/gojek-kubecon-2018.toml"),
-    ),
-    (
-        "centurylink-2016",
-        include_str!("../published/centurylink-2016.toml"),
-    ),
+const STUDIES: &[(&str, &str)] = studies![
+    "machinezone-2016",
+    "pani-2016",
+    "gojek-kubecon-2018",
+    "centurylink-2016",
 ];
 
 impl Study {

@@ -1,7 +1,7 @@
 //! The share of a workload's requests that the kernel timestamps (L-17).
 
-use crate::SpecError;
 use crate::section::FileSection;
+use crate::{SpecError, typed};
 
 /// `"1%"` as 0.01, `"off"` as 0 (L-17).
 pub(crate) fn share(section: &FileSection<'_>) -> Result<Option<f64>, SpecError> {
@@ -23,6 +23,5 @@ pub fn stamped_share(text: &str) -> Option<f64> {
     if text == "off" {
         return Some(0.0);
     }
-    let percent: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
-    (percent > 0.0 && percent <= 100.0).then_some(percent / 100.0)
+    typed::percent(text).filter(|share| *share > 0.0 && *share <= 1.0)
 }

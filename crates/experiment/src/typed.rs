@@ -1,4 +1,4 @@
-//! Times and numbers as people type them.
+//! Times, shares and numbers as people type them.
 
 use std::time::Duration;
 
@@ -14,6 +14,12 @@ pub fn time(text: &str, flag: &str) -> Result<Duration, String> {
     }
     let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
     span.try_into().map_err(|_| wrong())
+}
+
+/// `10%` as 0.10.
+pub(crate) fn percent(text: &str) -> Option<f64> {
+    let percent: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
+    Some(percent / 100.0)
 }
 
 /// A number that may end in k or M, as iperf3 and people write them.

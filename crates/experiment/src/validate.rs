@@ -7,65 +7,42 @@ use crate::{Plan, Refusal, Treatment, TreatmentId};
 
 /// A plan that no experiment resolves to: its file was changed by hand or damaged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum PlanError {
     /// There is nothing to run.
     #[error("the plan has no treatments or no blocks; start a new run")]
     Empty,
     /// A number is above a compiled-in ceiling (S-5d).
     #[error("{what} of the plan is above what Plumbline allows; start a new run with less")]
-    AboveCeiling {
-        /// Which number.
-        what: &'static str,
-    },
+    AboveCeiling { what: &'static str },
     /// A workload that no file could ask for.
     #[error("workload `{workload}` of the plan: {refusal}; start a new run")]
-    Workload {
-        /// Its name.
-        workload: String,
-        /// What is wrong with it.
-        refusal: Refusal,
-    },
+    Workload { workload: String, refusal: Refusal },
     /// A treatment is not where its id says.
     #[error(
         "treatment {at} of the plan says that it is {id}; the file was changed, start a new run"
     )]
-    Misplaced {
-        /// Where it stands.
-        at: TreatmentId,
-        /// What it says.
-        id: TreatmentId,
-    },
+    Misplaced { at: TreatmentId, id: TreatmentId },
     /// Two treatments could not be told apart in tables.
     #[error(
         "two treatments of the plan are `{label}` with workload `{workload}`; the file was changed, start a new run"
     )]
-    SameLabel {
-        /// The label of both.
-        label: String,
-        /// The workload of both.
-        workload: String,
-    },
+    SameLabel { label: String, workload: String },
     /// A baseline that does not exist, is the treatment itself, or differs in
     /// more than the network.
     #[error(
         "treatment {id} (`{label}`) of the plan cannot be compared with treatment {baseline}; the file was changed, start a new run"
     )]
     Baseline {
-        /// Which treatment.
         id: TreatmentId,
-        /// Its label.
         label: String,
-        /// What it names as its baseline.
         baseline: TreatmentId,
     },
     /// A block that does not hold each treatment once (C-1).
     #[error(
         "block {block} of the plan does not hold every treatment once; the file was changed, start a new run"
     )]
-    Block {
-        /// Which, from 0.
-        block: usize,
-    },
+    Block { block: usize },
 }
 
 impl Plan {
@@ -121,12 +98,16 @@ impl Plan {
 
     fn check_treatment(&self, at: TreatmentId, treatment: &Treatment) -> Result<(), PlanError> {
         if treatment.id != at {
-            return Err(PlanError::Misplaced {
-                at,
-                id: treatment.id,
-            });
+            let id = treatment.id;
+            return Err(PlanError::Misplaced { at, id });
         }
-        check_workload(treatment)?;
+        let refused = |refusal| PlanError::Workload {
+            workload: treatment.workload.name.clone(),
+            refusal,
+        };
+        // The rules are those of an experiment file.
+        treatment.workload.check().map_err(refused)?;
+        treatment.timing.check().map_err(refused)?;
         let Some(baseline) = treatment.baseline else {
             return Ok(());
         };
@@ -141,14 +122,4 @@ impl Plan {
             baseline,
         })
     }
-}
-
-/// The rules are those of an experiment file.
-fn check_workload(treatment: &Treatment) -> Result<(), PlanError> {
-    let refused = |refusal| PlanError::Workload {
-        workload: treatment.workload.name.clone(),
-        refusal,
-    };
-    treatment.workload.check().map_err(refused)?;
-    treatment.timing.check().map_err(refused)
 }

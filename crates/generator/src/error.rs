@@ -6,6 +6,7 @@ use plumbline_engine::EngineError;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum GeneratorError {
     /// The engine refuses the load, or cannot run it.
     #[error(transparent)]
@@ -13,11 +14,8 @@ pub enum GeneratorError {
     /// The other end does not answer as ours would.
     #[error("{target} {what}; {remedy}")]
     Misunderstood {
-        /// The other end.
         target: SocketAddr,
-        /// What it did.
         what: &'static str,
-        /// How to start both ends alike.
         remedy: String,
     },
     /// A search that cannot be meant.

@@ -13,10 +13,9 @@ use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::{Ends, Family, Placement, Treatment};
 use plumbline_harness::{Observer, TargetError};
 
-use crate::choice::{Chosen, NodeFacts, choose};
+use crate::choice::{ClusterLayout, Members, NodeFacts, choose};
 use crate::error::ClusterError;
 use crate::image;
-use crate::members::{Members, members};
 use crate::nodes;
 use crate::path::{ClusterPath, Observers, PodSite};
 use crate::route::{ClusterRoute, NEEDS_HOST_NETWORK, Seat};
@@ -26,37 +25,26 @@ use crate::standing::StandingPods;
 /// Nodes that are looked at at the same time.
 const AT_ONCE: usize = 16;
 
-/// Which nodes of a cluster are measured with which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClusterLayout {
-    /// Two, or two pods on one.
-    Pair,
-    /// All with each other.
-    Mesh,
-    /// So many pairs at the same time.
-    Pairs(usize),
-}
-
 /// What to run in, and how.
 #[derive(Clone, Debug)]
-pub struct ClusterOptions {
+pub(crate) struct ClusterOptions {
     /// File that names the cluster; the user's own configuration where there is
     /// none.
-    pub kubeconfig: Option<PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; the current one where there is none.
-    pub context: Option<String>,
+    pub(crate) context: Option<String>,
     /// Which nodes are measured with which.
-    pub layout: ClusterLayout,
+    pub(crate) layout: ClusterLayout,
     /// Names of the nodes; empty for a choice.
-    pub nodes: Vec<String>,
+    pub(crate) nodes: Vec<String>,
     /// Reference of the pods' image.
-    pub image: String,
+    pub(crate) image: String,
     /// Whether pods may be in the nodes' networks, in a namespace that allows it.
-    pub host_network: bool,
+    pub(crate) host_network: bool,
     /// Who starts the run, for others who find its namespaces.
-    pub started_by: String,
+    pub(crate) started_by: String,
     /// Set when the user wants to stop.
-    pub interrupted: &'static AtomicBool,
+    pub(crate) interrupted: &'static AtomicBool,
 }
 
 /// What tells one path from another, but for its nodes.
@@ -65,7 +53,7 @@ pub(crate) type PathKey = (ClusterRoute, Placement, Family);
 /// Paths in a cluster. A pair has pods that send and pods that receive; where there
 /// are many nodes, each has one pod, which sends in some trials and receives in
 /// others. Dropping it removes all that it made.
-pub struct Cluster {
+pub(crate) struct Cluster {
     options: ClusterOptions,
     session: Arc<ClusterConnection>,
     members: Option<Members>,
@@ -87,7 +75,7 @@ impl Cluster {
     /// # Errors
     ///
     /// [`ClusterError::Configuration`].
-    pub fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
+    pub(crate) fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
         let context = options.context.as_deref();
         let file = options.kubeconfig.as_deref();
         let session = Arc::new(ClusterConnection::open(file, context, options.interrupted)?);
@@ -139,16 +127,7 @@ impl Cluster {
     fn choose_nodes(&self) -> Result<Members, ClusterError> {
         let found = nodes::all(&self.session)?;
         let facts: Vec<_> = found.iter().map(nodes::facts).collect();
-        let asked = &self.options.nodes;
-        match self.options.layout {
-            ClusterLayout::Pair => {
-                let Chosen { near, far, remarks } = choose(&facts, asked)?;
-                let nodes = std::iter::once(near).chain(far).collect();
-                Ok(Members { nodes, remarks })
-            }
-            ClusterLayout::Mesh => members(&facts, asked, None),
-            ClusterLayout::Pairs(pairs) => members(&facts, asked, Some(pairs)),
-        }
+        choose(&facts, &self.options.nodes, self.options.layout)
     }
 
     fn members(&self) -> &[NodeFacts] {

@@ -23,7 +23,7 @@ struct Member {
 /// Several clusters, the first of which the others are compared with. The names
 /// of networks are those of the clusters' paths with the cluster before them,
 /// such as `calico/pod`. Dropping it removes all that it made in them.
-pub struct Clusters {
+pub(crate) struct Clusters {
     members: Vec<Member>,
     across_environments: bool,
 }
@@ -35,7 +35,7 @@ impl Clusters {
     /// # Errors
     ///
     /// [`ClusterError::Configuration`], also for a context that is given twice.
-    pub fn open(
+    pub(crate) fn open(
         contexts: &[String],
         options: &ClusterOptions,
         across_environments: bool,

@@ -8,6 +8,7 @@ use plumbline_harness::TargetError;
 /// Why a cluster did not do what was asked. Each text says what failed, on
 /// what, the probable cause and the remedy.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ClusterError {
     /// Flags that do not go together.
     #[error("{0}")]
@@ -26,43 +27,23 @@ pub enum ClusterError {
         "the API server {url} does not answer: {why}; is the cluster up, and does `kubectl get \
          nodes` work here?"
     )]
-    Away {
-        /// Address of the API server.
-        url: String,
-        /// What the connection said.
-        why: String,
-    },
+    Away { url: String, why: String },
     /// The account may not do what a run needs.
     #[error(
         "the cluster does not let this account {what}: {message}; `plumbline manifest role` prints \
          the least rights that a run needs, for an administrator to apply"
     )]
-    Forbidden {
-        /// What was tried.
-        what: String,
-        /// What the API server said.
-        message: String,
-    },
+    Forbidden { what: String, message: String },
     /// A quota has no room for the run.
     #[error(
         "the cluster could not {what}: {message}; the namespaces of runs have a ResourceQuota, which \
          whoever administers the cluster can raise or lift for them (they carry the label \
          app.kubernetes.io/managed-by=plumbline)"
     )]
-    Quota {
-        /// What was tried.
-        what: String,
-        /// What the API server said.
-        message: String,
-    },
+    Quota { what: String, message: String },
     /// The API server refused, or did not know, something.
     #[error("the cluster could not {what}: {message}")]
-    Refused {
-        /// What was tried.
-        what: String,
-        /// What the API server said.
-        message: String,
-    },
+    Refused { what: String, message: String },
     /// There are not the nodes that the experiment needs.
     #[error("{0}")]
     Nodes(String),
@@ -73,29 +54,18 @@ pub enum ClusterError {
          the one in your registry with --image"
     )]
     Image {
-        /// The node that tried.
         node: String,
-        /// The reference.
         image: String,
-        /// What the kubelet said.
         message: String,
     },
     /// A pod cannot be placed or started.
     #[error("pod {pod} does not start: {message}")]
-    Pod {
-        /// Namespace and name.
-        pod: String,
-        /// What the scheduler or the kubelet said.
-        message: String,
-    },
+    Pod { pod: String, message: String },
     /// Something took longer than it may.
     #[error("{what} took more than {} s{hint}", limit.as_secs())]
     TooLong {
-        /// What was waited for.
         what: String,
-        /// How long.
         limit: Duration,
-        /// Probable cause and remedy, beginning with a separator; may be empty.
         hint: String,
     },
     /// The user wants to stop.

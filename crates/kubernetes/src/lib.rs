@@ -19,7 +19,6 @@ pub mod image;
 mod level;
 mod maker;
 mod manifest;
-mod members;
 mod nodes;
 mod path;
 mod pods;
@@ -31,15 +30,10 @@ mod route;
 mod session;
 mod standing;
 
-pub use choice::{Chosen, NodeFacts, choose};
+pub use choice::ClusterLayout;
 pub use cleanup::{Left, Leftovers};
-pub use cluster::{Cluster, ClusterLayout, ClusterOptions};
-pub use clusters::Clusters;
 pub use error::ClusterError;
-pub use members::{Members, members};
-pub use provisioned::{ProvisionOptions, Provisioned};
 pub use request::ClusterRequest;
-pub use route::{ClusterRoute, MOST_BACKENDS, ROUTES};
 
 /// The manifest that gives an account all the rights that a run needs, and no
 /// more.

@@ -7,11 +7,13 @@ use std::sync::atomic::AtomicBool;
 use plumbline_experiment::{Experiment, Provision, Wanted};
 use plumbline_harness::Target;
 
-use crate::cluster::{Cluster, ClusterLayout, ClusterOptions};
+use crate::choice::ClusterLayout;
+use crate::cluster::{Cluster, ClusterOptions};
 use crate::clusters::Clusters;
 use crate::error::ClusterError;
 use crate::image;
-use crate::provisioned::{ProvisionOptions, Provisioned};
+use crate::maker::Maker;
+use crate::provisioned::Provisioned;
 
 /// One cluster, several side by side, or clusters that are made for the run: what
 /// was typed, before it is known which.
@@ -56,18 +58,13 @@ impl ClusterRequest {
         let mut options = self.options();
         if let Some(up) = commands.up {
             options.host_network = true;
-            let mut target = Provisioned::new(ProvisionOptions {
-                up,
-                down: commands.down,
-                limit: commands.limit,
-                logs: self.logs,
-                across_environments: self.across_environments,
-                cluster: options,
-            })?;
+            let (down, limit) = (commands.down, commands.limit);
+            let mut maker = Maker::new(up, down, limit, self.logs, self.interrupted)?;
             if self.image.is_none() {
-                hand_own_image(&mut target, say);
+                hand_own_image(&mut maker, say);
             }
-            return Ok(Box::new(target));
+            let across = self.across_environments;
+            return Ok(Box::new(Provisioned::new(maker, options, across)));
         }
         if commands.down.is_some() {
             return Err(ClusterError::Options(
@@ -158,7 +155,7 @@ fn names_a_cluster(experiment: Option<&Experiment>) -> Result<Option<String>, Cl
 
 /// Hands the image of this program to the command that makes clusters, if it is
 /// one that can be in an image and nobody named another.
-fn hand_own_image(target: &mut Provisioned, say: &dyn Fn(&str)) {
+fn hand_own_image(maker: &mut Maker, say: &dyn Fn(&str)) {
     if std::env::var_os("PLUMBLINE_IMAGE").is_some() {
         return;
     }
@@ -166,7 +163,7 @@ fn hand_own_image(target: &mut Provisioned, say: &dyn Fn(&str)) {
     let program = std::env::current_exe().and_then(File::open);
     let handed = program
         .map_err(image::ImageError::from)
-        .and_then(|mut program| target.hand_image(&mut program, &reference));
+        .and_then(|mut program| maker.hand_image(&mut program, &reference));
     if let Err(error) = handed {
         say(&format!(
             "no image of this program for the clusters: {error}; so the command that brings them \

@@ -9,7 +9,7 @@ use plumbline_record::Warning;
 
 /// From where to where, and through what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ClusterRoute {
+pub(crate) enum ClusterRoute {
     /// Between the nodes' own networks: the baseline.
     Host,
     /// From pod to pod.
@@ -28,7 +28,7 @@ pub enum ClusterRoute {
 }
 
 /// All of them, the baseline first.
-pub const ROUTES: [ClusterRoute; 6] = [
+pub(crate) const ROUTES: [ClusterRoute; 6] = [
     ClusterRoute::Host,
     ClusterRoute::Pod,
     ClusterRoute::ClusterIp { backends: 1 },
@@ -38,11 +38,11 @@ pub const ROUTES: [ClusterRoute; 6] = [
 ];
 
 /// Most pods behind a service: all are on one node, and each has a process.
-pub const MOST_BACKENDS: u8 = 16;
+pub(crate) const MOST_BACKENDS: u8 = 16;
 
 impl ClusterRoute {
     /// As written in experiments.
-    pub fn name(self) -> Cow<'static, str> {
+    pub(crate) fn name(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::Host => "host",
             Self::Pod => "pod",
@@ -55,7 +55,7 @@ impl ClusterRoute {
     }
 
     /// Reads a word of an experiment; `None` when there is no such route.
-    pub fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         match word.strip_prefix("cluster-ip:") {
             Some(backends) => Self::new("cluster-ip", backends.parse().ok()?),
             None => Self::new(word, 1),
@@ -96,7 +96,7 @@ impl ClusterRoute {
 
     /// Whether an endpoint is in a node's own network, which needs a namespace
     /// that allows it.
-    pub fn needs_host_network(self) -> bool {
+    pub(crate) fn needs_host_network(self) -> bool {
         matches!(self, Self::Host | Self::HostPod | Self::PodHost)
     }
 

@@ -1,11 +1,24 @@
 //! One comparison: two ways to do the same, and the figures that count.
 
-use crate::bench::Bench;
+use crate::bench::{self, Bench};
 use crate::error::ValidationError;
 use crate::quantity::{Measurand, Reach, Readings};
 
-/// One run of one side.
-pub(crate) type SideRun = fn(&Bench<'_>) -> Result<Readings, ValidationError>;
+/// One way to do it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    /// Programs without which it cannot be run.
+    pub(crate) needs: &'static [&'static str],
+    /// Runs it once.
+    pub(crate) run: fn(&Bench<'_>) -> Result<Readings, ValidationError>,
+}
+
+pub(crate) const fn side(
+    needs: &'static [&'static str],
+    run: fn(&Bench<'_>) -> Result<Readings, ValidationError>,
+) -> Side {
+    Side { needs, run }
+}
 
 /// Two ways to do the same, run in turn.
 #[derive(Debug)]
@@ -14,16 +27,39 @@ pub(crate) struct Bout {
     pub(crate) name: &'static str,
     /// The other side.
     pub(crate) against: &'static str,
-    /// Programs without which it cannot take place.
-    pub(crate) needs: &'static [&'static str],
-    pub(crate) theirs: SideRun,
-    pub(crate) ours: SideRun,
+    pub(crate) theirs: Side,
+    pub(crate) ours: Side,
     /// What both do, as the table says it.
     pub(crate) about: &'static str,
     pub(crate) figures: &'static [ComparedFigure],
 }
 
+/// A row of the catalogue.
+pub(crate) const fn bout(
+    name: &'static str,
+    against: &'static str,
+    about: &'static str,
+    theirs: Side,
+    ours: Side,
+    figures: &'static [ComparedFigure],
+) -> Bout {
+    Bout {
+        name,
+        against,
+        about,
+        theirs,
+        ours,
+        figures,
+    }
+}
+
 impl Bout {
+    /// The first program that it needs and this machine lacks.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        let needs = self.theirs.needs.iter().chain(self.ours.needs);
+        needs.copied().find(|name| bench::find(name).is_none())
+    }
+
     /// Whether there is no other side.
     pub(crate) fn is_alone(&self) -> bool {
         self.against == "-"

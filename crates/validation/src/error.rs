@@ -8,6 +8,7 @@ use plumbline_sys::process::ProcessError;
 
 /// Why nothing was asked for that could be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum OrderError {
     /// Nothing would be measured.
     #[error("--pairs and --seconds must be at least 1")]
@@ -15,15 +16,14 @@ pub enum OrderError {
     /// There is no comparison of that name.
     #[error("--only {name}: there is no such comparison; there are {}", known.join(", "))]
     Unknown {
-        /// What was asked for.
         name: String,
-        /// The names that there are.
         known: Vec<&'static str>,
     },
 }
 
 /// Why a comparison could not be made, or not be finished.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ValidationError {
     /// The path could not be built.
     #[error(transparent)]
@@ -37,9 +37,7 @@ pub enum ValidationError {
     /// A program could not be started, or ended badly.
     #[error("{command}: {source}")]
     Process {
-        /// The command line.
         command: String,
-        /// What went wrong.
         source: ProcessError,
     },
     /// A server that nobody can reach.
@@ -47,19 +45,14 @@ pub enum ValidationError {
         "`{program}` did not listen on {address} within {seconds} s; is the machine overloaded?"
     )]
     NotListening {
-        /// The server.
         program: String,
-        /// Where it should have listened.
         address: SocketAddr,
-        /// How long it was waited for, in seconds.
         seconds: u64,
     },
     /// A server that ended before it listened.
     #[error("`{program}` ended before it listened on {address}; start it by hand to see why")]
     EndedEarly {
-        /// The server.
         program: String,
-        /// Where it should have listened.
         address: SocketAddr,
     },
     /// A tool writes otherwise than the version that is understood here.
@@ -67,28 +60,16 @@ pub enum ValidationError {
         "`{tool}` gave no {key}: this version of it writes its results in another way; \
          use another version, or leave it out with --only"
     )]
-    NoFigure {
-        /// Who should have given the figure.
-        tool: String,
-        /// What the figure is called in its output.
-        key: String,
-    },
+    NoFigure { tool: String, key: String },
     /// A tool wrote no JSON.
     #[error("`{tool}` wrote no JSON ({source}); use another version, or leave it out with --only")]
     NoJson {
-        /// Who should have.
         tool: String,
-        /// Where reading it ended.
         source: serde_json::Error,
     },
     /// Requests failed.
     #[error("`{command}` saw {errors} errors, so that what it measured is not what was asked for")]
-    Errors {
-        /// The command line.
-        command: String,
-        /// How many.
-        errors: u64,
-    },
+    Errors { command: String, errors: u64 },
     /// The receiver of messages saw others than were sent.
     #[error("the receiver saw messages that were not as they were sent; please report this")]
     Corrupt,
@@ -101,19 +82,14 @@ pub enum ValidationError {
          is the machine overloaded?"
     )]
     Unequal {
-        /// How many connections there were.
         connections: u32,
-        /// Requests per second that were asked for.
         asked: f64,
-        /// Requests per second that were sent.
         carried: f64,
     },
     /// The system refused.
     #[error("cannot {doing}: {source}")]
     System {
-        /// What was tried.
         doing: &'static str,
-        /// What the kernel said.
         source: io::Error,
     },
 }

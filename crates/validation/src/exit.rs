@@ -8,6 +8,7 @@ use plumbline_sys::cpu::ProcessTime;
 use serde_json::Value;
 
 use crate::error::ValidationError;
+use crate::quantity::{Measurand, Readings};
 
 /// What a program left behind.
 pub(crate) struct Exit {
@@ -29,35 +30,36 @@ impl Exit {
 
     /// The number that follows `label` in its output.
     pub(crate) fn after(&self, label: &str) -> Result<f64, ValidationError> {
-        let rest = self.output.split_once(label);
-        let word = rest.and_then(|(_, rest)| rest.split_whitespace().next());
-        self.number(word, label)
+        let word = self.word_after(label);
+        self.figure(word.and_then(number), label)
     }
 
     /// The number that stands before `label` in its output.
     pub(crate) fn before(&self, label: &str) -> Result<f64, ValidationError> {
         let rest = self.output.split_once(label);
         let word = rest.and_then(|(rest, _)| rest.split_whitespace().next_back());
-        self.number(word, label)
+        self.figure(word.and_then(number), label)
     }
 
     /// The time that follows `label` in its output, such as `790.00us`, in
     /// nanoseconds.
     pub(crate) fn time_after(&self, label: &str) -> Result<f64, ValidationError> {
-        let rest = self.output.split_once(label);
-        let word = rest.and_then(|(_, rest)| rest.split_whitespace().next());
-        word.and_then(nanoseconds)
-            .ok_or_else(|| no_figure(&self.tool, label.trim()))
+        let word = self.word_after(label);
+        self.figure(word.and_then(nanoseconds), label)
     }
 
     /// All of its output, as one number.
     pub(crate) fn only_number(&self, key: &str) -> Result<f64, ValidationError> {
-        self.number(Some(self.output.trim()), key)
+        self.figure(number(self.output.trim()), key)
     }
 
-    fn number(&self, word: Option<&str>, key: &str) -> Result<f64, ValidationError> {
-        word.and_then(|word| word.parse().ok())
-            .ok_or_else(|| no_figure(&self.tool, key.trim()))
+    fn word_after(&self, label: &str) -> Option<&str> {
+        let (_, rest) = self.output.split_once(label)?;
+        rest.split_whitespace().next()
+    }
+
+    fn figure(&self, found: Option<f64>, key: &str) -> Result<f64, ValidationError> {
+        found.ok_or_else(|| no_figure(&self.tool, key.trim()))
     }
 
     /// Its output as JSON.
@@ -70,6 +72,10 @@ impl Exit {
         })?;
         Ok(Json { tool, value })
     }
+}
+
+fn number(word: &str) -> Option<f64> {
+    word.parse().ok()
 }
 
 /// From `790.00us`.
@@ -105,9 +111,27 @@ impl Json<'_> {
         value.ok_or_else(|| no_figure(self.tool, key))
     }
 
+    /// Quantities whose numbers must be there.
+    pub(crate) fn readings(&self, keys: &[(Measurand, &str)]) -> Result<Readings, ValidationError> {
+        let readings = keys.iter().map(|(of, key)| Ok((*of, self.number(key)?)));
+        readings.collect()
+    }
+
+    /// Quantities that may be null.
+    pub(crate) fn readings_or_null(
+        &self,
+        keys: &[(Measurand, &str)],
+    ) -> Result<Readings, ValidationError> {
+        let mut readings = Readings::new();
+        for (quantity, key) in keys {
+            readings.extend(self.number_or_null(key)?.map(|value| (*quantity, value)));
+        }
+        Ok(readings)
+    }
+
     /// A number that is null where too few samples carry it (D4). The key must
     /// be there all the same.
-    pub(crate) fn number_or_null(&self, key: &str) -> Result<Option<f64>, ValidationError> {
+    fn number_or_null(&self, key: &str) -> Result<Option<f64>, ValidationError> {
         match self.value.pointer(key) {
             Some(Value::Null) => Ok(None),
             _ => self.number(key).map(Some),

@@ -1,6 +1,6 @@
 //! Judging the figures of one comparison: what to reach, and whether it was.
 
-use plumbline_stats::paired;
+use plumbline_stats::{order, paired};
 use serde::Serialize;
 
 use crate::bout::ComparedFigure;
@@ -96,17 +96,8 @@ fn too_few(
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    if values.is_empty() {
-        return None;
-    }
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    Some(if values.len() % 2 == 1 {
-        values[middle]
-    } else {
-        f64::midpoint(values[middle - 1], values[middle])
-    })
+    let values: Vec<f64> = values.collect();
+    Some(order::median_of_runs(&values, 0.95)?.median)
 }
 
 #[cfg(test)]

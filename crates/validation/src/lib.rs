@@ -25,15 +25,3 @@ mod table;
 pub use comparisons::Comparisons;
 pub use error::{OrderError, ValidationError};
 pub use order::ValidationOptions;
-
-impl Comparisons {
-    /// One row per figure; with `figures` also what is to be reached.
-    pub fn to_text(&self, figures: bool) -> String {
-        table::to_text(self, figures)
-    }
-
-    /// The same for scripts; latencies and CPU in nanoseconds, memory in bytes.
-    pub fn to_json(&self) -> serde_json::Value {
-        table::to_json(self)
-    }
-}

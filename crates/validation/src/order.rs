@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use plumbline_experiment::{Family, Placement};
 use plumbline_lab::Lab;
 
-use crate::bench::{self, Bench};
+use crate::bench::Bench;
 use crate::bout::Bout;
 use crate::catalogue;
 use crate::comparisons::Comparisons;
@@ -31,14 +31,14 @@ impl ValidationOptions {
         if pairs == 0 || seconds == 0 {
             return Err(OrderError::Nothing);
         }
-        let known: Vec<&str> = catalogue::all().map(|bout| bout.name).collect();
+        let known: Vec<&str> = catalogue::ALL.iter().map(|bout| bout.name).collect();
         if let Some(name) = only.iter().find(|name| !known.contains(&name.as_str())) {
             let name = name.clone();
             return Err(OrderError::Unknown { name, known });
         }
         let named = |bout: &&Bout| only.is_empty() || only.iter().any(|name| name == bout.name);
         Ok(Self {
-            bouts: catalogue::all().filter(named).collect(),
+            bouts: catalogue::ALL.iter().filter(named).collect(),
             pairs,
             seconds,
         })
@@ -65,8 +65,7 @@ impl ValidationOptions {
         }
         let mut comparisons = Comparisons::default();
         for &bout in &self.bouts {
-            let missing = bout.needs.iter().find(|name| bench::find(name).is_none());
-            if let Some(program) = missing {
+            if let Some(program) = bout.missing() {
                 comparisons.missing.push((bout, program));
             } else if !stop.load(Ordering::SeqCst) {
                 comparisons.add(BoutPairs::run(&bench, bout, self.pairs, stop, say));
@@ -87,7 +86,7 @@ mod tests {
             ValidationOptions::new(&only, pairs, 1)
         };
         assert_eq!(order(&["stream", "wrk"], 1).unwrap().bouts.len(), 2);
-        assert_eq!(order(&[], 1).unwrap().bouts.len(), catalogue::all().count());
+        assert_eq!(order(&[], 1).unwrap().bouts.len(), catalogue::ALL.len());
         assert_eq!(order(&[], 0).unwrap_err(), OrderError::Nothing);
         let error = order(&["wrk", "wrkk"], 1).unwrap_err().to_string();
         assert!(error.starts_with("--only wrkk: "), "{error}");

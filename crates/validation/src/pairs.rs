@@ -55,9 +55,9 @@ fn one_pair(
     ours_first: bool,
 ) -> Result<(Readings, Readings), ValidationError> {
     if ours_first {
-        let ours = (bout.ours)(bench)?;
-        return Ok(((bout.theirs)(bench)?, ours));
+        let ours = (bout.ours.run)(bench)?;
+        return Ok(((bout.theirs.run)(bench)?, ours));
     }
-    let theirs = (bout.theirs)(bench)?;
-    Ok((theirs, (bout.ours)(bench)?))
+    let theirs = (bout.theirs.run)(bench)?;
+    Ok((theirs, (bout.ours.run)(bench)?))
 }

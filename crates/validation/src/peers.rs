@@ -1,7 +1,7 @@
 //! How the other tools are run, and what their output says.
 //!
-//! Each is told to do what ours does, on its fastest usual settings; where a
-//! choice had to be made it favours the peer.
+//! Each is given the same work as ours, with its fastest usual settings; where a
+//! choice had to be made, it favours the peer.
 
 use crate::bench::{Bench, Listener};
 use crate::error::{Doing as _, ValidationError};
@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, ValidationError>;
 /// or its log is measured.
 pub(crate) fn nginx(bench: &Bench<'_>) -> Result<Listener> {
     let address = bench.next_address();
-    let directory = bench.scratch().display().to_string();
+    let directory = bench.scratch().display();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("{name}_temp_path {directory}/{name};\n"))
         .concat();
@@ -28,18 +28,17 @@ pub(crate) fn nginx(bench: &Bench<'_>) -> Result<Listener> {
          http {{ access_log off; keepalive_requests 1000000000; {temporary}\
          server {{ listen {address} backlog=4096; location / {{ return 200 {body}; }} }} }}\n"
     );
-    let file = bench.scratch().join("nginx.conf");
-    std::fs::write(&file, configuration).when("write nginx's configuration")?;
-    let file = file.display().to_string();
-    let args = ["-p", &directory, "-e", "stderr", "-c", &file];
-    bench.serve("nginx", &args, address, Transport::Tcp)
+    std::fs::write(bench.scratch().join("nginx.conf"), configuration)
+        .when("write nginx's configuration")?;
+    let command = "nginx -p {scratch} -e stderr -c {scratch}/nginx.conf";
+    bench.serve(command.to_owned(), address, Transport::Tcp)
 }
 
-/// A client that fetches what a server offers for as long as a run lasts.
-pub(crate) type HttpClient = fn(&Bench<'_>, &Listener) -> Result<Readings>;
-
 /// What a client sees of nginx.
-pub(crate) fn client(bench: &Bench<'_>, client: HttpClient) -> Result<Readings> {
+pub(crate) fn client(
+    bench: &Bench<'_>,
+    client: impl FnOnce(&Bench<'_>, &Listener) -> Result<Readings>,
+) -> Result<Readings> {
     let server = nginx(bench)?;
     let readings = client(bench, &server)?;
     server.end()?;
@@ -49,11 +48,11 @@ pub(crate) fn client(bench: &Bench<'_>, client: HttpClient) -> Result<Readings> 
 /// What a server gives to a client, and what each request costs it.
 pub(crate) fn server_under(
     bench: &Bench<'_>,
-    server: Listener,
-    client: HttpClient,
+    server: fn(&Bench<'_>) -> Result<Listener>,
+    client: fn(&Bench<'_>, &Listener) -> Result<Readings>,
 ) -> Result<Readings> {
-    let readings = client(bench, &server)?;
-    let rate = readings[&Measurand::Rate];
+    let server = server(bench)?;
+    let rate = client(bench, &server)?[&Measurand::Rate];
     let cpu = server.end()?.cpu_ns();
     let requests = rate * f64::from(bench.seconds);
     Ok(Readings::from([
@@ -63,11 +62,10 @@ pub(crate) fn server_under(
 }
 
 pub(crate) fn wrk(bench: &Bench<'_>, server: &Listener) -> Result<Readings> {
-    let seconds = format!("-d{}s", bench.seconds);
-    let connections = format!("-c{CONNECTIONS}");
-    let url = format!("http://{}/", server.address);
-    let exit = bench.run("wrk", &["-t1", &connections, &seconds, "--latency", &url])?;
-    read_wrk(&exit)
+    let (seconds, url) = (bench.seconds, server.url());
+    read_wrk(&bench.run(&format!(
+        "wrk -t1 -c{CONNECTIONS} -d{seconds}s --latency {url}"
+    ))?)
 }
 
 fn read_wrk(exit: &Exit) -> Result<Readings> {
@@ -80,11 +78,10 @@ fn read_wrk(exit: &Exit) -> Result<Readings> {
 }
 
 pub(crate) fn h2load(bench: &Bench<'_>, server: &Listener) -> Result<Readings> {
-    let seconds = bench.seconds.to_string();
-    let connections = CONNECTIONS.to_string();
-    let url = format!("http://{}/", server.address);
-    let args = ["--h1", "-t1", "-c", &connections, "-D", &seconds, &url];
-    read_h2load(&bench.run("h2load", &args)?)
+    let (seconds, url) = (bench.seconds, server.url());
+    read_h2load(&bench.run(&format!(
+        "h2load --h1 -t1 -c {CONNECTIONS} -D {seconds} {url}"
+    ))?)
 }
 
 fn read_h2load(exit: &Exit) -> Result<Readings> {
@@ -96,137 +93,107 @@ fn read_h2load(exit: &Exit) -> Result<Readings> {
 }
 
 /// oha at equal gaps, with its correction for late requests.
-pub(crate) fn oha(bench: &Bench<'_>) -> Result<Readings> {
-    let server = nginx(bench)?;
-    let seconds = format!("{}s", bench.seconds);
-    let (connections, rate) = (OPEN_CONNECTIONS.to_string(), OPEN_RATE.to_string());
-    let url = format!("http://{}/", server.address);
-    let mut args = vec![
-        "--no-tui",
-        "--output-format",
-        "json",
-        "--latency-correction",
-    ];
-    args.extend(["-q", &rate, "-c", &connections, "-z", &seconds, &url]);
-    let exit = bench.run("oha", &args)?;
-    server.end()?;
+pub(crate) fn oha(bench: &Bench<'_>, server: &Listener) -> Result<Readings> {
+    let (seconds, url) = (bench.seconds, server.url());
+    let exit = bench.run(&format!(
+        "oha --no-tui --output-format json --latency-correction -q {OPEN_RATE} \
+         -c {OPEN_CONNECTIONS} -z {seconds}s {url}"
+    ))?;
     read_oha(&exit.json()?)
 }
 
+/// It prints every percentile; those that too few samples carry are left out, by
+/// the same rule as for ours (D4).
 fn read_oha(json: &Json<'_>) -> Result<Readings> {
     let answered = json.sum("/statusCodeDistribution")?;
-    let mut readings = Readings::new();
-    for (quantity, key) in [
+    let seconds = json.readings(&[
         (Measurand::P50, "/latencyPercentiles/p50"),
         (Measurand::P99, "/latencyPercentiles/p99"),
         (Measurand::P999, "/latencyPercentiles/p99.9"),
-    ] {
-        let seconds = json.number(key)?;
-        // It prints every percentile; the same rule as for ours (D4).
-        if quantity.samples().is_none_or(|least| answered >= least) {
-            readings.insert(quantity, seconds * 1e9);
-        }
-    }
-    Ok(readings)
+    ])?;
+    let is_carried = |quantity: Measurand| quantity.samples().is_none_or(|least| answered >= least);
+    let carried = seconds
+        .into_iter()
+        .filter(|(quantity, _)| is_carried(*quantity));
+    Ok(carried
+        .map(|(quantity, seconds)| (quantity, seconds * 1e9))
+        .collect())
 }
 
-fn sockperf_server(bench: &Bench<'_>, transport: Transport) -> Result<Listener> {
-    let address = bench.next_address();
-    let mut args = vec!["sr"];
-    let at = sockperf_address(address);
-    args.extend(at.iter().map(String::as_str));
-    args.extend((transport == Transport::Tcp).then_some("--tcp"));
-    bench.serve("sockperf", &args, address, transport)
-}
-
-/// The address of its server, as both of its ends are told it.
-fn sockperf_address(address: std::net::SocketAddr) -> [String; 4] {
-    let (ip, port) = (address.ip().to_string(), address.port().to_string());
-    ["-i".to_owned(), ip, "-p".to_owned(), port]
-}
-
-/// Runs its client against a server, by one of its ways, with messages of so
-/// many bytes.
-fn sockperf_client(
+/// Runs both ends of sockperf, the client in one of its modes with messages of so
+/// many bytes; gives what client and server left behind.
+fn sockperf(
     bench: &Bench<'_>,
-    server: &Listener,
-    way: &str,
+    mode: &str,
     size: u32,
     transport: Transport,
-) -> Result<Exit> {
-    let at = sockperf_address(server.address);
-    let (size, seconds) = (size.to_string(), bench.seconds.to_string());
-    let mut args = vec![way];
-    args.extend(at.iter().map(String::as_str));
-    args.extend(["-m", &size, "-t", &seconds]);
-    args.extend((transport == Transport::Tcp).then_some("--tcp"));
-    bench.run("sockperf", &args)
+) -> Result<(Exit, Exit)> {
+    let address = bench.next_address();
+    let tcp = if transport == Transport::Tcp {
+        "--tcp"
+    } else {
+        ""
+    };
+    let at = format!("-i {} -p {} {tcp}", address.ip(), address.port());
+    let server = bench.serve(format!("sockperf sr {at}"), address, transport)?;
+    let client = format!("sockperf {mode} {at} -m {size} -t {}", bench.seconds);
+    bench.run_against(server, &client)
 }
 
 /// One message there and back. sockperf prints half of the round trip.
 pub(crate) fn sockperf_ping(bench: &Bench<'_>, transport: Transport) -> Result<Readings> {
-    let server = sockperf_server(bench, transport)?;
-    let exit = sockperf_client(bench, &server, "pp", SMALL, transport)?;
-    server.end()?;
-    let half = exit.after("percentile 50.000 =")?;
+    let (client, _) = sockperf(bench, "pp", SMALL, transport)?;
+    let half = client.after("percentile 50.000 =")?;
     Ok(Readings::from([(Measurand::P50, 2e3 * half)]))
 }
 
-/// As fast as it sends; the server tells what arrived, lost ones or not.
+/// As fast as it sends; the server reports what arrived, whatever was lost.
 pub(crate) fn sockperf_datagram(bench: &Bench<'_>) -> Result<Readings> {
-    let server = sockperf_server(bench, Transport::Udp)?;
-    sockperf_client(bench, &server, "tp", DATAGRAM, Transport::Udp)?;
-    let arrived = server.end()?.before(" messages received")?;
-    let rate = arrived / f64::from(bench.seconds);
+    let (_, server) = sockperf(bench, "tp", DATAGRAM, Transport::Udp)?;
+    let rate = server.before(" messages received")? / f64::from(bench.seconds);
     Ok(Readings::from([(Measurand::Rate, rate)]))
 }
 
 pub(crate) fn netperf(bench: &Bench<'_>) -> Result<Readings> {
     let address = bench.next_address();
-    let (ip, port) = (address.ip().to_string(), address.port().to_string());
-    let args = ["-D", "-4", "-p", &port];
-    let server = bench.serve("netserver", &args, address, Transport::Tcp)?;
-    let (sizes, seconds) = (format!("{SMALL},{SMALL}"), bench.seconds.to_string());
-    let mut args = vec!["-P", "0", "-H", &ip, "-p", &port, "-t", "TCP_RR"];
-    args.extend(["-l", &seconds, "--", "-r", &sizes, "-o", "P50_LATENCY"]);
-    let exit = bench.run("netperf", &args)?;
-    server.end()?;
-    let microseconds = exit.only_number("P50_LATENCY")?;
+    let (ip, port, seconds) = (address.ip(), address.port(), bench.seconds);
+    let server = bench.serve(
+        format!("netserver -D -4 -p {port}"),
+        address,
+        Transport::Tcp,
+    )?;
+    let client = format!(
+        "netperf -P 0 -H {ip} -p {port} -t TCP_RR -l {seconds} -- -r {SMALL},{SMALL} -o P50_LATENCY"
+    );
+    let (client, _) = bench.run_against(server, &client)?;
+    let microseconds = client.only_number("P50_LATENCY")?;
     Ok(Readings::from([(Measurand::P50, microseconds * 1e3)]))
 }
 
-/// Runs iperf3 in one direction; gives what the client left, and the CPU of
+/// Runs iperf3 in one direction; gives what the client left behind, and the CPU of
 /// both ends in nanoseconds.
-fn iperf3(bench: &Bench<'_>, more: &[&str]) -> Result<(Exit, f64)> {
+fn iperf3(bench: &Bench<'_>, how: &str) -> Result<(Exit, f64)> {
     let address = bench.next_address();
-    let (ip, port) = (address.ip().to_string(), address.port().to_string());
-    let args = ["-s", "-1", "-p", &port];
-    let server = bench.serve("iperf3", &args, address, Transport::Tcp)?;
-    let seconds = bench.seconds.to_string();
-    let mut args = vec!["-J", "-c", &ip, "-p", &port, "-t", &seconds];
-    args.extend(more);
-    let client = bench.run("iperf3", &args)?;
+    let (ip, port, seconds) = (address.ip(), address.port(), bench.seconds);
+    let server = bench.serve(format!("iperf3 -s -1 -p {port}"), address, Transport::Tcp)?;
+    let client = bench.run(&format!("iperf3 -J -c {ip} -p {port} -t {seconds} {how}"))?;
     let cpu = client.cpu_ns() + server.finish()?.cpu_ns();
     Ok((client, cpu))
 }
 
 pub(crate) fn iperf3_stream(bench: &Bench<'_>) -> Result<Readings> {
-    let (client, cpu) = iperf3(bench, &[])?;
+    let (client, cpu) = iperf3(bench, "")?;
     let json = client.json()?;
     let bytes = json.number("/end/sum_received/bytes")?;
-    Ok(Readings::from([
-        (
-            Measurand::BitRate,
-            json.number("/end/sum_received/bits_per_second")?,
-        ),
-        (Measurand::CpuPerKilobyte, cpu * 1e3 / bytes),
-    ]))
+    let mut readings =
+        json.readings(&[(Measurand::BitRate, "/end/sum_received/bits_per_second")])?;
+    readings.insert(Measurand::CpuPerKilobyte, cpu * 1e3 / bytes);
+    Ok(readings)
 }
 
-/// As fast as it sends; what arrived counts, although others were lost.
+/// As fast as it sends; what arrived counts, whatever was lost.
 pub(crate) fn iperf3_datagram(bench: &Bench<'_>) -> Result<Readings> {
-    let size = DATAGRAM.to_string();
-    let (client, _) = iperf3(bench, &["-u", "-b", "0", "-l", &size])?;
+    let (client, _) = iperf3(bench, &format!("-u -b 0 -l {DATAGRAM}"))?;
     let json = client.json()?;
     let arrived = json.number("/end/sum/packets")? - json.number("/end/sum/lost_packets")?;
     let rate = arrived / json.number("/end/sum/seconds")?;

@@ -5,24 +5,44 @@ use serde_json::json;
 use crate::comparisons::Comparisons;
 use crate::judgement::FigureVerdict;
 
-/// One row per figure; with `figures` what was to be reached, too.
-pub(crate) fn to_text(comparisons: &Comparisons, figures: bool) -> String {
-    let judgements = &comparisons.judgements;
-    let mut rows = vec![header(figures)];
-    rows.extend(judgements.iter().map(|judgement| row(judgement, figures)));
-    let mut text = aligned(&rows);
-    let pairs = judgements.iter().map(|it| it.pairs.len()).max();
-    text += &format!(
-        "medians of {} alternating pairs; ratio = ours/theirs, Hodges–Lehmann, with its exact 95 % interval where there are six pairs\n",
-        pairs.unwrap_or(0)
-    );
-    for (bout, program) in &comparisons.missing {
-        text += &format!(
-            "not compared: {} ({}): `{program}` is not installed\n",
-            bout.against, bout.name
+impl Comparisons {
+    /// One row per figure; with `figures` also what is to be reached.
+    pub fn to_text(&self, figures: bool) -> String {
+        let mut rows = vec![header(figures)];
+        rows.extend(
+            self.judgements
+                .iter()
+                .map(|judgement| row(judgement, figures)),
         );
+        let mut text = aligned(&rows);
+        let pairs = self.judgements.iter().map(|it| it.pairs.len()).max();
+        text += &format!(
+            "medians of {} alternating pairs; ratio = ours/theirs, Hodges–Lehmann, with its exact 95 % interval where there are six pairs\n",
+            pairs.unwrap_or(0)
+        );
+        for (bout, program) in &self.missing {
+            text += &format!(
+                "not compared: {} ({}): `{program}` is not installed\n",
+                bout.against, bout.name
+            );
+        }
+        text
     }
-    text
+
+    /// The same for scripts; latencies and CPU in nanoseconds, memory in bytes.
+    pub fn to_json(&self) -> serde_json::Value {
+        let missing = self.missing.iter();
+        let missing =
+            missing.map(|(bout, program)| json!({"comparison": bout.name, "program": program}));
+        let failed = self.failed.iter();
+        let failed = failed
+            .map(|(bout, error)| json!({"comparison": bout.name, "error": error.to_string()}));
+        json!({
+            "figures": self.judgements,
+            "missing": missing.collect::<Vec<_>>(),
+            "failed": failed.collect::<Vec<_>>(),
+        })
+    }
 }
 
 fn header(figures: bool) -> Vec<String> {
@@ -34,23 +54,25 @@ fn header(figures: bool) -> Vec<String> {
 }
 
 fn row(judgement: &FigureVerdict, figures: bool) -> Vec<String> {
-    let dash = || "-".to_owned();
-    let quantity = judgement.quantity;
-    let mut cells = vec![
-        judgement.what.clone(),
-        judgement.against.to_owned(),
-        judgement.theirs.map_or_else(dash, |it| quantity.show(it)),
-        judgement.ours.map_or_else(dash, |it| quantity.show(it)),
-        judgement.ratio.map_or_else(dash, |it| format!("{it:.3}")),
-        judgement
-            .interval
-            .map_or_else(dash, |(low, high)| format!("{low:.3} to {high:.3}")),
+    let show = |value: f64| judgement.quantity.show(value);
+    let interval = judgement.interval;
+    let word = |met| if met { "yes" } else { "NO" };
+    let mut shown = vec![
+        Some(judgement.what.clone()),
+        Some(judgement.against.to_owned()),
+        judgement.theirs.map(show),
+        judgement.ours.map(show),
+        judgement.ratio.map(|it| format!("{it:.3}")),
+        interval.map(|(low, high)| format!("{low:.3} to {high:.3}")),
     ];
     if figures {
-        cells.push(judgement.reach.clone().unwrap_or_else(dash));
-        let word = |met| if met { "yes" } else { "NO" };
-        cells.push(judgement.met.map_or_else(dash, |met| word(met).to_owned()));
+        shown.push(judgement.reach.clone());
+        shown.push(judgement.met.map(|met| word(met).to_owned()));
     }
+    let cells = shown
+        .into_iter()
+        .map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+    let mut cells: Vec<String> = cells.collect();
     // Beyond the columns: it follows its row as it is.
     cells.extend(judgement.note.clone());
     cells
@@ -81,21 +103,6 @@ fn aligned(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// The same for scripts; latencies and CPU in nanoseconds, memory in bytes.
-pub(crate) fn to_json(comparisons: &Comparisons) -> serde_json::Value {
-    let missing = comparisons.missing.iter();
-    let missing =
-        missing.map(|(bout, program)| json!({"comparison": bout.name, "program": program}));
-    let failed = comparisons.failed.iter();
-    let failed =
-        failed.map(|(bout, error)| json!({"comparison": bout.name, "error": error.to_string()}));
-    json!({
-        "figures": comparisons.judgements,
-        "missing": missing.collect::<Vec<_>>(),
-        "failed": failed.collect::<Vec<_>>(),
-    })
 }
 
 #[cfg(test)]

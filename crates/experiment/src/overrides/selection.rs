@@ -96,7 +96,7 @@ fn remove_idle_factors(root: &mut SectionTable) -> Result<(), SpecError> {
         kinds.push(load::kind(&section)?);
     }
     if let Some(Data::Table(factors)) = root.get_mut("factors").map(|e| &mut e.value.data) {
-        for key in WORKLOAD_FACTORS {
+        for key in WORKLOAD_FACTORS.iter() {
             if !kinds.iter().any(|kind| kind.varies(key)) {
                 remove_from_file(factors, key);
             }

@@ -1,6 +1,7 @@
 //! The one cluster that stands: made, measured against the first, unmade.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -125,12 +126,7 @@ impl Provisioned {
     }
 
     fn open(&mut self, made: Made) -> Result<(), String> {
-        let opened = Cluster::open(ClusterOptions {
-            kubeconfig: Some(made.kubeconfig.clone()),
-            context: None,
-            ..self.cluster.clone()
-        });
-        match opened {
+        match reached_by(&made.kubeconfig, &self.cluster) {
             Ok(cluster) => {
                 self.up = Some(Up {
                     made,
@@ -139,9 +135,9 @@ impl Provisioned {
                 });
                 Ok(())
             }
-            Err(error) => {
+            Err(why) => {
                 self.maker.unmake(&made);
-                Err(error.to_string())
+                Err(why)
             }
         }
     }
@@ -196,13 +192,8 @@ impl Provisioned {
                 return Err(error.to_string());
             }
             std::thread::sleep(NODES_LOOK);
-            // A cluster holds on to the nodes that it chose.
-            let options = ClusterOptions {
-                kubeconfig: Some(up.made.kubeconfig.clone()),
-                context: None,
-                ..self.cluster.clone()
-            };
-            up.cluster = Cluster::open(options).map_err(|it| it.to_string())?;
+            // A cluster keeps the nodes that it chose.
+            up.cluster = reached_by(&up.made.kubeconfig, &self.cluster)?;
         }
     }
 
@@ -271,6 +262,15 @@ impl Drop for Provisioned {
         // Best effort: whoever wants the errors calls `teardown` before.
         self.take_down();
     }
+}
+
+/// The cluster that a configuration names.
+fn reached_by(kubeconfig: &Path, options: &ClusterOptions) -> Result<Cluster, String> {
+    let opened = Cluster::open(ClusterOptions {
+        kubeconfig: Some(kubeconfig.to_owned()),
+        ..options.clone()
+    });
+    opened.map_err(|error| error.to_string())
 }
 
 fn not_up(network: &str) -> TargetError {

@@ -9,25 +9,20 @@ use crate::file::WriteError;
 
 /// Why a run could not be written or read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum RunDirectoryError {
     /// The disk, the quota or the largest allowed file is full.
     #[error("cannot {doing} {}: no space is left ({source}); make room or use --out on another disk, then go on with `run --resume`; finished trials are kept", path.display())]
     Full {
-        /// What was tried.
         doing: &'static str,
-        /// On what.
         path: PathBuf,
-        /// What the kernel said.
         source: io::Error,
     },
     /// The file system refused.
     #[error("cannot {doing} {}: {source}; check that the path exists and that you may write there", path.display())]
     Io {
-        /// What was tried.
         doing: &'static str,
-        /// On what.
         path: PathBuf,
-        /// What the kernel said.
         source: io::Error,
     },
     /// The directory holds no run.
@@ -36,80 +31,48 @@ pub enum RunDirectoryError {
     /// The run was written by a later version.
     #[error("{} has format {format}, and this Plumbline reads up to {known}; use the version that wrote it, or a newer one", path.display())]
     Newer {
-        /// The run.
         path: PathBuf,
-        /// Its format.
         format: u64,
-        /// The newest format that is known here.
         known: u32,
     },
     /// The run was written by an earlier version, and is to be gone on with.
     #[error("{} has format {format}, and this Plumbline adds trials to format {known} only; it can be reported and compared as it is, but only the version that began it can resume it", path.display())]
     Older {
-        /// The run.
         path: PathBuf,
-        /// Its format.
         format: u32,
-        /// The format that is written here.
         known: u32,
     },
     /// Another process appends to the run.
     #[error("{} is in use by another `plumbline run`; wait for it, or stop it", path.display())]
-    Locked {
-        /// The run.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// A file is damaged beyond a torn last line.
     #[error("{}, line {line}: {problem}; the file was changed or damaged, restore it from a copy", path.display())]
     Broken {
-        /// Which file.
         path: PathBuf,
-        /// Which line, from 1.
         line: usize,
-        /// What is wrong with it.
         problem: String,
     },
     /// The plan in `run.json` is none that an experiment makes.
     #[error("{}: {source}", path.display())]
-    Plan {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong with the plan.
-        source: PlanError,
-    },
+    Plan { path: PathBuf, source: PlanError },
     /// A trial that would not survive being written; a fault of Plumbline.
     #[error("a trial for {} cannot be written so that it can be read again: {problem}; please report this", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
+    Unreadable { path: PathBuf, problem: String },
 }
 
 /// Why a path is not a run directory, or cannot become one.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NotARun {
     /// Nothing is there.
     #[error("{} does not exist; runs are in `runs/` unless --out said otherwise", path.display())]
-    Missing {
-        /// The path.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// Something else is there.
     #[error("{} is not a run directory: it has no {file}; give the directory that `plumbline run` named at its end", path.display())]
-    NoFile {
-        /// The path.
-        path: PathBuf,
-        /// What it lacks.
-        file: &'static str,
-    },
+    NoFile { path: PathBuf, file: &'static str },
     /// Too many runs of one name in one second.
     #[error("{} and all names after it are taken; use another --out", path.display())]
-    NoFreeName {
-        /// The first name that was tried.
-        path: PathBuf,
-    },
+    NoFreeName { path: PathBuf },
 }
 
 impl RunDirectoryError {

@@ -5,21 +5,18 @@ use std::net::{SocketAddr, TcpStream};
 
 /// Why a bare loop ended early.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum FloorError {
     /// The server cannot listen there.
     #[error("cannot listen on {address}: {source}; is the port in use?")]
     Listen {
-        /// Where it should.
         address: SocketAddr,
-        /// What the kernel said.
         source: io::Error,
     },
     /// Nobody answers there.
     #[error("cannot connect to {address}: {source}; does the server run?")]
     Connect {
-        /// Where to.
         address: SocketAddr,
-        /// What the kernel said.
         source: io::Error,
     },
     /// A connection failed.
