@@ -25,7 +25,6 @@ fn main() -> ExitCode {
     };
     match run(cli) {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             progress::say(&format!("plumbline: {error:#}"));
             ExitCode::from(if is_usage(&error) { 64 } else { 2 })
@@ -83,11 +82,4 @@ fn usage(error: &clap::Error) -> ExitCode {
     // Nobody is left to tell when standard error is closed.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { 64 } else { 0 })
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use plumbline_harness::{Progress, Step};
-use plumbline_record::{Floor, Trial, TrialStatus};
+use plumbline_record::{Floor, Trial, TrialStatus, plain};
 use plumbline_report::progress as words;
 use plumbline_session::{News, Watch};
 
-/// Says a line on standard error. When nobody can hear it, the run goes on.
+/// Says a line on standard error, which may quote others. When nobody can hear it,
+/// the run goes on.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
 /// What this generator measures where there is no network (L-13). A load does

@@ -49,7 +49,23 @@ fn under_way(out: &std::path::Path, finished: usize) -> std::path::PathBuf {
 
 #[test]
 fn ctrl_c_stops_within_a_second_and_keeps_what_is_finished() {
-    let Some(_alone) = world::lab("ctrl_c_stops_within_a_second_and_keeps_what_is_finished") else {
+    stops(
+        "ctrl_c_stops_within_a_second_and_keeps_what_is_finished",
+        Signal::SIGINT,
+    );
+}
+
+/// As when the `ssh` session that it was typed in is cut.
+#[test]
+fn a_lost_terminal_stops_the_run_and_keeps_what_is_finished() {
+    stops(
+        "a_lost_terminal_stops_the_run_and_keeps_what_is_finished",
+        Signal::SIGHUP,
+    );
+}
+
+fn stops(test: &str, signal: Signal) {
+    let Some(_alone) = world::lab(test) else {
         return;
     };
     let out = tempfile::tempdir().unwrap();
@@ -59,7 +75,7 @@ fn ctrl_c_stops_within_a_second_and_keeps_what_is_finished() {
     let namespaces = own_namespaces(&pids);
     assert!(namespaces.len() >= 4, "{namespaces:?}");
     let clock = Instant::now();
-    run.signal(Signal::SIGINT);
+    run.signal(signal);
     let code = run.wait(Duration::from_secs(5));
     let took = clock.elapsed();
     assert!(took < Duration::from_secs(1), "{took:?}");

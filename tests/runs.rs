@@ -360,4 +360,10 @@ fn a_broken_limit_is_exit_code_1() {
         stderr(&broken)
     );
     assert!(stdout(&broken).contains("broken"), "{}", stdout(&broken));
+
+    // A pipeline whose reader has gone hears the same.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut unheard = world::plumbline(&["compare", path, "--limit", "p50=-99%"]);
+    assert_eq!(unheard.stdout(writer).status().unwrap().code(), Some(1));
 }

@@ -20,7 +20,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod validate;
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 
 /// What was asked cannot be meant; the text says the remedy. Exit code 64.
 #[derive(Debug)]
@@ -34,12 +34,14 @@ impl std::fmt::Display for BadUsage {
 
 impl std::error::Error for BadUsage {}
 
-/// Writes results; a closed pipe is the reader's choice, not an error.
+/// Writes results. A closed pipe is the reader's choice: no error, and the exit code
+/// stays what the results make it.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 /// Writes a value as JSON with a line end.

@@ -14,7 +14,7 @@ pub fn examine() -> Vec<Finding> {
     let mut findings = vec![machine::namespaces()];
     let fingerprint = plumbline_agent::fingerprint();
     findings.extend([
-        machine::cpus(&fingerprint),
+        machine::cpus(&fingerprint, machine::usable_cpus()),
         machine::governor(fingerprint.governor.as_deref()),
         machine::clock_source(&fingerprint),
         machine::cpu_accounting(fingerprint.irq_time_accounting),

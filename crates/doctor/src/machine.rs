@@ -15,10 +15,27 @@ pub(crate) fn namespaces() -> Finding {
     }
 }
 
-pub(crate) fn cpus(fingerprint: &Fingerprint) -> Finding {
-    let cpus = fingerprint.cpus;
-    let seen = format!("{cpus} for this process, {}", fingerprint.cpu_model);
-    match cpus {
+/// CPUs that this process may use: its affinity and the quota of its control group
+/// count. `None` when neither can be read.
+pub(crate) fn usable_cpus() -> Option<u32> {
+    let usable = std::thread::available_parallelism().ok()?;
+    u32::try_from(usable.get()).ok()
+}
+
+/// `usable` CPUs of the machine's.
+pub(crate) fn cpus(fingerprint: &Fingerprint, usable: Option<u32>) -> Finding {
+    let all = fingerprint.cpus;
+    let usable = usable.unwrap_or(all);
+    let of_all = if usable < all {
+        format!(" of {all}")
+    } else {
+        String::new()
+    };
+    let seen = format!(
+        "{usable}{of_all} for this process, {}",
+        fingerprint.cpu_model
+    );
+    match usable {
         0..=1 => Finding::bad(
             "CPUs",
             seen,
@@ -150,7 +167,7 @@ mod tests {
             ..Fingerprint::default()
         };
         let findings = [
-            cpus(&slow),
+            cpus(&slow, None),
             governor(Some("powersave")),
             clock_source(&slow),
             conntrack(Some((90, 100))),
@@ -159,6 +176,18 @@ mod tests {
             assert_eq!(finding.level, Severity::Bad, "{finding:?}");
             assert!(finding.remedy.is_some_and(|r| !r.is_empty()));
         }
+    }
+
+    #[test]
+    fn cpus_that_others_may_use_only_do_not_count() {
+        let many = Fingerprint {
+            cpus: 8,
+            ..Fingerprint::default()
+        };
+        assert_eq!(cpus(&many, Some(8)).level, Severity::Good);
+        let pinned = cpus(&many, Some(1));
+        assert_eq!(pinned.level, Severity::Bad);
+        assert!(pinned.evidence.contains("1 of 8"), "{pinned:?}");
     }
 
     #[test]

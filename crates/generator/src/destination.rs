@@ -107,13 +107,15 @@ impl Destination {
     }
 }
 
-/// Whether load may go to an address without `--i-own-this`: loopback, private and
-/// link-local addresses, and those set aside for benchmarks (S-5c).
+/// Whether load may go to an address without `--i-own-this`: loopback and private
+/// addresses, those of one link in IPv6, and those set aside for benchmarks (S-5c).
+/// In IPv4 the addresses of a link are where clouds answer for the whole machine
+/// (169.254.169.254).
 pub fn is_harmless(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
             let benchmark = v4.octets()[0] == 198 && v4.octets()[1] & 0xfe == 18;
-            v4.is_loopback() || v4.is_private() || v4.is_link_local() || benchmark
+            v4.is_loopback() || v4.is_private() || benchmark
         }
         IpAddr::V6(v6) => {
             let benchmark = v6.segments()[..3] == [0x2001, 2, 0];
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn public_addresses_need_a_word() {
+    fn addresses_of_others_need_a_word() {
         for harmless in [
             "127.0.0.1",
             "10.1.2.3",
@@ -158,8 +160,14 @@ mod tests {
         ] {
             assert!(is_harmless(harmless.parse().unwrap()), "{harmless}");
         }
-        for public in ["8.8.8.8", "198.20.0.1", "2001:db8::1", "2606::1"] {
-            assert!(!is_harmless(public.parse().unwrap()), "{public}");
+        for asked in [
+            "8.8.8.8",
+            "169.254.169.254",
+            "198.20.0.1",
+            "2001:db8::1",
+            "2606::1",
+        ] {
+            assert!(!is_harmless(asked.parse().unwrap()), "{asked}");
         }
     }
 }

@@ -12,6 +12,7 @@ mod load;
 mod load_outcome;
 mod maximum;
 mod observation;
+mod plain;
 mod run_directory;
 mod search;
 mod spans;
@@ -29,6 +30,7 @@ pub use load::{
 pub use load_outcome::{LoadOutcome, LoadWarning};
 pub use maximum::Maximum;
 pub use observation::{Common, IdleSample, LoadObservation, Observation, SetUp, What};
+pub use plain::plain;
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;

@@ -5,7 +5,7 @@ mod sample;
 use std::fs;
 use std::path::Path;
 
-use plumbline_record::{FORMAT_VERSION, RunDirectory, RunDirectoryError};
+use plumbline_record::{FORMAT_VERSION, RunDirectory, RunDirectoryError, TrialStatus};
 use proptest::prelude::*;
 
 /// A run with trials, closed again.
@@ -38,6 +38,24 @@ fn what_was_written_is_read() {
     assert_eq!((run, trials), (sample::run(), expected));
     directory.append(&sample::trial(5)).unwrap();
     assert_eq!(RunDirectory::read(&path).unwrap().1.len(), 6);
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_not_handed_on() {
+    const ESCAPE: &str = "\u{1b}]0;mine\u{7}\u{9b}2J";
+    let parent = tempfile::tempdir().unwrap();
+    let mut run = sample::run();
+    run.provenance.command.push(ESCAPE.to_owned());
+    let mut directory = RunDirectory::create(parent.path(), "sample", &run).unwrap();
+    let mut trial = sample::trial(0);
+    trial.status = TrialStatus::Failed {
+        error: ESCAPE.to_owned(),
+    };
+    directory.append(&trial).unwrap();
+    let (run, trials) = RunDirectory::read(directory.path()).unwrap();
+    let read = run.provenance.command.last().unwrap().clone();
+    assert_eq!(read, "\u{fffd}]0;mine\u{fffd}\u{fffd}2J");
+    assert_eq!(trials[0].status, TrialStatus::Failed { error: read });
 }
 
 #[test]

@@ -17,7 +17,8 @@ const ETH_SS_FEATURES: u32 = 4;
 const NAME_BYTES: usize = 32;
 /// Features come in blocks of 32: available, requested, active, never changed.
 const BLOCK_WORDS: usize = 4;
-/// More than any kernel has; bounds the buffers.
+/// More than any kernel has. The kernel writes as many names as it has, whatever the
+/// length says, so a greater count is refused before it may write.
 const MOST_FEATURES: usize = 1024;
 
 /// Names of the features that are on, sorted, as `ethtool -k` spells them;
@@ -32,10 +33,10 @@ pub fn active_features(device: &str) -> io::Result<Vec<String>> {
     info[2] = u32::from_ne_bytes([mask[0], mask[1], mask[2], mask[3]]);
     info[3] = u32::from_ne_bytes([mask[4], mask[5], mask[6], mask[7]]);
     request(&mut info)?;
-    let count = (info[4] as usize).min(MOST_FEATURES);
+    let count = bounded(info[4])?;
 
     // struct ethtool_gstrings: cmd, string_set, len, data[].
-    let mut strings = vec![0; 3 + count * NAME_BYTES / 4];
+    let mut strings = vec![0; 3 + MOST_FEATURES * NAME_BYTES / 4];
     strings[0] = ETHTOOL_GSTRINGS;
     strings[1] = ETH_SS_FEATURES;
     strings[2] = count as u32;
@@ -48,7 +49,7 @@ pub fn active_features(device: &str) -> io::Result<Vec<String>> {
     features[1] = blocks as u32;
     request(&mut features)?;
 
-    let names: Vec<u8> = strings[3..]
+    let names: Vec<u8> = strings[3..3 + count * NAME_BYTES / 4]
         .iter()
         .flat_map(|word| word.to_ne_bytes())
         .collect();
@@ -68,6 +69,14 @@ pub fn active_features(device: &str) -> io::Result<Vec<String>> {
         .collect();
     active.sort();
     Ok(active)
+}
+
+/// A count of features, where our buffers hold as many.
+fn bounded(count: u32) -> io::Result<usize> {
+    let count = count as usize;
+    let told = format!("the kernel has {count} features of a device; {MOST_FEATURES} are known");
+    let error = || io::Error::new(io::ErrorKind::InvalidData, told);
+    (count <= MOST_FEATURES).then_some(count).ok_or_else(error)
 }
 
 /// Makes the stack compute the checksums of what `device` sends, as `ethtool -K
@@ -106,4 +115,16 @@ fn ethtool(fd: &impl AsRawFd, device: &str, data: &mut [u32]) -> io::Result<()> 
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_features_than_fit_are_refused_before_the_kernel_writes() {
+        assert_eq!(bounded(64).unwrap(), 64);
+        let error = bounded(MOST_FEATURES as u32 + 1).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
 }

@@ -11,8 +11,9 @@ extern "C" fn note(_signal: i32) {
     INTERRUPTED.store(true, Ordering::SeqCst);
 }
 
-/// Turns SIGINT and SIGTERM into the flag that is returned. The first one sets
-/// it; the second ends the process as if nothing had been installed.
+/// Turns SIGINT, SIGTERM and SIGHUP into the flag that is returned. The first one
+/// sets it; the second ends the process as if nothing had been installed. Where
+/// SIGHUP is ignored, as under `nohup`, it stays ignored.
 pub fn interruption() -> nix::Result<&'static AtomicBool> {
     let action = SigAction::new(
         SigHandler::Handler(note),
@@ -22,6 +23,12 @@ pub fn interruption() -> nix::Result<&'static AtomicBool> {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
         unsafe { sigaction(signal, &action) }?;
+    }
+    // SAFETY: as above; an ignored signal runs no code at all.
+    let before = unsafe { sigaction(Signal::SIGHUP, &action) }?;
+    if matches!(before.handler(), SigHandler::SigIgn) {
+        // SAFETY: as above.
+        unsafe { sigaction(Signal::SIGHUP, &before) }?;
     }
     Ok(&INTERRUPTED)
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use plumbline_experiment::{Ends, Plan, Treatment};
-use plumbline_record::{IdleSample, NodePair, Observation, ProcessCpu, Trial, TrialStatus};
+use plumbline_record::{IdleSample, NodePair, Observation, ProcessCpu, Trial, TrialStatus, plain};
 
 use super::rest::Rest;
 use crate::agent::TrialError;
@@ -326,7 +326,7 @@ impl<'a> Group<'a> {
                 (status, Some(seen))
             }
             Err(error) => {
-                let error = error.to_string();
+                let error = plain(&error.to_string()).into_owned();
                 (TrialStatus::Failed { error }, None)
             }
         }

@@ -5,12 +5,14 @@ use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::error::RunDirectoryError;
 use super::error::{IoContext as _, NotARun};
 use super::files::{RUN_FILE, TRIALS_FILE};
 use super::older;
-use crate::{FORMAT_VERSION, Run, Trial};
+use crate::{FORMAT_VERSION, Run, Trial, plain};
 
 /// Longest `run.json` that is read, in bytes. A plan of the largest allowed
 /// size has about 2 MB.
@@ -50,11 +52,11 @@ pub(super) fn run(directory: &Path) -> Result<Run, RunDirectoryError> {
         });
     }
     let run: Run = if format < u64::from(FORMAT_VERSION) {
-        let mut older = serde_json::from_slice(&text).map_err(damaged)?;
+        let mut older = decode(&text).map_err(damaged)?;
         older::run(format, &mut older);
         serde_json::from_value(older).map_err(damaged)?
     } else {
-        serde_json::from_slice(&text).map_err(damaged)?
+        decode(&text).map_err(damaged)?
     };
     run.plan
         .validate()
@@ -106,10 +108,19 @@ pub(super) fn trials(
 /// What a line of a format holds: one trial, in older formats with what came before.
 fn parse(line: &[u8], format: u32) -> Result<Vec<Trial>, serde_json::Error> {
     if format == FORMAT_VERSION {
-        return Ok(vec![serde_json::from_slice(line)?]);
+        return Ok(vec![decode(line)?]);
     }
-    let lines = older::trial(format.into(), serde_json::from_slice(line)?);
+    let lines = older::trial(format.into(), decode(line)?);
     lines.into_iter().map(serde_json::from_value).collect()
+}
+
+/// A value from JSON. What it says may be shown on a terminal.
+fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
+    if !plain::is_suspect(json) {
+        return serde_json::from_slice(json);
+    }
+    let value: Value = serde_json::from_slice(json)?;
+    serde_json::from_value(plain::all(value))
 }
 
 /// Whether a trial belongs to the plan.
