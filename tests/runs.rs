@@ -127,7 +127,7 @@ fn the_json_is_what_scripts_hold_on_to() {
             assert!(comparison.get(key).is_some(), "{key}: {comparison}");
         }
         assert_eq!(
-            comparison["verdict"], "inconclusive",
+            comparison["verdict"], "undecided",
             "two blocks prove nothing: {comparison}"
         );
     }

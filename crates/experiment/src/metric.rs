@@ -121,13 +121,6 @@ impl Workload {
             None => Traffic::Closed,
         }
     }
-
-    /// How many metrics count for it.
-    pub(crate) fn primary_metrics(&self) -> usize {
-        let role = |declared: &&&DeclaredMetric| declared.role(self.traffic());
-        let is_primary = |declared: &&&DeclaredMetric| role(declared) == Some(Role::Primary);
-        DECLARED.iter().filter(is_primary).count()
-    }
 }
 
 #[cfg(test)]

@@ -101,24 +101,6 @@ impl Plan {
         Ok(())
     }
 
-    /// Primary comparisons of the whole plan: what Holm's correction spans
-    /// (C-10).
-    pub fn comparisons(&self) -> usize {
-        let compared = self.treatments.iter().filter(|t| t.baseline.is_some());
-        compared.map(|one| one.workload.primary_metrics()).sum()
-    }
-
-    /// The fewest blocks with which a comparison could reach significance at
-    /// `alpha` (0 to 1) under Holm: n ≥ log2(2m / alpha) (C-7). 0 when
-    /// nothing is compared.
-    pub fn minimum_blocks(&self, alpha: f64) -> u32 {
-        match self.comparisons() {
-            0 => 0,
-            // Far below 2^32 for any alpha that is not 0.
-            m => (2.0 * m as f64 / alpha).log2().ceil() as u32,
-        }
-    }
-
     /// How long the plan takes on one pair when nothing is repeated, given what a trial
     /// costs beside its phases (agents started, counters read).
     pub fn duration_estimate(&self, per_trial: Duration) -> Duration {

@@ -117,7 +117,11 @@ fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
     let effect = comparison.and_then(|one| one.effect);
     let interval = effect.and_then(|effect| effect.interval);
     let baseline = comparison.map(|one| &summary.treatments[one.baseline].treatment.label);
-    let verdict = comparison.map(|one| one.verdict.unwrap_or(Verdict::Inconclusive));
+    let verdict = comparison.map(|one| {
+        one.effect
+            .and_then(|it| it.verdict)
+            .unwrap_or(Verdict::Undecided)
+    });
     let treatment = &of.treatment;
     let levels = FACTORS
         .iter()
@@ -136,7 +140,7 @@ fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
         figure(interval.map(|one| one.low)),
         figure(interval.map(|one| one.high)),
         verdict.map(|one| one.to_string()).unwrap_or_default(),
-        figure(comparison.and_then(|one| one.smallest_effect)),
+        figure(effect.and_then(|one| one.smallest)),
         summary.builds.to_string(),
     ];
     format!("{}\r\n", cells.join(","))

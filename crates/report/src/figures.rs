@@ -241,7 +241,7 @@ pub(crate) fn comparisons(summary: &Summary, section: &Section) -> Table {
             "95 % interval",
             "difference",
             "verdict",
-            "p after Holm",
+            "adjusted p",
             "would have been seen",
             "blocks",
         ]),
@@ -253,35 +253,32 @@ pub(crate) fn comparisons(summary: &Summary, section: &Section) -> Table {
 }
 
 fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
-    let treatment = &summary.treatments[one.treatment];
-    let interval = one.effect.and_then(|effect| effect.interval);
+    let effect = one.effect;
     let exploratory = if one.is_primary { "" } else { " (exploratory)" };
+    let interval = effect.and_then(|effect| effect.interval);
+    let change = effect.map(|effect| number::signed_percent(effect.ratio_minus_one));
+    let difference = one
+        .difference
+        .map(|value| signed(value, describe::value(one.metric, value)));
+    let verdict = effect.and_then(|effect| effect.verdict);
+    let smallest = effect.and_then(|effect| effect.smallest);
     vec![
-        label(treatment),
+        label(&summary.treatments[one.treatment]),
         label(&summary.treatments[one.baseline]),
         format!("{}{exploratory}", one.metric.words),
-        or_none(
-            one.effect
-                .map(|effect| number::signed_percent(effect.ratio_minus_one)),
-        ),
+        or_none(change),
         or_none(interval.map(|one| number::percent_interval(one.low, one.high))),
-        or_none(
-            one.difference
-                .map(|value| signed(value, describe::value(one.metric, value))),
-        ),
-        one.verdict.map_or_else(
-            || "too few blocks".to_owned(),
-            |verdict| verdict.to_string(),
-        ),
-        or_none(one.adjusted_p.map(|p| format!("{p:.4}"))),
-        or_none(one.smallest_effect.map(number::percent)),
+        or_none(difference),
+        verdict.map_or_else(|| "too few blocks".to_owned(), |it| it.to_string()),
+        or_none(effect.map(|effect| format!("{:.4}", effect.adjusted_p))),
+        or_none(smallest.map(number::percent)),
         pairs(one),
     ]
 }
 
 /// Blocks that were paired, and those that could not be.
 fn pairs(one: &Comparison) -> String {
-    let pairs = one.effect.map_or(0, |effect| effect.pairs);
+    let pairs = one.effect.map_or(0, |effect| effect.blocks);
     match one.pairs_left_out {
         0 => pairs.to_string(),
         left_out => format!("{pairs}, {left_out} without a ratio"),

@@ -121,6 +121,10 @@ pub(crate) fn findings(mesh: &Mesh, map: &MeshMap) -> Vec<String> {
             }
             Layout::Pairs => "each node is in one pair, so none is named as an outlier".to_owned(),
         });
+    } else if let Some(needed) = map.blocks_needed.filter(|_| map.typical.is_some()) {
+        found.push(format!(
+            "outliers are named from {needed} blocks on; these are fewer"
+        ));
     } else if found.is_empty() && map.typical.is_some() {
         found.push("no node and no pair is unlike the rest".to_owned());
     }
@@ -160,10 +164,10 @@ fn unlike(mesh: &Mesh, map: &MeshMap, one: &MeshOutlier) -> String {
 
 /// How outliers are found.
 pub(crate) const RULE: &str = "A node’s level is the median over its pairs; a pair is set against \
-    the levels of its two nodes (the first sweep of Tukey’s median polish, on logarithms; of the \
-    two directions of a pair the worse counts). Named is what is more than 10 % and more than 3.5 \
-    robust standard deviations away (Iglewicz and Hoaglin 1993), or further where the mesh has so \
-    many values that chance would reach that in one of 20.";
+    the levels of its two nodes (the first sweep of Tukey’s median polish, on logarithms). Named is \
+    what is more than 10 % and more than 3.5 robust standard deviations away (Iglewicz and Hoaglin \
+    1993), and ranks so high or low in block after block that chance would name anything in one \
+    mesh of 20.";
 
 fn in_words(map: &MeshMap, value: f64) -> String {
     describe::value(map.metric, value)

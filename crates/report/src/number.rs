@@ -104,6 +104,12 @@ pub fn percent_interval(low: f64, high: f64) -> String {
     format!("{low}{NO_BREAK_SPACE}to{NO_BREAK_SPACE}{high}{NO_BREAK_SPACE}%")
 }
 
+/// An interval that holds zero: `between −2 and +9 %`.
+pub fn between(low: f64, high: f64) -> String {
+    let (low, high) = interval_digits(low, high);
+    format!("between {low} and +{high}{NO_BREAK_SPACE}%")
+}
+
 /// An interval of changes for a table: `[27, 35]`, in percent.
 pub fn percent_brackets(low: f64, high: f64) -> String {
     let (low, high) = interval_digits(low, high);

@@ -46,7 +46,6 @@
 
 mod bounds;
 mod flips;
-mod judgement;
 mod power;
 mod step_down;
 
@@ -54,8 +53,6 @@ use crate::{Interval, StatsError};
 
 use flips::{Flips, LogRatios};
 use step_down::Rivals;
-
-pub use judgement::Judgement;
 
 /// One comparison among several. Effects are ratios less one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,7 +97,8 @@ impl JointEffect {
 /// interval is bounded: n choices of signs, of which two are those of the data
 /// and their opposite, so 2/2ⁿ ≤ `alpha`. 6 at 5 %.
 pub fn minimum_blocks(alpha: f64) -> usize {
-    crate::paired::minimum_pairs(1, alpha)
+    // The conversion saturates, so an alpha of 0 asks for the impossible.
+    (2.0 / alpha).log2().ceil().max(0.0) as usize
 }
 
 /// Compares at family-wise level `alpha`, such as 0.05. `log_ratios` holds, for

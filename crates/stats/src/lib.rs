@@ -1,4 +1,4 @@
-//! From numbers to judgements: intervals, paired effects, verdicts.
+//! From numbers to judgements: effects, intervals, verdicts.
 //!
 //! Everything here is a pure function of the numbers that it is given: no
 //! files, no clock, no Linux. The unit of every comparison is the *trial*, one
@@ -10,17 +10,10 @@
 //!
 //! * [`order`] bounds a percentile, or the median of some runs, from ranks
 //!   alone, and says when there are too few samples to print one.
-//! * [`paired`] turns blocks that hold both treatments into an
-//!   [`Effect`](paired::Effect): a ratio, its interval, a p-value, and the
-//!   smallest effect that the data could have shown.
-//! * [`unpaired`] does the same for two groups that nothing pairs, such as two
-//!   runs.
-//! * [`holm()`] adjusts the p-values of several comparisons.
-//! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of these.
-//! * [`family`] judges several comparisons together, each with an interval that
-//!   holds together with all others and says the same as its
-//!   [`Judgement`](family::Judgement). It is to take the place of `paired`,
-//!   [`holm()`] and [`verdict::judge`].
+//! * [`family`] judges several comparisons together: for each an effect, an
+//!   interval that holds together with all others, and the smallest effect that
+//!   the data could have shown.
+//! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of an interval.
 //! * [`replicate`] makes one number of what shares a block's moment.
 //! * [`precision`] tells how many more blocks make intervals narrow enough.
 //! * [`kendall`] tells how far a measured order agrees with a published one.
@@ -32,15 +25,13 @@
 //! * [`outlier`] flags values far from the rest. Nothing is ever dropped.
 //!   [`mesh`] names nodes and pairs that are unlike the others.
 //!
-//! No function assumes normal noise, except where it says so: smallest effects,
-//! and [`mesh::unlike()`].
+//! No function assumes normal noise, except for smallest effects.
 
 pub mod arrivals;
 mod binomial;
 mod error;
 pub mod exceedance;
 pub mod family;
-mod holm;
 pub mod independence;
 pub mod kendall;
 pub mod mesh;
@@ -48,16 +39,13 @@ pub mod mlrsearch;
 mod normal;
 pub mod order;
 pub mod outlier;
-pub mod paired;
 pub mod precision;
 mod rank;
 pub mod replicate;
 pub mod stationarity;
-pub mod unpaired;
 pub mod verdict;
 
 pub use crate::error::StatsError;
-pub use crate::holm::holm;
 
 /// A confidence interval, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,14 +68,5 @@ impl Interval {
     /// Whether the whole interval lies inside ±`margin`, ends included.
     pub fn is_within(&self, margin: f64) -> bool {
         -margin <= self.low && self.high <= margin
-    }
-
-    /// The same interval on another scale, for an increasing `scale`.
-    fn map(self, scale: impl Fn(f64) -> f64) -> Interval {
-        Interval {
-            low: scale(self.low),
-            high: scale(self.high),
-            ..self
-        }
     }
 }

@@ -51,20 +51,6 @@ pub struct Outliers {
     pub pairs: Vec<([usize; 2], f64)>,
 }
 
-/// Finds nodes and pairs that are unlike the rest. `None` when there are too few
-/// to know what the rest is: less than [`LEAST_NODES`] with values of three pairs
-/// each.
-///
-/// It believes the noise to be about normal, since one value of each pair does
-/// not tell: with more blocks than one ask [`named()`].
-pub fn unlike(nodes: usize, values: &[OfPair]) -> Option<Outliers> {
-    let (nodes, pairs) = parts(nodes, values)?;
-    Some(Outliers {
-        nodes: far(nodes),
-        pairs: far(pairs),
-    })
-}
-
 /// What each node adds to the logarithms, and what is each pair's own.
 type Parts = (Vec<(usize, f64)>, Vec<([usize; 2], f64)>);
 
@@ -127,24 +113,26 @@ fn median(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// Every pair, with some noise that repeats itself.
-    fn mesh(nodes: usize, factor: impl Fn(usize, usize) -> f64) -> Vec<OfPair> {
-        let pairs = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| [a, b]));
-        pairs
-            .map(|[a, b]| {
-                let noise = ((a * 7919 + b * 104_729) % 101) as f64 / 101.0 - 0.5;
+    /// Every pair in six blocks, with some noise that repeats itself.
+    fn mesh(nodes: usize, factor: impl Fn(usize, usize) -> f64) -> Vec<Vec<OfPair>> {
+        let block = |block: usize| {
+            let pairs = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| [a, b]));
+            let value = |[a, b]: [usize; 2]| {
+                let noise = ((a * 7919 + b * 104_729 + block * 31) % 101) as f64 / 101.0 - 0.5;
                 OfPair {
                     ends: [a, b],
                     value: 60_000.0 * (0.06 * noise).exp() * factor(a, b),
                 }
-            })
-            .collect()
+            };
+            pairs.map(value).collect()
+        };
+        (0..6).map(block).collect()
     }
 
     #[test]
     fn an_even_mesh_has_nothing_to_name() {
         for nodes in [4, 5, 10, 40] {
-            let found = unlike(nodes, &mesh(nodes, |_, _| 1.0)).unwrap();
+            let found = named(nodes, &mesh(nodes, |_, _| 1.0)).unwrap();
             assert_eq!(found, Outliers::default(), "{nodes} nodes");
         }
     }
@@ -153,7 +141,7 @@ mod tests {
     fn a_slow_node_is_named_once_and_not_as_its_pairs() {
         for nodes in [4, 5, 10, 40] {
             let slow = |a, b| if a == 2 || b == 2 { 2.0 } else { 1.0 };
-            let found = unlike(nodes, &mesh(nodes, slow)).unwrap();
+            let found = named(nodes, &mesh(nodes, slow)).unwrap();
             assert_eq!(found.nodes.len(), 1, "{nodes} nodes: {found:?}");
             let (node, ratio) = found.nodes[0];
             assert_eq!(node, 2);
@@ -169,7 +157,7 @@ mod tests {
             _ if a == 6 || b == 6 => 1.6,
             _ => 1.0,
         };
-        let found = unlike(9, &mesh(9, slow)).unwrap();
+        let found = named(9, &mesh(9, slow)).unwrap();
         assert_eq!(found.nodes.iter().map(|one| one.0).collect::<Vec<_>>(), [6]);
         assert_eq!(found.pairs.len(), 1, "{found:?}");
         assert_eq!(found.pairs[0].0, [1, 4]);
@@ -179,20 +167,17 @@ mod tests {
     #[test]
     fn what_is_less_than_a_tenth_away_is_left_in_peace() {
         let even = |a, b| if (a, b) == (0, 1) { 1.08 } else { 1.0 };
-        let values: Vec<OfPair> = mesh(8, even)
-            .into_iter()
-            .map(|one| OfPair {
-                value: 60_000.0 * even(one.ends[0], one.ends[1]),
-                ..one
-            })
-            .collect();
-        assert_eq!(unlike(8, &values).unwrap(), Outliers::default());
+        let mut blocks = mesh(8, even);
+        for one in blocks.iter_mut().flatten() {
+            one.value = 60_000.0 * even(one.ends[0], one.ends[1]);
+        }
+        assert_eq!(named(8, &blocks).unwrap(), Outliers::default());
     }
 
     #[test]
     fn too_few_to_know_the_rest_are_not_judged() {
-        assert_eq!(unlike(3, &mesh(3, |_, _| 1.0)), None);
-        assert_eq!(unlike(6, &mesh(6, |_, _| 1.0)[..2]), None);
-        assert_eq!(unlike(0, &[]), None);
+        assert_eq!(named(3, &mesh(3, |_, _| 1.0)), None);
+        assert_eq!(named(6, &[mesh(6, |_, _| 1.0)[0][..2].to_vec()]), None);
+        assert_eq!(named(0, &[]), None);
     }
 }

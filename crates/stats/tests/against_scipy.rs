@@ -1,20 +1,15 @@
 //! Holds the crate against numbers from SciPy; `scipy/make_expected.py` makes
 //! them.
 
-use plumbline_stats::{Interval, holm, independence, kendall, order, outlier, paired, unpaired};
+use plumbline_stats::{Interval, independence, kendall, order, outlier};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Expected {
     percentile_ranks: Vec<RanksCase>,
     medians: Vec<MedianCase>,
-    signed_rank: Vec<SignedRankCase>,
-    signed_rank_ties: Vec<SignedRankCase>,
-    signed_rank_many: Vec<SignedRankCase>,
-    holm: Vec<HolmCase>,
     series: Vec<SeriesCase>,
     outliers: Vec<OutlierCase>,
-    rank_sum: Vec<RankSumCase>,
     kendall: Vec<KendallCase>,
 }
 
@@ -35,31 +30,10 @@ struct MedianCase {
 }
 
 #[derive(Deserialize)]
-struct SignedRankCase {
-    d: Vec<f64>,
-    p: f64,
-    hodges_lehmann: f64,
-    #[serde(default)]
-    intervals: Vec<IntervalCase>,
-}
-
-#[derive(Deserialize)]
-struct IntervalCase {
-    alpha: f64,
-    interval: Option<Bounds>,
-}
-
-#[derive(Deserialize)]
 struct Bounds {
     low: f64,
     high: f64,
     level: f64,
-}
-
-#[derive(Deserialize)]
-struct HolmCase {
-    p: Vec<f64>,
-    adjusted: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -73,16 +47,6 @@ struct SeriesCase {
 struct OutlierCase {
     values: Vec<f64>,
     scores: Vec<f64>,
-}
-
-#[derive(Deserialize)]
-struct RankSumCase {
-    a: Vec<f64>,
-    b: Vec<f64>,
-    p: f64,
-    shift: f64,
-    low: Option<f64>,
-    high: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -152,56 +116,6 @@ fn medians_of_runs() {
 }
 
 #[test]
-fn signed_rank_p_and_hodges_lehmann() {
-    let Expected {
-        signed_rank,
-        signed_rank_ties,
-        signed_rank_many,
-        ..
-    } = expected();
-    for section in [signed_rank, signed_rank_ties, signed_rank_many] {
-        for case in cases(section) {
-            let what = format!("{:?}", case.d);
-            assert_near(paired::signed_rank_p(&case.d), case.p, &what);
-            assert_near(paired::hodges_lehmann(&case.d), case.hodges_lehmann, &what);
-        }
-    }
-}
-
-#[test]
-fn signed_rank_intervals() {
-    let Expected {
-        signed_rank,
-        signed_rank_many,
-        ..
-    } = expected();
-    assert!(
-        signed_rank_many
-            .iter()
-            .any(|case| !case.intervals.is_empty())
-    );
-    for case in cases(signed_rank).into_iter().chain(signed_rank_many) {
-        for IntervalCase { alpha, interval } in case.intervals {
-            let found = paired::signed_rank_interval(&case.d, alpha);
-            assert_same_interval(
-                found,
-                interval.as_ref(),
-                &format!("{:?} at {alpha}", case.d),
-            );
-        }
-    }
-}
-
-#[test]
-fn holm_is_closed_testing() {
-    for case in cases(expected().holm) {
-        for (found, adjusted) in holm(&case.p).into_iter().zip(&case.adjusted) {
-            assert_near(found, *adjusted, &format!("{:?}", case.p));
-        }
-    }
-}
-
-#[test]
 fn series() {
     for (index, case) in cases(expected().series).iter().enumerate() {
         let what = format!("series {index}");
@@ -223,20 +137,6 @@ fn outliers() {
             .zip(&case.scores)
         {
             assert_near(*found, *score, &format!("{:?}", case.values));
-        }
-    }
-}
-
-#[test]
-fn rank_sum_p_and_shift() {
-    for case in cases(expected().rank_sum) {
-        let sizes = format!("{} and {} values", case.a.len(), case.b.len());
-        assert_near(unpaired::rank_sum_p(&case.a, &case.b), case.p, &sizes);
-        assert_near(unpaired::shift(&case.a, &case.b), case.shift, &sizes);
-        let found = unpaired::shift_interval(&case.a, &case.b, 0.05).unwrap();
-        if let (Some(low), Some(high)) = (case.low, case.high) {
-            assert_near(found.low, low, &sizes);
-            assert_near(found.high, high, &sizes);
         }
     }
 }

@@ -89,16 +89,15 @@ fn at_most_one_innocent_in_20_meshes_is_named() {
                 sigma: 0.2,
                 slow_node: None,
             };
-            let (innocent, before, _) = mesh.names(meshes);
+            let (innocent, _) = mesh.names(meshes);
             // One in 20, and two standard deviations of so few meshes.
             let most = 5.0 + 200.0 * (0.05 * 0.95 / meshes as f64).sqrt();
             assert!(innocent <= most, "{mesh:?}: {innocent}");
-            assert!(before > 10.0, "{mesh:?}, as it was: {before}");
             let slow = Mesh {
                 slow_node: Some(3.0),
                 ..mesh
             };
-            let (innocent, _, found) = slow.names(meshes);
+            let (innocent, found) = slow.names(meshes);
             assert!(innocent <= most, "{slow:?}: {innocent}");
             assert!(found > 80.0, "{slow:?}: {found}");
         }

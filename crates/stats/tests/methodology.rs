@@ -1,6 +1,6 @@
 //! The rows that the methodology computed, recomputed by the crate.
 
-use plumbline_stats::{order, paired};
+use plumbline_stats::order;
 
 #[test]
 fn fewest_samples_for_any_upper_bound() {
@@ -87,39 +87,4 @@ fn six_runs_bound_their_median_at_95_percent_and_five_do_not() {
     let interval = order::median_of_runs(&six, 0.95).unwrap().interval.unwrap();
     assert_eq!((interval.low, interval.high), (1.0, 6.0));
     assert!((interval.level - 0.96875).abs() < 1e-12, "{interval:?}");
-}
-
-#[test]
-fn pairs_below_which_nothing_can_be_significant() {
-    // C-7: p = 0.0625 from five pairs, 0.031 from six.
-    assert_eq!(paired::signed_rank_p(&[1.0, 2.0, 3.0, 4.0, 5.0]), 0.0625);
-    assert_eq!(
-        paired::signed_rank_p(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-        0.03125
-    );
-    for (comparisons, pairs) in [(1, 6), (8, 9), (20, 10), (50, 11)] {
-        assert_eq!(
-            paired::minimum_pairs(comparisons, 0.05),
-            pairs,
-            "{comparisons}"
-        );
-    }
-}
-
-/// Differences with standard deviation `s`, half of them above their mean.
-fn spread(n: usize, s: f64) -> Vec<f64> {
-    let centred = (0..n).map(|i| i as f64 - (n as f64 - 1.0) / 2.0);
-    let variance = (n * (n + 1)) as f64 / 12.0;
-    centred.map(|value| value * s / variance.sqrt()).collect()
-}
-
-#[test]
-fn the_smallest_effect_follows_the_power_table() {
-    // C-8: s = 3.5 % takes 25 pairs for 2 % and 97 for 1 %. The small-sample
-    // form asks a little more, and less and less so with more pairs.
-    for (n, effect, surplus) in [(25, 0.02, 1.10), (97, 0.01, 1.06)] {
-        let found = paired::smallest_effect(&spread(n, 0.035), 0.05).unwrap();
-        let ratio = found.ln_1p() / effect;
-        assert!(1.0 < ratio && ratio < surplus, "{n} pairs: {found}");
-    }
 }

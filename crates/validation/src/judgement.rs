@@ -1,6 +1,6 @@
 //! Judging the figures of one comparison: what to reach, and whether it was.
 
-use plumbline_stats::{order, paired};
+use plumbline_stats::{family, order};
 use serde::Serialize;
 
 use crate::bout::ComparedFigure;
@@ -20,9 +20,9 @@ pub(crate) struct FigureVerdict {
     /// figure (D4).
     pub(crate) ours: Option<f64>,
     pub(crate) theirs: Option<f64>,
-    /// Hodges–Lehmann estimate of ours/theirs over the pairs.
+    /// Geometric mean of ours/theirs over the pairs.
     pub(crate) ratio: Option<f64>,
-    /// Its exact signed-rank interval; needs six pairs.
+    /// Its exact 95 % interval, from flipped signs; needs six pairs.
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) reach: Option<String>,
     pub(crate) met: Option<bool>,
@@ -47,13 +47,14 @@ fn judge_figure(run: &BoutPairs, figure: &ComparedFigure) -> FigureVerdict {
     let pairs: Vec<_> = pairs.map(|(theirs, ours)| (of(theirs), of(ours))).collect();
     let theirs = median(pairs.iter().filter_map(|pair| pair.0));
     let ours = median(pairs.iter().filter_map(|pair| pair.1));
-    let both: Vec<(f64, f64)> = pairs
-        .iter()
-        .filter_map(|&(theirs, ours)| Some((ours?, theirs?)))
-        .collect();
-    let effect = paired::effect(&both, 0.05).ok();
+    let log_ratio = |&(theirs, ours): &(Option<f64>, Option<f64>)| Some((ours? / theirs?).ln());
+    let log_ratios = pairs.iter().map(log_ratio);
+    let log_ratios = log_ratios.map(|one| one.filter(|one| one.is_finite()));
+    let effect = family::compare(&[log_ratios.collect()], 0.05, 0).ok();
+    let effect = effect.and_then(|all| all.into_iter().find(|one| one.blocks > 0));
     let ratio = effect.map(|effect| 1.0 + effect.ratio_minus_one);
-    let interval = effect.and_then(|effect| effect.interval);
+    let interval = effect.filter(family::JointEffect::is_bounded);
+    let interval = interval.map(|effect| effect.alone);
     FigureVerdict {
         comparison: run.bout.name,
         what: figure.words.replace("{}", run.bout.about),

@@ -17,7 +17,7 @@ impl Comparisons {
         let mut text = aligned(&rows);
         let pairs = self.judgements.iter().map(|it| it.pairs.len()).max();
         text += &format!(
-            "medians of {} alternating pairs; ratio = ours/theirs, Hodges–Lehmann, with its exact 95 % interval where there are six pairs\n",
+            "medians of {} alternating pairs; ratio = ours/theirs, geometric mean, with its exact 95 % interval where there are six pairs\n",
             pairs.unwrap_or(0)
         );
         for (bout, program) in &self.missing {

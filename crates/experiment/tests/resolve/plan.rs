@@ -29,16 +29,6 @@ fn a_budget_that_is_large_enough_or_far_too_small_leaves_a_sound_plan() {
     );
 }
 
-#[test]
-fn minimum_blocks_are_those_of_the_formula() {
-    // C-7: 8 comparisons need 9 pairs, 20 need 10, 50 need 11.
-    for (networks, comparisons, blocks) in [(5, 8, 9), (8, 14, 10)] {
-        let plan = with_networks(&format!("{:?}", &NETWORKS[..networks]));
-        assert_eq!(plan.comparisons(), comparisons);
-        assert_eq!(plan.minimum_blocks(0.05), blocks);
-    }
-}
-
 proptest! {
     /// C-1: each block holds every treatment once, whatever the seed.
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use plumbline_experiment::{Ends, Layout, Plan, TreatmentId};
-use plumbline_stats::mesh::{OfPair, unlike};
+use plumbline_stats::mesh::{OfPair, blocks_to_name, named};
 use plumbline_stats::verdict::Direction;
 
 use super::ledger::Ledger;
@@ -35,6 +35,8 @@ pub struct MeshMap {
     pub typical: Option<f64>,
     /// What is unlike the rest; `None` when the nodes are too few to tell.
     pub unlike: Option<Vec<MeshOutlier>>,
+    /// Blocks that it takes to name anything, where there were fewer.
+    pub blocks_needed: Option<usize>,
     /// Nodes, and pairs of others, without a single valid trial.
     pub dead: Vec<Dead>,
 }
@@ -107,6 +109,7 @@ impl MeshMap {
         let workload = &treatment.treatment.workload;
         let metric = leading(workload);
         let mut values: BTreeMap<Ends, Vec<f64>> = BTreeMap::new();
+        let mut blocks: BTreeMap<u32, Vec<(Ends, f64)>> = BTreeMap::new();
         for (_, cell) in ledger.slots_of(treatment.id()) {
             let pair = cell.trials.first().and_then(|trial| trial.pair.as_ref());
             let ends = pair.and_then(|pair| {
@@ -117,8 +120,17 @@ impl MeshMap {
             });
             let Some(ends) = ends else { continue };
             let values = values.entry(ends).or_default();
-            let kept = cell.kept();
-            values.extend(kept.and_then(|(_, seen)| metric.of_trial(workload, seen)));
+            let Some((trial, seen)) = cell.kept() else {
+                continue;
+            };
+            if let Some(value) = metric.of_trial(workload, seen) {
+                values.push(value);
+                // Every other block turns all pairs round, so two show both directions.
+                blocks
+                    .entry(trial.block / 2)
+                    .or_default()
+                    .push((ends, value));
+            }
         }
         let pairs = values.into_iter().map(|(ends, values)| PairValue {
             ends,
@@ -130,8 +142,14 @@ impl MeshMap {
             Direction::HigherIsBetter => ratio < 1.0,
             Direction::LowerIsBetter => ratio > 1.0,
         };
-        let both = both_ways(&pairs, is_worse);
-        let found = unlike(positions.len(), &both).map(|found| {
+        let known = pairs.iter().filter_map(|one| Some((one.ends, one.value?)));
+        let both = both_ways(known, is_worse);
+        let blocks: Vec<_> = blocks
+            .into_values()
+            .map(|block| both_ways(block.into_iter(), is_worse))
+            .collect();
+        let needed = blocks_to_name(positions.len());
+        let found = named(positions.len(), &blocks).map(|found| {
             let nodes = found.nodes.into_iter().map(|(node, r)| ([node, node], r));
             let all = nodes.chain(found.pairs);
             all.map(|(ends, ratio)| MeshOutlier {
@@ -146,6 +164,7 @@ impl MeshMap {
             metric,
             typical: median(both.iter().map(|one| one.value).collect()),
             unlike: found,
+            blocks_needed: (blocks.len() < needed).then_some(2 * needed),
             dead: dead(&pairs, positions.len()),
             pairs,
         }
@@ -173,11 +192,12 @@ impl MeshMap {
 
 /// One value for each pair: that of its worse direction, so that a fault of one
 /// direction is not averaged away.
-fn both_ways(pairs: &[PairValue], is_worse: impl Fn(f64) -> bool) -> Vec<OfPair> {
+fn both_ways(
+    pairs: impl Iterator<Item = (Ends, f64)>,
+    is_worse: impl Fn(f64) -> bool,
+) -> Vec<OfPair> {
     let mut worst: BTreeMap<Ends, f64> = BTreeMap::new();
-    for one in pairs {
-        let Some(value) = one.value else { continue };
-        let [a, b] = one.ends;
+    for ([a, b], value) in pairs {
         let known = worst.entry([a.min(b), a.max(b)]).or_insert(value);
         if is_worse(value / *known) {
             *known = value;

@@ -5,6 +5,7 @@ mod beside;
 mod comparison;
 mod cost;
 mod distribution;
+mod effect;
 mod latency;
 mod ledger;
 mod level;
@@ -26,6 +27,7 @@ pub use beside::{Beside, BesideRow, BesideTable, OrderAt};
 pub use comparison::Comparison;
 pub use cost::{Cost, CostByContext};
 pub use distribution::{Distribution, DistributionRow};
+pub use effect::Effect;
 pub use latency::Latency;
 pub use level::{ALPHA, LEVEL};
 pub use measured::{Measured, Outlier, TrialValue};
@@ -40,7 +42,9 @@ pub use set_up::SetUpCost;
 pub use treatment::TreatmentSummary;
 pub use unit::Unit;
 
-pub(crate) use margin::{least_seen, margin, no_finer, resolution};
+pub(crate) use comparison::log_ratios;
+pub(crate) use effect::{Unjudged, judge};
+pub(crate) use margin::{margin, resolution};
 pub(crate) use registry::{leading, metrics_among, metrics_of};
 
 use std::collections::BTreeSet;
@@ -90,9 +94,6 @@ pub struct Summary {
     pub account: Account,
     /// Blocks of the plan.
     pub blocks: usize,
-    /// Blocks that it takes before any primary comparison can reach
-    /// significance after Holm's adjustment (C-7).
-    pub blocks_needed: usize,
 }
 
 /// Trials of the build that began the run do not name it.
@@ -120,9 +121,7 @@ impl Summary {
             treatments.iter_mut().for_each(|one| one.outliers.clear());
         }
         let declared = comparison::declared(&known);
-        let comparisons = comparison::compare_all(&declared, &treatments, &run.fingerprint);
-        let primary = declared.iter().filter(|one| one.is_primary).count();
-        let blocks_needed = plumbline_stats::paired::minimum_pairs(primary, ALPHA);
+        let comparisons = comparison::compare_all(&declared, &treatments, plan, &run.fingerprint);
         let sections = section::sections(&treatments, &comparisons);
         let asked = plan.distribution;
         let distribution = |one| asked.then(|| Distribution::new(one, &treatments)).flatten();
@@ -139,11 +138,10 @@ impl Summary {
             mesh,
             beside: Beside::new(plan, &treatments, &ledger),
             sections,
-            notices: notice::notices(run, &ledger, primary.min(1) * blocks_needed),
+            notices: notice::notices(run, &ledger, !comparisons.is_empty()),
             set_ups: set_up::costs(trials),
             account: Account::new(plan, &ledger),
             blocks: plan.blocks.len(),
-            blocks_needed,
             treatments,
             comparisons,
         }

@@ -5,9 +5,10 @@ use std::mem::{Discriminant, discriminant};
 use plumbline_experiment::metric::Traffic;
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Run, Trial, Warning};
+use plumbline_stats::family::minimum_blocks;
 
-use super::Account;
 use super::ledger::Ledger;
+use super::{ALPHA, Account};
 
 /// A reason to distrust, and what it concerns.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,14 +33,14 @@ impl Notice {
 }
 
 /// Gathers the warnings of run and trials, and adds those that only the whole
-/// shows. `blocks_needed` is 0 when nothing is compared.
-pub(super) fn notices(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> Vec<Notice> {
+/// shows.
+pub(super) fn notices(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<Notice> {
     let mut notices: Vec<Notice> = Vec::new();
     for warning in run
         .warnings
         .iter()
         .cloned()
-        .chain(derived(run, ledger, blocks_needed))
+        .chain(derived(run, ledger, is_compared))
     {
         let is_said = |one: &Notice| {
             one.warning == warning || is_said_once(&warning) && kind(&one.warning) == kind(&warning)
@@ -61,7 +62,7 @@ pub(super) fn notices(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> V
 }
 
 /// What only the whole run shows.
-fn derived(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> Vec<Warning> {
+fn derived(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<Warning> {
     let plan = &run.plan;
     let mut derived = Vec::new();
     let account = Account::new(plan, ledger);
@@ -71,12 +72,11 @@ fn derived(run: &Run, ledger: &Ledger<'_>, blocks_needed: usize) -> Vec<Warning>
             planned: account.planned as u32,
         });
     }
-    // Each pair of nodes has blocks of its own.
-    let blocks = plan.blocks.len() * plan.pairs();
-    if blocks < blocks_needed {
+    let (blocks, needed) = (plan.blocks.len(), minimum_blocks(ALPHA));
+    if is_compared && blocks < needed {
         derived.push(Warning::TooFewBlocks {
             blocks: blocks as u32,
-            needed: blocks_needed as u32,
+            needed: needed as u32,
         });
     }
     derived.extend(exhausted(run, ledger));

@@ -3,12 +3,13 @@
 use plumbline_experiment::metric::Traffic;
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Observation, Spans, Trial};
-use plumbline_stats::order::MedianOfRuns;
+use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
 use super::ledger::Ledger;
 use super::measured::{Measured, Outlier, TrialValue};
+use super::metric::Metric;
 use super::registry::metrics_of;
-use super::{Account, Cost, Latency, Packets, Rates};
+use super::{Account, Cost, LEVEL, Latency, Packets, Rates};
 
 /// What one treatment showed by itself, over its valid trials.
 #[derive(Clone, Debug)]
@@ -84,6 +85,13 @@ impl TreatmentSummary {
     /// The numbers of one metric by rising block; empty when it has none.
     pub fn values_of(&self, name: &str) -> &[TrialValue] {
         self.measured(name).map_or(&[], |one| &one.values)
+    }
+
+    /// The median of a metric's numbers, also where it is not shown.
+    pub(crate) fn median_of(&self, metric: &Metric) -> Option<f64> {
+        let values = self.values_of(metric.name()).iter().map(|one| one.value);
+        let runs = median_of_runs(&values.collect::<Vec<_>>(), LEVEL)?;
+        (runs.median > 0.0).then_some(runs.median)
     }
 
     /// The median over trials of one metric; `None` where there is none to show.

@@ -1,10 +1,9 @@
 //! Overheads against the limits that an experiment states.
 
 use plumbline_experiment::{Plan, metric};
-use plumbline_stats::paired::minimum_pairs;
 use plumbline_stats::verdict::Direction;
 
-use crate::analysis::{ALPHA, Comparison, Summary, TreatmentSummary, metrics_of};
+use crate::analysis::{Comparison, Summary, TreatmentSummary, metrics_of};
 use crate::describe;
 
 /// One limit on one treatment.
@@ -125,8 +124,8 @@ fn why_undecided(summary: &Summary, of: &Comparison) -> String {
     if effect.interval.is_none() {
         return format!(
             "{} blocks give no interval; it takes at least {}",
-            effect.pairs,
-            blocks_for_a_limit()
+            effect.blocks,
+            effect.blocks_needed()
         );
     }
     "the limit lies inside the interval; more blocks or longer trials would decide it".to_owned()
@@ -153,11 +152,6 @@ fn why_no_effect(summary: &Summary, of: &Comparison) -> String {
     "no block holds a positive value of both it and its baseline; resume the run, or use more \
      blocks"
         .to_owned()
-}
-
-/// Blocks that a run needs before its limits can be judged alone.
-fn blocks_for_a_limit() -> usize {
-    minimum_pairs(1, ALPHA)
 }
 
 /// A limit that was typed and cannot be meant.

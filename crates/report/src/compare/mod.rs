@@ -1,8 +1,9 @@
 //! Runs against each other, and against stated limits.
 //!
-//! Blocks pair trials inside a run. Between runs nothing does, so what changed
-//! between the two days counts as the treatment's doing: the environments must
-//! match (C-13), and the test is the unpaired one (C-6).
+//! What changed is the ratio to the baseline that both runs have, which is free of
+//! what the two days did to both. Where there is none, a change may come from
+//! anything that differs between the days: then there is an interval and no
+//! verdict. The environments must match (C-13).
 
 mod environment;
 mod limit;
@@ -14,12 +15,11 @@ pub use shown::{json, render};
 
 use plumbline_experiment::metric::Role;
 use plumbline_record::{Run, Trial};
-use plumbline_stats::paired::Effect;
-use plumbline_stats::verdict::{self, Verdict};
-use plumbline_stats::{holm, unpaired};
+use plumbline_stats::replicate;
 
 use crate::analysis::{
-    ALPHA, Metric, Summary, TreatmentSummary, least_seen, margin, metrics_of, no_finer, resolution,
+    Effect, Metric, Summary, TreatmentSummary, Unjudged, judge, log_ratios, margin, metrics_of,
+    resolution,
 };
 
 /// Why runs cannot be compared.
@@ -85,19 +85,13 @@ pub struct Change {
     pub metric: &'static Metric,
     /// Whether the metric was declared before the runs (C-10).
     pub is_primary: bool,
-    /// The change as a ratio less one, with `pairs` the trials of the smaller
-    /// run; `None` when one run has no value.
+    /// Label of the baseline that both runs have, against which it changed;
+    /// `None` where the values themselves are compared, without a verdict.
+    pub against: Option<String>,
+    /// The change as a ratio less one; `None` when no block of both has it.
     pub effect: Option<Effect>,
-    /// After Holm's adjustment over all changes that are judged together.
-    pub adjusted_p: Option<f64>,
-    /// The change that would have been found with 80 % probability (C-8).
-    pub smallest_effect: Option<f64>,
-    /// The judgement (D10); `None` with too few trials.
-    pub verdict: Option<Verdict>,
     /// The largest change that does not matter in practice (D9).
     pub margin: f64,
-    /// The least change that the meter can tell from none.
-    pub resolution: f64,
 }
 
 /// Compares runs with the first of them, and each with its own limits. One run
@@ -127,59 +121,116 @@ pub fn compare(
         .map(|(run, trials)| Summary::new(run, trials))
         .collect();
     let mut changes = Vec::new();
-    for (index, summary) in summaries.iter().enumerate().skip(1) {
-        let found = changes_of(index, &summaries[0], summary, &first.fingerprint);
-        if found.is_empty() {
+    for (index, later) in runs.iter().zip(&summaries).enumerate().skip(1) {
+        let before = changes.len();
+        changes.extend(changes_of(index, (&runs[0], &summaries[0]), later));
+        if changes.len() == before {
             return Err(CompareError::NothingInCommon(index + 1));
         }
-        changes.extend(found);
     }
-    judge(&mut changes);
     let limits = runs.iter().zip(&summaries).enumerate();
     Ok(Compared {
         limits: limits
             .flat_map(|(index, ((run, _), summary))| limit::check(index, &run.plan, summary))
             .collect(),
-        changes: changes.into_iter().map(|(change, _, _)| change).collect(),
+        changes: judged(changes, first.plan.seed),
         differences,
         runs: summaries,
     })
 }
 
-/// A change with the logarithms of the later and the first run's values.
-type Judged = (Change, Vec<f64>, Vec<f64>);
+/// A run that was read, and its analysis.
+type Read<'a> = (&'a (Run, Vec<Trial>), &'a Summary);
 
-fn changes_of(
-    run: usize,
-    first: &Summary,
-    later: &Summary,
-    fingerprint: &plumbline_record::Fingerprint,
-) -> Vec<Judged> {
+/// Every treatment of the later run that the first one has as well.
+fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unjudged)> {
     let mut changes = Vec::new();
-    for treatment in &later.treatments {
-        let Some(before) = same_treatment(first, treatment) else {
+    for treatment in &later.1.treatments {
+        let Some(before) = same_treatment(first.1, treatment) else {
             continue;
         };
+        let baseline = shared_baseline((first.1, before), (later.1, treatment));
         for (metric, role) in metrics_of(&treatment.treatment.workload) {
-            let (ours, theirs) = (positive(treatment, metric), positive(before, metric));
-            let resolution = resolution(metric, treatment, before);
+            let was = by_block(first, before, baseline.map(|both| both.0), metric);
+            let is = by_block(later, treatment, baseline.map(|both| both.1), metric);
+            let change = |(was, is): (&Option<f64>, &Option<f64>)| Some((*is)? - (*was)?);
+            let margin = margin(metric, before, &first.0.0.fingerprint);
+            let evidence = Unjudged {
+                metric,
+                is_primary: role == Role::Primary,
+                log_ratios: was.iter().zip(&is).map(change).collect(),
+                margin,
+                resolution: resolution(metric, treatment, before),
+            };
             let change = Change {
                 run,
                 label: treatment.treatment.label.clone(),
                 workload: treatment.treatment.workload.name.clone(),
                 metric,
-                is_primary: role == Role::Primary,
-                effect: unpaired::effect(&ours, &theirs, ALPHA)
-                    .ok()
-                    .map(|effect| no_finer(effect, resolution)),
-                adjusted_p: None,
-                smallest_effect: None,
-                verdict: None,
-                margin: margin(metric, before, fingerprint),
-                resolution,
+                is_primary: evidence.is_primary,
+                against: baseline.map(|(_, now)| now.treatment.label.clone()),
+                effect: None,
+                margin,
             };
-            changes.push((change, logarithms(&ours), logarithms(&theirs)));
+            changes.push((change, evidence));
         }
+    }
+    changes
+}
+
+/// The baselines of a treatment in both runs, where they are the same treatment.
+fn shared_baseline<'a>(
+    (first, before): (&'a Summary, &TreatmentSummary),
+    (later, now): (&'a Summary, &TreatmentSummary),
+) -> Option<(&'a TreatmentSummary, &'a TreatmentSummary)> {
+    let was = &first.treatments[before.treatment.baseline?];
+    let is = &later.treatments[now.treatment.baseline?];
+    same_treatment(first, is)
+        .is_some_and(|same| same.id() == was.id())
+        .then_some((was, is))
+}
+
+/// For each block, the logarithm of the ratio to the baseline, or of the value.
+fn by_block(
+    ((run, _), _): Read<'_>,
+    of: &TreatmentSummary,
+    baseline: Option<&TreatmentSummary>,
+    metric: &Metric,
+) -> Vec<Option<f64>> {
+    if let Some(baseline) = baseline {
+        return log_ratios(metric, of, baseline, &run.plan).0;
+    }
+    let values = of.values_of(metric.name()).iter();
+    let cells: Vec<(usize, f64)> = values
+        .filter(|one| one.value > 0.0)
+        .map(|one| (one.block as usize / run.plan.pairs(), one.value.ln()))
+        .collect();
+    replicate::of_blocks(run.plan.blocks.len(), &cells)
+}
+
+/// Changes against a shared baseline are judged together. Blocks of two runs have
+/// nothing in common, so block i of one stands against block i of the other: their
+/// difference is as likely as its opposite when nothing changed. The others are
+/// bounded together, without a verdict.
+fn judged(changes: Vec<(Change, Unjudged)>, seed: u64) -> Vec<Change> {
+    let (mut changes, evidence): (Vec<Change>, Vec<Unjudged>) = changes.into_iter().unzip();
+    let has_baseline: Vec<bool> = changes.iter().map(|one| one.against.is_some()).collect();
+    let (with, without): (Vec<_>, Vec<_>) = evidence
+        .into_iter()
+        .zip(&has_baseline)
+        .partition(|(_, has)| **has);
+    let evidence = |all: Vec<(Unjudged, &bool)>| all.into_iter().map(|(one, _)| one).collect();
+    let (with, without): (Vec<_>, Vec<_>) = (evidence(with), evidence(without));
+    let mut with = judge(&with, seed).into_iter();
+    let mut without = judge(&without, seed).into_iter();
+    for change in &mut changes {
+        change.effect = match change.against {
+            Some(_) => with.next().flatten(),
+            None => without.next().flatten().map(|effect| Effect {
+                verdict: None,
+                ..effect
+            }),
+        };
     }
     changes
 }
@@ -195,49 +246,4 @@ fn same_treatment<'a>(
             && one.treatment.workload == wanted.treatment.workload
             && one.treatment.scene.but_network() == wanted.treatment.scene.but_network()
     })
-}
-
-/// The values that have a logarithm, in rising order.
-fn positive(treatment: &TreatmentSummary, metric: &Metric) -> Vec<f64> {
-    let values = treatment
-        .values_of(metric.name())
-        .iter()
-        .map(|one| one.value);
-    let mut values: Vec<f64> = values.filter(|&value| value > 0.0).collect();
-    values.sort_by(f64::total_cmp);
-    values
-}
-
-fn logarithms(values: &[f64]) -> Vec<f64> {
-    values.iter().map(|value| value.ln()).collect()
-}
-
-/// Judges primary changes among themselves and exploratory ones among all, as
-/// inside a run.
-fn judge(changes: &mut [Judged]) {
-    let mut all: Vec<&mut Judged> = changes.iter_mut().collect();
-    judge_together(&mut all);
-    all.retain(|judged| judged.0.is_primary);
-    judge_together(&mut all);
-}
-
-fn judge_together(together: &mut [&mut Judged]) {
-    let p: Vec<f64> = together
-        .iter()
-        .map(|judged| judged.0.effect.map_or(1.0, |effect| effect.p_value))
-        .collect();
-    let level = ALPHA / together.len() as f64;
-    for (judged, adjusted_p) in together.iter_mut().zip(holm(&p)) {
-        let (change, ours, theirs) = &mut **judged;
-        let Some(effect) = change.effect else {
-            continue;
-        };
-        change.adjusted_p = Some(adjusted_p);
-        let smallest = unpaired::smallest_effect(ours, theirs, level);
-        change.smallest_effect = least_seen(smallest, change.resolution);
-        let direction = change.metric.direction;
-        change.verdict = effect
-            .interval
-            .map(|_| verdict::judge(&effect, adjusted_p, ALPHA, change.margin, direction));
-    }
 }

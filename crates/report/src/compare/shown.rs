@@ -1,6 +1,5 @@
 //! A comparison of runs for terminal and scripts.
 
-use plumbline_stats::verdict::Verdict;
 use serde_json::{Value, json};
 
 use super::{Change, Compared, LimitCheck, LimitOutcome};
@@ -33,7 +32,7 @@ pub fn render(compared: &Compared, style: Style) -> String {
     out
 }
 
-/// `run 2, vxlan (rr): p50 +4.2 % (95 % interval 2.0 to 6.1 %), worse`.
+/// `run 2, vxlan (rr): p50 against host +4.2 % (95 % interval 2.0 to 6.1 %), worse`.
 fn change_text(change: &Change) -> String {
     let mut text = format!(
         "run {}, {} ({}): {} ",
@@ -42,6 +41,9 @@ fn change_text(change: &Change) -> String {
         describe::clean(&change.workload),
         change.metric.words
     );
+    if let Some(baseline) = &change.against {
+        text += &format!("against {} ", describe::clean(baseline));
+    }
     let Some(effect) = change.effect else {
         return text + "cannot be compared: a run has no valid trial of it";
     };
@@ -50,11 +52,12 @@ fn change_text(change: &Change) -> String {
         let interval = number::percent_interval(interval.low, interval.high);
         text += &format!(" (95{}% interval {interval})", number::NO_BREAK_SPACE);
     }
-    match change.verdict {
+    match effect.verdict {
         Some(verdict) => text += &format!(", {verdict}"),
-        None => text += ", too few trials to judge",
+        None if effect.interval.is_none() => text += ", too few blocks to judge",
+        None => text += ", no verdict without a baseline in both runs",
     }
-    if let Some(smallest) = change.smallest_effect {
+    if let Some(smallest) = effect.smallest.filter(|_| effect.verdict.is_some()) {
         text += &format!("; {} would have been seen", number::percent(smallest));
     }
     text
@@ -109,19 +112,22 @@ pub fn json(compared: &Compared) -> String {
 }
 
 fn change_json(change: &Change) -> Value {
-    let interval = change.effect.and_then(|effect| effect.interval);
+    let effect = change.effect;
+    let interval = effect.and_then(|effect| effect.interval);
+    let verdict = effect.and_then(|effect| effect.verdict);
     json!({
         "run": change.run,
         "treatment": change.label,
         "workload": change.workload,
         "metric": change.metric.name(),
         "primary": change.is_primary,
-        "effect": change.effect.map(|effect| effect.ratio_minus_one),
+        "against": change.against,
+        "effect": effect.map(|effect| effect.ratio_minus_one),
         "low": interval.map(|interval| interval.low),
         "high": interval.map(|interval| interval.high),
-        "adjusted_p": change.adjusted_p,
-        "verdict": change.verdict.unwrap_or(Verdict::Inconclusive).to_string(),
-        "smallest_effect": change.smallest_effect,
+        "adjusted_p": effect.map(|effect| effect.adjusted_p),
+        "verdict": verdict.map(|verdict| verdict.to_string()),
+        "smallest_effect": effect.and_then(|effect| effect.smallest),
         "margin": change.margin,
     })
 }

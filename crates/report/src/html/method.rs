@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use plumbline_experiment::Layout;
 use plumbline_record::Run;
+use plumbline_stats::family::minimum_blocks;
 
-use crate::analysis::Summary;
+use crate::analysis::{ALPHA, Summary};
 use crate::{describe, number, terminal};
 
 /// Paragraphs on design, load and judgement.
@@ -70,7 +71,7 @@ fn pairs(run: &Run) -> Option<String> {
     Some(format!(
         "{how} The pairs of a round start their load at the same moment, except that a mesh \
          whose nodes are one kernel has one trial at a time. Treatments are compared on the same \
-         pair of the same block."
+         pair of the same block, and the pairs of a block count as one."
     ))
 }
 
@@ -108,12 +109,13 @@ fn judgement(summary: &Summary) -> String {
         .filter(|one| one.is_primary)
         .count();
     format!(
-        "A change is the Hodges–Lehmann estimate of the paired log-ratios against the baseline of \
-         the same block, with its exact signed-rank interval. The {primary} primary comparisons \
-         were declared before the run and are adjusted together by Holm’s method at 5 %, for \
-         which at least {} blocks are needed. “Equivalent” means that the whole interval lies \
-         inside the margin that does not matter in practice; “would have been seen” is the change \
-         that this run would have found with 80 % probability.",
-        summary.blocks_needed
+        "A change is the mean of the paired log-ratios against the baseline of the same block. \
+         The {primary} primary comparisons were declared before the run and are judged together: \
+         their 95 % intervals hold all at once (signs of whole blocks flipped, largest statistic, \
+         Romano and Wolf 2005), so an interval without zero is a difference. It takes at least {} \
+         blocks. “Equivalent” means that the whole interval lies inside the margin that does not \
+         matter in practice; “would have been seen” is the change that this run would have found \
+         with 80 % probability.",
+        minimum_blocks(ALPHA)
     )
 }

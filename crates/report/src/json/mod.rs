@@ -28,7 +28,7 @@ use crate::sentence;
 use crate::warning;
 
 /// Version of the object; raised when a key changes its meaning or goes away.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The report of one run as JSON text.
 pub fn render(summary: &Summary) -> String {
@@ -219,29 +219,31 @@ fn outlier(outlier: &Outlier) -> impl Serialize + use<> {
 
 fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> impl Serialize + use<'a> {
     let treatment = &summary.treatments[comparison.treatment].treatment;
-    let interval = comparison.effect.and_then(|effect| effect.interval);
+    let effect = comparison.effect;
+    let interval = effect.and_then(|effect| effect.interval);
     // Too few blocks leave it as open as too much noise does (D10).
-    let verdict = comparison.verdict.unwrap_or(Verdict::Inconclusive);
+    let verdict = effect.and_then(|effect| effect.verdict);
+    let verdict = verdict.unwrap_or(Verdict::Undecided);
     object! {
         treatment: &treatment.label,
         baseline: &summary.treatments[comparison.baseline].treatment.label,
         workload: &treatment.workload.name,
         metric: comparison.metric.name(),
         primary: comparison.is_primary,
-        effect: comparison.effect.map(|effect| effect.ratio_minus_one),
+        effect: effect.map(|effect| effect.ratio_minus_one),
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
         level: interval.map(|interval| interval.level),
         difference: comparison.difference,
         difference_unit: comparison.metric.unit.name(),
-        adjusted_p: comparison.adjusted_p,
+        adjusted_p: effect.map(|effect| effect.adjusted_p),
         verdict: verdict.to_string(),
-        smallest_effect: comparison.smallest_effect,
+        smallest_effect: effect.and_then(|effect| effect.smallest),
         margin: comparison.margin,
         resolution: comparison.resolution,
-        pairs: comparison.effect.map_or(0, |effect| effect.pairs),
+        pairs: effect.map_or(0, |effect| effect.blocks),
         pairs_left_out: comparison.pairs_left_out,
-        blocks_needed: comparison.blocks_needed,
+        blocks_needed: effect.map(|effect| effect.blocks_needed()),
     }
 }
 

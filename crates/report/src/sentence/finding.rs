@@ -2,217 +2,187 @@
 
 use plumbline_stats::verdict::{Direction, Verdict};
 
-use crate::analysis::{Comparison, Metric, Quantity, Summary, TreatmentSummary};
+use super::leading::has_one_of_each;
+use crate::analysis::{Comparison, Effect, Metric, Quantity, Summary, TreatmentSummary};
 use crate::{describe, number};
 
-/// Primary comparisons by what can be said about them.
-#[derive(Default)]
-pub(super) struct Findings<'a> {
-    /// Better or worse in what should be low, such as latency and CPU.
-    costs: Vec<&'a Comparison>,
-    /// Better or worse in what should be high, such as throughput.
-    gains: Vec<&'a Comparison>,
-    /// The interval excludes 0, but not after Holm's adjustment.
-    pub(super) doubtful: Vec<&'a Comparison>,
-    /// A difference that does not matter.
-    small: Vec<&'a Comparison>,
-    /// No difference found.
-    pub(super) same: Vec<&'a Comparison>,
-    /// Too few blocks to say anything.
-    pub(super) too_few: Vec<&'a Comparison>,
-    /// Why nothing can be compared.
-    missing: Vec<String>,
+/// A primary comparison that has an effect.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    of: &'a Comparison,
+    effect: Effect,
+    treatment: &'a TreatmentSummary,
 }
 
-impl<'a> Findings<'a> {
-    /// What there is to say about treatments that share a sentence.
-    pub(super) fn of(summary: &'a Summary, treatments: &[&TreatmentSummary]) -> Self {
-        let mut found = Self::default();
-        treatments.iter().for_each(|one| found.add(summary, one));
-        found
-    }
-
-    fn add(&mut self, summary: &'a Summary, treatment: &TreatmentSummary) {
-        let comparisons = summary
-            .comparisons
-            .iter()
-            .filter(|one| one.treatment == treatment.id() && one.is_primary);
-        let mut has_effect = false;
-        for comparison in comparisons {
-            has_effect |= comparison.effect.is_some();
-            self.sort(comparison);
-        }
-        if !has_effect {
-            let why = why_missing(summary, treatment);
-            if !self.missing.contains(&why) {
-                self.missing.push(why);
-            }
-        }
-    }
-
-    fn sort(&mut self, comparison: &'a Comparison) {
-        let Some(effect) = comparison.effect else {
-            return;
-        };
-        let excludes_zero = effect.interval.is_some_and(|one| !one.contains(0.0));
-        let kind = match comparison.verdict {
-            Some(Verdict::Better | Verdict::Worse) => match comparison.metric.direction {
-                Direction::LowerIsBetter => &mut self.costs,
-                Direction::HigherIsBetter => &mut self.gains,
-            },
-            Some(Verdict::Equivalent) if excludes_zero => &mut self.small,
-            Some(Verdict::Equivalent) => &mut self.same,
-            None => &mut self.too_few,
-            Some(_) if effect.pairs < comparison.blocks_needed => &mut self.too_few,
-            Some(_) if excludes_zero => &mut self.doubtful,
-            Some(_) => &mut self.same,
-        };
-        kind.push(comparison);
-    }
-
-    /// What needs no reserve, with what joins it to what it is about: `costs`, or a
-    /// colon.
-    pub(super) fn clear(&self) -> (&'static str, Vec<String>) {
-        let mut parts = Vec::new();
-        if !self.costs.is_empty() {
-            parts.push(list(&self.costs, cost, ", "));
-        }
-        parts.extend(self.gains.iter().copied().map(gain));
-        parts.extend(self.small.iter().copied().map(small));
-        parts.extend(self.missing.iter().cloned());
-        let joint = if self.costs.is_empty() {
-            ": "
-        } else {
-            " costs "
-        };
-        (joint, parts)
-    }
-
-    /// All of it, with what joins it to a network's name.
-    pub(super) fn text(&self) -> String {
-        let (joint, mut parts) = self.clear();
-        parts.extend(self.doubtful.iter().copied().map(doubtful));
-        if !self.same.is_empty() {
-            let is_all = parts.is_empty() && self.too_few.is_empty();
-            parts.push(no_difference(&self.same, is_all));
-        }
-        if !self.too_few.is_empty() {
-            parts.push(too_few(&self.too_few));
-        }
-        format!("{joint}{}", parts.join("; "))
-    }
-}
-
-/// `+9.1 µs at p50 (+31 %, 95 % interval 27 to 35 %)`, or `+22 % CPU per request`.
-fn cost(comparison: &Comparison) -> String {
-    let change = number::signed_percent(change_of(comparison));
-    match (comparison.metric.quantity, comparison.difference) {
-        (Quantity::Latency, Some(difference)) => format!(
-            "{} at {} ({change}{})",
-            number::signed_duration(difference),
-            comparison.metric.words,
-            interval(comparison),
-        ),
-        _ => format!("{change} {}", comparison.metric.words),
-    }
-}
-
-/// `throughput −18 %`.
-fn gain(comparison: &Comparison) -> String {
-    format!(
-        "{} {}",
-        comparison.metric.words,
-        number::signed_percent(change_of(comparison))
-    )
-}
-
-/// What looks like a difference, but does not hold among so many comparisons.
-fn doubtful(comparison: &Comparison) -> String {
-    format!(
-        "perhaps {} {}{}, but among all comparisons of this run that may be chance",
-        number::signed_percent(change_of(comparison)),
-        place(comparison.metric),
-        interval(comparison),
-    )
-}
-
-/// `+1.5 % CPU per request (1.4 to 1.6 %), within the 3.0 % that does not matter`.
-fn small(comparison: &Comparison) -> String {
-    let interval = comparison.effect.and_then(|effect| effect.interval);
-    let interval = interval.map_or(String::new(), |one| {
-        format!(" ({})", number::percent_interval(one.low, one.high))
-    });
-    let place = match comparison.metric {
-        metric if metric.quantity == Quantity::Latency => place(metric),
-        metric => metric.words.to_owned(),
+/// What the primary comparisons of treatments that share a label show: ` costs
+/// +9.1 µs at p50 (+31 %, 95 % interval 27 to 35 %), +22 % CPU per request`. Each
+/// workload is named unless its metrics tell it.
+pub(super) fn text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String {
+    let is_alone = has_one_of_each(summary, treatments);
+    let groups: Vec<&[&TreatmentSummary]> = match is_alone {
+        true => vec![treatments],
+        false => treatments.chunks(1).collect(),
     };
-    format!(
-        "{} {place}{interval}, within the {} that does not matter",
-        number::signed_percent(change_of(comparison)),
-        number::percent(comparison.margin)
-    )
-}
-
-/// What would have been seen, so that "no difference" cannot pass for "none"
-/// (C-8). When nothing differs at all, the metrics need no naming twice.
-fn no_difference(same: &[&Comparison], is_all: bool) -> String {
-    let mut text = if is_all {
-        let seen = |one: &Comparison| {
-            let smallest = one.smallest_effect.map(number::percent);
-            smallest.map(|text| match same {
-                [_] => text,
-                _ => format!("{text} {}", place(one.metric)),
-            })
-        };
-        let seen: Vec<String> = same.iter().copied().filter_map(seen).collect();
-        if seen.is_empty() {
-            "no difference found".to_owned()
-        } else {
-            format!(
-                "no difference found; {} would have been seen",
-                join(&seen, " and ")
-            )
+    let workload = |one: &TreatmentSummary| describe::clean(&one.treatment.workload.name);
+    let mut text = String::new();
+    let mut open: Vec<Found<'_>> = Vec::new();
+    for group in groups {
+        let found: Vec<_> = group.iter().flat_map(|one| found(summary, one)).collect();
+        let (clear, others): (Vec<Found<'_>>, Vec<_>) = found.iter().partition(|one| is_clear(one));
+        let mut part = joined(&clear);
+        if found.is_empty() {
+            part = format!(": {}", why_missing(summary, group[0]));
         }
-    } else {
-        let mut words = " would have been seen";
-        let found = |one: &Comparison| match one.smallest_effect.map(number::percent) {
-            Some(smallest) => {
-                let text = format!("{} ({smallest}{words})", one.metric.words);
-                words = "";
-                text
-            }
-            None => one.metric.words.to_owned(),
-        };
-        let found: Vec<String> = same.iter().copied().map(found).collect();
-        format!("no difference found in {}", join(&found, " and "))
+        if !part.is_empty() {
+            let end = if text.is_empty() { "" } else { ";" };
+            let place = if is_alone {
+                String::new()
+            } else {
+                format!(" under {}", workload(group[0]))
+            };
+            text += &format!("{end}{place}{part}");
+        }
+        open.extend(others);
+    }
+    let in_place = |one: &Found<'_>| match is_alone {
+        true => one.of.metric.words.to_owned(),
+        false => format!("{} under {}", one.of.metric.words, workload(one.treatment)),
     };
-    let is_equivalent = |one: &&Comparison| one.verdict == Some(Verdict::Equivalent);
-    if let Some(first) = same.first().filter(|_| same.iter().all(is_equivalent)) {
-        text += &format!("; the same within {}", number::percent(first.margin));
+    for part in reserves(&open, in_place) {
+        text += if text.is_empty() { ": " } else { "; " };
+        text += &part;
     }
     text
 }
 
-fn too_few(comparisons: &[&Comparison]) -> String {
-    let pairs = comparisons
-        .iter()
-        .filter_map(|one| one.effect)
-        .map(|one| one.pairs);
-    let needed = comparisons.iter().map(|one| one.blocks_needed).max();
-    format!(
-        "too few blocks to judge ({}); at least {} needed; so far {}",
-        pairs.min().unwrap_or(0),
-        needed.unwrap_or(0),
-        list(
-            comparisons,
-            |one| format!(
-                "{} {}",
-                number::signed_percent(change_of(one)),
-                place(one.metric)
-            ),
-            ", "
+fn found<'a>(summary: &'a Summary, treatment: &'a TreatmentSummary) -> Vec<Found<'a>> {
+    let comparisons = summary.comparisons.iter();
+    let primary = comparisons.filter(|one| one.treatment == treatment.id() && one.is_primary);
+    let found = primary.filter_map(|of| {
+        let effect = of.effect?;
+        Some(Found {
+            of,
+            effect,
+            treatment,
+        })
+    });
+    found.collect()
+}
+
+/// Whether there is a difference, if only one that does not matter.
+fn is_clear(one: &Found<'_>) -> bool {
+    one.effect.verdict != Some(Verdict::Undecided) && one.effect.excludes_zero()
+}
+
+/// Clear differences: what costs more or less, gains, and what does not matter.
+fn joined(clear: &[Found<'_>]) -> String {
+    let is_different = |one: &&Found<'_>| one.effect.verdict.is_some_and(Verdict::is_different);
+    let is_cost = |one: &&Found<'_>| one.of.metric.direction == Direction::LowerIsBetter;
+    let different = || clear.iter().filter(is_different);
+    let costs: Vec<String> = different().filter(is_cost).map(cost).collect();
+    let gains = different().filter(|one| !is_cost(one)).map(gain);
+    let small = clear.iter().filter(|one| !is_different(one)).map(small);
+    let joint = if costs.is_empty() { ": " } else { " costs " };
+    let costs = (!costs.is_empty()).then(|| costs.join(", "));
+    let parts: Vec<String> = costs.into_iter().chain(gains).chain(small).collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("{joint}{}", parts.join("; ")),
+    }
+}
+
+/// `+9.1 µs at p50 (+31 %, 95 % interval 27 to 35 %)`, or `+22 % CPU per request`.
+fn cost(one: &Found<'_>) -> String {
+    let change = number::signed_percent(one.effect.ratio_minus_one);
+    match (one.of.metric.quantity, one.of.difference) {
+        (Quantity::Latency, Some(difference)) => format!(
+            "{} at {} ({change}{})",
+            number::signed_duration(difference),
+            one.of.metric.words,
+            interval(one),
         ),
+        _ => format!("{change} {}", one.of.metric.words),
+    }
+}
+
+/// `throughput −18 %`.
+fn gain(one: &Found<'_>) -> String {
+    let change = number::signed_percent(one.effect.ratio_minus_one);
+    format!("{} {change}", one.of.metric.words)
+}
+
+/// `+1.5 % CPU per request (1.4 to 1.6 %), within the 3.0 % that does not matter`.
+fn small(one: &Found<'_>) -> String {
+    let interval = one.effect.interval.map_or(String::new(), |one| {
+        format!(" ({})", number::percent_interval(one.low, one.high))
+    });
+    format!(
+        "{} {}{interval}, within the {} that does not matter",
+        number::signed_percent(one.effect.ratio_minus_one),
+        at(one.of.metric),
+        number::percent(one.of.margin)
     )
+}
+
+/// What is the same, undecided, or had too few blocks; each with what would have
+/// been seen, so that none can pass for "no difference" (C-8).
+fn reserves(open: &[Found<'_>], place: impl Fn(&Found<'_>) -> String) -> Vec<String> {
+    let with =
+        |verdict: Option<Verdict>| open.iter().filter(move |one| one.effect.verdict == verdict);
+    let mut words = " would have been seen";
+    let mut seen = |one: &Found<'_>| {
+        let words = std::mem::take(&mut words);
+        let seen = |it| format!(" ({}{words})", number::percent(it));
+        one.effect.smallest.map_or(String::new(), seen)
+    };
+    let mut parts = Vec::new();
+    let margin = with(Some(Verdict::Equivalent))
+        .map(|one| one.of.margin)
+        .reduce(f64::max);
+    if let Some(margin) = margin {
+        let same =
+            with(Some(Verdict::Equivalent)).map(|one| format!("{}{}", place(one), seen(one)));
+        let same = join(&same.collect::<Vec<_>>(), " and ");
+        parts.push(format!(
+            "the same within {} in {same}",
+            number::percent(margin)
+        ));
+    }
+    let undecided: Vec<String> = with(Some(Verdict::Undecided))
+        .map(|one| {
+            let between = one
+                .effect
+                .interval
+                .map(|it| number::between(it.low, it.high));
+            format!(
+                "{} {}{}",
+                place(one),
+                between.unwrap_or_default(),
+                seen(one)
+            )
+        })
+        .collect();
+    if !undecided.is_empty() {
+        parts.push(format!("undecided: {}", undecided.join(", ")));
+    }
+    let too_few: Vec<&Found<'_>> = with(None).collect();
+    let blocks = too_few.iter().map(|one| one.effect.blocks).min();
+    let needed = too_few.iter().map(|one| one.effect.blocks_needed()).max();
+    if let Some((blocks, needed)) = blocks.zip(needed) {
+        let so_far = |one: &&Found<'_>| {
+            format!(
+                "{} {}",
+                number::signed_percent(one.effect.ratio_minus_one),
+                place(one)
+            )
+        };
+        let so_far: Vec<String> = too_few.iter().map(so_far).collect();
+        parts.push(format!(
+            "too few blocks to judge ({blocks}); at least {needed} needed; so far {}",
+            so_far.join(", ")
+        ));
+    }
+    parts
 }
 
 fn why_missing(summary: &Summary, treatment: &TreatmentSummary) -> String {
@@ -241,9 +211,8 @@ fn why_missing(summary: &Summary, treatment: &TreatmentSummary) -> String {
 }
 
 /// `, 95 % interval 27 to 35 %`; empty without an interval.
-fn interval(comparison: &Comparison) -> String {
-    let interval = comparison.effect.and_then(|effect| effect.interval);
-    interval.map_or(String::new(), |interval| {
+fn interval(one: &Found<'_>) -> String {
+    one.effect.interval.map_or(String::new(), |interval| {
         format!(
             ", 95{}% interval {}",
             number::NO_BREAK_SPACE,
@@ -252,24 +221,11 @@ fn interval(comparison: &Comparison) -> String {
     })
 }
 
-pub(super) fn change_of(comparison: &Comparison) -> f64 {
-    comparison
-        .effect
-        .map_or(0.0, |effect| effect.ratio_minus_one)
-}
-
-pub(super) fn place(metric: &Metric) -> String {
-    let preposition = match metric.quantity {
-        Quantity::Latency => "at",
-        Quantity::Throughput | Quantity::Cpu => "in",
-    };
-    format!("{preposition} {}", metric.words)
-}
-
-/// Items with commas between them and `last` before the last one.
-fn list(items: &[&Comparison], text: impl Fn(&Comparison) -> String, last: &str) -> String {
-    let texts: Vec<String> = items.iter().map(|item| text(item)).collect();
-    join(&texts, last)
+fn at(metric: &Metric) -> String {
+    match metric.quantity {
+        Quantity::Latency => format!("at {}", metric.words),
+        Quantity::Throughput | Quantity::Cpu => metric.words.to_owned(),
+    }
 }
 
 pub(super) fn join(texts: &[String], last: &str) -> String {

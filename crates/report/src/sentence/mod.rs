@@ -6,14 +6,12 @@
 
 mod finding;
 mod leading;
-mod workloads;
 
 use std::fmt;
 
 use plumbline_experiment::TreatmentId;
 use plumbline_record::Warning;
 
-use finding::Findings;
 use leading::{has_one_of_each, leading};
 
 use crate::analysis::{Metric, Quantity, Section, Summary, TreatmentSummary};
@@ -134,7 +132,7 @@ fn about(summary: &Summary, section: &Section, id: TreatmentId, label: String) -
                 let other = &summary.treatments[baseline].treatment.label;
                 rest = format!(" against {}", describe::clean(other));
             }
-            rest += &compared_text(summary, &namesakes);
+            rest += &finding::text(summary, &namesakes);
             (Subject::Compared, rest)
         }
     };
@@ -163,21 +161,6 @@ fn baseline_text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String 
         })
         .collect();
     format!(" is the baseline: {}", figures.join("; "))
-}
-
-/// What the primary comparisons of the treatments that share a label show.
-fn compared_text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String {
-    if has_one_of_each(summary, treatments) {
-        return Findings::of(summary, treatments).text();
-    }
-    let by_workload: Vec<(String, Findings<'_>)> = treatments
-        .iter()
-        .map(|treatment| {
-            let name = describe::clean(&treatment.treatment.workload.name);
-            (name, Findings::of(summary, &[treatment]))
-        })
-        .collect();
-    workloads::text(&by_workload)
 }
 
 /// The metric that leads, and what the CPUs paid.

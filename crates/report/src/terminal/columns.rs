@@ -159,11 +159,11 @@ fn change(comparison: &Comparison, with_interval: bool) -> Cell {
     let Some(effect) = comparison.effect else {
         return Cell::new(number::NONE, Tint::Faint);
     };
-    let (mark, tint) = match comparison.verdict {
+    let (mark, tint) = match effect.verdict {
         Some(Verdict::Worse) => (' ', Tint::Worse),
         Some(Verdict::Better) => (' ', Tint::Better),
         Some(Verdict::Equivalent) => ('=', Tint::Faint),
-        Some(Verdict::Inconclusive) | None => ('?', Tint::Faint),
+        Some(Verdict::Undecided) | None => ('?', Tint::Faint),
     };
     let change = number::signed_percent(effect.ratio_minus_one);
     let text = match effect.interval.filter(|_| with_interval) {

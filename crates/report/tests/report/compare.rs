@@ -33,12 +33,21 @@ fn a_change_between_runs_is_found_where_it_is() {
         found.unwrap()
     };
     let changed = of("vxlan", "p50");
-    assert_eq!(changed.verdict, Some(Verdict::Worse));
+    assert_eq!(changed.effect.unwrap().verdict, Some(Verdict::Worse));
     let interval = changed.effect.unwrap().interval.unwrap();
     assert!(interval.contains(1.3 / 1.1 - 1.0), "{interval:?}");
-    assert_ne!(of("host", "p50").verdict, Some(Verdict::Worse));
+    assert_eq!(changed.against.as_deref(), Some("host"));
+    let host = of("host", "p50");
+    assert_eq!(
+        (host.against.as_deref(), host.effect.unwrap().verdict),
+        (None, None)
+    );
+    assert!(host.effect.unwrap().interval.is_some());
     let text = shown(&compared);
-    assert!(text.contains("run 2, vxlan (rr): p50 +18 %"), "{text}");
+    assert!(
+        text.contains("run 2, vxlan (rr): p50 against host +18 %"),
+        "{text}"
+    );
 }
 
 #[test]

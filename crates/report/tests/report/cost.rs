@@ -109,9 +109,14 @@ fn readings_that_agree_only_for_their_coarseness_show_no_equivalence() {
     assert!((0.3..0.6).contains(&rounding), "{rounding}");
     let expected = 2.0 * (2.0 * rounding.powi(2) / 10.0).sqrt();
     assert!((cpu.resolution / expected - 1.0).abs() < 1e-9, "{cpu:?}");
-    assert_eq!(cpu.verdict, Some(Verdict::Inconclusive));
+    assert_eq!(cpu.effect.unwrap().verdict, Some(Verdict::Undecided));
     assert_eq!(
-        summary.comparison(1, "p50").unwrap().verdict,
+        summary
+            .comparison(1, "p50")
+            .unwrap()
+            .effect
+            .unwrap()
+            .verdict,
         Some(Verdict::Equivalent)
     );
 }
@@ -125,7 +130,7 @@ fn long_trials_need_not_fear_ticks() {
     let summary = Summary::new(&run, &trials);
     let cpu = summary.comparison(1, "cpu_per_request").unwrap();
     assert!(cpu.resolution > 0.0 && cpu.resolution < 0.013, "{cpu:?}");
-    assert_eq!(cpu.verdict, Some(Verdict::Worse));
+    assert_eq!(cpu.effect.unwrap().verdict, Some(Verdict::Worse));
 }
 
 #[test]
@@ -137,5 +142,5 @@ fn without_an_idle_sample_there_is_no_cost_rather_than_a_wrong_one() {
     let summary = Summary::new(&run, &trials);
     assert!(summary.treatments.iter().all(|one| one.cost.is_none()));
     let cpu = summary.comparison(1, "cpu_per_request").unwrap();
-    assert!(cpu.effect.is_none() && cpu.verdict.is_none());
+    assert!(cpu.effect.is_none() && cpu.difference.is_none());
 }

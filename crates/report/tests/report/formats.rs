@@ -19,7 +19,7 @@ fn parsed(summary: &Summary) -> Value {
 fn json_has_the_keys_that_scripts_hold_on_to() {
     let (run, trials) = two().run();
     let report = parsed(&Summary::new(&run, &trials));
-    assert_eq!(report["schema_version"], 1);
+    assert_eq!(report["schema_version"], 2);
     let treatment = &report["treatments"][1];
     assert_eq!(treatment["label"], "vxlan");
     assert_eq!(treatment["factors"]["workload"], "rr");
@@ -65,7 +65,7 @@ fn what_is_not_defined_is_null_and_not_missing() {
     for key in ["effect", "low", "high", "smallest_effect"] {
         assert_eq!(comparison[key], Value::Null, "{key}");
     }
-    assert_eq!(comparison["verdict"], "inconclusive");
+    assert_eq!(comparison["verdict"], "undecided");
     assert_eq!(report["cut_off"], true);
     assert!(report["treatments"][0]["latency_ns"]["max"].is_null());
 }

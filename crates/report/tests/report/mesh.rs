@@ -17,7 +17,7 @@ fn mesh(
 ) -> (Run, Vec<Trial>) {
     let fake = Fake {
         workloads: vec![workload],
-        blocks: 2,
+        blocks: 10,
         ..Fake::new(&[Network::same("pod")])
     };
     let (mut run, trials) = fake.run();
@@ -31,7 +31,8 @@ fn mesh(
         for ends in rounds.flat_map(|(_, round)| round.collect::<Vec<_>>()) {
             let [client, server] = ends.map(|end| pairing.nodes[end].clone());
             let factor = factor(ends);
-            let wobble = 1.0 + 0.02 * ((ends[0] * 31 + ends[1] * 17) % 10) as f64 / 10.0;
+            let spread = (ends[0] * 31 + ends[1] * 17 + trial.block as usize * 7) % 10;
+            let wobble = 1.0 + 0.02 * spread as f64 / 10.0;
             let network = Network {
                 latency: factor * wobble,
                 throughput: 1.0 / (factor * wobble),
@@ -217,6 +218,6 @@ fn treatments_are_compared_on_the_same_pair() {
     assert_eq!(summary.account.kept, 24);
     let one = &summary.comparisons[0];
     let effect = one.effect.unwrap();
-    assert_eq!(effect.pairs, 12, "two blocks of six pairs");
+    assert_eq!(effect.blocks, 2, "six pairs of a block are one replicate");
     assert!((effect.ratio_minus_one - 0.3).abs() < 0.02, "{effect:?}");
 }

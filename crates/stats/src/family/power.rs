@@ -1,7 +1,9 @@
 //! The smallest effect that would have been seen.
 
 use crate::normal;
-use crate::paired::POWER;
+
+/// Probability of finding an effect as large as the smallest effect (C-8).
+const POWER: f64 = 0.8;
 
 /// Points of the numerical integral in each direction, and how far it goes, in
 /// standard deviations of the estimated spread.

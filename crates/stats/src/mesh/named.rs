@@ -14,9 +14,8 @@ const FALSE_NAME: f64 = 0.05;
 ///
 /// One value of each pair cannot tell a slow pair from a wild value: how far
 /// noise reaches is not known. A wild value does not come back, a slow pair
-/// does. So besides lying far from the rest by its median over blocks (as for
-/// [`unlike`](super::unlike())), what is named has to rank high in block after
-/// block, or low: were all alike, its rank in each block would be any with the
+/// does. So besides lying far from the rest by its median over blocks, what is
+/// named has to rank high in block after block, or low: were all alike, its rank in each block would be any with the
 /// same probability, and the sum of its ranks over blocks has a known
 /// distribution, which is summed exactly. Times the number of candidates and
 /// two directions this is at most 2.5 % for nodes and for pairs each

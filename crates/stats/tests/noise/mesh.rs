@@ -1,6 +1,6 @@
 //! Meshes whose nodes and pairs are alike but for noise.
 
-use plumbline_stats::mesh::{OfPair, Outliers, named, unlike};
+use plumbline_stats::mesh::{OfPair, Outliers, named};
 
 use super::{Noise, Source};
 
@@ -32,37 +32,21 @@ impl Mesh {
         (0..self.blocks).map(&mut block).collect()
     }
 
-    /// In percent of meshes: an innocent is named, one was named before from the
-    /// medians over blocks, and node 1 is named.
-    pub(crate) fn names(&self, repetitions: u64) -> (f64, f64, f64) {
-        let (mut innocent, mut before, mut found) = (0, 0, 0);
+    /// In percent of meshes: an innocent is named, and node 1 is.
+    pub(crate) fn names(&self, repetitions: u64) -> (f64, f64) {
+        let (mut innocent, mut found) = (0, 0);
         for seed in 0..repetitions {
             let blocks = self.measure(seed);
             let now = named(self.nodes, &blocks).unwrap();
             innocent += u32::from(self.accuses_innocents(&now));
             found += u32::from(now.nodes.iter().any(|(node, _)| *node == 1));
-            let medians = medians(&blocks);
-            before += u32::from(self.accuses_innocents(&unlike(self.nodes, &medians).unwrap()));
         }
         let percent = |count: u32| 100.0 * f64::from(count) / repetitions as f64;
-        (percent(innocent), percent(before), percent(found))
+        (percent(innocent), percent(found))
     }
 
     fn accuses_innocents(&self, found: &Outliers) -> bool {
         let is_guilty = |node: usize| self.slow_node.is_some() && node == 1;
         !found.pairs.is_empty() || found.nodes.iter().any(|(node, _)| !is_guilty(*node))
     }
-}
-
-/// The median over blocks of each pair, which all hold in the same order.
-fn medians(blocks: &[Vec<OfPair>]) -> Vec<OfPair> {
-    let median = |at: usize| {
-        let mut values: Vec<f64> = blocks.iter().map(|block| block[at].value).collect();
-        values.sort_by(f64::total_cmp);
-        OfPair {
-            value: values[values.len() / 2],
-            ..blocks[0][at]
-        }
-    };
-    (0..blocks[0].len()).map(median).collect()
 }

@@ -155,7 +155,7 @@ fn dot(
     let Some(effect) = comparison.effect else {
         return;
     };
-    let is_decided = matches!(comparison.verdict, Some(Verdict::Better | Verdict::Worse));
+    let is_decided = effect.verdict.is_some_and(Verdict::is_different);
     svg.group(class, &title(treatment, comparison), |svg| {
         if let Some(interval) = effect.interval {
             svg.line(
@@ -181,13 +181,13 @@ fn title(treatment: &TreatmentSummary, comparison: &Comparison) -> String {
             let interval = number::percent_interval(interval.low, interval.high);
             title += &format!(", 95 % interval {interval}");
         }
-        title += &format!("\n{} blocks", effect.pairs);
-    }
-    if let Some(verdict) = comparison.verdict {
-        title += &format!("\n{verdict}");
-    }
-    if let Some(smallest) = comparison.smallest_effect {
-        title += &format!("\n{} would have been seen", number::percent(smallest));
+        title += &format!("\n{} blocks", effect.blocks);
+        if let Some(verdict) = effect.verdict {
+            title += &format!("\n{verdict}");
+        }
+        if let Some(smallest) = effect.smallest {
+            title += &format!("\n{} would have been seen", number::percent(smallest));
+        }
     }
     title
 }

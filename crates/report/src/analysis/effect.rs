@@ -1,0 +1,120 @@
+//! What blocks say of one treatment against another, judged together with others.
+
+use plumbline_stats::Interval;
+use plumbline_stats::family::{self, minimum_blocks};
+use plumbline_stats::verdict::Verdict;
+
+use super::ALPHA;
+use super::metric::Metric;
+
+/// The effect that is found with 80 % probability lies 2.8 standard errors
+/// from nothing, the end of an interval 2 (C-8).
+const SEEN_BEYOND_INTERVAL: f64 = 2.8 / 2.0;
+
+/// The effect of one treatment on one metric, as a ratio less one.
+#[derive(Clone, Copy, Debug)]
+pub struct Effect {
+    /// exp of the mean log-ratio of the blocks, less 1 (C-6).
+    pub ratio_minus_one: f64,
+    /// The interval that holds together with those of all comparisons that are
+    /// judged with it (C-18), and is no narrower than the meter; `None` with too
+    /// few blocks (C-7).
+    pub interval: Option<Interval>,
+    /// p-value that there is no effect, adjusted for those comparisons.
+    pub adjusted_p: f64,
+    /// The effect that would have been found with 80 % probability (C-8);
+    /// `None` when the blocks are too few for any.
+    pub smallest: Option<f64>,
+    /// What the interval says (D10); `None` without one.
+    pub verdict: Option<Verdict>,
+    /// Blocks that it was computed from.
+    pub blocks: usize,
+}
+
+impl Effect {
+    /// Blocks that it takes before an interval is bounded (C-7).
+    pub fn blocks_needed(&self) -> usize {
+        match self.interval {
+            Some(_) => minimum_blocks(ALPHA),
+            None => minimum_blocks(ALPHA).max(self.blocks + 1),
+        }
+    }
+
+    /// Whether its interval excludes that there is no effect.
+    pub fn excludes_zero(&self) -> bool {
+        self.interval.is_some_and(|one| !one.contains(0.0))
+    }
+}
+
+/// What is to be judged: the log-ratio of each block, `None` where it has none.
+pub(crate) struct Unjudged {
+    pub(crate) metric: &'static Metric,
+    pub(crate) is_primary: bool,
+    pub(crate) log_ratios: Vec<Option<f64>>,
+    pub(crate) margin: f64,
+    pub(crate) resolution: f64,
+}
+
+impl Unjudged {
+    fn effect(&self, found: &family::JointEffect) -> Option<Effect> {
+        let ratio_minus_one = found.ratio_minus_one;
+        let interval = found.is_bounded().then(|| Interval {
+            low: found.joint.low.min(ratio_minus_one - self.resolution),
+            high: found.joint.high.max(ratio_minus_one + self.resolution),
+            ..found.joint
+        });
+        let verdict = |one| Verdict::of(&one, self.margin, self.metric.direction);
+        let least = SEEN_BEYOND_INTERVAL * self.resolution;
+        (found.blocks > 0).then(|| Effect {
+            ratio_minus_one,
+            interval,
+            adjusted_p: found.adjusted_p,
+            smallest: found.smallest_effect.map(|one| one.max(least)),
+            verdict: interval.map(verdict),
+            blocks: found.blocks,
+        })
+    }
+}
+
+/// Judges primary comparisons among themselves and exploratory ones among all, so
+/// that looking at more metrics makes none of the primary ones harder and none of
+/// the others easy (C-10). `None` for what no block holds.
+pub(crate) fn judge(all: &[Unjudged], seed: u64) -> Vec<Option<Effect>> {
+    let mut effects = judge_together(&all.iter().collect::<Vec<_>>(), seed);
+    let primary: Vec<&Unjudged> = all.iter().filter(|one| one.is_primary).collect();
+    let mut of_primary = judge_together(&primary, seed).into_iter();
+    for (effect, _) in effects
+        .iter_mut()
+        .zip(all)
+        .filter(|(_, one)| one.is_primary)
+    {
+        *effect = of_primary.next().flatten();
+    }
+    effects
+}
+
+fn judge_together(all: &[&Unjudged], seed: u64) -> Vec<Option<Effect>> {
+    let blocks = all
+        .iter()
+        .map(|one| one.log_ratios.len())
+        .max()
+        .unwrap_or(0);
+    let column = |one: &&Unjudged| {
+        let mut column = one.log_ratios.clone();
+        column.resize(blocks, None);
+        column
+    };
+    let columns: Vec<_> = all.iter().map(column).collect();
+    let found = family::compare(&columns, ALPHA, seed)
+        .expect("columns of one length with finite log-ratios, at our own level");
+    all.iter()
+        .zip(&found)
+        .map(|(one, found)| one.effect(found))
+        .collect()
+}
+
+/// The log-ratio of two values; `None` unless both are positive and finite.
+pub(crate) fn log_ratio(ours: f64, theirs: f64) -> Option<f64> {
+    let log_ratio = (ours / theirs).ln();
+    (ours > 0.0 && theirs > 0.0 && log_ratio.is_finite()).then_some(log_ratio)
+}
