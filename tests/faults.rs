@@ -175,6 +175,31 @@ fn without_namespaces_the_error_says_what_to_do() {
     );
 }
 
+/// Some systems let a user make a user namespace and refuse what makes it useful.
+#[test]
+fn namespaces_without_their_maps_are_told_before_a_run() {
+    let test = "namespaces_without_their_maps_are_told_before_a_run";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let program = plumbline(&[]).get_program().to_owned();
+    let script = format!(
+        "mount -t tmpfs none /proc && exec setpriv --bounding-set=-all --inh-caps=-all {} doctor --json",
+        program.to_string_lossy()
+    );
+    let result = std::process::Command::new("unshare")
+        .args(["-Ur", "--mount", "sh", "-c", &script])
+        .output();
+    let Ok(result) = result else {
+        return world::skip(test, "`unshare` is not installed");
+    };
+    let findings: serde_json::Value = serde_json::from_slice(&result.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", stderr(&result)));
+    let mut findings = findings.as_array().unwrap().iter();
+    let namespaces = findings.find(|it| it["check"] == "namespaces").unwrap();
+    assert_eq!(namespaces["level"], "bad", "{namespaces}");
+}
+
 /// Root of a user namespace is nobody to eBPF, whoever runs the test.
 #[test]
 fn without_root_ebpf_is_refused_with_the_way_out() {

@@ -4,6 +4,7 @@
 //! it. Nothing here is mounted or named, so when the process dies, by whatever
 //! signal, the kernel takes the namespaces back.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -11,10 +12,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::Mode;
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork, getgid, getuid};
+use nix::unistd::{ForkResult, fork, getgid, getuid, write};
 
 use crate::netlink::{NetlinkError, NetlinkSocket};
 
@@ -64,46 +67,62 @@ pub enum Privacy {
 /// Call it before the process starts its first thread: a process with threads
 /// cannot enter a user namespace.
 pub fn enter_private() -> Result<Privacy, NamespaceError> {
-    let (uid, gid) = (getuid(), getgid());
+    let privacy = enter(&Maps::of_this_user()).map_err(refused)?;
+    loopback_up(&NetlinkSocket::open()?)?;
+    Ok(privacy)
+}
+
+/// What makes this user root in a user namespace.
+struct Maps {
+    user: String,
+    group: String,
+}
+
+impl Maps {
+    fn of_this_user() -> Self {
+        Self {
+            user: format!("0 {} 1", getuid()),
+            group: format!("0 {} 1", getgid()),
+        }
+    }
+}
+
+/// Enters the namespaces, by system calls only. Some systems let a user make
+/// namespaces and refuse the maps or the mount after it, as AppArmor does.
+fn enter(maps: &Maps) -> nix::Result<Privacy> {
     let own = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
     // Root stays in the host's user namespace, where BPF is allowed. Root in a
     // container may lack the right to, and goes the way of a user.
-    let privacy = if uid.is_root() && unshare(own).is_ok() {
+    let privacy = if getuid().is_root() && unshare(own).is_ok() {
         Privacy::Root
     } else {
-        unshare(own | CloneFlags::CLONE_NEWUSER)
-            .map_err(|errno| forbidden(errno, Path::new("/proc/sys")))?;
-        map_to_root("/proc/self/setgroups", "deny".into())?;
-        map_to_root("/proc/self/uid_map", format!("0 {uid} 1"))?;
-        map_to_root("/proc/self/gid_map", format!("0 {gid} 1"))?;
+        unshare(own | CloneFlags::CLONE_NEWUSER)?;
+        write_once(c"/proc/self/setgroups", "deny")?;
+        write_once(c"/proc/self/uid_map", &maps.user)?;
+        write_once(c"/proc/self/gid_map", &maps.group)?;
         Privacy::User
     };
     let none = None::<&str>;
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).map_err(|errno| {
-        NamespaceError::Step {
-            action: "make mounts private",
-            source: errno.into(),
-        }
-    })?;
-    loopback_up(&NetlinkSocket::open()?)?;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
     Ok(privacy)
+}
+
+fn write_once(file: &CStr, content: &str) -> nix::Result<()> {
+    let file = open(file, OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+    write(file, content.as_bytes()).map(drop)
 }
 
 /// Whether [`enter_private`] would succeed, found out by a child process that
 /// tries it. Changes nothing for the caller.
 pub fn can_enter_private() -> Result<(), NamespaceError> {
-    let own = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
+    let maps = Maps::of_this_user();
     // SAFETY: the child makes system calls only (no allocation, no lock, no
-    // destructor) and leaves by `_exit`, which is sound in a copy of a process
-    // with threads.
+    // destructor but of descriptors) and leaves by `_exit`, which is sound in a
+    // copy of a process with threads.
     let child = match unsafe { fork() } {
         Ok(ForkResult::Parent { child }) => child,
         Ok(ForkResult::Child) => {
-            let outcome = match unshare(own) {
-                Ok(()) => Ok(()),
-                Err(_) => unshare(own | CloneFlags::CLONE_NEWUSER),
-            };
-            let code = outcome.map_or_else(|errno| errno as libc::c_int, |()| 0);
+            let code = enter(&maps).map_or_else(|errno| errno as libc::c_int, |_| 0);
             // SAFETY: ends the process without running anything of ours.
             unsafe { libc::_exit(code) }
         }
@@ -119,10 +138,10 @@ pub fn can_enter_private() -> Result<(), NamespaceError> {
             Err(Errno::EINTR) => {}
             Ok(WaitStatus::Exited(_, 0)) => return Ok(()),
             Ok(WaitStatus::Exited(_, code)) => {
-                return Err(forbidden(Errno::from_raw(code), Path::new("/proc/sys")));
+                return Err(refused(Errno::from_raw(code)));
             }
             // A seccomp filter may kill instead of refusing.
-            _ => return Err(forbidden(Errno::EPERM, Path::new("/proc/sys"))),
+            _ => return Err(refused(Errno::EPERM)),
         }
     }
 }
@@ -135,11 +154,8 @@ pub fn in_user_namespace() -> bool {
     fields != ["0", "0", "4294967295"]
 }
 
-fn map_to_root(file: &'static str, content: String) -> Result<(), NamespaceError> {
-    std::fs::write(file, content).map_err(|source| NamespaceError::Step {
-        action: "map the user into a user namespace",
-        source,
-    })
+fn refused(errno: Errno) -> NamespaceError {
+    forbidden(errno, Path::new("/proc/sys"))
 }
 
 /// Finds the switch that forbids namespaces. `sysctls` is `/proc/sys`, or a
