@@ -1,13 +1,15 @@
-//! The arrows between the rooms (design, section 2), and that no crate has a circle of
-//! files.
+//! The arrows between the rooms (design, section 2), that no crate has a circle of
+//! files, and that the name of a type stands for one thing.
 
 mod circles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
+
+use circles::{Crate, DefinedType};
 
 /// What each crate may use of the workspace, tests aside.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -133,17 +135,23 @@ fn the_workspace_renames_no_crate() {
     }
 }
 
-#[test]
-fn no_crate_has_a_circle_of_files() {
+/// The crates with their names, the binary among them.
+fn crates() -> Vec<(String, Crate)> {
     let mut roots = vec![("plumbline".to_owned(), Path::new("src/main.rs").to_owned())];
     for entry in fs::read_dir("crates").expect("cargo runs tests in the directory of the package") {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         roots.push((name, path.join("src/lib.rs")));
     }
+    let read = |(name, root): (String, PathBuf)| (name, Crate::read(&root));
+    roots.into_iter().map(read).collect()
+}
+
+#[test]
+fn no_crate_has_a_circle_of_files() {
     let mut found = String::new();
-    for (name, root) in roots {
-        let circles = circles::Crate::read(&root).circles();
+    for (name, read) in crates() {
+        let circles = read.circles();
         found.extend(
             circles
                 .iter()
@@ -153,21 +161,64 @@ fn no_crate_has_a_circle_of_files() {
     assert!(found.is_empty(), "{found}");
 }
 
-/// The circles of a crate of these files.
-fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
+/// Names that stand for several types, at least one of which other files may use, each
+/// with the files that define it.
+fn shared_names<'a>(crates: impl Iterator<Item = &'a Crate>) -> Vec<String> {
+    let mut named: BTreeMap<&str, Vec<&DefinedType>> = BTreeMap::new();
+    for defined in crates.flat_map(Crate::types) {
+        named.entry(&defined.name).or_default().push(defined);
+    }
+    let shared = named
+        .into_iter()
+        .filter(|(_, types)| types.len() > 1 && types.iter().any(|defined| defined.is_visible));
+    let show = |(name, types): (&str, Vec<&DefinedType>)| {
+        let files: Vec<_> = types.iter().map(|it| it.file.to_string_lossy()).collect();
+        format!("{name}: {}", files.join(", "))
+    };
+    shared.map(show).collect()
+}
+
+#[test]
+fn a_type_name_stands_for_one_thing() {
+    let crates = crates();
+    let shared = shared_names(crates.iter().map(|(_, read)| read));
+    assert!(shared.is_empty(), "{}", shared.join("\n"));
+}
+
+/// A crate of these files.
+fn planted(files: &[(&str, &str)]) -> Crate {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    circles::Crate::read(&folder.path().join("lib.rs")).circles()
+    Crate::read(&folder.path().join("lib.rs"))
+}
+
+#[test]
+fn a_planted_type_of_the_same_name_is_seen() {
+    let one = planted(&[
+        ("lib.rs", "mod a; mod b; pub struct Link; struct Own;"),
+        ("a.rs", "pub(crate) enum Step {} struct Own; type Key = u8;"),
+        (
+            "b.rs",
+            "trait Step {} fn f() { struct Link; } #[cfg(test)] mod tests { pub struct Key; }",
+        ),
+    ]);
+    let other = planted(&[("lib.rs", "pub type Key = u16; pub struct Link;")]);
+    let shared = shared_names([&one, &other].into_iter());
+    let names: Vec<_> = shared
+        .iter()
+        .filter_map(|it| it.split(':').next())
+        .collect();
+    assert_eq!(names, ["Key", "Link", "Step"]);
 }
 
 #[test]
 fn a_planted_circle_of_files_is_seen() {
     let lib = "mod a; mod b; pub use a::A; pub use b::B;";
-    let planted: &[&[(&str, &str)]] = &[
+    let circles: &[&[(&str, &str)]] = &[
         // By imports, through what the crate passes on.
         &[
             ("a.rs", "use crate::B; pub struct A(B);"),
@@ -213,8 +264,8 @@ fn a_planted_circle_of_files_is_seen() {
             ),
         ],
     ];
-    for files in planted {
-        let circles = circles_of(&[&[("lib.rs", lib)], *files].concat());
+    for files in circles {
+        let circles = planted(&[&[("lib.rs", lib)], *files].concat()).circles();
         assert_eq!(circles.len(), 1, "{files:?}: {circles:?}");
         assert!(circles[0].starts_with("a circle of 2 files"), "{circles:?}");
     }
@@ -242,7 +293,7 @@ fn what_is_no_circle_is_not_taken_for_one() {
             "use super::B; pub struct Inner(B); #[test] fn t() { crate::A; }",
         ),
     ];
-    assert_eq!(circles_of(&files), Vec::<String>::new());
+    assert_eq!(planted(&files).circles(), Vec::<String>::new());
 }
 
 /// Most lines of the command line, tests included: it is glue.

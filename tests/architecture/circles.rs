@@ -17,8 +17,8 @@ use quote::ToTokens;
 use syn::{Item, Visibility};
 
 use source::{
-    Import, Mention, attributes, attributes_inside, file_attribute, flatten, is_for_tests, methods,
-    name, scan,
+    Import, Mention, attributes, attributes_inside, defined_type, file_attribute, flatten,
+    is_for_tests, methods, name, scan,
 };
 
 /// A module, inline ones included.
@@ -40,6 +40,15 @@ pub(super) struct Crate {
     /// Methods of `impl` blocks: their module, the type's path (empty for those of a
     /// trait), their names.
     methods: Vec<(usize, Vec<String>, Vec<String>)>,
+    types: Vec<DefinedType>,
+}
+
+/// A type or trait that a crate defines.
+pub(super) struct DefinedType {
+    pub(super) name: String,
+    /// Whether more than its own module may use it.
+    pub(super) is_visible: bool,
+    pub(super) file: PathBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,6 +116,13 @@ impl Crate {
                         self.methods.push((module, of, names));
                     }
                     let own = &mut self.modules[module];
+                    if let Some((name, is_visible)) = defined_type(&item) {
+                        self.types.push(DefinedType {
+                            name,
+                            is_visible,
+                            file: self.files[own.file].clone(),
+                        });
+                    }
                     own.items.extend(name(&item));
                     scan(item.into_token_stream(), false, &mut own.mentions);
                 }
@@ -139,6 +155,11 @@ impl Crate {
             }
         };
         self.modules[parent].children.insert(name, module);
+    }
+
+    /// The types and traits that it defines.
+    pub(super) fn types(&self) -> &[DefinedType] {
+        &self.types
     }
 
     /// What a path leads to from a module; `None` outside of the crate.

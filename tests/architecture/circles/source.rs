@@ -3,7 +3,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{Attribute, ImplItem, Item, UseTree};
+use syn::{Attribute, ImplItem, Item, UseTree, Visibility};
 
 /// A name that a `use` brings; all names of a module where it has none.
 pub(super) struct Import {
@@ -139,6 +139,20 @@ pub(super) fn name(item: &Item) -> Option<String> {
         _ => return None,
     };
     Some(ident.to_string())
+}
+
+/// The name of a type or trait, and whether more than its own module may use it.
+pub(super) fn defined_type(item: &Item) -> Option<(String, bool)> {
+    let (name, visibility) = match item {
+        Item::Enum(it) => (&it.ident, &it.vis),
+        Item::Struct(it) => (&it.ident, &it.vis),
+        Item::Trait(it) => (&it.ident, &it.vis),
+        Item::Type(it) => (&it.ident, &it.vis),
+        Item::Union(it) => (&it.ident, &it.vis),
+        _ => return None,
+    };
+    let is_visible = !matches!(visibility, Visibility::Inherited);
+    Some((name.to_string(), is_visible))
 }
 
 /// The attributes of an item.
