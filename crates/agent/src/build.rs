@@ -1,13 +1,12 @@
 //! Which program this is.
 
-use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 
 use plumbline_record::Build;
 use sha2::{Digest as _, Sha256};
 
-/// Bytes that are read of the program at a time.
+/// Bytes that are read at a time.
 const PIECE: usize = 1 << 16;
 
 /// The version of this program, and the hash of its file as it runs: what was
@@ -17,23 +16,28 @@ const PIECE: usize = 1 << 16;
 ///
 /// `/proc` is not mounted, or the program cannot be read.
 pub fn build() -> io::Result<Build> {
-    let mut program = File::open("/proc/self/exe")?;
+    Ok(Build {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sha256: sha256(File::open("/proc/self/exe")?)?,
+    })
+}
+
+/// The SHA-256 of everything that `source` holds, in hexadecimal digits.
+///
+/// # Errors
+///
+/// The source cannot be read.
+pub fn sha256(mut source: impl Read) -> io::Result<String> {
     let mut digest = Sha256::new();
     let mut piece = vec![0; PIECE];
     loop {
-        match program.read(&mut piece)? {
+        match source.read(&mut piece)? {
             0 => break,
             length => digest.update(&piece[..length]),
         }
     }
-    let mut sha256 = String::with_capacity(64);
-    for byte in digest.finalize() {
-        write!(sha256, "{byte:02x}").expect("a string takes everything");
-    }
-    Ok(Build {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        sha256,
-    })
+    let bytes = digest.finalize();
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

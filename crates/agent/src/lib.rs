@@ -19,7 +19,7 @@ mod proxy;
 mod serve;
 mod sight;
 
-pub use build::build;
+pub use build::{build, sha256};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use machine::{fingerprint, is_user_mode};
 pub use message::{

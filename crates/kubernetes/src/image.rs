@@ -15,7 +15,6 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use plumbline_experiment::{HttpServer, Treatment};
 use plumbline_harness::TargetError;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::manifest::PROGRAM;
 
@@ -174,8 +173,7 @@ fn to_bytes(value: &Value) -> Vec<u8> {
 }
 
 fn hex(blob: &[u8]) -> String {
-    let digest = Sha256::digest(blob);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    plumbline_agent::sha256(blob).expect("memory can be read")
 }
 
 fn digest(blob: &[u8]) -> String {

@@ -9,7 +9,6 @@ use plumbline_record::CniPlugin;
 use plumbline_sys::process::{Command, ProcessError};
 use serde::Deserialize;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::error::{Call, CniError};
 
@@ -71,15 +70,15 @@ impl Executable {
 
     /// Which program it is.
     pub(super) fn identify(&self, node: &impl AsFd) -> Result<CniPlugin, CniError> {
-        let program = std::fs::read(&self.path).map_err(|source| CniError::Program {
-            file: self.path.clone(),
-            source,
-        })?;
-        let digest = Sha256::digest(&program);
+        let program = std::fs::File::open(&self.path);
+        let sha256 = program.and_then(plumbline_agent::sha256);
         Ok(CniPlugin {
             kind: self.kind.clone(),
             version: self.version(node),
-            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: sha256.map_err(|source| CniError::Program {
+                file: self.path.clone(),
+                source,
+            })?,
         })
     }
 
