@@ -9,6 +9,7 @@ use std::path::Path;
 use plumbline_engine::LoadPlan;
 use plumbline_record::LoadWarning;
 use plumbline_sys::cpu;
+use plumbline_sys::waiting::waiting_on;
 
 /// What to know about CPUs before the figures are believed. To be asked while
 /// the receiver is there.
@@ -54,17 +55,8 @@ fn must_share(ours: &BTreeSet<usize>, workers: usize, theirs: &BTreeSet<usize>) 
 /// For each thread of the processes that hold the target's socket: its CPUs.
 /// Empty when the target is on another machine, or its process is another user's.
 fn receivers_cpus(plan: &LoadPlan) -> Vec<BTreeSet<usize>> {
-    let udp = plan.workload.is_udp();
-    let tables = if udp {
-        ["udp", "udp6"]
-    } else {
-        ["tcp", "tcp6"]
-    };
-    let inodes: BTreeSet<u64> = tables
-        .iter()
-        .filter_map(|table| fs::read_to_string(format!("/proc/self/net/{table}")).ok())
-        .flat_map(|text| bound_inodes(&text, plan.target, udp))
-        .collect();
+    let waiting = waiting_on("self", plan.target.port(), plan.workload.is_udp());
+    let inodes = BTreeSet::from_iter(waiting);
     if inodes.is_empty() || !is_local(plan.target) {
         return Vec::new();
     }
@@ -104,21 +96,6 @@ fn holds(process: &Path, inodes: &BTreeSet<u64>) -> bool {
     })
 }
 
-/// Inodes of the sockets of a table of `/proc/net` that wait on the target's
-/// port: listening ones, or unconnected ones for UDP.
-fn bound_inodes(table: &str, target: SocketAddr, udp: bool) -> Vec<u64> {
-    let port = format!(":{:04X}", target.port());
-    let state = if udp { "07" } else { "0A" };
-    table
-        .lines()
-        .filter_map(|line| {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            let waits = fields.get(1)?.ends_with(&port) && *fields.get(3)? == state;
-            waits.then(|| fields.get(9)?.parse().ok()).flatten()
-        })
-        .collect()
-}
-
 /// `Cpus_allowed_list` of a status of `/proc`, such as `0-2,5`.
 fn cpus_in(status: &str) -> Option<BTreeSet<usize>> {
     let list = status
@@ -152,16 +129,10 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_cpus_and_tables_of_sockets_are_read() {
+    fn lists_of_cpus_are_read() {
         let status = "Name:\tx\nCpus_allowed_list:\t0-2,5\n";
         assert_eq!(cpus_in(status), Some(set(&[0, 1, 2, 5])));
         assert_eq!(cpus_in("Name:\tx\n"), None);
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
-            0: 0100007F:4E20 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0\n   \
-            1: 0100007F:4E20 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0\n";
-        let target = SocketAddr::from(([127, 0, 0, 1], 0x4e20));
-        assert_eq!(bound_inodes(table, target, false), [4711]);
-        assert_eq!(bound_inodes(table, target, true), [] as [u64; 0]);
     }
 
     /// The listener is this very process, bound to the CPU that the load names.

@@ -29,3 +29,4 @@ pub mod sysctl;
 pub mod tap;
 pub mod terminal;
 pub mod tun;
+pub mod waiting;
