@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What the gates allow.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Thresholds {
     /// D2: the generator's median lag, as a share of the median latency.
     pub lag_share: f64,
@@ -79,6 +80,21 @@ impl Thresholds {
             .collect()
     }
 
+    /// Those of a record; what it does not name is as it is by default.
+    pub fn named(recorded: &BTreeMap<String, f64>) -> Self {
+        let field = |(name, &value): (&String, &f64)| {
+            let is_whole = name.ends_with("_ns");
+            let value = if is_whole {
+                Value::from(value as u64)
+            } else {
+                value.into()
+            };
+            (name.clone(), value)
+        };
+        serde_json::from_value(recorded.iter().map(field).collect())
+            .expect("JSON has only finite numbers")
+    }
+
     /// For a kernel that runs as a program. A system call costs it 20 to 50 µs,
     /// and no sender can be nearer to its deadline than a few of them, on any
     /// network: 53 µs at the median on an idle machine, measured (docs/method.md).
@@ -92,5 +108,24 @@ impl Thresholds {
             tail_lag_floor_ns: 5_000_000,
             ..Self::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_gives_them_back() {
+        let ours = Thresholds::user_mode();
+        let mut named = ours.by_name();
+        assert_eq!(Thresholds::named(&named), ours);
+        named.insert("of_a_later_build".to_owned(), 1.0);
+        named.remove("lag_floor_ns");
+        let without = Thresholds {
+            lag_floor_ns: Thresholds::default().lag_floor_ns,
+            ..ours
+        };
+        assert_eq!(Thresholds::named(&named), without);
     }
 }

@@ -6,6 +6,7 @@ use plumbline_experiment::{Asked, Draft, Experiment, Link, Treatment, TreatmentI
 use plumbline_harness::{Demand, Target, prepare, refuse};
 use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning};
 
+use crate::prepared::Prepared;
 use crate::{RunOptions, SessionError, Watch, conditions, maxima};
 
 /// Resolves the plan, has the target make everything that it needs, and only
@@ -13,21 +14,28 @@ use crate::{RunOptions, SessionError, Watch, conditions, maxima};
 pub(crate) fn begin(
     experiment: Experiment,
     target: &mut dyn Target,
-    order: &RunOptions<'_>,
+    options: &RunOptions<'_>,
     watch: &mut dyn Watch,
-) -> Result<(RunDirectory, Run), SessionError> {
+) -> Result<Prepared, SessionError> {
     let text = experiment.text().to_owned();
     let name = experiment.name().to_owned();
     let (draft, said) = draft(experiment, target)?;
     let first = draft.blocks().first().cloned().unwrap_or_default();
     make(target, draft.link(), draft.treatments(), &first)?;
     let settings = conditions::settings(target);
-    let floor = target.floor(settings.cpus.clone(), order.interrupted)?;
-    let kept_in = (order.out, name.as_str());
-    let maxima = maxima::measure(&draft, target, &settings, order.interrupted, watch, kept_in)?;
+    let floor = target.floor(settings.cpus.clone(), options.interrupted)?;
+    let kept_in = (options.out, name.as_str());
+    let maxima = maxima::measure(
+        &draft,
+        target,
+        &settings,
+        options.interrupted,
+        watch,
+        kept_in,
+    )?;
     let share = draft.window_share();
     let mut plan = draft.settle(&maxima.rates())?;
-    plan.pairing = order.pairing(target);
+    plan.pairing = options.pairing(target);
     let mut warnings = target.warnings();
     warnings.extend(said);
     warnings.extend(maxima.warnings());
@@ -37,7 +45,7 @@ pub(crate) fn begin(
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             build: Some(plumbline_agent::build().map_err(SessionError::Build)?),
-            command: order.command.clone(),
+            command: options.command.clone(),
             started: conditions::now(),
             target: target.name().to_owned(),
             floor,
@@ -49,8 +57,14 @@ pub(crate) fn begin(
         warnings,
         plan,
     };
-    let directory = RunDirectory::create_with(order.out, &name, &run, &maxima.searches)?;
-    Ok((directory, run))
+    let directory = RunDirectory::create_with(options.out, &name, &run, &maxima.searches)?;
+    Ok(Prepared {
+        directory,
+        run,
+        trials: Vec::new(),
+        build: None,
+        settings,
+    })
 }
 
 /// The plan as far as it is known without measuring, and what the target said

@@ -34,6 +34,19 @@ pub(crate) fn recorded(settings: &Settings) -> Conditions {
     }
 }
 
+/// What was recorded of a run, for its further trials.
+pub(crate) fn restored(recorded: &Conditions) -> Settings {
+    Settings {
+        cpus: Cpus {
+            client: recorded.client_cpus.clone(),
+            server: recorded.server_cpus.clone(),
+        },
+        thresholds: Thresholds::named(&recorded.thresholds),
+        idle: Duration::from_nanos(recorded.idle_ns),
+        now,
+    }
+}
+
 /// The time for records, RFC 3339.
 pub(crate) fn now() -> String {
     jiff::Timestamp::now().to_string()

@@ -9,14 +9,15 @@ mod begin;
 mod conditions;
 mod error;
 mod maxima;
-mod order;
+mod options;
+mod prepared;
 mod resume;
 mod session;
 mod undo;
 mod watch;
 
 pub use error::{LeftBehind, SessionError};
-pub use order::RunOptions;
+pub use options::RunOptions;
 pub use session::Session;
 pub use undo::take_down;
 pub use watch::{News, Watch};

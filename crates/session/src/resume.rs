@@ -8,56 +8,59 @@ use plumbline_record::{Build, Run, RunDirectory, Trial, TrialStatus};
 use plumbline_report::compare::{CompareError, differences};
 
 use crate::begin::make;
-use crate::{RunOptions, SessionError};
+use crate::prepared::Prepared;
+use crate::{RunOptions, SessionError, conditions};
 
-/// Opens a run in the environment that it was started in (C-13). Gives the
-/// build of this program too, where it is not the one that began the run.
+/// Opens a run in the environment that it was started in (C-13). There its trials go on
+/// as the record says; in another one, as this program and that environment have it.
 pub(crate) fn resume(
     path: &Path,
     target: &mut dyn Target,
-    order: &RunOptions<'_>,
-) -> Result<(RunDirectory, Run, Vec<Trial>, Option<Build>), SessionError> {
-    let (run, done, directory) = RunDirectory::open(path)?;
-    let refused = |problem: String| {
-        let command = run.provenance.command.join(" ");
-        SessionError::Usage(format!(
-            "--resume {}: {}",
-            path.display(),
-            problem.replace("{command}", &format!("`{command}`"))
-        ))
-    };
+    options: &RunOptions<'_>,
+) -> Result<Prepared, SessionError> {
+    let (run, trials, directory) = RunDirectory::open(path)?;
+    let command = run.provenance.command.join(" ");
+    let refused =
+        |problem: String| SessionError::Usage(format!("--resume {}: {problem}", path.display()));
     let recorded = &run.provenance.target;
     if recorded != target.name() {
         return Err(refused(format!(
             "the run was started with --target {recorded}; give the same flags of the target \
-             again, as in {{command}}"
+             again, as in `{command}`"
         )));
     }
-    let build = other_build(&run, order)?;
-    let first = pending(&run.plan, &done);
+    let build = other_build(&run, options)?;
+    let first = pending(&run.plan, &trials);
     make(target, run.plan.link, &run.plan.treatments, &first)?;
-    if order.pairing(target) != run.plan.pairing {
-        return Err(refused(
-            "the run was of other pairs of nodes; give the same flags again, as in {command}, and \
-             name the nodes where they have changed"
-                .to_owned(),
-        ));
+    if options.pairing(target) != run.plan.pairing {
+        return Err(refused(format!(
+            "the run was of other pairs of nodes; give the same flags again, as in `{command}`, \
+             and name the nodes where they have changed"
+        )));
     }
     let differences = differences(1, &run.fingerprint, &target.fingerprint()?);
-    if !differences.is_empty() && !order.across_environments {
+    if !differences.is_empty() && !options.across_environments {
         return Err(CompareError::DifferentEnvironments(differences).into());
     }
-    Ok((directory, run, done, build))
+    let recorded = run.conditions.as_ref().filter(|_| differences.is_empty());
+    let settings = recorded.map_or_else(|| conditions::settings(target), conditions::restored);
+    Ok(Prepared {
+        directory,
+        run,
+        trials,
+        build,
+        settings,
+    })
 }
 
 /// This program, where it is not the one that began the run: two builds may
 /// measure differently, and a table must not mix them in silence.
-fn other_build(run: &Run, order: &RunOptions<'_>) -> Result<Option<Build>, SessionError> {
+fn other_build(run: &Run, options: &RunOptions<'_>) -> Result<Option<Build>, SessionError> {
     let here = plumbline_agent::build().map_err(SessionError::Build)?;
     if run.provenance.build.as_ref() == Some(&here) {
         return Ok(None);
     }
-    if order.mix_builds {
+    if options.mix_builds {
         return Ok(Some(here));
     }
     let before = match &run.provenance.build {

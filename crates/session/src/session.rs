@@ -6,19 +6,16 @@ use std::time::Duration;
 
 use plumbline_experiment::{Experiment, Layout};
 use plumbline_harness::{Ending, Target, conduct};
-use plumbline_record::{Build, Run, RunDirectory, Trial};
+use plumbline_record::{Run, Trial};
 
+use crate::prepared::Prepared;
 use crate::undo::{take_down, with_undoing};
-use crate::{News, RunOptions, SessionError, Watch, begin, conditions, resume};
+use crate::{News, RunOptions, SessionError, Watch, begin, resume};
 
 /// A run with its directory, on a target where everything stands.
 pub struct Session<'a> {
     target: &'a mut dyn Target,
-    directory: RunDirectory,
-    run: Run,
-    trials: Vec<Trial>,
-    /// This program, where it is not the one that began the run.
-    build: Option<Build>,
+    prepared: Prepared,
     interrupted: &'a AtomicBool,
 }
 
@@ -31,12 +28,11 @@ impl<'a> Session<'a> {
     pub fn begin(
         experiment: Experiment,
         target: &'a mut dyn Target,
-        order: &RunOptions<'a>,
+        options: &RunOptions<'a>,
         watch: &mut dyn Watch,
     ) -> Result<Self, SessionError> {
-        let begun = begin::begin(experiment, target, order, watch);
-        let begun = begun.map(|(directory, run)| (directory, run, Vec::new(), None));
-        Self::open(begun, target, order)
+        let begun = begin::begin(experiment, target, options, watch);
+        Self::open(begun, target, options)
     }
 
     /// Goes on with a run that was cut off. Where that fails, the target is taken
@@ -49,30 +45,26 @@ impl<'a> Session<'a> {
     pub fn resume(
         path: &Path,
         target: &'a mut dyn Target,
-        order: &RunOptions<'a>,
+        options: &RunOptions<'a>,
     ) -> Result<Self, SessionError> {
-        let resumed = resume::resume(path, target, order);
-        Self::open(resumed, target, order)
+        let resumed = resume::resume(path, target, options);
+        Self::open(resumed, target, options)
     }
 
-    #[allow(clippy::type_complexity)]
     fn open(
-        prepared: Result<(RunDirectory, Run, Vec<Trial>, Option<Build>), SessionError>,
+        prepared: Result<Prepared, SessionError>,
         target: &'a mut dyn Target,
-        order: &RunOptions<'a>,
+        options: &RunOptions<'a>,
     ) -> Result<Self, SessionError> {
         let told = prepared.and_then(|prepared| {
-            let told = target.run_directory(prepared.0.path());
+            let told = target.run_directory(prepared.directory.path());
             told.map(|()| prepared).map_err(SessionError::Logs)
         });
         match told {
-            Ok((directory, run, trials, build)) => Ok(Self {
+            Ok(prepared) => Ok(Self {
                 target,
-                directory,
-                run,
-                trials,
-                build,
-                interrupted: order.interrupted,
+                prepared,
+                interrupted: options.interrupted,
             }),
             // What stands already goes too.
             Err(error) => with_undoing(Err(error), take_down(target)),
@@ -81,17 +73,17 @@ impl<'a> Session<'a> {
 
     /// Where the run is kept.
     pub fn directory(&self) -> &Path {
-        self.directory.path()
+        self.prepared.directory.path()
     }
 
     /// The plan, and everything else that is known before the first trial.
     pub fn run(&self) -> &Run {
-        &self.run
+        &self.prepared.run
     }
 
     /// All trials that were kept so far, those of earlier parts included.
     pub fn trials(&self) -> &[Trial] {
-        &self.trials
+        &self.prepared.trials
     }
 
     /// Runs every trial that is left, keeps each as it ends, and takes the target
@@ -103,9 +95,14 @@ impl<'a> Session<'a> {
     /// trials until then are kept.
     pub fn conduct(&mut self, watch: &mut dyn Watch) -> Result<Ending, SessionError> {
         self.announce(watch);
-        let settings = conditions::settings(self.target);
-        let earlier = self.trials.clone();
-        let (directory, trials, build) = (&mut self.directory, &mut self.trials, &self.build);
+        let Prepared {
+            directory,
+            run,
+            trials,
+            build,
+            settings,
+        } = &mut self.prepared;
+        let earlier = trials.clone();
         let mut keep = |trial: &Trial| {
             let trial = Trial {
                 build: build.clone(),
@@ -116,12 +113,12 @@ impl<'a> Session<'a> {
             Ok(())
         };
         let conducted = conduct(
-            &self.run.plan,
+            &run.plan,
             &earlier,
             self.target,
             &mut keep,
             watch,
-            &settings,
+            settings,
             self.interrupted,
         );
         with_undoing(
@@ -132,7 +129,7 @@ impl<'a> Session<'a> {
 
     /// Says how much there is to do: it grows with the square of the nodes.
     fn announce(&self, watch: &mut dyn Watch) {
-        let plan = &self.run.plan;
+        let plan = &self.prepared.run.plan;
         let Some(pairing) = &plan.pairing else { return };
         let at_once = !(self.target.is_one_kernel() && pairing.layout == Layout::Mesh);
         let rounds = if at_once {
