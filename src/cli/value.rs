@@ -38,22 +38,15 @@ pub(super) fn process() -> impl TypedValueParser<Value = ArrivalProcess> {
 
 /// The interface to the kernel.
 pub(super) fn driver() -> impl TypedValueParser<Value = DriverChoice> {
+    use DriverChoice::{Auto, Epoll, Uring};
     one_of([
-        (
-            "auto",
-            "The best one that this kernel allows",
-            DriverChoice::Auto,
-        ),
+        ("auto", "The best one that this kernel allows", Auto),
         (
             "epoll",
             "Readiness events, and a system call for each message",
-            DriverChoice::Epoll,
+            Epoll,
         ),
-        (
-            "uring",
-            "io_uring, Linux 6.1 and later",
-            DriverChoice::Uring,
-        ),
+        ("uring", "io_uring, Linux 6.1 and later", Uring),
     ])
 }
 
