@@ -6,7 +6,7 @@ use crate::quantity::{Measurand, Reach, Readings};
 
 /// One way to do it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side {
+pub(crate) struct Contender {
     /// Programs without which it cannot be run.
     pub(crate) needs: &'static [&'static str],
     /// Runs it once.
@@ -16,8 +16,8 @@ pub(crate) struct Side {
 pub(crate) const fn side(
     needs: &'static [&'static str],
     run: fn(&Bench<'_>) -> Result<Readings, ValidationError>,
-) -> Side {
-    Side { needs, run }
+) -> Contender {
+    Contender { needs, run }
 }
 
 /// Two ways to do the same, run in turn.
@@ -27,8 +27,8 @@ pub(crate) struct Bout {
     pub(crate) name: &'static str,
     /// The other side.
     pub(crate) against: &'static str,
-    pub(crate) theirs: Side,
-    pub(crate) ours: Side,
+    pub(crate) theirs: Contender,
+    pub(crate) ours: Contender,
     /// What both do, as the table says it.
     pub(crate) about: &'static str,
     pub(crate) figures: &'static [ComparedFigure],
@@ -39,8 +39,8 @@ pub(crate) const fn bout(
     name: &'static str,
     against: &'static str,
     about: &'static str,
-    theirs: Side,
-    ours: Side,
+    theirs: Contender,
+    ours: Contender,
     figures: &'static [ComparedFigure],
 ) -> Bout {
     Bout {

@@ -1,6 +1,6 @@
 //! Which comparisons there are, and what each is to reach.
 
-use crate::bout::{Bout, ComparedFigure, Side, bout, figure, side};
+use crate::bout::{Bout, ComparedFigure, Contender, bout, figure, side};
 use crate::peers::{client, h2load, nginx, oha, server_under, wrk};
 use crate::process::Transport;
 use crate::quantity::Measurand::*;
@@ -28,21 +28,21 @@ const TAIL: &[ComparedFigure] = &[
 ];
 
 /// The other side of a comparison that has none.
-const NOTHING: Side = side(&[], |_| Ok(Readings::new()));
+const NOTHING: Contender = side(&[], |_| Ok(Readings::new()));
 
-const WRK: Side = side(&["nginx", "wrk"], |bench| client(bench, wrk));
-const H2LOAD: Side = side(&["nginx", "h2load"], |bench| client(bench, h2load));
-const OHA: Side = side(&["nginx", "oha"], |bench| client(bench, oha));
-const BARE: Side = side(&["nginx"], |bench| ours::bare(bench, "epoll"));
-const BARE_URING: Side = side(&["nginx"], |bench| ours::bare(bench, "uring"));
-const HTTP: Side = side(&["nginx"], |bench| ours::http(bench, "auto"));
-const HTTP_URING: Side = side(&["nginx"], |bench| ours::http(bench, "uring"));
-const OPEN: Side = side(&["nginx"], |bench| ours::open(bench, ""));
-const OPEN_SPIN: Side = side(&["nginx"], |bench| ours::open(bench, "--spin"));
-const PING: Side = side(&[], |bench| ours::ping(bench, Transport::Tcp));
-const STREAM: Side = side(&[], |bench| ours::stream(bench, ""));
-const TRAINS: Side = side(&[], |bench| ours::lossless(bench, "--gso"));
-const IPERF3_DATAGRAM: Side = side(&["iperf3"], peers::iperf3_datagram);
+const WRK: Contender = side(&["nginx", "wrk"], |bench| client(bench, wrk));
+const H2LOAD: Contender = side(&["nginx", "h2load"], |bench| client(bench, h2load));
+const OHA: Contender = side(&["nginx", "oha"], |bench| client(bench, oha));
+const BARE: Contender = side(&["nginx"], |bench| ours::bare(bench, "epoll"));
+const BARE_URING: Contender = side(&["nginx"], |bench| ours::bare(bench, "uring"));
+const HTTP: Contender = side(&["nginx"], |bench| ours::http(bench, "auto"));
+const HTTP_URING: Contender = side(&["nginx"], |bench| ours::http(bench, "uring"));
+const OPEN: Contender = side(&["nginx"], |bench| ours::open(bench, ""));
+const OPEN_SPIN: Contender = side(&["nginx"], |bench| ours::open(bench, "--spin"));
+const PING: Contender = side(&[], |bench| ours::ping(bench, Transport::Tcp));
+const STREAM: Contender = side(&[], |bench| ours::stream(bench, ""));
+const TRAINS: Contender = side(&[], |bench| ours::lossless(bench, "--gso"));
+const IPERF3_DATAGRAM: Contender = side(&["iperf3"], peers::iperf3_datagram);
 
 /// All comparisons, in the order of the table: name, against what, what both do,
 /// theirs, ours, and the figures that count.

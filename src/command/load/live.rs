@@ -13,11 +13,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Runs a load, and meanwhile tells on standard error how it goes if people
 /// are watching. The watching thread wakes once a second.
-pub(super) fn shown_while<T>(
-    plan: &LoadPlan,
-    progress: &LoadProgress,
-    run: impl FnOnce() -> T,
-) -> T {
+pub(super) fn shown_while<T>(plan: &LoadPlan, live: &LoadProgress, run: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return run();
     }
@@ -26,13 +22,13 @@ pub(super) fn shown_while<T>(
         let (running, ended) = mpsc::channel::<()>();
         scope.spawn(move || {
             let start = Instant::now();
-            let mut last = take(progress);
+            let mut last = take(live);
             loop {
                 match ended.recv_timeout(last.at + EVERY - Instant::now().min(last.at + EVERY)) {
                     Err(RecvTimeoutError::Timeout) => {}
                     _ => return,
                 }
-                let next = take(progress);
+                let next = take(live);
                 anstream::eprintln!("{}", next.line(&last, next.at - start, bulk));
                 last = next;
             }
@@ -44,11 +40,11 @@ pub(super) fn shown_while<T>(
     })
 }
 
-fn take(progress: &LoadProgress) -> Totals {
+fn take(live: &LoadProgress) -> Totals {
     Totals {
         at: Instant::now(),
-        completed: progress.completed(),
-        errors: progress.errors(),
-        bytes: progress.bytes(),
+        completed: live.completed(),
+        errors: live.errors(),
+        bytes: live.bytes(),
     }
 }
