@@ -89,7 +89,8 @@ impl Progress for Reporter {
             bar.set_position(step.finished as u64);
             bar.set_message(format!(
                 "{block}  {} {}{again}",
-                what.label, what.workload.name
+                what.label,
+                what.task.name()
             ));
             bar.tick();
         } else if self.last_block != Some(step.block) {
@@ -104,7 +105,7 @@ impl Progress for Reporter {
         let what = format!(
             "{} {}{}, block {}",
             step.treatment.label,
-            step.treatment.workload.name,
+            step.treatment.task.name(),
             between.unwrap_or_default(),
             step.block + 1
         );

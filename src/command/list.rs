@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use plumbline_experiment::{Experiment, KINDS, ready_made};
+use plumbline_experiment::{Experiment, TaskKind, ready_made};
 use serde::Serialize;
 
 use super::{print, print_json};
@@ -38,10 +38,12 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
             named(&rows, args.json)?;
         }
         Listing::Workloads => {
-            let rows = KINDS.each_ref().map(|kind| ListRow {
-                name: kind.name,
-                description: kind.purpose,
-            });
+            let rows: Vec<_> = TaskKind::all()
+                .map(|kind| ListRow {
+                    name: kind.name(),
+                    description: kind.purpose(),
+                })
+                .collect();
             named(&rows, args.json)?;
         }
     }

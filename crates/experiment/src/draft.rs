@@ -28,9 +28,10 @@ pub struct Draft {
 /// A maximum that has to be measured: of a workload, on the baseline's path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sought {
-    /// The baseline's treatment, with the workload under its name without the
-    /// share. Its rate means nothing.
+    /// The baseline's treatment.
     pub treatment: Treatment,
+    /// Its workload, under its name without the share. Its rate means nothing.
+    pub workload: Workload,
     /// What the maximum has to hold.
     pub limit: Limit,
 }
@@ -39,8 +40,9 @@ impl Draft {
     pub(crate) fn new(plan: Plan, shares: Vec<Option<Sharing>>, window_share: f64) -> Self {
         let mut sought: Vec<Sought> = Vec::new();
         for (id, share) in shares.iter().enumerate() {
-            let Some(share) = share else { continue };
-            let one = asked(&plan, id, share);
+            let Some(one) = share.as_ref().and_then(|share| asked(&plan, id, share)) else {
+                continue;
+            };
             if !sought.iter().any(|other| is_same(other, &one)) {
                 sought.push(one);
             }
@@ -119,8 +121,10 @@ impl Draft {
     pub fn settle(mut self, maxima: &[f64]) -> Result<Plan, SpecError> {
         for (id, share) in self.shares.iter().enumerate() {
             let Some(sharing) = share else { continue };
-            let Sharing { share, .. } = sharing;
-            let one = asked(&self.plan, id, sharing);
+            let Some(one) = asked(&self.plan, id, sharing) else {
+                continue;
+            };
+            let share = &sharing.share;
             let at = self.sought.iter().position(|other| is_same(other, &one));
             let Some(&maximum) = at.and_then(|at| maxima.get(at)) else {
                 return Err(unmeasured(&one));
@@ -131,40 +135,43 @@ impl Draft {
             if !(rate > 0.0 && rate <= MAX_RATE && rate * window >= 1.0) {
                 return Err(impossible(share, maximum));
             }
-            treatment.workload.arrival = match treatment.workload.arrival {
-                Arrival::Constant { .. } => Arrival::Constant { rate },
-                Arrival::Poisson { .. } | Arrival::Closed => Arrival::Poisson { rate },
-            };
+            if let Some(load) = treatment.task.load_mut() {
+                load.arrival = match load.arrival {
+                    Arrival::Constant { .. } => Arrival::Constant { rate },
+                    Arrival::Poisson { .. } | Arrival::Closed => Arrival::Poisson { rate },
+                };
+            }
         }
         Ok(self.plan)
     }
 }
 
-/// The question that one treatment's share asks.
-fn asked(plan: &Plan, id: TreatmentId, sharing: &Sharing) -> Sought {
+/// The question that one treatment's share asks; `None` of what is no load.
+fn asked(plan: &Plan, id: TreatmentId, sharing: &Sharing) -> Option<Sought> {
     let mut root = &plan.treatments[id];
     while let Some(baseline) = root.baseline {
         root = &plan.treatments[baseline];
     }
-    let mut treatment = root.clone();
-    treatment.workload.name.clone_from(&sharing.workload);
-    Sought {
-        treatment,
+    Some(Sought {
+        treatment: root.clone(),
+        workload: Workload {
+            name: sharing.workload.clone(),
+            ..root.task.load()?.clone()
+        },
         limit: sharing.share.limit,
-    }
+    })
 }
 
 fn is_same(one: &Sought, other: &Sought) -> bool {
     let key = |sought: &Sought| -> (Workload, Scene) {
-        let treatment = &sought.treatment;
         let workload = Workload {
             // A share says nothing of the maximum that it is a share of.
             arrival: Arrival::Closed,
             // Nor does a name.
             name: String::new(),
-            ..treatment.workload.clone()
+            ..sought.workload.clone()
         };
-        (workload, treatment.scene.clone())
+        (workload, sought.treatment.scene.clone())
     };
     one.limit == other.limit && key(one) == key(other)
 }
@@ -173,7 +180,7 @@ fn unmeasured(sought: &Sought) -> SpecError {
     SpecError::nowhere(
         format!(
             "the load of `{}` is a share of its maximum with {}, which has not been measured",
-            sought.treatment.workload.name, sought.limit
+            sought.workload.name, sought.limit
         ),
         "give a `rate`, or run the experiment where it can be measured",
     )

@@ -1,7 +1,7 @@
 //! Workload sections times the factors over their keys.
 
 use crate::key::WORKLOAD_FACTORS;
-use crate::load::{self, TimedWorkload};
+use crate::load::{self, TimedTask};
 use crate::section::FileSection;
 use crate::source::SourceSpan;
 use crate::tree::{Data, Entry, SectionTable, SpannedValue};
@@ -15,8 +15,8 @@ pub(crate) fn loads(
     root: &FileSection<'_>,
     factors: &FileSection<'_>,
     design: Timing,
-) -> Result<Vec<TimedWorkload>, SpecError> {
-    let mut loads: Vec<TimedWorkload> = Vec::new();
+) -> Result<Vec<TimedTask>, SpecError> {
+    let mut loads: Vec<TimedTask> = Vec::new();
     let mut used = Vec::new();
     for (place, table) in tables(root)? {
         let section = FileSection {
@@ -34,10 +34,11 @@ pub(crate) fn loads(
         used.extend(&keys);
         for variant in variants(table, factors, &keys)? {
             let load = read(&variant, design)?;
-            if loads.iter().any(|l| l.workload.name == load.workload.name) {
+            let name = load.task.name();
+            if loads.iter().any(|other| other.task.name() == name) {
                 return Err(SpecError::at(
                     place,
-                    format!("two workloads are named `{}`", load.workload.name),
+                    format!("two workloads are named `{name}`"),
                     "give one of them a `name` of its own",
                 ));
             }
@@ -169,13 +170,13 @@ fn written(level: &SpannedValue) -> String {
     }
 }
 
-fn read(variant: &Variant, design: Timing) -> Result<TimedWorkload, SpecError> {
+fn read(variant: &Variant, design: Timing) -> Result<TimedTask, SpecError> {
     let section = FileSection {
         title: "a workload",
         table: &variant.table,
     };
     let mut load = load::read(&section, design)?;
-    load.workload.name.push_str(&variant.suffix);
+    load.task.name_mut().push_str(&variant.suffix);
     load.base_name.push_str(&variant.base_suffix);
     Ok(load)
 }

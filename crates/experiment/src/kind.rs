@@ -291,12 +291,6 @@ impl WorkloadKind {
         self.row().name
     }
 
-    /// The kind of this name.
-    pub fn find(name: &str) -> Option<Self> {
-        let row = KINDS.iter().find(|row| row.name == name);
-        row.map(|row| row.kind)
-    }
-
     /// Whether each message gets an answer. What does not is bulk: it has a
     /// throughput and no latency.
     pub fn is_answered(self) -> bool {
@@ -405,7 +399,6 @@ mod tests {
         for kind in ALL {
             let row = kind.row();
             assert_eq!(serde_json::json!(kind), row.name);
-            assert_eq!(WorkloadKind::find(row.name), Some(kind));
         }
         assert_eq!(KINDS.len(), ALL.len());
     }

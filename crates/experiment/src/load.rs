@@ -1,4 +1,4 @@
-//! One `[[workload]]` section, read into a [`Workload`] with its [`Timing`].
+//! One `[[workload]]` section, read into a [`Task`] with its [`Timing`].
 
 use std::time::Duration;
 
@@ -9,15 +9,14 @@ use crate::request::{ArrivalProcess, Share, WorkloadRequest};
 use crate::section::{self, FileSection};
 use crate::timestamps;
 use crate::{
-    DriverChoice, HttpServer, KINDS, Limit, LimitError, Protocol, SpecError, Timing, Wait,
-    Workload, WorkloadKind,
+    DriverChoice, HttpServer, Limit, LimitError, Protocol, SpecError, Task, TaskKind, Timing, Wait,
 };
 
-/// A workload and the phases of its trials.
+/// A task and the phases of its trials.
 #[derive(Clone, Debug)]
-pub(crate) struct TimedWorkload {
-    pub(crate) workload: Workload,
-    /// Name of the workload without the share of a maximum that it may have.
+pub(crate) struct TimedTask {
+    pub(crate) task: Task,
+    /// Name of the task without the share of a maximum that it may have.
     pub(crate) base_name: String,
     pub(crate) timing: Timing,
     /// Set where the rate is a share of a maximum. The workload's own rate means
@@ -43,11 +42,13 @@ const DRIVERS: &[(&str, DriverChoice)] = &[
 ];
 
 /// The kind of a workload section.
-pub(crate) fn kind(section: &FileSection<'_>) -> Result<WorkloadKind, SpecError> {
-    let kinds = KINDS.each_ref().map(|row| (row.name, row.kind));
+pub(crate) fn kind(section: &FileSection<'_>) -> Result<TaskKind, SpecError> {
+    let kinds: Vec<_> = TaskKind::all().map(|kind| (kind.name(), kind)).collect();
     section.choice("kind", &kinds)?.ok_or_else(|| {
-        let [most @ .., last] = KINDS.each_ref().map(|row| format!("\"{}\"", row.name));
-        let remedy = format!("add kind = {} or {last}", most.join(", "));
+        let quoted = TaskKind::all().map(|kind| format!("\"{}\"", kind.name()));
+        let mut names: Vec<String> = quoted.collect();
+        let last = names.pop().unwrap_or_default();
+        let remedy = format!("add kind = {} or {last}", names.join(", "));
         match section.table.values().next() {
             Some(entry) => SpecError::at(&entry.key, "this workload has no `kind`", remedy),
             None => SpecError::nowhere("a [[workload]] is empty", remedy),
@@ -56,7 +57,7 @@ pub(crate) fn kind(section: &FileSection<'_>) -> Result<WorkloadKind, SpecError>
 }
 
 /// Reads one section. `design` has the phases that the section leaves out.
-pub(crate) fn read(section: &FileSection<'_>, design: Timing) -> Result<TimedWorkload, SpecError> {
+pub(crate) fn read(section: &FileSection<'_>, design: Timing) -> Result<TimedTask, SpecError> {
     section.refuse_unknown(&keys::workload())?;
     let kind = kind(section)?;
     let refused = |refusal| shown(section, &refusal);
@@ -64,17 +65,23 @@ pub(crate) fn read(section: &FileSection<'_>, design: Timing) -> Result<TimedWor
     for key in ignored {
         kind.refuse_ignored(key).map_err(refused)?;
     }
-    let asked = asked(section)?;
-    let workload = asked.workload(kind).map_err(refused)?;
     let timing = timing(section, design)?;
-    let share = asked.share(kind).map_err(refused)?;
-    if share.is_none() && section.get("rate").is_some() {
-        let window = Duration::from_nanos(timing.measure_ns);
-        workload.refuse_empty_window(window).map_err(refused)?;
+    let mut task = kind.task();
+    let mut share = None;
+    if let (Some(kind), Some(load)) = (kind.load(), task.load_mut()) {
+        let asked = asked(section)?;
+        *load = asked.workload(kind).map_err(refused)?;
+        share = asked.share(kind).map_err(refused)?;
+        if share.is_none() && section.get("rate").is_some() {
+            let window = Duration::from_nanos(timing.measure_ns);
+            load.refuse_empty_window(window).map_err(refused)?;
+        }
+    } else if let Some(name) = name(section)? {
+        *task.name_mut() = name;
     }
-    Ok(TimedWorkload {
-        base_name: workload.name.clone(),
-        workload,
+    Ok(TimedTask {
+        base_name: task.name().to_owned(),
+        task,
         timing,
         share,
     })

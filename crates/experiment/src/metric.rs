@@ -6,7 +6,7 @@
 
 use crate::Workload;
 
-/// What a workload offers, which decides what it is compared on.
+/// What a task offers, which decides what it is compared on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
     /// Requests at a rate of their own, answered or not.

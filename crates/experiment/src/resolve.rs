@@ -204,7 +204,7 @@ fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Shar
                     label: level.label() + &setting.suffix,
                     scene: setting.scene.with_network_of(&level.scene),
                     copy: level.copy,
-                    workload: load.workload.clone(),
+                    task: load.task.clone(),
                     timing: load.timing,
                     baseline: level.baseline.map(|reference| first + reference),
                 });

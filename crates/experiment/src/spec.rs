@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES};
 use crate::factor::{FACTORS, LevelSyntax, Word, WrittenLevel};
 use crate::keys;
-use crate::load::{self, TimedWorkload};
+use crate::load::{self, TimedTask};
 use crate::nearest::suggestion;
 use crate::section::{self, FileSection};
 use crate::study::Study;
@@ -48,7 +48,7 @@ pub(crate) struct Spec {
     pub(crate) paths: Vec<Word>,
     /// All combinations of the other factors of the scene.
     pub(crate) settings: Vec<Setting>,
-    pub(crate) loads: Vec<TimedWorkload>,
+    pub(crate) loads: Vec<TimedTask>,
     pub(crate) blocks: u32,
     pub(crate) retries: u32,
     pub(crate) seed: Option<u64>,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Scene, Timing, Workload};
+use crate::{Scene, Task, Timing};
 
 /// Index of a treatment in [`Plan::treatments`](crate::Plan::treatments).
 pub type TreatmentId = usize;
@@ -15,8 +15,8 @@ pub struct Treatment {
     pub id: TreatmentId,
     /// Unique name in tables, such as `vxlan`, or `vxlan same-node` where
     /// placement varies too, or `host-gw#2` for the second copy in an A/A
-    /// experiment. Says nothing of the workload: treatments of different
-    /// workloads share labels, `label` and `workload.name` together are unique.
+    /// experiment. Says nothing of the task: treatments of different tasks
+    /// share labels; label and task's name together are unique.
     pub label: String,
     /// What the packets go through.
     #[serde(flatten)]
@@ -24,8 +24,9 @@ pub struct Treatment {
     /// Which copy of the scene this is, from 1: an A/A experiment has several.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub copy: u32,
-    /// The load.
-    pub workload: Workload,
+    /// What its trials do.
+    #[serde(flatten)]
+    pub task: Task,
     /// Phases of each trial.
     pub timing: Timing,
     /// The treatment that this one is compared with; `None` for a baseline itself.
@@ -45,7 +46,7 @@ impl Treatment {
     /// that they may be compared.
     pub fn is_like(&self, other: &Self) -> bool {
         self.scene.but_network() == other.scene.but_network()
-            && self.workload == other.workload
+            && self.task == other.task
             && self.timing == other.timing
     }
 }

@@ -61,10 +61,10 @@ impl Plan {
         let mut labels = HashSet::new();
         for (at, treatment) in self.treatments.iter().enumerate() {
             self.check_treatment(at, treatment)?;
-            if !labels.insert((&treatment.label, &treatment.workload.name)) {
+            if !labels.insert((&treatment.label, treatment.task.name())) {
                 return Err(PlanError::SameLabel {
                     label: treatment.label.clone(),
-                    workload: treatment.workload.name.clone(),
+                    workload: treatment.task.name().to_owned(),
                 });
             }
         }
@@ -102,11 +102,11 @@ impl Plan {
             return Err(PlanError::Misplaced { at, id });
         }
         let refused = |refusal| PlanError::Workload {
-            workload: treatment.workload.name.clone(),
+            workload: treatment.task.name().to_owned(),
             refusal,
         };
         // The rules are those of an experiment file.
-        treatment.workload.check().map_err(refused)?;
+        treatment.task.check().map_err(refused)?;
         treatment.timing.check().map_err(refused)?;
         let Some(baseline) = treatment.baseline else {
             return Ok(());

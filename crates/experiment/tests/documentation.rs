@@ -22,7 +22,7 @@ fn the_annotated_example_is_an_experiment() {
     let labels: Vec<String> = plan
         .treatments
         .iter()
-        .map(|t| format!("{} / {}", t.label, t.workload.name))
+        .map(|t| format!("{} / {}", t.label, t.task.name()))
         .collect();
     assert_eq!(
         labels,

@@ -69,18 +69,14 @@ fn refused(assignments: &[&str]) -> SpecError {
 }
 
 fn names(plan: &Plan) -> Vec<&str> {
-    let mut names: Vec<&str> = plan
-        .treatments
-        .iter()
-        .map(|t| t.workload.name.as_str())
-        .collect();
+    let mut names: Vec<&str> = plan.treatments.iter().map(|t| t.task.name()).collect();
     names.dedup();
     names
 }
 
 fn networks(plan: &Plan) -> Vec<&str> {
-    let first = &plan.treatments[0].workload.name;
-    let of_first = plan.treatments.iter().filter(|t| t.workload.name == *first);
+    let first = &plan.treatments[0].task.name();
+    let of_first = plan.treatments.iter().filter(|t| t.task.name() == *first);
     of_first.map(|t| t.label.as_str()).collect()
 }
 
@@ -104,15 +100,15 @@ fn network_replaces_the_networks() {
 fn rate_concerns_the_workloads_that_have_one() {
     let plan = with_flag(Flag::Rate, "2500");
     assert_eq!(
-        plan.treatments[0].workload.arrival,
+        plan.treatments[0].task.load().unwrap().arrival,
         Arrival::Poisson { rate: 2500.0 }
     );
     let bulk = plan
         .treatments
         .iter()
-        .find(|t| t.workload.name == "bulk")
+        .find(|t| t.task.name() == "bulk")
         .unwrap();
-    assert_eq!(bulk.workload.arrival, Arrival::Closed);
+    assert_eq!(bulk.task.load().unwrap().arrival, Arrival::Closed);
 }
 
 #[test]
@@ -137,17 +133,17 @@ fn a_name_chooses_one_workload() {
     let find = |name| {
         plan.treatments
             .iter()
-            .find(|t| t.workload.name == name)
+            .find(|t| t.task.name() == name)
             .unwrap()
     };
     assert_eq!(
         (
-            find("bulk").workload.connections,
-            find("rr").workload.connections
+            find("bulk").task.load().unwrap().connections,
+            find("rr").task.load().unwrap().connections
         ),
         (4, 8)
     );
-    assert_eq!(find("rr").workload.wait, Wait::Spin);
+    assert_eq!(find("rr").task.load().unwrap().wait, Wait::Spin);
 }
 
 #[test]
@@ -173,13 +169,16 @@ fn a_duration_counts_for_all_workloads() {
 #[test]
 fn a_closed_loop_and_a_rate_replace_each_other() {
     let closed = with(&["workload.arrival=closed"]);
-    assert_eq!(closed.treatments[0].workload.arrival, Arrival::Closed);
+    assert_eq!(
+        closed.treatments[0].task.load().unwrap().arrival,
+        Arrival::Closed
+    );
     let text = FILE.replace("rate = 1000", "arrival = \"closed\"");
     let mut experiment = Experiment::parse(&text, "closed.toml").unwrap();
     experiment.set_flag(Flag::Rate, "100").unwrap();
     let plan = resolve(experiment).unwrap();
     assert_eq!(
-        plan.treatments[0].workload.arrival,
+        plan.treatments[0].task.load().unwrap().arrival,
         Arrival::Poisson { rate: 100.0 }
     );
     let both = refused(&["workload.arrival=closed", "workload.rate=100"]);
@@ -195,13 +194,16 @@ fn workloads_are_chosen_by_name_and_kind_or_made() {
     let plan = with_flag(Flag::Workload, "rr,http");
     assert_eq!(names(&plan), ["rr", "http"]);
     assert_eq!(
-        plan.treatments[0].workload.connections, 8,
+        plan.treatments[0].task.load().unwrap().connections,
+        8,
         "the file's own rr"
     );
     for kind in ["rr", "crr", "stream", "datagram", "http"] {
         assert_eq!(
             with_flag(Flag::Workload, kind).treatments[0]
-                .workload
+                .task
+                .load()
+                .unwrap()
                 .kind
                 .as_str(),
             kind
@@ -234,19 +236,25 @@ fn everything_else_has_a_flag() {
     );
     assert_eq!(
         with_flag(Flag::RequestSize, "128").treatments[0]
-            .workload
+            .task
+            .load()
+            .unwrap()
             .request_size,
         128
     );
     assert_eq!(
         with_flag(Flag::ResponseSize, "256").treatments[0]
-            .workload
+            .task
+            .load()
+            .unwrap()
             .response_size,
         256
     );
     assert_eq!(
         with(&["workload.protocol=udp"]).treatments[0]
-            .workload
+            .task
+            .load()
+            .unwrap()
             .protocol,
         Protocol::Udp
     );

@@ -38,7 +38,7 @@ fn all_networks_carry_shares_of_the_baselines_maximum() {
     };
     assert_eq!(sought.limit.to_string(), "p99<1ms");
     assert_eq!(sought.treatment.scene.network, "host");
-    assert_eq!(sought.treatment.workload.name, "rr");
+    assert_eq!(sought.workload.name, "rr");
     let plan = draft.settle(&[80_000.0]).unwrap();
     let rates: Vec<(&str, &str, Option<f64>)> = plan
         .treatments
@@ -46,8 +46,8 @@ fn all_networks_carry_shares_of_the_baselines_maximum() {
         .map(|t| {
             (
                 t.label.as_str(),
-                t.workload.name.as_str(),
-                t.workload.arrival.rate(),
+                t.task.name(),
+                t.task.load().unwrap().arrival.rate(),
             )
         })
         .collect();
@@ -75,7 +75,7 @@ fn each_place_and_each_workload_has_a_maximum_of_its_own() {
         .iter()
         .map(|s| {
             (
-                s.treatment.workload.connections,
+                s.treatment.task.load().unwrap().connections,
                 s.treatment.scene.placement,
             )
         })
@@ -93,11 +93,11 @@ fn each_place_and_each_workload_has_a_maximum_of_its_own() {
     let plan = draft.settle(&[1e3, 2e3, 3e3, 4e3]).unwrap();
     let of = |connections, placement| {
         let one = plan.treatments.iter().find(|t| {
-            t.workload.connections == connections
+            t.task.load().unwrap().connections == connections
                 && t.scene.placement == placement
-                && t.workload.name.ends_with("50%")
+                && t.task.name().ends_with("50%")
         });
-        one.unwrap().workload.arrival.rate()
+        one.unwrap().task.load().unwrap().arrival.rate()
     };
     assert_eq!(of(1, SameNode), Some(1_000.0));
     assert_eq!(of(16, CrossNode), Some(1_500.0));
@@ -135,7 +135,7 @@ fn the_seed_of_the_experiment_is_the_seed_of_the_search() {
 fn gaps_stay_as_asked_for() {
     let text = FILE.replace("limit =", "arrival = \"constant\"\nlimit =");
     let plan = draft(experiment(&text)).settle(&[1e4]).unwrap();
-    let arrival = plan.treatments[0].workload.arrival;
+    let arrival = plan.treatments[0].task.load().unwrap().arrival;
     assert_eq!(arrival, Arrival::Constant { rate: 3_000.0 });
 }
 
@@ -147,7 +147,10 @@ fn a_flag_for_the_rate_ends_the_shares() {
     assert_eq!(draft_with_rate.sought(), []);
     let plan = draft_with_rate.settle(&[]).unwrap();
     assert_eq!(plan.treatments.len(), 2);
-    assert_eq!(plan.treatments[0].workload.arrival.rate(), Some(500.0));
+    assert_eq!(
+        plan.treatments[0].task.load().unwrap().arrival.rate(),
+        Some(500.0)
+    );
 
     let rates = FILE
         .replace("load = [\"30%\", \"50%\"]", "rate = [1, 2]")

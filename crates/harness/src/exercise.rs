@@ -1,14 +1,19 @@
-//! What a trial does on its path, and what has to be done before there is one.
+//! How a trial does its task on a path.
 
-pub(crate) mod load;
+mod load;
 mod order;
-pub(crate) mod set_up;
 
-use plumbline_experiment::Treatment;
+use plumbline_experiment::{Task, Treatment};
 
+pub(crate) use load::LoadExercise;
 pub(crate) use order::{Done, Exercise, TrialOrder};
 
-/// The exercise of a treatment.
-pub(crate) fn of(_treatment: &Treatment) -> &'static dyn Exercise {
-    &load::LoadExercise
+/// The exercise that does the task of a treatment.
+pub(crate) fn of(treatment: &Treatment) -> Box<dyn Exercise + '_> {
+    match &treatment.task {
+        Task::Load(workload) => Box::new(LoadExercise {
+            workload,
+            timing: treatment.timing,
+        }),
+    }
 }

@@ -20,6 +20,7 @@ mod reach;
 mod receivers;
 mod search;
 mod self_check;
+mod set_up;
 mod settings;
 mod snapshot;
 mod target;

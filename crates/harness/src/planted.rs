@@ -141,7 +141,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
         label: label.into(),
         scene: Scene::of(label),
         copy: 1,
-        workload: workload(),
+        task: workload().into(),
         timing: Timing {
             warm_up_ns: MS,
             measure_ns: MS,

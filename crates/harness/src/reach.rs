@@ -2,13 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::{Timing, Treatment, Workload, WorkloadKind};
+use plumbline_experiment::{Timing, Workload, WorkloadKind};
 use plumbline_record::IdleSample;
 
 use crate::agent::TrialError;
 use crate::error::TargetError;
-use crate::exercise::TrialOrder;
-use crate::exercise::load::LoadExercise;
+use crate::exercise::{LoadExercise, TrialOrder};
 use crate::path::Path;
 use crate::settings::Settings;
 use crate::trial;
@@ -20,17 +19,13 @@ use crate::trial;
 /// # Errors
 ///
 /// What the agents say: refused, timed out, not answered.
-pub fn reach(
-    path: &dyn Path,
-    treatment: &Treatment,
-    interrupted: &AtomicBool,
-) -> Result<(), TargetError> {
+pub fn reach(path: &dyn Path, interrupted: &AtomicBool) -> Result<(), TargetError> {
     let connections = match path.further_servers().len() as u32 {
         0 => 1,
         further => 8 * (further + 1),
     };
-    let tried = Treatment {
-        workload: Workload {
+    let few = LoadExercise {
+        workload: &Workload {
             connections,
             ..Workload::of_kind(WorkloadKind::Rr)
         },
@@ -39,17 +34,15 @@ pub fn reach(
             measure_ns: 20_000_000,
             drain_ns: 1_000_000_000,
         },
-        ..treatment.clone()
     };
     let order = TrialOrder {
-        treatment: &tried,
         seed: 1,
         idle: IdleSample::default(),
         settings: &Settings::anywhere(),
         interrupted,
         others: None,
     };
-    match trial::run(path, &LoadExercise, order) {
+    match trial::run(path, &few, order) {
         Ok((seen, _)) if seen.load().is_some_and(|it| it.load.completed > 0) => Ok(()),
         Ok(_) => Err(TargetError::Failed("no request was answered".to_owned())),
         Err(TrialError::Target(error)) => Err(error),

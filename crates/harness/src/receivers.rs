@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use plumbline_agent::{FromAgent, ServeOrder, Served, ToAgent};
-use plumbline_experiment::Treatment;
+use plumbline_experiment::Workload;
 use plumbline_record::{DatagramCounts, ServeResult};
 
 use crate::agent::{ANSWER, Agent, TrialError};
@@ -35,14 +35,14 @@ impl Receivers {
     pub(crate) fn listen(
         &mut self,
         path: &dyn Path,
-        treatment: &Treatment,
+        workload: &Workload,
         settings: &Settings,
         interrupted: &AtomicBool,
     ) -> Result<SocketAddr, TrialError> {
         let mut first = None;
         for (agent, site) in self.0.iter_mut().zip(sites(path)) {
             agent.send(&ToAgent::Serve(ServeOrder {
-                workload: treatment.workload.clone(),
+                workload: workload.clone(),
                 address: site.address(),
                 port: site.port(),
                 cpus: settings.cpus.server.clone(),

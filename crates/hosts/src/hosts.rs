@@ -102,7 +102,7 @@ impl Hosts {
         if self.network(treatment)?.pair.is_some() {
             receivers.start += 1;
         }
-        let server = treatment.workload.server;
+        let server = treatment.task.server();
         for number in receivers {
             let Some(sight) = self.machines.sight(number) else {
                 continue;

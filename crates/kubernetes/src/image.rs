@@ -130,7 +130,7 @@ pub fn write(
 ///
 /// [`TargetError::Unsupported`], for anything but the program itself.
 pub(crate) fn check_servers(treatments: &[Treatment]) -> Result<(), TargetError> {
-    let is_nginx = |it: &Treatment| it.workload.server == HttpServer::Nginx;
+    let is_nginx = |it: &Treatment| it.task.server() == HttpServer::Nginx;
     if !treatments.iter().any(is_nginx) {
         return Ok(());
     }

@@ -44,7 +44,7 @@ pub(crate) fn until_reached(
     let started = Instant::now();
     loop {
         let interrupted = session.interrupted();
-        match reach(path, treatment, interrupted) {
+        match reach(path, interrupted) {
             Ok(()) => return Ok(()),
             Err(_) if interrupted.load(Ordering::SeqCst) => {
                 return Err(ClusterError::Interrupted);

@@ -196,7 +196,7 @@ impl Target for Lab {
             let catalogue = self.catalogue();
             let validated = self.spec(treatment).validate(&catalogue)?;
             validated.over(self.link, &catalogue)?;
-            let server = plumbline_agent::check_server(treatment.workload.server);
+            let server = plumbline_agent::check_server(treatment.task.server());
             server.map_err(|error| TargetError::Unsupported {
                 what: "`server = \"nginx\"`".to_owned(),
                 needs: error.to_string(),

@@ -14,11 +14,12 @@ use crate::{
 pub struct Observation {
     /// What is counted around every exercise.
     pub common: Common,
-    /// What this exercise saw.
+    /// What only this exercise saw, or what was set up.
     pub what: What,
 }
 
-/// What an exercise saw, by its kind.
+/// What an exercise saw, by its kind. Setting up has no path and is no exercise,
+/// but is recorded as one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "exercise", rename_all = "kebab-case")]
 pub enum What {

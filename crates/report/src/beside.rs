@@ -95,7 +95,7 @@ pub(crate) fn title(beside: &Beside, table: &BesideTable) -> (String, String) {
 pub(crate) fn load(summary: &Summary, table: &BesideTable) -> Option<String> {
     let first = table.rows.first()?;
     let treatment = &summary.treatments.get(first.treatment)?.treatment;
-    Some(describe::workload(&treatment.workload))
+    Some(describe::task(&treatment.task))
 }
 
 /// How far the orders agree within one table, a sentence for each percentile.

@@ -51,17 +51,18 @@ fn rows(of: &TreatmentSummary) -> Vec<Row> {
         rows.extend(percentiles("service_time", &latency.service_time));
         rows.extend(percentiles("send_lag", &latency.send_lag));
     }
-    let rates = &of.rates;
-    let (offered, achieved) = (
-        rates.offered_requests_per_second,
-        rates.achieved_requests_per_second,
-    );
-    rows.push(single("offered_requests_per_second", offered));
-    rows.push(spread("achieved_requests_per_second", achieved, None));
+    if let Some(rates) = &of.rates {
+        let (offered, achieved) = (
+            rates.offered_requests_per_second,
+            rates.achieved_requests_per_second,
+        );
+        rows.push(single("offered_requests_per_second", offered));
+        rows.push(spread("achieved_requests_per_second", achieved, None));
+        rows.push(single("loss_share", rates.loss_share));
+        rows.push(single("errors", Some(rates.errors as f64)));
+        rows.push(single("unanswered", Some(rates.censored as f64)));
+    }
     let rest = [
-        ("loss_share", rates.loss_share),
-        ("errors", Some(rates.errors as f64)),
-        ("unanswered", Some(rates.censored as f64)),
         ("mean_packet_size_bytes", of.packets.mean_size_bytes),
         ("packets_per_second", of.packets.per_second),
         ("trials_kept", Some(of.account.kept as f64)),
@@ -129,7 +130,7 @@ fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
     let scene: Vec<String> = levels.map(|level| text(&level)).collect();
     let cells = [
         text(&treatment.label),
-        text(&treatment.workload.name),
+        text(treatment.task.name()),
         scene.join(","),
         text(&row.metric),
         figure(row.value),

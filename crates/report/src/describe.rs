@@ -1,12 +1,18 @@
 //! Workloads and other things of a run in words.
 
-use plumbline_experiment::{Arrival, FACTORS, Scene, Treatment, Workload, WorkloadKind};
+use plumbline_experiment::{Arrival, FACTORS, Scene, Task, Treatment, Workload, WorkloadKind};
 use plumbline_record::CniPlugin;
 
 use crate::analysis::{Metric, Summary, TreatmentSummary, Unit};
 use crate::number;
 
 pub(crate) use crate::foreign::{clean, first_line};
+
+/// A task in a line.
+pub(crate) fn task(task: &Task) -> String {
+    task.load()
+        .map_or_else(|| task.kind().purpose().to_owned(), workload)
+}
 
 /// A workload in a line: `TCP request/response, 64 B and 64 B back, 16
 /// connections, Poisson 5,000/s`.
@@ -79,7 +85,7 @@ pub(crate) fn full_label(summary: &Summary, treatment: &TreatmentSummary) -> Str
         other.id() != treatment.id() && other.treatment.label == treatment.treatment.label
     };
     if summary.treatments.iter().any(has_namesake) {
-        format!("{label} ({})", clean(&treatment.treatment.workload.name))
+        format!("{label} ({})", clean(treatment.treatment.task.name()))
     } else {
         label
     }

@@ -2,12 +2,12 @@
 
 use plumbline_stats::order::MedianOfRuns;
 
-use plumbline_experiment::Workload;
+use plumbline_experiment::Task;
 use plumbline_experiment::metric::Traffic;
 
 use crate::analysis::{
-    Comparison, Cost, Distribution, Packets, Quantity, REGISTRY, Section, Summary,
-    TreatmentSummary, metrics_among,
+    Comparison, Cost, Distribution, Metric, Packets, Quantity, REGISTRY, Rates, Section, Summary,
+    TreatmentSummary, metrics_among, metrics_of,
 };
 use crate::{describe, number};
 
@@ -71,10 +71,11 @@ type Figure = (&'static str, Box<dyn Fn(&TreatmentSummary) -> String>);
 
 /// Every figure of a section's treatments.
 pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
-    let workload = &summary.treatments[section.baseline].treatment.workload;
-    let columns = match workload.traffic() {
-        Traffic::Bulk => bulk_columns(workload),
-        Traffic::Open | Traffic::Closed => request_columns(workload),
+    let task = &summary.treatments[section.baseline].treatment.task;
+    let columns = match (task.load(), task.traffic()) {
+        (None, _) => own_columns(task),
+        (_, Traffic::Bulk) => bulk_columns(task),
+        _ => request_columns(task),
     };
     let mut head = head(["network"]);
     head.extend(columns.iter().map(|(heading, _)| (*heading).to_owned()));
@@ -94,17 +95,25 @@ fn column(heading: &'static str, cell: impl Fn(&TreatmentSummary) -> String + 's
 }
 
 /// The metrics of a workload among certain figures, as medians over trials.
-fn metrics(workload: &Workload, quantity: Quantity) -> impl Iterator<Item = Figure> + use<> {
-    metrics_among(workload, quantity).map(|(metric, _)| {
-        column(metric.heading, move |of| {
-            let text = |value| describe::value(metric, value);
-            spread(of.over_trials(metric.name()), text)
-        })
+fn metrics(task: &Task, quantity: Quantity) -> impl Iterator<Item = Figure> + use<> {
+    metrics_among(task, quantity).map(|(metric, _)| metric_column(metric))
+}
+
+fn metric_column(metric: &'static Metric) -> Figure {
+    column(metric.heading, move |of| {
+        let text = |value| describe::value(metric, value);
+        spread(of.over_trials(metric.name()), text)
     })
 }
 
-fn request_columns(workload: &Workload) -> Vec<Figure> {
-    let mut columns: Vec<Figure> = metrics(workload, Quantity::Latency).collect();
+/// Of what is no load.
+fn own_columns(task: &Task) -> Vec<Figure> {
+    let metrics = metrics_of(task).map(|(metric, _)| metric_column(metric));
+    metrics.chain([column("trials", trials)]).collect()
+}
+
+fn request_columns(task: &Task) -> Vec<Figure> {
+    let mut columns: Vec<Figure> = metrics(task, Quantity::Latency).collect();
     columns.push(column("service p50", |of| {
         let latency = of.latency.as_ref();
         nanoseconds(latency.and_then(|one| one.service_time.p50))
@@ -114,33 +123,42 @@ fn request_columns(workload: &Workload) -> Vec<Figure> {
         nanoseconds(latency.and_then(|one| one.send_lag.p99))
     }));
     let before = columns.len();
-    columns.extend(metrics(workload, Quantity::Throughput));
+    columns.extend(metrics(task, Quantity::Throughput));
     if columns.len() == before {
         // What was asked for is no result, but what came of it is worth a look.
         columns.push(column("achieved", |of| {
-            spread(of.rates.achieved_requests_per_second, number::rate)
+            let rates = of.rates.as_ref();
+            spread(
+                rates.and_then(|one| one.achieved_requests_per_second),
+                number::rate,
+            )
         }));
     }
-    columns.extend(metrics(workload, Quantity::Cpu));
+    columns.extend(metrics(task, Quantity::Cpu));
     columns.extend(processes());
     columns.push(column("polling, of a CPU", |of| {
         let polling = of.cost.as_ref().and_then(|cost| cost.polling_cpus);
         or_none(polling.map(number::percent))
     }));
-    columns.push(column("errors", |of| number::count(of.rates.errors as f64)));
-    columns.push(column("unanswered", |of| {
-        number::count(of.rates.censored as f64)
-    }));
+    let count = |heading, of_rates: fn(&Rates) -> u64| {
+        column(heading, move |of| {
+            let count = of.rates.as_ref().map(of_rates);
+            or_none(count.map(|count| number::count(count as f64)))
+        })
+    };
+    columns.push(count("errors", |rates| rates.errors));
+    columns.push(count("unanswered", |rates| rates.censored));
     columns.push(column("trials", trials));
     columns
 }
 
-fn bulk_columns(workload: &Workload) -> Vec<Figure> {
-    let mut columns: Vec<Figure> = metrics(workload, Quantity::Throughput).collect();
+fn bulk_columns(task: &Task) -> Vec<Figure> {
+    let mut columns: Vec<Figure> = metrics(task, Quantity::Throughput).collect();
     columns.push(column("lost", |of| {
-        or_none(of.rates.loss_share.map(number::percent))
+        let rates = of.rates.as_ref();
+        or_none(rates.and_then(|one| one.loss_share).map(number::percent))
     }));
-    columns.extend(metrics(workload, Quantity::Cpu));
+    columns.extend(metrics(task, Quantity::Cpu));
     columns.extend(processes());
     columns.push(column("busiest CPU in softirq", |of| {
         let cost = of.cost.as_ref();
@@ -182,9 +200,10 @@ fn processes() -> [Figure; 2] {
 }
 
 /// The percentiles of all samples together, each with its interval within the
-/// run (L-14); `None` for bulk.
+/// run (L-14); `None` where nothing is answered.
 pub(crate) fn percentiles(summary: &Summary, section: &Section) -> Option<Table> {
-    if summary.treatments[section.baseline].is_bulk() {
+    let is_answered = |task: &Task| task.load().is_some_and(|load| load.kind.is_answered());
+    if !is_answered(&summary.treatments[section.baseline].treatment.task) {
         return None;
     }
     let row = |&id: &usize| {

@@ -28,8 +28,8 @@ pub fn render(summary: &Summary) -> String {
         let baseline = &summary.treatments[section.baseline].treatment;
         out += &format!(
             "\n## {}\n\n{}; {}.\n\n",
-            escape(&baseline.workload.name),
-            escape(&describe::workload(&baseline.workload)),
+            escape(baseline.task.name()),
+            escape(&describe::task(&baseline.task)),
             describe::place(summary, baseline)
         );
         out += &table(&figures::figures(summary, section));

@@ -71,7 +71,7 @@ pub(crate) fn title(summary: &Summary, map: &MeshMap) -> String {
         "{} between nodes: {}, {}",
         map.metric.words,
         describe::clean(&treatment.label),
-        describe::clean(&treatment.workload.name)
+        describe::clean(treatment.task.name())
     )
 }
 

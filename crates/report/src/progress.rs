@@ -18,8 +18,8 @@ pub fn found(sought: &Sought, rate: f64) -> String {
 }
 
 fn maximum(sought: &Sought) -> String {
-    let Sought { treatment, limit } = sought;
-    let (workload, network) = (&treatment.workload.name, treatment.scene.name());
+    let (workload, limit) = (&sought.workload.name, sought.limit);
+    let network = sought.treatment.scene.name();
     format!("maximum of {workload} with {limit} on {network}")
 }
 

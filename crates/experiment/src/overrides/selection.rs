@@ -9,7 +9,7 @@ use crate::nearest::suggestion;
 use crate::section::{FileSection, text};
 use crate::source::{SourceKind, SourceSpan, SourceText};
 use crate::tree::{self, Data, Entry, SectionTable, SpannedValue};
-use crate::{KINDS, SpecError, WorkloadKind, load};
+use crate::{SpecError, TaskKind, load};
 
 /// Replaces the workloads by the named ones: those in the file of that name or
 /// kind, or else one of that kind with default values.
@@ -55,24 +55,26 @@ pub(super) fn is_called(table: &SectionTable, word: &str) -> bool {
     is("name") || is("kind")
 }
 
-fn kind_called(word: &str, place: &SourceSpan) -> Result<WorkloadKind, SpecError> {
-    WorkloadKind::find(word).ok_or_else(|| {
-        SpecError::at(
-            place,
-            format!("there is no workload `{word}`, neither in the experiment nor built in"),
-            suggestion(word, &KINDS.each_ref().map(|row| row.name)),
-        )
-    })
+fn kind_called(word: &str, place: &SourceSpan) -> Result<TaskKind, SpecError> {
+    TaskKind::all()
+        .find(|kind| kind.name() == word)
+        .ok_or_else(|| {
+            let names: Vec<&str> = TaskKind::all().map(TaskKind::name).collect();
+            SpecError::at(
+                place,
+                format!("there is no workload `{word}`, neither in the experiment nor built in"),
+                suggestion(word, &names),
+            )
+        })
 }
 
 /// A section of this kind, at its built-in rate.
-fn with_defaults(kind: WorkloadKind) -> Result<SectionTable, SpecError> {
-    let row = kind.row();
-    let rate = row.built_in_rate;
+fn with_defaults(kind: TaskKind) -> Result<SectionTable, SpecError> {
+    let rate = kind.load().and_then(|load| load.row().built_in_rate);
     let rate = rate.map_or(String::new(), |rate| format!("rate = {rate}\n"));
     let source = Arc::new(SourceText {
         name: "built-in workload".to_owned(),
-        text: format!("kind = \"{}\"\n{rate}", row.name),
+        text: format!("kind = \"{}\"\n{rate}", kind.name()),
         kind: SourceKind::Default,
     });
     tree::parse_file(&source)

@@ -90,7 +90,7 @@ fn baselines_match_all_other_levels() {
     assert_eq!(plan.treatments.len(), 2 * 2 * 2 * 2);
     let last = plan.treatments.last().unwrap();
     assert_eq!(last.label, "vxlan same-node ipv6");
-    assert_eq!(last.workload.name, "rr connections=16");
+    assert_eq!(last.task.name(), "rr connections=16");
     assert_eq!(
         (last.scene.placement, last.scene.family),
         (Placement::SameNode, Family::V6)
@@ -101,7 +101,7 @@ fn baselines_match_all_other_levels() {
             Some(id) => {
                 let baseline = &plan.treatments[id];
                 assert_eq!(baseline.scene.network, "host");
-                assert_eq!(baseline.workload, treatment.workload);
+                assert_eq!(baseline.task, treatment.task);
                 assert_eq!(baseline.scene.placement, treatment.scene.placement);
                 assert_eq!(baseline.scene.family, treatment.scene.family);
             }

@@ -100,7 +100,7 @@ fn a_plan_that_was_tampered_with_is_refused() {
         |p: &mut Plan| p.treatments[1].baseline = Some(9),
         |p: &mut Plan| p.treatments[1].baseline = Some(1),
         |p: &mut Plan| p.treatments[1].scene.family = Family::V6,
-        |p: &mut Plan| p.treatments[1].workload.connections = 3,
+        |p: &mut Plan| p.treatments[1].task.load_mut().unwrap().connections = 3,
     ] {
         assert!(matches!(
             refused(&change),
@@ -118,14 +118,18 @@ fn a_plan_that_was_tampered_with_is_refused() {
         assert!(matches!(refused(&change), PlanError::AboveCeiling { .. }));
     }
     for change in [
-        |p: &mut Plan| p.treatments[0].workload.connections = 100_001,
-        |p: &mut Plan| p.treatments[0].workload.arrival = Arrival::Constant { rate: 1e9 },
-        |p: &mut Plan| p.treatments[0].workload.arrival = Arrival::Poisson { rate: f64::NAN },
-        |p: &mut Plan| p.treatments[0].workload.request_size = 0,
+        |p: &mut Plan| p.treatments[0].task.load_mut().unwrap().connections = 100_001,
+        |p: &mut Plan| {
+            p.treatments[0].task.load_mut().unwrap().arrival = Arrival::Constant { rate: 1e9 }
+        },
+        |p: &mut Plan| {
+            p.treatments[0].task.load_mut().unwrap().arrival = Arrival::Poisson { rate: f64::NAN }
+        },
+        |p: &mut Plan| p.treatments[0].task.load_mut().unwrap().request_size = 0,
         |p: &mut Plan| p.treatments[0].timing.measure_ns = u64::MAX,
         |p: &mut Plan| p.treatments[0].timing.drain_ns = u64::MAX,
-        |p: &mut Plan| p.treatments[0].workload.zero_copy = true,
-        |p: &mut Plan| p.treatments[0].workload.timestamps = 2.0,
+        |p: &mut Plan| p.treatments[0].task.load_mut().unwrap().zero_copy = true,
+        |p: &mut Plan| p.treatments[0].task.load_mut().unwrap().timestamps = 2.0,
     ] {
         assert!(matches!(refused(&change), PlanError::Workload { .. }));
     }

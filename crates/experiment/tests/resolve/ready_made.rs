@@ -68,7 +68,7 @@ fn the_study_of_machinezone_asks_for_two_maxima_of_nginx() {
     let sought: Vec<_> = draft
         .sought()
         .iter()
-        .map(|s| s.treatment.workload.response_size)
+        .map(|s| s.treatment.task.load().unwrap().response_size)
         .collect();
     assert_eq!(
         sought,
@@ -79,15 +79,15 @@ fn the_study_of_machinezone_asks_for_two_maxima_of_nginx() {
     let study = Study::find(plan.study.as_deref().unwrap()).unwrap();
     for table in &study.tables {
         let name = table.workload.as_deref().unwrap();
-        let of_table = |t: &&Treatment| t.workload.name == name;
+        let of_table = |t: &&Treatment| t.task.name() == name;
         let ours: Vec<&Treatment> = plan.treatments.iter().filter(of_table).collect();
         assert_eq!(ours.len(), table.rows.len(), "{name}");
-        let maximum = if ours[0].workload.response_size == 100 {
+        let maximum = if ours[0].task.load().unwrap().response_size == 100 {
             60_000.0
         } else {
             40_000.0
         };
-        let rate = ours[0].workload.arrival.rate().unwrap();
+        let rate = ours[0].task.load().unwrap().arrival.rate().unwrap();
         assert!(
             (rate / maximum - table.share_of_maximum.unwrap()).abs() < 1e-9,
             "{name}"
@@ -99,6 +99,9 @@ fn the_study_of_machinezone_asks_for_two_maxima_of_nginx() {
                 "{name}: {network}"
             );
         }
-        assert!(ours.iter().all(|t| t.workload.server == HttpServer::Nginx));
+        assert!(
+            ours.iter()
+                .all(|t| t.task.load().unwrap().server == HttpServer::Nginx)
+        );
     }
 }

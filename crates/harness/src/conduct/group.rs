@@ -12,7 +12,8 @@ use plumbline_record::{IdleSample, NodePair, Observation, ProcessCpu, Trial, Tri
 use super::rest::Rest;
 use crate::agent::TrialError;
 use crate::error::TargetError;
-use crate::exercise::{self, TrialOrder, set_up};
+use crate::exercise::{self, TrialOrder};
+use crate::set_up;
 use crate::settings::Settings;
 use crate::target::{Target, ends_of};
 use crate::together::{Start, Ticket, joined};
@@ -130,7 +131,7 @@ impl<'a> Group<'a> {
         let trials = pairs.iter().zip(results).map(|(&ends, result)| {
             let exercise = exercise::of(treatment);
             let warnings = match &result {
-                Ok((seen, _)) => exercise.distrust(treatment, seen, self.settings),
+                Ok((seen, _)) => exercise.distrust(seen, self.settings),
                 Err(_) => Vec::new(),
             };
             let (status, observation) = self.judged(treatment, result);
@@ -261,9 +262,8 @@ impl<'a> Group<'a> {
         let idle: IdleSample = self.rest.of(&*self.target, treatment, ends);
         trial::run(
             &*path,
-            exercise::of(treatment),
+            &*exercise::of(treatment),
             TrialOrder {
-                treatment,
                 seed,
                 idle,
                 settings: self.settings,
@@ -317,7 +317,7 @@ impl<'a> Group<'a> {
     ) -> (TrialStatus, Option<Observation>) {
         match result {
             Ok((seen, mut gates)) => {
-                gates.extend(exercise::of(treatment).judge(treatment, &seen, self.settings));
+                gates.extend(exercise::of(treatment).judge(&seen, self.settings));
                 let status = if gates.is_empty() {
                     TrialStatus::Valid
                 } else {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use plumbline_agent::{FromAgent, LoadOrder, SenderMeasurement, Served, ToAgent};
-use plumbline_experiment::{Protocol, Treatment, Workload, WorkloadKind};
+use plumbline_experiment::{Protocol, Timing, Workload, WorkloadKind};
 use plumbline_record::{
     Common, CpuTime, GateFailure, LoadObservation as Seen, Observation, ProcessCpu,
     SoftnetCounters, Warning, What,
@@ -26,9 +26,12 @@ const SLACK: Duration = Duration::from_secs(20);
 const NEAR_SATURATION: f64 = 0.80;
 
 /// A load from one agent to another, or to several behind one address.
-pub(crate) struct LoadExercise;
+pub(crate) struct LoadExercise<'a> {
+    pub(crate) workload: &'a Workload,
+    pub(crate) timing: Timing,
+}
 
-impl Exercise for LoadExercise {
+impl Exercise for LoadExercise<'_> {
     /// The load starts together with those of other trials, if there are any. A
     /// trial that fails before lets the others go on without it.
     fn run(&self, path: &dyn Path, mut order: TrialOrder<'_>) -> Result<Done, TrialError> {
@@ -37,7 +40,7 @@ impl Exercise for LoadExercise {
         let mut client = Agent::start(path.client())?;
         receivers.greet(interrupted)?;
         client.greet(ANSWER, interrupted)?;
-        let target = receivers.listen(path, order.treatment, order.settings, interrupted)?;
+        let target = receivers.listen(path, self.workload, order.settings, interrupted)?;
         if let Some(ticket) = order.others.take() {
             ticket.wait_for_all(interrupted, || {
                 let mut agents = receivers.agents();
@@ -45,47 +48,25 @@ impl Exercise for LoadExercise {
                 agents.into_iter().try_for_each(Agent::still_works)
             })?;
         }
-        let measured = send(&mut client, &mut receivers, target, &order)?;
+        let measured = self.send(&mut client, &mut receivers, target, &order)?;
         let served = receivers.stop(interrupted)?;
         client.end()?;
         receivers.end()?;
-        let least = least_packets(&order.treatment.workload, &served);
+        let least = least_packets(self.workload, &served);
         let seen = observation(*measured, *served, path.is_on_two_machines());
         Ok(Done { seen, least })
     }
 
-    fn judge(
-        &self,
-        treatment: &Treatment,
-        seen: &Observation,
-        settings: &Settings,
-    ) -> Vec<GateFailure> {
-        let Some(load) = seen.load() else {
-            return Vec::new();
-        };
-        gate::judge(
-            &treatment.workload,
-            &seen.common,
-            load,
-            &settings.thresholds,
-        )
+    fn judge(&self, seen: &Observation, settings: &Settings) -> Vec<GateFailure> {
+        seen.load().map_or(Vec::new(), |load| {
+            gate::judge(self.workload, &seen.common, load, &settings.thresholds)
+        })
     }
 
-    fn distrust(
-        &self,
-        treatment: &Treatment,
-        seen: &Observation,
-        settings: &Settings,
-    ) -> Vec<Warning> {
-        let Some(load) = seen.load() else {
-            return Vec::new();
-        };
-        doubts(
-            &treatment.workload,
-            &seen.common,
-            load,
-            &settings.thresholds,
-        )
+    fn distrust(&self, seen: &Observation, settings: &Settings) -> Vec<Warning> {
+        seen.load().map_or(Vec::new(), |load| {
+            doubts(self.workload, &seen.common, load, &settings.thresholds)
+        })
     }
 
     fn own_cpu(&self, seen: &Observation) -> ProcessCpu {
@@ -97,6 +78,30 @@ impl Exercise for LoadExercise {
         ProcessCpu {
             user_ns: seen.load.cpu.user_ns + scaled(seen.server_cpu.user_ns),
             system_ns: seen.load.cpu.system_ns + scaled(seen.server_cpu.system_ns),
+        }
+    }
+}
+
+impl LoadExercise<'_> {
+    fn send(
+        &self,
+        client: &mut Agent,
+        receivers: &mut Receivers,
+        target: SocketAddr,
+        order: &TrialOrder<'_>,
+    ) -> Result<Box<SenderMeasurement>, TrialError> {
+        let timing = self.timing;
+        client.send(&ToAgent::Load(LoadOrder {
+            workload: self.workload.clone(),
+            target,
+            timing,
+            seed: order.seed,
+            cpus: order.settings.cpus.client.clone(),
+        }))?;
+        let phases = Duration::from_nanos(timing.warm_up_ns + timing.measure_ns + timing.drain_ns);
+        match client.receive(phases + SLACK, order.interrupted, &mut receivers.agents())? {
+            FromAgent::Loaded(measured) => Ok(measured),
+            other => Err(client.unexpected(&other)),
         }
     }
 }
@@ -119,27 +124,6 @@ fn doubts(workload: &Workload, common: &Common, seen: &Seen, limits: &Thresholds
         }
     }
     warnings
-}
-
-fn send(
-    client: &mut Agent,
-    receivers: &mut Receivers,
-    target: SocketAddr,
-    order: &TrialOrder<'_>,
-) -> Result<Box<SenderMeasurement>, TrialError> {
-    let timing = order.treatment.timing;
-    client.send(&ToAgent::Load(LoadOrder {
-        workload: order.treatment.workload.clone(),
-        target,
-        timing,
-        seed: order.seed,
-        cpus: order.settings.cpus.client.clone(),
-    }))?;
-    let phases = Duration::from_nanos(timing.warm_up_ns + timing.measure_ns + timing.drain_ns);
-    match client.receive(phases + SLACK, order.interrupted, &mut receivers.agents())? {
-        FromAgent::Loaded(measured) => Ok(measured),
-        other => Err(client.unexpected(&other)),
-    }
 }
 
 /// The fewest packets that can have carried what the receiver saw and answered:

@@ -1,8 +1,7 @@
-//! What a trial is told to do, and what it has to give.
+//! What an exercise is given, and what it has to give.
 
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::Treatment;
 use plumbline_record::{GateFailure, IdleSample, Observation, ProcessCpu, Warning};
 
 use crate::agent::TrialError;
@@ -11,9 +10,8 @@ use crate::proof::Least;
 use crate::settings::Settings;
 use crate::together::Ticket;
 
-/// What a trial is to do.
+/// What an exercise is given beside its task.
 pub(crate) struct TrialOrder<'a> {
-    pub(crate) treatment: &'a Treatment,
     /// Of the arrivals.
     pub(crate) seed: u64,
     /// The machines without load.
@@ -31,26 +29,16 @@ pub(crate) struct Done {
     pub(crate) least: Least,
 }
 
-/// A kind of thing that a trial does between two sites.
+/// What does a task between two sites, and judges what was seen of it.
 pub(crate) trait Exercise: Sync {
     /// Does it once, with fresh agents.
     fn run(&self, path: &dyn Path, order: TrialOrder<'_>) -> Result<Done, TrialError>;
 
     /// The gates that an observation fails; none when it may be believed.
-    fn judge(
-        &self,
-        treatment: &Treatment,
-        seen: &Observation,
-        settings: &Settings,
-    ) -> Vec<GateFailure>;
+    fn judge(&self, seen: &Observation, settings: &Settings) -> Vec<GateFailure>;
 
     /// What to distrust in an observation.
-    fn distrust(
-        &self,
-        treatment: &Treatment,
-        seen: &Observation,
-        settings: &Settings,
-    ) -> Vec<Warning>;
+    fn distrust(&self, seen: &Observation, settings: &Settings) -> Vec<Warning>;
 
     /// CPU of its own agents over the window: where others run beside it on the
     /// same kernel, it is theirs to leave out.

@@ -12,8 +12,7 @@ use plumbline_record::{
 use super::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 use crate::agent::TrialError;
 use crate::error::TargetError;
-use crate::exercise::TrialOrder;
-use crate::exercise::load::LoadExercise;
+use crate::exercise::{LoadExercise, TrialOrder};
 use crate::gate;
 use crate::settings::Settings;
 use crate::target::{Target, ends_of};
@@ -81,21 +80,24 @@ pub fn search_path(
     interrupted: &AtomicBool,
     seen: &mut dyn FnMut(&plumbline_record::SearchTrial),
 ) -> Result<SearchRecord, SearchFailure> {
-    let treatment = &sought.treatment;
+    let Sought {
+        treatment,
+        workload,
+        ..
+    } = sought;
     let mut failed = Vec::new();
     let mut measure = |step: &SearchStep| {
-        let at = Treatment {
-            workload: at_rate(&treatment.workload, step.rate),
+        let load = LoadExercise {
+            workload: &at_rate(workload, step.rate),
             timing: Timing {
                 warm_up_ns: WARM_UP_NS,
                 measure_ns: step.measure.as_nanos() as u64,
                 drain_ns: step.drain.as_nanos() as u64,
             },
-            ..treatment.clone()
         };
         let seed = seed.wrapping_add(step.index as u64);
         loop {
-            match one(&at, target, seed, settings, interrupted) {
+            match one(treatment, &load, target, seed, settings, interrupted) {
                 Err(error @ TrialError::Agent { .. }) if failed.len() < FAILED_TRIALS => {
                     failed.push(error.to_string());
                 }
@@ -112,14 +114,14 @@ pub fn search_path(
         }
         Err(FindMaxError::Search(error)) => {
             return Err(not_searched(
-                &treatment.workload.name,
+                &workload.name,
                 &treatment.scene.name(),
                 &error.to_string(),
             ));
         }
     };
     Ok(SearchRecord {
-        workload: treatment.workload.name.clone(),
+        workload: workload.name.clone(),
         scene: treatment.scene.clone(),
         limit: sought.limit,
         goal: plan.recorded_goal(),
@@ -180,6 +182,7 @@ pub fn maximum(record: &SearchRecord) -> Result<Maximum, SearchFailure> {
 /// One trial with fresh agents; what the path's own checks say ends the search.
 fn one(
     treatment: &Treatment,
+    load: &LoadExercise<'_>,
     target: &mut dyn Target,
     seed: u64,
     settings: &Settings,
@@ -189,19 +192,18 @@ fn one(
     target.ready(treatment, &ends)?;
     let path = target.stage(treatment, ends)?;
     let order = TrialOrder {
-        treatment,
         seed,
         idle: IdleSample::default(),
         settings,
         interrupted,
         others: None,
     };
-    match trial::run(&*path, &LoadExercise, order) {
+    match trial::run(&*path, load, order) {
         Ok((seen, gates)) => match (gates.first(), seen.load()) {
-            (None, Some(load)) => {
+            (None, Some(both)) => {
                 let limits = &settings.thresholds;
-                let disturbed = gate::disturbed(&treatment.workload, &seen.common, load, limits);
-                let load = delivered(treatment, load);
+                let disturbed = gate::disturbed(load.workload, &seen.common, both, limits);
+                let load = delivered(load.workload.kind, both);
                 Ok(Some(SearchedLoad { load, disturbed }))
             }
             (None, None) => unreachable!("a load saw something else"),
@@ -220,10 +222,10 @@ fn wrong_path(detail: &str) -> TrialError {
 }
 
 /// Of messages without answers, those count that the receiver saw (N-13).
-fn delivered(treatment: &Treatment, seen: &Seen) -> LoadResult {
+fn delivered(kind: WorkloadKind, seen: &Seen) -> LoadResult {
     let received = seen.serve.datagrams.map(|d| d.received);
     let mut load = seen.load.clone();
-    if let (WorkloadKind::Datagram, Some(received)) = (treatment.workload.kind, received) {
+    if let (WorkloadKind::Datagram, Some(received)) = (kind, received) {
         load.completed = received.min(load.planned);
     }
     load
@@ -352,14 +354,12 @@ mod tests {
 
     #[test]
     fn of_messages_those_count_that_arrived() {
-        let mut treatment = sought().treatment;
         let mut seen = healthy().load;
         seen.serve.datagrams = Some(plumbline_record::DatagramCounts {
             received: 4_000,
             ..Default::default()
         });
-        assert_eq!(delivered(&treatment, &seen).completed, 5_000);
-        treatment.workload.kind = WorkloadKind::Datagram;
-        assert_eq!(delivered(&treatment, &seen).completed, 4_000);
+        assert_eq!(delivered(WorkloadKind::Rr, &seen).completed, 5_000);
+        assert_eq!(delivered(WorkloadKind::Datagram, &seen).completed, 4_000);
     }
 }

@@ -102,7 +102,7 @@ fn answer<'a>(
         let network = row.network.as_deref()?;
         treatments.iter().find(|one| {
             let treatment = &one.treatment;
-            treatment.workload.name == name && treatment.scene.name() == network
+            treatment.task.name() == name && treatment.scene.name() == network
         })
     };
     let rows: Vec<_> = table

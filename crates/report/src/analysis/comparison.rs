@@ -54,7 +54,7 @@ pub(super) fn declared(treatments: &[Treatment]) -> Vec<DeclaredComparison> {
         let Some(baseline) = treatment.baseline else {
             continue;
         };
-        for (metric, role) in metrics_of(&treatment.workload) {
+        for (metric, role) in metrics_of(&treatment.task) {
             declared.push(DeclaredComparison {
                 treatment: treatment.id,
                 baseline,

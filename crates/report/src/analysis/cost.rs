@@ -1,6 +1,6 @@
 //! What the CPUs paid (N-10, N-11).
 
-use plumbline_experiment::Workload;
+use plumbline_experiment::Task;
 use plumbline_experiment::metric::Traffic;
 use plumbline_record::{CpuTime, LoadObservation, LoadResult, Observation, ProcessCpu};
 use plumbline_stats::order::MedianOfRuns;
@@ -53,20 +53,20 @@ pub struct CostByContext {
 }
 
 impl Cost {
-    pub(crate) fn new(workload: &Workload, kept: &[&Observation]) -> Option<Self> {
+    pub(crate) fn new(task: &Task, kept: &[&Observation]) -> Option<Self> {
         let median = |value: &dyn Fn(&Observation) -> Option<f64>| {
             over_trials(kept, value).map(|runs| runs.median)
         };
         let step_ns = step_of(kept);
-        let total = over_trials(kept, |one| cpu_per_unit(workload, one))?;
+        let total = over_trials(kept, |one| cpu_per_unit(task, one))?;
         Some(Self {
-            unit: match workload.traffic() {
+            unit: match task.traffic() {
                 Traffic::Bulk => Unit::NanosecondsPerByte,
                 _ => Unit::Nanoseconds,
             },
             by_context: split(total.median, kept),
-            client_process: median(&|one| per_unit(client_ns(one.load()?), workload, one.load()?)),
-            server_process: median(&|one| per_unit(server_ns(one.load()?)?, workload, one.load()?)),
+            client_process: median(&|one| per_unit(client_ns(one.load()?), task, one.load()?)),
+            server_process: median(&|one| per_unit(server_ns(one.load()?)?, task, one.load()?)),
             polling_cpus: median(&|one| {
                 let load = &one.load()?.load;
                 let cpus = spin_ns(load) / load.window_ns as f64;
@@ -84,8 +84,8 @@ impl Cost {
 /// `None` without an idle sample, without a machine, with other pairs on it, and when nothing was
 /// completed. May be negative when the machine was busier without load: that is
 /// noise, and is shown rather than clipped.
-pub(crate) fn cpu_per_unit(workload: &Workload, observation: &Observation) -> Option<f64> {
-    per_unit(spent_ns(observation)?, workload, observation.load()?)
+pub(crate) fn cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64> {
+    per_unit(spent_ns(observation)?, task, observation.load()?)
 }
 
 /// busy − idle share × capacity, summed over machines (N-10), less what the
@@ -168,8 +168,8 @@ fn server_ns(seen: &LoadObservation) -> Option<f64> {
     Some(busy_of(seen.server_cpu) * seen.window_share()?)
 }
 
-fn per_unit(spent_ns: f64, workload: &Workload, seen: &LoadObservation) -> Option<f64> {
-    let units = rates::units(workload, seen);
+fn per_unit(spent_ns: f64, task: &Task, seen: &LoadObservation) -> Option<f64> {
+    let units = rates::units(task, seen);
     (units > 0.0).then(|| spent_ns / units)
 }
 

@@ -1,6 +1,6 @@
 //! The numbers of one metric, trial by trial.
 
-use plumbline_experiment::{TreatmentId, Workload};
+use plumbline_experiment::{Task, TreatmentId};
 use plumbline_record::{Observation, Trial};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 use plumbline_stats::outlier;
@@ -49,7 +49,7 @@ pub struct Outlier {
 impl Measured {
     pub(super) fn new(
         metric: &'static Metric,
-        workload: &Workload,
+        task: &Task,
         id: TreatmentId,
         ledger: &Ledger<'_>,
     ) -> Self {
@@ -57,7 +57,7 @@ impl Measured {
             if is_of_the_sender(metric, trial) {
                 return None;
             }
-            let value = metric.of_trial(workload, observation)?;
+            let value = metric.of_trial(task, observation)?;
             Some(TrialValue { block, value })
         };
         let values: Vec<TrialValue> = ledger.kept(id).filter_map(value).collect();

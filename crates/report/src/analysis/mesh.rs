@@ -106,8 +106,8 @@ impl MeshMap {
         ledger: &Ledger<'_>,
         positions: &HashMap<&str, usize>,
     ) -> Self {
-        let workload = &treatment.treatment.workload;
-        let metric = leading(workload);
+        let task = &treatment.treatment.task;
+        let metric = leading(task);
         let mut values: BTreeMap<Ends, Vec<f64>> = BTreeMap::new();
         let mut blocks: BTreeMap<u32, Vec<(Ends, f64)>> = BTreeMap::new();
         for (_, cell) in ledger.slots_of(treatment.id()) {
@@ -123,7 +123,7 @@ impl MeshMap {
             let Some((trial, seen)) = cell.kept() else {
                 continue;
             };
-            if let Some(value) = metric.of_trial(workload, seen) {
+            if let Some(value) = metric.of_trial(task, seen) {
                 values.push(value);
                 // Every other block turns all pairs round, so two show both directions.
                 blocks

@@ -1,6 +1,6 @@
 //! What one metric is: a row of the [`REGISTRY`](super::REGISTRY).
 
-use plumbline_experiment::Workload;
+use plumbline_experiment::Task;
 use plumbline_experiment::metric::DeclaredMetric;
 use plumbline_record::Observation;
 use plumbline_stats::verdict::Direction;
@@ -60,7 +60,7 @@ pub enum Value {
     /// it before a median over trials is shown (D4).
     Tail(f64),
     /// Something else; `None` when nothing was measured.
-    Of(fn(&Workload, &Observation) -> Option<f64>),
+    Of(fn(&Task, &Observation) -> Option<f64>),
 }
 
 /// How finely a metric can be resolved.
@@ -82,14 +82,14 @@ impl Metric {
     }
 
     /// The number of one trial; `None` when nothing was measured.
-    pub(crate) fn of_trial(&self, workload: &Workload, observation: &Observation) -> Option<f64> {
+    pub(crate) fn of_trial(&self, task: &Task, observation: &Observation) -> Option<f64> {
         let latency = observation.load().map(|seen| &seen.load.latency);
         let latency = latency.filter(|latency| !latency.is_empty());
         let at = |quantile| Some(latency?.value_at(quantile) as f64);
         match self.value {
             Value::Median => at(0.5),
             Value::Tail(quantile) => at(quantile),
-            Value::Of(value) => value(workload, observation),
+            Value::Of(value) => value(task, observation),
         }
     }
 

@@ -91,7 +91,7 @@ fn exhausted(run: &Run, ledger: &Ledger<'_>) -> Option<Warning> {
         slots.any(|(_, slot)| slot.kept().is_none())
     };
     let named = |(_, treatment): (usize, &Treatment)| {
-        format!("{} ({})", treatment.label, treatment.workload.name)
+        format!("{} ({})", treatment.label, treatment.task.name())
     };
     let lost = treatments
         .iter()
@@ -112,12 +112,12 @@ fn exhausted(run: &Run, ledger: &Ledger<'_>) -> Option<Warning> {
 fn closed_loops(run: &Run) -> Vec<Notice> {
     let mut notices: Vec<Notice> = Vec::new();
     for treatment in &run.plan.treatments {
-        let workload = &treatment.workload;
-        if workload.traffic() != Traffic::Closed {
+        let load = treatment.task.load();
+        let Some(load) = load.filter(|load| load.traffic() == Traffic::Closed) else {
             continue;
-        }
+        };
         let warning = Warning::ClosedLoop {
-            outstanding: workload.connections,
+            outstanding: load.connections,
         };
         match notices.iter_mut().find(|one| one.warning == warning) {
             Some(notice) => notice.treatments.push(treatment.id),

@@ -1,7 +1,7 @@
 //! How much a treatment carried.
 
+use plumbline_experiment::Task;
 use plumbline_experiment::metric::Traffic;
-use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::{LoadObservation, Observation};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
@@ -30,21 +30,21 @@ pub struct Rates {
 }
 
 impl Rates {
-    pub(crate) fn new(workload: &Workload, kept: &[&Observation]) -> Self {
+    /// `None` of what is no load.
+    pub(crate) fn new(task: &Task, kept: &[&Observation]) -> Option<Self> {
+        let workload = task.load()?;
         let loads = || kept.iter().filter_map(|one| one.load());
         let sum = |count: &dyn Fn(&LoadObservation) -> u64| total(loads().map(count));
-        Self {
+        Some(Self {
             offered_requests_per_second: workload.arrival.rate(),
             achieved_requests_per_second: over_trials(kept, requests_per_second),
-            throughput_bits_per_second: over_trials(kept, |observation| {
-                throughput_bits_per_second(workload, observation)
-            }),
+            throughput_bits_per_second: over_trials(kept, throughput_bits_per_second),
             loss_share: loss_share(kept),
             planned: sum(&|seen| seen.load.planned),
             completed: sum(&|seen| seen.load.completed),
             errors: sum(&|seen| seen.load.errors.total()),
             censored: sum(&|seen| seen.load.censored),
-        }
+        })
     }
 }
 
@@ -65,10 +65,7 @@ pub(crate) fn requests_per_second(observation: &Observation) -> Option<f64> {
 
 /// Payload bits in each second of the window; of datagrams, only those that
 /// arrived (N-13).
-pub(crate) fn throughput_bits_per_second(
-    workload: &Workload,
-    observation: &Observation,
-) -> Option<f64> {
+pub(crate) fn throughput_bits_per_second(observation: &Observation) -> Option<f64> {
     let seen = observation.load()?;
     let mut window_ns = seen.load.window_ns;
     if let Some(datagrams) = seen.serve.datagrams {
@@ -76,23 +73,23 @@ pub(crate) fn throughput_bits_per_second(
         // path any faster.
         window_ns = window_ns.max(datagrams.span_ns);
     }
-    per_second(payload_bytes(workload, seen) * 8.0, window_ns)
+    per_second(payload_bytes(seen) * 8.0, window_ns)
 }
 
 /// Payload bytes that count as carried. A stream goes one way, so whichever
 /// direction has bytes is the one.
-pub(crate) fn payload_bytes(workload: &Workload, seen: &LoadObservation) -> f64 {
+fn payload_bytes(seen: &LoadObservation) -> f64 {
     let load = &seen.load;
-    match (workload.kind, seen.serve.datagrams) {
-        (WorkloadKind::Datagram, Some(datagrams)) => datagrams.bytes as f64,
-        _ => load.bytes_sent.max(load.bytes_received) as f64,
+    match seen.serve.datagrams {
+        Some(datagrams) => datagrams.bytes as f64,
+        None => load.bytes_sent.max(load.bytes_received) as f64,
     }
 }
 
 /// What the cost of a trial is divided by: requests, or bytes for bulk.
-pub(crate) fn units(workload: &Workload, seen: &LoadObservation) -> f64 {
-    if workload.traffic() == Traffic::Bulk {
-        payload_bytes(workload, seen)
+pub(crate) fn units(task: &Task, seen: &LoadObservation) -> f64 {
+    if task.traffic() == Traffic::Bulk {
+        payload_bytes(seen)
     } else {
         seen.load.completed as f64
     }

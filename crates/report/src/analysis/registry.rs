@@ -1,7 +1,7 @@
 //! All metrics, one row each. To add one, add its row here and what it is called
 //! in files to `plumbline_experiment::metric`.
 
-use plumbline_experiment::Workload;
+use plumbline_experiment::Task;
 use plumbline_experiment::metric::{self, Role};
 use plumbline_stats::verdict::Direction;
 
@@ -18,7 +18,7 @@ pub static REGISTRY: [Metric; 6] = [
         unit: Unit::BitsPerSecond,
         direction: Direction::HigherIsBetter,
         quantity: Quantity::Throughput,
-        value: Value::Of(rates::throughput_bits_per_second),
+        value: Value::Of(|_, observation| rates::throughput_bits_per_second(observation)),
         margin: 0.03,
         resolution: Resolution::Fine,
         phrase: "{}",
@@ -104,10 +104,8 @@ pub static REGISTRY: [Metric; 6] = [
 ];
 
 /// The metrics of a workload. The primary ones are judged together (C-10).
-pub(crate) fn metrics_of(
-    workload: &Workload,
-) -> impl Iterator<Item = (&'static Metric, Role)> + use<> {
-    let traffic = workload.traffic();
+pub(crate) fn metrics_of(task: &Task) -> impl Iterator<Item = (&'static Metric, Role)> + use<> {
+    let traffic = task.traffic();
     REGISTRY
         .iter()
         .filter_map(move |one| Some((one, one.declared.role(traffic)?)))
@@ -115,23 +113,23 @@ pub(crate) fn metrics_of(
 
 /// Those of a workload's metrics that stand among certain figures.
 pub(crate) fn metrics_among(
-    workload: &Workload,
+    task: &Task,
     quantity: Quantity,
 ) -> impl Iterator<Item = (&'static Metric, Role)> + use<> {
-    metrics_of(workload).filter(move |(metric, _)| metric.quantity == quantity)
+    metrics_of(task).filter(move |(metric, _)| metric.quantity == quantity)
 }
 
 /// The metric that orders a workload's treatments: a latency where one counts,
 /// otherwise the first that does.
-pub(crate) fn leading(workload: &Workload) -> &'static Metric {
+pub(crate) fn leading(task: &Task) -> &'static Metric {
     let primary = || {
-        let counts = metrics_of(workload).filter(|(_, role)| *role == Role::Primary);
+        let counts = metrics_of(task).filter(|(_, role)| *role == Role::Primary);
         counts.map(|(metric, _)| metric)
     };
     primary()
         .find(|metric| metric.quantity == Quantity::Latency)
         .or_else(|| primary().next())
-        .expect("every workload has a metric that counts")
+        .expect("every task has a metric that counts")
 }
 
 #[cfg(test)]

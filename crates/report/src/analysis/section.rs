@@ -36,7 +36,7 @@ pub(super) fn sections(
     groups
         .into_iter()
         .map(|(baseline, mut members)| {
-            let leading = leading(&treatments[baseline].treatment.workload);
+            let leading = leading(&treatments[baseline].treatment.task);
             let cost = |&id: &TreatmentId| {
                 let root = root_of(treatments, id);
                 if id == root {

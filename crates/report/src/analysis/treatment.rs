@@ -19,8 +19,8 @@ pub struct TreatmentSummary {
     pub treatment: Treatment,
     /// Latencies; `None` for bulk, which has no answers, and without a valid trial.
     pub latency: Option<Latency>,
-    /// How much was carried.
-    pub rates: Rates,
+    /// How much was carried; `None` of what is no load.
+    pub rates: Option<Rates>,
     /// What the CPUs paid; `None` when it was not measured.
     pub cost: Option<Cost>,
     /// Where a sample of the requests spent their time, all trials together;
@@ -38,20 +38,20 @@ pub struct TreatmentSummary {
 
 impl TreatmentSummary {
     pub(crate) fn new(treatment: &Treatment, ledger: &Ledger<'_>) -> Self {
-        let workload = &treatment.workload;
+        let task = &treatment.task;
         let trials: Vec<(&Trial, &Observation)> = ledger
             .kept(treatment.id)
             .map(|(_, trial, observation)| (trial, observation))
             .collect();
         let kept: Vec<&Observation> = trials.iter().map(|&(_, observation)| observation).collect();
-        let measured = |(metric, _)| Measured::new(metric, workload, treatment.id, ledger);
-        let metrics: Vec<Measured> = metrics_of(workload).map(measured).collect();
+        let measured = |(metric, _)| Measured::new(metric, task, treatment.id, ledger);
+        let metrics: Vec<Measured> = metrics_of(task).map(measured).collect();
         Self {
-            latency: (workload.traffic() != Traffic::Bulk)
+            latency: (task.traffic() != Traffic::Bulk)
                 .then(|| Latency::new(&trials))
                 .flatten(),
-            rates: Rates::new(workload, &kept),
-            cost: Cost::new(workload, &kept),
+            rates: Rates::new(task, &kept),
+            cost: Cost::new(task, &kept),
             spans: spans(&kept),
             packets: Packets::new(&kept),
             account: Account::of_treatment(treatment.id, ledger),
@@ -66,9 +66,9 @@ impl TreatmentSummary {
         self.treatment.id
     }
 
-    /// Whether its workload moves bytes rather than answers requests.
+    /// Whether its load moves bytes rather than asks for answers.
     pub fn is_bulk(&self) -> bool {
-        self.treatment.workload.traffic() == Traffic::Bulk
+        self.treatment.task.traffic() == Traffic::Bulk
     }
 
     /// Whether any trial of it counts.

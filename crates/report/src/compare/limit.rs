@@ -90,7 +90,7 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
     LimitCheck {
         run,
         label: treatment.label.clone(),
-        workload: treatment.workload.name.clone(),
+        workload: treatment.task.name().to_owned(),
         metric: of.metric.name().to_owned(),
         limit,
         overhead,
@@ -103,7 +103,7 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
 /// Why there is no comparison on a metric.
 fn why_not_compared(metric: &str, summary: &Summary) -> String {
     let has_metric = |one: &&TreatmentSummary| {
-        let mut metrics = metrics_of(&one.treatment.workload);
+        let mut metrics = metrics_of(&one.treatment.task);
         metrics.any(|(known, _)| known.name() == metric)
     };
     let with_metric: Vec<_> = summary.treatments.iter().filter(has_metric).collect();

@@ -150,7 +150,7 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
             continue;
         };
         let baseline = shared_baseline((first.1, before), (later.1, treatment));
-        for (metric, role) in metrics_of(&treatment.treatment.workload) {
+        for (metric, role) in metrics_of(&treatment.treatment.task) {
             let was = by_block(first, before, baseline.map(|both| both.0), metric);
             let is = by_block(later, treatment, baseline.map(|both| both.1), metric);
             let change = |(was, is): (&Option<f64>, &Option<f64>)| Some((*is)? - (*was)?);
@@ -165,7 +165,7 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
             let change = Change {
                 run,
                 label: treatment.treatment.label.clone(),
-                workload: treatment.treatment.workload.name.clone(),
+                workload: treatment.treatment.task.name().to_owned(),
                 metric,
                 is_primary: evidence.is_primary,
                 against: baseline.map(|(_, now)| now.treatment.label.clone()),
@@ -243,7 +243,7 @@ fn same_treatment<'a>(
 ) -> Option<&'a TreatmentSummary> {
     summary.treatments.iter().find(|one| {
         one.treatment.label == wanted.treatment.label
-            && one.treatment.workload == wanted.treatment.workload
+            && one.treatment.task == wanted.treatment.task
             && one.treatment.scene.but_network() == wanted.treatment.scene.but_network()
     })
 }

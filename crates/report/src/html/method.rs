@@ -81,8 +81,8 @@ fn loads(run: &Run) -> BTreeSet<String> {
         let timing = treatment.timing;
         format!(
             "{}: {}. Warm-up {}, measured {}, then at most {} for outstanding answers.",
-            describe::clean(&treatment.workload.name),
-            describe::workload(&treatment.workload),
+            describe::clean(treatment.task.name()),
+            describe::task(&treatment.task),
             number::duration(timing.warm_up_ns as f64),
             number::duration(timing.measure_ns as f64),
             number::duration(timing.drain_ns as f64),

@@ -163,8 +163,8 @@ fn sections(summary: &Summary) -> Vec<Chapter> {
         let baseline = &treatment.treatment;
         let place = describe::place(summary, baseline);
         Chapter {
-            title: describe::clean(&baseline.workload.name),
-            about: format!("{}; {place}", describe::workload(&baseline.workload)),
+            title: describe::clean(baseline.task.name()),
+            about: format!("{}; {place}", describe::task(&baseline.task)),
             percentiles: chart::percentiles(summary, section),
             overhead: chart::overhead(summary, section),
             throughput: chart::throughput(summary, section),

@@ -57,7 +57,7 @@ fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
         ordinal(trial.block),
         ordinal(trial.position),
         describe::clean(&treatment.treatment.label),
-        describe::clean(&treatment.treatment.workload.name),
+        describe::clean(treatment.treatment.task.name()),
         ordinal(trial.attempt),
         describe::clean(&trial.started),
         status(&trial.status),
@@ -76,10 +76,10 @@ fn ordinal(index: u32) -> String {
 
 /// The first metric among certain figures that the trial's workload is compared on.
 fn value_among(treatment: &TreatmentSummary, trial: &Trial, quantity: Quantity) -> String {
-    let workload = &treatment.treatment.workload;
-    let metric = metrics_among(workload, quantity).next();
+    let task = &treatment.treatment.task;
+    let metric = metrics_among(task, quantity).next();
     let value = metric.and_then(|(metric, _)| {
-        let value = metric.of_trial(workload, trial.observation.as_ref()?)?;
+        let value = metric.of_trial(task, trial.observation.as_ref()?)?;
         Some(describe::value(metric, value))
     });
     value.unwrap_or_else(|| number::NONE.to_owned())

@@ -36,7 +36,7 @@ fn map<'a>(summary: &'a Summary, mesh: &'a Mesh, map: &'a MeshMap) -> impl Seria
     };
     object! {
         label: &treatment.label,
-        workload: &treatment.workload.name,
+        workload: treatment.task.name(),
         metric: map.metric.name(),
         typical: map.typical,
         pairs: map.pairs.iter().map(pair).collect::<Vec<_>>(),

@@ -87,7 +87,7 @@ fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> impl Serialize 
         #[serde(flatten)]
         spans: spans.map(|spans| object! { spans: spans }),
         latency_over_trials_ns: over_trials(of, Quantity::Latency, Metric::name),
-        rates: rates(&of.rates),
+        rates: of.rates.as_ref().map(rates),
         costs: costs(of),
         packets: packets(&of.packets),
         trials: trials(&of.account, None),
@@ -120,18 +120,21 @@ fn intervals(latency: Option<&Latency>) -> BTreeMap<String, Option<(u64, u64)>> 
 }
 
 fn factors(treatment: &plumbline_experiment::Treatment) -> impl Serialize {
-    let workload = &treatment.workload;
+    let task = &treatment.task;
     object! {
         #[serde(flatten)]
         scene: levels(&treatment.scene),
-        workload: &workload.name,
-        kind: workload.kind,
-        protocol: workload.protocol,
-        arrival: arrival(workload),
-        connections: workload.connections,
-        request_size_bytes: workload.request_size,
-        response_size_bytes: workload.response_size,
-        keep_alive: workload.keep_alive,
+        workload: task.name(),
+        kind: task.kind().name(),
+        #[serde(flatten)]
+        load: task.load().map(|workload| object! {
+            protocol: workload.protocol,
+            arrival: arrival(workload),
+            connections: workload.connections,
+            request_size_bytes: workload.request_size,
+            response_size_bytes: workload.response_size,
+            keep_alive: workload.keep_alive,
+        }),
     }
 }
 
@@ -227,7 +230,7 @@ fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> impl Serialize +
     object! {
         treatment: &treatment.label,
         baseline: &summary.treatments[comparison.baseline].treatment.label,
-        workload: &treatment.workload.name,
+        workload: treatment.task.name(),
         metric: comparison.metric.name(),
         primary: comparison.is_primary,
         effect: effect.map(|effect| effect.ratio_minus_one),

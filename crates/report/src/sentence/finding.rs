@@ -23,7 +23,7 @@ pub(super) fn text(summary: &Summary, treatments: &[&TreatmentSummary]) -> Strin
         true => vec![treatments],
         false => treatments.chunks(1).collect(),
     };
-    let workload = |one: &TreatmentSummary| describe::clean(&one.treatment.workload.name);
+    let workload = |one: &TreatmentSummary| describe::clean(one.treatment.task.name());
     let mut text = String::new();
     let mut open: Vec<Found<'_>> = Vec::new();
     for group in groups {

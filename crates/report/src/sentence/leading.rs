@@ -7,7 +7,7 @@ pub(super) fn leading(summary: &Summary, treatment: &TreatmentSummary) -> &'stat
     let mut sections = summary.sections.iter();
     let own = sections.find(|one| one.treatments.contains(&treatment.id()));
     own.map_or_else(
-        || analysis::leading(&treatment.treatment.workload),
+        || analysis::leading(&treatment.treatment.task),
         |one| one.leading,
     )
 }

@@ -155,7 +155,7 @@ fn baseline_text(summary: &Summary, treatments: &[&TreatmentSummary]) -> String 
             } else {
                 format!(
                     "{} {figures}",
-                    describe::clean(&treatment.treatment.workload.name)
+                    describe::clean(treatment.treatment.task.name())
                 )
             }
         })

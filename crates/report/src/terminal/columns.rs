@@ -23,10 +23,10 @@ pub(super) fn of(summary: &Summary, section: &Section) -> Vec<Column> {
         summary,
         rows: &rows,
     };
-    let workload = &baseline.treatment.workload;
+    let task = &baseline.treatment.task;
     let mut columns = vec![build.labels()];
     for quantity in [Quantity::Throughput, Quantity::Latency, Quantity::Cpu] {
-        for (metric, role) in metrics_among(workload, quantity) {
+        for (metric, role) in metrics_among(task, quantity) {
             columns.push(build.metric(metric));
             if role == Role::Primary {
                 columns.push(build.change(metric));
@@ -99,8 +99,8 @@ impl Builder<'_> {
             self.figure("packet", 5, size),
             self.figure("pkt/s", 5, packets),
         ];
-        if baseline.rates.loss_share.is_some() {
-            let loss = |one: &TreatmentSummary| one.rates.loss_share.map(number::percent);
+        let loss = |one: &TreatmentSummary| one.rates.as_ref()?.loss_share.map(number::percent);
+        if loss(baseline).is_some() {
             columns.push(self.figure("lost", 6, loss));
         }
         columns

@@ -24,7 +24,7 @@ fn one(summary: &Summary, section: &Section, distribution: &Distribution, style:
     let baseline = &summary.treatments[section.baseline].treatment;
     let title = format!(
         "{}: every latency; mean and deviation are for display, no verdict rests on them",
-        describe::clean(&baseline.workload.name)
+        describe::clean(baseline.task.name())
     );
     let mut out = style.lines(Tint::Heading, &title);
     let rows = &distribution.rows;

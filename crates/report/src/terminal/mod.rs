@@ -78,8 +78,8 @@ fn heading(summary: &Summary, section: &Section, style: Style) -> String {
     let baseline = &summary.treatments[section.baseline].treatment;
     let text = format!(
         "{}: {}; {}",
-        describe::clean(&baseline.workload.name),
-        describe::workload(&baseline.workload),
+        describe::clean(baseline.task.name()),
+        describe::task(&baseline.task),
         describe::place(summary, baseline)
     );
     style.lines(Tint::Heading, &text)
@@ -152,11 +152,11 @@ fn whom(summary: &Summary, treatments: &[TreatmentId]) -> String {
     if treatments.len() == summary.treatments.len() {
         return "all treatments".to_owned();
     }
-    let workload = |id: TreatmentId| &summary.treatments[id].treatment.workload;
-    let of_first = |id: &TreatmentId| workload(*id) == workload(treatments[0]);
+    let task = |id: TreatmentId| &summary.treatments[id].treatment.task;
+    let of_first = |id: &TreatmentId| task(*id) == task(treatments[0]);
     let of_workload = (0..summary.treatments.len()).filter(of_first).count();
     if treatments.len() > 1 && treatments.len() == of_workload && treatments.iter().all(of_first) {
-        let name = describe::clean(&workload(treatments[0]).name);
+        let name = describe::clean(task(treatments[0]).name());
         return format!("all networks under {name}");
     }
     let labels = treatments

@@ -340,9 +340,10 @@ fn datagrams_count_where_they_arrive() {
     fake.workloads = vec![fake::datagram()];
     let summary = summary(&fake);
     let host = &summary.treatments[0];
-    let loss = host.rates.loss_share.unwrap();
+    let rates = host.rates.as_ref().unwrap();
+    let loss = rates.loss_share.unwrap();
     assert!((loss - 0.01).abs() < 1e-3, "{loss}");
-    let rate = host.rates.throughput_bits_per_second.unwrap().median;
+    let rate = rates.throughput_bits_per_second.unwrap().median;
     assert!(
         (rate / (4.2e8 * 0.99 * 8.0 / 0.35) - 1.0).abs() < 0.05,
         "{rate}"

@@ -228,7 +228,7 @@ fn a_limit_that_cannot_be_judged_says_why() {
 fn a_workload_of_the_same_name_but_other_values_is_another_treatment() {
     let mut other = run_with(1.1);
     for treatment in &mut other.0.plan.treatments {
-        treatment.workload.request_size += 1;
+        treatment.task.load_mut().unwrap().request_size += 1;
     }
     let refused = compare(&[run_with(1.1), other], false).unwrap_err();
     assert!(

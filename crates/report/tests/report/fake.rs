@@ -83,7 +83,7 @@ impl Fake {
             for (position, &treatment) in order.iter().enumerate() {
                 let network = &self.networks[treatment % self.networks.len()];
                 let noise = [(); 4].map(|()| drift * (1.0 + self.noise * noise.next()));
-                let workload = &plan.treatments[treatment].workload;
+                let workload = plan.treatments[treatment].task.load().unwrap();
                 trials.push(Trial {
                     block: block as u32,
                     position: position as u32,
@@ -114,7 +114,7 @@ impl Fake {
                     label: network.label.to_owned(),
                     scene: scene(network.label),
                     copy: 1,
-                    workload: workload.clone(),
+                    task: workload.clone().into(),
                     timing: TIMING,
                     baseline: (index > 0).then_some(first),
                 });

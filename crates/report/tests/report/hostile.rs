@@ -22,7 +22,7 @@ fn named(label: &str) -> (plumbline_record::Run, Vec<plumbline_record::Trial>) {
             treatment.label = label.to_owned();
         }
         treatment.scene.network = label.to_owned();
-        treatment.workload.name = format!("{}{label}", treatment.workload.name);
+        treatment.task.load_mut().unwrap().name += label;
     }
     trials[0].status = plumbline_record::TrialStatus::Failed {
         error: label.to_owned(),

@@ -38,7 +38,7 @@ fn mesh(
                 throughput: 1.0 / (factor * wobble),
                 ..Network::same("pod")
             };
-            let workload = &run.plan.treatments[0].workload;
+            let workload = run.plan.treatments[0].task.load().unwrap();
             let seen = observed::observation(&fake, &network, workload, [1.0; 4]);
             let works = factor.is_finite();
             paired.push(Trial {

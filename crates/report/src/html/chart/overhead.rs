@@ -87,7 +87,7 @@ fn panels<'a>(
     section: &Section,
     rows: &[&TreatmentSummary],
 ) -> Vec<Panel<'a>> {
-    let workload = &summary.treatments[section.baseline].treatment.workload;
+    let task = &summary.treatments[section.baseline].treatment.task;
     let panel = |(metric, role): (&'static Metric, Role)| Panel {
         metric,
         is_primary: role == Role::Primary,
@@ -100,7 +100,7 @@ fn panels<'a>(
             })
             .collect(),
     };
-    metrics_of(workload)
+    metrics_of(task)
         .map(panel)
         .filter(|panel| panel.comparisons.iter().any(Option::is_some))
         .collect()

@@ -12,8 +12,8 @@ const RIGHT: f64 = 760.0;
 /// A bar for each treatment; `None` when the section does not compare throughput.
 pub(in crate::html) fn throughput(summary: &Summary, section: &Section) -> Option<String> {
     let rows = rows(summary, section);
-    let workload = &summary.treatments[section.baseline].treatment.workload;
-    let (metric, _) = metrics_among(workload, Quantity::Throughput).next()?;
+    let task = &summary.treatments[section.baseline].treatment.task;
+    let (metric, _) = metrics_among(task, Quantity::Throughput).next()?;
     let highest = rows
         .iter()
         .flat_map(|one| one.values_of(metric.name()))

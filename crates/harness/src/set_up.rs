@@ -1,5 +1,7 @@
-//! Setting up the place that a trial needs, such as a cluster that is made for the
-//! run. It has no path yet, so the target does it while it makes itself ready.
+//! What a target set up to be ready, such as a cluster that is made for the run.
+//!
+//! That is no exercise: no treatment asks for it, and there is no path yet. It is
+//! recorded in a line of its own, before the trial that it was done for.
 
 use plumbline_record::{Common, Observation, TrialStatus, What};
 
