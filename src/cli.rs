@@ -21,6 +21,8 @@ pub(crate) use factors::FactorArgs;
 pub(crate) use find_max::FindMaxArgs;
 pub(crate) use load::{LoadArgs, ServeArgs};
 pub(crate) use plugin::{is_plugin, typed};
+#[cfg(feature = "kubernetes")]
+pub(crate) use target::ClusterArgs;
 pub(crate) use target::{HostsArgs, Kernel, PairingArgs, TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,

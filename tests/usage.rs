@@ -126,6 +126,15 @@ fn a_target_without_its_hosts_asks_for_them() {
         64,
         &["bridge-host-gw", "--provision 'COMMAND'", "--context"],
     );
+    // Whoever wrote the file: nothing of it is run before it was read.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let touched = tempfile::tempdir().unwrap().path().join("touched");
+    let up = format!("touch {}", touched.display());
+    let text = format!("name = \"x\"\n[target.kubernetes]\nup = \"{up}\"\n{workload}");
+    fs::write(file.path(), text).unwrap();
+    let run = ["run", file.path().to_str().unwrap()];
+    refused(&run, 64, &[&up, "--allow-commands"]);
+    assert!(!touched.exists());
     let cluster = ["run", "--target", "kubernetes"];
     let both = ["--provision", "up", "--context", "a"];
     refused(

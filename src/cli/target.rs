@@ -91,6 +91,9 @@ pub(crate) struct ClusterArgs {
     /// Command that takes it down again, unless --provision says how
     #[arg(long, value_name = "COMMAND")]
     pub(crate) unprovision: Option<String>,
+    /// Run the commands that the experiment's file names; without it they are only shown
+    #[arg(long)]
+    pub(crate) allow_commands: bool,
     /// The nodes, of the sender and of the receiver, or all of a mesh or of pairs; chosen among
     /// the workers unless given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -110,6 +113,7 @@ impl ClusterArgs {
             ("--context", !self.context.is_empty()),
             ("--provision", self.provision.is_some()),
             ("--unprovision", self.unprovision.is_some()),
+            ("--allow-commands", self.allow_commands),
             ("--nodes", !self.nodes.is_empty()),
             ("--image", self.image.is_some()),
             ("--allow-host-network", self.allow_host_network),

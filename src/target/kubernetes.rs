@@ -4,7 +4,7 @@ use plumbline_experiment::{Experiment, Layout as Pairs};
 use plumbline_harness::Target;
 use plumbline_kubernetes::{ClusterError, ClusterLayout, ClusterRequest};
 
-use crate::cli::{PairingArgs, RunArgs};
+use crate::cli::{ClusterArgs, PairingArgs, RunArgs};
 use crate::command::BadUsage;
 use crate::progress::say;
 
@@ -14,6 +14,7 @@ pub(super) fn pick(
     experiment: Option<&Experiment>,
 ) -> anyhow::Result<Box<dyn Target>> {
     let args = &run.target.cluster;
+    check_commands(args, experiment)?;
     let request = ClusterRequest {
         contexts: args.context.clone(),
         provision: args.provision.clone(),
@@ -37,6 +38,30 @@ pub(super) fn pick(
             ClusterError::Experiment(error) => error.into(),
             other => other.into(),
         })
+}
+
+/// Refuses commands that were not typed: a file, or a run to resume, may come from
+/// somebody else.
+fn check_commands(args: &ClusterArgs, experiment: Option<&Experiment>) -> anyhow::Result<()> {
+    let file = experiment.map(Experiment::provision).transpose()?;
+    let file = file.unwrap_or_default();
+    let stands = !args.context.is_empty();
+    let up = file.up.filter(|_| args.provision.is_none() && !stands);
+    let makes = up.is_some() || args.provision.is_some();
+    let down = file.down.filter(|_| args.unprovision.is_none() && makes);
+    let named = [("up", up), ("down", down)].into_iter();
+    let named: Vec<String> = named
+        .filter_map(|(key, command)| Some(format!("\n  {key} = {}", command?)))
+        .collect();
+    if named.is_empty() || args.allow_commands {
+        return Ok(());
+    }
+    Err(BadUsage(format!(
+        "the experiment names commands that would be run on this machine:{}\nread them, and say \
+         --allow-commands to have them run",
+        named.concat()
+    ))
+    .into())
 }
 
 /// Which nodes are measured with which.
