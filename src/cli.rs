@@ -52,7 +52,7 @@ pub(crate) enum CliCommand {
     Report(ReportArgs),
     /// List experiments, networks or workloads
     List(ListArgs),
-    /// Report what on this machine will disturb the numbers, and the remedies
+    /// Report what on this machine will disturb measurements, and how to remedy it
     Doctor(DoctorArgs),
     /// Keep a lab standing to look around in it
     Lab(LabArgs),
@@ -129,13 +129,13 @@ pub(crate) struct RunArgs {
     /// Number of randomised blocks; each runs every treatment once
     #[arg(long, value_name = "N")]
     pub(crate) blocks: Option<String>,
-    /// Seed of the order and of the arrivals; random unless given
+    /// Seed of the order and the arrivals; random unless given
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Set any key of the experiment, such as design.retries=3
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Directory in which the run gets a directory of its own
+    /// Directory in which to make the directory of the run
     #[arg(
         long,
         value_name = "DIR",
@@ -277,7 +277,7 @@ pub(crate) struct ValidateArgs {
     /// Also print the target of each figure, and whether it is reached
     #[arg(long)]
     pub(crate) figures: bool,
-    /// Exit with 1 when a figure misses what it is to reach
+    /// Exit with code 1 when a figure misses its target
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print JSON

@@ -48,7 +48,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || is(error, DestinationError::is_bad_usage)
 }
 
-/// Usage is told in the words that were typed.
+/// Help names the command as it was typed.
 fn parse() -> Result<Cli, clap::Error> {
     let matches = Cli::command().bin_name(cli::typed()).try_get_matches()?;
     Cli::from_arg_matches(&matches)
@@ -79,7 +79,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 
 /// Help and version are no errors; everything else of clap's is bad usage.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Nobody is left to tell when standard error is closed.
+    // A closed standard error takes no message.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { 64 } else { 0 })
 }

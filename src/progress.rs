@@ -16,8 +16,8 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
-/// What this generator measures where there is no network (L-13). A load does
-/// not fail for want of it.
+/// What this generator measures where there is no network (L-13). A load goes on
+/// without it.
 pub(crate) fn floor(cpus: &[usize], interrupted: &AtomicBool) -> Option<Floor> {
     plumbline_engine::floor(cpus, &[], interrupted).unwrap_or_else(|error| {
         say(&format!(

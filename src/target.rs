@@ -42,8 +42,8 @@ pub(crate) fn kind(
 
 /// The target of that kind, with nothing done in it yet.
 ///
-/// To be called before the first thread: a process enters a user namespace,
-/// which the lab needs, alone or not at all.
+/// To be called before the first thread: only a process without threads can enter a
+/// user namespace, which the lab needs.
 pub(crate) fn pick(
     kind: TargetKind,
     run: &RunArgs,

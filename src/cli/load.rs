@@ -14,13 +14,13 @@ pub(crate) struct LoadArgs {
     /// Kind of load; http for a URL, else rr
     #[arg(long, value_parser = value::kind())]
     pub(crate) workload: Option<WorkloadKind>,
-    /// UDP instead of TCP for rr
+    /// rr: UDP instead of TCP
     #[arg(long)]
     pub(crate) udp: bool,
     /// Requests per second over all connections, such as 5000 or 20k; a closed loop unless given
     #[arg(short, long, value_name = "N", value_parser = plumbline_experiment::typed::number)]
     pub(crate) rate: Option<f64>,
-    /// Gaps between requests when a rate is given; poisson unless given
+    /// Gaps between requests at a rate; poisson unless given
     #[arg(long, value_parser = value::process())]
     pub(crate) arrival: Option<ArrivalProcess>,
     /// Concurrent connections
@@ -65,7 +65,7 @@ pub(crate) struct LoadArgs {
     /// System interface that carries requests and answers
     #[arg(long, value_parser = value::driver(), default_value = "auto")]
     pub(crate) driver: DriverChoice,
-    /// Have the kernel time-stamp a share of the requests, and print where their time goes
+    /// Have the kernel timestamp a share of the requests, and print where their time goes
     #[arg(
         long,
         value_name = "SHARE",
@@ -81,7 +81,7 @@ pub(crate) struct LoadArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) find_max: FindMaxArgs,
-    /// Send load to an address that is neither loopback, private nor for benchmarks
+    /// Allow load to an address that is not loopback, private or reserved for benchmarks
     #[arg(long)]
     pub(crate) i_own_this: bool,
     /// Print JSON
@@ -97,7 +97,7 @@ pub(crate) struct ServeArgs {
     /// Kind of load to answer
     #[arg(long, value_parser = value::kind(), default_value = "rr")]
     pub(crate) workload: WorkloadKind,
-    /// UDP instead of TCP for rr
+    /// rr: UDP instead of TCP
     #[arg(long)]
     pub(crate) udp: bool,
     /// Bytes of a request or message

@@ -31,8 +31,8 @@ impl TargetKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// Where to run; unless given, what the experiment asks for, else the lab, or under `kubectl
-    /// plumbline` the cluster
+    /// Where to run; unless given, where the experiment says, else in the lab, or under `kubectl
+    /// plumbline` in the cluster
     #[arg(long, value_enum)]
     pub(crate) target: Option<TargetKind>,
     #[command(flatten)]
@@ -85,7 +85,8 @@ pub(crate) struct ClusterArgs {
     /// Context of the kubeconfig instead of the current one; repeat it to compare clusters
     #[arg(long, value_name = "NAME", conflicts_with = "provision")]
     pub(crate) context: Vec<String>,
-    /// Command that brings up a cluster with each network ({network}), afresh for each block
+    /// Command that brings up a cluster with one network ({network}); runs for each network in
+    /// each block
     #[arg(long, value_name = "COMMAND")]
     pub(crate) provision: Option<String>,
     /// Command that takes it down again, unless --provision says how
@@ -94,14 +95,14 @@ pub(crate) struct ClusterArgs {
     /// Run the commands that the experiment's file names; without it they are only shown
     #[arg(long)]
     pub(crate) allow_commands: bool,
-    /// The nodes, of the sender and of the receiver, or all of a mesh or of pairs; chosen among
-    /// the workers unless given
+    /// Nodes of the sender and the receiver, or all nodes of a mesh or of pairs; workers are
+    /// chosen unless given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
     /// Image of the pods, such as one in your registry; `plumbline image` makes it
     #[arg(long, value_name = "REFERENCE")]
     pub(crate) image: Option<String>,
-    /// Also run pods in the nodes' own networks, the baseline, in a privileged namespace
+    /// Also run pods in the nodes' own networks (the baseline), in a privileged namespace
     #[arg(long)]
     pub(crate) allow_host_network: bool,
 }
@@ -192,10 +193,10 @@ pub(crate) struct HostsArgs {
     /// --mesh or --pairs
     #[arg(long, value_name = "HOST", conflicts_with = "pair")]
     pub(crate) host: Vec<String>,
-    /// Two machines as one of the networks to compare, such as vm=user@a,user@b
+    /// Two machines, compared with others as a network of this name, such as vm=user@a,user@b
     #[arg(long, value_name = "NAME=HOST,HOST")]
     pub(crate) pair: Vec<String>,
-    /// The network between them, by network, address or device, for both or for each
+    /// Network to use between them, as a network, address or device, for both or for each
     #[arg(long, value_name = "[NAME=]WHAT[,WHAT]")]
     pub(crate) address: Vec<String>,
     /// Program to copy to them instead of this one, such as a static build
@@ -207,7 +208,7 @@ pub(crate) struct HostsArgs {
     /// Configuration file for ssh instead of your own
     #[arg(long, value_name = "FILE")]
     pub(crate) ssh_config: Option<PathBuf>,
-    /// Send load to an address that is neither loopback, private nor for benchmarks
+    /// Allow load to an address that is not loopback, private or reserved for benchmarks
     #[arg(long)]
     pub(crate) i_own_this: bool,
 }

@@ -1,5 +1,4 @@
-//! `plumbline image`, `cleanup` and `manifest`: what concerns clusters and is
-//! no run.
+//! `plumbline image`, `cleanup` and `manifest`: what clusters need besides runs.
 
 use std::fs::File;
 use std::process::ExitCode;
@@ -37,7 +36,7 @@ pub(crate) fn image(args: &ImageArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what killed runs left, and removes it when told to.
+/// Shows what killed runs left, and removes it with `--yes`.
 pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
     let interrupted = plumbline_sys::signal::interruption()?;
     let found = Leftovers::find(args.context.as_deref(), interrupted)?;
@@ -56,7 +55,7 @@ pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
     }
     if !args.yes {
         say(
-            "nothing was removed; `plumbline cleanup --yes` removes all of these, also of runs under way",
+            "nothing was removed; `plumbline cleanup --yes` removes all of these, including those of runs under way",
         );
         return Ok(ExitCode::SUCCESS);
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    // An ordinary process could not do harm with it, but would wait for nothing.
+    // In an ordinary process it would do no harm, but wait for ever.
     anyhow::ensure!(
         std::process::id() == 1,
         "this is started by `--kernel uml` as the first process of a kernel, not by people"

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let target = destination.resolve()?;
     if !is_harmless(target.ip()) && !args.i_own_this {
         return Err(BadUsage(format!(
-            "{target} is a public address; load may only go to machines of your own: say --i-own-this if it is"
+            "{target} is a public address, and load may only go to your own machines: if this is one, say --i-own-this"
         ))
         .into());
     }
@@ -48,7 +48,7 @@ fn measure(
     interrupted: &AtomicBool,
 ) -> anyhow::Result<ExitCode> {
     plan.check()?;
-    // Looked for while the receiver is there.
+    // While the receiver runs.
     let remarks = plumbline_generator::sharing(plan);
     if !args.json {
         let headline = shown::headline(&plan.workload, plan.target, plan.measure);

@@ -22,17 +22,10 @@ pub(crate) mod validate;
 
 use std::io::{ErrorKind, Write as _};
 
-/// What was asked cannot be meant; the text says the remedy. Exit code 64.
-#[derive(Debug)]
+/// A contradictory or meaningless command line; the text says the remedy. Exit code 64.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct BadUsage(pub(crate) String);
-
-impl std::fmt::Display for BadUsage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadUsage {}
 
 /// Writes results. A closed pipe is the reader's choice: no error, and the exit code
 /// stays what the results make it.

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let conducted = session.conduct(&mut progress);
     progress.close();
-    // Whatever went wrong, what there is gets shown; then the first error is told.
+    // Whatever went wrong, show what there is; then report the first error.
     let summary = Summary::new(session.run(), session.trials());
     let unfinished = conducted.is_err() || summary.is_cut_off();
     let shown = show(args, &session, &summary, unfinished);
@@ -53,15 +53,15 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(if complete { 0 } else { 2 }))
 }
 
-/// The experiment that a run was started with, where it still says something of
-/// the target: what was typed on top is in the plan.
+/// The experiment that a run was started with, for what it says about the target:
+/// what flags added is in the plan.
 fn recorded(path: &Path) -> anyhow::Result<Option<Experiment>> {
     let (run, _) = RunDirectory::read(path)?;
     let parse = |text: String| Experiment::parse(&text, "the experiment of the run");
     Ok(run.experiment_text.map(parse).transpose()?)
 }
 
-/// Refuses flags that would say nothing here.
+/// Refuses flags that would have no effect.
 fn check_flags(
     args: &RunArgs,
     kind: TargetKind,
@@ -70,7 +70,7 @@ fn check_flags(
     let several = args.target.cluster.context.len() > 1 || is_provisioned(args, experiment)?;
     if args.across_environments && args.resume.is_none() && !several {
         return Err(BadUsage(
-            "--across-environments: one place has one environment; the flag goes with --resume, \
+            "--across-environments: a single target has one environment; the flag goes with --resume, \
              or with several clusters"
                 .to_owned(),
         )
@@ -96,7 +96,7 @@ fn is_provisioned(args: &RunArgs, experiment: Option<&Experiment>) -> anyhow::Re
     Ok(cluster.provision.is_some() || in_file && cluster.context.is_empty())
 }
 
-/// The experiment with what was typed on top. Touches files only.
+/// The experiment with the flags applied. Touches files only.
 fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     let (text, name) = match ready_made()
         .iter()
@@ -123,7 +123,7 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     for pair in &args.set {
         experiment.set(pair)?;
     }
-    // Nobody asked for host networking by name: what is nearest to it will do.
+    // Host networking was not asked for by name: what comes nearest will do.
     let provisioned = is_provisioned(args, Some(&experiment))?;
     if let Some(word) = args
         .target
@@ -182,7 +182,7 @@ fn show(
         Err(_) => progress::say(&format!("\nThe trials: {}", directory.display())),
     }
     if unfinished {
-        // The lab is what there is without a word.
+        // The lab is the default.
         let target = &run.provenance.target;
         let (target, flags) = if target == "lab" && !cli::is_plugin() {
             (String::new(), "")

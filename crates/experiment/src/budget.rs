@@ -14,7 +14,7 @@ const BESIDE_PHASES: Duration = Duration::from_millis(35);
 const BESIDE_TRIALS: Duration = Duration::from_millis(200);
 
 /// The least share of a phase that is left. Below it the windows hold so few
-/// requests that the intervals say nothing; rather is the budget exceeded.
+/// requests that the intervals say nothing; then the budget is exceeded instead.
 const LEAST_SHARE: f64 = 0.25;
 
 /// Shortens all phases in one proportion so that the blocks take no longer

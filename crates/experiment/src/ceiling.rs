@@ -9,14 +9,14 @@ use std::time::Duration;
 pub const MAX_RATE: f64 = 5_000_000.0;
 /// Concurrent connections of one workload: more than the ports of three addresses.
 pub const MAX_CONNECTIONS: u32 = 100_000;
-/// Sockets that datagrams are sent from: the receiver tells so many flows apart.
+/// Sockets that datagrams are sent from: as many flows as the receiver distinguishes.
 pub const MAX_FLOWS: u32 = 4_096;
 /// Measured window of one trial, or of a load.
 pub const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
 /// Warm-up of one trial, or of a load.
 pub const MAX_WARM_UP: Duration = Duration::from_secs(300);
-/// Wait for outstanding answers. Histograms reach no further (D12): they could
-/// not tell later answers apart.
+/// Wait for outstanding answers. Histograms reach no further (D12), so later answers
+/// would all look the same.
 pub const MAX_DRAIN: Duration = Duration::from_secs(60);
 /// Shortest measured window: a shorter one shows nothing but the start.
 pub const MIN_DURATION: Duration = Duration::from_millis(10);

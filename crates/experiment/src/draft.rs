@@ -1,4 +1,4 @@
-//! A plan whose loads may still be shares of a maximum that nobody has measured.
+//! A plan whose loads may still be shares of a maximum that is not measured yet.
 
 use crate::ceiling::MAX_RATE;
 use crate::request::Share;
@@ -14,8 +14,8 @@ pub(crate) struct Sharing {
     pub(crate) workload: String,
 }
 
-/// A plan with open questions: the maxima that its loads are shares of.
-/// [`sought`](Self::sought) asks, [`settle`](Self::settle) takes the answers.
+/// A plan that lacks the maxima that its loads are shares of.
+/// [`sought`](Self::sought) lists them, [`settle`](Self::settle) fills them in.
 #[derive(Clone, Debug)]
 pub struct Draft {
     plan: Plan,
@@ -55,7 +55,7 @@ impl Draft {
         }
     }
 
-    /// The plan as far as it is known: all but the rates of shares.
+    /// All treatments; rates that are shares of a maximum mean nothing yet.
     pub fn treatments(&self) -> &[Treatment] {
         &self.plan.treatments
     }
@@ -92,7 +92,7 @@ impl Draft {
         self
     }
 
-    /// The order of the blocks as far as it is known: all of it.
+    /// The order of the treatments in each block.
     pub fn blocks(&self) -> &[Vec<TreatmentId>] {
         &self.plan.blocks
     }
@@ -117,7 +117,7 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// A maximum that is missing, or whose share is no possible rate.
+    /// A maximum that is missing, or whose share is not a possible rate.
     pub fn settle(mut self, maxima: &[f64]) -> Result<Plan, SpecError> {
         for (id, share) in self.shares.iter().enumerate() {
             let Some(sharing) = share else { continue };
@@ -146,7 +146,7 @@ impl Draft {
     }
 }
 
-/// The question that one treatment's share asks; `None` of what is no load.
+/// The maximum that the share of one treatment needs; `None` for what is no load.
 fn asked(plan: &Plan, id: TreatmentId, sharing: &Sharing) -> Option<Sought> {
     let mut root = &plan.treatments[id];
     while let Some(baseline) = root.baseline {
@@ -165,9 +165,9 @@ fn asked(plan: &Plan, id: TreatmentId, sharing: &Sharing) -> Option<Sought> {
 fn is_same(one: &Sought, other: &Sought) -> bool {
     let key = |sought: &Sought| -> (Workload, Scene) {
         let workload = Workload {
-            // A share says nothing of the maximum that it is a share of.
+            // A share does not change the maximum.
             arrival: Arrival::Closed,
-            // Nor does a name.
+            // Neither does a name.
             name: String::new(),
             ..sought.workload.clone()
         };
@@ -189,7 +189,7 @@ fn unmeasured(sought: &Sought) -> SpecError {
 fn impossible(share: &Share, maximum: f64) -> SpecError {
     SpecError::nowhere(
         format!(
-            "{}% of the maximum of {maximum:.0} per second is no possible rate",
+            "{}% of the maximum of {maximum:.0} per second is not a possible rate",
             share.of_maximum * 100.0
         ),
         "use another share, or a longer duration",

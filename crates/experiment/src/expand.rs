@@ -94,7 +94,7 @@ fn tables<'a>(
 
 struct Variant {
     table: SectionTable,
-    /// What tells it from its siblings, such as ` connections=16`.
+    /// What distinguishes it from its siblings, such as ` connections=16`.
     suffix: String,
     /// The same without the share of a maximum.
     base_suffix: String,
@@ -181,7 +181,7 @@ fn read(variant: &Variant, design: Timing) -> Result<TimedTask, SpecError> {
     Ok(load)
 }
 
-/// A factor that no workload has a use for would be believed to vary something.
+/// A factor that no workload uses would seem to vary something.
 fn refuse_unused(factors: &FileSection<'_>, used: &[&str]) -> Result<(), SpecError> {
     let unused = WORKLOAD_FACTORS
         .iter()

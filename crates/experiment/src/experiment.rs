@@ -64,8 +64,8 @@ impl Experiment {
         Ok(families)
     }
 
-    /// The kind of place that the experiment asks for: `lab`, `kubernetes` or
-    /// `hosts`; empty when it fits any.
+    /// The target that the experiment asks for: `lab`, `kubernetes` or `hosts`; empty
+    /// when any will do.
     pub fn target(&self) -> &str {
         match self.root.get("target").map(|entry| &entry.value.data) {
             // `[target.kubernetes]`: reading refused any other.
@@ -83,7 +83,7 @@ impl Experiment {
         Ok(self.spec()?.provision)
     }
 
-    /// The ways within each network as written; none unless the experiment says.
+    /// The paths within each network as written; empty unless the experiment names some.
     ///
     /// # Errors
     ///
@@ -111,8 +111,8 @@ impl Experiment {
         }
     }
 
-    /// Checks everything that needs no machine, as [`resolve`](Self::resolve)
-    /// does: two flags may be fine each and contradict each other.
+    /// Checks everything that needs no machine, as [`resolve`](Self::resolve) does: two
+    /// flags may each be fine and yet contradict each other.
     ///
     /// # Errors
     ///

@@ -38,8 +38,8 @@ pub struct Factor {
     pub level: fn(&Scene) -> String,
     /// The level as labels show it where the factor varies.
     pub label: fn(&Scene) -> String,
-    /// The level as headings show it, such as `IPv4`; `None` where it goes
-    /// without saying, or the name of the network says it.
+    /// The level as headings show it, such as `IPv4`; `None` where it needs no
+    /// mention, or the name of the network says it.
     pub heading: fn(&Scene) -> Option<String>,
 }
 
@@ -49,8 +49,7 @@ impl Factor {
         !matches!(self.reading, LevelSyntax::PartOfWord)
     }
 
-    /// The level of a scene, unless it is the one that holds where nobody says
-    /// otherwise.
+    /// The level of a scene, unless it is the default.
     pub fn departs(&self, scene: &Scene) -> Option<String> {
         let level = (self.level)(scene);
         (level != (self.level)(&Scene::default())).then_some(level)
@@ -202,4 +201,21 @@ impl<'a> Asked<'a> {
 pub(crate) struct Word {
     pub(crate) text: String,
     pub(crate) place: Option<SourceSpan>,
+}
+
+impl Word {
+    /// What holds where the file says nothing.
+    pub(crate) fn default(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            place: None,
+        }
+    }
+
+    pub(crate) fn written((text, place): (&str, &SourceSpan)) -> Self {
+        Self {
+            text: text.to_owned(),
+            place: Some(place.clone()),
+        }
+    }
 }

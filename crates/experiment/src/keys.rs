@@ -18,7 +18,7 @@ pub(crate) const ROOT: &[&str] = &[
     "limits",
 ];
 
-/// Kinds of place that an experiment may ask for.
+/// Targets that an experiment may ask for.
 pub(crate) const TARGETS: &[(&str, ())] = &[("lab", ()), ("kubernetes", ()), ("hosts", ())];
 
 /// Keys of `[target.kubernetes]`.

@@ -8,14 +8,7 @@ use crate::TreatmentId;
 
 /// Each block holds every treatment once, in an order of its own (C-1).
 pub(crate) fn blocks(treatments: usize, blocks: u32, seed: u64) -> Vec<Vec<TreatmentId>> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    (0..blocks)
-        .map(|_| {
-            let mut block: Vec<TreatmentId> = (0..treatments).collect();
-            block.shuffle(&mut random);
-            block
-        })
-        .collect()
+    nested_blocks(&vec![0; treatments], blocks, seed)
 }
 
 /// As [`blocks`], but for treatments of one group, which stay together: the

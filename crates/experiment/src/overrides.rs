@@ -206,7 +206,7 @@ impl Experiment {
             && let Some(Data::Table(factors)) =
                 self.root.get_mut("factors").map(|e| &mut e.value.data)
         {
-            // The last word on a key counts, whoever had the one before.
+            // The last setting of a key counts.
             factors.remove(key);
             overrule(factors, key, &assignment.value);
         }

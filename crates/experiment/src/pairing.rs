@@ -46,8 +46,8 @@ impl Pairing {
         }
     }
 
-    /// Which of [`pairs`](Self::pairs) two nodes are, counted from 0, whoever of
-    /// them sends; `None` for nodes that are no pair of this pairing.
+    /// Which of [`pairs`](Self::pairs) two nodes are, counted from 0, in
+    /// either direction; `None` for nodes that are no pair of this pairing.
     pub fn number(&self, [one, other]: Ends) -> Option<usize> {
         let (low, high) = (one.min(other), one.max(other));
         let nodes = self.nodes.len();
@@ -82,14 +82,14 @@ impl Pairing {
         order
     }
 
-    /// The pairs of a round, which share no node. A node sends in about half of
-    /// its pairs, and every other block turns all of them round: a direction that
-    /// is slow must not look like a node that is.
+    /// The pairs of a round, which share no node. A node sends in about half of its
+    /// pairs, and every other block swaps both ends of all pairs: a slow direction
+    /// must not look like a slow node.
     pub fn round(&self, number: usize, block: usize) -> impl Iterator<Item = Ends> {
         let nodes = self.nodes.len();
         let circle = nodes.next_multiple_of(2).saturating_sub(1);
         let of_mesh = move |place: usize| match place {
-            // The node that stands still meets the one that has come round.
+            // The node that stays in place meets the one that the circle brings.
             0 => [number, circle],
             _ => [
                 (number + place) % circle,

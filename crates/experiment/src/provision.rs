@@ -27,7 +27,7 @@ pub struct Provision {
 pub(crate) fn read(root: &FileSection<'_>) -> Result<Provision, SpecError> {
     match root.get("target").map(|value| &value.data) {
         Some(Data::Table(_)) => {}
-        // The command line picks the place; here it only has to be one.
+        // The command line picks the target; here the word only has to name one.
         _ => {
             root.choice("target", keys::TARGETS)?;
             return Ok(Provision::default());

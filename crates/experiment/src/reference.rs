@@ -14,7 +14,7 @@ use crate::Scene;
 ///
 /// Gives the position among `references` for each of `levels`, `None` for a
 /// reference itself. `None` as a whole when the references do not say which of
-/// them is meant for which level.
+/// them belongs to which level.
 pub(crate) fn references(levels: &[Scene], references: &[Scene]) -> Option<Vec<Option<usize>>> {
     if let [_] = references {
         let of_the_one = levels.iter().map(|it| (*it != references[0]).then_some(0));

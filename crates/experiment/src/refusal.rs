@@ -1,4 +1,4 @@
-//! Why a workload is refused, in the words of whoever asked for it.
+//! Why a workload is refused, in the terms in which it was asked for.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -69,7 +69,7 @@ impl Spelling {
         }
     }
 
-    /// How to take a key back.
+    /// How to undo a key.
     fn without(self, key: Key) -> String {
         match self {
             Self::File => "remove it".to_owned(),
@@ -122,10 +122,10 @@ impl Refusal {
                 spelling.key(Key::Rate)
             ),
             Why::LoadWithoutLimit => format!(
-                "{key} is a share of a maximum, and nothing says what that maximum has to hold"
+                "{key} is a share of a maximum, but nothing says what that maximum has to hold"
             ),
             Why::LimitWithoutLoad => format!(
-                "{key} says what a maximum has to hold, and this workload has no share of one"
+                "{key} says what a maximum has to hold, but this workload has no share of one"
             ),
             Why::NoLatency { kind } => format!(
                 "{} gets no answers, so it has no latency to limit",

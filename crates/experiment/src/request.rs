@@ -1,4 +1,4 @@
-//! What somebody asks of a workload, and the rules by which it becomes one.
+//! A workload as it is asked for, and the rules by which it becomes one.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -21,8 +21,8 @@ pub enum ArrivalProcess {
     Closed,
 }
 
-/// A workload as somebody asks for it, by a file or by flags. What is `None` has
-/// the default of the kind.
+/// A workload as a file or flags ask for it. What is `None` gets the default of the
+/// kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkloadRequest {
     /// Name in tables.
@@ -83,7 +83,7 @@ impl WorkloadRequest {
         let row = kind.row();
         let whole = |key, given: Option<i64>, bounds: Option<_>, default| match (given, bounds) {
             (Some(number), Some(bounds)) => within(key, number, &bounds),
-            // Of a kind without such a key, it has been refused.
+            // A kind without such a key has refused it already.
             _ => Ok(default),
         };
         let workload = Workload {
@@ -195,8 +195,8 @@ impl WorkloadKind {
 }
 
 impl Workload {
-    /// Checks a workload that was not made from what somebody
-    /// [`WorkloadRequest`]: one that was read from disk, or put together by a program.
+    /// Checks a workload that was not made from a [`WorkloadRequest`]: one that was read
+    /// from disk, or built by code.
     ///
     /// # Errors
     ///
@@ -227,11 +227,11 @@ impl Workload {
             possible(rate)?;
         }
         let otherwise = Self::of_kind(self.kind);
-        // Whatever is as by default might as well have been left out.
+        // A default might as well have been left out.
         let given = WorkloadRequest {
             rate: self.arrival.rate(),
             server: (self.server != otherwise.server).then_some(self.server),
-            // Every kind goes by epoll anyway where it has no choice.
+            // Kinds without a choice use epoll.
             driver: (self.driver == DriverChoice::Uring).then_some(self.driver),
             zero_copy: (self.zero_copy != otherwise.zero_copy).then_some(self.zero_copy),
             timestamps: (self.timestamps != otherwise.timestamps).then_some(self.timestamps),

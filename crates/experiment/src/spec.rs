@@ -24,17 +24,17 @@ const TIMING: Timing = Timing {
 const MIN_BUDGET: Duration = Duration::from_secs(1);
 const MAX_BUDGET: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Levels of the factors that a target need not be asked about, in a scene
-/// without a network.
+/// One combination of the factors that need no target to read, as a scene without a
+/// network.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) scene: Scene,
-    /// What tells it from the other settings in labels, such as ` same-node`;
-    /// empty where there is one.
+    /// What distinguishes it from the other settings in labels, such as ` same-node`;
+    /// empty where there is only one.
     pub(crate) suffix: String,
 }
 
-/// An experiment without open questions but those about the machine.
+/// An experiment in which only the machine is still open.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) name: String,
@@ -44,7 +44,7 @@ pub(crate) struct Spec {
     /// Whether the report shows every latency.
     pub(crate) distribution: bool,
     pub(crate) networks: Vec<Word>,
-    /// Ways within each network; none for whatever a network is asked for.
+    /// Paths within each network; empty for the paths that the network itself implies.
     pub(crate) paths: Vec<Word>,
     /// All combinations of the other factors of the scene.
     pub(crate) settings: Vec<Setting>,
@@ -88,10 +88,12 @@ pub(crate) fn read(root: &SectionTable) -> Result<Spec, SpecError> {
             .map_or("", |(text, _)| text)
             .to_owned(),
         study: study(&root)?,
-        baseline: baseline(&root)?,
+        baseline: root
+            .text("baseline")?
+            .map_or_else(|| Word::default("host"), Word::written),
         distribution: root.boolean("distribution")?.unwrap_or(false),
         networks: networks(&factors)?,
-        paths: paths(&factors)?,
+        paths: words("path", factors.levels("path")?.unwrap_or_default())?,
         settings: settings(&factors)?,
         loads: expand::loads(&root, &factors, timing)?,
         blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
@@ -123,7 +125,7 @@ fn name(root: &FileSection<'_>) -> Result<String, SpecError> {
     ))
 }
 
-/// A study that does not exist could not be put beside anything.
+/// The name of a study that exists.
 fn study(root: &FileSection<'_>) -> Result<Option<String>, SpecError> {
     let Some((name, place)) = root.text("study")? else {
         return Ok(None);
@@ -139,45 +141,16 @@ fn study(root: &FileSection<'_>) -> Result<Option<String>, SpecError> {
     ))
 }
 
-fn baseline(root: &FileSection<'_>) -> Result<Word, SpecError> {
-    Ok(match root.text("baseline")? {
-        Some((text, place)) => Word {
-            text: text.to_owned(),
-            place: Some(place.clone()),
-        },
-        None => Word {
-            text: "host".to_owned(),
-            place: None,
-        },
-    })
-}
-
 fn networks(factors: &FileSection<'_>) -> Result<Vec<Word>, SpecError> {
-    let Some(levels) = factors.levels("network")? else {
-        return Ok(vec![Word {
-            text: "all".to_owned(),
-            place: None,
-        }]);
-    };
-    words("network", levels)
-}
-
-/// The ways within a network that are compared, where a target has several.
-fn paths(factors: &FileSection<'_>) -> Result<Vec<Word>, SpecError> {
-    words("path", factors.levels("path")?.unwrap_or_default())
+    match factors.levels("network")? {
+        Some(levels) => words("network", levels),
+        None => Ok(vec![Word::default("all")]),
+    }
 }
 
 fn words(key: &str, levels: Vec<&SpannedValue>) -> Result<Vec<Word>, SpecError> {
-    levels
-        .into_iter()
-        .map(|value| {
-            let (text, place) = section::text(key, value)?;
-            Ok(Word {
-                text: text.to_owned(),
-                place: Some(place.clone()),
-            })
-        })
-        .collect()
+    let read = |value| section::text(key, value).map(Word::written);
+    levels.into_iter().map(read).collect()
 }
 
 /// The cross product of the factors whose levels can be read here. The first

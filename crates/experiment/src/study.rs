@@ -1,7 +1,7 @@
 //! Results that others published, as data: what a run is put beside.
 //!
-//! They are for the *shape* of a result, who is faster, in what order, by what
-//! factor (P-2). Absolute times belong to the machines of their authors.
+//! They serve to compare the *shape* of a result: which network is faster, in what
+//! order, by what factor (P-2). Absolute times belong to the authors' machines.
 
 use serde::Deserialize;
 
@@ -45,8 +45,8 @@ pub struct StudyMeasurement {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureTable {
-    /// Name of the workload of ours that is like the one behind this table;
-    /// `None` when no run is put beside it.
+    /// Name of our workload that corresponds to this table; `None` when no run is put
+    /// beside it.
     pub workload: Option<String>,
     /// What the figures are of.
     pub about: String,

@@ -7,23 +7,19 @@ use crate::{Plan, Refusal, Treatment, TreatmentId};
 
 /// A plan that no experiment resolves to: its file was changed by hand or damaged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum PlanError {
-    /// There is nothing to run.
     #[error("the plan has no treatments or no blocks; start a new run")]
     Empty,
     /// A number is above a compiled-in ceiling (S-5d).
     #[error("{what} of the plan is above what Plumbline allows; start a new run with less")]
     AboveCeiling { what: &'static str },
-    /// A workload that no file could ask for.
     #[error("workload `{workload}` of the plan: {refusal}; start a new run")]
     Workload { workload: String, refusal: Refusal },
-    /// A treatment is not where its id says.
     #[error(
         "treatment {at} of the plan says that it is {id}; the file was changed, start a new run"
     )]
     Misplaced { at: TreatmentId, id: TreatmentId },
-    /// Two treatments could not be told apart in tables.
     #[error(
         "two treatments of the plan are `{label}` with workload `{workload}`; the file was changed, start a new run"
     )]

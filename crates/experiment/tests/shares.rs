@@ -171,7 +171,10 @@ fn without_the_maximum_there_is_no_plan() {
     assert!(error.contains("has not been measured"), "{error}");
     for maximum in [0.0, 1e9, f64::NAN] {
         let error = draft(experiment(FILE)).settle(&[maximum]).unwrap_err();
-        assert!(error.to_string().contains("no possible rate"), "{error}");
+        assert!(
+            error.to_string().contains("is not a possible rate"),
+            "{error}"
+        );
     }
 }
 

@@ -19,24 +19,19 @@ pub struct Destination {
 
 /// Why a destination has no address.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum DestinationError {
-    /// A URL that asks for TLS.
     #[error(
         "https is not measured: TLS would dominate the cost of the network; use an http:// address"
     )]
     Tls,
-    /// An address without a port, where none is implied.
     #[error("`{0}` has no port; write HOST:PORT or http://HOST")]
     NoPort(String),
-    /// A name that the system cannot resolve.
     #[error("`{authority}` cannot be resolved: {source}")]
     Unresolved {
-        /// The host and its port.
         authority: String,
-        /// What the system says.
         source: io::Error,
     },
-    /// A name without any address.
     #[error("`{0}` has no address")]
     NoAddress(String),
 }

@@ -6,19 +6,17 @@ use plumbline_engine::EngineError;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum GeneratorError {
     /// The engine refuses the load, or cannot run it.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The other end does not answer as ours would.
     #[error("{target} {what}; {remedy}")]
     Misunderstood {
         target: SocketAddr,
         what: &'static str,
         remedy: String,
     },
-    /// A search that cannot be meant.
     #[error("--find-max: {0}")]
     Search(String),
 }

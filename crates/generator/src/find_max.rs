@@ -32,8 +32,8 @@ pub struct SearchRequest {
     pub up_to: f64,
 }
 
-/// A search, as far as it came. The trials before a server went away are as good
-/// as any, so they are there beside the error.
+/// A search, as far as it got. The trials before a server went away are as good as
+/// any, so they are kept beside the error.
 #[derive(Debug)]
 pub struct BrokenOff {
     /// What there is to show.
@@ -52,7 +52,7 @@ impl SearchRequest {
         let refused = |why: String| Err(GeneratorError::Search(why));
         if !kind.is_answered() {
             return refused(format!(
-                "{} gets no answers, and the sender alone cannot tell what arrived; use --workload rr --udp",
+                "{} gets no answers, and the sender alone does not know what arrived; use --workload rr --udp",
                 kind.as_str()
             ));
         }
@@ -79,8 +79,8 @@ impl SearchRequest {
     }
 }
 
-/// Searches with the load of `plan`, whose rate and window are replaced. `seen`
-/// is told of each trial that has ended.
+/// Searches with the load of `plan`, whose rate and window are replaced. `seen` gets
+/// each trial that has ended.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What in the result of a load is to be distrusted.
+//! What to distrust in the result of a load.
 
 use std::time::Duration;
 

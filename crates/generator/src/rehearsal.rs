@@ -15,9 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Over UDP a single request may be lost on the way.
 const UDP_ATTEMPTS: usize = 3;
 
-/// Sends a few requests over one connection to a `plumbline serve`. Where sizes
-/// or workloads differ, every request of the load would fail, and its counts
-/// would say so late and without words. Other kinds are not rehearsed.
+/// Sends a few requests over one connection to a `plumbline serve`. Where sizes or
+/// workloads differ, every request of the load would fail, and its counts would not
+/// say why. Other kinds are not rehearsed.
 ///
 /// # Errors
 ///

@@ -11,8 +11,8 @@ use plumbline_record::LoadWarning;
 use plumbline_sys::cpu;
 use plumbline_sys::waiting::waiting_on;
 
-/// What to know about CPUs before the figures are believed. To be asked while
-/// the receiver is there.
+/// Warnings about CPUs that sender and receiver share. To be called while the
+/// receiver runs.
 pub fn warnings(plan: &LoadPlan) -> Vec<LoadWarning> {
     let Ok(allowed) = cpu::allowed() else {
         return Vec::new();
@@ -68,7 +68,7 @@ fn receivers_cpus(plan: &LoadPlan) -> Vec<BTreeSet<usize>> {
         .collect()
 }
 
-/// An address of this machine can be bound to.
+/// Whether an address belongs to this machine: then it can be bound to.
 fn is_local(target: SocketAddr) -> bool {
     std::net::UdpSocket::bind((target.ip(), 0)).is_ok()
 }

@@ -16,7 +16,7 @@ pub enum ClusterLayout {
     Pairs(usize),
 }
 
-/// What a choice of nodes looks at.
+/// What matters when nodes are chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeFacts {
     pub(crate) name: String,

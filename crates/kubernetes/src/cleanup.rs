@@ -33,8 +33,8 @@ pub struct Leftovers {
 }
 
 impl Leftovers {
-    /// Looks for them. Those of a run under way are among them: their age and
-    /// who started them tell.
+    /// Looks for them. Those of runs under way are included; age and starter show
+    /// which they are.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ use crate::route::{ClusterRoute, NEEDS_HOST_NETWORK, Seat};
 use crate::session::ClusterConnection;
 use crate::standing::StandingPods;
 
-/// Nodes that are looked at at the same time.
+/// Nodes that are examined at the same time.
 const AT_ONCE: usize = 16;
 
 /// What to run in, and how.
@@ -41,13 +41,13 @@ pub(crate) struct ClusterOptions {
     pub(crate) image: String,
     /// Whether pods may be in the nodes' networks, in a namespace that allows it.
     pub(crate) host_network: bool,
-    /// Who starts the run, for others who find its namespaces.
+    /// User and machine that start the run; its namespaces are labelled with it.
     pub(crate) started_by: String,
     /// Set when the user wants to stop.
     pub(crate) interrupted: &'static AtomicBool,
 }
 
-/// What tells one path from another, but for its nodes.
+/// What distinguishes one path from another, nodes aside.
 pub(crate) type PathKey = (ClusterRoute, Placement, Family);
 
 /// Paths in a cluster. A pair has pods that send and pods that receive; where there
@@ -70,7 +70,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Reads the configuration; says nothing to the cluster yet.
+    /// Reads the configuration; sends nothing to the cluster yet.
     ///
     /// # Errors
     ///
@@ -214,8 +214,8 @@ impl Cluster {
         }
     }
 
-    /// Sees to it that the pods of some nodes run. Pods that were replaced take
-    /// their observers with them.
+    /// Ensures that the pods of some nodes run. The observers of replaced pods go with
+    /// them.
     fn seat(&self, nodes: &[usize]) -> Result<(), ClusterError> {
         let seats = self.planned_seats(nodes);
         let mut standing = lock(&self.standing);
@@ -234,7 +234,7 @@ impl Cluster {
             return Err(ClusterError::Pod {
                 pod: seat.name().into_owned(),
                 message: format!(
-                    "it has no IPv{} address; does the cluster's network have this family?",
+                    "it has no IPv{} address; does the cluster's network support this IP version?",
                     u8::from(family)
                 ),
             });
@@ -254,7 +254,7 @@ impl Cluster {
         Ok(observer)
     }
 
-    /// Looks at every one of many nodes, some at a time.
+    /// Examines all of many nodes, some at a time.
     fn look_at_all(&self) -> Result<Vec<Sight>, TargetError> {
         let numbers: Vec<usize> = (0..self.members().len()).collect();
         let look = |&node: &usize| {

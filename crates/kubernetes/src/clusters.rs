@@ -29,7 +29,7 @@ pub(crate) struct Clusters {
 }
 
 impl Clusters {
-    /// Reads the configuration of each context; says nothing to the clusters yet.
+    /// Reads the configuration of each context; sends nothing to the clusters yet.
     /// Nodes that differ are refused unless `across_environments`.
     ///
     /// # Errors
@@ -71,6 +71,10 @@ impl Clusters {
                 "the run has no cluster {name}; give the same --context again"
             ))
         })
+    }
+
+    fn cluster_of(&self, treatment: &Treatment) -> Result<&Cluster, TargetError> {
+        Ok(&self.members[self.member(treatment)?].cluster)
     }
 }
 
@@ -128,7 +132,7 @@ impl Target for Clusters {
             let share = shares.entry(self.member(treatment)?).or_default();
             share.push(level::within(treatment));
         }
-        // What one of them does not have is told before any is changed.
+        // What one of them lacks is reported before any is changed.
         for (at, share) in &shares {
             self.members[*at].cluster.plan(share)?;
         }
@@ -192,7 +196,7 @@ impl Target for Clusters {
             if !differing.is_empty() && !self.across_environments {
                 return Err(TargetError::Failed(format!(
                     "the clusters {first_name} and {name} differ in more than their networks, so \
-                     that a comparison says nothing of these: of {name}, {}; \
+                     that a comparison says nothing about these: of {name}, {}; \
                      --across-environments compares them all the same",
                     differing.join("; ")
                 )));
@@ -218,10 +222,8 @@ impl Target for Clusters {
         treatment: &Treatment,
         ends: Ends,
     ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
-        let at = self.member(treatment)?;
-        self.members[at]
-            .cluster
-            .stage(&level::within(treatment), ends)
+        let cluster = self.cluster_of(treatment)?;
+        cluster.stage(&level::within(treatment), ends)
     }
 
     fn idle_sample(
@@ -230,17 +232,13 @@ impl Target for Clusters {
         node: usize,
         length: Duration,
     ) -> Result<IdleSample, TargetError> {
-        let at = self.member(treatment)?;
-        let treatment = level::within(treatment);
-        self.members[at]
-            .cluster
-            .idle_sample(&treatment, node, length)
+        let cluster = self.cluster_of(treatment)?;
+        cluster.idle_sample(&level::within(treatment), node, length)
     }
 
     fn shares_kernel(&self, treatment: &Treatment, ends: Ends) -> bool {
-        let within = level::within(treatment);
-        let member = self.member(treatment).ok();
-        member.is_some_and(|at| self.members[at].cluster.shares_kernel(&within, ends))
+        let cluster = self.cluster_of(treatment).ok();
+        cluster.is_some_and(|it| it.shares_kernel(&level::within(treatment), ends))
     }
 
     fn warnings(&self) -> Vec<Warning> {

@@ -8,46 +8,38 @@ use plumbline_harness::TargetError;
 /// Why a cluster did not do what was asked. Each text says what failed, on
 /// what, the probable cause and the remedy.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ClusterError {
-    /// Flags that do not go together.
     #[error("{0}")]
     Options(String),
     /// The experiment is wrong.
     #[error(transparent)]
     Experiment(#[from] SpecError),
-    /// No configuration names a cluster, or it cannot be used.
     #[error(
         "no Kubernetes cluster is configured: {0}; set KUBECONFIG or ~/.kube/config, and name the \
          cluster with --context if it is not the current one"
     )]
     Configuration(String),
-    /// The API server does not answer.
     #[error(
         "the API server {url} does not answer: {why}; is the cluster up, and does `kubectl get \
          nodes` work here?"
     )]
     Away { url: String, why: String },
-    /// The account may not do what a run needs.
     #[error(
         "the cluster does not let this account {what}: {message}; `plumbline manifest role` prints \
          the least rights that a run needs, for an administrator to apply"
     )]
     Forbidden { what: String, message: String },
-    /// A quota has no room for the run.
     #[error(
         "the cluster could not {what}: {message}; the namespaces of runs have a ResourceQuota, which \
-         whoever administers the cluster can raise or lift for them (they carry the label \
+         the administrator of the cluster can raise or lift for them (they carry the label \
          app.kubernetes.io/managed-by=plumbline)"
     )]
     Quota { what: String, message: String },
-    /// The API server refused, or did not know, something.
     #[error("the cluster could not {what}: {message}")]
     Refused { what: String, message: String },
-    /// There are not the nodes that the experiment needs.
     #[error("{0}")]
     Nodes(String),
-    /// The image of the pods cannot be had.
     #[error(
         "node {node} cannot get the image {image}: {message}; make it with `plumbline image -o \
          plumbline.tar` and load it into the nodes (`plumbline image --help` says how), or name \
@@ -58,29 +50,25 @@ pub enum ClusterError {
         image: String,
         message: String,
     },
-    /// A pod cannot be placed or started.
     #[error("pod {pod} does not start: {message}")]
     Pod { pod: String, message: String },
-    /// Something took longer than it may.
     #[error("{what} took more than {} s{hint}", limit.as_secs())]
     TooLong {
         what: String,
         limit: Duration,
         hint: String,
     },
-    /// The user wants to stop.
     #[error("interrupted")]
     Interrupted,
     /// An agent could not be asked.
     #[error(transparent)]
     Agent(#[from] TargetError),
-    /// The runtime in here could not be started.
     #[error("the threads that speak to the cluster could not be started: {0}")]
     Runtime(#[from] std::io::Error),
 }
 
 impl ClusterError {
-    /// Names what was tried where the API server said no.
+    /// An error of the client library, with what was tried.
     pub(crate) fn of(what: &str, url: &str, error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::answered(what.to_owned(), &status),
@@ -95,9 +83,8 @@ impl ClusterError {
         }
     }
 
-    /// What the API server said no with. It says 403 to an account without rights,
-    /// to one that has used them up, and for what a policy does not let in: only
-    /// the first is helped by a role.
+    /// A refusal by the API server. It answers 403 to an account without rights, to one
+    /// over its quota, and to what a policy forbids: a role helps only the first.
     fn answered(what: String, status: &kube::core::Status) -> Self {
         let message = status.message.clone();
         let lacks_rights = status.code == 401 || message.contains("is forbidden: User ");

@@ -21,14 +21,13 @@ use crate::session::ClusterConnection;
 /// some 30 bytes, a result 100 KB.
 const PIPE: usize = 64 << 10;
 
-/// Longest that a connection may take nothing.
+/// Longest time in which a connection may accept nothing.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// Least wait for the end of a process: the word of it comes by way of the
-/// kubelet and the API server.
+/// Least wait for the end of a process: kubelet and API server pass the news on.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Most that is kept of what a process says on standard error.
+/// Most bytes that are kept of what a process writes to standard error.
 const MOST_ERROR_TEXT: usize = 4 << 10;
 
 /// Starts the program in a pod with arguments.
@@ -78,8 +77,8 @@ pub(crate) fn start(
     })
 }
 
-/// Waits for an API server that is away, but not for a kubelet that is: one
-/// that does not answer while the API server does may never.
+/// Waits for an API server that does not answer, but not for a kubelet: one that
+/// is silent while the API server answers may stay so.
 fn connect<F: Future<Output = kube::Result<AttachedProcess>>>(
     session: &ClusterConnection,
     what: &str,
@@ -90,7 +89,7 @@ fn connect<F: Future<Output = kube::Result<AttachedProcess>>>(
         other => return other,
     }
     let client = session.client();
-    session.patiently("tell its version", || client.apiserver_version())?;
+    session.patiently("report its version", || client.apiserver_version())?;
     session.call(what, request()).map_err(|error| match error {
         ClusterError::Away { why, .. } => ClusterError::Refused {
             what: what.to_owned(),
@@ -102,8 +101,8 @@ fn connect<F: Future<Output = kube::Result<AttachedProcess>>>(
     })
 }
 
-/// Keeps the beginning of what is said on standard error; reads all of it, so
-/// that nobody waits for the reader.
+/// Keeps the beginning of what is written to standard error; reads all of it, so
+/// that the program never waits for the reader.
 async fn keep(mut errors: impl AsyncRead + Unpin, said: Arc<Mutex<String>>) {
     let mut buffer = [0; 512];
     while let Ok(bytes @ 1..) = errors.read(&mut buffer).await {
@@ -143,8 +142,8 @@ impl Read for Output {
     }
 }
 
-/// What the end of a program was said to be, with the cause where it is not the
-/// program's: the API server opens a stream before it asks the kubelet.
+/// How a program ended, as the API server reports it, with the cause where that is
+/// not the program: the API server opens a stream before it asks the kubelet.
 fn explained(said: String) -> String {
     let unasked = ["error sending request", "error dialing backend"];
     if unasked.iter().any(|part| said.contains(part)) {
@@ -159,7 +158,7 @@ fn explained(said: String) -> String {
 struct Process {
     handle: Handle,
     attached: AttachedProcess,
-    /// Taken when it has given its answer.
+    /// Taken once the end has been reported.
     ended: Option<BoxFuture<'static, Option<Status>>>,
     said: Arc<Mutex<String>>,
 }

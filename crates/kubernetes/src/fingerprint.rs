@@ -98,14 +98,14 @@ fn proxies(
     modes
 }
 
-/// What the API server tells of itself, the nodes and the network.
+/// What the API server reports about itself, the nodes and the network.
 pub(crate) fn add_cluster<'a>(
     whole: &mut Fingerprint,
     session: &ClusterConnection,
     nodes_of_pair: impl Iterator<Item = &'a str>,
 ) -> Result<(), ClusterError> {
     let client = session.client();
-    let version = session.call("tell its version", client.apiserver_version())?;
+    let version = session.call("report its version", client.apiserver_version())?;
     let mut facts = BTreeMap::from([("kubernetes".to_owned(), version.git_version)]);
     let nodes: Api<Node> = Api::all(session.client());
     for (side, name) in ["client", "server"].into_iter().zip(nodes_of_pair) {

@@ -1,4 +1,4 @@
-//! What a command that brought a cluster up hands over.
+//! What a command hands over that brought a cluster up.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ pub(crate) struct HandedOver {
     pub(crate) down: Option<String>,
 }
 
-/// Reads what a command said on standard output, and looks for the file that it
-/// was told to write. A line `KUBECONFIG=FILE` outranks that file.
+/// Reads what a command printed, and looks for the file that it should have written,
+/// `told`. A line `KUBECONFIG=FILE` outranks that file.
 ///
 /// # Errors
 ///
@@ -32,14 +32,14 @@ pub(crate) fn read(said: &str, told: &Path) -> Result<HandedOver, String> {
         Some(file) if has_content(&file) => file,
         Some(file) => {
             return Err(format!(
-                "it printed KUBECONFIG={}, and there is no such file",
+                "it printed KUBECONFIG={}, but there is no such file",
                 file.display()
             ));
         }
         None if has_content(told) => told.to_owned(),
         None => {
             return Err(
-                "it ended well, and said nowhere how to reach the cluster: it has to write the \
+                "it succeeded, but did not say how to reach the cluster: it has to write the \
                  file that KUBECONFIG names in its environment, or to print a line \
                  KUBECONFIG=FILE"
                     .to_owned(),

@@ -136,9 +136,10 @@ pub(crate) fn check_servers(treatments: &[Treatment]) -> Result<(), TargetError>
     }
     Err(TargetError::Unsupported {
         what: "`server = \"nginx\"`".to_owned(),
-        needs: "pods that have nginx, and their image holds Plumbline only: let it answer with \
+        needs:
+            "pods that have nginx, but their image holds Plumbline only: let Plumbline answer with \
                 --set workload.server=plumbline"
-            .to_owned(),
+                .to_owned(),
     })
 }
 
@@ -154,7 +155,7 @@ fn pack(layer: &[u8]) -> io::Result<Vec<u8>> {
     packed.finish()
 }
 
-/// Adds a file of root's, of no time.
+/// Adds a file that belongs to root and has no time.
 fn add(
     archive: &mut tar::Builder<impl Write>,
     path: &str,

@@ -61,7 +61,7 @@ fn cluster_and_path<'a>(asked: &Asked<'a>) -> (Wanted<'a>, Wanted<'a>) {
 ///
 /// # Errors
 ///
-/// A sentence, for words that are neither cluster nor path.
+/// A sentence about a word that is neither cluster nor path.
 pub(crate) fn scenes(
     asked: &Asked<'_>,
     clusters: &[String],

@@ -1,4 +1,4 @@
-//! Making clusters by the user's commands, and unmaking them.
+//! Making clusters by the user's commands, and taking them down.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read};
@@ -14,7 +14,7 @@ use crate::handed::{self, HandedOver};
 use crate::image::{self, ImageError};
 use crate::provisioner::{self, Told};
 
-/// The directory of a run in which the words of the commands are.
+/// The directory of a run that holds the output of the commands.
 pub(crate) const LOGS: &str = "provision";
 
 /// Longest time for bringing a cluster up, unless another is given.
@@ -30,7 +30,7 @@ pub(crate) struct Made {
     down: String,
 }
 
-/// Makes clusters, and knows how to unmake them.
+/// Makes clusters, and takes them down.
 pub(crate) struct Maker {
     up: String,
     down: Option<String>,
@@ -79,7 +79,8 @@ impl Maker {
         Ok(())
     }
 
-    /// Moves what the commands said, and will say, into a run directory.
+    /// Moves the output of the commands into a run directory, and writes it there from
+    /// now on.
     pub(crate) fn keep_logs(&mut self, run: &Path) -> std::io::Result<()> {
         let place = run.join(LOGS);
         if self.logs.exists() {
@@ -89,7 +90,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Where what the commands say is kept.
+    /// Where the output of the commands is kept.
     pub(crate) fn logs(&self) -> &Path {
         &self.logs
     }
@@ -97,7 +98,7 @@ impl Maker {
     /// The log of the next cluster, within the run directory's own.
     pub(crate) fn next_log(&mut self, network: &str) -> String {
         self.count += 1;
-        // A run that is resumed must not write over what an earlier part said.
+        // A resumed run must not overwrite the logs of an earlier part.
         while self.logs.join(self.log(network, "up")).exists() {
             self.count += 1;
         }
@@ -141,7 +142,7 @@ impl Maker {
         };
         let Some(down) = self.down.clone().or(down) else {
             let why = format!(
-                "nobody said how to take the cluster {network} down again, and it was left \
+                "nothing says how to take the cluster {network} down again, so it was left \
                  standing: give --unprovision 'COMMAND', or print a line UNPROVISION=COMMAND"
             );
             self.left.push(TargetError::Failed(why.clone()));

@@ -85,8 +85,8 @@ pub(crate) fn pod(seat: Seat, node: &str, control_plane: bool, image: &str) -> P
     }))
 }
 
-/// By affinity and not by `nodeName`, which would go past the scheduler and so
-/// past quotas of resources, taints and whatever else a cluster's owner set.
+/// By affinity and not by `nodeName`, which would bypass the scheduler, and with it
+/// quotas, taints and whatever else the cluster's owner set.
 fn on_node(node: &str) -> Value {
     json!({
         "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -115,8 +115,8 @@ pub(crate) fn service(seat: Seat, node_port: bool, v6: bool) -> Service {
     }))
 }
 
-/// The structures above are constants but for strings: what the API's types do
-/// not take is a mistake in this file, which every test here would meet.
+/// The structures above are constants apart from strings: a value that the API's
+/// types reject is a mistake in this file, and every test here would find it.
 fn built<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("the manifest has the API's form")
 }

@@ -20,10 +20,10 @@ const PASSING: [&str; 3] = [
     "node.cloudprovider.kubernetes.io/uninitialized",
 ];
 
-/// How long nodes that are ready may still be marked as not.
+/// How long ready nodes may still be marked as not ready.
 const SETTLE: Duration = Duration::from_secs(15);
 
-/// All nodes, when none is about to be usable.
+/// All nodes, once none is about to become usable.
 pub(crate) fn all(session: &ClusterConnection) -> Result<Vec<Node>, ClusterError> {
     let api: Api<Node> = Api::all(session.client());
     let all = ListParams::default();
@@ -37,7 +37,7 @@ pub(crate) fn all(session: &ClusterConnection) -> Result<Vec<Node>, ClusterError
     }
 }
 
-/// What a choice of nodes looks at.
+/// What matters when nodes are chosen.
 pub(crate) fn facts(node: &Node) -> NodeFacts {
     NodeFacts {
         name: node.name_any(),
@@ -48,9 +48,8 @@ pub(crate) fn facts(node: &Node) -> NodeFacts {
     }
 }
 
-/// Whether it is ready, and only still marked as not: a controller takes these
-/// marks away some seconds later, which a run right after the start of a cluster
-/// has to wait for.
+/// Whether it is ready, but still marked as not ready. A controller removes these
+/// marks some seconds later, and a run right after the start of a cluster waits.
 pub(crate) fn is_settling(node: &Node) -> bool {
     let taints = node.spec.iter().flat_map(|it| it.taints.iter().flatten());
     is_ready(node) && taints.into_iter().any(|it| PASSING.contains(&&*it.key))

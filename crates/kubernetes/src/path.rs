@@ -88,8 +88,8 @@ impl Site for PodSite {
     }
 }
 
-/// One agent in each pod that stays and answers what the pod and its node
-/// look like. By seat, with the pod that it is in.
+/// An agent in each pod that stays and reports on the pod and its node. By seat,
+/// with the identity of the pod.
 #[derive(Default)]
 pub(crate) struct Observers(BTreeMap<Seat, (String, Arc<Observer>)>);
 
@@ -113,18 +113,18 @@ impl Observers {
         Self(found.collect())
     }
 
-    /// Takes over what a path was made with.
+    /// Keeps those that a path was made with.
     pub(crate) fn add(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// Lets go of those whose pods are no more.
+    /// Forgets those whose pods are gone.
     pub(crate) fn keep(&mut self, standing: &StandingPods) {
         self.0
             .retain(|seat, (uid, _)| standing.pod(*seat).is_some_and(|pod| pod.uid == *uid));
     }
 
-    /// Ends all. Their pods are deleted next, so that a bad end says nothing.
+    /// Ends all. Their pods are deleted next, so how they end does not matter.
     pub(crate) fn end(&mut self) {
         self.0.clear();
     }
@@ -232,12 +232,12 @@ impl ClusterPath {
             .all(|end| end.site.stands_in(standing) && end.observer.is_alive())
     }
 
-    /// What the machines of client and server look like.
+    /// What was seen of the machines of client and server.
     pub(crate) fn machines(&self) -> (&Sight, &Sight) {
         (&self.client.sight, &self.server.sight)
     }
 
-    /// What the pods look like, with their names.
+    /// What was seen of each pod, with its name.
     pub(crate) fn sights(&self) -> impl Iterator<Item = (&Sight, Cow<'static, str>)> {
         self.ends().map(|end| (&end.sight, end.site.seat.name()))
     }
@@ -247,7 +247,7 @@ impl ClusterPath {
         !here.is_empty() && here == there
     }
 
-    /// Nodes that are namespaces of one machine, as those of kind are: their
+    /// Whether the nodes are namespaces of one machine, as those of kind are: their
     /// load is counted once, and each disturbs the other.
     pub(crate) fn is_one_kernel_posing_as_two(&self) -> bool {
         self.server.site.seat.is_far() && self.has_one_kernel()
@@ -314,8 +314,8 @@ impl Path for ClusterPath {
         Ok(snapshot)
     }
 
-    /// The devices of each end, those of several servers together: what lies between
-    /// them is the cluster's own, and not to be looked into from pods.
+    /// The devices of each end, those of several servers together. What lies between
+    /// them belongs to the cluster and cannot be seen from pods.
     fn legs(&self) -> Vec<Leg> {
         let devices = |end: &End| {
             let namespace = end.site.seat.name();

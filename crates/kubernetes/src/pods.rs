@@ -12,8 +12,8 @@ use crate::ClusterError;
 /// How long a pod may be unschedulable: an autoscaler may bring a node.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// How long an image may not be had. The kubelet tries again after ten seconds,
-/// which is long for somebody who has mistyped a name.
+/// How long pulling an image may fail. The kubelet tries again after ten seconds,
+/// which is long to wait for a mistyped name.
 const PULL: Duration = Duration::from_secs(3);
 
 /// A pod that runs.
@@ -40,7 +40,7 @@ impl RunningPod {
     }
 }
 
-/// Whether it runs and is not on its way out.
+/// Whether it runs and is not being deleted.
 pub(crate) fn is_running(pod: &Pod) -> bool {
     pod.meta().deletion_timestamp.is_none()
         && pod.status.as_ref().and_then(|it| it.phase.as_deref()) == Some("Running")
@@ -119,7 +119,7 @@ fn unschedulable(pod: &Pod) -> Option<String> {
     (placed.status == "False").then(|| placed.message.clone().unwrap_or_default())
 }
 
-/// Whatever the cluster says of a pod that does not run.
+/// What the cluster says about a pod that does not run.
 pub(crate) fn said(pod: &Pod) -> String {
     let status = pod.status.as_ref();
     let own = status.and_then(|it| it.message.clone().or_else(|| it.reason.clone()));

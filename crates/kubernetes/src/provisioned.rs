@@ -28,9 +28,9 @@ pub(crate) struct Provisioned {
     up: Option<Up>,
     /// Networks that did not come up in this block, and why.
     failed: BTreeMap<String, String>,
-    /// What nobody has asked for yet.
+    /// Those that were not recorded yet.
     set_ups: Vec<SetUp>,
-    /// The network that was last asked for.
+    /// The network of the last request.
     asked: String,
     /// The first cluster, which the others have to be like.
     first: Option<Fingerprint>,

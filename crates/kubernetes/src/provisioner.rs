@@ -13,13 +13,13 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-/// How often a command is looked at.
+/// How often a command is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a command that is told to stop gets to tidy up, before it is killed.
+/// How long a command that must stop may tidy up before it is killed.
 const TIDY: Duration = Duration::from_secs(30);
 
-/// What a command is told, beside the level that stands in it.
+/// What a command gets, apart from the level in its text.
 pub(crate) struct Told<'a> {
     /// The level: `{network}` in the command, `PLUMBLINE_NETWORK` for it.
     pub(crate) network: &'a str,
@@ -53,7 +53,7 @@ pub(crate) fn run(
     let status = wait(&mut child, told.limit, interrupted);
     let said = fs::read_to_string(&output).unwrap_or_default();
     if said.is_empty() {
-        // It is there for what was said.
+        // An empty file says nothing.
         let _ = fs::remove_file(&output);
     }
     let tail = || match tail(told.log) {
@@ -71,7 +71,7 @@ pub(crate) fn run(
             told.limit.as_secs(),
             tail()
         )),
-        Err(error) => Err(format!("`{text}` cannot be waited for: {error}")),
+        Err(error) => Err(format!("`{text}` could not be waited for: {error}")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether a new path can be had, and leads to its server.
+//! Whether a new path can be made, and leads to its server.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,16 +10,17 @@ use crate::ClusterError;
 use crate::path::ClusterPath;
 use crate::session::ClusterConnection;
 
-/// How pods behind a service are first reached: kube-proxy writes its rules
-/// a moment after the pod is ready.
+/// How long it may take until pods behind a service are reached: kube-proxy writes
+/// its rules a moment after a pod is ready.
 const REACH: Duration = Duration::from_secs(20);
 
-/// How long the end of a pod may go untold, and how often that is waited for.
+/// How long it may take until the end of a pod is reported, and how often that is
+/// waited for.
 const UNTOLD: Duration = Duration::from_secs(2);
 const UNTOLD_ATTEMPTS: usize = 2;
 
-/// Makes something of pods, again when no agent can be had in them: a pod that has
-/// ended is shown as running until its kubelet reports it.
+/// Makes something from pods, and tries again when no agent starts in them: a pod
+/// that has ended is shown as running until its kubelet reports it.
 pub(crate) fn until_told<T>(
     session: &ClusterConnection,
     mut make: impl FnMut() -> Result<T, ClusterError>,

@@ -1,4 +1,4 @@
-//! What was typed of clusters, and what the file says of them, understood.
+//! Flags and file about clusters, made into a target.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ impl ClusterRequest {
             && self.contexts.len() < 2
         {
             return Err(ClusterError::Options(format!(
-                "`{network}` is to be the network of a cluster of its own: give --provision \
+                "`{network}` names the network of a whole cluster: give --provision \
                  'COMMAND', which brings a cluster up with {{network}}, or --context for each that \
                  stands"
             )));
@@ -153,8 +153,8 @@ fn names_a_cluster(experiment: Option<&Experiment>) -> Result<Option<String>, Cl
     Ok(networks.into_iter().find(is_cluster))
 }
 
-/// Hands the image of this program to the command that makes clusters, if it is
-/// one that can be in an image and nobody named another.
+/// Hands the image of this program to the command that makes clusters, if an image
+/// can hold it and the environment names no other.
 fn hand_own_image(maker: &mut Maker, say: &dyn Fn(&str)) {
     if std::env::var_os("PLUMBLINE_IMAGE").is_some() {
         return;
@@ -172,7 +172,7 @@ fn hand_own_image(maker: &mut Maker, say: &dyn Fn(&str)) {
     }
 }
 
-/// Tells people who find the namespaces of a run whose they are.
+/// Says whose the namespaces of a run are.
 fn started_by() -> String {
     let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname");

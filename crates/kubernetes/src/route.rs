@@ -142,7 +142,7 @@ impl ClusterRoute {
 /// What a path that ends in a node's own network needs.
 pub(crate) const NEEDS_HOST_NETWORK: &str = "--allow-host-network: pods in the nodes' own networks, in a namespace with the privileged profile";
 
-/// The routes that can be had, and those that cannot with what they need.
+/// The routes that are available, and what the others need.
 pub(crate) fn available(host_network: bool) -> (Vec<ClusterRoute>, Vec<Warning>) {
     let (here, missing): (Vec<ClusterRoute>, Vec<ClusterRoute>) = ROUTES
         .into_iter()
@@ -154,12 +154,12 @@ pub(crate) fn available(host_network: bool) -> (Vec<ClusterRoute>, Vec<Warning>)
     (here, missing.collect())
 }
 
-/// The scenes that an experiment asks one cluster for, and what of them cannot
-/// be had. The cluster is all that there is: a path of all networks is the path.
+/// The scenes that an experiment asks of one cluster, and those of them that are not
+/// available. With one cluster, `all/PATH` is just that path.
 ///
 /// # Errors
 ///
-/// A sentence, for a word that is no route, or one that may not be had.
+/// A sentence about a word that is no route, or about a route that is not available.
 pub(crate) fn asked(
     asked: &Asked<'_>,
     host_network: bool,
@@ -168,7 +168,7 @@ pub(crate) fn asked(
         (Some(cluster), Some(path)) => {
             let path = path.word();
             return Err(format!(
-                "`{cluster}/{path}` names one of several clusters, and here is one: write `{path}`"
+                "`{cluster}/{path}` names one of several clusters, but this run has one: write `{path}`"
             ));
         }
         (None, Some(path)) => path,

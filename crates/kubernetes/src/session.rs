@@ -17,7 +17,7 @@ const ANSWER: Duration = Duration::from_secs(15);
 /// How often a wait looks whether the user wants to stop.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How long an API server may be away before what needs it is given up. An
+/// How long an API server may be silent before what needs it fails. An
 /// upgrade of a control plane of one machine takes about a minute.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -31,7 +31,7 @@ pub(crate) struct ClusterConnection {
 }
 
 impl ClusterConnection {
-    /// Reads the user's configuration; says nothing to the cluster yet.
+    /// Reads the user's configuration; sends nothing to the cluster yet.
     pub(crate) fn open(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
@@ -72,8 +72,7 @@ impl ClusterConnection {
         self.stoppable(self.bounded(what, request))
     }
 
-    /// As [`call`](Self::call), also when the user wants to stop: for what
-    /// has to be undone.
+    /// As [`call`](Self::call), but not stopped by the user: to undo what was made.
     pub(crate) fn insist<T>(
         &self,
         what: &str,

@@ -20,7 +20,7 @@ use crate::session::ClusterConnection;
 /// Longest wait for pods to run. Pulling an image of 15 MB takes seconds.
 const START: Duration = Duration::from_secs(60);
 
-/// How often pods that start are looked at.
+/// How often pods that start are checked.
 const LOOK: Duration = Duration::from_millis(150);
 
 /// Longest wait for the end of a namespace.
@@ -151,9 +151,9 @@ impl StandingPods {
         Ok(pods)
     }
 
-    /// Forgets pods that do not run any more, and removes what is left of
-    /// them, so that [`seat`](Self::seat) makes them anew. Whatever hung on
-    /// them (addresses, endpoints of services) is looked up again there.
+    /// Forgets pods that no longer run, and removes what is left of them, so that
+    /// [`seat`](Self::seat) makes new ones and looks up whatever depends on them
+    /// (addresses, endpoints of services).
     pub(crate) fn refresh(&mut self) -> Result<(), ClusterError> {
         if self.pods.is_empty() {
             return Ok(());
@@ -217,7 +217,7 @@ impl StandingPods {
             .call(&what, api.create(&PostParams::default(), &wanted))?;
         let front = read_front(&made).ok_or_else(|| ClusterError::Refused {
             what,
-            message: "it was given no address".to_owned(),
+            message: "it got no address".to_owned(),
         })?;
         self.services.insert((seat, v6), front);
         Ok(front)
@@ -233,7 +233,7 @@ impl StandingPods {
     }
 }
 
-/// Deletes namespaces, and waits until they are gone: all at once, for each
+/// Deletes namespaces, and waits until they are gone: all at once, because each
 /// takes some seconds.
 pub(crate) fn delete_namespaces(
     session: &ClusterConnection,
@@ -242,8 +242,8 @@ pub(crate) fn delete_namespaces(
     let mut errors = Vec::new();
     let api: Api<Namespace> = Api::all(session.client());
     for name in names {
-        // A kubelet that does not answer would hold its pods, and they the
-        // namespace; and its pods have nothing to say on their way out.
+        // With no grace: a kubelet that does not answer would keep its pods, and so the
+        // namespace; and the pods have nothing to finish.
         let pods: Api<Pod> = Api::namespaced(session.client(), name);
         let now = DeleteParams::default().grace_period(0);
         let all = ListParams::default();

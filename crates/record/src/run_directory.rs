@@ -46,20 +46,13 @@ impl RunDirectory {
     /// Everything is prepared under a hidden name and then renamed, so that a
     /// crash or a full disk leaves no directory that looks like a run.
     ///
+    /// `searches` are those that the plan's loads are shares of, kept in
+    /// `searches.jsonl`; without any there is no such file.
+    ///
     /// # Errors
     ///
     /// [`Full`](RunDirectoryError::Full), [`Io`](RunDirectoryError::Io).
-    pub fn create(parent: &Path, experiment: &str, run: &Run) -> Result<Self, RunDirectoryError> {
-        Self::create_with(parent, experiment, run, &[])
-    }
-
-    /// As [`create`](Self::create), with the searches that the plan's loads are
-    /// shares of in `searches.jsonl`; without searches there is no such file.
-    ///
-    /// # Errors
-    ///
-    /// As [`create`](Self::create).
-    pub fn create_with(
+    pub fn create(
         parent: &Path,
         experiment: &str,
         run: &Run,

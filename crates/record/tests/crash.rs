@@ -38,7 +38,7 @@ fn write_forever(parent: &Path) {
     let run = sample::run();
     let trials: Vec<_> = (0..TRIALS).map(sample::trial).collect();
     loop {
-        let made = RunDirectory::create(parent, "crash", &run);
+        let made = RunDirectory::create(parent, "crash", &run, &[]);
         let mut directory = match made {
             Ok(directory) => directory,
             Err(error) => return tell_end(&error),

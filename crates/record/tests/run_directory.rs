@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 /// A run with trials, closed again.
 fn recorded(parent: &Path, trials: u32) -> std::path::PathBuf {
-    let mut directory = RunDirectory::create(parent, "sample", &sample::run()).unwrap();
+    let mut directory = RunDirectory::create(parent, "sample", &sample::run(), &[]).unwrap();
     for n in 0..trials {
         directory.append(&sample::trial(n)).unwrap();
     }
@@ -46,7 +46,7 @@ fn what_a_terminal_would_obey_is_not_handed_on() {
     let parent = tempfile::tempdir().unwrap();
     let mut run = sample::run();
     run.provenance.command.push(ESCAPE.to_owned());
-    let mut directory = RunDirectory::create(parent.path(), "sample", &run).unwrap();
+    let mut directory = RunDirectory::create(parent.path(), "sample", &run, &[]).unwrap();
     let mut trial = sample::trial(0);
     trial.status = TrialStatus::Failed {
         error: ESCAPE.to_owned(),
@@ -91,7 +91,7 @@ fn a_trial_line_has_a_few_kilobytes() {
 #[test]
 fn a_second_writer_is_refused_and_a_reader_is_not() {
     let parent = tempfile::tempdir().unwrap();
-    let mut directory = RunDirectory::create(parent.path(), "sample", &sample::run()).unwrap();
+    let mut directory = RunDirectory::create(parent.path(), "sample", &sample::run(), &[]).unwrap();
     directory.append(&sample::trial(0)).unwrap();
     let path = directory.path().to_owned();
     assert!(matches!(
@@ -216,7 +216,7 @@ fn a_plan_that_was_changed_by_hand_is_refused() {
 #[test]
 fn a_trial_that_cannot_be_read_back_is_not_written() {
     let parent = tempfile::tempdir().unwrap();
-    let mut directory = RunDirectory::create(parent.path(), "sample", &sample::run()).unwrap();
+    let mut directory = RunDirectory::create(parent.path(), "sample", &sample::run(), &[]).unwrap();
     let mut trial = sample::trial(0);
     trial.warnings = vec![plumbline_record::Warning::Steal { share: f64::NAN }];
     let error = directory.append(&trial).unwrap_err();

@@ -64,7 +64,7 @@ fn the_schemas_are_current() {
 #[test]
 fn real_files_keep_their_schema() {
     let parent = tempfile::tempdir().unwrap();
-    let mut directory = RunDirectory::create(parent.path(), "sample", &sample::run()).unwrap();
+    let mut directory = RunDirectory::create(parent.path(), "sample", &sample::run(), &[]).unwrap();
     for n in 0..6 {
         directory.append(&sample::trial(n)).unwrap();
     }
@@ -135,7 +135,7 @@ fn searches_stand_beside_the_run_and_keep_their_schema() {
     let search = search();
     let run = sample::run();
     let searched = [search.clone(), search];
-    let with = RunDirectory::create_with(parent.path(), "with", &run, &searched).unwrap();
+    let with = RunDirectory::create(parent.path(), "with", &run, &searched).unwrap();
     let text = fs::read_to_string(with.path().join("searches.jsonl")).unwrap();
     assert_eq!(text.lines().count(), 2);
     for line in text.lines() {
@@ -144,7 +144,7 @@ fn searches_stand_beside_the_run_and_keep_their_schema() {
         let read: SearchRecord = serde_json::from_value(value).unwrap();
         assert_eq!(read, searched[0]);
     }
-    let without = RunDirectory::create(parent.path(), "without", &run).unwrap();
+    let without = RunDirectory::create(parent.path(), "without", &run, &[]).unwrap();
     assert!(!without.path().join("searches.jsonl").exists());
 }
 

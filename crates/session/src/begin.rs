@@ -57,7 +57,7 @@ pub(crate) fn begin(
         warnings,
         plan,
     };
-    let directory = RunDirectory::create_with(options.out, &name, &run, &maxima.searches)?;
+    let directory = RunDirectory::create(options.out, &name, &run, &maxima.searches)?;
     Ok(Prepared {
         directory,
         run,

@@ -29,7 +29,7 @@ pub(crate) fn recorded(settings: &Settings) -> Conditions {
         thresholds: settings.thresholds.by_name(),
         client_cpus: client.clone(),
         server_cpus: server.clone(),
-        // A quarter of a second.
+        // Far below what 64 bits hold.
         idle_ns: settings.idle.as_nanos() as u64,
     }
 }

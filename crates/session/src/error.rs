@@ -11,10 +11,10 @@ use plumbline_report::compare::CompareError;
 /// Why there is no run, or only a part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The experiment is wrong, or asks for what the target has not.
+    /// The experiment is wrong, or asks for what the target does not have.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// What was asked cannot be meant; the text says the remedy.
+    /// A contradictory or meaningless request; the text says the remedy.
     #[error("{0}")]
     Usage(String),
     /// The target could not be prepared or looked at.
@@ -35,7 +35,7 @@ pub enum SessionError {
     /// The environment is not the one that the run began in.
     #[error(transparent)]
     Environment(#[from] CompareError),
-    /// The program cannot tell which build it is.
+    /// The program cannot find out which build it is.
     #[error("this program cannot be read, so its records could not say which build made them")]
     Build(#[source] io::Error),
     /// What belongs to the target could not be put into the run directory.

@@ -3,7 +3,7 @@
 //! that was cut off; [`Session::conduct`] runs what is left of it. Whatever
 //! happens, the target is taken down, and no error hides another.
 //!
-//! Nothing here knows a terminal: who wants to hear how it goes is a [`Watch`].
+//! Nothing here knows a terminal: a [`Watch`] follows how it goes.
 
 mod begin;
 mod conditions;

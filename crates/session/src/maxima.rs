@@ -24,7 +24,7 @@ impl Maxima {
         self.found.iter().map(|one| one.rate).collect()
     }
 
-    /// Those that say nothing of the network.
+    /// Those that say nothing about the network.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> {
         let of_the_generator = self.found.iter().filter(|one| one.generator_limited);
         of_the_generator.map(|one| Warning::MaximumOfTheGenerator {
@@ -33,8 +33,8 @@ impl Maxima {
     }
 }
 
-/// Searches all that the draft asks for. Where there is no maximum to be had,
-/// and so no run, every trial of the searches is left in a file in `out`.
+/// Searches all that the draft asks for. Where no maximum is found,
+/// and so there is no run, every trial of the searches is left in a file in `out`.
 pub(crate) fn measure(
     draft: &Draft,
     target: &mut dyn Target,

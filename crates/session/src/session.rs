@@ -56,11 +56,11 @@ impl<'a> Session<'a> {
         target: &'a mut dyn Target,
         options: &RunOptions<'a>,
     ) -> Result<Self, SessionError> {
-        let told = prepared.and_then(|prepared| {
-            let told = target.run_directory(prepared.directory.path());
-            told.map(|()| prepared).map_err(SessionError::Logs)
+        let ready = prepared.and_then(|prepared| {
+            let kept = target.run_directory(prepared.directory.path());
+            kept.map(|()| prepared).map_err(SessionError::Logs)
         });
-        match told {
+        match ready {
             Ok(prepared) => Ok(Self {
                 target,
                 prepared,
@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
         )
     }
 
-    /// Says how much there is to do: it grows with the square of the nodes.
+    /// Reports how much there is to do: it grows with the square of the nodes.
     fn announce(&self, watch: &mut dyn Watch) {
         let plan = &self.prepared.run.plan;
         let Some(pairing) = &plan.pairing else { return };

@@ -20,8 +20,8 @@ pub fn take_down(target: &mut dyn Target) -> Result<(), LeftBehind> {
     })
 }
 
-/// What was done, when what stood for it has been undone. Neither error hides
-/// the other: the first one comes first.
+/// The result of some work after its undoing. Neither error hides the other: the
+/// first one comes first.
 pub(crate) fn with_undoing<T>(
     done: Result<T, SessionError>,
     undone: Result<(), LeftBehind>,

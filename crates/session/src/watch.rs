@@ -1,4 +1,4 @@
-//! What a session tells of itself.
+//! What a session reports.
 
 use plumbline_experiment::{Limit, Pairing, Sought};
 use plumbline_harness::Progress;
@@ -37,7 +37,7 @@ pub enum News<'a> {
     },
 }
 
-/// Who wants to know how a session goes.
+/// Follows a session.
 pub trait Watch: Progress {
     /// Something happened before the first trial.
     fn hears(&mut self, news: &News<'_>);

@@ -1,8 +1,7 @@
 //! What a program left behind, and the figures in what it wrote.
 //!
-//! A figure that is not where it should be is an error that names the tool and
-//! the key: a tool whose output has changed must not pass for one that saw too
-//! few samples.
+//! A figure that is missing is an error that names the tool and the key: a tool
+//! whose output has changed must not look like one that saw too few samples.
 
 use plumbline_sys::cpu::ProcessTime;
 use serde_json::Value;

@@ -73,9 +73,9 @@ fn judge_figure(run: &BoutPairs, figure: &ComparedFigure) -> FigureVerdict {
     }
 }
 
-/// Says in how many pairs a percentile lacks the samples that it needs (D4),
-/// and how long runs would have to last for it. A figure from some of the pairs
-/// only is one of the quieter half, so it is never left unsaid.
+/// Says in how many pairs a percentile lacks the samples that it needs (D4), and how
+/// long runs would have to last for it. A figure from some of the pairs only comes
+/// from the quieter ones, so this is always said.
 fn too_few(
     quantity: Measurand,
     alone: bool,

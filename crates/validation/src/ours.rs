@@ -218,7 +218,7 @@ pub(crate) fn few_connections(bench: &Bench<'_>) -> Result<Readings> {
     Ok(Readings::from([(Measurand::CpuPerRequest, cpu)]))
 }
 
-/// Many connections. Their memory is what they take more than few, for each.
+/// Many connections, and the memory that each takes beyond that of a few.
 pub(crate) fn many_connections(bench: &Bench<'_>) -> Result<Readings> {
     let (_, few) = connections(bench, CONNECTIONS, Some(SCALE_RATE))?;
     let (cpu, many) = connections(bench, MANY, Some(SCALE_RATE))?;

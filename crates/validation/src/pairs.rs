@@ -26,26 +26,26 @@ impl BoutPairs {
         stop: &AtomicBool,
         say: &dyn Fn(&str),
     ) -> Self {
-        let mut readings = Vec::new();
-        let mut error = None;
+        let mut done = Self {
+            bout,
+            readings: Vec::new(),
+            error: None,
+        };
         for pair in 0..pairs {
-            if error.is_some() || stop.load(Ordering::SeqCst) {
+            if stop.load(Ordering::SeqCst) {
                 break;
             }
             say(&format!("{}: pair {} of {pairs}", bout.name, pair + 1));
             match one_pair(bench, bout, pair % 2 == 1) {
-                Ok(pair) => readings.push(pair),
-                Err(failed) => {
-                    say(&format!("{}: {failed}", bout.name));
-                    error = Some(failed);
+                Ok(pair) => done.readings.push(pair),
+                Err(error) => {
+                    say(&format!("{}: {error}", bout.name));
+                    done.error = Some(error);
+                    break;
                 }
             }
         }
-        Self {
-            bout,
-            readings,
-            error,
-        }
+        done
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `/proc` says of a program that runs.
+//! What `/proc` says about a running program.
 
 use plumbline_sys::waiting::waiting_on;
 
@@ -9,7 +9,8 @@ pub(crate) enum Transport {
     Udp,
 }
 
-/// Whether a socket of the namespace of `pid` waits on a port.
+/// Whether a socket in the namespace of `pid` waits on a port. A trial connection
+/// would show it too, but a server for one client would take that for its client.
 pub(crate) fn is_listening(pid: u32, port: u16, transport: Transport) -> bool {
     !waiting_on(pid, port, transport == Transport::Udp).is_empty()
 }

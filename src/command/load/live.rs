@@ -11,8 +11,7 @@ use plumbline_report::load::Totals;
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Runs a load, and meanwhile tells on standard error how it goes if people
-/// are watching. The watching thread wakes once a second.
+/// Runs a load, and reports on it once a second where standard error is a terminal.
 pub(super) fn shown_while<T>(plan: &LoadPlan, live: &LoadProgress, run: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return run();

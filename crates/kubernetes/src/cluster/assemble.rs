@@ -1,4 +1,4 @@
-//! Paths of pods that run.
+//! Making paths from running pods.
 
 use std::net::SocketAddr;
 
@@ -13,8 +13,8 @@ use crate::reach::{until_reached, until_told};
 use crate::route::{ClusterRoute, Seat};
 
 impl Cluster {
-    /// Makes the path of a treatment between the first two nodes and sees that it
-    /// leads to its server, unless it stands. It has to be planned.
+    /// Makes the path of a treatment between the first two nodes, unless it stands, and
+    /// checks that it leads to its server. The treatment must be planned.
     pub(crate) fn make_first(&mut self, treatment: &Treatment) -> Result<(), TargetError> {
         let key = self.key(treatment)?;
         // A pod that was replaced takes its paths with it.
@@ -36,8 +36,8 @@ impl Cluster {
         (is_first && path.stands_in(&lock(&self.standing))).then_some(path)
     }
 
-    /// Makes a path that is new, and sees that it leads to its server where a
-    /// service stands before that.
+    /// Makes a new path, and checks that it leads to its server where that is behind a
+    /// service.
     pub(super) fn make(
         &self,
         key: PathKey,
@@ -54,7 +54,7 @@ impl Cluster {
         Ok(path)
     }
 
-    /// Assembles pods that run; those that have ended meanwhile are made anew.
+    /// Assembles a path from running pods; those that have ended meanwhile are replaced.
     fn build_path(&self, key: PathKey, ends: Ends) -> Result<ClusterPath, ClusterError> {
         let mut are_seated = true;
         until_told(&self.session, || {

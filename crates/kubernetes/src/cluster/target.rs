@@ -59,7 +59,7 @@ impl Target for Cluster {
             .collect()
     }
 
-    /// Also when only some are, as nodes that are containers of one machine.
+    /// Also when only some nodes share one, as containers of one machine do.
     fn is_one_kernel(&self) -> bool {
         if self.is_pair() {
             let mut paths = self.first.values();
@@ -71,8 +71,8 @@ impl Target for Cluster {
         distinct.len() < boots.len()
     }
 
-    /// Of a pair. With many nodes the trials are on any CPU, as one number does not
-    /// hold for all of them.
+    /// Of a pair. With many nodes trials may use any CPU, because one number does not
+    /// suit all of them.
     fn cpus(&self) -> Cpus {
         let path = self.first.values().next().filter(|_| self.is_pair());
         path.map(ClusterPath::cpus).unwrap_or_default()
@@ -150,8 +150,8 @@ impl Target for Cluster {
         let (client, server) = self.seats_of(self.key(treatment)?, [node; 2]);
         let is_server = self.is_pair() && node > 0;
         let seat = if is_server { server } else { client };
-        // An observer may have been lost with an API server that is back, which
-        // only the question shows.
+        // An observer may have been lost while the API server was away, which only a
+        // question shows.
         let rest = || self.observer(seat)?.rest(length);
         rest().or_else(|_| rest())
     }
@@ -177,7 +177,7 @@ impl Target for Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Best effort: whoever wants the errors calls `teardown` before.
+        // Best effort: callers that want the errors call `teardown` first.
         self.teardown();
     }
 }

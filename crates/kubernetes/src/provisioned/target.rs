@@ -29,7 +29,7 @@ impl Target for Provisioned {
         let found = level::scenes(asked, &self.networks, &ROUTES, is_name)?;
         if found.is_empty() {
             return Err(format!(
-                "`{}`: which networks? A command that brings clusters up has to be told, as in \
+                "`{}`: which networks? A command that brings clusters up needs their names, as in \
                  --network flannel,calico",
                 asked.network.word()
             ));
@@ -62,7 +62,7 @@ impl Target for Provisioned {
         self.begin(demand.treatments, demand.first)
     }
 
-    /// Puts what the commands said there.
+    /// The output of the commands goes there.
     fn run_directory(&mut self, path: &FilePath) -> std::io::Result<()> {
         self.maker.keep_logs(path)
     }
@@ -97,7 +97,7 @@ impl Target for Provisioned {
         }
     }
 
-    /// Of the first cluster; that of each is with what it took to bring it up.
+    /// Of the first cluster; the record of each set-up has its own.
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
         match &self.first {
             Some(first) => Ok(first.clone()),

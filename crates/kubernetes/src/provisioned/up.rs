@@ -20,8 +20,8 @@ use crate::maker::{LOGS, Made};
 const NODES: Duration = Duration::from_secs(60);
 const NODES_LOOK: Duration = Duration::from_millis(300);
 
-/// How long a cluster that has just come up may keep its machines busy before
-/// it is measured, and what share of them counts as busy.
+/// How long a new cluster may keep its machines busy before it is measured, and the
+/// share of CPU that counts as busy.
 const SETTLE: Duration = Duration::from_secs(20);
 const SETTLED: f64 = 0.10;
 const SETTLE_LOOK: Duration = Duration::from_millis(500);
@@ -68,7 +68,7 @@ impl Provisioned {
         self.used = true;
         self.asked.clone_from(&network);
         if let Some(why) = self.failed.get(&network) {
-            // The whole story once; the trials that follow point to it.
+            // The reason once, in full; later trials refer to it.
             let is_news = self.set_ups.iter().any(|it| it.network == network);
             return Err(if is_news {
                 TargetError::Failed(why.clone())
@@ -90,7 +90,7 @@ impl Provisioned {
         }
     }
 
-    /// Brings a cluster up, and keeps what it took. What fails is taken down.
+    /// Brings a cluster up, and records what that took. A cluster that fails is taken down.
     fn bring_up(&mut self, network: &str) -> Result<(), String> {
         let log = self.maker.next_log(network);
         let started = Instant::now();
@@ -230,8 +230,8 @@ impl Provisioned {
         }
     }
 
-    /// Waits until the cluster lets its machines rest. One that never does is
-    /// measured as it is, and the gates say what they see.
+    /// Waits until the machines of the cluster are quiet. If they never are, they are
+    /// measured all the same, and the gates report what they see.
     fn settle(&mut self) {
         let Some(Up { cluster, works, .. }) = &mut self.up else {
             return;
@@ -259,7 +259,7 @@ impl Provisioned {
 
 impl Drop for Provisioned {
     fn drop(&mut self) {
-        // Best effort: whoever wants the errors calls `teardown` before.
+        // Best effort: callers that want the errors call `teardown` first.
         self.take_down();
     }
 }

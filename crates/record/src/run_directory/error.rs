@@ -9,16 +9,14 @@ use crate::file::WriteError;
 
 /// Why a run could not be written or read.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RunDirectoryError {
-    /// The disk, the quota or the largest allowed file is full.
     #[error("cannot {doing} {}: no space is left ({source}); make room or use --out on another disk, then go on with `run --resume`; finished trials are kept", path.display())]
     Full {
         doing: &'static str,
         path: PathBuf,
         source: io::Error,
     },
-    /// The file system refused.
     #[error("cannot {doing} {}: {source}; check that the path exists and that you may write there", path.display())]
     Io {
         doing: &'static str,
@@ -28,49 +26,40 @@ pub enum RunDirectoryError {
     /// The directory holds no run.
     #[error(transparent)]
     NotARun(#[from] NotARun),
-    /// The run was written by a later version.
     #[error("{} has format {format}, and this Plumbline reads up to {known}; use the version that wrote it, or a newer one", path.display())]
     Newer {
         path: PathBuf,
         format: u64,
         known: u32,
     },
-    /// The run was written by an earlier version, and is to be gone on with.
     #[error("{} has format {format}, and this Plumbline adds trials to format {known} only; it can be reported and compared as it is, but only the version that began it can resume it", path.display())]
     Older {
         path: PathBuf,
         format: u32,
         known: u32,
     },
-    /// Another process appends to the run.
     #[error("{} is in use by another `plumbline run`; wait for it, or stop it", path.display())]
     Locked { path: PathBuf },
-    /// A file is damaged beyond a torn last line.
     #[error("{}, line {line}: {problem}; the file was changed or damaged, restore it from a copy", path.display())]
     Broken {
         path: PathBuf,
         line: usize,
         problem: String,
     },
-    /// The plan in `run.json` is none that an experiment makes.
     #[error("{}: {source}", path.display())]
     Plan { path: PathBuf, source: PlanError },
-    /// A trial that would not survive being written; a fault of Plumbline.
     #[error("a trial for {} cannot be written so that it can be read again: {problem}; please report this", path.display())]
     Unreadable { path: PathBuf, problem: String },
 }
 
 /// Why a path is not a run directory, or cannot become one.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum NotARun {
-    /// Nothing is there.
     #[error("{} does not exist; runs are in `runs/` unless --out said otherwise", path.display())]
     Missing { path: PathBuf },
-    /// Something else is there.
     #[error("{} is not a run directory: it has no {file}; give the directory that `plumbline run` named at its end", path.display())]
     NoFile { path: PathBuf, file: &'static str },
-    /// Too many runs of one name in one second.
     #[error("{} and all names after it are taken; use another --out", path.display())]
     NoFreeName { path: PathBuf },
 }

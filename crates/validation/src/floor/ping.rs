@@ -18,7 +18,7 @@ const WARM_UP: u32 = 1_000;
 ///
 /// # Errors
 ///
-/// The address is taken, or nobody can be let in.
+/// The address is taken, or a connection cannot be accepted.
 pub fn answer(address: SocketAddr, size: usize) -> Result<Infallible, FloorError> {
     let listener =
         TcpListener::bind(address).map_err(|source| FloorError::Listen { address, source })?;
