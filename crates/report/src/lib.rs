@@ -36,6 +36,7 @@ mod describe;
 mod figures;
 mod foreign;
 mod mesh;
+mod overview;
 mod set_up;
 
 pub use analysis::Summary;

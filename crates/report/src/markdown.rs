@@ -3,13 +3,20 @@
 use crate::analysis::Summary;
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, mesh, number, set_up, spans, terminal};
+use crate::{beside, describe, mesh, number, overview, set_up, spans, terminal};
 
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
     let mut out = format!("# {}\n\n", escape(&summary.question));
     if summary.is_cut_off() {
         out += "**This run was cut off; what follows is what there is of it.**\n\n";
+    }
+    if let Some(answer) = overview::answer(summary) {
+        out += &format!("{}.\n\n", escape(&answer));
+    }
+    let overview = overview::table(summary);
+    if !overview.rows.is_empty() {
+        out += &format!("{}\n{}\n\n", table(&overview), escape(overview::LEGEND));
     }
     for sentence in sentence::sentences(summary) {
         let mark = if sentence.subject == Subject::Compared {

@@ -104,6 +104,13 @@ pub fn percent_interval(low: f64, high: f64) -> String {
     format!("{low}{NO_BREAK_SPACE}to{NO_BREAK_SPACE}{high}{NO_BREAK_SPACE}%")
 }
 
+/// Half of an interval's width beside its estimate, in as many decimals: ` ±2.1`.
+pub fn half_width(estimate: f64, interval: &plumbline_stats::Interval) -> String {
+    let half = (interval.high - interval.low) / 2.0;
+    let decimals = usize::from(estimate.abs() < 0.0995 && half < 0.0995);
+    format!("{NO_BREAK_SPACE}±{}", digits_in_percent(half, decimals))
+}
+
 /// An interval that holds zero: `between −2 and +9 %`.
 pub fn between(low: f64, high: f64) -> String {
     let (low, high) = interval_digits(low, high);

@@ -50,8 +50,16 @@ pub fn text(warning: &Warning) -> String {
     }
 }
 
-const ONE_KERNEL: &str = "both ends share one kernel and one memory: read the figures as relative; \
-    throughput is memory copies and stack, not a link";
+/// Why to distrust, and what to do about it, if there is anything to do.
+pub(crate) fn parts(text: &str) -> (&str, Option<&str>) {
+    match text.rsplit_once("; ") {
+        Some((reason, remedy)) => (reason, Some(remedy)),
+        None => (text, None),
+    }
+}
+
+const ONE_KERNEL: &str = "both ends share one kernel and one memory, and throughput is memory copies \
+    and stack, not a link; read the figures as relative";
 
 const USER_MODE_KERNEL: &str = "the kernel is User-mode Linux: system calls cost 20 to 50 µs, so \
     each latency holds some 50 µs of the sender's own lateness, and under load its wait for the one \
@@ -103,8 +111,8 @@ fn too_few_blocks(blocks: u32, needed: u32) -> String {
 
 fn retries_exhausted(treatment: &str) -> String {
     format!(
-        "{treatment} failed its validity gates in every attempt of a block; that block is missing \
-         from its comparison"
+        "{treatment} failed its validity gates in every attempt of a block, which is missing from its \
+         comparison"
     )
 }
 

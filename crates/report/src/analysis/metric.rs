@@ -31,13 +31,14 @@ pub struct Metric {
     pub resolution: Resolution,
     /// A value in a sentence, with `{}` for the number and its unit.
     pub phrase: &'static str,
+    /// A value above the baseline's in a sentence, with `{}` for the change.
+    pub more: &'static str,
+    /// A value below it.
+    pub less: &'static str,
     /// The heading of its column where there is room.
     pub heading: &'static str,
     /// The heading of its column in the terminal.
     pub title: &'static str,
-    /// What a narrow terminal gives up last has the largest weight; the column of
-    /// changes weighs one less.
-    pub weight: u8,
 }
 
 /// The figures among which a metric stands in tables.

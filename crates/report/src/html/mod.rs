@@ -10,11 +10,13 @@ mod trials;
 
 use askama::Template;
 use plumbline_record::{Run, Trial};
+use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{BesideTable, Distribution, MeshMap, Section, Summary};
 use crate::figures::{self, Table};
+use crate::overview::{self, Overview, OverviewCell, OverviewRow};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, mesh, set_up, spans, terminal};
+use crate::{beside, describe, mesh, number, set_up, spans, terminal};
 
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
@@ -24,6 +26,9 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         experiment: describe::clean(&summary.experiment),
         byline: byline(summary, run),
         is_cut_off: summary.is_cut_off(),
+        answer: overview::answer(summary),
+        overview: overview_table(summary),
+        legend: overview::LEGEND,
         answers: answers(summary),
         sections: sections(summary),
         meshes: meshes(summary),
@@ -51,6 +56,9 @@ struct Page {
     experiment: String,
     byline: String,
     is_cut_off: bool,
+    answer: Option<String>,
+    overview: OverviewTable,
+    legend: &'static str,
     answers: Vec<AnswerLine>,
     sections: Vec<Chapter>,
     meshes: Vec<MeshChapter>,
@@ -95,6 +103,21 @@ struct PublishedTable {
     orders: Vec<String>,
 }
 
+/// The table of all networks: workloads with how many columns each has, titles,
+/// and rows.
+struct OverviewTable {
+    groups: Vec<(String, usize)>,
+    titles: Vec<&'static str>,
+    rows: Vec<(String, Vec<OverviewBar>)>,
+}
+
+/// A cell with a bar to scale, as a `share` of the longest in its column.
+struct OverviewBar {
+    class: &'static str,
+    text: String,
+    share: f64,
+}
+
 struct AnswerLine {
     class: String,
     label: String,
@@ -132,6 +155,51 @@ fn byline(summary: &Summary, run: &Run) -> String {
         fingerprint.cpus,
         if fingerprint.cpus == 1 { "" } else { "s" }
     )
+}
+
+fn overview_table(summary: &Summary) -> OverviewTable {
+    let overview = Overview::new(summary);
+    let mut groups: Vec<(String, usize)> = Vec::new();
+    for column in &overview.columns {
+        let workload = describe::clean(column.workload);
+        match groups.last_mut().filter(|(name, _)| *name == workload) {
+            Some((_, columns)) => *columns += 1,
+            None => groups.push((workload, 1)),
+        }
+    }
+    let row = |row: &OverviewRow<'_>| {
+        let cells = row.cells.iter().zip(&overview.columns);
+        let cells = cells.map(|(cell, column)| bar(cell, column.extent));
+        (row.label.clone(), cells.collect())
+    };
+    let titles = overview.columns.iter().map(|one| one.metric.title);
+    OverviewTable {
+        groups,
+        titles: titles.collect(),
+        rows: overview.rows.iter().map(row).collect(),
+    }
+}
+
+fn bar(cell: &OverviewCell, extent: f64) -> OverviewBar {
+    let (class, text, share) = match cell {
+        OverviewCell::Missing => ("undecided", number::NONE.to_owned(), 0.0),
+        OverviewCell::Figure(text) => ("figure", text.clone(), 0.0),
+        OverviewCell::Change(effect) => {
+            let class = match effect.verdict {
+                Some(Verdict::Worse) => "worse",
+                Some(Verdict::Better) => "better",
+                Some(Verdict::Equivalent) => "same",
+                Some(Verdict::Undecided) | None => "undecided",
+            };
+            let share = effect.ratio_minus_one.abs() / extent.max(f64::MIN_POSITIVE);
+            (
+                class,
+                overview::change(effect),
+                (share * 100.0).round() / 100.0,
+            )
+        }
+    };
+    OverviewBar { class, text, share }
 }
 
 fn answers(summary: &Summary) -> Vec<AnswerLine> {

@@ -60,6 +60,7 @@ fn report(summary: &Summary) -> impl Serialize {
         cut_off: summary.is_cut_off(),
         floor_ns: summary.floor.map(|floor| object! { p50: floor.p50_ns, p99: floor.p99_ns }),
         maxima: &summary.maxima,
+        answer: crate::overview::answer(summary).map(|one| number::plain(&one)),
         answers: answers.collect::<Vec<_>>(),
         // Only where places were brought up for the run.
         #[serde(flatten)]

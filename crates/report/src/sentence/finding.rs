@@ -228,7 +228,7 @@ fn at(metric: &Metric) -> String {
     }
 }
 
-pub(super) fn join(texts: &[String], last: &str) -> String {
+pub(crate) fn join(texts: &[String], last: &str) -> String {
     match texts {
         [] => String::new(),
         [one] => one.clone(),

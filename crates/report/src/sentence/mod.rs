@@ -14,6 +14,8 @@ use plumbline_record::Warning;
 
 use leading::{has_one_of_each, leading};
 
+pub(crate) use finding::join;
+
 use crate::analysis::{Metric, Quantity, Section, Summary, TreatmentSummary};
 use crate::{beside, describe};
 
@@ -110,7 +112,7 @@ fn few_results(summary: &Summary) -> Sentence {
 }
 
 /// Sections led by a latency first, since that decides the order of the networks.
-fn in_reading_order(summary: &Summary) -> Vec<&Section> {
+pub(crate) fn in_reading_order(summary: &Summary) -> Vec<&Section> {
     let mut sections: Vec<&Section> = summary.sections.iter().collect();
     sections.sort_by_key(|one| one.leading.quantity != Quantity::Latency);
     sections

@@ -1,42 +1,65 @@
-//! Which columns a section's table has.
+//! Which columns the tables have.
 
-use plumbline_experiment::metric::Role;
 use plumbline_record::Spans;
 use plumbline_stats::verdict::Verdict;
 
 use super::style::Tint;
 use super::table::{Cell, Column};
-use crate::analysis::{
-    Comparison, Metric, Quantity, Section, Summary, TreatmentSummary, metrics_among,
-};
+use crate::analysis::{Section, Summary, TreatmentSummary};
+use crate::overview::{self, Overview, OverviewCell};
 use crate::{describe, number};
 
-/// The table of a section, one row for each treatment in the section's order.
-pub(super) fn of(summary: &Summary, section: &Section) -> Vec<Column> {
-    let rows: Vec<&TreatmentSummary> = section
-        .treatments
-        .iter()
-        .map(|&id| &summary.treatments[id])
-        .collect();
-    let baseline = &summary.treatments[section.baseline];
-    let build = Builder {
-        summary,
-        rows: &rows,
-    };
-    let task = &baseline.treatment.task;
-    let mut columns = vec![build.labels()];
-    for quantity in [Quantity::Throughput, Quantity::Latency, Quantity::Cpu] {
-        for (metric, role) in metrics_among(task, quantity) {
-            columns.push(build.metric(metric));
-            if role == Role::Primary {
-                columns.push(build.change(metric));
-            }
+/// The columns of the overview but for the labels, each workload's together.
+pub(super) fn overview(overview: &Overview<'_>) -> Vec<Vec<Column>> {
+    let mut groups: Vec<Vec<Column>> = Vec::new();
+    for (at, column) in overview.columns.iter().enumerate() {
+        let form = |is_wide: bool| {
+            let cells = overview
+                .rows
+                .iter()
+                .map(|row| cell(&row.cells[at], is_wide));
+            cells.collect()
+        };
+        let made = Column::right(column.metric.title, 1, vec![form(true), form(false)]);
+        let before = at.checked_sub(1).map(|at| overview.columns[at].workload);
+        match groups
+            .last_mut()
+            .filter(|_| before == Some(column.workload))
+        {
+            Some(group) => group.push(made),
+            None => groups.push(vec![made.headed(&describe::clean(column.workload))]),
         }
     }
-    if baseline.is_bulk() {
-        columns.extend(build.packets(baseline));
+    groups
+}
+
+fn cell(of: &OverviewCell, is_wide: bool) -> Cell {
+    match of {
+        OverviewCell::Missing => Cell::new(number::NONE, Tint::Faint),
+        OverviewCell::Figure(text) => Cell::plain(number::plain(text)),
+        OverviewCell::Change(effect) => {
+            let tint = match effect.verdict {
+                Some(Verdict::Worse) => Tint::Worse,
+                Some(Verdict::Better) => Tint::Better,
+                Some(Verdict::Equivalent) => Tint::Plain,
+                Some(Verdict::Undecided) | None => Tint::Faint,
+            };
+            let text = match is_wide {
+                true => overview::change(effect),
+                false => {
+                    let change = number::signed_percent(effect.ratio_minus_one);
+                    format!("{change}{}", overview::mark(effect))
+                }
+            };
+            // So that figures with and without a mark stand below each other.
+            let space = if overview::mark(effect).is_empty() {
+                "  "
+            } else {
+                ""
+            };
+            Cell::new(&(number::plain(&text) + space), tint)
+        }
     }
-    columns
 }
 
 /// Where the time of a sample of the requests went; `None` without one.
@@ -83,95 +106,4 @@ pub(super) fn set_up(summary: &Summary) -> Option<Vec<Column>> {
         }
     });
     Some(columns.collect())
-}
-
-struct Builder<'a> {
-    summary: &'a Summary,
-    rows: &'a [&'a TreatmentSummary],
-}
-
-impl Builder<'_> {
-    /// What a rate of bytes says little without (N-1).
-    fn packets(&self, baseline: &TreatmentSummary) -> Vec<Column> {
-        let size = |one: &TreatmentSummary| one.packets.mean_size_bytes.map(number::bytes);
-        let packets = |one: &TreatmentSummary| one.packets.per_second.map(number::short_count);
-        let mut columns = vec![
-            self.figure("packet", 5, size),
-            self.figure("pkt/s", 5, packets),
-        ];
-        let loss = |one: &TreatmentSummary| one.rates.as_ref()?.loss_share.map(number::percent);
-        if loss(baseline).is_some() {
-            columns.push(self.figure("lost", 6, loss));
-        }
-        columns
-    }
-
-    fn labels(&self) -> Column {
-        let label = |one: &&TreatmentSummary| describe::clean(&one.treatment.label);
-        Column::left(
-            "network",
-            self.rows.iter().map(label).map(Cell::plain).collect(),
-        )
-    }
-
-    /// A tail is pooled, and shown only if its samples carry it (D4).
-    fn metric(&self, metric: &'static Metric) -> Column {
-        self.figure(metric.title, metric.weight, |one| {
-            let value = match metric.tail() {
-                Some(tail) => one.latency.as_ref()?.pooled_at(tail)? as f64,
-                None => one.over_trials(metric.name())?.median,
-            };
-            Some(describe::value(metric, value))
-        })
-    }
-
-    fn figure(
-        &self,
-        title: &str,
-        weight: u8,
-        text: impl Fn(&TreatmentSummary) -> Option<String>,
-    ) -> Column {
-        let cell = |one: &&TreatmentSummary| match text(one) {
-            Some(text) => Cell::plain(number::plain(&text)),
-            None => Cell::new(number::NONE, Tint::Faint),
-        };
-        Column::right(title, weight, vec![self.rows.iter().map(cell).collect()])
-    }
-
-    /// Change of the figure to its left against the baseline: with its interval, or
-    /// without where the table is too narrow.
-    fn change(&self, metric: &Metric) -> Column {
-        let found = |one: &TreatmentSummary| self.summary.comparison(one.id(), metric.name());
-        let cells = |with_interval| {
-            let cell = |one: &&TreatmentSummary| match found(one) {
-                Some(comparison) => change(comparison, with_interval),
-                None => Cell::new("baseline", Tint::Faint),
-            };
-            self.rows.iter().map(cell).collect()
-        };
-        Column::right("change", metric.weight - 1, vec![cells(true), cells(false)])
-    }
-}
-
-/// `+31 % [27, 35]`, marked `=` when equivalent and `?` without a verdict. The
-/// mark stands close, or six networks would not fit 80 columns.
-fn change(comparison: &Comparison, with_interval: bool) -> Cell {
-    let Some(effect) = comparison.effect else {
-        return Cell::new(number::NONE, Tint::Faint);
-    };
-    let (mark, tint) = match effect.verdict {
-        Some(Verdict::Worse) => (' ', Tint::Worse),
-        Some(Verdict::Better) => (' ', Tint::Better),
-        Some(Verdict::Equivalent) => ('=', Tint::Faint),
-        Some(Verdict::Undecided) | None => ('?', Tint::Faint),
-    };
-    let change = number::signed_percent(effect.ratio_minus_one);
-    let text = match effect.interval.filter(|_| with_interval) {
-        Some(interval) => {
-            let interval = number::percent_brackets(interval.low, interval.high);
-            format!("{change} {interval}{mark}")
-        }
-        None => format!("{change} {mark}"),
-    };
-    Cell::new(&number::plain(&text), tint)
 }

@@ -10,16 +10,17 @@ mod table;
 mod text;
 
 use plumbline_experiment::TreatmentId;
-use plumbline_record::Maximum;
+use plumbline_record::{Maximum, Warning};
 
 use crate::analysis::{Notice, Section, Summary};
-use crate::sentence::{self, Subject};
+use crate::overview::{self, Overview};
+use crate::sentence::{self, Sentence, Subject};
 use crate::{describe, number, warning};
 
 pub use style::Style;
 
 use style::Tint;
-use table::Columns;
+use table::{Cell, Column, Columns};
 
 /// The whole report of one run, ending with a line break.
 pub fn render(summary: &Summary, style: Style) -> String {
@@ -29,18 +30,16 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.paint(Tint::Warning, cut);
         out += "\n\n";
     }
-    for section in &summary.sections {
-        out += &heading(summary, section, style);
-        out += &Columns::new(columns::of(summary, section)).render(style);
+    if let Some(answer) = overview::answer(summary) {
+        out += &style.lines(Tint::Heading, &format!("{answer}."));
         out.push('\n');
+    }
+    out += &table_of_all(summary, style);
+    for section in &summary.sections {
         out += &time_spent(summary, section, style);
     }
     if let Some(link) = describe::link(summary) {
         out += &text::wrap(&link, style.width, 0);
-        out += "\n\n";
-    }
-    if !summary.comparisons.is_empty() {
-        out += &style.paint(Tint::Faint, &text::wrap(LEGEND, style.width, 0));
         out += "\n\n";
     }
     out += &mesh::render(summary, style);
@@ -71,18 +70,52 @@ pub(crate) fn wrapped(text: &str, style: Style) -> String {
     style.lines(Tint::Plain, text)
 }
 
-const LEGEND: &str = "Changes are against the baseline, with their 95\u{a0}% interval in percent. \
-    =\u{a0}equivalent, ?\u{a0}no verdict.";
+/// Lines that sentences and warnings may take; the page has all of them.
+const MOST_SENTENCES: usize = 6;
+const MOST_WARNINGS: usize = 5;
 
-fn heading(summary: &Summary, section: &Section, style: Style) -> String {
+/// All networks by all metrics that count, in as many tables as the width asks for;
+/// what the signs mean, and what the workloads are.
+fn table_of_all(summary: &Summary, style: Style) -> String {
+    let overview = Overview::new(summary);
+    let labels = overview
+        .rows
+        .iter()
+        .map(|row| Cell::plain(row.label.clone()));
+    let labels = Column::left("network", labels.collect());
+    let mut tables: Vec<Vec<Column>> = Vec::new();
+    for group in columns::overview(&overview) {
+        let with = |table: &[Column]| [table, &group].concat();
+        match tables.last_mut() {
+            Some(table) if Columns::new(with(table)).least_width() <= style.width => {
+                *table = with(table);
+            }
+            _ => tables.push(with(std::slice::from_ref(&labels))),
+        }
+    }
+    let tables: Vec<String> = tables
+        .into_iter()
+        .map(|table| Columns::new(table).render(style))
+        .collect();
+    let mut out = tables.join("\n");
+    if !summary.comparisons.is_empty() {
+        out += &style.lines(Tint::Faint, overview::LEGEND);
+    }
+    for section in &summary.sections {
+        out += &style.lines(Tint::Faint, &heading(summary, section));
+    }
+    out.push('\n');
+    out
+}
+
+fn heading(summary: &Summary, section: &Section) -> String {
     let baseline = &summary.treatments[section.baseline].treatment;
-    let text = format!(
+    format!(
         "{}: {}; {}",
         describe::clean(baseline.task.name()),
         describe::task(&baseline.task),
         describe::place(summary, baseline)
-    );
-    style.lines(Tint::Heading, &text)
+    )
 }
 
 /// Where the time of a sample of the requests went, if one was stamped (L-17).
@@ -95,56 +128,76 @@ fn time_spent(summary: &Summary, section: &Section, style: Style) -> String {
     format!("{heading}\n{}\n", Columns::new(columns).render(style))
 }
 
+/// What the table does not say comes first.
 fn answers(summary: &Summary, style: Style) -> String {
-    let mut out = String::new();
-    for sentence in sentence::sentences(summary) {
-        let line = sentence.to_string();
-        let tint = match sentence.subject {
-            Subject::Baseline | Subject::Unsupported => Tint::Faint,
-            Subject::Compared | Subject::Published => Tint::Plain,
-            Subject::Run => Tint::Warning,
-        };
-        out += &style.lines(tint, &line);
+    let mut sentences = sentence::sentences(summary);
+    if overview::answer(summary).is_some() {
+        sentences.retain(|one| one.subject != Subject::Baseline);
     }
-    out
+    sentences.sort_by_key(|one| one.subject == Subject::Compared);
+    let text = |one: &Sentence| match one.subject {
+        Subject::Unsupported => style.lines(Tint::Faint, &one.to_string()),
+        Subject::Run => style.lines(Tint::Warning, &one.to_string()),
+        _ => style.lines(Tint::Plain, &one.to_string()),
+    };
+    let all: Vec<String> = sentences.iter().map(text).collect();
+    at_most(&all, MOST_SENTENCES, "sentences", style)
+}
+
+/// As many whole texts as fit into some lines, the first in any case, and how many
+/// more there are.
+fn at_most(all: &[String], lines: usize, what: &str, style: Style) -> String {
+    let height = |text: &String| text.lines().count();
+    if all.iter().map(height).sum::<usize>() <= lines {
+        return all.concat();
+    }
+    let mut free = lines - 1;
+    let fits = |text: &&String| {
+        let is_first = free == lines - 1;
+        let fits = is_first || height(text) <= free;
+        free = free.saturating_sub(height(text));
+        fits
+    };
+    let shown: Vec<&String> = all.iter().take_while(fits).collect();
+    let shown_text: String = shown.iter().map(|text| text.as_str()).collect();
+    let more = format!("{} more {what} in the page", all.len() - shown.len());
+    shown_text + &style.lines(Tint::Faint, &more)
 }
 
 fn notices(summary: &Summary, style: Style) -> String {
-    let mut out = String::new();
-    for notice in &summary.notices {
-        // Its sentence has said it already.
-        if matches!(
-            notice.warning,
-            plumbline_record::Warning::Unsupported { .. }
-        ) {
-            continue;
-        }
-        let line = format!("warning: {}", notice_text(summary, notice));
-        out.push('\n');
-        out += &style.paint(Tint::Warning, &text::wrap(&line, style.width, 2));
+    // Their sentences have been said already.
+    let is_new = |one: &&Notice| !matches!(one.warning, Warning::Unsupported { .. });
+    let line = |one: &Notice| {
+        let text = format!("warning: {}", notice_text(summary, one));
+        style.lines(Tint::Warning, &text)
+    };
+    let mut all: Vec<String> = summary.notices.iter().filter(is_new).map(line).collect();
+    all.extend(
+        outliers(summary)
+            .iter()
+            .map(|line| style.lines(Tint::Faint, line)),
+    );
+    if all.is_empty() {
+        return String::new();
     }
-    for line in outliers(summary) {
-        out.push('\n');
-        out += &style.paint(Tint::Faint, &text::wrap(&line, style.width, 2));
-    }
-    if !out.is_empty() {
-        out.push('\n');
-    }
-    out
+    format!("\n{}", at_most(&all, MOST_WARNINGS, "warnings", style))
 }
 
-/// A notice with what it concerns: `in 7 trials of host, vxlan: …`.
+/// A notice, what to do first: `use more blocks: 7 trials of host, vxlan: …`.
 pub(crate) fn notice_text(summary: &Summary, notice: &Notice) -> String {
     let warning = describe::clean(&warning::text(&notice.warning));
+    let (reason, remedy) = warning::parts(&warning);
+    let remedy = remedy.map_or(String::new(), |it| format!("{it}: "));
     if notice.treatments.is_empty() {
-        return warning;
+        return format!("{remedy}{reason}");
     }
     let whom = whom(summary, &notice.treatments);
-    match notice.trials {
-        0 => format!("{whom}: {warning}"),
-        1 => format!("1 trial of {whom}: {warning}"),
-        trials => format!("{trials} trials of {whom}: {warning}"),
-    }
+    let trials = match notice.trials {
+        0 => String::new(),
+        1 => "1 trial of ".to_owned(),
+        trials => format!("{trials} trials of "),
+    };
+    format!("{remedy}{trials}{whom}: {reason}")
 }
 
 /// `all treatments`, `all networks under rr`, or their labels.

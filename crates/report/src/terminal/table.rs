@@ -32,8 +32,10 @@ impl Cell {
 }
 
 /// One column in one or more forms, the widest first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Column {
+    /// What stands above it and those to its right that have none.
+    group: String,
     title: String,
     /// What is given up last has the largest weight.
     weight: u8,
@@ -45,6 +47,7 @@ impl Column {
     /// The column of labels, which is cut rather than given up.
     pub(super) fn left(title: &str, cells: Vec<Cell>) -> Self {
         Self {
+            group: String::new(),
             title: title.to_owned(),
             weight: u8::MAX,
             forms: vec![cells],
@@ -55,11 +58,18 @@ impl Column {
     /// A column of figures.
     pub(super) fn right(title: &str, weight: u8, forms: Vec<Vec<Cell>>) -> Self {
         Self {
+            group: String::new(),
             title: title.to_owned(),
             weight,
             forms,
             is_left: false,
         }
+    }
+
+    /// The same, and the first of those below a common heading.
+    pub(super) fn headed(self, group: &str) -> Self {
+        let group = group.to_owned();
+        Self { group, ..self }
     }
 
     fn width(&self) -> usize {
@@ -79,6 +89,15 @@ impl Columns {
         Self { columns }
     }
 
+    /// How narrow it can be without losing a column or a letter of a label.
+    pub(super) fn least_width(&self) -> usize {
+        let narrow = |column: &Column| Column {
+            forms: column.forms[column.forms.len() - 1..].to_vec(),
+            ..column.clone()
+        };
+        Self::new(self.columns.iter().map(narrow).collect()).width()
+    }
+
     /// The table in lines no wider than `style.width`, as long as that leaves
     /// room for a label and one figure.
     pub(super) fn render(mut self, style: Style) -> String {
@@ -89,12 +108,30 @@ impl Columns {
             .iter()
             .map(|column| Cell::new(&column.title, Tint::Faint))
             .collect();
-        let mut out = self.line(&titles.iter().collect::<Vec<_>>(), style);
+        let mut out = self.groups(style);
+        out += &self.line(&titles.iter().collect::<Vec<_>>(), style);
         for row in 0..rows {
             let cells: Vec<&Cell> = self.columns.iter().map(|one| &one.forms[0][row]).collect();
             out += &self.line(&cells, style);
         }
         out
+    }
+
+    /// The headings above titles, where there are any.
+    fn groups(&self, style: Style) -> String {
+        let mut line = String::new();
+        let mut end = 0;
+        for column in &self.columns {
+            if !column.group.is_empty() {
+                let gap = end - text::width(&line);
+                line += &format!("{}{}", " ".repeat(gap), column.group);
+            }
+            end = (end + column.width() + GAP).max(text::width(&line) + 1);
+        }
+        match line.is_empty() {
+            true => line,
+            false => format!("{}\n", style.paint(Tint::Heading, &line)),
+        }
     }
 
     /// Gives up the least column's widest form until the table fits; cuts the

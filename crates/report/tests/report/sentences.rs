@@ -298,5 +298,10 @@ fn a_closed_loop_is_labelled_so() {
     let closed = Warning::ClosedLoop { outstanding: 16 };
     assert!(summary.notices.iter().any(|one| one.warning == closed));
     let text = plumbline_report::terminal::render(&summary, Default::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("closed loop, 16 outstanding"), "{text}");
+    assert!(
+        text.contains("warning: set a rate for an open loop: "),
+        "{text}"
+    );
 }

@@ -44,7 +44,7 @@ fn a_narrow_terminal_loses_detail_before_figures() {
                 ..Style::default()
             },
         );
-        let tables = text.split("Changes are").next().unwrap();
+        let tables = text.split("Change against").next().unwrap();
         assert!(tables.contains("p50"), "{text}");
         for line in tables.lines() {
             assert!(line.chars().count() <= width, "wider than {width}: {line}");
