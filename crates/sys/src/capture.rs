@@ -3,7 +3,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::packet;
+use nix::errno::Errno;
+use nix::sys::socket::{LinkAddr, recvfrom};
+
+use crate::{packet, sockopt};
 
 /// A few hundred small frames, each of which the kernel charges with about two
 /// kilobytes.
@@ -35,9 +38,8 @@ impl Capture {
     /// a device.
     pub fn open(device: u32) -> io::Result<Self> {
         let fd = packet::open()?;
-        // SAFETY: an integer points to nothing. The kernel gives of what is asked
-        // for what net.core.rmem_max allows.
-        unsafe { packet::set(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_BYTES)? };
+        // The kernel gives at most net.core.rmem_max.
+        sockopt::set_integer(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER_BYTES)?;
         packet::bind(&fd, device)?;
         Ok(Self { fd })
     }
@@ -50,32 +52,17 @@ impl Capture {
     /// `ENETDOWN` once the device is gone.
     pub fn take<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<Frame<'a>>> {
         loop {
-            // SAFETY: an all-zero `sockaddr_ll` is a valid value of this plain C
-            // structure.
-            let mut from: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-            let mut size = size_of_val(&from) as libc::socklen_t;
-            // SAFETY: the descriptor is open; both pointers lead to live values
-            // that nobody else uses during the call, with lengths that are theirs.
-            let length = unsafe {
-                libc::recvfrom(
-                    self.fd.as_raw_fd(),
-                    buffer.as_mut_ptr().cast(),
-                    buffer.len(),
-                    0,
-                    std::ptr::from_mut(&mut from).cast(),
-                    &mut size,
-                )
-            };
-            if let Ok(length) = usize::try_from(length) {
-                return Ok(Some(Frame {
-                    sent: from.sll_pkttype == libc::PACKET_OUTGOING,
-                    bytes: &buffer[..length],
-                }));
-            }
-            match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => {}
-                error if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                error => return Err(error),
+            match recvfrom::<LinkAddr>(self.fd.as_raw_fd(), buffer) {
+                Ok((length, from)) => {
+                    let kind = from.map(|address| address.pkttype());
+                    return Ok(Some(Frame {
+                        sent: kind == Some(libc::PACKET_OUTGOING),
+                        bytes: &buffer[..length],
+                    }));
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
             }
         }
     }
@@ -87,23 +74,9 @@ impl Capture {
     ///
     /// None on a kernel that has packet sockets.
     pub fn missed(&self) -> io::Result<u32> {
-        // struct tpacket_stats: tp_packets, tp_drops.
-        let mut stats = [0u32; 2];
-        let mut length = size_of_val(&stats) as libc::socklen_t;
-        // SAFETY: the descriptor is open; value pointer and length describe a
-        // live array into which the kernel writes at most `length` bytes.
-        let answer = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                stats.as_mut_ptr().cast(),
-                &mut length,
-            )
-        };
-        if answer < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(stats[1])
+        // SAFETY: struct tpacket_stats is two integers: tp_packets, tp_drops.
+        let [_, drops]: [u32; 2] =
+            unsafe { sockopt::get(&self.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS)? };
+        Ok(drops)
     }
 }

@@ -1,5 +1,11 @@
 //! Reading the monotonic clock, and waiting for it.
 
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+
 /// The monotonic clock (CLOCK_MONOTONIC) in nanoseconds (L-16).
 ///
 /// Comparable between threads and processes of one kernel, not between
@@ -82,25 +88,9 @@ impl ClockPair {
 /// ([`cpu::set_timer_slack_ns`](crate::cpu::set_timer_slack_ns)) and by the
 /// scheduler's delay.
 pub fn sleep_until_ns(deadline_ns: u64) {
-    let deadline = libc::timespec {
-        tv_sec: (deadline_ns / 1_000_000_000) as _,
-        tv_nsec: (deadline_ns % 1_000_000_000) as libc::c_long,
-    };
-    loop {
-        // SAFETY: `deadline` is a valid timespec; an absolute sleep does not
-        // write the remainder, so a null pointer is allowed there.
-        let code = unsafe {
-            libc::clock_nanosleep(
-                libc::CLOCK_MONOTONIC,
-                libc::TIMER_ABSTIME,
-                &deadline,
-                std::ptr::null_mut(),
-            )
-        };
-        if code != libc::EINTR {
-            return;
-        }
-    }
+    let deadline = TimeSpec::from_duration(Duration::from_nanos(deadline_ns));
+    let (clock, absolute) = (ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME);
+    while clock_nanosleep(clock, absolute, &deadline) == Err(Errno::EINTR) {}
 }
 
 #[cfg(test)]

@@ -32,18 +32,18 @@ impl ProcessTime {
 /// The sum is exact to a microsecond. The split into user and system is
 /// sampled at timer ticks on kernels without exact accounting.
 pub fn process_time() -> io::Result<ProcessTime> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    Ok(ProcessTime {
-        user_ns: usage.user_time().num_nanoseconds() as u64,
-        system_ns: usage.system_time().num_nanoseconds() as u64,
-    })
+    time_used_by(UsageWho::RUSAGE_SELF)
 }
 
 /// CPU time of all children of this process that have ended and were waited
 /// for, and of theirs: the difference around one wait is what that child used
 /// from its start to its end. Exact as [`process_time`] is.
 pub fn children_time() -> io::Result<ProcessTime> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    time_used_by(UsageWho::RUSAGE_CHILDREN)
+}
+
+fn time_used_by(who: UsageWho) -> io::Result<ProcessTime> {
+    let usage = getrusage(who)?;
     Ok(ProcessTime {
         user_ns: usage.user_time().num_nanoseconds() as u64,
         system_ns: usage.system_time().num_nanoseconds() as u64,
@@ -95,9 +95,7 @@ pub fn thread_time_ns() -> u64 {
 /// one CPU. `EINVAL` when there is no such CPU or
 /// the process may not use it.
 pub fn pin_thread(cpu: usize) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    set.set(cpu)?;
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+    allow_thread(&[cpu])
 }
 
 /// Lets the calling thread run on any of `cpus`, and nowhere else.
@@ -120,12 +118,7 @@ pub fn allowed() -> io::Result<Vec<usize>> {
 /// Sets how late the kernel may wake the calling thread from a timed sleep, in
 /// nanoseconds; the usual default is 50 µs, the least is 1 ns (L-18).
 pub fn set_timer_slack_ns(slack: u64) -> io::Result<()> {
-    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory.
-    let code = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack as libc::c_ulong) };
-    if code < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    Ok(nix::sys::prctl::set_timerslack(slack as libc::c_ulong)?)
 }
 
 /// How many files this process may have open (the soft limit).

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::packet;
+use crate::sockopt;
 
 /// Forbids fragments of what the socket sends: a datagram larger than the path
 /// fails with `EMSGSIZE` instead (IP_MTU_DISCOVER in ip(7), IPV6_MTU_DISCOVER
@@ -16,8 +16,7 @@ pub fn forbid(socket: &UdpSocket) -> io::Result<()> {
         return discover_mtu(socket, libc::IP_PMTUDISC_DO);
     }
     let (level, option) = (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER);
-    // SAFETY: an integer points to nothing.
-    unsafe { packet::set(socket, level, option, &libc::IP_PMTUDISC_DO) }
+    sockopt::set_integer(socket, level, option, libc::IP_PMTUDISC_DO)
 }
 
 /// Lets the kernel cut what an IPv4 socket sends into fragments, and lets routers
@@ -42,6 +41,5 @@ pub fn whole_datagrams(own: Ipv4Addr, peer: Ipv4Addr) -> io::Result<OwnedFd> {
 }
 
 fn discover_mtu(socket: &impl std::os::fd::AsFd, how: libc::c_int) -> io::Result<()> {
-    // SAFETY: an integer points to nothing.
-    unsafe { packet::set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &how) }
+    sockopt::set_integer(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how)
 }

@@ -25,6 +25,7 @@ pub mod ring;
 pub mod scratch;
 pub mod signal;
 pub mod socket;
+mod sockopt;
 pub mod sysctl;
 pub mod tap;
 pub mod terminal;

@@ -52,6 +52,13 @@ pub enum NamespaceError {
     Netlink(#[from] NetlinkError),
 }
 
+fn step<E: Into<io::Error>>(action: &'static str) -> impl Fn(E) -> NamespaceError {
+    move |error| NamespaceError::Step {
+        action,
+        source: error.into(),
+    }
+}
+
 /// How the process came into its private namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
@@ -127,10 +134,7 @@ pub fn can_enter_private() -> Result<(), NamespaceError> {
             unsafe { libc::_exit(code) }
         }
         Err(errno) => {
-            return Err(NamespaceError::Step {
-                action: "start a process that tries namespaces",
-                source: errno.into(),
-            });
+            return Err(step("start a process that tries namespaces")(errno));
         }
     };
     loop {
@@ -218,10 +222,7 @@ impl Namespace {
         // A thread cannot reliably return from a namespace, so it is used once
         // and ended.
         in_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| NamespaceError::Step {
-                action: "make a network namespace",
-                source: errno.into(),
-            })?;
+            unshare(CloneFlags::CLONE_NEWNET).map_err(step("make a network namespace"))?;
             let namespace = Self::current()?;
             loopback_up(&namespace.netlink)?;
             Ok(namespace)
@@ -231,10 +232,7 @@ impl Namespace {
     /// The network namespace of the calling thread.
     pub fn current() -> Result<Self, NamespaceError> {
         let opened = File::open(OWN).and_then(|file| Ok((file.metadata()?.ino(), file)));
-        let (inode, file) = opened.map_err(|source| NamespaceError::Step {
-            action: "open the network namespace",
-            source,
-        })?;
+        let (inode, file) = opened.map_err(step("open the network namespace"))?;
         let netlink = NetlinkSocket::open()?;
         Ok(Self {
             file,
@@ -258,17 +256,10 @@ impl Namespace {
     /// continues in the caller.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
         in_thread(|| {
-            self.join().map_err(|errno| NamespaceError::Step {
-                action: "enter a network namespace",
-                source: errno.into(),
-            })?;
+            setns(&self.file, CloneFlags::CLONE_NEWNET)
+                .map_err(step("enter a network namespace"))?;
             Ok(work())
         })?
-    }
-
-    /// Moves the calling thread into the namespace, for good.
-    fn join(&self) -> Result<(), Errno> {
-        setns(&self.file, CloneFlags::CLONE_NEWNET)
     }
 }
 
@@ -294,14 +285,9 @@ fn in_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NamespaceErr
         let thread = std::thread::Builder::new()
             .name("namespace".into())
             .spawn_scoped(scope, work)
-            .map_err(|source| NamespaceError::Step {
-                action: "start a thread",
-                source,
-            })?;
-        match thread.join() {
-            Ok(result) => Ok(result),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+            .map_err(step("start a thread"))?;
+        let ended = thread.join();
+        Ok(ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
 

@@ -1,8 +1,10 @@
 //! Readiness of file descriptors (epoll), with deadlines in nanoseconds.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
 /// Whether the kernel and the seccomp profile allow `epoll_pwait2`
 /// (Linux 5.11). Cleared by the first call that is refused.
@@ -43,21 +45,15 @@ pub struct Ready {
 /// A set of descriptors and the list of those that the last wait found ready.
 #[derive(Debug)]
 pub struct Poller {
-    epoll: OwnedFd,
+    epoll: Epoll,
     events: Vec<libc::epoll_event>,
 }
 
 impl Poller {
     /// An empty set that reports at most `capacity` descriptors per wait.
     pub fn new(capacity: usize) -> io::Result<Self> {
-        // SAFETY: takes a flag and gives a new descriptor or -1.
-        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
         Ok(Self {
-            // SAFETY: `fd` was just made, is valid, and nobody else owns it.
-            epoll: unsafe { OwnedFd::from_raw_fd(fd) },
+            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             events: Vec::with_capacity(capacity.max(1)),
         })
     }
@@ -70,31 +66,10 @@ impl Poller {
         interest: Interest,
         trigger: Trigger,
     ) -> io::Result<()> {
-        let mut flags = libc::EPOLLIN | libc::EPOLLRDHUP;
-        if interest == Interest::ReadWrite {
-            flags |= libc::EPOLLOUT;
-        }
-        if trigger == Trigger::Edge {
-            flags |= libc::EPOLLET;
-        }
-        let mut event = libc::epoll_event {
-            events: flags as u32,
-            u64: token,
-        };
-        // SAFETY: both descriptors are borrowed and so open; `event` is a
-        // valid epoll_event that the kernel only reads.
-        let code = unsafe {
-            libc::epoll_ctl(
-                self.epoll.as_raw_fd(),
-                libc::EPOLL_CTL_ADD,
-                fd.as_raw_fd(),
-                &mut event,
-            )
-        };
-        if code < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+        let mut flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
+        flags.set(EpollFlags::EPOLLOUT, interest == Interest::ReadWrite);
+        flags.set(EpollFlags::EPOLLET, trigger == Trigger::Edge);
+        Ok(self.epoll.add(fd, EpollEvent::new(flags, token))?)
     }
 
     /// Waits until a descriptor is ready or `timeout_ns` have passed, and
@@ -120,7 +95,7 @@ impl Poller {
     }
 
     fn wait_raw(&mut self, timeout_ns: u64) -> libc::c_long {
-        let fd = self.epoll.as_raw_fd();
+        let fd = self.epoll.0.as_raw_fd();
         let capacity = self.events.capacity() as libc::c_int;
         let events = self.events.as_mut_ptr();
         if timeout_ns > 0 && PWAIT2.load(Ordering::Relaxed) {
@@ -178,7 +153,7 @@ impl Poller {
 
 impl AsFd for Poller {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        self.epoll.0.as_fd()
     }
 }
 

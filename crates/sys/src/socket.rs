@@ -1,5 +1,6 @@
 //! Non-blocking TCP and UDP sockets with the options that a load needs.
 
+mod control;
 mod messages;
 mod stamps;
 mod zero_copy;
@@ -9,11 +10,12 @@ pub use stamps::{Departure, SendStamp};
 pub use zero_copy::ZeroCopyNotice;
 
 use std::io;
-use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, Type};
+
+use crate::sockopt;
 
 /// A non-blocking socket; closed when dropped.
 #[derive(Debug)]
@@ -90,7 +92,7 @@ impl Socket {
         let Some(from) = from else {
             return Ok(());
         };
-        self.set_integer(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+        sockopt::set_integer(self, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         self.0.bind(&SocketAddr::new(from, 0).into())
     }
 
@@ -170,63 +172,16 @@ impl Socket {
         } else {
             (libc::IPPROTO_IPV6, libc::IPV6_MTU)
         };
-        let mut mtu: libc::c_int = 0;
-        let mut length = mem::size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the descriptor is open, and the kernel writes at most
-        // `length` bytes into `mtu`.
-        let code = unsafe {
-            libc::getsockopt(
-                self.as_raw_fd(),
-                level,
-                name,
-                std::ptr::from_mut(&mut mtu).cast(),
-                &mut length,
-            )
-        };
-        if code < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        // SAFETY: any bytes are an integer.
+        let mtu: libc::c_int = unsafe { sockopt::get(self, level, name)? };
         Ok(mtu as usize)
-    }
-
-    fn set_integer(
-        &self,
-        level: libc::c_int,
-        name: libc::c_int,
-        value: libc::c_int,
-    ) -> io::Result<()> {
-        let length = mem::size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the descriptor is open, and the kernel reads `length` bytes
-        // of `value`.
-        let code = unsafe {
-            let value = std::ptr::from_ref(&value).cast();
-            libc::setsockopt(self.as_raw_fd(), level, name, value, length)
-        };
-        if code < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
     }
 
     /// Acknowledged bytes and retransmissions of a TCP connection.
     pub fn tcp_info(&self) -> io::Result<TcpInfo> {
-        // SAFETY: tcp_info is made of integers only, for which zero is valid.
-        let mut info: libc::tcp_info = unsafe { mem::zeroed() };
-        let mut length = mem::size_of::<libc::tcp_info>() as libc::socklen_t;
-        // SAFETY: the descriptor is open, and the kernel writes at most
-        // `length` bytes into `info`.
-        let code = unsafe {
-            libc::getsockopt(
-                self.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                std::ptr::from_mut(&mut info).cast(),
-                &mut length,
-            )
-        };
-        if code < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        // SAFETY: tcp_info is made of integers only.
+        let info: libc::tcp_info =
+            unsafe { sockopt::get(self, libc::IPPROTO_TCP, libc::TCP_INFO)? };
         Ok(TcpInfo {
             bytes_acked: info.tcpi_bytes_acked,
             retransmits: info.tcpi_total_retrans,

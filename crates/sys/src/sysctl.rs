@@ -79,24 +79,23 @@ fn exchange(key: &str, value: &str) -> Result<String, SysctlError> {
     Ok(before)
 }
 
+fn read(key: &str) -> Result<String, SysctlError> {
+    let text = std::fs::read_to_string(path(key)).map_err(failed("read", key))?;
+    Ok(text.trim_end().to_string())
+}
+
+fn write(key: &str, value: &str) -> Result<(), SysctlError> {
+    std::fs::write(path(key), value).map_err(failed("set", key))
+}
+
 fn path(key: &str) -> PathBuf {
     PathBuf::from("/proc/sys").join(key)
 }
 
-fn read(key: &str) -> Result<String, SysctlError> {
-    std::fs::read_to_string(path(key))
-        .map(|text| text.trim_end().to_string())
-        .map_err(|source| SysctlError::File {
-            action: "read",
-            key: key.into(),
-            source,
-        })
-}
-
-fn write(key: &str, value: &str) -> Result<(), SysctlError> {
-    std::fs::write(path(key), value).map_err(|source| SysctlError::File {
-        action: "set",
+fn failed(action: &'static str, key: &str) -> impl Fn(io::Error) -> SysctlError {
+    move |source| SysctlError::File {
+        action,
         key: key.into(),
         source,
-    })
+    }
 }

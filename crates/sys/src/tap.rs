@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::packet;
+use crate::{packet, sockopt};
 
 /// Slots of the ring. libpcap asks for as many as 8 MiB hold of the longest
 /// frame, and gives each a block of pages.
@@ -41,11 +41,9 @@ impl Tap {
             tp_frame_size: SLOT_BYTES as u32,
             tp_frame_nr: SLOTS as u32,
         };
-        // SAFETY: neither value points to anything.
-        unsafe {
-            packet::set(&fd, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
-            packet::set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &ring)?;
-        }
+        sockopt::set_integer(&fd, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
+        // SAFETY: the value points to nothing.
+        unsafe { sockopt::set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &ring)? };
         take_incoming_only(&fd)?;
         packet::bind(&fd, device)?;
         Ok(Self {
@@ -88,7 +86,7 @@ fn take_incoming_only(fd: &OwnedFd) -> io::Result<()> {
     };
     // SAFETY: the array that the value points to lives to the end of this
     // function.
-    unsafe { packet::set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
+    unsafe { sockopt::set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
 }
 
 /// The ring of a tap, in the process that maps it. Makes system calls only.

@@ -1,14 +1,18 @@
 //! Netlink without a protocol: one request, its answers, nothing in between.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 
-use netlink_packet_core::{DecodeError, NLM_F_REQUEST};
+use netlink_packet_core::{DecodeError, Emitable, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, NetlinkAddr, bind, recv, send};
 
+use socket2::{Domain, Socket, Type};
+
 use super::NetlinkError;
+use super::attribute::find;
+use crate::sockopt;
 
 /// Large enough for any datagram of a dump: the kernel sends at most 32 KiB.
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -71,19 +75,14 @@ impl Raw {
     /// namespace of the calling thread.
     pub(super) fn open(protocol: libc::c_int) -> Result<Self, NetlinkError> {
         let failed = |action| move |source: io::Error| NetlinkError::Socket { action, source };
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: makes a descriptor; takes no pointer.
-        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
-        if fd < 0 {
-            return Err(failed("open")(io::Error::last_os_error()));
-        }
-        // SAFETY: the kernel has just made it, and nobody else has it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let (domain, kind) = (Domain::from(libc::AF_NETLINK), Type::RAW.cloexec());
+        let socket = Socket::new_raw(domain, kind, Some(protocol.into()));
+        let fd = OwnedFd::from(socket.map_err(failed("open"))?);
         bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0))
             .map_err(|errno| failed("bind")(errno.into()))?;
         // The kernel's own words in errors, without a copy of the request.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
-            enable(&fd, option).map_err(failed("configure"))?;
+            sockopt::set_integer(&fd, libc::SOL_NETLINK, option, 1).map_err(failed("configure"))?;
         }
         let state = RawState {
             sequence: 0,
@@ -145,14 +144,14 @@ impl Raw {
     }
 
     fn send(&self, kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Result<(), NetlinkError> {
-        let length = HEADER_BYTES + body.len();
-        let mut bytes = Vec::with_capacity(length);
-        // struct nlmsghdr; a request is far below 4 GiB.
-        bytes.extend((length as u32).to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
-        bytes.extend(sequence.to_ne_bytes());
-        bytes.extend(0u32.to_ne_bytes());
+        let mut header = NetlinkHeader::default();
+        // A request is far below 4 GiB.
+        header.length = (HEADER_BYTES + body.len()) as u32;
+        header.message_type = kind;
+        header.flags = NLM_F_REQUEST | flags;
+        header.sequence_number = sequence;
+        let mut bytes = vec![0; HEADER_BYTES];
+        header.emit(&mut bytes);
         bytes.extend(body);
         let sent = send(self.fd.as_raw_fd(), &bytes, MsgFlags::empty());
         sent.map(|_| ()).map_err(|errno| NetlinkError::Socket {
@@ -180,26 +179,6 @@ impl Raw {
 impl AsFd for Raw {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
-    }
-}
-
-fn enable(fd: &OwnedFd, option: libc::c_int) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: the descriptor is open, and the value pointer and length describe
-    // a live integer for the duration of the call.
-    let answer = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_NETLINK,
-            option,
-            std::ptr::from_ref(&on).cast(),
-            size_of_val(&on) as libc::socklen_t,
-        )
-    };
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
     }
 }
 
@@ -251,18 +230,10 @@ impl NetlinkMessage<'_> {
             let length = self.bytes.get(HEADER_BYTES + 4..HEADER_BYTES + 8)?;
             align(u32::from_ne_bytes(length.try_into().ok()?) as usize)
         };
-        let mut rest = self.bytes.get(HEADER_BYTES + 4 + quoted..)?;
-        while rest.len() >= 4 {
-            let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]]));
-            let kind = u16::from_ne_bytes([rest[2], rest[3]]);
-            let value = rest.get(4..length)?;
-            if kind == NLMSGERR_ATTR_MSG {
-                let text = value.strip_suffix(&[0]).unwrap_or(value);
-                return Some(String::from_utf8_lossy(text).into_owned());
-            }
-            rest = rest.get(align(length)..)?;
-        }
-        None
+        let attributes = self.bytes.get(HEADER_BYTES + 4 + quoted..)?;
+        let text = find(attributes, NLMSGERR_ATTR_MSG)?;
+        let text = text.strip_suffix(&[0]).unwrap_or(text);
+        Some(String::from_utf8_lossy(text).into_owned())
     }
 }
 
@@ -278,23 +249,16 @@ impl<'a> Iterator for NetlinkMessages<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let head = self.rest;
-        self.rest = &[];
-        if head.len() < HEADER_BYTES {
+        let head = std::mem::take(&mut self.rest);
+        let Ok(message) = NetlinkBuffer::new_checked(head) else {
             return Some(None);
-        }
-        let word =
-            |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let half = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
-        let length = word(0) as usize;
-        if length < HEADER_BYTES || length > head.len() {
-            return Some(None);
-        }
+        };
+        let length = message.length() as usize;
         self.rest = head.get(align(length)..).unwrap_or(&[]);
         Some(Some(NetlinkMessage {
-            kind: half(4),
-            flags: half(6),
-            sequence: word(8),
+            kind: message.message_type(),
+            flags: message.flags(),
+            sequence: message.sequence_number(),
             bytes: &head[..length],
         }))
     }

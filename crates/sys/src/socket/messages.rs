@@ -6,6 +6,8 @@ use std::mem;
 use std::ptr;
 
 use super::Socket;
+use super::control::{self, Control, header};
+use crate::sockopt;
 
 /// Bytes of the largest train that can arrive.
 const TRAIN_BYTES: usize = 1 << 16;
@@ -13,10 +15,8 @@ const TRAIN_BYTES: usize = 1 << 16;
 /// (`UDP_MAX_SEGMENTS`).
 pub const TRAIN_MESSAGES: usize = 64;
 
-/// Room for one control message that holds an integer.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Control([u8; 32]);
+/// Bytes of one control message that holds an integer.
+const CONTROL: usize = 32;
 
 /// A fixed number of datagram buffers of a fixed size, filled by one receive
 /// or sent by one send. Allocates only when made.
@@ -30,7 +30,7 @@ pub struct Messages {
     headers: Vec<libc::mmsghdr>,
     /// Where the kernel reports the size of a train's datagrams; empty when no
     /// trains are expected.
-    controls: Vec<Control>,
+    controls: Vec<Control<CONTROL>>,
     /// Bytes of each datagram of what was received.
     segments: Vec<usize>,
     len: usize,
@@ -70,7 +70,7 @@ impl Messages {
     /// takes them apart again.
     pub fn for_trains(capacity: usize) -> Self {
         Self {
-            controls: vec![Control([0; 32]); capacity],
+            controls: vec![Control::EMPTY; capacity],
             ..Self::new(capacity, TRAIN_BYTES)
         }
     }
@@ -162,13 +162,10 @@ impl Messages {
             header.msg_iov = parts.wrapping_add(index);
             header.msg_iovlen = 1;
             header.msg_namelen = name_length;
-            (header.msg_control, header.msg_controllen) = match self.controls.get_mut(index) {
-                Some(control) if receive => (
-                    control.0.as_mut_ptr().cast(),
-                    mem::size_of::<Control>() as _,
-                ),
-                _ => (ptr::null_mut(), 0),
-            };
+            match self.controls.get_mut(index) {
+                Some(control) if receive => control.offer(header),
+                _ => (header.msg_control, header.msg_controllen) = (ptr::null_mut(), 0),
+            }
             header.msg_name = if name_length == 0 {
                 ptr::null_mut()
             } else {
@@ -256,23 +253,14 @@ impl Socket {
             iov_base: bytes.as_ptr().cast_mut().cast(),
             iov_len: bytes.len(),
         };
-        let mut control = Control([0; 32]);
-        // SAFETY: msghdr is a plain C structure, for which zero is valid.
-        let mut header: libc::msghdr = unsafe { mem::zeroed() };
-        header.msg_iov = &mut part;
-        header.msg_iovlen = 1;
-        header.msg_control = control.0.as_mut_ptr().cast();
-        // SAFETY: computes a size from a size.
-        header.msg_controllen = unsafe { libc::CMSG_SPACE(2) } as _;
-        // SAFETY: `control` is aligned for a cmsghdr and larger than the space
-        // for one of two bytes, so the first header lies within, and its data.
-        unsafe {
-            let first = libc::CMSG_FIRSTHDR(&header);
-            (*first).cmsg_level = libc::IPPROTO_UDP;
-            (*first).cmsg_type = libc::UDP_SEGMENT;
-            (*first).cmsg_len = libc::CMSG_LEN(2) as _;
-            ptr::write_unaligned(libc::CMSG_DATA(first).cast(), size as u16);
-        }
+        let mut control = Control::<CONTROL>::EMPTY;
+        let mut header = header(&mut part, &mut control);
+        control.put(
+            &mut header,
+            libc::IPPROTO_UDP,
+            libc::UDP_SEGMENT,
+            size as u16,
+        );
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         // SAFETY: `header` points to `part` and `control`, which live until
         // after the call, and `part` to bytes that the kernel only reads.
@@ -286,7 +274,7 @@ impl Socket {
     /// Lets trains arrive whole (`UDP_GRO`, Linux 5.0). Receive with
     /// [`Messages::for_trains`], or trains are taken for single datagrams.
     pub fn accept_trains(&self) -> io::Result<()> {
-        self.set_integer(libc::IPPROTO_UDP, libc::UDP_GRO, 1)
+        sockopt::set_integer(self, libc::IPPROTO_UDP, libc::UDP_GRO, 1)
     }
 }
 
@@ -295,22 +283,17 @@ fn train_segment(header: &libc::msghdr) -> Option<usize> {
     if header.msg_controllen == 0 {
         return None;
     }
+    let mut segment = None;
     // SAFETY: `header` is as the kernel left it: its control bytes are those of
-    // a `Control` that its `Messages` owns, as many as `msg_controllen` says,
-    // and the kernel writes whole headers. Data is read only when its length
-    // is that of an integer.
+    // a `Control` that its `Messages` owns.
     unsafe {
-        let mut next = libc::CMSG_FIRSTHDR(header);
-        while let Some(control) = next.as_ref() {
-            let is_size = (control.cmsg_level, control.cmsg_type)
-                == (libc::IPPROTO_UDP, libc::UDP_GRO)
-                && control.cmsg_len == libc::CMSG_LEN(4) as _;
-            if is_size {
-                let size: i32 = ptr::read_unaligned(libc::CMSG_DATA(control).cast());
-                return usize::try_from(size).ok().filter(|&size| size > 0);
+        control::each(header, |level, kind, data| {
+            if (level, kind) == (libc::IPPROTO_UDP, libc::UDP_GRO) {
+                // SAFETY: any bytes are an integer.
+                segment = control::value::<i32>(data);
             }
-            next = libc::CMSG_NXTHDR(header, control);
-        }
-    }
-    None
+        })
+    };
+    let size = usize::try_from(segment?).ok()?;
+    (size > 0).then_some(size)
 }

@@ -7,10 +7,11 @@
 //! All stamps are wall-clock times ([`crate::clock::Bracket`] converts them).
 
 use std::io;
-use std::mem;
 use std::ptr;
 
 use super::Socket;
+use super::control::{self, Control, extended_error, header};
+use crate::sockopt;
 
 /// Bytes of control messages: three stamps, an error with its address, and room
 /// for what later kernels may add.
@@ -46,10 +47,6 @@ pub struct SendStamp {
     pub realtime_ns: u64,
 }
 
-/// Control messages, aligned as the kernel wants them.
-#[repr(align(8))]
-struct Control([u8; CONTROL]);
-
 impl Socket {
     /// Switches on stamps: of everything that arrives, and of sends that ask
     /// for it. `Unsupported` where the kernel does not know them.
@@ -76,21 +73,8 @@ impl Socket {
     }
 
     fn set_timestamping(&self, flags: u32) -> io::Result<()> {
-        // SAFETY: the descriptor is open, and the kernel reads exactly the
-        // four bytes of `flags`.
-        let code = unsafe {
-            libc::setsockopt(
-                self.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_TIMESTAMPING,
-                ptr::from_ref(&flags).cast(),
-                mem::size_of_val(&flags) as libc::socklen_t,
-            )
-        };
-        if code < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
+        sockopt::set_integer(self, level, option, flags as libc::c_int)
     }
 
     /// As [`send`](Self::send), and the kernel stamps the message when it
@@ -98,26 +82,15 @@ impl Socket {
     /// [`send_stamp`](Self::send_stamp) reads the stamps.
     pub fn send_stamped(&self, bytes: &[u8]) -> io::Result<usize> {
         let wanted = libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_TX_SOFTWARE;
-        let mut control = Control([0; CONTROL]);
+        let mut control = Control::<CONTROL>::EMPTY;
         let mut part = libc::iovec {
             iov_base: bytes.as_ptr().cast_mut().cast(),
             iov_len: bytes.len(),
         };
         let mut header = header(&mut part, &mut control);
-        // SAFETY: the macros only compute sizes and addresses within `control`,
-        // which has room for far more than one message of four bytes and is
-        // aligned for its header; `sendmsg` reads all buffers and writes none.
-        let sent = unsafe {
-            header.msg_controllen = libc::CMSG_SPACE(mem::size_of::<u32>() as u32) as _;
-            let message = libc::CMSG_FIRSTHDR(&header);
-            (*message).cmsg_level = libc::SOL_SOCKET;
-            (*message).cmsg_type = libc::SO_TIMESTAMPING;
-            (*message).cmsg_len = libc::CMSG_LEN(mem::size_of::<u32>() as u32) as _;
-            libc::CMSG_DATA(message)
-                .cast::<u32>()
-                .write_unaligned(wanted);
-            libc::sendmsg(self.as_raw_fd(), &header, libc::MSG_NOSIGNAL)
-        };
+        control.put(&mut header, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, wanted);
+        // SAFETY: all buffers live until after the call, which only reads them.
+        let sent = unsafe { libc::sendmsg(self.as_raw_fd(), &header, libc::MSG_NOSIGNAL) };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
@@ -125,7 +98,7 @@ impl Socket {
     /// Other entries of the error queue are skipped.
     pub fn send_stamp(&self) -> io::Result<Option<SendStamp>> {
         loop {
-            let mut control = Control([0; CONTROL]);
+            let mut control = Control::<CONTROL>::EMPTY;
             let mut part = libc::iovec {
                 iov_base: ptr::null_mut(),
                 iov_len: 0,
@@ -148,7 +121,7 @@ impl Socket {
     /// read had arrived: wall clock, nanoseconds; `None` where the kernel did
     /// not stamp it.
     pub fn receive_stamped(&self, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
-        let mut control = Control([0; CONTROL]);
+        let mut control = Control::<CONTROL>::EMPTY;
         let mut part = libc::iovec {
             iov_base: into.as_mut_ptr().cast(),
             iov_len: into.len(),
@@ -159,99 +132,54 @@ impl Socket {
     }
 
     fn receive_message(&self, header: &mut libc::msghdr, flags: i32) -> io::Result<usize> {
-        // SAFETY: `header` was made by `header` below from buffers that the
+        // SAFETY: `header` was made by `header` from buffers that the
         // callers own and that live until after the call.
         let received = unsafe { libc::recvmsg(self.as_raw_fd(), header, flags) };
         usize::try_from(received).map_err(|_| io::Error::last_os_error())
     }
 }
 
-/// A message header over one buffer and room for control messages.
-fn header(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
-    // SAFETY: a plain C structure, for which zero is valid.
-    let mut header: libc::msghdr = unsafe { mem::zeroed() };
-    header.msg_iov = part;
-    header.msg_iovlen = 1;
-    header.msg_control = control.0.as_mut_ptr().cast();
-    header.msg_controllen = CONTROL as _;
-    header
-}
-
-/// Calls `look` with level, type and data of each control message that the
-/// kernel has left.
-fn each_control(header: &libc::msghdr, mut look: impl FnMut(i32, i32, &[u8])) {
-    // SAFETY: after a successful `recvmsg` the kernel has left well-formed
-    // control messages within the buffer and their length in `header`; the
-    // macros stay within it, and so does each message's own length.
-    unsafe {
-        let mut message = libc::CMSG_FIRSTHDR(header);
-        while !message.is_null() {
-            let head = libc::CMSG_LEN(0) as usize;
-            let length = ((*message).cmsg_len as usize).saturating_sub(head);
-            let data = std::slice::from_raw_parts(libc::CMSG_DATA(message), length);
-            look((*message).cmsg_level, (*message).cmsg_type, data);
-            message = libc::CMSG_NXTHDR(header, message);
-        }
-    }
-}
-
-/// The software stamp among the control messages of a message.
+/// The software stamp among the control messages of what was received.
 fn software_stamp(header: &libc::msghdr) -> Option<u64> {
     let mut stamp = None;
-    each_control(header, |level, kind, data| {
-        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING {
-            stamp = realtime(data);
-        }
-    });
+    // SAFETY: the callers have just received it, into a control buffer of theirs.
+    unsafe {
+        control::each(header, |level, kind, data| {
+            if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+                stamp = realtime(data);
+            }
+        })
+    };
     stamp
 }
 
 /// What the error queue says about a message's way out.
 fn departure(header: &libc::msghdr) -> Option<SendStamp> {
-    let mut told = None;
-    each_control(header, |level, kind, data| {
-        let is_error = (level, kind) == (libc::SOL_IP, libc::IP_RECVERR)
-            || (level, kind) == (libc::SOL_IPV6, libc::IPV6_RECVERR);
-        if is_error {
-            told = tale(data);
-        }
-    });
-    let (at, id) = told?;
-    let realtime_ns = software_stamp(header)?;
-    Some(SendStamp {
-        at,
-        id,
-        realtime_ns,
-    })
-}
-
-/// Which stamp of which message: the first fields of `sock_extended_err`.
-fn tale(data: &[u8]) -> Option<(Departure, u32)> {
-    let word = |at: usize| -> Option<u32> {
-        let bytes = data.get(at..at + 4)?;
-        bytes.try_into().ok().map(u32::from_ne_bytes)
+    let mut found = None;
+    // SAFETY: the caller has just received it, into a control buffer of its own.
+    unsafe {
+        control::each(header, |level, kind, data| {
+            found = found.or(extended_error(level, kind, data));
+        })
     };
-    // u32 ee_errno; u8 ee_origin, ee_type, ee_code, ee_pad; u32 ee_info, ee_data.
-    if *data.get(4)? != ORIGIN_TIMESTAMPING {
-        return None;
-    }
-    let at = match word(8)? {
+    let error = found.filter(|error| error.ee_origin == ORIGIN_TIMESTAMPING)?;
+    let at = match error.ee_info {
         STAMP_QUEUED => Departure::Queued,
         STAMP_SENT => Departure::Sent,
         _ => return None,
     };
-    Some((at, word(12)?))
+    Some(SendStamp {
+        at,
+        id: error.ee_data,
+        realtime_ns: software_stamp(header)?,
+    })
 }
 
 /// The first of the three stamps of `scm_timestamping`, which is the software
 /// one; zero means that there is none.
 fn realtime(data: &[u8]) -> Option<u64> {
-    if data.len() < mem::size_of::<libc::timespec>() {
-        return None;
-    }
-    // SAFETY: there are enough bytes, a timespec is made of integers only, and
-    // the read does not ask for alignment.
-    let stamp: libc::timespec = unsafe { data.as_ptr().cast::<libc::timespec>().read_unaligned() };
+    // SAFETY: a timespec is made of integers only.
+    let stamp: libc::timespec = unsafe { control::value(data)? };
     let ns = stamp.tv_sec as u64 * 1_000_000_000 + stamp.tv_nsec as u64;
     (ns > 0).then_some(ns)
 }

@@ -5,11 +5,11 @@ use std::io;
 use std::mem;
 use std::os::fd::AsRawFd;
 
-use super::Socket;
+use nix::errno::Errno;
 
-/// Room for a notice: an extended error and the address that comes with it.
-#[repr(C, align(8))]
-struct Control([u8; 128]);
+use super::Socket;
+use super::control::{self, Control, extended_error};
+use crate::sockopt;
 
 /// The kernel no longer needs the bytes of some sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Socket {
     /// Allows [`send_zero_copy`](Self::send_zero_copy) on a TCP socket
     /// (`SO_ZEROCOPY`, Linux 4.14).
     pub fn allow_zero_copy(&self) -> io::Result<()> {
-        self.set_integer(libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
+        sockopt::set_integer(self, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
     }
 
     /// Sends as [`send`](Self::send), but the kernel may read the bytes later,
@@ -54,44 +54,33 @@ impl Socket {
     /// # Errors
     /// `WouldBlock` when there is no notice.
     pub fn zero_copy_notice(&self) -> io::Result<ZeroCopyNotice> {
-        let mut control = Control([0; 128]);
+        let mut control = Control::<128>::EMPTY;
         // SAFETY: msghdr is a plain C structure, for which zero is valid.
         let mut header: libc::msghdr = unsafe { mem::zeroed() };
-        header.msg_control = control.0.as_mut_ptr().cast();
-        header.msg_controllen = mem::size_of::<Control>() as _;
+        control.offer(&mut header);
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
         // SAFETY: `header` points to `control`, which lives until after the
         // call, and to no other memory.
         let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut header, flags) };
-        if received < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        Errno::result(received)?;
+        let mut found = None;
+        // SAFETY: `header` is as the kernel left it, and `control` lives.
+        unsafe {
+            control::each(&header, |level, kind, data| {
+                found = found.or(notice(level, kind, data))
+            })
+        };
         // Notices of something else do not concern any send.
-        Ok(notice(&header).unwrap_or(ZeroCopyNotice {
+        Ok(found.unwrap_or(ZeroCopyNotice {
             sends: 0,
             copied: false,
         }))
     }
 }
 
-/// The notice in what came from an error queue; `None` when it is an error.
-fn notice(header: &libc::msghdr) -> Option<ZeroCopyNotice> {
-    // SAFETY: `header` is as the kernel left it: its control bytes are those of
-    // a `Control`, as many as `msg_controllen` says, and the kernel writes whole
-    // headers. Data is read only when it is long enough for an extended error.
-    let error = unsafe {
-        let control = libc::CMSG_FIRSTHDR(header).as_ref()?;
-        let is_error = matches!(
-            (control.cmsg_level, control.cmsg_type),
-            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
-        );
-        let least = libc::CMSG_LEN(mem::size_of::<libc::sock_extended_err>() as u32);
-        if !is_error || (control.cmsg_len as usize) < least as usize {
-            return None;
-        }
-        let data = libc::CMSG_DATA(control).cast::<libc::sock_extended_err>();
-        std::ptr::read_unaligned(data)
-    };
+/// The notice in a control message of an error queue, if it is one.
+fn notice(level: i32, kind: i32, data: &[u8]) -> Option<ZeroCopyNotice> {
+    let error = extended_error(level, kind, data)?;
     let is_notice = error.ee_errno == 0 && error.ee_origin == ORIGIN_ZERO_COPY;
     is_notice.then(|| ZeroCopyNotice {
         // First and last number of the sends; the numbers wrap.
