@@ -5,42 +5,23 @@ use plumbline_sys::process::ProcessError;
 
 /// Why two hosts could not be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum HostsError {
     /// A value of a flag that cannot be meant.
     #[error("{0}")]
     Options(String),
     /// The program that is to be copied.
     #[error("the program `{program}` cannot be copied to the hosts: {why}")]
-    Program {
-        /// Its path.
-        program: String,
-        /// What is wrong with it, and the remedy.
-        why: String,
-    },
+    Program { program: String, why: String },
     /// `ssh` did not get us in.
     #[error("ssh to {host}: {why}")]
-    Ssh {
-        /// The host as it was given.
-        host: String,
-        /// What ssh said, and the remedy.
-        why: String,
-    },
+    Ssh { host: String, why: String },
     /// The host let us in, but the program could not be put there or run.
     #[error("on {host}: {why}")]
-    Host {
-        /// The host as it was given.
-        host: String,
-        /// What failed, the probable cause and the remedy.
-        why: String,
-    },
+    Host { host: String, why: String },
     /// The wanted network or server is not there.
     #[error("{what} is not supported here: {needs}")]
-    Unsupported {
-        /// The network or the server.
-        what: String,
-        /// What is missing.
-        needs: String,
-    },
+    Unsupported { what: String, needs: String },
     /// This machine gives no random name for ssh's socket.
     #[error("no random number could be read: {0}; is /dev/urandom there?")]
     Random(#[source] std::io::Error),

@@ -10,57 +10,36 @@ use plumbline_sys::sysctl::SysctlError;
 
 /// Why a lab could not be built, measured or taken down.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum LabError {
     /// The kernel lacks what the network needs. A value, not a fault.
     #[error("{what} is not supported here: {needs}")]
-    Unsupported {
-        /// The network.
-        what: String,
-        /// What is missing, and how to get it.
-        needs: String,
-    },
+    Unsupported { what: String, needs: String },
     /// The real system does not have the path for this IP version.
     #[error(
         "{network} carries IPv{has} only, as the system that it is modelled on; use family {has}"
     )]
     Family {
-        /// The network.
         network: &'static str,
-        /// The IP version that it has.
         has: u8,
-        /// The one that was asked for.
         lacks: u8,
     },
     /// No network of this name.
     #[error("no network `{name}`; there are {known}")]
-    UnknownNetwork {
-        /// What was asked for.
-        name: String,
-        /// The names that exist.
-        known: String,
-    },
+    UnknownNetwork { name: String, known: String },
     /// An MTU that no packet of the family fits through.
     #[error("an MTU of {mtu} bytes is out of range; choose one from {least} to 65535")]
-    Mtu {
-        /// What was asked for, in bytes.
-        mtu: u32,
-        /// The least that works, in bytes.
-        least: u32,
-    },
+    Mtu { mtu: u32, least: u32 },
     /// The agent's program is not there.
     #[error("the agent program `{program}` cannot be used: {source}; build it, or give another")]
     Agent {
-        /// Its path.
         program: String,
-        /// The cause.
         source: std::io::Error,
     },
     /// The counters of a namespace could not be read.
     #[error("cannot read the counters of {place}: {source}; is /proc mounted?")]
     Counters {
-        /// The namespace.
         place: String,
-        /// The cause.
         source: std::io::Error,
     },
     /// A device stayed without a carrier.
@@ -69,29 +48,16 @@ pub enum LabError {
         limit.as_secs()
     )]
     Unsettled {
-        /// The namespace.
         place: String,
-        /// The device.
         device: String,
-        /// How long was waited.
         limit: std::time::Duration,
     },
     /// A step in one of the lab's namespaces failed.
     #[error("in {place}: {source}")]
-    Netlink {
-        /// The namespace.
-        place: String,
-        /// The cause.
-        source: NetlinkError,
-    },
+    Netlink { place: String, source: NetlinkError },
     /// A sysctl of one of the lab's namespaces.
     #[error("in {place}: {source}")]
-    Sysctl {
-        /// The namespace.
-        place: String,
-        /// The cause.
-        source: SysctlError,
-    },
+    Sysctl { place: String, source: SysctlError },
     /// What only one network can run into; it says the remedy.
     #[error(transparent)]
     Network(Box<dyn Error + Send + Sync>),

@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
@@ -58,11 +59,8 @@ pub fn active_features(device: &str) -> io::Result<Vec<String>> {
         .enumerate()
         .filter(|(at, _)| features[2 + at / 32 * BLOCK_WORDS + 2] >> (at % 32) & 1 == 1)
         .map(|(_, name)| {
-            let end = name
-                .iter()
-                .position(|byte| *byte == 0)
-                .unwrap_or(name.len());
-            String::from_utf8_lossy(&name[..end]).into_owned()
+            let text = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            String::from_utf8_lossy(text).into_owned()
         })
         // The kernel has bits without a name.
         .filter(|name| !name.is_empty())
@@ -98,23 +96,26 @@ fn any_socket() -> io::Result<OwnedFd> {
 }
 
 fn ethtool(fd: &impl AsRawFd, device: &str, data: &mut [u32]) -> io::Result<()> {
+    let mut request = request_for(device)?;
+    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
+    // SAFETY: the name is terminated (shorter than its field), and the data
+    // pointer leads to a live buffer whose length fields, set by the callers
+    // in this module, say how much the kernel may write.
+    let code = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
+    Ok(Errno::result(code).map(drop)?)
+}
+
+/// A request that names a device; its name ends with a zero.
+pub(crate) fn request_for(device: &str) -> io::Result<libc::ifreq> {
     // SAFETY: an all-zero `ifreq` is a valid value of this plain C structure.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if device.len() >= request.ifr_name.len() {
+    if device.is_empty() || device.len() >= request.ifr_name.len() || device.contains('\0') {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
-    // SAFETY: the name is terminated (shorter than its field), and the data
-    // pointer leads to a live buffer whose length fields, set by the callers
-    // in this module, say how much the kernel may write.
-    let answer = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    Ok(request)
 }
 
 #[cfg(test)]

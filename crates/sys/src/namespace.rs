@@ -26,15 +26,13 @@ const OWN: &str = "/proc/thread-self/ns/net";
 
 /// Why a namespace could not be made or entered.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum NamespaceError {
     /// The kernel refused private namespaces.
     #[error("cannot enter private namespaces: {errno}; {cause}; {remedy}", errno = errno.desc())]
     Forbidden {
-        /// What the kernel answered.
         errno: Errno,
-        /// The probable cause.
         cause: String,
-        /// What to do.
         remedy: String,
     },
     /// A step after the kernel's consent failed.
@@ -42,9 +40,7 @@ pub enum NamespaceError {
         "cannot {action}: {source}; a container runtime or security module may forbid it, try outside of it or as root"
     )]
     Step {
-        /// What was tried.
         action: &'static str,
-        /// The cause.
         source: io::Error,
     },
     /// A new namespace could not be configured.

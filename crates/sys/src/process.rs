@@ -17,42 +17,25 @@ const TAIL_BYTES: usize = 8 * 1024;
 
 /// Why a process could not be started or did not end well.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ProcessError {
     /// The program could not be started.
     #[error(
         "cannot start `{}`: {source}; does the file exist, and may it be executed?",
         program.display()
     )]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Start { program: PathBuf, source: io::Error },
     /// Waiting failed.
     #[error("cannot wait for process {pid}: {source}")]
-    Wait {
-        /// The process.
-        pid: u32,
-        /// The cause.
-        source: io::Error,
-    },
+    Wait { pid: u32, source: io::Error },
     /// It still runs.
     #[error("process {pid} has not ended within {} ms", limit.as_millis())]
-    StillRunning {
-        /// The process.
-        pid: u32,
-        /// How long was waited.
-        limit: Duration,
-    },
+    StillRunning { pid: u32, limit: Duration },
     /// It ended with an error.
     #[error("process {pid} ended with {status}{}", stderr_text(stderr))]
     Failed {
-        /// The process.
         pid: u32,
-        /// How it ended.
         status: ExitStatus,
-        /// The end of what it wrote to standard error.
         stderr: String,
     },
 }

@@ -7,15 +7,13 @@ use crate::namespace::{Namespace, NamespaceError};
 
 /// A sysctl that could not be read or set.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SysctlError {
     /// The file of the sysctl.
     #[error("cannot {action} sysctl `{key}`: {source}; {}", remedy(source))]
     File {
-        /// `read` or `set`.
         action: &'static str,
-        /// Key such as `net/ipv4/ip_forward`.
         key: String,
-        /// The cause.
         source: io::Error,
     },
     /// The namespace could not be entered.

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
+use crate::ethtool;
+
 /// A TUN device in the network namespace of the thread that made it. It
 /// disappears when its last descriptor is closed.
 #[derive(Debug)]
@@ -27,14 +29,7 @@ impl Tun {
             .write(true)
             .custom_flags(libc::O_NONBLOCK)
             .open("/dev/net/tun")?;
-        // SAFETY: an all-zero `ifreq` is a valid value of this plain C structure.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-            *to = from as libc::c_char;
-        }
+        let mut request = ethtool::request_for(name)?;
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
         // SAFETY: the request reads and writes one `ifreq`, which lives on this
         // stack; its name ends with a zero.

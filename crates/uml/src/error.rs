@@ -5,25 +5,18 @@ use std::path::PathBuf;
 
 /// Why a command could not be run inside User-mode Linux.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum UmlError {
     /// A package is not installed.
     #[error(
         "User-mode Linux is not installed here: {missing} is missing; on Debian: apt-get install user-mode-linux kmod"
     )]
-    NotInstalled {
-        /// What was looked for.
-        missing: String,
-    },
+    NotInstalled { missing: String },
     /// A step before the kernel started.
     #[error(
         "cannot {action}: {source}; User-mode Linux needs a temporary directory, and permission to start programs"
     )]
-    Prepare {
-        /// What was tried.
-        action: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Prepare { action: String, source: io::Error },
     /// What was printed inside could not be passed on.
     #[error("cannot pass on what was printed inside User-mode Linux: {0}")]
     HandOn(#[from] io::Error),
@@ -38,11 +31,8 @@ pub enum UmlError {
         memory = memory.display()
     )]
     Died {
-        /// How its process ended.
         how: String,
-        /// Where its memory was.
         memory: PathBuf,
-        /// The end of its console.
         console: String,
     },
 }

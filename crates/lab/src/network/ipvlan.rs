@@ -10,7 +10,7 @@
 //! the lab gives each node a route to the other node's pods, which the plugin
 //! leaves to whoever runs the network.
 
-use plumbline_sys::netlink::{IpvlanMode, LinkSpec};
+use plumbline_sys::netlink::{IpVlanMode, LinkSpec};
 
 use super::shape::Shape;
 use super::{About, Builtin};
@@ -19,12 +19,12 @@ use crate::{Hop, Journal, LabError, Topology};
 
 /// Ipvlan devices.
 pub(super) static IPVLAN: Need = Need::module("CONFIG_IPVLAN", "ipvlan", |bench| {
-    bench.device(LinkSpec::ipvlan(PROBE, bench.parent, IpvlanMode::L2))
+    bench.device(LinkSpec::ipvlan(PROBE, bench.parent, IpVlanMode::L2))
 });
 
 /// Ipvlan devices in mode L3S.
 static IPVLAN_L3S: Need = Need::module("CONFIG_IPVLAN with CONFIG_IPVLAN_L3S", "ipvlan", |bench| {
-    bench.device(LinkSpec::ipvlan(PROBE, bench.parent, IpvlanMode::L3s))
+    bench.device(LinkSpec::ipvlan(PROBE, bench.parent, IpVlanMode::L3S))
 });
 
 pub(super) static L2: Builtin = About {
@@ -34,7 +34,7 @@ pub(super) static L2: Builtin = About {
     needs: &[&VETH, &IPVLAN],
     ..About::PLAIN
 }
-.attached_by(|topology, journal| attach(IpvlanMode::L2, topology, journal));
+.attached_by(|topology, journal| attach(IpVlanMode::L2, topology, journal));
 
 pub(super) static L3: Builtin = About {
     name: "ipvlan-l3",
@@ -42,7 +42,7 @@ pub(super) static L3: Builtin = About {
     needs: &[&VETH, &IPVLAN],
     ..About::PLAIN
 }
-.attached_by(|topology, journal| attach(IpvlanMode::L3, topology, journal));
+.attached_by(|topology, journal| attach(IpVlanMode::L3, topology, journal));
 
 pub(super) static L3S: Builtin = About {
     name: "ipvlan-l3s",
@@ -50,10 +50,10 @@ pub(super) static L3S: Builtin = About {
     needs: &[&VETH, &IPVLAN, &IPVLAN_L3S],
     ..About::PLAIN
 }
-.attached_by(|topology, journal| attach(IpvlanMode::L3s, topology, journal));
+.attached_by(|topology, journal| attach(IpVlanMode::L3S, topology, journal));
 
 fn attach(
-    mode: IpvlanMode,
+    mode: IpVlanMode,
     topology: &Topology,
     journal: &mut Journal,
 ) -> Result<Vec<Hop>, LabError> {
@@ -61,7 +61,7 @@ fn attach(
         let link = |name: &str, parent| LinkSpec::ipvlan(name, parent, mode);
         topology.place_on_uplink(pod, journal, link)?;
     }
-    if mode != IpvlanMode::L2 {
+    if mode != IpVlanMode::L2 {
         topology.route_between_nodes(journal)?;
     }
     Ok(Shape::POD.hops(topology))

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::socket::Verb;
-use super::{NetlinkError, NetlinkSocket};
+use super::{NetlinkError, NetlinkSocket, family};
 
 /// An address as the kernel shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +45,8 @@ impl NetlinkSocket {
         address: IpAddr,
         prefix: u8,
     ) -> Result<(), NetlinkError> {
-        let verb = Verb::new(
-            "add address",
-            format!("{address}/{prefix} to device {device}"),
-        );
+        let object = format!("{address}/{prefix} to device {device}");
+        let verb = Verb::new("add address", object);
         let message = RouteNetlinkMessage::NewAddress(message(device, address, prefix));
         self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
     }
@@ -60,10 +58,8 @@ impl NetlinkSocket {
         address: IpAddr,
         prefix: u8,
     ) -> Result<(), NetlinkError> {
-        let verb = Verb::new(
-            "delete address",
-            format!("{address}/{prefix} of device {device}"),
-        );
+        let object = format!("{address}/{prefix} of device {device}");
+        let verb = Verb::new("delete address", object);
         let message = RouteNetlinkMessage::DelAddress(message(device, address, prefix));
         self.execute(verb, message, 0)
     }
@@ -71,18 +67,16 @@ impl NetlinkSocket {
 
 fn read(message: &AddressMessage) -> Option<Address> {
     let header = &message.header;
-    message
-        .attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            AddressAttribute::Address(address) => Some(Address {
-                device: header.index,
-                address: *address,
-                prefix: header.prefix_len,
-                tentative: header.flags.contains(AddressHeaderFlags::Tentative),
-            }),
-            _ => None,
-        })
+    let mut attributes = message.attributes.iter();
+    attributes.find_map(|attribute| match attribute {
+        AddressAttribute::Address(address) => Some(Address {
+            device: header.index,
+            address: *address,
+            prefix: header.prefix_len,
+            tentative: header.flags.contains(AddressHeaderFlags::Tentative),
+        }),
+        _ => None,
+    })
 }
 
 fn message(device: u32, address: IpAddr, prefix: u8) -> AddressMessage {
@@ -91,15 +85,11 @@ fn message(device: u32, address: IpAddr, prefix: u8) -> AddressMessage {
     message.header.prefix_len = prefix;
     message.attributes.push(AddressAttribute::Local(address));
     message.attributes.push(AddressAttribute::Address(address));
-    match address {
-        IpAddr::V4(_) => message.header.family = AddressFamily::Inet,
-        IpAddr::V6(_) => {
-            message.header.family = AddressFamily::Inet6;
-            message.header.flags = AddressHeaderFlags::Nodad;
-            message
-                .attributes
-                .push(AddressAttribute::Flags(AddressFlags::Nodad));
-        }
+    message.header.family = family(address);
+    if address.is_ipv6() {
+        message.header.flags = AddressHeaderFlags::Nodad;
+        let flags = AddressAttribute::Flags(AddressFlags::Nodad);
+        message.attributes.push(flags);
     }
     message
 }

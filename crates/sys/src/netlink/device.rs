@@ -1,7 +1,7 @@
 //! Network devices as they are: looking them up, with their counters.
 
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State, Stats64};
 
 use super::socket::Verb;
 use super::{Mac, NetlinkError, NetlinkSocket};
@@ -33,28 +33,7 @@ pub struct DeviceInfo {
     /// (no `IFF_NOARP`).
     pub finds_neighbours: bool,
     /// Counters since it was made.
-    pub stats: DeviceStats,
-}
-
-/// Counters of a device (`struct rtnl_link_stats64`), since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceStats {
-    /// Packets received.
-    pub rx_packets: u64,
-    /// Packets sent.
-    pub tx_packets: u64,
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Packets dropped on the way in.
-    pub rx_dropped: u64,
-    /// Packets dropped on the way out.
-    pub tx_dropped: u64,
-    /// Receive errors.
-    pub rx_errors: u64,
-    /// Transmit errors.
-    pub tx_errors: u64,
+    pub stats: Stats64,
 }
 
 impl DeviceInfo {
@@ -80,18 +59,7 @@ impl DeviceInfo {
                         }
                     }
                 }
-                LinkAttribute::Stats64(stats) => {
-                    link.stats = DeviceStats {
-                        rx_packets: stats.rx_packets,
-                        tx_packets: stats.tx_packets,
-                        rx_bytes: stats.rx_bytes,
-                        tx_bytes: stats.tx_bytes,
-                        rx_dropped: stats.rx_dropped,
-                        tx_dropped: stats.tx_dropped,
-                        rx_errors: stats.rx_errors,
-                        tx_errors: stats.tx_errors,
-                    }
-                }
+                LinkAttribute::Stats64(stats) => link.stats = stats,
                 _ => {}
             }
         }
@@ -106,20 +74,15 @@ impl NetlinkSocket {
         message.attributes.push(LinkAttribute::IfName(name.into()));
         let verb = Verb::new("look up link", format!("`{name}`"));
         let mut found = None;
-        let asked = self.query(
-            verb,
-            RouteNetlinkMessage::GetLink(message),
-            false,
-            |answer| {
-                if let RouteNetlinkMessage::NewLink(message) = answer {
-                    found = Some(DeviceInfo::from_message(message));
-                }
-            },
-        );
+        let request = RouteNetlinkMessage::GetLink(message);
+        let asked = self.query(verb, request, false, |answer| {
+            if let RouteNetlinkMessage::NewLink(message) = answer {
+                found = Some(DeviceInfo::from_message(message));
+            }
+        });
         match asked {
-            Err(error) if error.is_gone() => Err(NetlinkError::NoDevice { name: name.into() }),
-            Err(error) => Err(error),
-            Ok(()) => found.ok_or_else(|| NetlinkError::NoDevice { name: name.into() }),
+            Err(error) if !error.is_gone() => Err(error),
+            _ => found.ok_or_else(|| NetlinkError::NoDevice { name: name.into() }),
         }
     }
 

@@ -5,32 +5,23 @@ use nix::errno::Errno;
 /// A netlink request that failed: what was requested, on what, and why it
 /// failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum NetlinkError {
     /// The kernel answered with an error.
     #[error("cannot {action} {object}: {}{}", reason(*errno), detail_text(detail))]
     Refused {
-        /// The verb, such as `add link`.
         action: &'static str,
-        /// The object, such as `vxlan flannel.1`.
         object: String,
-        /// The kernel's error number.
         errno: Errno,
-        /// The kernel's own message (extended acknowledgement), where it has
-        /// one.
         detail: Option<String>,
     },
     /// The device does not exist in the namespace of the socket.
     #[error("no device `{name}` in this namespace; it may have been deleted from outside")]
-    NoDevice {
-        /// Name that was looked for.
-        name: String,
-    },
+    NoDevice { name: String },
     /// The socket itself failed.
     #[error("cannot {action} the netlink socket: {source}; is the kernel built with CONFIG_NET?")]
     Socket {
-        /// What was tried.
         action: &'static str,
-        /// The cause.
         source: std::io::Error,
     },
     /// An answer that does not follow the protocol.
@@ -38,11 +29,8 @@ pub enum NetlinkError {
         "cannot read the kernel's answer to {action} {object}: {detail}; this kernel may be newer than this program"
     )]
     Garbled {
-        /// The verb.
         action: &'static str,
-        /// What it was done to.
         object: String,
-        /// What was wrong.
         detail: String,
     },
 }

@@ -7,12 +7,9 @@ use super::NetlinkError;
 use super::attribute::{attribute, find};
 use super::raw::{Raw, Verb};
 
-/// The family that knows the others.
-const GENL_ID_CTRL: u16 = 0x10;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
-const CTRL_VERSION: u8 = 1;
 /// struct genlmsghdr: cmd, version, reserved.
 const HEADER_BYTES: usize = 4;
 
@@ -20,18 +17,19 @@ const HEADER_BYTES: usize = 4;
 #[derive(Debug)]
 pub(super) struct Generic(Raw);
 
-/// A command of a family.
+/// A family of commands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GenericCommand {
-    /// The family's number.
-    pub(super) family: u16,
-    /// The version of the family's messages.
-    pub(super) version: u8,
-    /// The command's number.
-    pub(super) command: u8,
-    /// Flags besides that of a request.
-    pub(super) flags: u16,
+pub(super) struct Family {
+    number: u16,
+    /// The version of its messages.
+    version: u8,
 }
+
+/// The family that knows the others.
+const CONTROLLER: Family = Family {
+    number: 0x10,
+    version: 1,
+};
 
 impl Generic {
     /// Opens a socket in the network namespace of the calling thread.
@@ -39,44 +37,41 @@ impl Generic {
         Raw::open(libc::NETLINK_GENERIC).map(Self)
     }
 
-    /// The number of a family, which the kernel loads if it can.
+    /// A family, which the kernel loads if it can.
     ///
     /// # Errors
     ///
     /// [`NetlinkError::is_gone`] on a kernel without it.
-    pub(super) fn family(&self, name: &str) -> Result<u16, NetlinkError> {
+    pub(super) fn family(&self, name: &str, version: u8) -> Result<Family, NetlinkError> {
         let object = format!("the netlink family `{name}`");
         let name = named(CTRL_ATTR_FAMILY_NAME, name);
-        let command = GenericCommand {
-            family: GENL_ID_CTRL,
-            version: CTRL_VERSION,
-            command: CTRL_CMD_GETFAMILY,
-            flags: NLM_F_ACK,
-        };
+        let verb = Verb::new("look up", &object);
+        let command = (CTRL_CMD_GETFAMILY, NLM_F_ACK);
         let mut number = None;
-        self.exchange(Verb::new("look up", &object), command, &name, |answer| {
+        self.exchange(verb, CONTROLLER, command, &name, |answer| {
             let found = find(answer, CTRL_ATTR_FAMILY_ID);
             number = found.and_then(|id| Some(u16::from_ne_bytes(id.try_into().ok()?)));
         })?;
-        number.ok_or_else(|| NetlinkError::Garbled {
-            action: "look up",
-            object,
-            detail: "it has no number".into(),
-        })
+        match number {
+            Some(number) => Ok(Family { number, version }),
+            None => Err(Verb::new("look up", object).garbled("it has no number")),
+        }
     }
 
-    /// Sends a command and passes each answer, without its header, to `each`.
+    /// Sends a command, by its number and the flags besides that of a request, and
+    /// passes each answer, without its header, to `each`.
     pub(super) fn exchange(
         &self,
         verb: Verb,
-        command: GenericCommand,
+        family: Family,
+        (command, flags): (u8, u16),
         body: &[u8],
         mut each: impl FnMut(&[u8]),
     ) -> Result<(), NetlinkError> {
-        let mut bytes = vec![command.command, command.version, 0, 0];
+        let mut bytes = vec![command, family.version, 0, 0];
         bytes.extend(body);
         self.0
-            .exchange(verb, command.family, command.flags, &bytes, |answer| {
+            .exchange(verb, family.number, flags, &bytes, |answer| {
                 each(answer.body().get(HEADER_BYTES..).unwrap_or(&[]));
                 Ok(())
             })

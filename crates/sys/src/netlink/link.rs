@@ -39,18 +39,6 @@ pub struct VxlanProperties {
     pub underlay: u32,
 }
 
-/// How an ipvlan device handles packets (ipvlan.rst of the kernel).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IpvlanMode {
-    /// The device resolves neighbours and switches by address.
-    L2,
-    /// The parent's namespace routes; no broadcast, no neighbours.
-    L3,
-    /// As L3, but the parent's namespace routes what comes in too, so that its
-    /// netfilter sees both ways.
-    L3s,
-}
-
 /// The encapsulation of a device that finds each packet's destination in its
 /// metadata, as set by eBPF programs and Open vSwitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,12 +131,7 @@ impl<'ns> LinkSpec<'ns> {
     }
 
     /// An ipvlan device over the device with index `parent`.
-    pub fn ipvlan(name: &str, parent: u32, mode: IpvlanMode) -> Self {
-        let mode = match mode {
-            IpvlanMode::L2 => IpVlanMode::L2,
-            IpvlanMode::L3 => IpVlanMode::L3,
-            IpvlanMode::L3s => IpVlanMode::L3S,
-        };
+    pub fn ipvlan(name: &str, parent: u32, mode: IpVlanMode) -> Self {
         let data = InfoData::IpVlan(vec![InfoIpVlan::Mode(mode)]);
         Self::new(name, "ipvlan")
             .attribute(LinkAttribute::Link(parent))
@@ -214,11 +197,8 @@ impl NetlinkSocket {
         } = spec;
         message.attributes.push(LinkAttribute::LinkInfo(info));
         let verb = Verb::new("add link", format!("{kind} `{name}`"));
-        self.execute(
-            verb,
-            RouteNetlinkMessage::NewLink(message),
-            NLM_F_CREATE | NLM_F_EXCL,
-        )
+        let message = RouteNetlinkMessage::NewLink(message);
+        self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Deletes a device; the other end of a pair goes with it.
@@ -254,38 +234,25 @@ impl NetlinkSocket {
 
     /// Gives a device that is down another name.
     pub fn rename_link(&self, index: u32, name: &str) -> Result<(), NetlinkError> {
-        self.change_link(
-            "rename",
-            format!("device {index} to `{name}`"),
-            index,
-            LinkAttribute::IfName(name.into()),
-        )
+        let verb = Verb::new("rename", format!("device {index} to `{name}`"));
+        self.change_link(verb, index, LinkAttribute::IfName(name.into()))
     }
 
     /// Sets the MTU of a device, in bytes.
     pub fn set_link_mtu(&self, index: u32, mtu: u32) -> Result<(), NetlinkError> {
-        self.change_link(
-            "set the MTU of",
-            format!("device {index} to {mtu}"),
-            index,
-            LinkAttribute::Mtu(mtu),
-        )
+        let verb = Verb::new("set the MTU of", format!("device {index} to {mtu}"));
+        self.change_link(verb, index, LinkAttribute::Mtu(mtu))
     }
 
     fn change_link(
         &self,
-        action: &'static str,
-        object: String,
+        verb: Verb,
         index: u32,
         attribute: LinkAttribute,
     ) -> Result<(), NetlinkError> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         message.attributes.push(attribute);
-        self.execute(
-            Verb::new(action, object),
-            RouteNetlinkMessage::SetLink(message),
-            0,
-        )
+        self.execute(verb, RouteNetlinkMessage::SetLink(message), 0)
     }
 }

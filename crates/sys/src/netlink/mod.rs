@@ -24,9 +24,9 @@ mod wireguard;
 mod xfrm;
 
 pub use self::address::Address;
-pub use self::device::{DeviceInfo, DeviceStats};
+pub use self::device::DeviceInfo;
 pub use self::error::NetlinkError;
-pub use self::link::{CollectMetadata, IpvlanMode, LinkSpec, VxlanProperties};
+pub use self::link::{CollectMetadata, LinkSpec, VxlanProperties};
 pub use self::neighbour::NeighbourSpec;
 pub use self::openvswitch::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel};
 pub use self::qdisc::{Distance, Parent, TokenBucket};
@@ -37,5 +37,14 @@ pub use self::tunnel::TunnelEnds;
 pub use self::wireguard::{Wireguard, WireguardKey, WireguardPeer};
 pub use self::xfrm::{EspPolicy, EspState, PolicyDirection, XfrmSocket};
 
+pub use netlink_packet_route::link::IpVlanMode;
+
 /// A hardware address of an Ethernet device.
 pub type Mac = [u8; 6];
+
+fn family(address: std::net::IpAddr) -> netlink_packet_route::AddressFamily {
+    match address.is_ipv4() {
+        true => netlink_packet_route::AddressFamily::Inet,
+        false => netlink_packet_route::AddressFamily::Inet6,
+    }
+}

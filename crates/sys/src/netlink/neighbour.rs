@@ -9,7 +9,7 @@ use netlink_packet_route::neighbour::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::socket::Verb;
-use super::{Mac, NetlinkError, NetlinkSocket};
+use super::{Mac, NetlinkError, NetlinkSocket, family};
 
 /// A static entry of a neighbour table or forwarding database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,41 +47,29 @@ impl NeighbourSpec {
     fn message(&self) -> NeighbourMessage {
         let mut message = NeighbourMessage::default();
         message.header.ifindex = self.device;
-        let (family, state, flags) = match self.entry {
-            NeighbourEntry::Permanent { address, .. } => (
-                family(address),
-                NeighbourState::Permanent,
-                NeighbourFlags::empty(),
-            ),
-            NeighbourEntry::Proxy { address } => (
-                family(address),
-                NeighbourState::Permanent,
-                NeighbourFlags::Proxy,
-            ),
-            NeighbourEntry::Forward { .. } => (
-                AddressFamily::Bridge,
-                NeighbourState::Permanent,
-                NeighbourFlags::Own,
-            ),
+        message.header.state = NeighbourState::Permanent;
+        let (family, flags, address, mac) = match self.entry {
+            NeighbourEntry::Permanent { address, mac } => {
+                (family(address), NeighbourFlags::empty(), address, Some(mac))
+            }
+            NeighbourEntry::Proxy { address } => {
+                (family(address), NeighbourFlags::Proxy, address, None)
+            }
+            NeighbourEntry::Forward { mac, to } => {
+                (AddressFamily::Bridge, NeighbourFlags::Own, to, Some(mac))
+            }
         };
         message.header.family = family;
-        message.header.state = state;
         message.header.flags = flags;
-        let (address, mac) = match self.entry {
-            NeighbourEntry::Permanent { address, mac } => (address, Some(mac)),
-            NeighbourEntry::Proxy { address } => (address, None),
-            NeighbourEntry::Forward { mac, to } => (to, Some(mac)),
-        };
         let address = match address {
             IpAddr::V4(address) => NeighbourAddress::Inet(address),
             IpAddr::V6(address) => NeighbourAddress::Inet6(address),
         };
+        let mac = mac.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.to_vec()));
+        let destination = NeighbourAttribute::Destination(address);
         message
             .attributes
-            .push(NeighbourAttribute::Destination(address));
-        message
-            .attributes
-            .extend(mac.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.to_vec())));
+            .extend([destination].into_iter().chain(mac));
         message
     }
 }
@@ -110,12 +98,5 @@ impl NetlinkSocket {
         let verb = Verb::new("delete neighbour", neighbour.to_string());
         let message = RouteNetlinkMessage::DelNeighbour(neighbour.message());
         self.execute(verb, message, 0)
-    }
-}
-
-fn family(address: IpAddr) -> AddressFamily {
-    match address {
-        IpAddr::V4(_) => AddressFamily::Inet,
-        IpAddr::V6(_) => AddressFamily::Inet6,
     }
 }

@@ -9,7 +9,7 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL};
 
 use super::NetlinkError;
 use super::attribute::{attribute, find, nested};
-use super::generic::{Generic, GenericCommand, named};
+use super::generic::{Family, Generic, named};
 use super::raw::Verb;
 
 pub use flow::{Flow, FlowAction, FlowTunnel};
@@ -46,18 +46,12 @@ const NOBODY: [u8; 4] = [0; 4];
 #[derive(Debug)]
 pub struct Datapath {
     socket: Generic,
-    families: Families,
+    datapath: Family,
+    vport: Family,
+    flow: Family,
     name: String,
     /// The index of its own device, which names it.
     device: [u8; 4],
-}
-
-/// The numbers of the three families.
-#[derive(Clone, Copy, Debug)]
-struct Families {
-    datapath: u16,
-    vport: u16,
-    flow: u16,
 }
 
 impl Datapath {
@@ -69,14 +63,11 @@ impl Datapath {
     /// [`NetlinkError::is_gone`] on a kernel without Open vSwitch.
     pub fn create(name: &str) -> Result<Self, NetlinkError> {
         let socket = Generic::open()?;
-        let families = Families {
-            datapath: socket.family("ovs_datapath")?,
-            vport: socket.family("ovs_vport")?,
-            flow: socket.family("ovs_flow")?,
-        };
         let mut datapath = Self {
+            datapath: socket.family("ovs_datapath", OVS_DATAPATH_VERSION)?,
+            vport: socket.family("ovs_vport", OVS_VPORT_VERSION)?,
+            flow: socket.family("ovs_flow", OVS_FLOW_VERSION)?,
             socket,
-            families,
             name: name.into(),
             device: [0; 4],
         };
@@ -86,20 +77,21 @@ impl Datapath {
             attribute(OVS_DP_ATTR_UPCALL_PID, &NOBODY),
             attribute(OVS_DP_ATTR_USER_FEATURES, &features.to_ne_bytes()),
         ];
-        let command = datapath.families.datapath(OVS_DP_CMD_NEW, NLM_F_ECHO);
+        let command = (OVS_DP_CMD_NEW, NLM_F_ACK | NLM_F_ECHO);
         let mut device = None;
-        datapath.exchange("add", "datapath", command, &attributes, |answer| {
+        let verb = datapath.verb("add", "datapath");
+        datapath.exchange(verb, datapath.datapath, command, &attributes, |answer| {
             device = answer.first_chunk().copied();
         })?;
-        datapath.device = device.ok_or_else(|| datapath.garbled("datapath"))?;
+        datapath.device = device.ok_or_else(|| datapath.numberless("datapath"))?;
         Ok(datapath)
     }
 
     /// Deletes it with its ports and flows. Devices that were made ports of it
     /// stay, others go.
     pub fn delete(&self) -> Result<(), NetlinkError> {
-        let command = self.families.datapath(OVS_DP_CMD_DEL, 0);
-        self.exchange("delete", "datapath", command, &[], |_| {})
+        let (verb, command) = (self.verb("delete", "datapath"), (OVS_DP_CMD_DEL, NLM_F_ACK));
+        self.exchange(verb, self.datapath, command, &[], |_| {})
     }
 
     /// Makes a device of the namespace a port.
@@ -126,69 +118,49 @@ impl Datapath {
             nested(OVS_VPORT_ATTR_OPTIONS, options),
             attribute(OVS_VPORT_ATTR_UPCALL_PID, &NOBODY),
         ];
-        let command = GenericCommand {
-            family: self.families.vport,
-            version: OVS_VPORT_VERSION,
-            command: OVS_VPORT_CMD_NEW,
-            flags: NLM_F_ACK | NLM_F_ECHO,
-        };
+        let command = (OVS_VPORT_CMD_NEW, NLM_F_ACK | NLM_F_ECHO);
         let what = format!("port `{name}` to datapath");
         let mut number = None;
-        self.exchange("add", &what, command, &attributes, |answer| {
+        let verb = self.verb("add", &what);
+        self.exchange(verb, self.vport, command, &attributes, |answer| {
             let found = answer
                 .get(OVS_HEADER_BYTES..)
                 .and_then(|attributes| find(attributes, OVS_VPORT_ATTR_PORT_NO));
             number = found.and_then(|bytes| Some(u32::from_ne_bytes(bytes.try_into().ok()?)));
         })?;
-        let number = number.ok_or_else(|| self.garbled(&what))?;
+        let number = number.ok_or_else(|| self.numberless(&what))?;
         Ok(DatapathPort(number))
     }
 
     /// Adds a flow, which must not be there yet.
     pub fn add_flow(&self, flow: &Flow) -> Result<(), NetlinkError> {
-        let command = GenericCommand {
-            family: self.families.flow,
-            version: OVS_FLOW_VERSION,
-            command: OVS_FLOW_CMD_NEW,
-            flags: NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,
-        };
-        self.exchange("add", "a flow to", command, &flow.attributes(), |_| {})
+        let command = (OVS_FLOW_CMD_NEW, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL);
+        let verb = self.verb("add", "a flow to");
+        self.exchange(verb, self.flow, command, &flow.attributes(), |_| {})
     }
 
     /// `each` gets answers from their `struct ovs_header` on.
     fn exchange(
         &self,
-        action: &'static str,
-        what: &str,
-        command: GenericCommand,
+        verb: Verb,
+        family: Family,
+        command: (u8, u16),
         attributes: &[Vec<u8>],
         each: impl FnMut(&[u8]),
     ) -> Result<(), NetlinkError> {
-        let verb = Verb::new(action, format!("{what} `{}`", self.name));
         let mut body = self.device.to_vec();
         body.extend(attributes.concat());
-        self.socket.exchange(verb, command, &body, each)
+        self.socket.exchange(verb, family, command, &body, each)
     }
 
-    fn garbled(&self, what: &str) -> NetlinkError {
-        NetlinkError::Garbled {
-            action: "add",
-            object: format!("{what} `{}`", self.name),
-            detail: "it has no number".into(),
-        }
+    fn verb(&self, action: &'static str, what: &str) -> Verb {
+        Verb::new(action, format!("{what} `{}`", self.name))
+    }
+
+    fn numberless(&self, what: &str) -> NetlinkError {
+        self.verb("add", what).garbled("it has no number")
     }
 }
 
 /// struct ovs_header: dp_ifindex.
 const OVS_HEADER_BYTES: usize = 4;
-
-impl Families {
-    fn datapath(self, command: u8, flags: u16) -> GenericCommand {
-        GenericCommand {
-            family: self.datapath,
-            version: OVS_DATAPATH_VERSION,
-            command,
-            flags: NLM_F_ACK | flags,
-        }
-    }
-}

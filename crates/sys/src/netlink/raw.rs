@@ -61,7 +61,7 @@ impl Verb {
         }
     }
 
-    fn garbled(self, detail: impl ToString) -> NetlinkError {
+    pub(super) fn garbled(self, detail: impl ToString) -> NetlinkError {
         NetlinkError::Garbled {
             action: self.action,
             object: self.object,

@@ -3,14 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
     RouteType,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::socket::Verb;
-use super::{NetlinkError, NetlinkSocket};
+use super::{NetlinkError, NetlinkSocket, family};
 
 /// The main routing table.
 const MAIN: u32 = 254;
@@ -22,7 +22,6 @@ pub struct RouteSpec {
     prefix: u8,
     via: Option<IpAddr>,
     device: Option<u32>,
-    source: Option<IpAddr>,
     onlink: bool,
     table: u32,
     mtu: Option<u32>,
@@ -36,7 +35,6 @@ impl RouteSpec {
             prefix,
             via: None,
             device: None,
-            source: None,
             onlink: false,
             table: MAIN,
             mtu: None,
@@ -64,12 +62,6 @@ impl RouteSpec {
         self
     }
 
-    /// With this preferred source address.
-    pub fn from(mut self, source: IpAddr) -> Self {
-        self.source = Some(source);
-        self
-    }
-
     /// The gateway is taken to be on the link, whatever its address.
     pub fn onlink(mut self) -> Self {
         self.onlink = true;
@@ -91,10 +83,7 @@ impl RouteSpec {
     fn message(&self) -> RouteMessage {
         let mut message = RouteMessage::default();
         let header = &mut message.header;
-        header.address_family = match self.destination {
-            IpAddr::V4(_) => AddressFamily::Inet,
-            IpAddr::V6(_) => AddressFamily::Inet6,
-        };
+        header.address_family = family(self.destination);
         header.destination_prefix_length = self.prefix;
         header.protocol = RouteProtocol::Static;
         header.kind = RouteType::Unicast;
@@ -104,22 +93,14 @@ impl RouteSpec {
             (None, IpAddr::V4(_)) => RouteScope::Link,
             _ => RouteScope::Universe,
         };
-        header.flags = if self.onlink {
-            RouteFlags::Onlink
-        } else {
-            RouteFlags::empty()
-        };
-        let address = |address: IpAddr| RouteAddress::from(address);
+        header.flags.set(RouteFlags::Onlink, self.onlink);
+        let address = RouteAddress::from;
         let attributes = &mut message.attributes;
         attributes.push(RouteAttribute::Table(self.table));
         if self.prefix > 0 {
             attributes.push(RouteAttribute::Destination(address(self.destination)));
         }
         attributes.extend(self.via.map(|it| RouteAttribute::Gateway(address(it))));
-        attributes.extend(
-            self.source
-                .map(|it| RouteAttribute::PrefSource(address(it))),
-        );
         attributes.extend(self.device.map(RouteAttribute::Oif));
         let metric = |mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)]);
         attributes.extend(self.mtu.map(metric));

@@ -32,18 +32,13 @@ impl LinkSpec<'_> {
     pub fn ip_in_ip(name: &str, ends: TunnelEnds) -> Self {
         let mut data = vec![InfoIpTunnel::Local(ends.local)];
         data.extend(ends.remote.map(InfoIpTunnel::Remote));
-        let kind = if ends.local.is_ipv4() {
+        let (label, kind) = if ends.local.is_ipv4() {
             data.push(InfoIpTunnel::PMtuDisc(true));
-            InfoKind::IpIp
+            ("ipip", InfoKind::IpIp)
         } else {
             data.push(InfoIpTunnel::Ipv6Flags(Ip6TunnelFlags::IgnEncapLimit));
             data.push(InfoIpTunnel::Protocol(PROTOCOL_IPV6.into()));
-            InfoKind::Ip6Tnl
-        };
-        let label = if ends.local.is_ipv4() {
-            "ipip"
-        } else {
-            "ip6tnl"
+            ("ip6tnl", InfoKind::Ip6Tnl)
         };
         Self::new(name, label).with_info(kind, Some(InfoData::IpTunnel(data)))
     }

@@ -6,7 +6,7 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP};
 
 use super::NetlinkError;
 use super::attribute::{attribute, find, nested};
-use super::generic::{Generic, GenericCommand, named};
+use super::generic::{Family, Generic, named};
 use super::raw::Verb;
 
 const VERSION: u8 = 1;
@@ -49,7 +49,7 @@ pub struct WireguardPeer {
 #[derive(Debug)]
 pub struct Wireguard {
     socket: Generic,
-    family: u16,
+    family: Family,
 }
 
 impl Wireguard {
@@ -60,7 +60,7 @@ impl Wireguard {
     /// [`NetlinkError::is_gone`] on a kernel without WireGuard.
     pub fn open() -> Result<Self, NetlinkError> {
         let socket = Generic::open()?;
-        let family = socket.family("wireguard")?;
+        let family = socket.family("wireguard", VERSION)?;
         Ok(Self { socket, family })
     }
 
@@ -95,34 +95,22 @@ impl Wireguard {
         attributes: &[Vec<u8>],
     ) -> Result<(), NetlinkError> {
         let verb = Verb::new(action, format!("`{device}`"));
-        let command = self.command(WG_CMD_SET_DEVICE, NLM_F_ACK);
+        let command = (WG_CMD_SET_DEVICE, NLM_F_ACK);
+        let body = attributes.concat();
         self.socket
-            .exchange(verb, command, &attributes.concat(), |_| {})
-    }
-
-    fn command(&self, command: u8, flags: u16) -> GenericCommand {
-        GenericCommand {
-            family: self.family,
-            version: VERSION,
-            command,
-            flags,
-        }
+            .exchange(verb, self.family, command, &body, |_| {})
     }
 
     fn public_key(&self, device: &str) -> Result<WireguardKey, NetlinkError> {
-        let verb = Verb::new("read the key of", format!("`{device}`"));
-        let command = self.command(WG_CMD_GET_DEVICE, NLM_F_DUMP);
+        let verb = || Verb::new("read the key of", format!("`{device}`"));
+        let (command, name) = ((WG_CMD_GET_DEVICE, NLM_F_DUMP), device_name(device));
         let mut key = None;
         self.socket
-            .exchange(verb, command, &device_name(device), |answer| {
+            .exchange(verb(), self.family, command, &name, |answer| {
                 let found = find(answer, WGDEVICE_A_PUBLIC_KEY);
                 key = key.or(found.and_then(|bytes| bytes.try_into().ok()));
             })?;
-        key.ok_or_else(|| NetlinkError::Garbled {
-            action: "read the key of",
-            object: format!("`{device}`"),
-            detail: "it has none".into(),
-        })
+        key.ok_or_else(|| verb().garbled("it has none"))
     }
 }
 

@@ -100,13 +100,8 @@ impl XfrmSocket {
         body.extend(state.spi.to_be_bytes());
         body.extend(family(state.destination).to_ne_bytes());
         body.push(IPPROTO_ESP);
-        self.execute(
-            "delete",
-            XFRM_MSG_DELSA,
-            state.name(),
-            padded(body, 24),
-            false,
-        )
+        let body = padded(body, 24);
+        self.execute("delete", XFRM_MSG_DELSA, state.name(), body, false)
     }
 
     /// Adds a policy.
@@ -122,13 +117,8 @@ impl XfrmSocket {
         let mut body = policy.selector();
         body.extend(0u32.to_ne_bytes());
         body.push(policy.direction as u8);
-        self.execute(
-            "delete",
-            XFRM_MSG_DELPOLICY,
-            policy.name(),
-            padded(body, 64),
-            false,
-        )
+        let body = padded(body, 64);
+        self.execute("delete", XFRM_MSG_DELPOLICY, policy.name(), body, false)
     }
 
     fn execute(
@@ -141,8 +131,8 @@ impl XfrmSocket {
     ) -> Result<(), NetlinkError> {
         let create = if new { NLM_F_CREATE | NLM_F_EXCL } else { 0 };
         let verb = Verb::new(action, object);
-        self.0
-            .exchange(verb, kind, NLM_F_ACK | create, &body, |_| Ok(()))
+        let flags = NLM_F_ACK | create;
+        self.0.exchange(verb, kind, flags, &body, |_| Ok(()))
     }
 }
 
@@ -227,11 +217,7 @@ impl EspPolicy {
 
 /// struct xfrm_lifetime_cfg: no limit of bytes or packets, none of time.
 fn no_limits() -> Vec<u8> {
-    let mut body = Vec::with_capacity(64);
-    for _ in 0..4 {
-        body.extend(NO_LIMIT.to_ne_bytes());
-    }
-    padded(body, 64)
+    padded(NO_LIMIT.to_ne_bytes().repeat(4), 64)
 }
 
 /// xfrm_address_t.
@@ -247,10 +233,7 @@ fn address(address: IpAddr) -> [u8; 16] {
 }
 
 fn family(address: IpAddr) -> u16 {
-    match address {
-        IpAddr::V4(_) => libc::AF_INET as u16,
-        IpAddr::V6(_) => libc::AF_INET6 as u16,
-    }
+    u8::from(super::family(address)).into()
 }
 
 fn padded(mut bytes: Vec<u8>, length: usize) -> Vec<u8> {

@@ -9,95 +9,60 @@ use crate::error::LabError;
 
 /// Why a CNI configuration list or one of its plugins cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum CniError {
     /// The file of the list.
     #[error("cannot read the CNI configuration list `{}`: {source}", file.display())]
     Read {
-        /// Its path.
         file: PathBuf,
-        /// The cause.
         source: std::io::Error,
     },
     /// What the file says.
     #[error("the CNI configuration list `{}` {problem}", file.display())]
-    List {
-        /// Its path.
-        file: PathBuf,
-        /// What is wrong, and the remedy.
-        problem: String,
-    },
+    List { file: PathBuf, problem: String },
     /// The program of a plugin.
     #[error("cannot read the CNI plugin `{}`: {source}; make it readable", file.display())]
     Program {
-        /// Its path.
         file: PathBuf,
-        /// The cause.
         source: std::io::Error,
     },
     /// A directory for what plugins store.
     #[error("cannot make a directory in memory for CNI plugins: {source}; it needs Linux 5.2")]
-    Scratch {
-        /// The cause.
-        source: std::io::Error,
-    },
+    Scratch { source: std::io::Error },
     /// A plugin does not speak the version of the list.
     #[error(
         "the CNI plugin `{plugin}` speaks {speaks}, not {wanted}, which the list asks for; \
          change its `cniVersion`, or use another release of the plugin"
     )]
     Version {
-        /// Its type.
         plugin: String,
-        /// The versions that it says it speaks.
         speaks: String,
-        /// The versions that the list allows.
         wanted: String,
     },
     /// A plugin could not be run.
     #[error("at {call}: {source}")]
-    Process {
-        /// The call.
-        call: Call,
-        /// The cause.
-        source: ProcessError,
-    },
+    Process { call: Call, source: ProcessError },
     /// A plugin did not come to an end.
     #[error(
         "at {call}: no answer within {} s, so it was killed; does it wait for a daemon?",
         limit.as_secs()
     )]
-    Hangs {
-        /// The call.
-        call: Call,
-        /// How long was waited.
-        limit: Duration,
-    },
+    Hangs { call: Call, limit: Duration },
     /// A plugin refused in the words that CNI has for it.
     #[error("at {call}: {message} (CNI error {code})")]
     Refused {
-        /// The call.
         call: Call,
-        /// What the plugin said.
         message: String,
-        /// Its number: below 100 as the specification has it.
         code: u64,
     },
     /// A plugin failed without saying why.
     #[error("at {call}: it failed without a CNI error: {source}")]
-    Failed {
-        /// The call.
-        call: Call,
-        /// How it ended, and the end of its standard error.
-        source: ProcessError,
-    },
+    Failed { call: Call, source: ProcessError },
     /// A plugin's answer is not what CNI calls a result.
     #[error("at {call}: {problem}; it answered `{answer}`")]
     Answer {
-        /// The call.
         call: Call,
-        /// What is wrong with it.
         problem: String,
-        /// How the answer begins.
         answer: String,
     },
     /// The pod got no address.
@@ -105,19 +70,14 @@ pub enum CniError {
         "`{list}` gave {pod} no IPv{version} address; add an `ipam` section that does, or use the other IP version"
     )]
     NoAddress {
-        /// Name of the list.
         list: String,
-        /// The pod.
         pod: String,
-        /// The IP version that was asked for.
         version: u8,
     },
     /// A failure, and then others while what had been done was undone.
     #[error("{first}; taking it back failed too: {}", joined(then))]
     NotUndone {
-        /// The failure.
         first: Box<CniError>,
-        /// What went wrong afterwards.
         then: Vec<CniError>,
     },
 }
