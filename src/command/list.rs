@@ -69,19 +69,20 @@ fn networks(json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(&listed);
     }
-    let names = listed.iter().map(|network| network.name.len());
+    let names = listed.iter().map(|network| network.about.name.len());
     let width = names.max().unwrap_or(0);
     for network in &listed {
+        let about = network.about;
         let state = network.needs.as_deref().unwrap_or("available");
         print(&format!(
             "{:<width$} {state}\n{:<width$} {}\n",
-            network.name, "", network.summary
+            about.name, "", about.summary
         ))?;
-        if !network.aliases.is_empty() {
+        if !about.aliases.is_empty() {
             print(&format!(
                 "{:<width$} also: {}\n",
                 "",
-                network.aliases.join(", ")
+                about.aliases.join(", ")
             ))?;
         }
     }

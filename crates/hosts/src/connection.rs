@@ -55,9 +55,8 @@ impl ConnectedHost {
         let sent = program.copy_to(&mut input);
         let copied = |text: &str| (text.trim_end() == script::COPIED).then_some(());
         let ((), output) = line(output, COPY, copied).ok_or_else(|| ended(&mut child))?;
-        sent.map_err(|error| HostsError::Host {
-            host: host.clone(),
-            why: format!("the program could not be sent: {error}"),
+        sent.map_err(|error| {
+            HostsError::on(&host, format!("the program could not be sent: {error}"))
         })?;
         let link = link(&host, input, output, child);
         let observer = Observer::start(&Once::new(&host, link))?;
@@ -97,12 +96,10 @@ impl ConnectedHost {
     /// removed the program.
     pub(crate) fn close(&self) -> Result<(), HostsError> {
         self.end_agents();
-        self.observer.end(END).map_err(|error| HostsError::Host {
-            host: self.ssh.host.clone(),
-            why: format!(
-                "{error}; look whether {} is still there, and remove it",
-                self.at.directory
-            ),
+        self.observer.end(END).map_err(|error| {
+            let directory = &self.at.directory;
+            let why = format!("{error}; look whether {directory} is still there, and remove it");
+            HostsError::on(&self.ssh.host, why)
         })
     }
 
@@ -246,37 +243,30 @@ fn check_machine(host: &str, at: &At, program: &Program) -> Result<(), HostsErro
     if at.system == "Linux" && at.machine == program.machine {
         return Ok(());
     }
-    Err(HostsError::Host {
-        host: host.to_owned(),
-        why: format!(
-            "it is {} on {}, and this program is for Linux on {}; give a program for it with --program",
-            at.system, at.machine, program.machine
-        ),
-    })
+    let why = format!(
+        "it is {} on {}, and this program is for Linux on {}; give a program for it with --program",
+        at.system, at.machine, program.machine
+    );
+    Err(HostsError::on(host, why))
 }
 
 /// Why the first session ended before it was ready.
 fn gone(host: &str, child: &mut Child, program: &Program) -> HostsError {
     let error = match child.wait(END) {
         Ok(()) => {
-            return HostsError::Host {
-                host: host.to_owned(),
-                why: "the session ended without a word; is there a command that is forced \
-                      on your key?"
-                    .to_owned(),
-            };
+            let why = "the session ended without output; does authorized_keys force a command \
+                       on your key?";
+            return HostsError::on(host, why);
         }
         Err(error) => error,
     };
     let ProcessError::Failed { status, stderr, .. } = &error else {
         child.kill();
-        return HostsError::Host {
-            host: host.to_owned(),
-            why: format!(
-                "it let us in and then said nothing for {} s; does a login script ask something?",
-                ENTRY.as_secs()
-            ),
-        };
+        let why = format!(
+            "the login worked, but then nothing came for {} s; does a login script ask something?",
+            ENTRY.as_secs()
+        );
+        return HostsError::on(host, why);
     };
     let said = last_words(stderr);
     let why = match status.code() {
@@ -296,24 +286,22 @@ fn gone(host: &str, child: &mut Child, program: &Program) -> HostsError {
         ),
         _ => return session_error(host, error),
     };
-    HostsError::Host {
-        host: host.to_owned(),
-        why,
-    }
+    HostsError::on(host, why)
 }
 
 /// What an ssh process ended with.
 fn session_error(host: &str, error: ProcessError) -> HostsError {
-    let host = host.to_owned();
     match error {
         ProcessError::Failed { status, stderr, .. } if status.code() == Some(SSH_ITSELF) => {
-            let why = explain(&stderr);
-            HostsError::Ssh { host, why }
+            HostsError::Ssh {
+                host: host.to_owned(),
+                why: explain(&stderr),
+            }
         }
-        ProcessError::Failed { status, stderr, .. } => HostsError::Host {
-            host,
-            why: format!("the session ended with {status}: {}", last_words(&stderr)),
-        },
+        ProcessError::Failed { status, stderr, .. } => {
+            let said = last_words(&stderr);
+            HostsError::on(host, format!("the session ended with {status}: {said}"))
+        }
         other => other.into(),
     }
 }

@@ -33,6 +33,16 @@ pub enum HostsError {
     Target(#[from] TargetError),
 }
 
+impl HostsError {
+    /// Something that failed on a host.
+    pub(crate) fn on(host: &str, why: impl Into<String>) -> Self {
+        Self::Host {
+            host: host.to_owned(),
+            why: why.into(),
+        }
+    }
+}
+
 impl From<HostsError> for TargetError {
     fn from(error: HostsError) -> Self {
         match error {

@@ -99,10 +99,7 @@ impl Machines {
         }
         *slot = None;
         let Some(program) = &self.program else {
-            return Err(HostsError::Host {
-                host: machine.host.clone(),
-                why: "no path was asked for yet".to_owned(),
-            });
+            return Err(HostsError::on(&machine.host, "it was not connected yet"));
         };
         let ssh = Ssh {
             host: machine.host.clone(),

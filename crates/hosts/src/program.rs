@@ -5,13 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use crate::error::HostsError;
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
-/// Sizes and places in an ELF file (elf(5)).
-const HEADER_BYTES: usize = 64;
-const CLASS_64: u8 = 2;
-const LITTLE_ENDIAN: u8 = 1;
-const PT_INTERP: u32 = 3;
+use crate::error::HostsError;
 
 /// As much of a file as holds its headers, and as much as is copied at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -89,24 +87,16 @@ impl Program {
 /// The machine, and whether the program asks for a loader; `None` when it is
 /// no ELF file of a known machine, or one that is cut off.
 fn examine(bytes: &[u8]) -> Option<(&'static str, bool)> {
-    let header = bytes.get(..HEADER_BYTES)?;
-    if header[..4] != *b"\x7fELF" || header[4] != CLASS_64 || header[5] != LITTLE_ENDIAN {
-        return None;
-    }
-    let short = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-    let machine = match short(18)? {
-        62 => "x86_64",
-        183 => "aarch64",
+    let header = FileHeader64::<LittleEndian>::parse(bytes).ok()?;
+    let machine = match header.e_machine(LittleEndian) {
+        elf::EM_X86_64 => "x86_64",
+        elf::EM_AARCH64 => "aarch64",
         _ => return None,
     };
-    let table = u64::from_le_bytes(bytes.get(32..40)?.try_into().ok()?);
-    let (entry, entries) = (usize::from(short(54)?), usize::from(short(56)?));
-    let mut is_dynamic = false;
-    for number in 0..entries {
-        let at = usize::try_from(table).ok()?.checked_add(number * entry)?;
-        let kind = bytes.get(at..at.checked_add(4)?)?;
-        is_dynamic |= u32::from_le_bytes(kind.try_into().ok()?) == PT_INTERP;
-    }
+    let parts = header.program_headers(LittleEndian, bytes).ok()?;
+    let is_dynamic = parts
+        .iter()
+        .any(|part| part.p_type(LittleEndian) == elf::PT_INTERP);
     Some((machine, is_dynamic))
 }
 

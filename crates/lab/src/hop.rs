@@ -8,7 +8,7 @@ use crate::error::LabError;
 use crate::place::Place;
 
 /// A device that every packet from client to server crosses.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Hop {
     /// Where it is.
     pub place: Arc<Place>,
@@ -18,7 +18,7 @@ pub struct Hop {
     /// to server.
     pub sends: bool,
     /// Counts its packets in place of the kernel's own counters.
-    pub meter: Option<Arc<dyn Meter>>,
+    pub meter: Option<Meter>,
 }
 
 /// What a device carried since it was made.
@@ -36,10 +36,7 @@ pub struct Carried {
 
 /// Counts what a device carries where not every kernel does: before 6.8 what
 /// eBPF puts straight into a pod's device was in none of its counters.
-pub trait Meter: std::fmt::Debug + Send + Sync {
-    /// What the device carried until now.
-    fn carried(&self) -> Result<Carried, LabError>;
-}
+pub type Meter = Arc<dyn Fn() -> Result<Carried, LabError> + Send + Sync>;
 
 impl Hop {
     /// A device that sends what goes from client to server.
@@ -61,7 +58,7 @@ impl Hop {
     }
 
     /// With a meter in place of the kernel's counters.
-    pub fn metered(mut self, meter: Arc<dyn Meter>) -> Self {
+    pub fn metered(mut self, meter: Meter) -> Self {
         self.meter = Some(meter);
         self
     }

@@ -165,8 +165,8 @@ impl Target for Lab {
         };
         let mut scenes = Vec::new();
         let listed = catalogue::list().map_err(|e| e.to_string())?;
-        for listing in listed.into_iter().filter(|one| belongs(one.name)) {
-            let network = listing.name.to_owned();
+        for listing in listed.into_iter().filter(|one| belongs(one.about.name)) {
+            let network = listing.about.name.to_owned();
             match listing.needs_for(families) {
                 None => scenes.push(Scene::of(network)),
                 Some(needs) => said.push(Warning::Unsupported { network, needs }),

@@ -75,7 +75,7 @@ impl PathSpec {
                 "needs IPv6 (CONFIG_IPV6, not disabled at boot); use family 4".into(),
             ));
         }
-        match catalogue.missing(network)? {
+        match catalogue.probe.missing(network)? {
             Some(needs) => Err(unsupported(needs)),
             None => Ok(Validated {
                 network,
@@ -97,7 +97,7 @@ impl Validated {
     /// [`LabError::Unsupported`] where the kernel cannot give a link what is
     /// asked for.
     pub fn over(self, link: Link, catalogue: &Catalogue) -> Result<Self, LabError> {
-        match catalogue.lacking(&link::needs(&link))? {
+        match catalogue.probe.lacking(&link::needs(&link))? {
             Some(needs) => Err(LabError::Unsupported {
                 what: format!("a link ({link})"),
                 needs,

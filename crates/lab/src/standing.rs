@@ -274,7 +274,7 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
 fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {
     let mut stats = hop.place.link(&hop.device)?.stats;
     if let Some(meter) = &hop.meter {
-        let carried = meter.carried()?;
+        let carried = meter()?;
         stats.rx_packets = carried.rx_packets;
         stats.rx_bytes = carried.rx_bytes;
         stats.tx_packets = carried.tx_packets;

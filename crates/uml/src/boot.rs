@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -90,10 +90,8 @@ impl Boot {
         // The ends of the kernel would keep the pipes open.
         drop(streams);
         let console = lines.hand_on(interrupted, scratch)?;
-        let status = child
-            .0
-            .wait()
-            .map_err(prepare("wait for User-mode Linux"))?;
+        let status = child.0.wait();
+        let status = status.map_err(prepare("wait for User-mode Linux"))?;
         match code(status) {
             Some(code) => Ok(Ended { code }),
             None => Err(UmlError::died(status.to_string(), memory, &console)),
@@ -189,11 +187,11 @@ fn code(status: ExitStatus) -> Option<u8> {
 
 /// Our ends of the pipes.
 struct Pipes {
-    control: File,
-    console: File,
-    output: File,
-    errors: File,
-    ready: File,
+    control: PipeWriter,
+    console: PipeReader,
+    output: PipeReader,
+    errors: PipeReader,
+    ready: PipeReader,
 }
 
 impl Pipes {
@@ -212,19 +210,19 @@ impl Pipes {
             errors_theirs.into(),
             ready_theirs.into(),
         ];
-        let ours = |end: OwnedFd| File::from(end);
-        let lines = Self {
-            control: ours(control.into()),
-            console: ours(console.into()),
-            output: ours(output.into()),
-            errors: ours(errors.into()),
-            ready: ours(ready.into()),
+        let ours = Self {
+            control,
+            console,
+            output,
+            errors,
+            ready,
         };
-        Ok((streams, lines))
+        Ok((streams, ours))
     }
 
-    /// Passes output on until the kernel has closed all lines; returns the end of the console. `scratch` is removed as
-    /// soon as it is not needed, so that a killed run leaves nothing.
+    /// Passes output on until the kernel has closed all lines; returns the end of
+    /// the console. `scratch` is removed as soon as it is not needed, so that a
+    /// killed run leaves nothing.
     fn hand_on(mut self, interrupted: &AtomicBool, scratch: TempDir) -> Result<Vec<u8>, UmlError> {
         let mut scratch = Some(scratch);
         let mut console = Vec::new();
@@ -235,7 +233,8 @@ impl Pipes {
             let ends = [&self.output, &self.errors, &self.ready, &self.console];
             for at in (0..ends.len()).filter(|&at| ready[at]) {
                 let mut buffer = [0; 4096];
-                let length = ends[at].try_clone()?.read(&mut buffer)?;
+                let mut end = ends[at];
+                let length = end.read(&mut buffer)?;
                 let bytes = &buffer[..length];
                 open[at] = length > 0;
                 match at {
@@ -257,17 +256,10 @@ impl Pipes {
     /// Which of the open ends can be read, or have been closed.
     fn wait(&self, open: [bool; 4]) -> Result<[bool; 4], UmlError> {
         let ends = [&self.output, &self.errors, &self.ready, &self.console];
-        let flags = |open| {
-            if open {
-                PollFlags::POLLIN
-            } else {
-                PollFlags::empty()
-            }
-        };
         let watched = (0..4).filter(|&at| open[at]);
         let mut polled: Vec<PollFd<'_>> = watched
             .clone()
-            .map(|at| PollFd::new(ends[at].as_fd(), flags(open[at])))
+            .map(|at| PollFd::new(ends[at].as_fd(), PollFlags::POLLIN))
             .collect();
         match poll(&mut polled, PollTimeout::from(PATIENCE_MS)) {
             Ok(_) | Err(Errno::EINTR) => {}

@@ -16,7 +16,6 @@ use super::{
     romana, routed, vxlan, weave_fastdp, weave_sleeve, wireguard,
 };
 use crate::error::LabError;
-use crate::need::Need;
 use crate::probe::Probe;
 
 /// All networks, the baseline first.
@@ -82,7 +81,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Knows networks by name, and whether they can be built here.
 pub struct Catalogue {
-    probe: Probe,
+    pub(crate) probe: Probe,
     /// Networks in files, by their names.
     files: RefCell<BTreeMap<String, &'static Cni>>,
     cni_directories: Vec<PathBuf>,
@@ -125,42 +124,26 @@ impl Catalogue {
         files.insert(name.into(), network);
         Ok(network)
     }
-
-    /// What the network lacks; `None` when it can be built.
-    pub(crate) fn missing(&self, network: &dyn Network) -> Result<Option<String>, LabError> {
-        self.probe.missing(network)
-    }
-
-    /// The first of these that is lacking; `None` when all are there.
-    pub(crate) fn lacking(&self, needs: &[&'static Need]) -> Result<Option<String>, LabError> {
-        self.probe.lacking(needs)
-    }
 }
 
 /// A row of `plumbline list networks`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct NetworkListing {
-    /// Name.
-    pub name: &'static str,
-    /// Names of the systems that program this path.
-    pub aliases: &'static [&'static str],
-    /// The path in a sentence.
-    pub summary: &'static str,
-    /// IP versions that the real system has on this path.
-    pub families: &'static [Family],
+    /// The network.
+    pub about: &'static About,
     /// What is missing here, and how to get it; `None` when it can be built.
     pub needs: Option<String>,
 }
 
-/// What scripts hold on to.
+/// The names of the fields are an interface: scripts read them.
 impl Serialize for NetworkListing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("NetworkListing", 5)?;
-        fields.serialize_field("name", self.name)?;
-        fields.serialize_field("aliases", self.aliases)?;
+        fields.serialize_field("name", self.about.name)?;
+        fields.serialize_field("aliases", self.about.aliases)?;
         fields.serialize_field("available", &self.available())?;
         fields.serialize_field("needs", &self.needs)?;
-        fields.serialize_field("description", self.summary)?;
+        fields.serialize_field("description", self.about.summary)?;
         fields.end()
     }
 }
@@ -174,7 +157,7 @@ impl NetworkListing {
     /// What is missing for these IP versions; `None` when the network can be
     /// built for each of them.
     pub fn needs_for(&self, families: &[Family]) -> Option<String> {
-        let lacks = |family: &&Family| !self.families.contains(family);
+        let lacks = |family: &&Family| !self.about.families.contains(family);
         let lacking = families.iter().find(lacks).map(|family| {
             let version = u8::from(*family);
             format!("the system that it is modelled on has no IPv{version} on this path")
@@ -186,24 +169,13 @@ impl NetworkListing {
 /// All networks, and what each lacks here. To be called in private namespaces.
 pub fn list() -> Result<Vec<NetworkListing>, LabError> {
     let probe = Probe::default();
-    ALL.iter()
-        .map(|network| {
-            let About {
-                name,
-                aliases,
-                summary,
-                families,
-                ..
-            } = *network.about();
-            Ok(NetworkListing {
-                name,
-                aliases,
-                summary,
-                families,
-                needs: probe.missing(*network)?,
-            })
+    let listings = ALL.iter().map(|network| {
+        Ok(NetworkListing {
+            about: network.about(),
+            needs: probe.missing(*network)?,
         })
-        .collect()
+    });
+    listings.collect()
 }
 
 #[cfg(test)]

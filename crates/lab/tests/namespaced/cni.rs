@@ -119,7 +119,7 @@ fn validate(name: &str, directories: &[PathBuf]) -> Result<plumbline_lab::Valida
 fn attach(network: &dyn network::Network, topology: &Topology) -> String {
     let mut journal = Journal::default();
     let attached = network.attach(topology, &mut journal);
-    attached.expect_err("refused").to_string()
+    attached.err().expect("refused").to_string()
     // Dropping the journal undoes what is in it, as a lab does.
 }
 

@@ -165,9 +165,9 @@ fn the_list_tells_what_is_missing() {
     let listings = plumbline_lab::list().expect("listed");
     assert_eq!(listings.len(), catalogue::ALL.len());
     let host = &listings[0];
-    assert_eq!((host.name, host.available()), ("host", true));
+    assert_eq!((host.about.name, host.available()), ("host", true));
     for listing in &listings {
-        let builds = spec(listing.name).validate(&Catalogue::default());
+        let builds = spec(listing.about.name).validate(&Catalogue::default());
         assert_eq!(builds.is_ok(), listing.available(), "{listing:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use plumbline_sys::bpf::{BpfError, BpfObject};
-use plumbline_sys::netlink::{Mac, NetlinkSocket};
+use plumbline_sys::netlink::{Mac, NetlinkError, NetlinkSocket};
 
 use crate::error::LabError;
 use crate::hop::{Carried, Meter};
@@ -135,77 +135,53 @@ fn failed(place: &str, source: BpfError) -> LabError {
 
 /// Loads the programs and attaches them to `device`, which has no hooks yet.
 pub(super) fn attempt(netlink: &NetlinkSocket, device: u32) -> Result<Presence, LabError> {
-    let answer = |error: BpfError| {
-        if error.is_forbidden() {
-            Ok(Presence::Otherwise(
-                "needs CAP_BPF and CAP_NET_ADMIN of the machine itself; run as root, or with `--kernel uml`",
-            ))
-        } else if error.is_unsupported() {
-            Ok(Presence::Otherwise(
-                "needs eBPF as of Linux 5.10 (CONFIG_BPF_SYSCALL); use a newer kernel, or `--kernel uml`",
-            ))
-        } else {
-            Err(failed("a scratch namespace", error))
-        }
-    };
-    let mut object = match BpfObject::load(&OBJECT.0, &[]) {
-        Ok(object) => object,
-        Err(error) => return answer(error),
-    };
-    for program in [
-        CiliumProgram::Container,
-        CiliumProgram::Netdev,
-        CiliumProgram::Overlay,
-    ] {
-        if let Err(error) = object.classifier(program.name()) {
-            return answer(error);
-        }
-    }
-    let name = CiliumProgram::Netdev.name();
-    let attached = match object.classifier(name) {
-        Ok(fd) => netlink
-            .add_hooks(device)
-            .and_then(|()| netlink.add_ingress_program(device, name, &fd)),
-        Err(error) => return answer(error),
-    };
-    match attached {
-        Ok(()) => Ok(Presence::Present),
-        // What the kernel says of a kind that it does not know.
-        Err(error) if error.is_unsupported() || error.is_gone() => Ok(Presence::Otherwise(
+    match try_programs(netlink, device) {
+        Ok(Ok(())) => Ok(Presence::Present),
+        // The kernel's answer to a kind that it does not know.
+        Ok(Err(error)) if error.is_unsupported() || error.is_gone() => Ok(Presence::Otherwise(
             "needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF; try `modprobe cls_bpf`, \
              or `--kernel uml`",
         )),
-        Err(error) => Err(need::failed(error)),
+        Ok(Err(error)) => Err(need::failed(error)),
+        Err(error) if error.is_forbidden() => Ok(Presence::Otherwise(
+            "needs CAP_BPF and CAP_NET_ADMIN of the machine itself; run as root, or with `--kernel uml`",
+        )),
+        Err(error) if error.is_unsupported() => Ok(Presence::Otherwise(
+            "needs eBPF as of Linux 5.10 (CONFIG_BPF_SYSCALL); use a newer kernel, or `--kernel uml`",
+        )),
+        Err(error) => Err(failed("a scratch namespace", error)),
     }
 }
 
-/// What the programs took from a pod and handed to it.
-#[derive(Debug)]
-struct PodMeter {
-    datapath: Arc<CiliumDatapath>,
-    port: u32,
+fn try_programs(
+    netlink: &NetlinkSocket,
+    device: u32,
+) -> Result<Result<(), NetlinkError>, BpfError> {
+    let mut object = BpfObject::load(&OBJECT.0, &[])?;
+    for program in [CiliumProgram::Container, CiliumProgram::Overlay] {
+        object.classifier(program.name())?;
+    }
+    let name = CiliumProgram::Netdev.name();
+    let fd = object.classifier(name)?;
+    let hooked = netlink.add_hooks(device);
+    Ok(hooked.and_then(|()| netlink.add_ingress_program(device, name, &fd)))
 }
 
-/// The meter of the pod whose veth has its end on the node at index `port`.
-pub(super) fn meter(datapath: &Arc<CiliumDatapath>, port: u32) -> Arc<dyn Meter> {
-    Arc::new(PodMeter {
-        datapath: Arc::clone(datapath),
-        port,
-    })
-}
-
-impl Meter for PodMeter {
-    fn carried(&self) -> Result<Carried, LabError> {
-        let counted = self.datapath.object.sum("counters", self.port);
+/// Counts what the programs took from a pod and handed to it; the pod's veth has its
+/// end on the node at index `port`.
+pub(super) fn meter(datapath: &Arc<CiliumDatapath>, port: u32) -> Meter {
+    let datapath = Arc::clone(datapath);
+    Arc::new(move || {
+        let counted = datapath.object.sum("counters", port);
         let [tx_packets, tx_bytes, rx_packets, rx_bytes] =
-            counted.map_err(|source| failed(&self.datapath.place.name, source))?;
+            counted.map_err(|source| failed(&datapath.place.name, source))?;
         Ok(Carried {
             tx_packets,
             tx_bytes,
             rx_packets,
             rx_bytes,
         })
-    }
+    })
 }
 
 fn family(address: IpAddr) -> u8 {

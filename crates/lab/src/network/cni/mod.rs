@@ -26,7 +26,7 @@ use plumbline_sys::scratch::Scratch;
 use serde_json::Value;
 
 pub use self::error::{Call, CniError};
-use self::list::{List, Routes};
+use self::list::{List, Plugin, Routes};
 pub use self::plugin::default_directories;
 use self::plugin::{Container, Executable};
 use super::shape::Shape;
@@ -87,8 +87,8 @@ impl Cni {
     fn executables(&self, list: &List) -> Result<Vec<Executable>, String> {
         let find = |kind: &str| {
             Executable::find(kind, &self.directories).ok_or_else(|| {
-                let places: Vec<_> = self.directories.iter().map(|it| it.display()).collect();
-                let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+                let places = self.directories.iter().map(|it| it.display().to_string());
+                let places: Vec<String> = places.collect();
                 format!(
                     "needs the CNI plugin `{kind}`, which is not in {}; install it (Debian: \
                      containernetworking-plugins), or give its directory by --cni-bin",
@@ -110,7 +110,7 @@ impl Cni {
         let here = here()?;
         let mut candidates = list.candidates();
         for executable in executables {
-            let speaks = executable.versions(&here, &self.directories)?;
+            let speaks = executable.versions(&here)?;
             candidates.retain(|version| speaks.iter().any(|it| it == version));
             if candidates.is_empty() {
                 return Err(CniError::Version {
@@ -141,7 +141,6 @@ impl Cni {
                 namespace: format!("/proc/{}/fd/{descriptor}", std::process::id()),
                 device: UPLINK,
             },
-            directories: self.directories.clone(),
             executables,
             list,
             version,
@@ -252,7 +251,6 @@ fn driver(kind: &str) -> Option<&'static Need> {
 struct Attachment {
     node: Arc<Place>,
     container: Container,
-    directories: Vec<PathBuf>,
     list: List,
     /// As many as the list has plugins.
     executables: Vec<Executable>,
@@ -269,12 +267,8 @@ impl Attachment {
     fn add(&mut self) -> Result<(), CniError> {
         let namespace = &self.node.namespace;
         for (plugin, executable) in self.list.plugins.iter().zip(&self.executables) {
-            let previous = self.result.as_ref();
-            let request = self
-                .list
-                .request(plugin, self.version, previous, &self.folder);
-            let result = executable.add(namespace, &self.container, &self.directories, &request)?;
-            self.result = Some(result);
+            let request = self.request(plugin);
+            self.result = Some(executable.add(namespace, &self.container, &request)?);
         }
         if self.list.disable_check {
             return Ok(());
@@ -293,29 +287,21 @@ impl Attachment {
     }
 
     fn tell(&self, at: usize, command: &'static str) -> Result<(), CniError> {
-        let previous = self.result.as_ref();
-        let plugin = &self.list.plugins[at];
-        let request = self
-            .list
-            .request(plugin, self.version, previous, &self.folder);
+        let request = self.request(&self.list.plugins[at]);
         let namespace = &self.node.namespace;
-        self.executables[at].tell(
-            command,
-            namespace,
-            &self.container,
-            &self.directories,
-            &request,
-        )
+        self.executables[at].tell(command, namespace, &self.container, &request)
+    }
+
+    fn request(&self, plugin: &Plugin) -> Value {
+        let previous = self.result.as_ref();
+        let list = &self.list;
+        list.request(plugin, self.version, previous, &self.folder)
     }
 
     /// The pod's address.
     fn address(&self, family: Family) -> Result<IpAddr, CniError> {
-        let addresses = self
-            .result
-            .iter()
-            .flat_map(|it| it["ips"].as_array())
-            .flatten();
-        let addresses = addresses.filter_map(|ip| {
+        let ips = self.result.iter().flat_map(|it| it["ips"].as_array());
+        let addresses = ips.flatten().filter_map(|ip| {
             let (address, _) = ip["address"].as_str()?.split_once('/')?;
             address.parse::<IpAddr>().ok()
         });

@@ -25,6 +25,8 @@ const QUOTED: usize = 200;
 pub(super) struct Executable {
     pub(super) kind: String,
     path: PathBuf,
+    /// Where it looks for the plugins that it runs itself.
+    directories: Vec<PathBuf>,
 }
 
 /// A pod, as plugins are told of it.
@@ -65,6 +67,7 @@ impl Executable {
         Some(Self {
             kind: kind.into(),
             path,
+            directories: directories.to_vec(),
         })
     }
 
@@ -96,14 +99,10 @@ impl Executable {
     }
 
     /// The versions that the plugin says it speaks.
-    pub(super) fn versions(
-        &self,
-        node: &impl AsFd,
-        directories: &[PathBuf],
-    ) -> Result<Vec<String>, CniError> {
+    pub(super) fn versions(&self, node: &impl AsFd) -> Result<Vec<String>, CniError> {
         let call = self.call("VERSION", None);
         let request = serde_json::json!({ "cniVersion": "1.0.0" });
-        let answer = self.run(&call, node, None, directories, &request)?;
+        let answer = self.run(&call, node, None, &request)?;
         let versions: Versions = read(&call, &answer)?;
         Ok(versions.supported)
     }
@@ -113,11 +112,10 @@ impl Executable {
         &self,
         node: &impl AsFd,
         container: &Container,
-        directories: &[PathBuf],
         request: &Value,
     ) -> Result<Value, CniError> {
         let call = self.call("ADD", Some(container));
-        let answer = self.run(&call, node, Some(container), directories, request)?;
+        let answer = self.run(&call, node, Some(container), request)?;
         let result: Value = read(&call, &answer)?;
         if result["cniVersion"] != request["cniVersion"] {
             let (is, asked) = (&result["cniVersion"], &request["cniVersion"]);
@@ -133,11 +131,10 @@ impl Executable {
         command: &'static str,
         node: &impl AsFd,
         container: &Container,
-        directories: &[PathBuf],
         request: &Value,
     ) -> Result<(), CniError> {
         let call = self.call(command, Some(container));
-        let told = self.run(&call, node, Some(container), directories, request);
+        let told = self.run(&call, node, Some(container), request);
         told.map(|_| ())
     }
 
@@ -156,10 +153,9 @@ impl Executable {
         call: &Call,
         node: &impl AsFd,
         container: Option<&Container>,
-        directories: &[PathBuf],
         request: &Value,
     ) -> Result<Vec<u8>, CniError> {
-        let path = std::env::join_paths(directories).unwrap_or_default();
+        let path = std::env::join_paths(&self.directories).unwrap_or_default();
         let mut command = Command::new(&self.path)
             .env("CNI_COMMAND", call.command)
             .env("CNI_PATH", path);
