@@ -74,16 +74,13 @@ fn networks(json: bool) -> anyhow::Result<()> {
     for network in &listed {
         let about = network.about;
         let state = network.needs.as_deref().unwrap_or("available");
+        let (name, blank, summary) = (about.name, "", about.summary);
         print(&format!(
-            "{:<width$} {state}\n{:<width$} {}\n",
-            about.name, "", about.summary
+            "{name:<width$} {state}\n{blank:<width$} {summary}\n"
         ))?;
         if !about.aliases.is_empty() {
-            print(&format!(
-                "{:<width$} also: {}\n",
-                "",
-                about.aliases.join(", ")
-            ))?;
+            let aliases = about.aliases.join(", ");
+            print(&format!("{blank:<width$} also: {aliases}\n"))?;
         }
     }
     Ok(())

@@ -19,14 +19,14 @@ pub(super) struct Generic(Raw);
 
 /// A family of commands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Family {
+pub(super) struct GenericFamily {
     number: u16,
     /// The version of its messages.
     version: u8,
 }
 
 /// The family that knows the others.
-const CONTROLLER: Family = Family {
+const CONTROLLER: GenericFamily = GenericFamily {
     number: 0x10,
     version: 1,
 };
@@ -42,7 +42,7 @@ impl Generic {
     /// # Errors
     ///
     /// [`NetlinkError::is_gone`] on a kernel without it.
-    pub(super) fn family(&self, name: &str, version: u8) -> Result<Family, NetlinkError> {
+    pub(super) fn family(&self, name: &str, version: u8) -> Result<GenericFamily, NetlinkError> {
         let object = format!("the netlink family `{name}`");
         let name = named(CTRL_ATTR_FAMILY_NAME, name);
         let verb = Verb::new("look up", &object);
@@ -53,7 +53,7 @@ impl Generic {
             number = found.and_then(|id| Some(u16::from_ne_bytes(id.try_into().ok()?)));
         })?;
         match number {
-            Some(number) => Ok(Family { number, version }),
+            Some(number) => Ok(GenericFamily { number, version }),
             None => Err(Verb::new("look up", object).garbled("it has no number")),
         }
     }
@@ -63,7 +63,7 @@ impl Generic {
     pub(super) fn exchange(
         &self,
         verb: Verb,
-        family: Family,
+        family: GenericFamily,
         (command, flags): (u8, u16),
         body: &[u8],
         mut each: impl FnMut(&[u8]),

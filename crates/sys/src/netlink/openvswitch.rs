@@ -9,7 +9,7 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL};
 
 use super::NetlinkError;
 use super::attribute::{attribute, find, nested};
-use super::generic::{Family, Generic, named};
+use super::generic::{Generic, GenericFamily, named};
 use super::raw::Verb;
 
 pub use flow::{Flow, FlowAction, FlowTunnel};
@@ -46,9 +46,9 @@ const NOBODY: [u8; 4] = [0; 4];
 #[derive(Debug)]
 pub struct Datapath {
     socket: Generic,
-    datapath: Family,
-    vport: Family,
-    flow: Family,
+    datapath: GenericFamily,
+    vport: GenericFamily,
+    flow: GenericFamily,
     name: String,
     /// The index of its own device, which names it.
     device: [u8; 4],
@@ -143,7 +143,7 @@ impl Datapath {
     fn exchange(
         &self,
         verb: Verb,
-        family: Family,
+        family: GenericFamily,
         command: (u8, u16),
         attributes: &[Vec<u8>],
         each: impl FnMut(&[u8]),

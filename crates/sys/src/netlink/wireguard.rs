@@ -6,7 +6,7 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP};
 
 use super::NetlinkError;
 use super::attribute::{attribute, find, nested};
-use super::generic::{Family, Generic, named};
+use super::generic::{Generic, GenericFamily, named};
 use super::raw::Verb;
 
 const VERSION: u8 = 1;
@@ -49,7 +49,7 @@ pub struct WireguardPeer {
 #[derive(Debug)]
 pub struct Wireguard {
     socket: Generic,
-    family: Family,
+    family: GenericFamily,
 }
 
 impl Wireguard {
