@@ -1,10 +1,10 @@
 //! Requests and answers: `rr`, `crr` and `http`, over TCP and UDP.
 //!
-//! A *line* is one connection's place. Lines that stay open take a request when
-//! they are idle; over TCP `rr` and UDP more requests may follow before the
-//! answers arrive, so that an open loop never waits. Where the protocol allows
-//! only one request at a time, or each request needs its own connection, due
-//! requests wait for a free line and are charged for the wait.
+//! A *line* is one connection's place ([`ClientConnection`](line::ClientConnection)).
+//! Lines that stay open take a request when they are idle; over TCP `rr` and UDP more
+//! requests may follow before the answers arrive, so that an open loop never waits.
+//! Where the protocol allows only one request at a time, or each request needs its own
+//! connection, due requests wait for a free line and are charged for the wait.
 
 mod answers;
 mod line;

@@ -6,7 +6,7 @@
 //! they use the sockets of their process.
 //!
 //! Inside, one event loop serves every workload. A `Driver` moves bytes (epoll
-//! or io_uring), a `Workload` decides what to send and judges what comes back,
+//! or io_uring), a `LoadClient` decides what to send and judges what comes back,
 //! a `Schedule` says when requests are due, and a `Recorder` keeps the
 //! accounts: every request is charged from the time that it was *intended* for,
 //! whether or not it could be sent then.

@@ -31,7 +31,7 @@ pub enum Protocol {
 }
 
 /// When requests are due (L-1, L-4, L-6).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "process", rename_all = "lowercase")]
 pub enum Arrival {
     /// Open loop, equal gaps.
@@ -46,6 +46,7 @@ pub enum Arrival {
     },
     /// The next request leaves when the previous answer has arrived. Labelled as
     /// such, and never compared with an open loop.
+    #[default]
     Closed,
 }
 

@@ -14,8 +14,8 @@ use plumbline_experiment::{
     Workload, WorkloadKind,
 };
 use plumbline_record::{
-    Common, CpuTime, ErrorCounts, Fingerprint, Histogram, IdleSample, LoadObservation, LoadResult,
-    ProcessCpu, ProtocolCounters, ServeResult, SoftnetCounters, Warning,
+    Common, CpuTime, Fingerprint, Histogram, IdleSample, LoadObservation, LoadResult, ProcessCpu,
+    ProtocolCounters, ServeResult, SoftnetCounters, Warning,
 };
 
 use crate::error::TargetError;
@@ -66,35 +66,23 @@ pub(crate) fn healthy() -> Planted {
             load: LoadResult {
                 driver: "epoll".into(),
                 arrival: workload().arrival,
-                wait: Wait::Block,
                 seed: 1,
                 window_ns: 500 * MS,
                 planned: 5000,
                 sent: 5000,
                 completed: 5000,
-                censored: 0,
-                errors: ErrorCounts::default(),
                 bytes_sent: 320_000,
                 bytes_received: 320_000,
                 service_time: latency.clone(),
                 latency,
                 send_lag: histogram((0..5000).map(|i| 3_000 + i)),
                 generator_lag: histogram((0..5000).map(|i| 3_000 + i % 1000)),
-                connect: Histogram::new(),
-                waited_for_connection: 0,
-                seconds: Vec::new(),
-                slice_p50_ns: Vec::new(),
                 cpu: ProcessCpu {
                     user_ns: 40 * MS,
                     system_ns: 100 * MS,
                 },
-                spin_ns: 0,
                 busiest_thread_ns: 70 * MS,
-                clients: Vec::new(),
-                arrivals: None,
-                train: 0,
-                zero_copy: None,
-                spans: None,
+                ..LoadResult::default()
             },
             serve: ServeResult {
                 requests: 5000,

@@ -10,7 +10,7 @@ use crate::{Histogram, ProcessCpu, Spans};
 ///
 /// A request belongs to the window in which it was *intended* to be sent
 /// (D1, L-1); a closed loop intends a request when it sends it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {
     /// Which event driver ran: `epoll` or `uring`.
     pub driver: String,

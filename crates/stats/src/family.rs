@@ -25,8 +25,8 @@
 //!
 //! * With probability 1 − α no comparison without an effect is called different,
 //!   whatever the others do. Exact at any number of blocks.
-//! * With probability 1 − α all [`Comparison::joint`] intervals hold together,
-//!   apart from the end at 0 of those marked [`Comparison::is_cut`]. Exact for one
+//! * With probability 1 − α all [`JointEffect::joint`] intervals hold together,
+//!   apart from the end at 0 of those marked [`JointEffect::is_cut`]. Exact for one
 //!   comparison; for several, the spread of the rivals around their truth is
 //!   taken from their spread around the estimate.
 //! * The interval excludes 0 exactly when the comparison is different. Stepping

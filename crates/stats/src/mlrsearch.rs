@@ -7,8 +7,8 @@
 //! of bounds that lie close enough together, and a throughput at the lower one.
 //! Source: draft-ietf-bmwg-mlrsearch-15; its terms are used here.
 //!
-//! [`Search`] does no I/O. The caller asks [`Search::next`] what to measure,
-//! measures it, and passes the [`Trial`] to [`Search::observe`]:
+//! [`LoadSearch`] does no I/O. The caller asks [`LoadSearch::next`] what to measure,
+//! measures it, and passes the [`LoadTrial`] to [`LoadSearch::observe`]:
 //!
 //! 1. The path: the lowest load must hold, or the path is broken.
 //! 2. The ramp: the load doubles until a trial misses.

@@ -1,6 +1,6 @@
 //! eBPF: an object file's maps and programs, in the kernel.
 //!
-//! Nothing is pinned: what was loaded lives as long as its [`Object`], or as
+//! Nothing is pinned: what was loaded lives as long as its [`BpfObject`], or as
 //! long as a device that runs a program of it.
 
 use std::error::Error;

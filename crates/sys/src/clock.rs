@@ -31,7 +31,7 @@ fn read(clock: libc::clockid_t) -> u64 {
 /// monotonic one. It converts kernel time stamps, which are wall-clock times
 /// (L-17).
 ///
-/// The wall clock may be set or slewed, so a bracket converts only what lies
+/// The wall clock may be set or slewed, so a pair converts only what lies
 /// near it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockPair {
@@ -46,7 +46,7 @@ pub struct ClockPair {
 impl ClockPair {
     /// Attempts before an interrupted reading is accepted.
     const TRIES: usize = 3;
-    /// A bracket this narrow is good enough.
+    /// A pair this close is good enough.
     const CLOSE_NS: u64 = 200;
 
     /// Reads both clocks, and again after an interruption.
@@ -75,7 +75,7 @@ impl ClockPair {
         best
     }
 
-    /// A wall clock time near this bracket, on the clock of [`now_ns`].
+    /// A wall clock time near this pair, on the clock of [`now_ns`].
     pub fn to_monotonic(&self, realtime_ns: u64) -> u64 {
         self.monotonic_ns
             .wrapping_add(realtime_ns.wrapping_sub(self.realtime_ns))
@@ -108,15 +108,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bracket_converts_both_ways_from_its_moment() {
+    fn a_pair_converts_both_ways_from_its_moment() {
         let before = now_ns();
-        let bracket = ClockPair::now();
+        let pair = ClockPair::now();
         let after = now_ns();
-        assert!((before..=after).contains(&bracket.monotonic_ns));
-        assert!(bracket.error_ns <= (after - before).div_ceil(2));
-        let at = bracket.realtime_ns;
-        assert_eq!(bracket.to_monotonic(at + 700), bracket.monotonic_ns + 700);
-        assert_eq!(bracket.to_monotonic(at - 700), bracket.monotonic_ns - 700);
+        assert!((before..=after).contains(&pair.monotonic_ns));
+        assert!(pair.error_ns <= (after - before).div_ceil(2));
+        let at = pair.realtime_ns;
+        assert_eq!(pair.to_monotonic(at + 700), pair.monotonic_ns + 700);
+        assert_eq!(pair.to_monotonic(at - 700), pair.monotonic_ns - 700);
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! A run and trials of the usual size, for the tests of the run directory.
 
-use plumbline_experiment::{Arrival, Experiment, Scene, Wait};
+use plumbline_experiment::{Arrival, Experiment, Scene};
 use plumbline_record::{
-    ArrivalCheck, Common, CpuTime, DeviceCounters, ErrorCounts, FORMAT_VERSION, Fingerprint, Floor,
-    GateFailure, Histogram, IdleSample, LoadObservation, LoadResult, Observation, ProcessCpu,
-    ProtocolCounters, Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial,
-    TrialStatus, Warning, What,
+    ArrivalCheck, Common, CpuTime, DeviceCounters, FORMAT_VERSION, Fingerprint, Floor, GateFailure,
+    Histogram, IdleSample, LoadObservation, LoadResult, Observation, ProcessCpu, ProtocolCounters,
+    Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial, TrialStatus, Warning, What,
 };
 
 const EXPERIMENT: &str = r#"
@@ -129,36 +128,26 @@ pub(crate) fn load(n: u64) -> LoadResult {
     LoadResult {
         driver: "epoll".to_owned(),
         arrival: Arrival::Poisson { rate: 5000.0 },
-        wait: Wait::Block,
         seed: n,
         window_ns: 350_000_000,
         planned: 1_750,
         sent: 1_750,
         completed: 1_750,
-        censored: 0,
-        errors: ErrorCounts::default(),
         bytes_sent: 112_000,
         bytes_received: 112_000,
         latency: spread(40_000),
         service_time: spread(35_000),
         send_lag: spread(2_000),
         generator_lag: spread(1_000),
-        connect: Histogram::new(),
         waited_for_connection: 3,
         seconds: vec![SecondOfLoad::default()],
         slice_p50_ns: (0..100).map(|slice| 52_000 + slice * 7).collect(),
-        cpu: ProcessCpu::default(),
-        spin_ns: 0,
-        busiest_thread_ns: 0,
-        clients: Vec::new(),
         arrivals: Some(ArrivalCheck {
             gaps: 5_000,
             gap_error_p99_ns: 21_000,
             anderson_darling: Some(1.25),
             distance: Some(0.011),
         }),
-        train: 0,
-        zero_copy: None,
-        spans: None,
+        ..LoadResult::default()
     }
 }

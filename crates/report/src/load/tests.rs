@@ -1,5 +1,5 @@
-use plumbline_experiment::{Arrival, Wait, WorkloadKind};
-use plumbline_record::{ErrorCounts, Histogram, LoadOutcome, LoadResult, LoadWarning, ProcessCpu};
+use plumbline_experiment::{Arrival, WorkloadKind};
+use plumbline_record::{Histogram, LoadOutcome, LoadResult, LoadWarning, ProcessCpu};
 
 use super::*;
 
@@ -16,35 +16,23 @@ fn result(lag: u64) -> LoadResult {
     LoadResult {
         driver: "epoll".to_owned(),
         arrival: Arrival::Poisson { rate: 10_000.0 },
-        wait: Wait::Block,
         seed: 1,
         window_ns: WINDOW_NS,
         planned: 10_000,
         sent: 10_000,
         completed: 10_000,
-        censored: 0,
-        errors: ErrorCounts::default(),
         bytes_sent: 640_000,
         bytes_received: 640_000,
         latency: histogram(60_000 + lag),
         service_time: histogram(60_000),
         send_lag: histogram(lag),
         generator_lag: histogram(lag),
-        connect: Histogram::new(),
-        waited_for_connection: 0,
-        seconds: Vec::new(),
-        slice_p50_ns: Vec::new(),
         cpu: ProcessCpu {
             user_ns: 100_000_000,
             system_ns: 300_000_000,
         },
         spin_ns: 200_000_000,
-        busiest_thread_ns: 0,
-        clients: Vec::new(),
-        arrivals: None,
-        train: 0,
-        zero_copy: None,
-        spans: None,
+        ..LoadResult::default()
     }
 }
 

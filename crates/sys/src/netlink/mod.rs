@@ -1,7 +1,7 @@
 //! Netlink, blocking: links, addresses, routes, rules, neighbours, queueing
 //! disciplines, IPsec.
 //!
-//! A [`Socket`] stays in the network namespace it was opened in, whichever
+//! A [`NetlinkSocket`] stays in the network namespace it was opened in, whichever
 //! thread uses it afterwards. So a namespace is configured from outside with
 //! no change of namespace per call (see [`crate::namespace::Namespace`]).
 

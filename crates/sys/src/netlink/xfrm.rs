@@ -21,7 +21,7 @@ const ALGORITHM_NAME_BYTES: usize = 64;
 /// `XFRM_INF`: no limit.
 const NO_LIMIT: u64 = u64::MAX;
 
-/// An XFRM netlink socket. As [`Socket`](super::Socket), it belongs to the
+/// An XFRM netlink socket. As [`NetlinkSocket`](super::NetlinkSocket), it belongs to the
 /// network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct XfrmSocket(Raw);

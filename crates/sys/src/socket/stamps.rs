@@ -4,7 +4,7 @@
 //! Receives are stamped for the whole socket, sends only where
 //! [`Socket::send_stamped`] asks for it. The stamps of a send come back on the
 //! socket's error queue; a poller reports them as an error until they are read.
-//! All stamps are wall-clock times ([`crate::clock::Bracket`] converts them).
+//! All stamps are wall-clock times ([`crate::clock::ClockPair`] converts them).
 
 use std::io;
 use std::ptr;

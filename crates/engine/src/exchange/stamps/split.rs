@@ -33,7 +33,7 @@ pub(super) struct Cut {
     pub(super) error: u64,
 }
 
-/// Puts the stamps on the monotonic clock, each by the bracket nearest to it.
+/// Puts the stamps on the monotonic clock, each by the pair of clocks nearest to it.
 /// `None` when the wall clock was set in between: then no stamp can be placed.
 pub(super) fn split(passage: &Passage) -> Option<Cut> {
     let Passage {

@@ -2,8 +2,8 @@
 
 use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_record::{
-    Common, CpuTime, DatagramCounts, DeviceCounters, ErrorCounts, Histogram, IdleSample,
-    LoadObservation, LoadResult, Observation, ProcessCpu, ServeResult, What,
+    Common, CpuTime, DatagramCounts, DeviceCounters, Histogram, IdleSample, LoadObservation,
+    LoadResult, Observation, ProcessCpu, ServeResult, What,
 };
 
 use super::{Fake, Network, TIMING};
@@ -125,26 +125,13 @@ fn load(
         planned: completed,
         sent: completed,
         completed,
-        censored: 0,
-        errors: ErrorCounts::default(),
         bytes_sent,
-        bytes_received: 0,
         service_time: latency.clone(),
         latency,
         send_lag: latencies(samples, 900.0, 1.0),
-        generator_lag: Histogram::new(),
-        connect: Histogram::new(),
-        waited_for_connection: 0,
-        seconds: Vec::new(),
-        slice_p50_ns: Vec::new(),
         cpu: spinning(process(busy * 0.35)),
         spin_ns: SPIN_NS,
-        busiest_thread_ns: 0,
-        clients: Vec::new(),
-        arrivals: None,
-        train: 0,
-        zero_copy: None,
-        spans: None,
+        ..LoadResult::default()
     }
 }
 
