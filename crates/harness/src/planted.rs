@@ -15,7 +15,7 @@ use plumbline_experiment::{
 };
 use plumbline_record::{
     Common, CpuTime, Fingerprint, Histogram, IdleSample, LoadObservation, LoadResult, ProcessCpu,
-    ProtocolCounters, ServeResult, SoftnetCounters, Warning,
+    ProtocolCounters, ServeResult, SetUp, SoftnetCounters, Warning,
 };
 
 use crate::error::TargetError;
@@ -183,6 +183,10 @@ pub(crate) struct PlantedTarget {
     /// Blocks in which no machine answers.
     pub(crate) outage: Vec<usize>,
     block: usize,
+    /// What it sets up for the next trials, the last of them first.
+    pub(crate) set_ups: Vec<SetUp>,
+    /// Why it is not ready, although its paths work.
+    pub(crate) fault: Option<&'static str>,
 }
 
 impl PlantedTarget {
@@ -201,6 +205,8 @@ impl PlantedTarget {
             prepared: 0,
             outage: Vec::new(),
             block: 0,
+            set_ups: Vec::new(),
+            fault: None,
         }
     }
 
@@ -258,6 +264,15 @@ impl Target for PlantedTarget {
 
     fn begin_block(&mut self, block: usize) {
         self.block = block;
+    }
+
+    fn ready(&mut self, _: &Treatment, _: &[usize]) -> Result<(), TargetError> {
+        let failed = |fault: &str| Err(TargetError::Failed(fault.to_owned()));
+        self.fault.map_or(Ok(()), failed)
+    }
+
+    fn set_up(&mut self) -> Option<SetUp> {
+        self.set_ups.pop()
     }
 
     fn stage(&self, _: &Treatment, _: Ends) -> Result<Box<dyn Path + Send + '_>, TargetError> {

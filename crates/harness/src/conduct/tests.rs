@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::Plan;
-use plumbline_record::GateFailure;
+use plumbline_record::{GateFailure, SetUp};
 
 use super::*;
 use crate::planted::{Act, MS, PlantedTarget, healthy, histogram, plan};
@@ -385,4 +385,59 @@ fn an_outage_that_lasts_ends_the_run_which_tries_again_when_resumed() {
     let tries: Vec<u32> = resumed.trials.iter().map(|it| it.attempt).collect();
     assert_eq!(tries, [2, 2, 2, 2, 0, 0], "one more than was tried");
     assert_eq!(resumed.ending.finished, 8);
+}
+
+fn set_up(came_up: bool) -> SetUp {
+    SetUp {
+        network: "calico".into(),
+        took_ns: 5 * MS,
+        paths_ns: came_up.then_some(2 * MS),
+        came_up,
+        log: "up.log".into(),
+        fingerprint: None,
+    }
+}
+
+#[test]
+fn what_was_set_up_has_a_line_before_its_trial_and_is_no_trial() {
+    let plan = plan(1, 1);
+    let mut target = PlantedTarget::new([late()]);
+    target.set_ups = vec![set_up(true)];
+    let played = play(&plan, &[], &mut target, None);
+    let (line, trials) = played.trials.split_first().unwrap();
+    assert_eq!(line.set_up(), Some(&set_up(true)));
+    assert_eq!((&line.status, line.took_ns), (&TrialStatus::Valid, 7 * MS));
+    // The first trial was repeated, what was set up for it was not.
+    assert!(trials.iter().all(|trial| trial.set_up().is_none()));
+    assert_eq!((trials.len(), played.ending.finished), (3, 2));
+    let cell = |trial: &Trial| (trial.block, trial.position, trial.treatment);
+    assert_eq!(cell(line), cell(&trials[0]));
+
+    let resumed = play(
+        &plan,
+        &played.trials[..1],
+        &mut PlantedTarget::new([]),
+        None,
+    );
+    assert_eq!(resumed.trials.len(), 2, "nothing of the plan had been run");
+}
+
+#[test]
+fn what_did_not_come_up_says_why() {
+    let faults = [
+        (Some("no room on the machine"), "no room on the machine"),
+        (None, "the network calico did not come up"),
+    ];
+    for (fault, said) in faults {
+        let mut target = PlantedTarget::new([]);
+        target.set_ups = vec![set_up(false)];
+        target.fault = fault;
+        let played = play(&plan(1, 0), &[], &mut target, None);
+        let TrialStatus::Failed { error } = &played.trials[0].status else {
+            panic!("it came up");
+        };
+        assert!(error.contains(said), "{error}");
+        assert_eq!(played.trials[0].took_ns, 5 * MS, "no path was waited for");
+        assert_eq!(played.trials.len(), 3);
+    }
 }
