@@ -17,9 +17,9 @@ pub struct Refusal {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Why {
-    /// A key that says nothing about workloads of this kind.
+    /// A key that says nothing about tasks of the kind of this name.
     Ignored {
-        kind: WorkloadKind,
+        kind: &'static str,
         remedy: Option<&'static str>,
     },
     /// A value that is too small or too large.
@@ -101,7 +101,7 @@ impl Refusal {
     pub fn problem(&self, spelling: Spelling) -> String {
         let key = spelling.key(self.key);
         match &self.why {
-            Why::Ignored { kind, .. } => format!("{key} has no meaning for {}", kind.as_str()),
+            Why::Ignored { kind, .. } => format!("{key} has no meaning for {kind}"),
             Why::OutOfBounds { given, .. } => format!("{key} is {given}, which is not possible"),
             Why::Protocol { kind, given, .. } => {
                 format!("{} cannot run over {}", kind.as_str(), given.as_str())

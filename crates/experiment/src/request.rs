@@ -189,8 +189,8 @@ impl WorkloadKind {
         if self.takes(key) {
             return Ok(());
         }
-        let remedy = self.row().remedy(key);
-        Err(Refusal::new(key, Why::Ignored { kind: self, remedy }))
+        let (kind, remedy) = (self.as_str(), self.row().remedy(key));
+        Err(Refusal::new(key, Why::Ignored { kind, remedy }))
     }
 }
 
