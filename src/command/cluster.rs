@@ -68,7 +68,6 @@ pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a manifest.
 pub(crate) fn manifest(args: &ManifestArgs) -> anyhow::Result<ExitCode> {
     match args.what {
         crate::cli::ManifestKind::Role => print(ROLE)?,

@@ -33,7 +33,6 @@ fn unknown_baseline(name: &str, known: &[String]) -> BadUsage {
     ))
 }
 
-/// A run in one format.
 pub(crate) fn render(run: &Run, trials: &[Trial], format: Format) -> String {
     let summary = Summary::new(run, trials);
     match format {

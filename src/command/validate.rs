@@ -27,7 +27,6 @@ pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints what came of the comparisons.
 fn show(args: &ValidateArgs, comparisons: &Comparisons) -> anyhow::Result<ExitCode> {
     if args.json {
         print_json(&comparisons.to_json())?;

@@ -64,7 +64,6 @@ fn check_commands(args: &ClusterArgs, experiment: Option<&Experiment>) -> anyhow
     .into())
 }
 
-/// Which nodes are measured with which.
 fn layout(pairing: &PairingArgs) -> ClusterLayout {
     match (pairing.layout(), pairing.pairs) {
         (Some(Pairs::Pairs), Some(pairs)) => ClusterLayout::Pairs(pairs as usize),

@@ -75,7 +75,6 @@ pub(crate) static WORKLOAD_FACTORS: LazyLock<Vec<&str>> = LazyLock::new(|| {
 });
 
 impl Key {
-    /// The key of this name.
     pub(crate) fn find(name: &str) -> Option<Self> {
         let row = TABLE.iter().find(|row| row.name == name);
         row.map(|row| row.key)

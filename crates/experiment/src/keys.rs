@@ -30,15 +30,12 @@ pub(crate) const LIMIT: &str = "limit";
 /// Lengths of phases: of all workloads in `[design]`, of one in its section.
 pub(crate) const TIMING: &[&str] = &["warm_up", "duration", "drain"];
 
-/// Keys of `[design]`.
 pub(crate) const DESIGN: &[&str] = &[
     "blocks", "warm_up", "duration", "drain", "budget", "retries", "seed",
 ];
 
-/// Keys of `[link]`.
 pub(crate) const LINK: &[&str] = &["rate", "delay", "loss", "mtu"];
 
-/// All keys of `[factors]`.
 pub(crate) fn factors() -> Vec<&'static str> {
     [&factor::keys()[..], &WORKLOAD_FACTORS].concat()
 }

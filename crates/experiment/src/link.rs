@@ -93,7 +93,6 @@ impl fmt::Display for Link {
     }
 }
 
-/// Reads the section.
 pub(crate) fn read(root: &FileSection<'_>) -> Result<Link, SpecError> {
     let Some(section) = root.section("link", "[link]")? else {
         return Ok(Link::default());

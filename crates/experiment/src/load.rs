@@ -41,7 +41,6 @@ const DRIVERS: &[(&str, DriverChoice)] = &[
     ("uring", DriverChoice::Uring),
 ];
 
-/// The kind of a workload section.
 pub(crate) fn kind(section: &FileSection<'_>) -> Result<TaskKind, SpecError> {
     let kinds: Vec<_> = TaskKind::all().map(|kind| (kind.name(), kind)).collect();
     section.choice("kind", &kinds)?.ok_or_else(|| {

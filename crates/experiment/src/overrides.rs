@@ -66,7 +66,6 @@ impl Flag {
         self.name_and_key().0
     }
 
-    /// The key that it sets.
     fn key(self) -> &'static str {
         self.name_and_key().1
     }

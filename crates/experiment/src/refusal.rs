@@ -22,9 +22,10 @@ pub(crate) enum Why {
         kind: &'static str,
         remedy: Option<&'static str>,
     },
-    /// A value that is too small or too large.
-    OutOfBounds { given: String, bounds: String },
-    /// A protocol that the kind cannot use.
+    OutOfBounds {
+        given: String,
+        bounds: String,
+    },
     Protocol {
         kind: WorkloadKind,
         given: Protocol,
@@ -32,24 +33,25 @@ pub(crate) enum Why {
     },
     /// `arrival` of a stream.
     NoArrivals,
-    /// An open loop without a rate.
-    NoRate { kind: WorkloadKind },
+    NoRate {
+        kind: WorkloadKind,
+    },
     /// A closed loop with a `rate` or a `load`.
     ClosedLoop,
-    /// `rate` and `load` at once.
     RateAndLoad,
-    /// `load` without a `limit`.
     LoadWithoutLimit,
-    /// `limit` without a `load`.
     LimitWithoutLoad,
     /// A limit on the latency of messages without answers.
-    NoLatency { kind: WorkloadKind },
+    NoLatency {
+        kind: WorkloadKind,
+    },
     /// Timestamps of requests that open a connection each.
     NotStanding,
-    /// Timestamps under io_uring.
     StampsNeedEpoll,
-    /// A window too short for a single request.
-    EmptyWindow { rate: f64, seconds: f64 },
+    EmptyWindow {
+        rate: f64,
+        seconds: f64,
+    },
 }
 
 /// How keys are written where a refusal is shown.

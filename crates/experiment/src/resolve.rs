@@ -97,7 +97,6 @@ impl RequestedNetwork<'_> {
     }
 }
 
-/// The networks, each with each of the paths.
 fn requests(spec: &Spec) -> Vec<RequestedNetwork<'_>> {
     let with_paths = |network| -> Vec<RequestedNetwork<'_>> {
         if spec.paths.is_empty() {

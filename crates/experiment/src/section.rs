@@ -34,7 +34,6 @@ impl<'a> FileSection<'a> {
         }
     }
 
-    /// The value of a key.
     pub(crate) fn get(&self, key: &str) -> Option<&'a SpannedValue> {
         self.table.get(key).map(|entry| &entry.value)
     }
@@ -72,7 +71,6 @@ impl<'a> FileSection<'a> {
         )
     }
 
-    /// A text.
     pub(crate) fn text(&self, key: &str) -> Result<Option<(&'a str, &'a SourceSpan)>, SpecError> {
         self.get(key).map(|value| text(key, value)).transpose()
     }
@@ -86,7 +84,6 @@ impl<'a> FileSection<'a> {
         })
     }
 
-    /// A whole number within bounds.
     pub(crate) fn whole(
         &self,
         key: &str,
@@ -109,7 +106,6 @@ impl<'a> FileSection<'a> {
         }
     }
 
-    /// True or false.
     pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>, SpecError> {
         let expected = ("true or false", "write true or false");
         self.read(key, expected, |data| match data {
@@ -129,7 +125,6 @@ impl<'a> FileSection<'a> {
             .transpose()
     }
 
-    /// A length of time within bounds.
     pub(crate) fn duration(
         &self,
         key: &str,
@@ -180,7 +175,6 @@ impl<'a> FileSection<'a> {
     }
 }
 
-/// The text of a value.
 pub(crate) fn text<'a>(
     key: &str,
     value: &'a SpannedValue,
@@ -220,7 +214,6 @@ pub(crate) fn percent(value: &SpannedValue) -> Option<f64> {
     }
 }
 
-/// A number, whole or not.
 pub(crate) fn number(key: &str, value: &SpannedValue) -> Result<f64, SpecError> {
     match value.data {
         // i64 to f64 loses digits only far above any ceiling.

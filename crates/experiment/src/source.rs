@@ -8,13 +8,10 @@ use std::sync::Arc;
 pub(crate) struct SourceText {
     /// File name, or the flag such as `--rate`.
     pub(crate) name: String,
-    /// The whole text.
     pub(crate) text: String,
-    /// What kind of text it is.
     pub(crate) kind: SourceKind,
 }
 
-/// Where a text was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SourceKind {
     /// An experiment file; messages show its lines.
@@ -25,7 +22,6 @@ pub(crate) enum SourceKind {
     Default,
 }
 
-/// A range of bytes in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceSpan {
     pub(crate) source: Arc<SourceText>,
@@ -33,7 +29,6 @@ pub(crate) struct SourceSpan {
 }
 
 impl SourceSpan {
-    /// The place of some bytes of a source.
     pub(crate) fn new(source: &Arc<SourceText>, span: Range<usize>) -> Self {
         Self {
             source: Arc::clone(source),

@@ -20,7 +20,6 @@ pub(crate) struct SpannedValue {
     pub(crate) data: Data,
 }
 
-/// What a value is.
 #[derive(Clone, Debug)]
 pub(crate) enum Data {
     Text(String),
@@ -32,14 +31,12 @@ pub(crate) enum Data {
     Table(SectionTable),
 }
 
-/// A key with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: SourceSpan,
     pub(crate) value: SpannedValue,
 }
 
-/// Keys of one section.
 pub(crate) type SectionTable = BTreeMap<String, Entry>;
 
 impl Data {
@@ -57,7 +54,6 @@ impl Data {
     }
 }
 
-/// Reads a whole file.
 pub(crate) fn parse_file(source: &Arc<SourceText>) -> Result<SectionTable, SpecError> {
     if source.text.len() > MAX_FILE_BYTES {
         return Err(SpecError::nowhere(

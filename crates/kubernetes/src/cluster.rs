@@ -25,7 +25,6 @@ use crate::standing::StandingPods;
 /// Nodes that are examined at the same time.
 const AT_ONCE: usize = 16;
 
-/// What to run in, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterOptions {
     /// File that names the cluster; the user's own configuration where there is
@@ -33,11 +32,9 @@ pub(crate) struct ClusterOptions {
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; the current one where there is none.
     pub(crate) context: Option<String>,
-    /// Which nodes are measured with which.
     pub(crate) layout: ClusterLayout,
     /// Names of the nodes; empty for a choice.
     pub(crate) nodes: Vec<String>,
-    /// Reference of the pods' image.
     pub(crate) image: String,
     /// Whether pods may be in the nodes' networks, in a namespace that allows it.
     pub(crate) host_network: bool,
@@ -181,7 +178,6 @@ impl Cluster {
         }
     }
 
-    /// Where client and server of a path sit.
     fn seats_of(&self, (route, placement, _): PathKey, ends: Ends) -> (Seat, Seat) {
         if self.is_pair() {
             return route.seats(placement);

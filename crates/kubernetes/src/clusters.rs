@@ -14,7 +14,6 @@ use crate::error::ClusterError;
 use crate::level;
 use crate::route::available;
 
-/// One of several clusters.
 struct Member {
     name: String,
     cluster: Cluster,

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 const CONFIGURATION: &str = "KUBECONFIG=";
 const DOWN: &str = "UNPROVISION=";
 
-/// A cluster that is up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HandedOver {
-    /// The file that says how to reach it.
     pub(crate) kubeconfig: PathBuf,
     /// The command that takes it down, where the one that brought it up knows.
     pub(crate) down: Option<String>,

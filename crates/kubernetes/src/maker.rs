@@ -20,10 +20,8 @@ pub(crate) const LOGS: &str = "provision";
 /// Longest time for bringing a cluster up, unless another is given.
 const UP: Duration = Duration::from_secs(1800);
 
-/// Longest time for taking one down.
 const DOWN: Duration = Duration::from_secs(900);
 
-/// A cluster that was made.
 pub(crate) struct Made {
     pub(crate) network: String,
     pub(crate) kubeconfig: PathBuf,

@@ -130,7 +130,6 @@ impl Observers {
     }
 }
 
-/// One end of a path.
 struct End {
     site: PodSite,
     observer: Arc<Observer>,

@@ -16,7 +16,6 @@ const GRACE: Duration = Duration::from_secs(8);
 /// which is long to wait for a mistyped name.
 const PULL: Duration = Duration::from_secs(3);
 
-/// A pod that runs.
 #[derive(Clone, Debug)]
 pub(crate) struct RunningPod {
     pub(crate) namespace: String,
@@ -28,12 +27,10 @@ pub(crate) struct RunningPod {
 }
 
 impl RunningPod {
-    /// Its address of a family.
     pub(crate) fn address(&self, family: Family) -> Option<IpAddr> {
         self.addresses.iter().copied().find(|it| family.holds(*it))
     }
 
-    /// The address of its node of a family.
     pub(crate) fn node_address(&self, family: Family) -> Option<IpAddr> {
         let mut all = self.node_addresses.iter().copied();
         all.find(|it| family.holds(*it))

@@ -29,7 +29,6 @@ pub(crate) struct Told<'a> {
     pub(crate) image: Option<&'a Path>,
     /// Where its standard error goes; its standard output goes beside it.
     pub(crate) log: &'a Path,
-    /// Longest time that it may take.
     pub(crate) limit: Duration,
 }
 
@@ -129,7 +128,6 @@ fn stop(child: &mut Child) -> io::Result<()> {
     Ok(())
 }
 
-/// The last lines of a log, for a message.
 fn tail(log: &Path) -> String {
     const LINES: usize = 12;
     let bytes = fs::read(log).unwrap_or_default();

@@ -134,7 +134,6 @@ impl ClusterRequest {
     }
 }
 
-/// The reference of the image of this program.
 fn own_reference() -> String {
     image::local_reference(env!("CARGO_PKG_VERSION"))
 }

@@ -12,7 +12,6 @@ use plumbline_record::Warning;
 pub(crate) enum ClusterRoute {
     /// Between the nodes' own networks: the baseline.
     Host,
-    /// From pod to pod.
     Pod,
     /// From a pod to the virtual address of a service with pods behind it.
     ClusterIp {
@@ -21,9 +20,7 @@ pub(crate) enum ClusterRoute {
     },
     /// From a pod to a port of the server's node that leads to a service.
     NodePort,
-    /// From a node to a pod.
     HostPod,
-    /// From a pod to a node.
     PodHost,
 }
 
@@ -118,7 +115,6 @@ impl ClusterRoute {
         (member(at_client, client), member(at_server, server))
     }
 
-    /// Where client and server sit.
     pub(crate) fn seats(self, placement: Placement) -> (Seat, Seat) {
         let client = match self {
             Self::Host | Self::HostPod => Seat::HostClient,
@@ -198,7 +194,6 @@ fn named(word: &str, host_network: bool) -> Result<ClusterRoute, String> {
     Ok(route)
 }
 
-/// A pod of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Seat {
     /// On the first node.
@@ -227,7 +222,6 @@ pub(crate) enum Seat {
 }
 
 impl Seat {
-    /// Name of the pod.
     pub(crate) fn name(self) -> Cow<'static, str> {
         match self {
             Self::Behind { index, .. } => format!("{}-{index}", self.group()).into(),
@@ -262,7 +256,6 @@ impl Seat {
         }
     }
 
-    /// Whether it is in a node's own network.
     pub(crate) fn is_host(self) -> bool {
         matches!(
             self,

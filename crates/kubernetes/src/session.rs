@@ -11,7 +11,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::ClusterError;
 
-/// Longest wait for one answer.
 const ANSWER: Duration = Duration::from_secs(15);
 
 /// How often a wait looks whether the user wants to stop.

@@ -33,7 +33,6 @@ pub(crate) struct Front {
     pub(crate) node_port: Option<u16>,
 }
 
-/// What stands for a run.
 pub(crate) struct StandingPods {
     session: Arc<ClusterConnection>,
     image: String,

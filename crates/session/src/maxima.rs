@@ -10,7 +10,6 @@ use plumbline_record::{Maximum, RunDirectory, SearchRecord, SearchTrial, Warning
 
 use crate::{News, SessionError, Watch};
 
-/// What was searched and what was found.
 #[derive(Default)]
 pub(crate) struct Maxima {
     /// In the order in which the draft asks.

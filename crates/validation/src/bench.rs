@@ -41,11 +41,9 @@ pub(crate) struct Bench<'a> {
     next_port: Cell<u16>,
     scratch: TempDir,
     plumbline: PathBuf,
-    /// Seconds that each run measures.
     pub(crate) seconds: u32,
 }
 
-/// A server that listens.
 pub(crate) struct Listener {
     command: String,
     child: Child,
@@ -87,7 +85,6 @@ impl<'a> Bench<'a> {
         self.scratch.path()
     }
 
-    /// An address for the next server.
     pub(crate) fn next_address(&self) -> SocketAddr {
         let port = self.next_port.get();
         self.next_port.set(port + 1);

@@ -9,7 +9,6 @@ use crate::quantity::{Measurand, Reach, Readings};
 pub(crate) struct Contender {
     /// Programs without which it cannot be run.
     pub(crate) needs: &'static [&'static str],
-    /// Runs it once.
     pub(crate) run: fn(&Bench<'_>) -> Result<Readings, ValidationError>,
 }
 
@@ -25,7 +24,6 @@ pub(crate) const fn side(
 pub(crate) struct Bout {
     /// What `--only` knows it by.
     pub(crate) name: &'static str,
-    /// The other side.
     pub(crate) against: &'static str,
     pub(crate) theirs: Contender,
     pub(crate) ours: Contender,
@@ -66,7 +64,6 @@ impl Bout {
     }
 }
 
-/// One figure to compare.
 #[derive(Debug)]
 pub(crate) struct ComparedFigure {
     /// In the words of the table; `{}` stands for what the bout is about.

@@ -16,7 +16,6 @@ pub struct Comparisons {
 }
 
 impl Comparisons {
-    /// Adds what came of one.
     pub(crate) fn add(&mut self, pairs: BoutPairs) {
         self.judgements.extend(judge(&pairs));
         self.failed

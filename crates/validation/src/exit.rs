@@ -13,7 +13,6 @@ use crate::quantity::{Measurand, Readings};
 pub(crate) struct Exit {
     /// Which program: `oha`, `plumbline load`.
     pub(crate) tool: String,
-    /// Its standard output.
     pub(crate) output: String,
     /// CPU from its start to its end.
     pub(crate) cpu: ProcessTime,
@@ -61,7 +60,6 @@ impl Exit {
         found.ok_or_else(|| no_figure(&self.tool, key.trim()))
     }
 
-    /// Its output as JSON.
     pub(crate) fn json(&self) -> Result<Json<'_>, ValidationError> {
         let tool = self.tool.as_str();
         let value = serde_json::from_str(&self.output);

@@ -8,7 +8,6 @@ use crate::pairs::BoutPairs;
 use crate::quantity::{Measurand, Readings};
 use crate::size::OPEN_RATE;
 
-/// What came of one figure.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FigureVerdict {
     pub(crate) comparison: &'static str,

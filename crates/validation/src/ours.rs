@@ -15,7 +15,6 @@ const STEPS: usize = 12;
 
 type Result<T> = std::result::Result<T, ValidationError>;
 
-/// Runs `plumbline load`.
 fn load(bench: &Bench<'_>, target: &str, more: &str) -> Result<Exit> {
     load_by(|command| bench.run(command), bench, target, more)
 }
@@ -44,7 +43,6 @@ fn load_ours(bench: &Bench<'_>, server: Listener, more: &str) -> Result<(Exit, E
     Ok((client, server.end()?))
 }
 
-/// Starts `plumbline serve`.
 fn serve(bench: &Bench<'_>, transport: Transport, more: &str) -> Result<Listener> {
     let address = bench.next_address();
     let command = format!("plumbline serve {address} --json {more}");
@@ -166,7 +164,6 @@ pub(crate) fn floor(bench: &Bench<'_>) -> Result<Readings> {
         .readings(&[(Measurand::P50, "/latency_ns/p50")])
 }
 
-/// One stream of bytes.
 pub(crate) fn stream(bench: &Bench<'_>, how: &str) -> Result<Readings> {
     let server = serve(bench, Transport::Tcp, "--workload stream")?;
     let more = format!("--workload stream -c 1 --warm-up 0 {how}");

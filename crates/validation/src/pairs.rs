@@ -7,7 +7,6 @@ use crate::bout::Bout;
 use crate::error::ValidationError;
 use crate::quantity::Readings;
 
-/// What the runs of one bout gave.
 pub(crate) struct BoutPairs {
     pub(crate) bout: &'static Bout,
     /// Theirs and ours, pair by pair.

@@ -6,14 +6,12 @@ use plumbline_report::number;
 use plumbline_stats::order;
 use serde::Serialize;
 
-/// What one run gave.
 pub(crate) type Readings = BTreeMap<Measurand, f64>;
 
 /// A quantity that a run gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Measurand {
-    /// Requests or messages per second.
     Rate,
     /// Bits per second, counted where they arrived.
     BitRate,
@@ -33,7 +31,6 @@ pub(crate) enum Measurand {
     P999,
     /// 99th percentile of sent − intended, nanoseconds.
     LagP99,
-    /// Bytes of memory per connection.
     Memory,
 }
 
@@ -106,7 +103,6 @@ impl Measurand {
         }
     }
 
-    /// A value with its unit.
     pub(crate) fn show(self, value: f64) -> String {
         number::plain(&match self {
             Self::Rate => number::rate(value),

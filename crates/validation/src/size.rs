@@ -7,9 +7,7 @@ pub(crate) const CONNECTIONS: u32 = 64;
 /// Requests per second of the open loop, and its connections.
 pub(crate) const OPEN_RATE: u32 = 5_000;
 pub(crate) const OPEN_CONNECTIONS: u32 = 16;
-/// Bytes of a datagram.
 pub(crate) const DATAGRAM: u32 = 64;
-/// Many connections.
 pub(crate) const MANY: u32 = 15_000;
 /// Requests per second over few and over many: equal load, so that only the
 /// number of connections differs (N-11). High enough that several requests

@@ -45,7 +45,6 @@ pub(super) fn plan(args: &LoadArgs, destination: &Destination) -> Result<LoadPla
     })
 }
 
-/// What `serve` is to answer.
 pub(in crate::command) fn server(args: &ServeArgs) -> Result<ServePlan, BadUsage> {
     refuse(args.threads == 0, "--threads 0 would answer nothing; use 1")?;
     let asked = WorkloadRequest {
@@ -116,7 +115,6 @@ fn timestamps(args: &LoadArgs) -> Result<Option<f64>, BadUsage> {
     }
 }
 
-/// Warm-up and measured window.
 fn times(args: &LoadArgs) -> Result<(Duration, Duration), BadUsage> {
     let warm_up = typed::time(&args.warm_up, "--warm-up").map_err(BadUsage)?;
     let measure = typed::time(&args.duration, "--duration").map_err(BadUsage)?;

@@ -54,7 +54,6 @@ impl Assignment {
         })
     }
 
-    /// The entry that goes into the tree.
     pub(super) fn entry(&self) -> Entry {
         Entry {
             key: self.key.clone(),
