@@ -53,7 +53,11 @@ pub(crate) enum CliCommand {
     /// List experiments, networks or workloads
     List(ListArgs),
     /// Report what on this machine will disturb measurements, and how to remedy it
-    Doctor(DoctorArgs),
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Keep a lab standing to look around in it
     Lab(LabArgs),
     /// Send load to a server, like wrk or iperf3
@@ -69,9 +73,17 @@ pub(crate) enum CliCommand {
     /// Print manifests for the administrator of a cluster
     Manifest(ManifestArgs),
     /// Print a completion script
-    Completions(CompletionArgs),
+    Completions {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Print the manual page, or write those of all commands into a directory
-    Man(ManArgs),
+    Man {
+        /// Write one page per command into this directory
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Be one endpoint of a trial (started by `run`, not by hand)
     #[command(hide = true)]
     Agent,
@@ -233,13 +245,6 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
     pub(crate) action: LabAction,
@@ -304,20 +309,6 @@ pub(crate) struct FloorArgs {
     /// System interface that carries requests and answers
     #[arg(long, value_parser = value::driver(), default_value = "epoll", requires = "http")]
     pub(crate) driver: DriverChoice,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompletionArgs {
-    /// Which shell
-    #[arg(value_enum)]
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ManArgs {
-    /// Write one page per command into this directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
 }
 
 #[cfg(test)]

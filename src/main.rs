@@ -60,16 +60,23 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Compare(args) => command::compare::run(&args),
         CliCommand::Report(args) => command::report::run(&args),
         CliCommand::List(args) => command::list::run(&args),
-        CliCommand::Doctor(args) => command::doctor::run(&args),
+        CliCommand::Doctor { json } => command::doctor::run(json),
         CliCommand::Lab(args) => command::lab::run(&args),
         CliCommand::Load(args) => command::load::run(&args),
         CliCommand::Serve(args) => command::serve::run(&args),
         CliCommand::Validate(args) => command::validate::run(&args),
+        #[cfg(feature = "kubernetes")]
         CliCommand::Image(args) => command::cluster::image(&args),
+        #[cfg(feature = "kubernetes")]
         CliCommand::Cleanup(args) => command::cluster::cleanup(&args),
+        #[cfg(feature = "kubernetes")]
         CliCommand::Manifest(args) => command::cluster::manifest(&args),
-        CliCommand::Completions(args) => command::generate::completions(&args),
-        CliCommand::Man(args) => command::generate::man(&args),
+        #[cfg(not(feature = "kubernetes"))]
+        CliCommand::Image(_) | CliCommand::Cleanup(_) | CliCommand::Manifest(_) => {
+            Err(command::no_clusters())
+        }
+        CliCommand::Completions { shell } => command::generate::completions(shell),
+        CliCommand::Man { dir } => command::generate::man(dir.as_deref()),
         CliCommand::Agent => command::agent::run(),
         CliCommand::Guest(_) => command::guest::run(),
         CliCommand::Hold => command::agent::hold(),

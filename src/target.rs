@@ -60,11 +60,6 @@ pub(crate) fn pick(
         #[cfg(feature = "kubernetes")]
         TargetKind::Kubernetes => kubernetes::pick(run, experiment),
         #[cfg(not(feature = "kubernetes"))]
-        TargetKind::Kubernetes => Err(BadUsage(
-            "--target kubernetes: this program was built without clusters; build it with \
-             --features kubernetes"
-                .to_owned(),
-        )
-        .into()),
+        TargetKind::Kubernetes => Err(crate::command::no_clusters()),
     }
 }

@@ -5,12 +5,11 @@ use std::process::ExitCode;
 use plumbline_doctor::{Severity, examine};
 
 use super::{print, print_json};
-use crate::cli::DoctorArgs;
 
-pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(json: bool) -> anyhow::Result<ExitCode> {
     // Looked at first, while this process has no thread and its own namespaces.
     let findings = examine();
-    if args.json {
+    if json {
         print_json(&findings)?;
         return Ok(ExitCode::SUCCESS);
     }

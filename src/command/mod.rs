@@ -3,9 +3,6 @@
 pub(crate) mod agent;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod cluster;
-#[cfg(not(feature = "kubernetes"))]
-#[path = "no_cluster.rs"]
-pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod floor;
@@ -26,6 +23,13 @@ use std::io::{ErrorKind, Write as _};
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadUsage(pub(crate) String);
+
+/// Why a program that was built without clusters refuses what concerns them.
+#[cfg(not(feature = "kubernetes"))]
+pub(crate) fn no_clusters() -> anyhow::Error {
+    let why = "this program was built without clusters; build it with --features kubernetes";
+    BadUsage(why.to_owned()).into()
+}
 
 /// Writes results. A closed pipe is the reader's choice: no error, and the exit code
 /// stays what the results make it.

@@ -23,14 +23,9 @@ pub(crate) fn cluster_of(treatment: &Treatment) -> Result<&str, TargetError> {
 
 /// The treatment as the cluster itself knows it.
 pub(crate) fn within(treatment: &Treatment) -> Treatment {
-    let scene = Scene {
-        network: String::new(),
-        ..treatment.scene.clone()
-    };
-    Treatment {
-        scene,
-        ..treatment.clone()
-    }
+    let mut within = treatment.clone();
+    within.scene.network.clear();
+    within
 }
 
 /// Cluster and path as an experiment asks for them. The name of a cluster may

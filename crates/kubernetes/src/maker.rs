@@ -33,14 +33,15 @@ pub(crate) struct Maker {
     up: String,
     down: Option<String>,
     limit: Duration,
-    logs: PathBuf,
+    /// Where the output of the commands is kept.
+    pub(crate) logs: PathBuf,
     interrupted: &'static AtomicBool,
     private: TempDir,
     image: Option<PathBuf>,
     /// Clusters that were begun, for the names of logs.
     count: usize,
-    /// What could not be unmade.
-    left: Vec<TargetError>,
+    /// What could not be taken down, and may still stand.
+    pub(crate) left: Vec<TargetError>,
 }
 
 impl Maker {
@@ -86,11 +87,6 @@ impl Maker {
         }
         self.logs = place;
         Ok(())
-    }
-
-    /// Where the output of the commands is kept.
-    pub(crate) fn logs(&self) -> &Path {
-        &self.logs
     }
 
     /// The log of the next cluster, within the run directory's own.
@@ -153,15 +149,10 @@ impl Maker {
         })
     }
 
-    /// Takes a cluster down; whether that went well. What did not is kept for
-    /// [`left`](Self::left).
+    /// Takes a cluster down; whether that went well. What did not is kept in
+    /// `left`.
     pub(crate) fn unmake(&mut self, made: &Made) -> bool {
         self.run_down(&made.network, &made.kubeconfig, &made.down)
-    }
-
-    /// What was not taken down, and may still stand.
-    pub(crate) fn left(&mut self) -> &mut Vec<TargetError> {
-        &mut self.left
     }
 
     fn run_down(&mut self, network: &str, kubeconfig: &Path, down: &str) -> bool {

@@ -65,12 +65,6 @@ impl Provisioned {
         }
     }
 
-    /// The network whose cluster a treatment needs: treatments of one stay
-    /// together in a block.
-    fn network_of(treatment: &Treatment) -> &str {
-        &treatment.scene.network
-    }
-
     fn is_interrupted(&self) -> bool {
         self.cluster.interrupted.load(Ordering::SeqCst)
     }

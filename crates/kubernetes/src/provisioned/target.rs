@@ -105,8 +105,9 @@ impl Target for Provisioned {
         }
     }
 
+    /// The network: treatments of one stay together in a block.
     fn site_of(&self, treatment: &Treatment) -> String {
-        Self::network_of(treatment).to_owned()
+        treatment.scene.network.clone()
     }
 
     fn keeps_sites_together(&self) -> bool {
@@ -158,7 +159,7 @@ impl Target for Provisioned {
     }
 
     fn may_try_again(&self, treatment: &Treatment) -> bool {
-        !self.failed.contains_key(Self::network_of(treatment))
+        !self.failed.contains_key(&treatment.scene.network)
     }
 
     fn warnings(&self) -> Vec<Warning> {
@@ -168,7 +169,7 @@ impl Target for Provisioned {
 
     fn teardown(&mut self) -> Vec<TargetError> {
         self.take_down();
-        std::mem::take(self.maker.left())
+        std::mem::take(&mut self.maker.left)
     }
 }
 

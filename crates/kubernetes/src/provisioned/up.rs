@@ -51,7 +51,7 @@ impl Provisioned {
         Err(TargetError::Failed(format!(
             "none of the clusters came up: {}; what the commands said is in {}",
             reasons.join("; "),
-            self.maker.logs().display()
+            self.maker.logs.display()
         )))
     }
 
@@ -145,10 +145,7 @@ impl Provisioned {
     /// Makes every path that the plan wants of a network. One that cannot be
     /// made fails its own trials; when none can, the network is not up.
     fn make_paths(&mut self, network: &str) -> Result<(), String> {
-        let own = self
-            .planned
-            .iter()
-            .filter(|it| Self::network_of(it) == network);
+        let own = self.planned.iter().filter(|it| it.scene.network == network);
         let mut own: Vec<Treatment> = own.map(level::within).collect();
         // A path is the same for every workload.
         let mut seen = BTreeSet::new();
@@ -226,7 +223,7 @@ impl Provisioned {
         let Up { made, cluster, .. } = up;
         drop(cluster);
         if !self.maker.unmake(&made) {
-            self.maker.left().extend(in_it);
+            self.maker.left.extend(in_it);
         }
     }
 
