@@ -4,7 +4,7 @@
 //! It is declared here, before any data (C-10). How a metric is measured and shown
 //! is a row of the registry in the crate `report` that refers to one of these.
 
-use crate::Workload;
+use crate::{Workload, WorkloadKind};
 
 /// What a task offers, which decides what it is compared on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,17 @@ pub enum Traffic {
     Open,
     /// Requests that wait for the answers to earlier ones.
     Closed,
-    /// Bytes, which nobody answers.
+    /// Bytes, as many as go through, which nobody answers.
     Bulk,
+    /// Datagrams at a rate of their own, which nobody answers: they arrive or not.
+    Paced,
+}
+
+impl Traffic {
+    /// Whether it moves bytes rather than answers requests.
+    pub fn is_bulk(self) -> bool {
+        matches!(self, Traffic::Bulk | Traffic::Paced)
+    }
 }
 
 /// A metric as experiment files know it.
@@ -53,6 +62,13 @@ impl DeclaredMetric {
 pub static BIT_RATE: DeclaredMetric = DeclaredMetric {
     name: "throughput",
     primary: &[Traffic::Bulk],
+    exploratory: &[Traffic::Paced],
+};
+
+/// Datagrams that were sent for each that arrived.
+pub static LOSS: DeclaredMetric = DeclaredMetric {
+    name: "loss",
+    primary: &[Traffic::Paced],
     exploratory: &[],
 };
 
@@ -63,11 +79,12 @@ pub static REQUEST_RATE: DeclaredMetric = DeclaredMetric {
     exploratory: &[],
 };
 
-/// Median latency of a trial.
+/// Median latency of a trial. With so many requests outstanding it is the rate seen
+/// from the other side (Little's law), so in a closed loop only one of them counts.
 pub static P50: DeclaredMetric = DeclaredMetric {
     name: "p50",
-    primary: &[Traffic::Open, Traffic::Closed],
-    exploratory: &[],
+    primary: &[Traffic::Open],
+    exploratory: &[Traffic::Closed],
 };
 
 /// CPU time of the machines per request.
@@ -80,7 +97,7 @@ pub static CPU_PER_REQUEST: DeclaredMetric = DeclaredMetric {
 /// CPU time of the machines per byte of payload.
 pub static CPU_PER_BYTE: DeclaredMetric = DeclaredMetric {
     name: "cpu_per_byte",
-    primary: &[Traffic::Bulk],
+    primary: &[Traffic::Bulk, Traffic::Paced],
     exploratory: &[],
 };
 
@@ -92,7 +109,8 @@ pub static P99: DeclaredMetric = DeclaredMetric {
 };
 
 /// All of them, in the order in which comparisons are listed.
-pub static DECLARED: [&DeclaredMetric; 6] = [
+pub static DECLARED: [&DeclaredMetric; 7] = [
+    &LOSS,
     &BIT_RATE,
     &REQUEST_RATE,
     &P50,
@@ -116,6 +134,7 @@ impl Workload {
     /// What it offers.
     pub fn traffic(&self) -> Traffic {
         match self.arrival.rate() {
+            Some(_) if self.kind == WorkloadKind::Datagram => Traffic::Paced,
             _ if !self.kind.is_answered() => Traffic::Bulk,
             Some(_) => Traffic::Open,
             None => Traffic::Closed,
@@ -129,11 +148,16 @@ mod tests {
 
     #[test]
     fn every_traffic_has_metrics_that_count_and_each_name_once() {
-        for traffic in [Traffic::Open, Traffic::Closed, Traffic::Bulk] {
+        for (traffic, counting) in [
+            (Traffic::Open, 2),
+            (Traffic::Closed, 1),
+            (Traffic::Bulk, 2),
+            (Traffic::Paced, 2),
+        ] {
             let of_traffic = DECLARED.iter().filter(|one| one.role(traffic).is_some());
             let mut names: Vec<&str> = of_traffic.map(|one| one.name).collect();
             let primary = DECLARED.iter().filter(|one| one.primary.contains(&traffic));
-            assert_eq!(primary.count(), 2, "{traffic:?}");
+            assert_eq!(primary.count(), counting, "{traffic:?}");
             let all = names.len();
             names.sort_unstable();
             names.dedup();

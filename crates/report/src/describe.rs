@@ -74,6 +74,7 @@ pub(crate) fn in_unit(unit: Unit, value: f64) -> String {
         // 1 ns for a byte is 1 s for a gigabyte.
         Unit::NanosecondsPerByte => number::duration(value * 1e9),
         Unit::BitsPerSecond => number::bit_rate(value),
+        Unit::SentPerReceived => number::percent(1.0 - 1.0 / value),
         Unit::RequestsPerSecond => number::rate(value),
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
     let task = &summary.treatments[section.baseline].treatment.task;
     let columns = match (task.load(), task.traffic()) {
         (None, _) => own_columns(task),
-        (_, Traffic::Bulk) => bulk_columns(task),
+        (_, Traffic::Bulk | Traffic::Paced) => bulk_columns(task),
         _ => request_columns(task),
     };
     let mut head = head(["network"]);

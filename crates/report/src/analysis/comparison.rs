@@ -8,7 +8,7 @@ use plumbline_stats::replicate;
 use super::effect::{self, Effect, Unjudged, log_ratio};
 use super::margin::{margin, resolution};
 use super::measured::TrialValue;
-use super::metric::Metric;
+use super::metric::{Metric, Quantity};
 use super::registry::metrics_of;
 use super::treatment::TreatmentSummary;
 
@@ -83,6 +83,7 @@ pub(super) fn compare_all(
         let baseline = treatments[comparison.baseline].median_of(comparison.metric);
         comparison.effect = effect;
         comparison.difference = effect
+            .filter(|_| comparison.metric.quantity != Quantity::Loss)
             .zip(baseline)
             .map(|(effect, baseline)| effect.ratio_minus_one * baseline);
     }
@@ -129,13 +130,16 @@ fn gather(
 
 /// One log-ratio for each block that holds both treatments: of several pairs of
 /// nodes, each with a ratio of its own, their mean (C-19). And how many cells
-/// that hold both have no ratio.
+/// that hold both have no ratio. None where one of them does not show the metric.
 pub(crate) fn log_ratios(
     metric: &Metric,
     ours: &TreatmentSummary,
     theirs: &TreatmentSummary,
     plan: &Plan,
 ) -> (Vec<Option<f64>>, usize) {
+    if !(ours.shows(metric) && theirs.shows(metric)) {
+        return (vec![None; plan.blocks.len()], 0);
+    }
     let (ours, theirs) = (
         ours.values_of(metric.name()),
         theirs.values_of(metric.name()),

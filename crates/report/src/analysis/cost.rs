@@ -1,7 +1,6 @@
 //! What the CPUs paid (N-10, N-11).
 
 use plumbline_experiment::Task;
-use plumbline_experiment::metric::Traffic;
 use plumbline_record::{CpuTime, LoadObservation, LoadResult, Observation, ProcessCpu};
 use plumbline_stats::order::MedianOfRuns;
 
@@ -60,9 +59,9 @@ impl Cost {
         let step_ns = step_of(kept);
         let total = over_trials(kept, |one| cpu_per_unit(task, one))?;
         Some(Self {
-            unit: match task.traffic() {
-                Traffic::Bulk => Unit::NanosecondsPerByte,
-                _ => Unit::Nanoseconds,
+            unit: match task.traffic().is_bulk() {
+                true => Unit::NanosecondsPerByte,
+                false => Unit::Nanoseconds,
             },
             by_context: split(total.median, kept),
             client_process: median(&|one| per_unit(client_ns(one.load()?), task, one.load()?)),

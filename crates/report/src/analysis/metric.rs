@@ -48,6 +48,8 @@ pub enum Quantity {
     Latency,
     /// How much was carried.
     Throughput,
+    /// How much did not arrive.
+    Loss,
     /// What the CPUs paid for it.
     Cpu,
 }

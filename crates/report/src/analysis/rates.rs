@@ -1,7 +1,6 @@
 //! How much a treatment carried.
 
 use plumbline_experiment::Task;
-use plumbline_experiment::metric::Traffic;
 use plumbline_record::{LoadObservation, Observation};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
@@ -88,7 +87,7 @@ fn payload_bytes(seen: &LoadObservation) -> f64 {
 
 /// What the cost of a trial is divided by: requests, or bytes for bulk.
 pub(crate) fn units(task: &Task, seen: &LoadObservation) -> f64 {
-    if task.traffic() == Traffic::Bulk {
+    if task.traffic().is_bulk() {
         payload_bytes(seen)
     } else {
         seen.load.completed as f64
@@ -104,6 +103,13 @@ fn loss_share(kept: &[&Observation]) -> Option<f64> {
         }
     }
     (sent > 0).then(|| sent.saturating_sub(received) as f64 / sent as f64)
+}
+
+/// Datagrams sent for each that arrived; `None` of what is no datagram.
+pub(crate) fn sent_per_received(observation: &Observation) -> Option<f64> {
+    let seen = observation.load()?;
+    let received = seen.serve.datagrams?.received;
+    (received > 0).then(|| seen.load.sent.max(received) as f64 / received as f64)
 }
 
 fn per_second(amount: f64, window_ns: u64) -> Option<f64> {

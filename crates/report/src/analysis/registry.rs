@@ -10,7 +10,23 @@ use super::unit::Unit;
 use super::{cost, rates};
 
 /// All metrics, in the order in which comparisons are listed.
-pub static REGISTRY: [Metric; 6] = [
+pub static REGISTRY: [Metric; 7] = [
+    Metric {
+        declared: &metric::LOSS,
+        words: "loss",
+        key: "sent_per_received",
+        unit: Unit::SentPerReceived,
+        direction: Direction::LowerIsBetter,
+        quantity: Quantity::Loss,
+        value: Value::Of(|_, observation| rates::sent_per_received(observation)),
+        margin: 0.005,
+        resolution: Resolution::Fine,
+        phrase: "{} lost",
+        more: "{} more of the datagrams are lost",
+        less: "{} fewer of the datagrams are lost",
+        heading: "lost",
+        title: "lost",
+    },
     Metric {
         declared: &metric::BIT_RATE,
         words: "throughput",

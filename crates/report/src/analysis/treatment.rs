@@ -1,6 +1,5 @@
 //! What one treatment showed by itself.
 
-use plumbline_experiment::metric::Traffic;
 use plumbline_experiment::{Treatment, TreatmentId};
 use plumbline_record::{Observation, Spans, Trial};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
@@ -47,7 +46,7 @@ impl TreatmentSummary {
         let measured = |(metric, _)| Measured::new(metric, task, treatment.id, ledger);
         let metrics: Vec<Measured> = metrics_of(task).map(measured).collect();
         Self {
-            latency: (task.traffic() != Traffic::Bulk)
+            latency: (!task.traffic().is_bulk())
                 .then(|| Latency::new(&trials))
                 .flatten(),
             rates: Rates::new(task, &kept),
@@ -68,7 +67,7 @@ impl TreatmentSummary {
 
     /// Whether its load moves bytes rather than asks for answers.
     pub fn is_bulk(&self) -> bool {
-        self.treatment.task.traffic() == Traffic::Bulk
+        self.treatment.task.traffic().is_bulk()
     }
 
     /// Whether any trial of it counts.
@@ -80,6 +79,12 @@ impl TreatmentSummary {
     /// compared on that.
     pub fn measured(&self, name: &str) -> Option<&Measured> {
         self.metrics.iter().find(|one| one.metric.name() == name)
+    }
+
+    /// Whether the samples of all trials carry a metric, so that it may be compared (D4).
+    pub(crate) fn shows(&self, metric: &Metric) -> bool {
+        let pooled = |tail| self.latency.as_ref().and_then(|one| one.pooled_at(tail));
+        metric.tail().is_none_or(|tail| pooled(tail).is_some())
     }
 
     /// The numbers of one metric by rising block; empty when it has none.

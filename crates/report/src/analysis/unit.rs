@@ -9,6 +9,8 @@ pub enum Unit {
     NanosecondsPerByte,
     /// Bits per second.
     BitsPerSecond,
+    /// Sent for each that arrived: above 1 by what was lost.
+    SentPerReceived,
     /// Requests per second.
     RequestsPerSecond,
 }
@@ -20,6 +22,7 @@ impl Unit {
             Self::Nanoseconds => "ns",
             Self::NanosecondsPerByte => "ns_per_byte",
             Self::BitsPerSecond => "bits_per_second",
+            Self::SentPerReceived => "sent_per_received",
             Self::RequestsPerSecond => "requests_per_second",
         }
     }

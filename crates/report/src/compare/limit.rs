@@ -142,6 +142,12 @@ fn why_no_effect(summary: &Summary, of: &Comparison) -> String {
             });
             return format!("{label} has no valid trial ({why})");
         }
+        if !one.shows(of.metric) {
+            return format!(
+                "the samples of {label} do not carry {}; use longer trials or more blocks",
+                of.metric.words
+            );
+        }
         if one.values_of(of.metric.name()).is_empty() {
             return format!(
                 "{} was not measured in any trial of {label}",

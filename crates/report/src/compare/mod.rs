@@ -201,6 +201,7 @@ fn by_block(
         return log_ratios(metric, of, baseline, &run.plan).0;
     }
     let values = of.values_of(metric.name()).iter();
+    let values = values.filter(|_| of.shows(metric));
     let cells: Vec<(usize, f64)> = values
         .filter(|one| one.value > 0.0)
         .map(|one| (one.block as usize / run.plan.pairs(), one.value.ln()))

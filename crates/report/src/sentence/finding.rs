@@ -224,7 +224,7 @@ fn interval(one: &Found<'_>) -> String {
 fn at(metric: &Metric) -> String {
     match metric.quantity {
         Quantity::Latency => format!("at {}", metric.words),
-        Quantity::Throughput | Quantity::Cpu => metric.words.to_owned(),
+        _ => metric.words.to_owned(),
     }
 }
 

@@ -349,3 +349,47 @@ fn datagrams_count_where_they_arrive() {
         "{rate}"
     );
 }
+
+#[test]
+fn datagrams_at_a_held_rate_are_led_by_loss() {
+    let mut fake = two();
+    fake.workloads.truncate(1);
+    fake.workloads[0].kind = plumbline_experiment::WorkloadKind::Datagram;
+    let (run, mut trials) = fake.run();
+    for trial in &mut trials {
+        let is_vxlan = trial.treatment == 1;
+        let load = trial
+            .observation
+            .as_mut()
+            .and_then(|seen| seen.load_mut())
+            .unwrap();
+        let lost = if is_vxlan {
+            20 + u64::from(trial.block)
+        } else {
+            0
+        };
+        load.load.sent = 1_000;
+        load.serve.datagrams = Some(plumbline_record::DatagramCounts {
+            received: 1_000 - lost,
+            ..Default::default()
+        });
+    }
+    let summary = Summary::new(&run, &trials);
+    assert_eq!(summary.sections[0].leading.name(), "loss");
+    let loss = summary.comparison(1, "loss").unwrap();
+    assert!(loss.is_primary && loss.difference.is_none());
+    let effect = loss.effect.unwrap();
+    assert_eq!(effect.verdict, Some(Verdict::Worse));
+    assert!((effect.ratio_minus_one - 0.025).abs() < 0.001, "{effect:?}");
+    let throughput = summary.comparison(1, "throughput").unwrap();
+    assert!(!throughput.is_primary, "it cannot differ at a held rate");
+}
+
+#[test]
+fn what_is_not_shown_is_not_compared() {
+    let mut fake = two();
+    fake.samples = 300;
+    let summary = summary(&fake);
+    assert!(summary.comparison(1, "p99").unwrap().effect.is_none());
+    assert!(summary.comparison(1, "p50").unwrap().effect.is_some());
+}
