@@ -191,7 +191,7 @@ fn nobody_is_the_first_process_by_mistake() {
     let output = world::output(&["guest"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("not by people"),
+        stderr(&output).contains("not for use by hand"),
         "{}",
         stderr(&output)
     );

@@ -1,4 +1,4 @@
-//! `plumbline validate`: our engine beside the tools that a sceptic trusts.
+//! `plumbline validate`: our engine beside tools that are widely trusted.
 
 use std::process::ExitCode;
 

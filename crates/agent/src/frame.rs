@@ -20,7 +20,7 @@ pub enum FrameError {
     Io(#[from] io::Error),
     /// The length is beyond [`MAX_FRAME`].
     #[error(
-        "a frame claims {0} bytes: this is not a Plumbline agent, or something else writes to its output"
+        "a frame claims to have {0} bytes: this is not a Plumbline agent, or something else writes to its output"
     )]
     TooLong(u32),
     /// The content is not the message that was expected.

@@ -25,9 +25,9 @@ pub enum ToAgent {
         /// Version of Plumbline.
         version: String,
     },
-    /// Be the receiver.
+    /// Act as the receiver.
     Serve(ServeOrder),
-    /// Be the sender, once.
+    /// Act as the sender, once.
     Load(LoadOrder),
     /// Look at this machine. This and the next three may be ordered any number
     /// of times, to observe a machine that is not the controller's own.
@@ -49,7 +49,7 @@ pub enum ToAgent {
         /// CPUs of the receiver; empty for any.
         server_cpus: Vec<usize>,
     },
-    /// Stop what runs, and say what was seen.
+    /// Stop what runs, and report what was seen.
     Stop,
     /// The controller is alive.
     Ping,
@@ -96,7 +96,7 @@ pub enum FromAgent {
     },
 }
 
-/// How to be the receiver.
+/// How to act as the receiver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServeOrder {
     /// What will come.
@@ -109,7 +109,7 @@ pub struct ServeOrder {
     pub cpus: Vec<usize>,
 }
 
-/// How to be the sender.
+/// How to act as the sender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LoadOrder {
     /// What to send.

@@ -37,7 +37,7 @@ pub(crate) enum NginxError {
     Prepare(#[source] io::Error),
     #[error("nginx does not run: {0}; its own message says what is missing")]
     Process(#[from] ProcessError),
-    #[error("nginx ended without being stopped")]
+    #[error("nginx ended before it was stopped")]
     Ended,
     #[error("nginx did not answer in time: {0}; is this machine overloaded?")]
     Silent(#[source] io::Error),
@@ -222,7 +222,7 @@ fn free_port(order: &ServeOrder) -> io::Result<SocketAddr> {
     TcpListener::bind((order.address, order.port))?.local_addr()
 }
 
-/// A directory, removed when dropped, in which nginx may read as whatever user.
+/// A directory, removed when dropped, that nginx may read as any user.
 fn directory() -> io::Result<TempDir> {
     tempfile::Builder::new()
         .prefix("plumbline-nginx-")

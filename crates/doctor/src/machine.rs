@@ -44,7 +44,7 @@ pub(crate) fn cpus(fingerprint: &Fingerprint, usable: Option<u32>) -> Finding {
         2..=3 => Finding::note(
             "CPUs",
             seen,
-            "with 4 or more, sender, receiver and the rest do not meet in the tail",
+            "with 4 or more, sender, receiver and other programs need not share one",
         ),
         _ => Finding::good("CPUs", seen),
     }
@@ -54,7 +54,7 @@ pub(crate) fn governor(governor: Option<&str>) -> Finding {
     match governor {
         None => Finding::good(
             "CPU governor",
-            "none to be seen: the clock is not this kernel's to change",
+            "none: this kernel does not control the clock rate",
         ),
         Some("performance") => Finding::good("CPU governor", "performance"),
         Some(other) => Finding::bad(

@@ -31,7 +31,10 @@ fn cpu_time() -> io::Result<CpuTime> {
 /// CPU time that others used.
 fn other_load(time: &CpuTime) -> Finding {
     let share = time.busy_ns as f64 / time.capacity_ns.max(1) as f64;
-    let seen = format!("{:.1} % of the CPU time in use without us", share * 100.0);
+    let seen = format!(
+        "{:.1} % of the CPU time used by other programs",
+        share * 100.0
+    );
     if share > 0.05 {
         return Finding::bad(
             "other load",

@@ -11,7 +11,7 @@ impl Between {
     ///
     /// # Errors
     ///
-    /// Text that cannot be meant, and hosts that are not two.
+    /// Text that makes no sense, or not two hosts.
     pub fn pairs(hosts: &[String], named: &[String], wires: &[String]) -> Result<Self, HostsError> {
         let wires = parse(wires)?;
         let pairs = match hosts {
@@ -85,7 +85,7 @@ pub fn which_hosts(experiment: Option<&Experiment>) -> Result<HostsError, SpecEr
     }
     Ok(HostsError::Options(match experiment {
         Some(experiment) if flags.len() > 1 => format!(
-            "{} compares pairs of hosts, and has to be told which: {}, with each HOST as you \
+            "{} compares pairs of hosts, and needs to know which: {}, with each HOST as you \
              would name it to ssh",
             experiment.name(),
             flags.join(" ")

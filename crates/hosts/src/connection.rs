@@ -16,12 +16,12 @@ use crate::program::Program;
 use crate::script::{self, At};
 use crate::ssh::{SSH_ITSELF, Ssh, SshSession, explain, last_words};
 
-/// Longest wait for a host to let us in and to say where the program goes; ssh
+/// Longest wait for the login and for the place where the program goes; ssh
 /// itself gives up connecting after ten seconds.
 const ENTRY: Duration = Duration::from_secs(30);
 /// Longest wait for the program to arrive.
 const COPY: Duration = Duration::from_secs(600);
-/// How long a session may take to end when it was told to.
+/// How long a session may take to end when asked to.
 const END: Duration = Duration::from_secs(5);
 /// Lines of others, such as a shell's greeting, that are read over.
 const MOST_LINES: usize = 1000;
@@ -51,7 +51,7 @@ impl ConnectedHost {
         let (at, output) =
             line(BufReader::new(output), ENTRY, At::parse).ok_or_else(|| ended(&mut child))?;
         check_machine(&host, &at, program)?;
-        // What the host says when it cannot write tells more than a broken pipe.
+        // The host's own error says more than a broken pipe.
         let sent = program.copy_to(&mut input);
         let copied = |text: &str| (text.trim_end() == script::COPIED).then_some(());
         let ((), output) = line(output, COPY, copied).ok_or_else(|| ended(&mut child))?;

@@ -7,16 +7,16 @@ use plumbline_sys::process::ProcessError;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum HostsError {
-    /// A value of a flag that cannot be meant.
+    /// A value of a flag that makes no sense.
     #[error("{0}")]
     Options(String),
     /// The program that is to be copied.
     #[error("the program `{program}` cannot be copied to the hosts: {why}")]
     Program { program: String, why: String },
-    /// `ssh` did not get us in.
+    /// `ssh` could not connect.
     #[error("ssh to {host}: {why}")]
     Ssh { host: String, why: String },
-    /// The host let us in, but the program could not be put there or run.
+    /// The login worked, but the program could not be put there or run.
     #[error("on {host}: {why}")]
     Host { host: String, why: String },
     /// The wanted network or server is not there.

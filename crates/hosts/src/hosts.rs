@@ -46,7 +46,7 @@ impl Hosts {
     ///
     /// # Errors
     ///
-    /// Hosts or networks that cannot be told apart.
+    /// Hosts or networks that have the same name.
     pub fn new(options: HostsOptions) -> Result<Self, HostsError> {
         let hosts = Self {
             networks: networks(&options.between),
@@ -410,7 +410,7 @@ impl Target for Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        // Best effort: whoever wants the errors calls `teardown` before.
+        // Best effort: call `teardown` before to get the errors.
         self.teardown();
     }
 }

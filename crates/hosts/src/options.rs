@@ -44,7 +44,7 @@ impl Between {
     ///
     /// # Errors
     ///
-    /// Hosts or networks that cannot be told apart.
+    /// Hosts or networks that have the same name.
     pub fn all(hosts: Vec<String>, mut wires: Vec<Wire>) -> Result<Self, HostsError> {
         for (number, host) in hosts.iter().enumerate() {
             if hosts[..number].contains(host) {

@@ -1,4 +1,4 @@
-//! What the shell of a host is told.
+//! The script that the shell of a host runs.
 
 /// Makes a private directory, takes the program from standard input into it,
 /// runs it as agent with what follows on standard input, and removes the

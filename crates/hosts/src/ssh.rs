@@ -28,8 +28,8 @@ pub(crate) struct Ssh {
 pub(crate) struct ControlSocket(PathBuf);
 
 impl ControlSocket {
-    /// A name that nobody could have taken before: others may write where
-    /// temporary files go.
+    /// A random name, so that no other user can have taken it before: all may
+    /// write where temporary files go.
     pub(crate) fn new() -> Result<Arc<Self>, HostsError> {
         let mut random = [0; 8];
         File::open("/dev/urandom")
@@ -42,7 +42,7 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // The rule is that ssh has removed it already.
+        // Usually ssh has removed it already.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -109,11 +109,11 @@ pub(crate) fn explain(said: &str) -> String {
         ),
         (
             "Host key verification failed",
-            "its key is not known here, and nobody is asked: connect once by hand and compare the key",
+            "its key is not known here, and ssh may not ask you: connect once by hand and compare the key",
         ),
         (
             "Permission denied",
-            "none of your keys is accepted, and no password is asked: try `ssh -o BatchMode=yes` by hand, and add the key to your agent or to the host's authorized_keys",
+            "none of your keys is accepted, and passwords are not asked for: try `ssh -o BatchMode=yes` by hand, and add the key to your agent or to the host's authorized_keys",
         ),
         (
             "Could not resolve hostname",
@@ -127,11 +127,8 @@ pub(crate) fn explain(said: &str) -> String {
             "timed out",
             "no answer: is it up, and does a firewall or a jump host stand in between?",
         ),
-        ("No route to host", "no way leads there: is it up?"),
-        (
-            "Network is unreachable",
-            "no way leads there from this machine",
-        ),
+        ("No route to host", "there is no route to it: is it up?"),
+        ("Network is unreachable", "this machine has no route to it"),
         (
             "too long for Unix domain socket",
             "set TMPDIR to a shorter path",
@@ -142,7 +139,7 @@ pub(crate) fn explain(said: &str) -> String {
         .find(|(sign, _)| said.contains(sign))
         .map(|(_, remedy)| *remedy);
     match (said.is_empty(), remedy) {
-        (true, _) => "the connection ended without a word; try ssh by hand".to_owned(),
+        (true, _) => "the connection ended without a message; try ssh by hand".to_owned(),
         (_, Some(remedy)) => format!("{said}; {remedy}"),
         (_, None) => format!("{said}; try ssh by hand"),
     }

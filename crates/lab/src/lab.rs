@@ -294,7 +294,7 @@ fn named(word: &str, said: &mut Vec<Warning>) -> Result<String, String> {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // Best effort: whoever wants the errors calls `teardown` before.
+        // Best effort: call `teardown` before to get the errors.
         self.teardown();
     }
 }

@@ -39,7 +39,7 @@ static TOKEN_BUCKET: Need = Need::module("CONFIG_NET_SCH_TBF for a rate", "sch_t
     bench.discipline(netlink.add_token_bucket(bench.parent, Parent::Root, &bucket))
 });
 
-/// The queueing discipline that delays and loses.
+/// The queueing discipline that delays and drops packets.
 static NETEM: Need = Need::module(
     "CONFIG_NET_SCH_NETEM for delay and loss",
     "sch_netem",

@@ -1,5 +1,5 @@
-//! What networks need of the kernel, found out by really trying. Each need stands
-//! where it arises: most of them with their network.
+//! What networks need of the kernel, found out by trying it. Each need is defined
+//! where it arises, mostly beside its network.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -67,7 +67,7 @@ impl Need {
         }
     }
 
-    /// What is missing where it is missing, and how to get it.
+    /// What is missing without it, and how to get it.
     pub fn remedy(&self) -> String {
         match self.remedy {
             Remedy::Module(option, module) => {
@@ -130,7 +130,7 @@ impl ScratchNamespace {
     pub(crate) fn discipline(&self, added: Result<(), NetlinkError>) -> Result<Presence, LabError> {
         let tried = added.and_then(|()| self.netlink().delete_discipline(self.parent));
         match tried {
-            // What the kernel says of a discipline that it does not know.
+            // The kernel's answer to a discipline that it does not know.
             Err(error) if error.is_gone() => Ok(Presence::Missing),
             tried => judge(tried),
         }
@@ -144,8 +144,8 @@ impl ScratchNamespace {
         judge(self.scratch.run(request)?)
     }
 
-    /// Opens in the namespace what the program of a network opens. Whatever the
-    /// reason why it cannot be: without it the network cannot be built.
+    /// Opens in the namespace what the program of a network opens. Whatever
+    /// the reason of a failure: without it the network cannot be built.
     pub(crate) fn open<E: Display + Send>(
         &self,
         open: impl FnOnce() -> Result<(), E> + Send,
@@ -174,7 +174,7 @@ fn judge(tried: Result<(), NetlinkError>) -> Result<Presence, LabError> {
     }
 }
 
-/// An error that says nothing of a driver.
+/// An error that is not about a driver.
 pub(crate) fn failed(source: NetlinkError) -> LabError {
     LabError::Netlink {
         place: "a scratch namespace".into(),

@@ -106,7 +106,7 @@ fn is_settled(netlink: &NetlinkSocket, device: &str) -> Result<bool, NetlinkErro
     // Kernel 6.1, for one, takes a veth as running until it knows better.
     let carries = link.running && (link.state_known || link.kind != "veth");
     // Where no neighbour is looked for, nobody needs the address of the link,
-    // which kernel 6.1 for one leaves tentative for up to a second there.
+    // which kernel 6.1, for one, leaves tentative for up to a second there.
     let is_needed = |it: &Address| link.finds_neighbours || !is_link_local(it.address);
     let waits = |it: &Address| it.device == link.index && it.tentative && is_needed(it);
     Ok(carries && !netlink.addresses()?.iter().any(waits))

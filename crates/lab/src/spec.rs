@@ -11,7 +11,7 @@ use crate::place::has_ipv6;
 use crate::standing::StandingNetwork;
 use crate::topology::Topology;
 
-/// A path that someone wants.
+/// A path to be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathSpec {
     /// Name or alias of the network.

@@ -185,7 +185,7 @@ impl StandingNetwork {
     }
 
     /// A queueing discipline by its name, that of a link with what the link is,
-    /// so that runs over different links are told apart.
+    /// so that runs over different links can be distinguished.
     fn discipline(&self, name: String) -> String {
         match name.as_str() {
             "tbf" | "netem" => format!("{name} ({})", self.topology.link),

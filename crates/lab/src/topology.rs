@@ -17,7 +17,7 @@ pub const UPLINK: &str = "eth0";
 /// Index number of the near end of the first pair that a namespace has; what
 /// follows is for other pairs. Above what the kernel makes by itself in a new
 /// namespace, and small, for maps of eBPF programs are tables by index. The
-/// reason is at [`Pod::port_index`].
+/// reason is at [`Pod::port`].
 pub(crate) const NEAR_INDEX: u32 = 40;
 
 /// A pod: a namespace that belongs to a node.
@@ -41,7 +41,7 @@ impl Pod {
     ///
     /// The two ends have different index numbers, which in two new namespaces
     /// would be equal by chance: kernels such as 6.1 take a device that has the
-    /// number of its other end for one without another end, and tell that it is
+    /// number of its other end for one without another end, and report it as
     /// up only with the events of the next second (`linkwatch_urgent_event`).
     pub fn port(&self, name: &str, mtu: u32) -> LinkSpec<'_> {
         let index = NEAR_INDEX + self.number as u32;

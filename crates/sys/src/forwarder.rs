@@ -1,7 +1,7 @@
 //! Processes that forward packets, as the daemons of overlay networks do.
 //!
-//! Each is a process of its own, because what it forwards costs CPU time that has to
-//! be seen apart from the time of the process that builds the network. It is forked
+//! Each is a process of its own, so that the CPU time of forwarding is seen apart
+//! from the time of the process that builds the network. It is forked
 //! and runs no other program. What it does is the network's business: a [`Carrier`]
 //! by means of [`packets`].
 

@@ -34,7 +34,7 @@ pub fn interruption() -> nix::Result<&'static AtomicBool> {
 }
 
 /// Ignores SIGINT: an agent ends when its controller says so, not when the
-/// terminal tells the whole process group.
+/// terminal interrupts the whole process group.
 pub fn ignore_interrupt() -> nix::Result<()> {
     let action = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
     // SAFETY: ignoring a signal runs no code of ours.

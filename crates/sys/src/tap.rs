@@ -15,7 +15,7 @@ const SLOTS: usize = 128;
 const SLOT_BYTES: usize = 1 << 17;
 
 /// A device whose incoming frames can be taken, and into which others can be
-/// put, as if somebody behind it had sent them.
+/// put, as if they had come in there.
 #[derive(Debug)]
 pub struct Tap {
     fd: OwnedFd,
@@ -59,8 +59,8 @@ impl AsFd for Tap {
     }
 }
 
-/// Attaches the program that libpcap compiles of `inbound`: what the device
-/// sends is none of a tap's business.
+/// Attaches the program that libpcap compiles of `inbound`: a tap takes
+/// nothing that the device itself sends.
 fn take_incoming_only(fd: &OwnedFd) -> io::Result<()> {
     let step = |code: u32, jt, jf, k| libc::sock_filter {
         code: code as u16,

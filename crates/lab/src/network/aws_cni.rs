@@ -6,8 +6,8 @@
 //!
 //! - A pod has a veth, its address alone, a gateway that exists nowhere
 //!   (169.254.1.1, fe80::1), and a permanent neighbour for it: the hardware
-//!   address of the node's end. Nothing is resolved and nobody answers for
-//!   another.
+//!   address of the node's end. Nothing is resolved, and no device answers
+//!   for another.
 //! - The node has a route to each pod in the main table, the rule `to <pod>` to
 //!   that table (512), and for pods on a second ENI the rule `from <pod>` (1536)
 //!   to the ENI's table, with a default route to the gateway of its subnet.
@@ -16,7 +16,7 @@
 //! - The VPC is a router that knows which interface has which address; it
 //!   delivers to the interface's hardware address without asking.
 //!
-//! The MTU is the underlay's (9001 in a VPC, unless told otherwise). Not
+//! The MTU is the underlay's (9001 in a VPC, unless configured otherwise). Not
 //! modelled: the rules of netfilter and the mark for node ports and source
 //! translation, security groups per pod (their VLANs), prefixes in place of
 //! single addresses, what the fabric itself costs.

@@ -1,5 +1,5 @@
 //! The networks that a lab knows: those of this program, and those that are in a
-//! file. Whoever adds one enters it in [`ALL`].
+//! file. A new network is entered in [`ALL`].
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -51,8 +51,8 @@ pub static ALL: &[&dyn Network] = &[
 ];
 
 /// What `usual` stands for: the baseline, and one network for each way in which
-/// packets get from node to node. Every network more makes all intervals of a
-/// short run wider.
+/// packets get from node to node. Each further network makes all intervals of
+/// a short run wider.
 pub const USUAL: &[&str] = &[
     "host",
     "routed",

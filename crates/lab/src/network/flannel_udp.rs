@@ -6,7 +6,7 @@
 //! 8285; @1ba5635, `proxy_amd64.c`: the program).
 //!
 //! The program is a process of its own on each node, so that its CPU time is the
-//! network's and nobody else's. The real one is one thread in C among those of
+//! network's alone. The real one is one thread in C among those of
 //! `flanneld`, with the same system calls in the same order. IPv4 only, as there.
 //! Not modelled: the lookup of subnets, which fills the routes before, and the
 //! answer to packets for a network that no node has.

@@ -2,13 +2,13 @@
 //! node's uplink that shares its hardware address, as the CNI plugin `ipvlan`
 //! makes it (containernetworking/plugins, `plugins/main/ipvlan/ipvlan.go`,
 //! @d385120 for the modes, of which `l2` is its default, and @06ba001: made in
-//! the pod under a passing name, with the uplink's MTU unless told otherwise,
+//! the pod under a passing name, with the uplink's MTU unless configured otherwise,
 //! and announced once by `arp_notify`, which is not modelled). In L2 mode pods
 //! resolve each other; in L3 mode the node's routing table decides where packets
 //! leave (torvalds/linux@254a142, `Documentation/networking/ipvlan.rst`); in L3S
-//! mode it also decides about what comes in, which so passes its netfilter; and
-//! the lab gives each node a route to the other node's pods, which the plugin
-//! leaves to whoever runs the network.
+//! mode it also routes what comes in, which then passes the node's netfilter. The
+//! lab gives each node a route to the other node's pods, which the plugin
+//! leaves to the operator of the network.
 
 use plumbline_sys::netlink::{IpVlanMode, LinkSpec};
 

@@ -2,7 +2,7 @@
 //! bridge mode, and all pods share one Ethernet segment, as the CNI plugin
 //! `macvlan` makes it (containernetworking/plugins@019727a,
 //! `plugins/main/macvlan/macvlan.go`: mode `bridge` by default, the uplink's MTU
-//! unless told otherwise; its announcement by `arp_notify` is not modelled).
+//! unless configured otherwise; its announcement by `arp_notify` is not modelled).
 //! Packets do not pass the node's IP stack.
 
 use plumbline_sys::netlink::LinkSpec;

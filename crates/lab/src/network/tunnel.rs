@@ -51,7 +51,7 @@ pub(super) fn inner_mtu(topology: &Topology) -> u32 {
 }
 
 impl Tunnel {
-    /// Makes the devices and tells each of all the others.
+    /// Makes the devices, and makes each known to all others.
     pub(super) fn attach(self, topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
         let addressing = topology.addressing;
         let mut endpoints = Vec::new();

@@ -57,7 +57,7 @@ const OVERHEAD: u32 = 50;
 const EVERYBODY: Mac = [0xff; 6];
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-    // An underlay below 1426 bytes is one that Weave has to be told of.
+    // With an underlay below 1426 bytes, Weave has to be configured with its MTU.
     let mtu = MTU.min(topology.mtu.saturating_sub(OVERHEAD));
     weave::attach(topology, journal, mtu, INSIDE)?;
     for (own, node) in topology.numbered() {

@@ -6,10 +6,10 @@
 //! which then is not left to cut packets either; @006262e, `router/sleeve.go`: the program;
 //! port 6783).
 //!
-//! So a pod believes in packets of 64 KiB, and learns from an ICMP error of the
-//! program how long one may be that is not to be fragmented: the underlay's MTU
+//! So a pod sends packets of up to 64 KiB, and learns from an ICMP error of the
+//! program how long one may be that must not be fragmented: the underlay's MTU
 //! less 62. The program is two processes per node, one for each direction. What
-//! of the real one is left out is said in [`router`] and `docs/networks.md`.
+//! is left out of the real one is listed in [`router`] and `docs/networks.md`.
 
 mod format;
 mod message;

@@ -31,7 +31,7 @@ impl NetlinkSocket {
         self.execute(verb, message, 0)
     }
 
-    /// Makes a program see every packet that comes in through a device that has
+    /// Attaches a program to every packet that comes in through a device that has
     /// [`hooks`](Self::add_hooks). The device holds the program from then on.
     pub fn add_ingress_program(
         &self,

@@ -209,8 +209,8 @@ mod tests {
         std::iter::from_fn(|| socket.send_stamp().unwrap()).collect()
     }
 
-    /// Sends twice without and once with stamps, and gives what was told of
-    /// it, after checking that all happened in the order that it must.
+    /// Sends twice without and once with stamps, and gives what was reported
+    /// of it, after checking that all happened in the order that it must.
     fn one_stamped_send(near: &Socket, far: &Socket) -> u32 {
         near.enable_stamps().unwrap();
         far.enable_stamps().unwrap();

@@ -19,7 +19,7 @@ struct Aligned<T: ?Sized>(T);
 
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../bpf/cilium.o"));
 
-/// Of pods, to Cilium; the same number is in `bpf/cilium.c`.
+/// Cilium's identity of pods; the same number is in `bpf/cilium.c`.
 const POD_IDENTITY: u32 = 10_000;
 /// Bits of a remote's key before the address, which are always compared.
 const REMOTE_STATIC_BITS: u32 = 32;
@@ -66,7 +66,7 @@ impl CiliumDatapath {
         })
     }
 
-    /// Tells which node a pod is behind.
+    /// Records which node a pod is behind.
     pub(super) fn remember_pod(&mut self, pod: IpAddr, node: IpAddr) -> Result<(), LabError> {
         let mut key = [0; 20];
         key[3] = family(pod);
@@ -104,7 +104,7 @@ impl CiliumDatapath {
             .map_err(|source| failed(&self.place.name, source))
     }
 
-    /// Has a program see what comes in through a device.
+    /// Attaches a program to what comes in through a device.
     pub(super) fn attach(
         &mut self,
         journal: &mut Journal,

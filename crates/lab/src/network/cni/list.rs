@@ -39,7 +39,7 @@ pub(super) struct Plugin {
     rest: Map<String, Value>,
 }
 
-/// Our section: what the list leaves to whoever runs the cluster.
+/// Our section: what the list leaves to the operator of a cluster.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PlumblineSection {
@@ -181,7 +181,7 @@ impl List {
     }
 }
 
-/// Tells the plugins that keep files on the machine to keep them in `storage`.
+/// Makes the plugins that keep files on the machine keep them in `storage`.
 fn keep_inside(request: &mut Map<String, Value>, plugin: &Plugin, storage: &Path) {
     let storage = Value::from(storage.display().to_string());
     if plugin.kind == "tuning" {

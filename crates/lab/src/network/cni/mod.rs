@@ -2,7 +2,7 @@
 //! runtime runs them (containernetworking/cni, SPEC.md, versions 0.4.0, 1.0.0
 //! and 1.1.0). Each plugin of the list runs in the node's network namespace: ADD
 //! in the list's order, each given the result of the one before, then CHECK, and
-//! DEL in reverse. What the list leaves to whoever runs the cluster is in our own
+//! DEL in reverse. What the list leaves to the operator of a cluster is in our own
 //! section of it, `plumbline`: routes between nodes, and what a runtime would
 //! know of a pod. What only a node knows stands in the file as `{{.PodCIDR}}`.
 //!
@@ -279,8 +279,8 @@ impl Attachment {
         Ok(())
     }
 
-    /// DEL, in reverse, of all plugins whether or not their ADD was reached: so
-    /// the specification wants it of a runtime.
+    /// DEL, in reverse, of all plugins whether or not their ADD was reached, as
+    /// the specification requires of a runtime.
     fn delete(&self) -> Vec<CniError> {
         let all = (0..self.executables.len()).rev();
         all.filter_map(|at| self.tell(at, "DEL").err()).collect()

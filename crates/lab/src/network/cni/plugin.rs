@@ -29,7 +29,7 @@ pub(super) struct Executable {
     directories: Vec<PathBuf>,
 }
 
-/// A pod, as plugins are told of it.
+/// A pod, as it is described to plugins.
 #[derive(Clone, Debug)]
 pub(super) struct Container {
     /// `pod1`.
@@ -85,8 +85,8 @@ impl Executable {
         })
     }
 
-    /// The version that the program was built as. Plugins made with CNI's library say
-    /// it on standard error where they are told no command.
+    /// The version that the program was built as. Plugins made with CNI's library print
+    /// it on standard error when they get no command.
     fn version(&self, node: &impl AsFd) -> Option<String> {
         let command = Command::new(&self.path).env("CNI_COMMAND", "");
         let mut child = command.spawn_in(node).ok()?;
@@ -174,8 +174,8 @@ impl Executable {
             unreachable!("a command pipes both streams");
         };
         let request = request.to_string();
-        // A plugin that does not read what it is told ends without it, and says
-        // so by how it ends.
+        // A plugin may end without reading its input; whether that was an error
+        // shows in how it ended.
         let writer = std::thread::spawn(move || drop(input.write_all(request.as_bytes())));
         let reader = std::thread::spawn(move || {
             let mut answer = Vec::new();
@@ -246,7 +246,7 @@ fn wrong(call: &Call, problem: String, answer: &[u8]) -> CniError {
     }
 }
 
-/// Where plugins are looked for when nobody says where: the directories of
+/// Where plugins are looked for by default: the directories of
 /// `CNI_PATH`, else where Debian and where upstream puts them.
 pub fn default_directories() -> Vec<PathBuf> {
     match std::env::var_os("CNI_PATH") {

@@ -5,9 +5,9 @@
 //! unpacked and put into a device on the other side.
 //!
 //! A datagram is the sender's name, and then for each frame the names of the
-//! nodes that it comes from and goes to, its length and itself. What may not be
-//! fragmented travels so that it is not, by a raw socket; a frame that is then
-//! too long is answered with the length that is not.
+//! nodes that it comes from and goes to, its length and itself. What must not be
+//! fragmented is sent by a raw socket; a frame that is then too long is answered
+//! with the length that fits.
 //!
 //! Each direction is a process, as it is a chain of goroutines there. Left out:
 //! what those hand to each other, and one copy more of each datagram; the table
@@ -33,7 +33,7 @@ pub(super) struct Sleeve {
     tap: Tap,
     socket: UdpSocket,
     /// Sends what must not be fragmented. As in Weave it also gets a copy of every
-    /// datagram from the peer until it is full, since nobody takes them.
+    /// datagram from the peer until it is full, since nothing reads them.
     whole: OwnedFd,
     own: Peer,
     peer: Peer,

@@ -8,9 +8,9 @@ const ICMP_HEADER: usize = 8;
 /// and eight bytes.
 pub(super) const ANSWER: usize = ETHERNET + IP_HEADER + ICMP_HEADER + 60 + 8;
 
-/// What the sender of a frame is told that is longer than `mtu` and must not be
-/// fragmented (RFC 1191), in the name of the one that it was meant for; `None`
-/// for a frame to many, which nobody may answer, or one that is torn.
+/// The answer to the sender of a frame that is longer than `mtu` and must not be
+/// fragmented (RFC 1191), in the name of the frame's receiver; `None` for a frame
+/// to many, which must not be answered, or a truncated one.
 pub(super) fn too_long<'a>(
     frame: &[u8],
     mtu: usize,
