@@ -104,9 +104,15 @@ pub fn percent_interval(low: f64, high: f64) -> String {
     format!("{low}{NO_BREAK_SPACE}to{NO_BREAK_SPACE}{high}{NO_BREAK_SPACE}%")
 }
 
-/// Half of an interval's width beside its estimate, in as many decimals: ` ±2.1`.
+/// Half of an interval's width beside its estimate, in as many decimals: ` ±2.1`; of
+/// an interval that is far from even, as it gets with much noise, both its ends.
 pub fn half_width(estimate: f64, interval: &plumbline_stats::Interval) -> String {
     let half = (interval.high - interval.low) / 2.0;
+    let middle = f64::midpoint(interval.low, interval.high);
+    if (middle - estimate).abs() > half / 4.0 {
+        let ends = percent_brackets(interval.low, interval.high);
+        return format!("{NO_BREAK_SPACE}{ends}");
+    }
     let decimals = usize::from(estimate.abs() < 0.0995 && half < 0.0995);
     format!("{NO_BREAK_SPACE}±{}", digits_in_percent(half, decimals))
 }

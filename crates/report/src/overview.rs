@@ -230,11 +230,15 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
             several(&same)
         ));
     }
-    let mut undecided = labels(Some(Verdict::Undecided));
-    undecided.extend(labels(None));
+    let undecided = labels(Some(Verdict::Undecided));
     if !undecided.is_empty() {
         let names = join(&undecided, " and ");
         parts.push(format!("{names} {} undecided", several(&undecided)));
+    }
+    let too_few = labels(None);
+    if !too_few.is_empty() {
+        let names = join(&too_few, " and ");
+        parts.push(format!("the blocks are too few to judge {names}"));
     }
     let baseline = &summary.treatments[section.baseline].treatment;
     let workload = match summary.sections.len() {

@@ -67,8 +67,8 @@ const USER_MODE_KERNEL: &str = "the kernel is User-mode Linux: system calls cost
 
 fn shared_cpus(cpus: u32) -> String {
     format!(
-        "with {cpus} CPU{} the two ends and the network compete; on a machine with 4 or more the \
-         tail is shorter",
+        "with {cpus} CPU{} the two ends and the network compete, which lengthens the tail; use a \
+         machine with 4 or more",
         if cpus == 1 { "" } else { "s" }
     )
 }

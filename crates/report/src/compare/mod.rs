@@ -153,12 +153,16 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
         for (metric, role) in metrics_of(&treatment.treatment.task) {
             let was = by_block(first, before, baseline.map(|both| both.0), metric);
             let is = by_block(later, treatment, baseline.map(|both| both.1), metric);
-            let change = |(was, is): (&Option<f64>, &Option<f64>)| Some((*is)? - (*was)?);
             let margin = margin(metric, before, &first.0.0.fingerprint);
             let evidence = Unjudged {
                 metric,
                 is_primary: role == Role::Primary,
-                log_ratios: was.iter().zip(&is).map(change).collect(),
+                log_ratios: was
+                    .iter()
+                    .flatten()
+                    .zip(is.iter().flatten())
+                    .map(|(was, is)| Some(is - was))
+                    .collect(),
                 margin,
                 resolution: resolution(metric, treatment, before),
             };
@@ -210,8 +214,9 @@ fn by_block(
 }
 
 /// Changes against a shared baseline are judged together. Blocks of two runs have
-/// nothing in common, so block i of one stands against block i of the other: their
-/// difference is as likely as its opposite when nothing changed. The others are
+/// nothing in common, so the first that holds a comparison in one run stands against
+/// the first in the other, and so on: their difference is as likely as its opposite
+/// when nothing changed. The others are
 /// bounded together, without a verdict.
 fn judged(changes: Vec<(Change, Unjudged)>, seed: u64) -> Vec<Change> {
     let (mut changes, evidence): (Vec<Change>, Vec<Unjudged>) = changes.into_iter().unzip();

@@ -77,6 +77,9 @@ const MOST_WARNINGS: usize = 5;
 /// All networks by all metrics that count, in as many tables as the width asks for;
 /// what the signs mean, and what the workloads are.
 fn table_of_all(summary: &Summary, style: Style) -> String {
+    if !summary.has_results() {
+        return String::new();
+    }
     let overview = Overview::new(summary);
     let labels = overview
         .rows

@@ -305,3 +305,17 @@ fn too_few_blocks_leave_a_limit_undecided() {
         "{text}"
     );
 }
+
+#[test]
+fn blocks_that_one_run_lost_do_not_keep_the_others_from_being_compared() {
+    let (first, mut early) = run_with(1.1);
+    let (later, mut late) = run_with(1.3);
+    early.retain(|trial| trial.block < 7);
+    late.retain(|trial| trial.block >= 4);
+    let compared = compare(&[(first, early), (later, late)], false).unwrap();
+    let found = compared.changes.iter();
+    let mut found = found.filter(|one| one.label == "vxlan" && one.metric.name() == "p50");
+    let effect = found.next().unwrap().effect.unwrap();
+    assert_eq!(effect.blocks, 6);
+    assert_eq!(effect.verdict, Some(Verdict::Worse), "{effect:?}");
+}
