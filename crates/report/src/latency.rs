@@ -4,8 +4,8 @@
 
 mod support;
 
-pub(crate) use support::share;
 pub use support::{Sample, Support};
+pub(crate) use support::{late, share};
 
 use plumbline_record::Histogram;
 use plumbline_stats::order;

@@ -4,7 +4,7 @@ use plumbline_record::{Histogram, LoadObservation, Observation, Trial, Warning};
 use plumbline_stats::order::percentile_fractions;
 
 use super::LEVEL;
-use crate::latency::{LatencySummary, QUANTILES, Support, share};
+use crate::latency::{LatencySummary, QUANTILES, Support, late, share};
 
 /// From this quantile on a late sender shows itself instead of the network.
 pub(super) const TAIL: f64 = 0.99;
@@ -93,18 +93,19 @@ impl Pool {
         let mut latency = Histogram::new();
         let mut service_time = Histogram::new();
         let mut send_lag = Histogram::new();
-        let (mut effective_samples, mut censored) = (0.0, 0u64);
+        let (mut effective_samples, mut unknown, mut errors) = (0.0, 0u64, 0u64);
         for LoadObservation { load, .. } in loads {
             latency.merge(&load.latency);
             service_time.merge(&load.service_time);
             send_lag.merge(&load.send_lag);
             effective_samples += Support::of_load(load).effective_samples;
-            censored = censored.saturating_add(load.censored);
+            unknown = unknown.saturating_add(late(load));
+            errors = errors.saturating_add(load.errors.total());
         }
         Self {
             support: Support {
                 effective_samples,
-                censored_share: share(censored, latency.len()),
+                censored_share: share(unknown, latency.len().saturating_add(errors)),
                 end: 1.0,
             },
             latency,

@@ -86,9 +86,14 @@ impl Metric {
 
     /// The number of one trial; `None` when nothing was measured.
     pub(crate) fn of_trial(&self, task: &Task, observation: &Observation) -> Option<f64> {
-        let latency = observation.load().map(|seen| &seen.load.latency);
-        let latency = latency.filter(|latency| !latency.is_empty());
-        let at = |quantile| Some(latency?.value_at(quantile) as f64);
+        let load = observation.load().map(|seen| &seen.load);
+        let load = load.filter(|load| !load.latency.is_empty());
+        // Errors are later than all that was answered (L-3).
+        let at = |quantile: f64| {
+            let load = load?;
+            let with_errors = 1.0 + load.errors.total() as f64 / load.latency.len() as f64;
+            Some(load.latency.value_at((quantile * with_errors).min(1.0)) as f64)
+        };
         match self.value {
             Value::Median => at(0.5),
             Value::Tail(quantile) => at(quantile),

@@ -31,7 +31,7 @@ impl Support {
 
     /// What the latencies of one load carry. Their independence is judged by
     /// the medians of successive slices of the window (L-8); the requests that
-    /// were never answered are among them and censored (L-3).
+    /// were never answered are among them and censored (L-3), and errors are as late.
     pub fn of_load(load: &LoadResult) -> Self {
         let samples = load.latency.len() as f64;
         let slices: Vec<f64> = load.slice_p50_ns.iter().map(|&ns| ns as f64).collect();
@@ -42,7 +42,10 @@ impl Support {
         };
         Self {
             effective_samples: samples * independent_share,
-            censored_share: share(load.censored, load.latency.len()),
+            censored_share: share(
+                late(load),
+                load.latency.len().saturating_add(load.errors.total()),
+            ),
             end: 1.0,
         }
     }
@@ -62,6 +65,12 @@ impl Support {
     pub(super) fn is_censored(&self, quantile: f64) -> bool {
         self.censored_share > 0.0 && self.censored_share >= (1.0 - quantile) * CENSORED_SHARE
     }
+}
+
+/// Requests of which no more is known than that they are late: those without an
+/// answer, and errors.
+pub(crate) fn late(load: &LoadResult) -> u64 {
+    load.censored.saturating_add(load.errors.total())
 }
 
 /// `part` of `whole` as a fraction; 0 of nothing.

@@ -393,3 +393,27 @@ fn what_is_not_shown_is_not_compared() {
     assert!(summary.comparison(1, "p99").unwrap().effect.is_none());
     assert!(summary.comparison(1, "p50").unwrap().effect.is_some());
 }
+
+#[test]
+fn errors_count_as_late_and_not_as_absent() {
+    let (run, mut trials) = two().run();
+    let before = Summary::new(&run, &trials);
+    for trial in trials.iter_mut().filter(|trial| trial.treatment == 1) {
+        let load = trial
+            .observation
+            .as_mut()
+            .and_then(|seen| seen.load_mut())
+            .unwrap();
+        load.load.errors.closed = load.load.latency.len() / 10;
+    }
+    let after = Summary::new(&run, &trials);
+    let p50 = |summary: &Summary| summary.treatments[1].over_trials("p50").unwrap().median;
+    assert!(
+        p50(&after) > p50(&before) * 1.01,
+        "{} {}",
+        p50(&after),
+        p50(&before)
+    );
+    let latency = after.treatments[1].latency.as_ref().unwrap();
+    assert_eq!(latency.figures.p99, None, "it lies among the errors");
+}
