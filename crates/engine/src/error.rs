@@ -15,6 +15,11 @@ pub enum EngineError {
     /// The plan contradicts itself or asks for the impossible.
     #[error("{0}")]
     Plan(String),
+    /// The connections were open only when others already had their turns.
+    #[error(
+        "the connections were not open when the first turn of this load came; the machine is too slow for so many at once: use fewer networks or connections, or whole windows (`--rotate off`)"
+    )]
+    Late,
     /// Nothing listens at the target.
     #[error(
         "nothing listens on {target}: the connection was refused; start the server first, or check the port"

@@ -9,10 +9,12 @@ use crate::EngineError;
 use crate::driver::{Driver, Event};
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
-use crate::window::Window;
+use crate::window::{Edge, Window};
 
 /// Longest time between two looks at the stop flag and the workload's clocks.
 const TICK_NS: u64 = 10_000_000;
+/// The same between slices, when nothing is outstanding: others have the machine.
+const REST_NS: u64 = 50_000_000;
 /// Most requests sent before arrived answers are looked at again.
 const BURST: usize = 256;
 
@@ -21,8 +23,17 @@ pub(crate) trait LoadClient<D: Driver> {
     /// Opens connections; true when all are open. Called until then.
     fn prepare(&mut self, io: &mut D, now: u64) -> Result<bool, EngineError>;
 
-    /// The load starts. A closed loop sends its first requests.
-    fn begin(&mut self, io: &mut D, window: Window);
+    /// The load is about to start.
+    fn begin(&mut self, window: Window);
+
+    /// A slice begins, which ends at `until`. A closed loop sends its first requests.
+    fn slice_begins(&mut self, io: &mut D, until: u64);
+
+    /// The recorded part of a slice was to begin at `at`, which has just passed.
+    fn recording_begins(&mut self, _io: &mut D, _at: u64) {}
+
+    /// The recorded part of a slice was to end at `at`, and the slice with it.
+    fn recording_ends(&mut self, _io: &mut D, _at: u64) {}
 
     /// A request is due. False when no connection can take it now: it stays
     /// due, and is charged from its intended time all the same.
@@ -79,94 +90,129 @@ pub(crate) fn drive<D: Driver>(
     mut window: Window,
     stop: &AtomicBool,
 ) -> Result<(), EngineError> {
-    while now_ns() < window.start {
-        poll(io, workload, now_ns(), window.start)?;
+    while now_ns() < window.start() {
+        poll(io, workload, now_ns(), window.start())?;
     }
-    workload.begin(io, window);
-    let mut spent = Spent::default();
-    let mut next_tick = window.start + TICK_NS;
+    workload.begin(window.clone());
+    let mut course = Course::default();
+    let mut next_tick = window.start() + TICK_NS;
     loop {
         let now = now_ns();
         if stop.load(Ordering::Relaxed) {
             window.cut(now);
-            workload.recorder().window = window;
+            workload.recorder().window = window.clone();
         }
-        spent.look(window, now, io);
-        let blocked = send_due(io, workload, schedule.as_mut(), window, now);
+        course.pass_edges(io, workload, &window, now);
+        let blocked = send_due(io, workload, schedule.as_mut(), &window, now);
         let more = workload.flush(io, now);
         if now >= next_tick {
             workload.tick(io, now);
             next_tick = now + TICK_NS;
         }
         let due = schedule.as_ref().map(Schedule::next);
-        let due = due.filter(|&due| due < window.close);
-        let done = now >= window.close && due.is_none() && !more && !workload.busy();
+        let due = due.filter(|&due| due < window.close());
+        let done = now >= window.close() && due.is_none() && !more && !workload.busy();
         if done || now >= window.end {
             break;
         }
+        let rests = !course.is_running && !blocked && !more && !workload.busy();
         let wake = match due {
             _ if more => now,
+            _ if rests => now + REST_NS,
             // Requests that are due but blocked cannot go out before the next
             // event.
             Some(due) if !blocked => due.min(next_tick),
             _ => next_tick,
         };
-        poll(io, workload, now, wake.min(next_boundary(window, now)))?;
+        poll(io, workload, now, wake.min(course.next_edge(&window)))?;
     }
     let now = now_ns();
-    spent.look(window, now, io);
-    let spent = spent.within();
+    course.pass_edges(io, workload, &window, now);
+    let spent = course.spent;
     workload.recorder().spin_ns = spent.spun;
     workload.recorder().busy_ns = spent.cpu.saturating_sub(spent.spun);
     workload.end(io, now);
     if let Some(schedule) = &mut schedule {
-        give_up_unsent(workload.recorder(), schedule, window, now);
+        give_up_unsent(workload.recorder(), schedule, &window, now);
     }
     workload.recorder().publish();
     Ok(())
 }
 
-/// What a worker had spent when the window opened and when it closed.
+/// How far a worker is in its slices, and what it has spent in their recorded parts.
 #[derive(Default)]
-struct Spent {
-    open: Option<TimeSpent>,
-    close: Option<TimeSpent>,
+struct Course {
+    /// Number of the next edge.
+    next: usize,
+    /// Whether the load is in a slice.
+    is_running: bool,
+    /// What had been spent when this recorded part began.
+    opened: Option<TimeSpent>,
+    spent: TimeSpent,
 }
 
-/// Time spent so far, nanoseconds: polling without result, and CPU of this
-/// thread.
+/// Time spent, nanoseconds: polling without result, and CPU of this thread.
 #[derive(Clone, Copy, Default)]
 struct TimeSpent {
     spun: u64,
     cpu: u64,
 }
 
-impl Spent {
-    /// Looks at driver and clock if a boundary has been passed. The loop wakes
-    /// at both, so no spin reaches across them.
-    fn look(&mut self, window: Window, now: u64, io: &impl Driver) {
-        let reading = || TimeSpent {
+impl TimeSpent {
+    fn take(io: &impl Driver) -> Self {
+        Self {
             spun: io.spun_ns(),
             cpu: thread_time_ns(),
-        };
-        if now >= window.open && self.open.is_none() {
-            self.open = Some(reading());
         }
-        if now >= window.close && self.close.is_none() {
-            self.close = Some(reading());
+    }
+}
+
+impl Course {
+    /// Does what is to be done at the edges that have been passed. The loop wakes at
+    /// each, so no spin reaches across them.
+    #[inline]
+    fn pass_edges<D: Driver>(
+        &mut self,
+        io: &mut D,
+        workload: &mut impl LoadClient<D>,
+        window: &Window,
+        now: u64,
+    ) {
+        while let Some((at, edge)) = window.edge(self.next)
+            && at <= now
+        {
+            self.next += 1;
+            match edge {
+                Edge::Begins { until } => {
+                    self.is_running = true;
+                    workload.slice_begins(io, until);
+                }
+                Edge::Opens => {
+                    self.opened = Some(TimeSpent::take(io));
+                    workload.recording_begins(io, at);
+                }
+                Edge::Closes => {
+                    self.close(io);
+                    workload.recording_ends(io, at);
+                }
+                Edge::Ends => self.is_running = false,
+            }
         }
     }
 
-    /// The time spent in between.
-    fn within(&self) -> TimeSpent {
-        let (open, close) = (
-            self.open.unwrap_or_default(),
-            self.close.unwrap_or_default(),
-        );
-        TimeSpent {
-            spun: close.spun.saturating_sub(open.spun),
-            cpu: close.cpu.saturating_sub(open.cpu),
+    fn close(&mut self, io: &impl Driver) {
+        self.is_running = false;
+        if let Some(opened) = self.opened.take() {
+            let closed = TimeSpent::take(io);
+            self.spent.spun += closed.spun - opened.spun;
+            self.spent.cpu += closed.cpu - opened.cpu;
         }
+    }
+
+    /// The next moment at which the loop must look again whatever happens.
+    #[inline]
+    fn next_edge(&self, window: &Window) -> u64 {
+        window.edge(self.next).map_or(window.end, |(at, _)| at)
     }
 }
 
@@ -176,7 +222,7 @@ fn send_due<D: Driver>(
     io: &mut D,
     workload: &mut impl LoadClient<D>,
     schedule: Option<&mut Schedule>,
-    window: Window,
+    window: &Window,
     now: u64,
 ) -> bool {
     let Some(schedule) = schedule else {
@@ -184,7 +230,7 @@ fn send_due<D: Driver>(
     };
     for _ in 0..BURST {
         let intended = schedule.next();
-        if intended > now || intended >= window.close {
+        if intended > now || intended >= window.close() {
             return false;
         }
         if !workload.dispatch(io, intended) {
@@ -198,22 +244,11 @@ fn send_due<D: Driver>(
 
 /// Requests that were due in the window but never found a connection count as
 /// planned and as censored (L-3).
-fn give_up_unsent(recorder: &mut Recorder, schedule: &mut Schedule, window: Window, now: u64) {
-    while schedule.next() < window.close {
+fn give_up_unsent(recorder: &mut Recorder, schedule: &mut Schedule, window: &Window, now: u64) {
+    while schedule.next() < window.close() {
         recorder.planned(schedule.next());
         recorder.censored(schedule.next(), None, now);
         schedule.advance();
-    }
-}
-
-/// The next moment at which the loop must look again whatever happens.
-fn next_boundary(window: Window, now: u64) -> u64 {
-    if now < window.open {
-        window.open
-    } else if now < window.close {
-        window.close
-    } else {
-        window.end
     }
 }
 

@@ -28,9 +28,9 @@ pub(crate) use state::{Exchange, Rules, Stamped};
 const ANSWER_LIMIT_NS: u64 = 1_000_000_000;
 
 impl<C: Codec> Exchange<C> {
-    /// A line that can take a request now, and since when it could.
+    /// A line without a request that can take one now, and since when it could.
     #[inline]
-    fn claim(&mut self) -> Option<(usize, u64)> {
+    fn claim_idle(&mut self) -> Option<(usize, u64)> {
         while let Some(slot) = self.idle.pop() {
             let line = &self.lines[slot];
             let free = match line.state {
@@ -42,8 +42,15 @@ impl<C: Codec> Exchange<C> {
                 return Some((slot, line.idle_since));
             }
         }
-        if !self.rules.pipelined {
-            return None;
+        None
+    }
+
+    /// A line that can take a request now, and since when it could.
+    #[inline]
+    fn claim(&mut self) -> Option<(usize, u64)> {
+        let idle = self.claim_idle();
+        if idle.is_some() || !self.rules.pipelined {
+            return idle;
         }
         for _ in 0..self.lines.len() {
             self.cursor += 1;
@@ -79,16 +86,29 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
         self.open_more(io, now)
     }
 
-    fn begin(&mut self, io: &mut D, window: Window) {
-        self.recorder.begin(window);
-        self.running = true;
-        let now = now_ns();
+    fn begin(&mut self, window: Window) {
         for slot in 0..self.lines.len() {
             if self.rules.fresh || self.lines[slot].state == ConnectionState::Open {
-                self.release(io, slot, now);
                 // It could have taken the very first request in time.
-                self.lines[slot].idle_since = window.start;
+                self.lines[slot].idle_since = window.start();
+                self.idle.push(slot);
             }
+        }
+        self.recorder.begin(window);
+        self.running = true;
+    }
+
+    fn slice_begins(&mut self, io: &mut D, until: u64) {
+        self.until = until;
+        if !self.rules.closed {
+            return;
+        }
+        // A line that cannot take a request now is released when it can.
+        for _ in 0..self.lines.len() {
+            let Some((slot, _)) = self.claim_idle() else {
+                break;
+            };
+            self.release(io, slot, now_ns());
         }
     }
 
@@ -137,7 +157,7 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
 
     fn tick(&mut self, io: &mut D, now: u64) {
         self.recorder.publish();
-        if self.troubled > 0 && now < self.recorder.window.close {
+        if self.troubled > 0 && now < self.recorder.window.close() {
             self.mend(io, now);
         }
         if self.rules.udp && self.rules.closed {
@@ -157,7 +177,7 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
             }
         }
         if let Some(stamps) = self.stamps.take() {
-            self.recorder.spans = Some(stamps.end(self.recorder.window));
+            self.recorder.spans = Some(stamps.end(&self.recorder.window));
         }
     }
 

@@ -91,11 +91,12 @@ impl Gaps {
 mod tests {
     use super::*;
     use crate::schedule::Schedule;
+    use crate::window::whole;
 
     /// Sends the first `requests` requests of a schedule, each as late as
     /// `late` says.
     fn check(arrival: Arrival, requests: u64, late: impl Fn(u64) -> u64) -> ArrivalCheck {
-        let mut schedule = Schedule::new(arrival, 7, 0, 1, 1_000_000).unwrap();
+        let mut schedule = Schedule::new(arrival, 7, 0, 1, whole(1_000_000, 1, 0)).unwrap();
         let mut gaps = Gaps::sampling(requests as f64);
         for _ in 0..requests {
             let intended = schedule.next();

@@ -40,7 +40,7 @@ mod omission_tests;
 pub use codec::body_of as http_body;
 pub use error::EngineError;
 pub use floor::floor;
-pub use plan::{LoadPlan, ServePlan, WindowObserver};
+pub use plan::{LoadPlan, ServePlan, Turns, WindowObserver};
 pub use progress::LoadProgress;
 pub use responder::Responder;
 pub use run::run;

@@ -1,49 +1,38 @@
 //! The canonical test of coordinated omission (L-5), on the accounts alone.
 
-use std::time::Duration;
+use std::ops::Range;
 
-use plumbline_experiment::Arrival;
+use plumbline_experiment::{Arrival, Slice};
 
 use crate::flights::Flights;
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
-use crate::window::Window;
+use crate::window::{Window, whole};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
+const START: u64 = SECOND;
 
-/// One connection, one request at a time: 100 s in which every answer takes
-/// 1 ms, then a stall of 100 s, with a request due every 10 ms. The clock is
-/// counted, not read, and the accounts are those of a real load: schedule,
-/// flights, recorder.
-///
-/// Request `i` of the stall is due at `100 s + 10 ms × i` and answered, after
-/// those before it, at `200 s + 1 ms × i`: its latency is
-/// `100 s − 9 ms × i` (and 1 ms less for the first, which was being served).
-fn stalled_load() -> Recorder {
-    let start = SECOND;
-    let window = Window::starting(
-        start,
-        Duration::ZERO,
-        Duration::from_secs(200),
-        Duration::from_secs(60),
-    );
+/// One connection, one request at a time, with a request due every 10 ms. Every
+/// answer takes 1 ms, but from `stall.start` to `stall.end` after the start there is
+/// none. The clock is counted, not read, and the accounts are those of a real load:
+/// schedule, flights, recorder.
+fn load(window: Window, stall: Range<u64>) -> Recorder {
     let mut recorder = Recorder::new(window.length(), None);
-    recorder.begin(window);
-    let mut schedule =
-        Schedule::new(Arrival::Constant { rate: 100.0 }, 0, 0, 1, start).expect("an open loop");
+    recorder.begin(window.clone());
+    let mut schedule = Schedule::new(Arrival::Constant { rate: 100.0 }, 0, 0, 1, window.clone())
+        .expect("an open loop");
     let mut flights = Flights::new(1, 1, 0);
-    let mut free = start;
-    while schedule.next() < window.close {
+    let mut free = START;
+    while schedule.next() < window.close() {
         let intended = schedule.next();
         schedule.advance();
         recorder.planned(intended);
         let sent = intended.max(free);
         let seq = flights.book(0, intended, sent).expect("one at a time");
         recorder.sent(intended, sent, free, 64);
-        let in_stall = (100 * SECOND..200 * SECOND).contains(&(sent - start));
-        let received = if in_stall {
-            start + 200 * SECOND
+        let received = if stall.contains(&(sent - START)) {
+            START + stall.end
         } else {
             sent + MS
         };
@@ -52,6 +41,38 @@ fn stalled_load() -> Recorder {
         free = received;
     }
     recorder
+}
+
+/// 100 s, then a stall of 100 s. Request `i` of the stall is due at
+/// `100 s + 10 ms × i` and answered, after those before it, at `200 s + 1 ms × i`: its
+/// latency is `100 s − 9 ms × i` (and 1 ms less for the first, which was being
+/// served).
+fn stalled_load() -> Recorder {
+    let window = whole(START, 200 * SECOND, 60 * SECOND);
+    load(window, 100 * SECOND..200 * SECOND)
+}
+
+/// Runs from 0 to 100 s and from 150 to 250 s, with a stall from 50 to 200 s. Request
+/// `i` of the stall in the first slice is due at `50 s + 10 ms × i` and answered at
+/// `200 s + 1 ms × i`: `150 s − 9 ms × i` late, for 5,000 requests. Request `j` of the
+/// second slice waits for those: it is due at `150 s + 10 ms × j` and answered at
+/// `205 s + 1 ms × j`, that is `55 s − 9 ms × j`, until nothing waits any more.
+#[test]
+fn a_stall_that_reaches_over_a_pause_is_charged_to_all_that_were_due() {
+    let slice = |begin, end| Slice {
+        begin_ns: begin * SECOND,
+        open_ns: begin * SECOND,
+        end_ns: end * SECOND,
+    };
+    let window = Window::starting(START, &[slice(0, 100), slice(150, 250)], 60 * SECOND);
+    let recorder = load(window, 50 * SECOND..200 * SECOND);
+    assert_eq!((recorder.planned, recorder.completed), (20_000, 20_000));
+    let late = |ns| recorder.latency.len() - recorder.latency.count_at_or_below(ns);
+    assert_eq!(late(2 * MS), 5_000 + 6_111);
+    // Of the second slice all below `j = 5,000`; the value lies between two buckets.
+    assert!(late(10 * SECOND).abs_diff(10_000) <= 20, "{}", late(10 * SECOND));
+    assert_eq!(recorder.latency.max(), 150 * SECOND);
+    assert_eq!(recorder.generator_lag.max(), 0);
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumbline_experiment::{Workload, WorkloadKind};
+use plumbline_experiment::{Slice, Workload, WorkloadKind};
+
+use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
 use crate::bulk::train_of;
@@ -25,6 +27,9 @@ pub struct LoadPlan {
     pub warm_up: Duration,
     /// The window whose requests are recorded.
     pub measure: Duration,
+    /// When to run, where the load takes turns with others; then `warm_up` and
+    /// `measure` do not count.
+    pub turns: Option<Turns>,
     /// Longest wait for outstanding answers after the window (L-3).
     pub drain: Duration,
     /// Seed of Poisson arrivals (L-6).
@@ -66,6 +71,7 @@ impl LoadPlan {
             path: "/".into(),
             warm_up: Duration::from_secs(1),
             measure: Duration::from_secs(10),
+            turns: None,
             drain: Duration::from_secs(1),
             seed: 0,
             threads: 1,
@@ -76,6 +82,25 @@ impl LoadPlan {
             trains: false,
             progress: None,
         }
+    }
+
+    /// The slices that the load runs in, from its start.
+    pub(crate) fn slices(&self) -> Vec<Slice> {
+        if let Some(turns) = &self.turns {
+            return turns.slices.clone();
+        }
+        let open_ns = self.warm_up.as_nanos() as u64;
+        let end_ns = open_ns + self.measure.as_nanos() as u64;
+        vec![Slice {
+            begin_ns: 0,
+            open_ns,
+            end_ns,
+        }]
+    }
+
+    /// How much of the load is recorded, nanoseconds.
+    pub(crate) fn recorded_ns(&self) -> u64 {
+        self.slices().iter().map(Slice::recorded_ns).sum()
     }
 
     /// Threads that a load runs in: no more than it has connections.
@@ -100,8 +125,14 @@ impl LoadPlan {
     /// [`EngineError::Plan`]: values that are impossible, or contradict each other.
     pub fn check(&self) -> Result<(), EngineError> {
         check_workload(&self.workload)?;
-        if self.measure.is_zero() {
+        if self.recorded_ns() == 0 {
             return plan("the measured window is 0 s long; give it at least 10 ms");
+        }
+        let slices = self.slices();
+        let are_ordered = slices.is_sorted_by(|one, next| one.end_ns <= next.begin_ns);
+        let are_whole = |it: &Slice| it.begin_ns <= it.open_ns && it.open_ns <= it.end_ns;
+        if !(are_ordered && slices.iter().all(are_whole)) {
+            return plan("the slices of a load must follow each other in time");
         }
         self.check_ramp()?;
         let target = self.target.is_ipv4();
@@ -140,6 +171,16 @@ impl LoadPlan {
         }
         Ok(())
     }
+}
+
+/// Dates at which a load has the machine, while others have it in between.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turns {
+    /// The start, nanoseconds of the monotonic clock of the sender's machine.
+    pub start_ns: u64,
+    /// The slices, from the start on. The connections have to be open before the first
+    /// of which something is recorded.
+    pub slices: Vec<Slice>,
 }
 
 /// What the other end of a load answers, and where.
@@ -189,7 +230,7 @@ fn plan<T>(text: &str) -> Result<T, EngineError> {
 }
 
 /// Called when the measured window opens and closes, so that meters can be
-/// read.
+/// read. Where a load takes turns with others, that is once for each slice.
 ///
 /// Both are called on the thread that called [`run`](crate::run), which is not
 /// a worker, so an observer delays no request.

@@ -80,7 +80,7 @@ impl Recorder {
         let seconds = length.div_ceil(SECOND).max(1) as usize;
         Self {
             driver: "",
-            window: Window::NEVER,
+            window: Window::never(),
             planned: 0,
             sent: 0,
             completed: 0,
@@ -117,8 +117,6 @@ impl Recorder {
     /// Places the window in time.
     pub(crate) fn begin(&mut self, window: Window) {
         self.window = window;
-        self.by_second.begin(window.open);
-        self.by_slice.begin(window.open);
     }
 
     /// A request was intended at `intended`.
@@ -148,9 +146,9 @@ impl Recorder {
     ) {
         let bytes = count * bytes;
         self.totals.bytes += bytes;
-        if !self.window.contains(intended) {
+        let Some(place) = self.window.place(intended) else {
             return;
-        }
+        };
         self.sent += count;
         self.bytes_sent += bytes;
         let lag = sent.saturating_sub(intended);
@@ -160,8 +158,9 @@ impl Recorder {
         if free > intended {
             self.waited += count;
         }
-        self.add_bytes(intended, bytes);
-        self.gaps.sent(intended, sent);
+        let second = self.by_second.index_at(place);
+        self.seconds[second].bytes += bytes;
+        self.gaps.sent(place, place + lag);
     }
 
     /// The right answer to a request arrived at `received`.
@@ -169,13 +168,13 @@ impl Recorder {
     pub(crate) fn completed(&mut self, intended: u64, sent: u64, received: u64, bytes: u64) {
         self.totals.completed += 1;
         self.totals.bytes += bytes;
-        if !self.window.contains(intended) {
+        let Some(place) = self.window.place(intended) else {
             return;
-        }
+        };
         self.completed += 1;
         self.bytes_received += bytes;
         self.service_time.record(received.saturating_sub(sent));
-        let second = self.observe(intended, received);
+        let second = self.observe(place, received.saturating_sub(intended));
         self.seconds[second].completed += 1;
         self.seconds[second].bytes += bytes;
     }
@@ -183,9 +182,9 @@ impl Recorder {
     /// A request got an error instead of an answer.
     pub(crate) fn failed(&mut self, intended: u64, failure: RequestFailure) {
         self.totals.errors += 1;
-        if !self.window.contains(intended) {
+        let Some(place) = self.window.place(intended) else {
             return;
-        }
+        };
         let errors = &mut self.errors;
         *match failure {
             RequestFailure::Connect => &mut errors.connect,
@@ -194,7 +193,7 @@ impl Recorder {
             RequestFailure::Protocol => &mut errors.protocol,
             RequestFailure::Send => &mut errors.send,
         } += 1;
-        let second = self.by_second.index_at(intended);
+        let second = self.by_second.index_at(place);
         self.seconds[second].errors += 1;
     }
 
@@ -202,11 +201,11 @@ impl Recorder {
     /// least that late (L-3). `sent` is `None` for a request that never found a
     /// connection; its send lag is at least that long, too.
     pub(crate) fn censored(&mut self, intended: u64, sent: Option<u64>, now: u64) {
-        if !self.window.contains(intended) {
+        let Some(place) = self.window.place(intended) else {
             return;
-        }
+        };
         self.censored += 1;
-        self.observe(intended, now);
+        self.observe(place, now.saturating_sub(intended));
         match sent {
             Some(sent) => self.service_time.record(now.saturating_sub(sent)),
             None => {
@@ -221,37 +220,39 @@ impl Recorder {
     pub(crate) fn connected(&mut self, ns: u64, intended: Option<u64>, now: u64) {
         let counts = match intended {
             Some(intended) => self.window.contains(intended),
-            None => now < self.window.open,
+            None => now < self.window.open(),
         };
         if counts {
             self.connect.record(ns);
         }
     }
 
-    /// Bulk bytes carried in the second that `at` falls into.
-    pub(crate) fn add_bytes(&mut self, at: u64, bytes: u64) {
-        let second = self.by_second.index_at(at);
+    /// A byte stream carried `bytes` in the `length` nanoseconds between its last
+    /// two readings, in the second that `at` falls into.
+    pub(crate) fn carried(&mut self, at: u64, length: u64, bytes: u64) {
+        let second = self.by_second.index_at(self.window.recorded_before(at));
         self.seconds[second].bytes += bytes;
+        self.bytes_sent += bytes;
+        *self.measured_ns.get_or_insert(0) += length;
     }
 
     /// The kernel accepted `count` unanswered messages.
     #[inline]
     pub(crate) fn taken(&mut self, count: u64, intended: u64) {
         self.totals.completed += count;
-        if self.window.contains(intended) {
+        if let Some(place) = self.window.place(intended) {
             self.completed += count;
-            let second = self.by_second.index_at(intended);
+            let second = self.by_second.index_at(place);
             self.seconds[second].completed += count;
         }
     }
 
     #[inline]
-    fn observe(&mut self, intended: u64, until: u64) -> usize {
-        let latency = until.saturating_sub(intended);
+    fn observe(&mut self, place: u64, latency: u64) -> usize {
         self.latency.record(latency);
-        let slice = self.by_slice.index_at(intended);
+        let slice = self.by_slice.index_at(place);
         self.by_slice.record(slice, latency);
-        let second = self.by_second.index_at(intended);
+        let second = self.by_second.index_at(place);
         self.by_second.record(second, latency);
         second
     }
@@ -264,13 +265,6 @@ impl Recorder {
         self.planned(now);
         self.sent += u64::from(self.window.contains(now));
         self.taken(1, now);
-    }
-
-    /// A byte stream carried `bytes` in the `length` nanoseconds between its
-    /// two readings.
-    pub(crate) fn measured_bytes(&mut self, length: u64, bytes: u64) {
-        self.bytes_sent = bytes;
-        self.measured_ns = Some(length);
     }
 
     /// Passes what has happened since the last call to the live display.

@@ -20,8 +20,9 @@ use crate::{EngineError, LoadPlan, WindowObserver};
 const PROBE_LIMIT: Duration = Duration::from_secs(5);
 /// From the last connection to the first request.
 const HEAD_START_NS: u64 = 2_000_000;
-/// Longest time between two looks at the stop flag.
-const NAP_NS: u64 = 10_000_000;
+/// Longest time between two looks at the stop flag. Not shorter, because others may
+/// be measured meanwhile.
+const NAP_NS: u64 = 50_000_000;
 
 /// Runs a load and returns what the sender saw.
 ///
@@ -71,7 +72,7 @@ pub fn run(
         let window = open(plan, &ready, &starts, stop, &abort);
         drop(starts);
         let cpu = match &window {
-            Ok(Some(window)) => observe(*window, stop, observer)?,
+            Ok(Some(window)) => observe(window, stop, observer)?,
             _ => ProcessCpu::default(),
         };
         let mut merged: Option<Recorder> = None;
@@ -131,19 +132,26 @@ fn open(
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let start = now_ns() + HEAD_START_NS;
-    let window = Window::starting(start, plan.warm_up, plan.measure, plan.drain);
+    let start = match &plan.turns {
+        None => now_ns() + HEAD_START_NS,
+        Some(turns) => turns.start_ns,
+    };
+    let drain = plan.drain.as_nanos() as u64;
+    let window = Window::starting(start, &plan.slices(), drain);
+    if now_ns() > window.open() {
+        return Err(EngineError::Late);
+    }
     for start in starts {
         // A worker that has panicked meanwhile shows at the join.
-        let _ = start.send(window);
+        let _ = start.send(window.clone());
     }
     Ok(Some(window))
 }
 
-/// Calls the observer at the window's boundaries and measures the CPU time of
-/// this process between them.
+/// Calls the observer at the boundaries of what is recorded and measures the CPU time
+/// of this process between them.
 fn observe(
-    window: Window,
+    window: &Window,
     stop: &AtomicBool,
     observer: &mut dyn WindowObserver,
 ) -> Result<ProcessCpu, EngineError> {
@@ -152,18 +160,20 @@ fn observe(
     };
     // Woken 50 µs late at most by the timer; a busy CPU may add to that.
     let _ = cpu::set_timer_slack_ns(1);
-    if !sleep_until(window.open, stop) {
-        return Ok(ProcessCpu::default());
+    let mut cpu = ProcessCpu::default();
+    for (open, close) in window.recorded() {
+        if !sleep_until(open, stop) {
+            break;
+        }
+        observer.window_opens();
+        let before = process_time()?;
+        sleep_until(close, stop);
+        let spent = process_time()?.since(before);
+        observer.window_closes();
+        cpu.user_ns += spent.user_ns;
+        cpu.system_ns += spent.system_ns;
     }
-    observer.window_opens();
-    let before = process_time()?;
-    sleep_until(window.close, stop);
-    let spent = process_time()?.since(before);
-    observer.window_closes();
-    Ok(ProcessCpu {
-        user_ns: spent.user_ns,
-        system_ns: spent.system_ns,
-    })
+    Ok(cpu)
 }
 
 /// False when asked to stop before.

@@ -4,14 +4,16 @@ use plumbline_experiment::Arrival;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::window::Window;
+
 /// The moments at which one worker's requests are intended, in rising order.
 ///
-/// The whole sequence follows from rate, seed and start; nothing that happens
-/// while the load runs can move it. It is computed one step ahead rather than
+/// The whole sequence follows from rate, seed and the slices in which the load
+/// runs; nothing that happens meanwhile can move it. It is computed one step ahead rather than
 /// stored, which is the same plan without its memory.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    start: u64,
+    window: Window,
     next: u64,
     law: Law,
 }
@@ -36,13 +38,13 @@ enum Law {
 
 impl Schedule {
     /// The share of worker `worker` of `workers` in an arrival process that
-    /// starts at `start`; `None` for a closed loop.
+    /// goes on while the load runs; `None` for a closed loop.
     pub(crate) fn new(
         arrival: Arrival,
         seed: u64,
         worker: usize,
         workers: usize,
-        start: u64,
+        window: Window,
     ) -> Option<Self> {
         let law = match arrival {
             Arrival::Closed => return None,
@@ -62,8 +64,8 @@ impl Schedule {
             }
         };
         let mut schedule = Self {
-            start,
-            next: start,
+            next: window.start(),
+            window,
             law,
         };
         if matches!(schedule.law, Law::Poisson { .. }) {
@@ -105,7 +107,7 @@ impl Schedule {
             Law::Constant { gap_ns, index, .. } => *index as f64 * gap_ns,
             Law::Poisson { elapsed_ns, .. } => *elapsed_ns,
         };
-        self.next = self.start + elapsed_ns.round() as u64;
+        self.next = self.window.clock_at(elapsed_ns.round() as u64);
     }
 }
 

@@ -11,10 +11,9 @@ const PER_OCTAVE: usize = 1 << BITS;
 /// Values from 1 ns to 2^36 ns (68 s).
 const BUCKETS: usize = PER_OCTAVE * (36 - BITS as usize + 1);
 
-/// A row of equal time slices, each with a small histogram.
+/// A row of equal time slices from 0 on, each with a small histogram.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    start: u64,
     width: u64,
     slices: Vec<TimelineSlice>,
     counts: Vec<u32>,
@@ -35,22 +34,14 @@ pub(crate) struct TimelineSlice {
 }
 
 impl Timeline {
-    /// `count` slices of `width` nanoseconds each. The start is set by
-    /// [`begin`](Self::begin).
+    /// `count` slices of `width` nanoseconds each.
     pub(crate) fn new(width: u64, count: usize) -> Self {
         Self {
-            start: 0,
             width: width.max(1),
             slices: vec![TimelineSlice::default(); count],
             counts: vec![0; count * BUCKETS],
             last: (0, 0, 0),
         }
-    }
-
-    /// Lets the first slice start at `start`.
-    pub(crate) fn begin(&mut self, start: u64) {
-        self.start = start;
-        self.last = (start, start, 0);
     }
 
     /// The slice that `at` falls into; the last one for what is later.
@@ -59,9 +50,9 @@ impl Timeline {
         if self.last.0 <= at && at < self.last.1 {
             return self.last.2;
         }
-        let wanted = at.saturating_sub(self.start) / self.width;
+        let wanted = at / self.width;
         let index = (wanted as usize).min(self.slices.len() - 1);
-        let start = self.start + index as u64 * self.width;
+        let start = index as u64 * self.width;
         self.last = (start, start + self.width, index);
         index
     }
@@ -164,12 +155,10 @@ mod tests {
     fn slices_keep_times_apart_and_merge() {
         let mut first = Timeline::new(100, 3);
         let mut second = Timeline::new(100, 3);
-        first.begin(1_000);
-        second.begin(1_000);
         for i in 0..100 {
-            let index = first.index_at(1_000 + i);
+            let index = first.index_at(i);
             first.record(index, 1_000);
-            let index = second.index_at(1_299 - i);
+            let index = second.index_at(299 - i);
             second.record(index, 3_000);
         }
         let late = second.index_at(9_999);

@@ -105,12 +105,12 @@ pub(crate) fn work(
     bind_to_cpu(&share.plan.cpus, share.index)?;
     let spec = &share.plan.workload;
     let mut recorder = Recorder::new(
-        share.plan.measure.as_nanos() as u64,
+        share.plan.recorded_ns(),
         share.plan.progress.clone(),
     );
     // Bulk messages go out in batches, by design.
     if let (Some(rate), true) = (spec.arrival.rate(), spec.kind != WorkloadKind::Datagram) {
-        let expected = rate * share.plan.measure.as_secs_f64() / share.workers as f64;
+        let expected = rate * share.plan.recorded_ns() as f64 * 1e-9 / share.workers as f64;
         recorder = recorder.sampling_gaps(expected);
     }
     match spec.kind {
@@ -187,7 +187,7 @@ fn run<D: Driver>(
             plan.seed,
             share.index,
             share.workers,
-            window.start,
+            window.clone(),
         );
         event_loop::drive(&mut io, &mut workload, schedule, window, share.stop)?;
     }

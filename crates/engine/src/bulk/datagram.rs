@@ -116,6 +116,8 @@ pub(crate) struct Datagrams {
     recorder: Recorder,
     /// When room in the sockets last appeared.
     free_since: u64,
+    /// The end of the slice that the load is in; 0 before the first.
+    until: u64,
 }
 
 impl Datagrams {
@@ -144,6 +146,7 @@ impl Datagrams {
             pattern: Pattern::new(PayloadDirection::Request, size),
             recorder,
             free_since: 0,
+            until: 0,
         }
     }
 
@@ -256,9 +259,13 @@ impl<D: Driver> LoadClient<D> for Datagrams {
         Ok(true)
     }
 
-    fn begin(&mut self, _: &mut D, window: Window) {
+    fn begin(&mut self, window: Window) {
+        self.free_since = window.start();
         self.recorder.begin(window);
-        self.free_since = window.start;
+    }
+
+    fn slice_begins(&mut self, _: &mut D, until: u64) {
+        self.until = until;
     }
 
     fn dispatch(&mut self, io: &mut D, intended: u64) -> bool {
@@ -280,7 +287,7 @@ impl<D: Driver> LoadClient<D> for Datagrams {
         let mut now = now;
         for _ in 0..TURN {
             if self.batch.is_empty() {
-                if now >= self.recorder.window.close {
+                if now >= self.until {
                     return false;
                 }
                 while !self.batch.is_full() {
@@ -335,16 +342,14 @@ impl<D: Driver> LoadClient<D> for Datagrams {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::window::whole;
 
     #[test]
     fn a_message_is_sent_when_its_send_begins_and_waits_for_those_before_it() {
         const START: u64 = 1_000_000;
-        let second = Duration::from_secs(1);
         let mut recorder = Recorder::new(1_000_000_000, None);
-        recorder.begin(Window::starting(START, Duration::ZERO, second, second));
+        recorder.begin(whole(START, 1_000_000_000, 1_000_000_000));
         let target = SocketAddr::from(([127, 0, 0, 1], 9));
         let mut datagrams = Datagrams::new(target, 64, false, 0..1, recorder);
         for intended in [0, 100, 100, 250] {

@@ -78,12 +78,13 @@ pub(crate) struct Stream {
     fatal: Option<io::Error>,
     /// Bytes acknowledged on connections that are gone.
     gone: u64,
-    /// Bytes acknowledged at the last mark, and when the next mark is due.
-    marked: u64,
+    /// When the last mark within a recorded part was taken, and the bytes acknowledged
+    /// then; `None` outside of such parts.
+    mark: Option<(u64, u64)>,
+    /// When the next one is due.
     next_mark: u64,
-    /// When the window's first and last marks were taken, and the bytes then.
-    opened_at: Option<(u64, u64)>,
-    closed_at: Option<(u64, u64)>,
+    /// The end of the slice that the load is in; 0 before the first.
+    until: u64,
 }
 
 impl Stream {
@@ -110,10 +111,9 @@ impl Stream {
             started: 0,
             fatal: None,
             gone: 0,
-            marked: 0,
+            mark: None,
             next_mark: u64::MAX,
-            opened_at: None,
-            closed_at: None,
+            until: 0,
         }
     }
 
@@ -226,25 +226,15 @@ impl Stream {
         is_sound && socket.tcp_info().is_ok_and(|info| info.established)
     }
 
-    /// Books the bytes acknowledged since the last mark.
-    fn mark<D: Driver>(&mut self, io: &D, now: u64) {
-        let window = self.recorder.window;
+    /// Books the bytes acknowledged since the last mark; those of the second that ends
+    /// at `boundary`.
+    fn mark<D: Driver>(&mut self, io: &D, now: u64, boundary: u64) {
         let total = self.gone + (0..self.lines.len()).map(|s| acked(io, s)).sum::<u64>();
-        if self.opened_at.is_none() {
-            self.opened_at = Some((now, total));
-            self.next_mark = window.open;
-        } else {
-            // The mark belongs to the second that has just ended.
-            let at = self.next_mark.min(window.close) - 1;
-            self.recorder.add_bytes(at, total - self.marked);
+        if let Some((then, marked)) = self.mark.replace((now, total)) {
+            self.recorder
+                .carried(boundary - 1, now - then, total - marked);
         }
-        self.marked = total;
-        if now >= window.close {
-            self.closed_at = Some((now, total));
-            self.next_mark = u64::MAX;
-        } else {
-            self.next_mark = (self.next_mark + SECOND).min(window.close);
-        }
+        self.next_mark = boundary + SECOND;
     }
 }
 
@@ -278,10 +268,25 @@ impl<D: Driver> LoadClient<D> for Stream {
         }
     }
 
-    fn begin(&mut self, _: &mut D, window: Window) {
+    fn begin(&mut self, window: Window) {
         self.recorder.begin(window);
         self.running = true;
-        self.next_mark = window.open;
+    }
+
+    fn slice_begins(&mut self, _: &mut D, until: u64) {
+        self.until = until;
+    }
+
+    fn recording_begins(&mut self, io: &mut D, at: u64) {
+        self.mark(io, now_ns(), at);
+    }
+
+    fn recording_ends(&mut self, io: &mut D, at: u64) {
+        if self.mark.is_some() {
+            self.mark(io, now_ns(), at);
+        }
+        self.mark = None;
+        self.next_mark = u64::MAX;
     }
 
     fn dispatch(&mut self, _: &mut D, _: u64) -> bool {
@@ -290,11 +295,10 @@ impl<D: Driver> LoadClient<D> for Stream {
     }
 
     fn flush(&mut self, io: &mut D, now: u64) -> bool {
-        let close = self.recorder.window.close;
-        if now >= self.next_mark.min(close) && self.closed_at.is_none() {
-            self.mark(io, now);
+        if now >= self.next_mark {
+            self.mark(io, now, self.next_mark);
         }
-        if now >= close {
+        if now >= self.until {
             return false;
         }
         let mut more = false;
@@ -326,7 +330,7 @@ impl<D: Driver> LoadClient<D> for Stream {
 
     fn tick(&mut self, io: &mut D, now: u64) {
         self.recorder.publish();
-        if now >= self.recorder.window.close {
+        if now >= self.recorder.window.close() {
             return;
         }
         for slot in 0..self.lines.len() {
@@ -341,7 +345,7 @@ impl<D: Driver> LoadClient<D> for Stream {
         false
     }
 
-    fn end(&mut self, io: &mut D, now: u64) {
+    fn end(&mut self, io: &mut D, _: u64) {
         if let Some(zero_copy) = &mut self.zero_copy {
             for slot in 0..self.lines.len() {
                 if let Some(socket) = io.socket(slot) {
@@ -349,13 +353,6 @@ impl<D: Driver> LoadClient<D> for Stream {
                 }
             }
             self.recorder.zero_copy = Some(zero_copy.counts());
-        }
-        // Asked to stop before the window closed by itself.
-        if self.closed_at.is_none() && self.opened_at.is_some() {
-            self.mark(io, now);
-        }
-        if let (Some((from, before)), Some((to, after))) = (self.opened_at, self.closed_at) {
-            self.recorder.measured_bytes(to - from, after - before);
         }
     }
 

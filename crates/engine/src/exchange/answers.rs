@@ -44,7 +44,7 @@ impl<C: Codec> Exchange<C> {
                 return self.break_line(io, slot, failure, now);
             }
             if stamped && let Some(stamps) = &mut self.stamps {
-                stamps.settle(io, self.recorder.window);
+                stamps.settle(io, &self.recorder.window);
                 // Its few system calls are not the next request's lag.
                 now = now_ns();
             }

@@ -173,7 +173,7 @@ impl<C: Codec> Exchange<C> {
     fn drop_connection<D: Driver>(&mut self, io: &mut D, slot: usize) {
         io.remove(slot);
         if let Some(stamps) = &mut self.stamps {
-            stamps.closed(slot, self.recorder.window);
+            stamps.closed(slot, &self.recorder.window);
         }
         let line = &mut self.lines[slot];
         line.reader = C::Reader::default();
@@ -222,7 +222,7 @@ impl<C: Codec> Exchange<C> {
             self.connect(io, slot, now);
         } else {
             if let Some(stamps) = &mut self.stamps {
-                stamps.consider(slot, seq, intended, now, self.recorder.window);
+                stamps.consider(slot, seq, intended, now, &self.recorder.window);
             }
             self.transmit(io, slot, seq, 0);
         }
@@ -262,14 +262,12 @@ impl<C: Codec> Exchange<C> {
         }
     }
 
-    /// A line is idle. A closed loop sends its next request at once.
+    /// A line is idle. A closed loop sends its next request at once, in a slice.
     #[inline]
     pub(super) fn release<D: Driver>(&mut self, io: &mut D, slot: usize, now: u64) {
-        if self.rules.closed && self.running {
-            if now < self.recorder.window.close {
-                self.recorder.planned(now);
-                self.launch(io, slot, now, now, now);
-            }
+        if self.rules.closed && now < self.until {
+            self.recorder.planned(now);
+            self.launch(io, slot, now, now, now);
         } else {
             self.lines[slot].idle_since = now;
             self.idle.push(slot);

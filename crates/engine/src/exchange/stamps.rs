@@ -96,7 +96,7 @@ impl Stamps {
     }
 
     /// A line's connection is gone, and its request with it.
-    pub(super) fn closed(&mut self, slot: usize, window: Window) {
+    pub(super) fn closed(&mut self, slot: usize, window: &Window) {
         if let Some(sample) = self.lines[slot].sample.take() {
             self.spans.unanswered += u64::from(window.contains(sample.intended));
         }
@@ -105,7 +105,7 @@ impl Stamps {
     /// Request `seq` is about to be sent. When the line's last sampled request
     /// is still out, the choice passes to the next request.
     #[inline]
-    pub(super) fn consider(&mut self, slot: usize, seq: u64, intended: u64, now: u64, of: Window) {
+    pub(super) fn consider(&mut self, slot: usize, seq: u64, intended: u64, now: u64, of: &Window) {
         if !self.chooser.is_due() {
             return;
         }
@@ -205,7 +205,7 @@ impl Stamps {
 
     /// All that was read has been examined: books the sampled request if it was
     /// answered.
-    pub(super) fn settle<D: Driver>(&mut self, io: &D, window: Window) {
+    pub(super) fn settle<D: Driver>(&mut self, io: &D, window: &Window) {
         let Some(answered) = self.answered.take() else {
             return;
         };
@@ -263,7 +263,7 @@ impl Stamps {
     }
 
     /// Gives up sampled requests that are still out, and returns the accounts.
-    pub(super) fn end(mut self, window: Window) -> Box<Spans> {
+    pub(super) fn end(mut self, window: &Window) -> Box<Spans> {
         for slot in 0..self.lines.len() {
             self.closed(slot, window);
         }

@@ -69,6 +69,8 @@ pub(crate) struct Exchange<C: Codec> {
     /// Lines that the tick must look after.
     pub(super) troubled: usize,
     pub(super) running: bool,
+    /// The end of the slice that the load is in; 0 before the first.
+    pub(super) until: u64,
     /// Why the first connections could not be opened.
     pub(super) fatal: Option<io::Error>,
 }
@@ -92,6 +94,7 @@ impl<C: Codec> Exchange<C> {
             progressed: 0,
             troubled: 0,
             running: false,
+            until: 0,
             fatal: None,
         }
     }

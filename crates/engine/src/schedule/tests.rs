@@ -1,7 +1,8 @@
 use super::*;
+use crate::window::whole;
 
 fn arrivals(arrival: Arrival, seed: u64, worker: usize, workers: usize, n: usize) -> Vec<u64> {
-    let mut schedule = Schedule::new(arrival, seed, worker, workers, 1_000).unwrap();
+    let mut schedule = Schedule::new(arrival, seed, worker, workers, whole(1_000, 1, 0)).unwrap();
     (0..n)
         .map(|_| {
             let at = schedule.next();
@@ -86,5 +87,5 @@ fn a_seed_fixes_the_process_and_workers_differ() {
 
 #[test]
 fn a_closed_loop_has_no_schedule() {
-    assert!(Schedule::new(Arrival::Closed, 0, 0, 1, 0).is_none());
+    assert!(Schedule::new(Arrival::Closed, 0, 0, 1, whole(0, 1, 0)).is_none());
 }
