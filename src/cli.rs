@@ -141,6 +141,10 @@ pub(crate) struct RunArgs {
     /// Number of randomised blocks; each runs every treatment once
     #[arg(long, value_name = "N")]
     pub(crate) blocks: Option<String>,
+    /// Whether networks take turns in slices of 25 ms, on or off; on where the target
+    /// allows it
+    #[arg(long, value_name = "HOW")]
+    pub(crate) rotate: Option<String>,
     /// Seed of the order and the arrivals; random unless given
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -158,7 +162,7 @@ pub(crate) struct RunArgs {
     /// Continue a run that was cut off, as it was planned
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "baseline", "workload", "rate", "connections", "request_size", "response_size", "wait",
-        "duration", "blocks", "seed", "set",
+        "duration", "blocks", "rotate", "seed", "set",
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// With --resume, continue although the environment has changed since the run was started;

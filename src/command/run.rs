@@ -151,6 +151,7 @@ fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
         Flag::Wait => args.wait.clone(),
         Flag::Duration => args.duration.clone(),
         Flag::Blocks => args.blocks.clone(),
+        Flag::Rotate => args.rotate.clone(),
         Flag::Seed => args.seed.map(|seed| seed.to_string()),
     };
     Flag::ALL

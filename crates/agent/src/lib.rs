@@ -25,8 +25,8 @@ pub use machine::{fingerprint, is_user_mode};
 pub use message::{
     FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served, ToAgent,
 };
-pub use meter::{MeterReading, idle_sample, protocol_counters};
+pub use meter::{MachineMeter, MeterReading, idle_sample, idle_slices, protocol_counters};
 pub use nginx::check_server;
-pub use plumbline_engine::floor;
+pub use plumbline_engine::{Turns, floor};
 pub use serve::{AgentError, LEASE, run};
 pub use sight::{LocalAddress, LookOrder, MissingServer, NamespaceCounters, Sight, Way};

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use plumbline_engine::Turns;
 use plumbline_experiment::{Timing, Workload};
 use plumbline_record::{
     CpuTime, Floor, IdleSample, LoadResult, ProcessCpu, ProtocolCounters, ServeResult,
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::sight::{LookOrder, NamespaceCounters, Sight};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -118,6 +119,8 @@ pub struct LoadOrder {
     pub target: SocketAddr,
     /// Phases.
     pub timing: Timing,
+    /// When to run, where the load takes turns with others.
+    pub turns: Option<Turns>,
     /// Seed of the arrival process.
     pub seed: u64,
     /// CPUs to run on; empty for any.

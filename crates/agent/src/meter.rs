@@ -1,9 +1,12 @@
 //! Readings of the kernel's counters, and what happened between two of them.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use plumbline_experiment::Slice;
 use plumbline_record::{CpuTime, IdleSample, ProtocolCounters, SoftnetCounters};
+use plumbline_sys::clock::sleep_until_ns;
 use plumbline_sys::counters::{self, CpuTotals, OneCpu, SoftnetTotals};
 
 /// The machine's counters at one moment.
@@ -43,20 +46,113 @@ impl MeterReading {
     }
 }
 
+/// What the machine's counters gained over one or more windows.
+#[derive(Clone, Debug, Default)]
+pub struct MachineMeter {
+    opened: Option<MeterReading>,
+    /// Gains of the windows so far.
+    cpu: CpuTotals,
+    softnet: SoftnetCounters,
+    /// How many windows there were.
+    windows: usize,
+}
+
+impl MachineMeter {
+    /// A window opens.
+    ///
+    /// # Errors
+    ///
+    /// Counters that cannot be read.
+    pub fn opens(&mut self) -> io::Result<()> {
+        self.opened = Some(MeterReading::take()?);
+        Ok(())
+    }
+
+    /// The window closes.
+    ///
+    /// # Errors
+    ///
+    /// As [`opens`](Self::opens).
+    pub fn closes(&mut self) -> io::Result<()> {
+        if let Some(opened) = self.opened.take() {
+            let closed = MeterReading::take()?;
+            add_gains(&mut self.cpu, &opened.cpu, &closed.cpu);
+            let softnet = closed.softnet_since(&opened);
+            self.softnet.processed += softnet.processed;
+            self.softnet.dropped += softnet.dropped;
+            self.softnet.squeezed += softnet.squeezed;
+            self.windows += 1;
+        }
+        Ok(())
+    }
+
+    /// How many windows there were.
+    pub fn windows(&self) -> usize {
+        self.windows
+    }
+
+    /// CPU time in all windows together.
+    pub fn cpu(&self) -> CpuTime {
+        let number = |cpu: &OneCpu| OneCpu {
+            number: cpu.number,
+            ..OneCpu::default()
+        };
+        let before = CpuTotals {
+            at_ns: 0,
+            cpus: self.cpu.cpus.iter().map(number).collect(),
+        };
+        cpu_time(&before, &self.cpu)
+    }
+
+    /// Receive queue counters in all windows together.
+    pub fn softnet(&self) -> SoftnetCounters {
+        self.softnet
+    }
+}
+
+/// Adds what was gained between two readings. Rounding may give a CPU more idle time
+/// than the window was long; over many windows that evens out, so nothing is clamped
+/// here.
+fn add_gains(sum: &mut CpuTotals, before: &CpuTotals, after: &CpuTotals) {
+    sum.at_ns += after.at_ns.saturating_sub(before.at_ns);
+    for late in &after.cpus {
+        let Some(early) = before.cpus.iter().find(|c| c.number == late.number) else {
+            continue;
+        };
+        let at = sum.cpus.iter().position(|c| c.number == late.number);
+        let at = at.unwrap_or_else(|| {
+            sum.cpus.push(OneCpu {
+                number: late.number,
+                ..OneCpu::default()
+            });
+            sum.cpus.len() - 1
+        });
+        let cpu = &mut sum.cpus[at];
+        let over = |part: fn(&OneCpu) -> u64| part(late).saturating_sub(part(early));
+        cpu.user_ns += over(|c| c.user_ns);
+        cpu.system_ns += over(|c| c.system_ns);
+        cpu.idle_ns += over(|c| c.idle_ns);
+        cpu.iowait_ns += over(|c| c.iowait_ns);
+        cpu.irq_ns += over(|c| c.irq_ns);
+        cpu.softirq_ns += over(|c| c.softirq_ns);
+        cpu.steal_ns += over(|c| c.steal_ns);
+    }
+}
+
 /// CPU time between two readings. Busy is time that was neither idle nor
 /// waiting nor stolen: the tickless kernel keeps idle time itself, while the
 /// split by context is sampled at ticks (N-10; docs/method.md).
 fn cpu_time(before: &CpuTotals, after: &CpuTotals) -> CpuTime {
     let wall_ns = after.at_ns.saturating_sub(before.at_ns);
     let mut time = CpuTime::default();
+    let mut away_ns = 0;
     for late in &after.cpus {
         let Some(early) = before.cpus.iter().find(|c| c.number == late.number) else {
             continue;
         };
         let over = |part: fn(&OneCpu) -> u64| part(late).saturating_sub(part(early));
-        let away_ns = over(|c| c.idle_ns) + over(|c| c.iowait_ns) + over(|c| c.steal_ns);
+        away_ns += over(|c| c.idle_ns) + over(|c| c.iowait_ns) + over(|c| c.steal_ns);
         time.capacity_ns += wall_ns;
-        time.busy_ns += wall_ns.saturating_sub(away_ns);
         time.user_ns += over(|c| c.user_ns);
         time.system_ns += over(|c| c.system_ns);
         time.irq_ns += over(|c| c.irq_ns);
@@ -66,6 +162,8 @@ fn cpu_time(before: &CpuTotals, after: &CpuTotals) -> CpuTime {
         time.idle_ns += over(|c| c.idle_ns);
         time.busiest_softirq_ns = time.busiest_softirq_ns.max(over(|c| c.softirq_ns));
     }
+    // Once for all CPUs: each is rounded to a tick, up as often as down.
+    time.busy_ns = time.capacity_ns.saturating_sub(away_ns);
     time
 }
 
@@ -74,6 +172,31 @@ pub fn idle_sample(length: Duration) -> io::Result<IdleSample> {
     let before = counters::cpu()?;
     std::thread::sleep(length);
     let time = cpu_time(&before, &counters::cpu()?);
+    Ok(IdleSample {
+        busy_ns: time.busy_ns,
+        capacity_ns: time.capacity_ns,
+    })
+}
+
+/// Measures the machine in the recorded parts of slices in which nobody sends, which
+/// begin `start_ns` after the origin of the monotonic clock. Returns early when `stop`
+/// becomes true.
+///
+/// # Errors
+///
+/// Counters that cannot be read.
+pub fn idle_slices(start_ns: u64, slices: &[Slice], stop: &AtomicBool) -> io::Result<IdleSample> {
+    let mut meter = MachineMeter::default();
+    for slice in slices.iter().filter(|it| it.recorded_ns() > 0) {
+        sleep_until_ns(start_ns + slice.open_ns);
+        meter.opens()?;
+        sleep_until_ns(start_ns + slice.end_ns);
+        meter.closes()?;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    let time = meter.cpu();
     Ok(IdleSample {
         busy_ns: time.busy_ns,
         capacity_ns: time.capacity_ns,
@@ -130,6 +253,34 @@ mod tests {
         assert_eq!(time.softirq_ns, 12_000_000);
         assert_eq!(time.busiest_softirq_ns, 10_000_000);
         assert_eq!(time.steal_ns, 10_000_000);
+    }
+
+    #[test]
+    fn what_one_window_rounds_up_the_next_rounds_down() {
+        let totals = |at_ms: u64, idle_ms| CpuTotals {
+            at_ns: at_ms * 1_000_000,
+            cpus: vec![one(0, 0, idle_ms, 0, 0)],
+        };
+        // 8 ms of 25 are idle, which a clock of 10 ms shows as 10, 10, 0, 10, …
+        let mut sum = CpuTotals::default();
+        for (before, after) in [(0, 10), (10, 20), (30, 30), (30, 40), (40, 50)] {
+            add_gains(&mut sum, &totals(0, before), &totals(25, after));
+        }
+        let meter = MachineMeter {
+            cpu: sum,
+            ..MachineMeter::default()
+        };
+        let time = meter.cpu();
+        assert_eq!((time.capacity_ns, time.busy_ns), (125_000_000, 85_000_000));
+        // All of a window idle, rounded up: busy is less than nothing there.
+        let mut sum = CpuTotals::default();
+        add_gains(&mut sum, &totals(0, 0), &totals(25, 30));
+        add_gains(&mut sum, &totals(0, 30), &totals(25, 40));
+        let meter = MachineMeter {
+            cpu: sum,
+            ..MachineMeter::default()
+        };
+        assert_eq!(meter.cpu().busy_ns, 10_000_000);
     }
 
     #[test]

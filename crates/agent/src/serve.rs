@@ -16,7 +16,7 @@ use crate::frame::{FrameError, read_frame, write_frame};
 use crate::message::{
     FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served, ToAgent,
 };
-use crate::meter::{MeterReading, protocol_counters};
+use crate::meter::{MachineMeter, MeterReading, protocol_counters};
 use crate::nginx::{self, Nginx};
 use crate::observe;
 
@@ -239,17 +239,17 @@ fn serve_by_nginx(
 /// Reads the machine's counters when the window opens and closes.
 #[derive(Default)]
 struct WindowMeter {
-    opened: Option<io::Result<MeterReading>>,
-    closed: Option<io::Result<MeterReading>>,
+    machine: MachineMeter,
+    error: Option<io::Error>,
 }
 
 impl WindowObserver for WindowMeter {
     fn window_opens(&mut self) {
-        self.opened = Some(MeterReading::take());
+        self.error = self.error.take().or(self.machine.opens().err());
     }
 
     fn window_closes(&mut self) {
-        self.closed = Some(MeterReading::take());
+        self.error = self.error.take().or(self.machine.closes().err());
     }
 }
 
@@ -257,6 +257,7 @@ fn load(order: &LoadOrder, stop: &AtomicBool) -> Result<FromAgent, String> {
     let plan = LoadPlan {
         warm_up: Duration::from_nanos(order.timing.warm_up_ns),
         measure: Duration::from_nanos(order.timing.measure_ns),
+        turns: order.turns.clone(),
         drain: Duration::from_nanos(order.timing.drain_ns),
         seed: order.seed,
         cpus: order.cpus.clone(),
@@ -265,17 +266,17 @@ fn load(order: &LoadOrder, stop: &AtomicBool) -> Result<FromAgent, String> {
     let protocol = protocol_counters("client").map_err(|e| e.to_string())?;
     let mut meter = WindowMeter::default();
     let load = plumbline_engine::run(&plan, stop, &mut meter).map_err(|e| e.to_string())?;
-    let (Some(opened), Some(closed)) = (meter.opened, meter.closed) else {
+    if let Some(error) = meter.error {
+        return Err(error.to_string());
+    }
+    let machine = meter.machine;
+    if machine.windows() == 0 {
         return Err("the load was stopped before its measured window ended".to_owned());
-    };
-    let (opened, closed) = (
-        opened.map_err(|e| e.to_string())?,
-        closed.map_err(|e| e.to_string())?,
-    );
+    }
     Ok(FromAgent::Loaded(Box::new(SenderMeasurement {
         load,
-        machine: closed.cpu_since(&opened),
-        softnet: closed.softnet_since(&opened),
+        machine: machine.cpu(),
+        softnet: machine.softnet(),
         protocol: protocol_counters("client")
             .map_err(|e| e.to_string())?
             .since(&protocol),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use plumbline_sys::clock::now_ns;
+use plumbline_sys::clock::{now_ns, sleep_until_ns};
 use plumbline_sys::cpu::thread_time_ns;
 
 use crate::EngineError;
@@ -13,7 +13,7 @@ use crate::window::{Edge, Window};
 
 /// Longest time between two looks at the stop flag and the workload's clocks.
 const TICK_NS: u64 = 10_000_000;
-/// The same between slices, when nothing is outstanding: others have the machine.
+/// Longest sleep between slices, when nothing is outstanding: others have the machine.
 const REST_NS: u64 = 50_000_000;
 /// Most requests sent before arrived answers are looked at again.
 const BURST: usize = 256;
@@ -115,16 +115,20 @@ pub(crate) fn drive<D: Driver>(
         if done || now >= window.end {
             break;
         }
-        let rests = !course.is_running && !blocked && !more && !workload.busy();
+        let edge = course.next_edge(&window);
+        if course.rests && !blocked && !more && !workload.busy() {
+            // What wakes late does so in the part of a slice that is not recorded.
+            sleep_until_ns(edge.min(now + REST_NS));
+            continue;
+        }
         let wake = match due {
             _ if more => now,
-            _ if rests => now + REST_NS,
             // Requests that are due but blocked cannot go out before the next
             // event.
             Some(due) if !blocked => due.min(next_tick),
             _ => next_tick,
         };
-        poll(io, workload, now, wake.min(course.next_edge(&window)))?;
+        poll(io, workload, now, wake.min(edge))?;
     }
     let now = now_ns();
     course.pass_edges(io, workload, &window, now);
@@ -144,8 +148,8 @@ pub(crate) fn drive<D: Driver>(
 struct Course {
     /// Number of the next edge.
     next: usize,
-    /// Whether the load is in a slice.
-    is_running: bool,
+    /// Whether a slice has ended and the next one has not begun.
+    rests: bool,
     /// What had been spent when this recorded part began.
     opened: Option<TimeSpent>,
     spent: TimeSpent,
@@ -184,7 +188,7 @@ impl Course {
             self.next += 1;
             match edge {
                 Edge::Begins { until } => {
-                    self.is_running = true;
+                    self.rests = false;
                     workload.slice_begins(io, until);
                 }
                 Edge::Opens => {
@@ -195,13 +199,13 @@ impl Course {
                     self.close(io);
                     workload.recording_ends(io, at);
                 }
-                Edge::Ends => self.is_running = false,
+                Edge::Ends => self.rests = true,
             }
         }
     }
 
     fn close(&mut self, io: &impl Driver) {
-        self.is_running = false;
+        self.rests = true;
         if let Some(opened) = self.opened.take() {
             let closed = TimeSpent::take(io);
             self.spent.spun += closed.spun - opened.spun;

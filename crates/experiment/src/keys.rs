@@ -30,8 +30,11 @@ pub(crate) const LIMIT: &str = "limit";
 /// Lengths of phases: of all workloads in `[design]`, of one in its section.
 pub(crate) const TIMING: &[&str] = &["warm_up", "duration", "drain"];
 
+/// Whether treatments take turns in a block.
+pub(crate) const ROTATE: &[(&str, bool)] = &[("on", true), ("off", false)];
+
 pub(crate) const DESIGN: &[&str] = &[
-    "blocks", "warm_up", "duration", "drain", "budget", "retries", "seed",
+    "blocks", "warm_up", "duration", "drain", "budget", "rotate", "retries", "seed",
 ];
 
 pub(crate) const LINK: &[&str] = &["rate", "delay", "loss", "mtu"];

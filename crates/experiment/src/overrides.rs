@@ -42,13 +42,15 @@ pub enum Flag {
     Duration,
     /// `--blocks`.
     Blocks,
+    /// `--rotate`.
+    Rotate,
     /// `--seed`.
     Seed,
 }
 
 impl Flag {
     /// All flags in the order in which they should be applied.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Workload,
         Self::Baseline,
         Self::Rate,
@@ -58,6 +60,7 @@ impl Flag {
         Self::Wait,
         Self::Duration,
         Self::Blocks,
+        Self::Rotate,
         Self::Seed,
     ];
 
@@ -81,6 +84,7 @@ impl Flag {
             Self::Wait => ("--wait", "workload.wait"),
             Self::Duration => ("--duration", "design.duration"),
             Self::Blocks => ("--blocks", "design.blocks"),
+            Self::Rotate => ("--rotate", "design.rotate"),
             Self::Seed => ("--seed", "design.seed"),
         }
     }

@@ -26,6 +26,10 @@ pub struct Plan {
     pub treatments: Vec<Treatment>,
     /// For each block, every treatment once, in random order (D7, C-1).
     pub blocks: Vec<Vec<TreatmentId>>,
+    /// Whether treatments of one workload take turns in slices of a block, where the
+    /// target allows that ([`Plan::turns`]); false in runs made before they could.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rotate: bool,
     /// How often a trial that fails a validity gate is repeated (C-14).
     pub retries: u32,
     /// The pairs of nodes that every trial is run on; null where there are two
@@ -49,6 +53,32 @@ impl Plan {
     pub fn trials(&self) -> usize {
         let of_a_pair: usize = self.blocks.iter().map(Vec::len).sum();
         of_a_pair * self.pairs()
+    }
+
+    /// The positions of a block in sets: the treatments of one set take turns, because
+    /// they have the same load and phases. On a link with distance or a rate, what is
+    /// under way at the end of a slice would arrive in the next one, so there every
+    /// treatment is a set of its own, as it is without a rotation.
+    pub fn turns(&self, block: usize) -> Vec<Vec<usize>> {
+        let order = &self.blocks[block];
+        let link = self.link;
+        let together = self.rotate
+            && self.pairing.is_none()
+            && !link.has_distance()
+            && link.rate_bits.is_none();
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        for (position, &id) in order.iter().enumerate() {
+            let one = &self.treatments[id];
+            let is_like = |set: &&mut Vec<usize>| {
+                let other = &self.treatments[order[set[0]]];
+                other.workload == one.workload && other.timing == one.timing
+            };
+            match sets.iter_mut().find(is_like).filter(|_| together) {
+                Some(set) => set.push(position),
+                None => sets.push(vec![position]),
+            }
+        }
+        sets
     }
 
     /// Pairs of nodes that every treatment of a block is run on.

@@ -50,6 +50,7 @@ pub(crate) struct Spec {
     pub(crate) settings: Vec<Setting>,
     pub(crate) loads: Vec<TimedTask>,
     pub(crate) blocks: u32,
+    pub(crate) rotate: bool,
     pub(crate) retries: u32,
     pub(crate) seed: Option<u64>,
     /// Longest time that the blocks should take.
@@ -97,6 +98,7 @@ pub(crate) fn read(root: &SectionTable) -> Result<Spec, SpecError> {
         settings: settings(&factors)?,
         loads: expand::loads(&root, &factors, timing)?,
         blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
+        rotate: design.choice("rotate", keys::ROTATE)?.unwrap_or(true),
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
         seed: seed(&design)?,
         budget: design.duration("budget", MIN_BUDGET..=MAX_BUDGET)?,

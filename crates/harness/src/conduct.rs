@@ -3,6 +3,7 @@
 
 mod group;
 mod rest;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -116,8 +117,13 @@ pub fn conduct(
         for pairs in rounds(plan, block) {
             run.group.begin_round();
             let round = Round { block, pairs };
-            for (position, &id) in order.iter().enumerate() {
-                run.finish(&round, position, &plan.treatments[id])?;
+            for set in run.sets(block) {
+                match set[..] {
+                    [position] => {
+                        run.finish(&round, position, &plan.treatments[order[position]])?;
+                    }
+                    _ => run.finish_set(&round, &set)?,
+                }
                 if run.ending.interrupted {
                     return Ok(run.ending);
                 }
@@ -259,6 +265,69 @@ impl Loop<'_> {
                 self.settle(&step, ends, trial, &mut open)?;
             }
         }
+        Ok(())
+    }
+
+    /// The positions of a block in sets of those that take turns.
+    fn sets(&self, block: usize) -> Vec<Vec<usize>> {
+        if self.group.can_rotate() {
+            return self.plan.turns(block);
+        }
+        let positions = 0..self.plan.blocks[block].len();
+        positions.map(|position| vec![position]).collect()
+    }
+
+    /// Runs treatments in turns until all of them count, are given up, or are
+    /// interrupted. All are repeated when one does not count, and of all the later
+    /// attempt is kept: only what ran side by side may be compared.
+    fn finish_set(&mut self, round: &Round, set: &[usize]) -> Result<(), HarnessError> {
+        let (block, order) = (round.block, &self.plan.blocks[round.block]);
+        let next = set.iter().map(|&position| self.open(round, position));
+        let is_open = next.filter(|open| !open.is_empty()).count() > 0;
+        let last = set.iter().filter_map(|&position| {
+            let last = self.done.get(&(block as u32, position as u32, None))?;
+            Some(last.attempt + 1)
+        });
+        let mut attempt = last.max().unwrap_or(0);
+        let mut again = is_open;
+        while again {
+            let members = set.iter().map(|&position| {
+                let slot = TrialSlot {
+                    block,
+                    position,
+                    attempt,
+                };
+                (slot, &self.plan.treatments[order[position]])
+            });
+            let members: Vec<turns::Member<'_>> = members.collect();
+            let step = |treatment| Step {
+                block,
+                blocks: self.plan.blocks.len(),
+                finished: self.ending.finished,
+                trials: self.plan.trials(),
+                treatment,
+                attempt,
+            };
+            let steps: Vec<Step<'_>> = members.iter().map(|(_, one)| step(*one)).collect();
+            self.progress.starts(&steps[0]);
+            let Some(trials) = self.group.rotate(&members) else {
+                self.ending.interrupted = true;
+                return Ok(());
+            };
+            again = false;
+            for (step, trial) in steps.iter().zip(&trials) {
+                (self.keep)(trial).map_err(HarnessError::Keep)?;
+                self.silence.hear(&trial.status);
+                self.progress.ended(step, trial);
+                again |= trial.status != TrialStatus::Valid;
+            }
+            again = again && attempt < self.plan.retries && self.spare >= set.len();
+            if again {
+                self.spare -= set.len();
+                attempt += 1;
+            }
+        }
+        self.ending.finished += set.len();
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 
 use plumbline_experiment::Workload;
 use plumbline_record::{
-    Common, CpuTime, GateFailure, IdleSample, LoadObservation, LoadResult, Warning,
+    Common, CpuTime, GateFailure, IdleSample, LoadObservation, LoadResult, Observation, Warning,
 };
 
 use crate::self_check;
@@ -32,7 +32,12 @@ pub fn judge(
     failures.extend(errors(&seen.load, limits));
     failures.extend(wrong_answers(seen));
     failures.extend(path_fault(workload, common));
-    failures.extend(disturbed(workload, common, seen, limits));
+    // Where treatments took turns, the machine is judged for all of them at once.
+    if common.rotation.is_none() {
+        failures.extend(disturbed(workload, common, seen, limits));
+    } else {
+        failures.extend(queue_drops(workload, common));
+    }
     failures.extend(idle_load(&common.idle, limits));
     failures
 }
@@ -101,33 +106,54 @@ pub(crate) fn disturbed(
     limits: &Thresholds,
 ) -> Vec<GateFailure> {
     let mut failures = Vec::new();
-    let mut found = |by: &str, amount: f64, limit: f64| {
-        if amount > limit {
-            failures.push(GateFailure::Disturbed {
-                by: by.to_owned(),
-                amount,
-                limit,
-            });
-        }
-    };
     for (position, machine) in common.machines.iter().enumerate() {
-        found(
-            "steal",
-            share(machine.steal_ns, machine),
-            at_least_resolution(limits.steal_share, machine),
-        );
         let others = others_user_share(position, common, seen);
-        found(
-            "other-load",
-            others,
-            at_least_resolution(limits.other_load_share, machine),
-        );
+        failures.extend(taken_away(machine, others, limits));
     }
-    // Bulk fills the receive queues by its nature; a held rate must not.
-    if workload.arrival.rate().is_some() && workload.kind.is_answered() {
-        found("softnet-drop", common.softnet.dropped as f64, 0.0);
-    }
+    failures.extend(queue_drops(workload, common));
     failures
+}
+
+/// C-14 for treatments that took turns on one machine: somebody else had it, over all
+/// slices together. What a single treatment met or did decides nothing, so that none is
+/// repeated for its own outcome.
+pub(crate) fn disturbed_together<'a>(
+    members: impl Iterator<Item = &'a Observation>,
+    limits: &Thresholds,
+) -> Vec<GateFailure> {
+    let mut whole = CpuTime::default();
+    let mut others_ns = 0.0;
+    for (common, seen) in members.filter_map(|it| Some((&it.common, it.load()?))) {
+        for machine in &common.machines {
+            whole.capacity_ns += machine.capacity_ns;
+            whole.steal_ns += machine.steal_ns;
+            others_ns += machine.user_ns as f64 - own_user_ns(0, common, seen) as f64;
+        }
+    }
+    let others = others_ns.max(0.0) / whole.capacity_ns.max(1) as f64;
+    taken_away(&whole, others, limits)
+}
+
+/// Steal, and `others`: the share of the machine that other programs had.
+fn taken_away(machine: &CpuTime, others: f64, limits: &Thresholds) -> Vec<GateFailure> {
+    let found = |by, amount, limit| exceeds(by, amount, at_least_resolution(limit, machine));
+    let steal = found("steal", share(machine.steal_ns, machine), limits.steal_share);
+    let other_load = found("other-load", others, limits.other_load_share);
+    steal.into_iter().chain(other_load).collect()
+}
+
+/// Bulk fills the receive queues by its nature; a held rate must not.
+fn queue_drops(workload: &Workload, common: &Common) -> Option<GateFailure> {
+    let is_held = workload.arrival.rate().is_some() && workload.kind.is_answered();
+    exceeds("softnet-drop", common.softnet.dropped as f64, 0.0).filter(|_| is_held)
+}
+
+fn exceeds(by: &str, amount: f64, limit: f64) -> Option<GateFailure> {
+    (amount > limit).then(|| GateFailure::Disturbed {
+        by: by.to_owned(),
+        amount,
+        limit,
+    })
 }
 
 /// C-14, below what voids a trial: the largest share of the machine that
@@ -153,19 +179,24 @@ pub(crate) fn other_load(
 /// where there is no second; with two, no process of ours forwards.
 fn others_user_share(position: usize, common: &Common, seen: &LoadObservation) -> f64 {
     let machine = &common.machines[position];
+    let ours = own_user_ns(position, common, seen);
+    share(machine.user_ns.saturating_sub(ours), machine)
+}
+
+/// User time of the sender, the receiver and the network's own processes on a machine.
+fn own_user_ns(position: usize, common: &Common, seen: &LoadObservation) -> u64 {
     let share_of_life = seen.window_share().unwrap_or(1.0);
     let scaled = |whole: u64| (whole as f64 * share_of_life) as u64;
     let client = seen.load.cpu.user_ns;
     let server = scaled(seen.server_cpu.user_ns);
-    let ours = match (position, common.machines.len()) {
+    match (position, common.machines.len()) {
         (_, 1) => {
             let forwarders = scaled(common.forwarders_cpu.user_ns);
             client + server + forwarders + common.companions_cpu.user_ns
         }
         (0, _) => client,
         _ => server,
-    };
-    share(machine.user_ns.saturating_sub(ours), machine)
+    }
 }
 
 /// C-14: somebody else had the machine when nothing of ours ran. Then the

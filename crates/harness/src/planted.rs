@@ -118,6 +118,7 @@ pub(crate) fn healthy() -> Planted {
                 busy_ns: 5 * MS,
                 capacity_ns: 600 * MS,
             },
+            rotation: None,
         },
     }
 }
@@ -150,6 +151,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
         pairing: None,
         limits: std::collections::BTreeMap::new(),
         link: plumbline_experiment::Link::default(),
+        rotate: false,
         distribution: false,
     }
 }

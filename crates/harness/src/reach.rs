@@ -41,6 +41,7 @@ pub fn reach(path: &dyn Path, interrupted: &AtomicBool) -> Result<(), TargetErro
         settings: &Settings::anywhere(),
         interrupted,
         others: None,
+        slices: None,
     };
     match trial::run(path, &few, order) {
         Ok((seen, _)) if seen.load().is_some_and(|it| it.load.completed > 0) => Ok(()),

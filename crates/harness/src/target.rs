@@ -222,6 +222,13 @@ pub trait Target: Sync {
         true
     }
 
+    /// Whether all its paths can stand and carry load side by side, each counted apart
+    /// from the others, from senders that share the monotonic clock of the caller: then
+    /// treatments may take turns. By default they may not.
+    fn can_rotate(&self) -> bool {
+        false
+    }
+
     /// Whether a treatment that failed is worth another attempt in the same
     /// block. By default every one is.
     fn may_try_again(&self, _treatment: &Treatment) -> bool {

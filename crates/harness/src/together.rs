@@ -5,6 +5,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
+use plumbline_sys::clock::now_ns;
+
 use crate::agent::TrialError;
 
 /// How often a trial that waits looks after its agents: well within their lease.
@@ -13,15 +15,25 @@ const TICK: Duration = Duration::from_millis(200);
 /// Where trials wait for each other. Unlike [`std::sync::Barrier`] it opens also
 /// when some of them never come.
 pub(crate) struct Start {
-    /// How many have neither come nor given up.
-    awaited: Mutex<usize>,
+    awaited: Mutex<Awaited>,
     open: Condvar,
+}
+
+struct Awaited {
+    /// How many have neither come nor given up.
+    left: usize,
+    /// When the last of them did, by the monotonic clock.
+    since_ns: u64,
 }
 
 impl Start {
     pub(crate) fn of(trials: usize) -> Self {
+        let awaited = Awaited {
+            left: trials,
+            since_ns: 0,
+        };
         Self {
-            awaited: Mutex::new(trials),
+            awaited: Mutex::new(awaited),
             open: Condvar::new(),
         }
     }
@@ -33,20 +45,21 @@ impl Start {
 
     fn one_less(&self) {
         let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
-        *awaited = awaited.saturating_sub(1);
-        if *awaited == 0 {
+        awaited.left = awaited.left.saturating_sub(1);
+        if awaited.left == 0 {
+            awaited.since_ns = now_ns();
             self.open.notify_all();
         }
     }
 
-    /// Waits at most a tick; says whether all have come.
-    fn is_open_soon(&self) -> bool {
+    /// Waits at most a tick; says since when all have come.
+    fn open_soon(&self) -> Option<u64> {
         let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self
             .open
-            .wait_timeout_while(awaited, TICK, |left| *left > 0);
-        let (left, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *left == 0
+            .wait_timeout_while(awaited, TICK, |awaited| awaited.left > 0);
+        let (awaited, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        (awaited.left == 0).then_some(awaited.since_ns)
     }
 }
 
@@ -67,21 +80,25 @@ impl Drop for Ticket<'_> {
 
 impl<'a> Ticket<'a> {
     /// Waits until every other has come or given up, and calls `meanwhile` every
-    /// now and then. There is no limit of its own: each step before it has one.
+    /// now and then. Gives the moment of the monotonic clock at which the last of them
+    /// did, which is the same for all. There is no limit of its own: each step before
+    /// it has one.
     pub(crate) fn wait_for_all(
         self,
         interrupted: &AtomicBool,
         mut meanwhile: impl FnMut() -> Result<(), TrialError>,
-    ) -> Result<(), TrialError> {
+    ) -> Result<u64, TrialError> {
         let start: &'a Start = self.0;
         drop(self);
-        while !start.is_open_soon() {
+        loop {
+            if let Some(since_ns) = start.open_soon() {
+                return Ok(since_ns);
+            }
             if interrupted.load(Ordering::SeqCst) {
                 return Err(TrialError::Interrupted);
             }
             meanwhile()?;
         }
-        Ok(())
     }
 }
 

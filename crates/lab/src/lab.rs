@@ -59,7 +59,8 @@ impl LabOptions {
     }
 }
 
-type SceneKey = (&'static str, Placement, Family);
+/// Network, placement, family, and which copy of these.
+type SceneKey = (&'static str, Placement, Family, u32);
 
 /// Paths on one machine. To be used in private namespaces, from a thread that
 /// outlives its agents (see [`Command::spawn_in`]).
@@ -107,6 +108,16 @@ impl Lab {
         placement: Placement,
         family: Family,
     ) -> Result<&mut StandingNetwork, LabError> {
+        self.stand_copy(network, placement, family, 1)
+    }
+
+    fn stand_copy(
+        &mut self,
+        network: &str,
+        placement: Placement,
+        family: Family,
+        copy: u32,
+    ) -> Result<&mut StandingNetwork, LabError> {
         let spec = PathSpec {
             network: network.into(),
             placement,
@@ -117,7 +128,7 @@ impl Lab {
             .catalogue
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let key = (catalogue.find(network)?.about().name, placement, family);
+        let key = (catalogue.find(network)?.about().name, placement, family, copy);
         match self.standing.entry(key) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -203,7 +214,8 @@ impl Target for Lab {
             })?;
         }
         for it in demand.treatments {
-            self.stand(&it.scene.network, it.scene.placement, it.scene.family)?;
+            let scene = &it.scene;
+            self.stand_copy(&scene.network, scene.placement, scene.family, it.copy)?;
         }
         Ok(())
     }
@@ -216,13 +228,20 @@ impl Target for Lab {
         true
     }
 
+    /// Each path has nodes and counters of its own. A kernel that runs as a program is
+    /// left out: there wake-ups are as late as a slice is long.
+    fn can_rotate(&self) -> bool {
+        !plumbline_agent::is_user_mode()
+    }
+
     fn stage(
         &self,
         treatment: &Treatment,
         _: Ends,
     ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
         let name = self.find(&treatment.scene.network)?.about().name;
-        let key = (name, treatment.scene.placement, treatment.scene.family);
+        let scene = &treatment.scene;
+        let key = (name, scene.placement, scene.family, treatment.copy);
         match self.standing.get(&key) {
             Some(standing) => Ok(Box::new(standing)),
             None => Err(TargetError::Failed(format!(
@@ -233,7 +252,8 @@ impl Target for Lab {
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
         let mut fingerprint = plumbline_agent::fingerprint();
-        for ((network, placement, family), standing) in &self.standing {
+        let firsts = self.standing.iter().filter(|((.., copy), _)| *copy == 1);
+        for ((network, placement, family, _), standing) in firsts {
             let mut name = network.to_string();
             if *placement == Placement::SameNode {
                 name += " same-node";

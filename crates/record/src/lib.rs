@@ -29,7 +29,9 @@ pub use load::{
 };
 pub use load_outcome::{LoadOutcome, LoadWarning};
 pub use maximum::Maximum;
-pub use observation::{Common, IdleSample, LoadObservation, Observation, SetUp, What};
+pub use observation::{
+    Common, IdleSample, LoadObservation, Observation, RotationRecord, SetUp, What,
+};
 pub use plain::plain;
 pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};

@@ -53,6 +53,24 @@ pub struct Common {
     pub softnet: SoftnetCounters,
     /// Idle baseline that costs are reduced by: the machine(s) without load.
     pub idle: IdleSample,
+    /// The slices that the window consists of, where it took turns with those of
+    /// other treatments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotation: Option<RotationRecord>,
+}
+
+/// A window in slices: treatments took turns, each of them and *no load* once in a
+/// rotation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RotationRecord {
+    /// Treatments that took turns, no load not counted.
+    pub treatments: u32,
+    /// Rotations that were recorded: slices of the window.
+    pub slices: u32,
+    /// Length of a slice, nanoseconds.
+    pub slice_ns: u64,
+    /// The first part of each slice, which was not recorded, nanoseconds.
+    pub skipped_ns: u64,
 }
 
 /// What both ends of a load saw.

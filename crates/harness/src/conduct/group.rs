@@ -55,9 +55,9 @@ impl Faults {
 pub(super) struct Group<'a> {
     plan: &'a Plan,
     session: u32,
-    target: &'a mut dyn Target,
-    settings: &'a Settings,
-    interrupted: &'a AtomicBool,
+    pub(super) target: &'a mut dyn Target,
+    pub(super) settings: &'a Settings,
+    pub(super) interrupted: &'a AtomicBool,
     rest: Rest,
     /// What was set up and is not kept yet.
     set_ups: Vec<Trial>,
@@ -129,27 +129,39 @@ impl<'a> Group<'a> {
         let took_ns = clock.elapsed().as_nanos() as u64;
         let results = self.with_companions(treatment, results);
         let trials = pairs.iter().zip(results).map(|(&ends, result)| {
-            let exercise = exercise::of(treatment);
-            let warnings = match &result {
-                Ok((seen, _)) => exercise.distrust(seen, self.settings),
-                Err(_) => Vec::new(),
-            };
-            let (status, observation) = self.judged(treatment, result);
             let trial = Trial {
                 pair: self.named(ends),
-                took_ns,
-                status,
-                warnings,
-                observation,
                 ..self.line(slot, treatment, &started)
             };
-            (ends, trial)
+            (ends, self.finished(trial, treatment, took_ns, result))
         });
         Some(trials.collect())
     }
 
+    /// A trial with what came of it.
+    pub(super) fn finished(
+        &self,
+        trial: Trial,
+        treatment: &Treatment,
+        took_ns: u64,
+        result: Result<CheckedObservation, TrialError>,
+    ) -> Trial {
+        let warnings = match &result {
+            Ok((seen, _)) => exercise::of(treatment).distrust(treatment, seen, self.settings),
+            Err(_) => Vec::new(),
+        };
+        let (status, observation) = self.judged(treatment, result);
+        Trial {
+            took_ns,
+            status,
+            warnings,
+            observation,
+            ..trial
+        }
+    }
+
     /// A line of this place in the plan, to be filled in.
-    fn line(&self, slot: TrialSlot, treatment: &Treatment, started: &str) -> Trial {
+    pub(super) fn line(&self, slot: TrialSlot, treatment: &Treatment, started: &str) -> Trial {
         Trial {
             block: slot.block as u32,
             position: slot.position as u32,
@@ -212,7 +224,7 @@ impl<'a> Group<'a> {
 
     /// What fails when the user wants to stop is no failure of the network: Ctrl-C
     /// in a terminal reaches the whole foreground group.
-    fn is_interrupted(&self, results: &[Result<CheckedObservation, TrialError>]) -> bool {
+    pub(super) fn is_interrupted(&self, results: &[Result<CheckedObservation, TrialError>]) -> bool {
         let stop = self.interrupted.load(Ordering::SeqCst);
         results.iter().any(|result| match result {
             Ok(_) => false,
@@ -269,6 +281,7 @@ impl<'a> Group<'a> {
                 settings: self.settings,
                 interrupted: self.interrupted,
                 others: Some(ticket),
+                slices: None,
             },
         )
     }
@@ -335,7 +348,7 @@ impl<'a> Group<'a> {
 
 /// Sets neighbouring numbers far apart, by the constant of SplitMix64 (Steele,
 /// Lea, Flood 2014).
-fn spread(number: u64) -> u64 {
+pub(super) fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use plumbline_agent::{FromAgent, LoadOrder, SenderMeasurement, Served, ToAgent};
+use plumbline_agent::{FromAgent, LoadOrder, SenderMeasurement, Served, ToAgent, Turns};
 use plumbline_experiment::{Protocol, Timing, Workload, WorkloadKind};
 use plumbline_record::{
     Common, CpuTime, GateFailure, LoadObservation as Seen, Observation, ProcessCpu,
@@ -21,6 +21,10 @@ use crate::{gate, self_check};
 
 /// What a load may take beyond its phases, to connect and to report.
 const SLACK: Duration = Duration::from_secs(20);
+
+/// From the moment at which all agents are ready to the first slice, in which senders
+/// open their connections. Only unrecorded slices may begin before they have.
+pub(crate) const LEAD_NS: u64 = 60_000_000;
 
 /// Share of the machine above which a held rate queues for CPU (N-12).
 const NEAR_SATURATION: f64 = 0.80;
@@ -41,14 +45,19 @@ impl Exercise for LoadExercise<'_> {
         receivers.greet(interrupted)?;
         client.greet(ANSWER, interrupted)?;
         let target = receivers.listen(path, self.workload, order.settings, interrupted)?;
+        let mut together_ns = 0;
         if let Some(ticket) = order.others.take() {
-            ticket.wait_for_all(interrupted, || {
+            together_ns = ticket.wait_for_all(interrupted, || {
                 let mut agents = receivers.agents();
                 agents.push(&mut client);
                 agents.into_iter().try_for_each(Agent::still_works)
             })?;
         }
-        let measured = self.send(&mut client, &mut receivers, target, &order)?;
+        let turns = order.slices.take().map(|slices| Turns {
+            start_ns: together_ns + LEAD_NS,
+            slices,
+        });
+        let measured = self.send(&mut client, &mut receivers, (target, turns), &order)?;
         let served = receivers.stop(interrupted)?;
         client.end()?;
         receivers.end()?;
@@ -87,18 +96,23 @@ impl LoadExercise<'_> {
         &self,
         client: &mut Agent,
         receivers: &mut Receivers,
-        target: SocketAddr,
+        (target, turns): (SocketAddr, Option<Turns>),
         order: &TrialOrder<'_>,
     ) -> Result<Box<SenderMeasurement>, TrialError> {
         let timing = self.timing;
+        let runs_ns = match &turns {
+            None => timing.warm_up_ns + timing.measure_ns,
+            Some(turns) => LEAD_NS + turns.slices.last().map_or(0, |last| last.end_ns),
+        };
         client.send(&ToAgent::Load(LoadOrder {
             workload: self.workload.clone(),
             target,
             timing,
+            turns,
             seed: order.seed,
             cpus: order.settings.cpus.client.clone(),
         }))?;
-        let phases = Duration::from_nanos(timing.warm_up_ns + timing.measure_ns + timing.drain_ns);
+        let phases = Duration::from_nanos(runs_ns + timing.drain_ns);
         match client.receive(phases + SLACK, order.interrupted, &mut receivers.agents())? {
             FromAgent::Loaded(measured) => Ok(measured),
             other => Err(client.unexpected(&other)),

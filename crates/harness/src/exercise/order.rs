@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use plumbline_experiment::Slice;
 use plumbline_record::{GateFailure, IdleSample, Observation, ProcessCpu, Warning};
 
 use crate::agent::TrialError;
@@ -20,6 +21,8 @@ pub(crate) struct TrialOrder<'a> {
     pub(crate) interrupted: &'a AtomicBool,
     /// Trials that start at the same moment.
     pub(crate) others: Option<Ticket<'a>>,
+    /// The slices in which it takes turns with these.
+    pub(crate) slices: Option<Vec<Slice>>,
 }
 
 /// What an exercise saw. The trial adds what was counted on the path around it.

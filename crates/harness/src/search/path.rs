@@ -197,6 +197,7 @@ fn one(
         settings,
         interrupted,
         others: None,
+        slices: None,
     };
     match trial::run(&*path, load, order) {
         Ok((seen, gates)) => match (gates.first(), seen.load()) {

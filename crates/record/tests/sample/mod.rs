@@ -107,6 +107,7 @@ fn observation(n: u64) -> Observation {
             protocols: vec![ProtocolCounters::default(); 4],
             softnet: SoftnetCounters::default(),
             idle: IdleSample::default(),
+            rotation: None,
         },
     }
 }

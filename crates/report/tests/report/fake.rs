@@ -135,6 +135,7 @@ impl Fake {
             pairing: None,
             limits: Default::default(),
             link: Default::default(),
+            rotate: false,
             distribution: false,
         }
     }

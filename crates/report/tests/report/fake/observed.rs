@@ -53,6 +53,7 @@ pub(crate) fn observation(
             busy_ns: 2_000_000,
             capacity_ns: 200_000_000,
         },
+        rotation: None,
         ..Common::default()
     };
     Observation {

@@ -1,0 +1,146 @@
+//! Treatments of one workload that take turns in a block, and *no load* with them.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Instant;
+
+use plumbline_experiment::{Rotation, Slice, Treatment};
+use plumbline_record::{GateFailure, IdleSample, RotationRecord, Trial};
+
+use super::FIRST_TWO;
+use super::group::{Group, TrialSlot, spread};
+use crate::agent::TrialError;
+use crate::error::TargetError;
+use crate::exercise::{self, TrialOrder, load::LEAD_NS};
+use crate::gate;
+use crate::target::ends_of;
+use crate::together::{Start, Ticket, joined};
+use crate::trial::{self, CheckedObservation};
+
+/// A treatment and its place in the plan.
+pub(super) type Member<'a> = (TrialSlot, &'a Treatment);
+
+type TrialResult = Result<CheckedObservation, TrialError>;
+
+impl Group<'_> {
+    /// Whether treatments may take turns here.
+    pub(super) fn can_rotate(&self) -> bool {
+        self.target.can_rotate()
+    }
+
+    /// Runs treatments that have the same load once, in turns; `None` when it was
+    /// interrupted.
+    pub(super) fn rotate(&mut self, members: &[Member<'_>]) -> Option<Vec<Trial>> {
+        let (slot, first) = members[0];
+        let started = (self.settings.now)();
+        let clock = Instant::now();
+        let faults = members.iter().map(|(_, treatment)| {
+            let ready = self.target.ready(treatment, &ends_of(treatment, FIRST_TWO));
+            ready.err().map(|error| error.to_string())
+        });
+        let faults: Vec<Option<String>> = faults.collect();
+        let seed = self.seed_of(slot, FIRST_TWO) ^ spread(slot.position as u64 + 1);
+        let rotation = Rotation::new(members.len() + 1, first.workload.kind, first.timing, seed);
+        let (mut results, idle) = self.take_turns(members, &faults, &rotation);
+        if self.is_interrupted(&results) || self.interrupted.load(Ordering::SeqCst) {
+            return None;
+        }
+        // The turns of all together, shared out equally.
+        let took_ns = clock.elapsed().as_nanos() as u64 / members.len() as u64;
+        self.complete(&mut results, &rotation, idle);
+        let trials = members.iter().zip(results);
+        let trials = trials.map(|(&(slot, treatment), result)| {
+            let trial = self.line(slot, treatment, &started);
+            self.finished(trial, treatment, took_ns, result)
+        });
+        Some(trials.collect())
+    }
+
+    /// All side by side, each in a thread of its own, with the machine without load in
+    /// the last slices of the rotation.
+    fn take_turns(
+        &self,
+        members: &[Member<'_>],
+        faults: &[Option<String>],
+        rotation: &Rotation,
+    ) -> (Vec<TrialResult>, Result<IdleSample, TrialError>) {
+        let start = Start::of(members.len() + 1);
+        thread::scope(|scope| {
+            let slices = &rotation.members;
+            let trials = members.iter().zip(faults).zip(slices);
+            let trials = trials.map(|((member, fault), slices)| {
+                let ticket = start.ticket();
+                scope.spawn(move || match fault {
+                    Some(fault) => Err(TargetError::Failed(fault.clone()).into()),
+                    None => self.turn(member, slices, ticket),
+                })
+            });
+            // All are started before the first is waited for.
+            let trials: Vec<_> = trials.collect();
+            let ticket = start.ticket();
+            let idle = self.rest(&slices[members.len()], ticket);
+            (trials.into_iter().map(joined).collect(), idle)
+        })
+    }
+
+    fn turn(&self, &(slot, treatment): &Member<'_>, slices: &[Slice], ticket: Ticket<'_>) -> TrialResult {
+        let path = self.target.stage(treatment, ends_of(treatment, FIRST_TWO))?;
+        trial::run(
+            &*path,
+            exercise::of(treatment),
+            TrialOrder {
+                treatment,
+                seed: self.seed_of(slot, FIRST_TWO),
+                // Measured meanwhile.
+                idle: IdleSample::default(),
+                settings: self.settings,
+                interrupted: self.interrupted,
+                others: Some(ticket),
+                slices: Some(slices.to_vec()),
+            },
+        )
+    }
+
+    fn rest(&self, slices: &[Slice], ticket: Ticket<'_>) -> Result<IdleSample, TrialError> {
+        let together_ns = ticket.wait_for_all(self.interrupted, || Ok(()))?;
+        let sample =
+            plumbline_agent::idle_slices(together_ns + LEAD_NS, slices, self.interrupted);
+        sample.map_err(|error| {
+            let fault = format!("the CPU time of this machine cannot be read: {error}");
+            TargetError::Failed(fault).into()
+        })
+    }
+
+    /// Adds what concerns all of them.
+    fn complete(
+        &self,
+        results: &mut [TrialResult],
+        rotation: &Rotation,
+        idle: Result<IdleSample, TrialError>,
+    ) {
+        let idle = match idle {
+            Ok(idle) => idle,
+            Err(error) => {
+                let fault = error.to_string();
+                for result in results {
+                    *result = Err(TargetError::Failed(fault.clone()).into());
+                }
+                return;
+            }
+        };
+        let seen = results.iter().filter_map(|it| Some(&it.as_ref().ok()?.0));
+        let disturbed = gate::disturbed_together(seen, &self.settings.thresholds);
+        let recorded = |slices: &Vec<Slice>| slices.iter().filter(|it| it.recorded_ns() > 0).count();
+        let record = RotationRecord {
+            treatments: results.len() as u32,
+            slices: rotation.members.first().map_or(0, recorded) as u32,
+            slice_ns: rotation.slice_ns,
+            skipped_ns: rotation.skipped_ns,
+        };
+        for (seen, gates) in results.iter_mut().flatten() {
+            seen.common.idle = idle;
+            seen.common.rotation = Some(record);
+            gates.extend::<Vec<GateFailure>>(disturbed.clone());
+        }
+    }
+}
