@@ -70,7 +70,11 @@ fn a_stall_that_reaches_over_a_pause_is_charged_to_all_that_were_due() {
     let late = |ns| recorder.latency.len() - recorder.latency.count_at_or_below(ns);
     assert_eq!(late(2 * MS), 5_000 + 6_111);
     // Of the second slice all below `j = 5,000`; the value lies between two buckets.
-    assert!(late(10 * SECOND).abs_diff(10_000) <= 20, "{}", late(10 * SECOND));
+    assert!(
+        late(10 * SECOND).abs_diff(10_000) <= 20,
+        "{}",
+        late(10 * SECOND)
+    );
     assert_eq!(recorder.latency.max(), 150 * SECOND);
     assert_eq!(recorder.generator_lag.max(), 0);
 }

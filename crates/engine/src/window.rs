@@ -89,7 +89,9 @@ impl Window {
     pub(crate) fn open(&self) -> u64 {
         let recorded = |it: &&Placed| it.slice.recorded_ns() > 0;
         let first = self.slices.iter().find(recorded);
-        first.map_or(u64::MAX, |it| it.slice.open_ns).min(self.until)
+        first
+            .map_or(u64::MAX, |it| it.slice.open_ns)
+            .min(self.until)
     }
 
     /// When the last slice ends.
@@ -198,7 +200,11 @@ mod tests {
             open_ns,
             end_ns,
         };
-        let slices = [slice(0, 100, 100), slice(300, 310, 350), slice(700, 710, 750)];
+        let slices = [
+            slice(0, 100, 100),
+            slice(300, 310, 350),
+            slice(700, 710, 750),
+        ];
         Window::starting(1_000, &slices, 50)
     }
 
@@ -218,10 +224,19 @@ mod tests {
         let places = places.map(|at| window.place(at));
         let expected = [None, None, Some(0), Some(39), None, None, Some(40), None];
         assert_eq!(places, expected);
-        assert_eq!((window.open(), window.close(), window.end), (1_310, 1_750, 1_800));
+        assert_eq!(
+            (window.open(), window.close(), window.end),
+            (1_310, 1_750, 1_800)
+        );
         assert_eq!(window.length(), 80);
-        assert_eq!([1_000, 1_320, 1_500, 1_715].map(|at| window.recorded_before(at)), [0, 10, 40, 45]);
-        assert_eq!(window.recorded().collect::<Vec<_>>(), [(1_310, 1_350), (1_710, 1_750)]);
+        assert_eq!(
+            [1_000, 1_320, 1_500, 1_715].map(|at| window.recorded_before(at)),
+            [0, 10, 40, 45]
+        );
+        assert_eq!(
+            window.recorded().collect::<Vec<_>>(),
+            [(1_310, 1_350), (1_710, 1_750)]
+        );
     }
 
     #[test]

@@ -104,10 +104,7 @@ pub(crate) fn work(
 ) -> Result<Recorder, EngineError> {
     bind_to_cpu(&share.plan.cpus, share.index)?;
     let spec = &share.plan.workload;
-    let mut recorder = Recorder::new(
-        share.plan.recorded_ns(),
-        share.plan.progress.clone(),
-    );
+    let mut recorder = Recorder::new(share.plan.recorded_ns(), share.plan.progress.clone());
     // Bulk messages go out in batches, by design.
     if let (Some(rate), true) = (spec.arrival.rate(), spec.kind != WorkloadKind::Datagram) {
         let expected = rate * share.plan.recorded_ns() as f64 * 1e-9 / share.workers as f64;

@@ -75,7 +75,11 @@ impl Rotation {
                 let is_warm_up = number < warm_up;
                 rotation.members[member].push(Slice {
                     begin_ns,
-                    open_ns: if is_warm_up { end_ns } else { begin_ns + SKIPPED_NS },
+                    open_ns: if is_warm_up {
+                        end_ns
+                    } else {
+                        begin_ns + SKIPPED_NS
+                    },
                     end_ns,
                 });
                 begin_ns = end_ns;

@@ -401,3 +401,5 @@ impl Loop<'_> {
 mod pairs_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod turns_tests;

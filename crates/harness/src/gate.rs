@@ -137,7 +137,11 @@ pub(crate) fn disturbed_together<'a>(
 /// Steal, and `others`: the share of the machine that other programs had.
 fn taken_away(machine: &CpuTime, others: f64, limits: &Thresholds) -> Vec<GateFailure> {
     let found = |by, amount, limit| exceeds(by, amount, at_least_resolution(limit, machine));
-    let steal = found("steal", share(machine.steal_ns, machine), limits.steal_share);
+    let steal = found(
+        "steal",
+        share(machine.steal_ns, machine),
+        limits.steal_share,
+    );
     let other_load = found("other-load", others, limits.other_load_share);
     steal.into_iter().chain(other_load).collect()
 }

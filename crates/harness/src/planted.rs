@@ -182,6 +182,8 @@ pub(crate) struct PlantedTarget {
     pub(crate) two_machines: bool,
     levels: Vec<(&'static str, Levels)>,
     prepared: usize,
+    /// Whether treatments may take turns.
+    pub(crate) rotates: bool,
     /// Blocks in which no machine answers.
     pub(crate) outage: Vec<usize>,
     block: usize,
@@ -205,6 +207,7 @@ impl PlantedTarget {
             two_machines: false,
             levels: Vec::new(),
             prepared: 0,
+            rotates: false,
             outage: Vec::new(),
             block: 0,
             set_ups: Vec::new(),
@@ -262,6 +265,10 @@ impl Target for PlantedTarget {
 
     fn is_one_kernel(&self) -> bool {
         !self.two_machines
+    }
+
+    fn can_rotate(&self) -> bool {
+        self.rotates
     }
 
     fn begin_block(&mut self, block: usize) {

@@ -115,6 +115,7 @@ fn add_counts(whole: &mut ServeResult, part: &ServeResult) {
             missing: ours.missing + theirs.missing,
             // They receive side by side.
             span_ns: ours.span_ns.max(theirs.span_ns),
+            pauses_ns: ours.pauses_ns.min(theirs.pauses_ns),
         }),
         (ours, theirs) => ours.or(theirs),
     };

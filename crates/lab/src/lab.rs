@@ -128,7 +128,12 @@ impl Lab {
             .catalogue
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let key = (catalogue.find(network)?.about().name, placement, family, copy);
+        let key = (
+            catalogue.find(network)?.about().name,
+            placement,
+            family,
+            copy,
+        );
         match self.standing.entry(key) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {

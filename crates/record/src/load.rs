@@ -225,4 +225,8 @@ pub struct DatagramCounts {
     pub missing: u64,
     /// First to last arrival of the window's messages, nanoseconds.
     pub span_ns: u64,
+    /// Of this, how much lay between two arrivals more than 2 ms apart; 0 in runs made
+    /// before it was counted.
+    #[serde(default)]
+    pub pauses_ns: u64,
 }

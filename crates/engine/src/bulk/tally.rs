@@ -8,6 +8,8 @@ use plumbline_experiment::ceiling::MAX_FLOWS;
 /// How far back a duplicate is recognised. One that is older counts as
 /// reordered.
 const MEMORY: u64 = 1 << 16;
+/// A longer time without an arrival is a pause, nanoseconds.
+const PAUSE_NS: u64 = 2_000_000;
 const WORDS: usize = (MEMORY / 64) as usize;
 
 /// The measured messages of all flows, counted at the receiver (N-13).
@@ -15,7 +17,9 @@ const WORDS: usize = (MEMORY / 64) as usize;
 pub(crate) struct Tally {
     flows: Vec<FlowTally>,
     counts: DatagramCounts,
+    /// When the first and the last message arrived; 0 before the first.
     first_ns: u64,
+    last_ns: u64,
 }
 
 #[derive(Debug)]
@@ -69,7 +73,11 @@ impl Tally {
         counts.received += 1;
         counts.bytes += bytes;
         if self.first_ns == 0 {
-            self.first_ns = now;
+            (self.first_ns, self.last_ns) = (now, now);
+        }
+        let gap = now - std::mem::replace(&mut self.last_ns, now);
+        if gap > PAUSE_NS {
+            counts.pauses_ns += gap;
         }
         counts.span_ns = now - self.first_ns;
         true
@@ -153,6 +161,16 @@ mod tests {
     }
 
     #[test]
+    fn the_pauses_between_slices_are_told() {
+        let mut tally = Tally::default();
+        for (seq, at) in [5, 6, 7, 90_000_007, 90_000_009].into_iter().enumerate() {
+            assert!(tally.count(message(1, 0, seq as u64), 10, at));
+        }
+        let counts = tally.counts();
+        assert_eq!((counts.span_ns, counts.pauses_ns), (90_000_004, 90_000_000));
+    }
+
+    #[test]
     fn losses_duplicates_and_late_messages_are_told_apart() {
         let counts = tally([0, 1, 2, 5, 4, 4, 5, 9]);
         let expected = DatagramCounts {
@@ -162,6 +180,7 @@ mod tests {
             reordered: 1,
             missing: 4,
             span_ns: 7,
+            pauses_ns: 0,
         };
         assert_eq!(counts, expected);
     }

@@ -224,7 +224,10 @@ impl<'a> Group<'a> {
 
     /// What fails when the user wants to stop is no failure of the network: Ctrl-C
     /// in a terminal reaches the whole foreground group.
-    pub(super) fn is_interrupted(&self, results: &[Result<CheckedObservation, TrialError>]) -> bool {
+    pub(super) fn is_interrupted(
+        &self,
+        results: &[Result<CheckedObservation, TrialError>],
+    ) -> bool {
         let stop = self.interrupted.load(Ordering::SeqCst);
         results.iter().any(|result| match result {
             Ok(_) => false,

@@ -11,7 +11,7 @@ use crate::planted::{Act, MS, PlantedTarget, healthy, histogram, plan};
 use crate::target::Cpus;
 use crate::thresholds::Thresholds;
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings {
         cpus: Cpus::default(),
         thresholds: Thresholds {
@@ -46,13 +46,13 @@ impl Progress for Audience<'_> {
     }
 }
 
-struct Played {
-    trials: Vec<Trial>,
-    ending: Ending,
-    started: Vec<(usize, usize, u32)>,
+pub(super) struct Played {
+    pub(super) trials: Vec<Trial>,
+    pub(super) ending: Ending,
+    pub(super) started: Vec<(usize, usize, u32)>,
 }
 
-fn play(
+pub(super) fn play(
     plan: &Plan,
     done: &[Trial],
     target: &mut PlantedTarget,
@@ -86,7 +86,7 @@ fn play(
 }
 
 /// A trial whose generator stalled.
-fn late() -> Act {
+pub(super) fn late() -> Act {
     let mut observation = healthy();
     observation.load.load.generator_lag = histogram([100 * MS; 5000]);
     Act::Measure(Box::new(observation))

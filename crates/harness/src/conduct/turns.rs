@@ -83,8 +83,15 @@ impl Group<'_> {
         })
     }
 
-    fn turn(&self, &(slot, treatment): &Member<'_>, slices: &[Slice], ticket: Ticket<'_>) -> TrialResult {
-        let path = self.target.stage(treatment, ends_of(treatment, FIRST_TWO))?;
+    fn turn(
+        &self,
+        &(slot, treatment): &Member<'_>,
+        slices: &[Slice],
+        ticket: Ticket<'_>,
+    ) -> TrialResult {
+        let path = self
+            .target
+            .stage(treatment, ends_of(treatment, FIRST_TWO))?;
         trial::run(
             &*path,
             exercise::of(treatment),
@@ -103,8 +110,7 @@ impl Group<'_> {
 
     fn rest(&self, slices: &[Slice], ticket: Ticket<'_>) -> Result<IdleSample, TrialError> {
         let together_ns = ticket.wait_for_all(self.interrupted, || Ok(()))?;
-        let sample =
-            plumbline_agent::idle_slices(together_ns + LEAD_NS, slices, self.interrupted);
+        let sample = plumbline_agent::idle_slices(together_ns + LEAD_NS, slices, self.interrupted);
         sample.map_err(|error| {
             let fault = format!("the CPU time of this machine cannot be read: {error}");
             TargetError::Failed(fault).into()
@@ -130,7 +136,8 @@ impl Group<'_> {
         };
         let seen = results.iter().filter_map(|it| Some(&it.as_ref().ok()?.0));
         let disturbed = gate::disturbed_together(seen, &self.settings.thresholds);
-        let recorded = |slices: &Vec<Slice>| slices.iter().filter(|it| it.recorded_ns() > 0).count();
+        let recorded =
+            |slices: &Vec<Slice>| slices.iter().filter(|it| it.recorded_ns() > 0).count();
         let record = RotationRecord {
             treatments: results.len() as u32,
             slices: rotation.members.first().map_or(0, recorded) as u32,

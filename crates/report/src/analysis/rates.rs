@@ -69,8 +69,12 @@ pub(crate) fn throughput_bits_per_second(observation: &Observation) -> Option<f6
     let mut window_ns = seen.load.window_ns;
     if let Some(datagrams) = seen.serve.datagrams {
         // What queued up in the window and arrived after it does not make the
-        // path any faster.
-        window_ns = window_ns.max(datagrams.span_ns);
+        // path any faster. Between slices nothing was sent.
+        let pauses_ns = match observation.common.rotation {
+            Some(_) => datagrams.pauses_ns,
+            None => 0,
+        };
+        window_ns = window_ns.max(datagrams.span_ns.saturating_sub(pauses_ns));
     }
     per_second(payload_bytes(seen) * 8.0, window_ns)
 }
