@@ -71,7 +71,7 @@ impl Plan {
             let one = &self.treatments[id];
             let is_like = |set: &&mut Vec<usize>| {
                 let other = &self.treatments[order[set[0]]];
-                other.workload == one.workload && other.timing == one.timing
+                one.task.load().is_some() && other.task == one.task && other.timing == one.timing
             };
             match sets.iter_mut().find(is_like).filter(|_| together) {
                 Some(set) => set.push(position),

@@ -147,7 +147,7 @@ impl<'a> Group<'a> {
         result: Result<CheckedObservation, TrialError>,
     ) -> Trial {
         let warnings = match &result {
-            Ok((seen, _)) => exercise::of(treatment).distrust(treatment, seen, self.settings),
+            Ok((seen, _)) => exercise::of(treatment).distrust(seen, self.settings),
             Err(_) => Vec::new(),
         };
         let (status, observation) = self.judged(treatment, result);

@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
-use plumbline_experiment::{Rotation, Slice, Treatment};
+use plumbline_experiment::{Rotation, Slice, TaskKind, Treatment};
 use plumbline_record::{GateFailure, IdleSample, RotationRecord, Trial};
 
 use super::FIRST_TWO;
 use super::group::{Group, TrialSlot, spread};
 use crate::agent::TrialError;
 use crate::error::TargetError;
-use crate::exercise::{self, TrialOrder, load::LEAD_NS};
+use crate::exercise::{self, LEAD_NS, TrialOrder};
 use crate::gate;
 use crate::target::ends_of;
 use crate::together::{Start, Ticket, joined};
@@ -40,7 +40,8 @@ impl Group<'_> {
         });
         let faults: Vec<Option<String>> = faults.collect();
         let seed = self.seed_of(slot, FIRST_TWO) ^ spread(slot.position as u64 + 1);
-        let rotation = Rotation::new(members.len() + 1, first.workload.kind, first.timing, seed);
+        let TaskKind::Load(kind) = first.task.kind();
+        let rotation = Rotation::new(members.len() + 1, kind, first.timing, seed);
         let (mut results, idle) = self.take_turns(members, &faults, &rotation);
         if self.is_interrupted(&results) || self.interrupted.load(Ordering::SeqCst) {
             return None;
@@ -94,9 +95,8 @@ impl Group<'_> {
             .stage(treatment, ends_of(treatment, FIRST_TWO))?;
         trial::run(
             &*path,
-            exercise::of(treatment),
+            &*exercise::of(treatment),
             TrialOrder {
-                treatment,
                 seed: self.seed_of(slot, FIRST_TWO),
                 // Measured meanwhile.
                 idle: IdleSample::default(),

@@ -104,7 +104,7 @@ fn other_loads_and_a_link_with_distance_take_no_turns() {
     plan.link.delay_ns = 1;
     assert_eq!(plan.turns(0), [vec![0], vec![1]]);
     plan.link.delay_ns = 0;
-    plan.treatments[1].workload.request_size += 1;
+    plan.treatments[1].task.load_mut().unwrap().request_size += 1;
     assert_eq!(plan.turns(0), [vec![0], vec![1]]);
     plan.treatments[1] = plan.treatments[0].clone();
     plan.rotate = false;
