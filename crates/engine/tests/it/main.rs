@@ -36,3 +36,4 @@ mod rig;
 mod self_checks;
 mod stalls;
 mod stamps;
+mod turns;

@@ -140,7 +140,8 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 
 /// Standard deviation of a trial's cost that comes from rounding, as a
 /// fraction. On each CPU two readings of idle time are cut down to a step, each
-/// of them off by 0 to 1 step with a variance of step²/12.
+/// of them off by 0 to 1 step with a variance of step²/12. A window in slices is read
+/// twice in each.
 fn rounding(observation: &Observation, step_ns: u64) -> Option<f64> {
     let spent_ns = spent_ns(observation).filter(|&ns| ns > 0.0)?;
     let load = observation.load()?;
@@ -150,7 +151,8 @@ fn rounding(observation: &Observation, step_ns: u64) -> Option<f64> {
         .iter()
         .filter_map(|machine| cpus_of(machine, load))
         .sum();
-    Some(step_ns as f64 * (cpus / 6.0).sqrt() / spent_ns)
+    let slices = observation.common.rotation.map_or(1, |it| it.slices);
+    Some(step_ns as f64 * (cpus * f64::from(slices) / 6.0).sqrt() / spent_ns)
 }
 
 /// How many CPUs the machine has: more than this process may run on, perhaps.

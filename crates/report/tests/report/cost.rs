@@ -1,6 +1,6 @@
 //! CPU and packets: what is counted, over which time, and how finely.
 
-use plumbline_record::{Run, Trial};
+use plumbline_record::{RotationRecord, Run, Trial};
 use plumbline_report::Summary;
 use plumbline_stats::verdict::Verdict;
 
@@ -119,6 +119,29 @@ fn readings_that_agree_only_for_their_coarseness_show_no_equivalence() {
             .verdict,
         Some(Verdict::Equivalent)
     );
+}
+
+#[test]
+fn a_window_in_slices_is_rounded_in_each() {
+    let (run, mut trials) = Fake {
+        noise: 0.0,
+        ..two()
+    }
+    .run();
+    in_ticks(&mut trials);
+    let rounding = |trials: &[Trial]| {
+        let summary = Summary::new(&run, trials);
+        summary.treatments[0].cost.as_ref().unwrap().rounding
+    };
+    let whole = rounding(&trials);
+    for trial in &mut trials {
+        let common = &mut trial.observation.as_mut().unwrap().common;
+        common.rotation = Some(RotationRecord {
+            slices: 16,
+            ..RotationRecord::default()
+        });
+    }
+    assert!((rounding(&trials) / whole - 4.0).abs() < 1e-9);
 }
 
 #[test]
