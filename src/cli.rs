@@ -141,8 +141,7 @@ pub(crate) struct RunArgs {
     /// Number of randomised blocks; each runs every treatment once
     #[arg(long, value_name = "N")]
     pub(crate) blocks: Option<String>,
-    /// Whether networks take turns in slices of 25 ms, on or off; on where the target
-    /// allows it
+    /// Whether networks take turns in slices of 25 ms where the target allows it: on or off
     #[arg(long, value_name = "HOW")]
     pub(crate) rotate: Option<String>,
     /// Seed of the order and the arrivals; random unless given

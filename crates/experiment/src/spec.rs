@@ -98,7 +98,7 @@ pub(crate) fn read(root: &SectionTable) -> Result<Spec, SpecError> {
         settings: settings(&factors)?,
         loads: expand::loads(&root, &factors, timing)?,
         blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
-        rotate: design.choice("rotate", keys::ROTATE)?.unwrap_or(true),
+        rotate: design.choice("rotate", keys::ROTATE)?.unwrap_or(false),
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
         seed: seed(&design)?,
         budget: design.duration("budget", MIN_BUDGET..=MAX_BUDGET)?,
