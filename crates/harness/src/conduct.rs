@@ -13,10 +13,7 @@ use plumbline_record::{NodePair, Trial, TrialStatus};
 
 use crate::settings::Settings;
 use crate::target::Target;
-use group::{Group, TrialSlot};
-
-/// The pair of a plan that has no pairing.
-const FIRST_TWO: Ends = [0, 1];
+use group::{FIRST_TWO, Group, TrialSlot};
 
 /// After how many blocks in a row that yielded no observation a run ends. A short
 /// outage costs the block that it meets; what lasts into the next will not pass by

@@ -19,6 +19,9 @@ use crate::target::{Target, ends_of};
 use crate::together::{Start, Ticket, joined};
 use crate::trial::{self, CheckedObservation};
 
+/// The pair of a plan that has no pairing.
+pub(super) const FIRST_TWO: Ends = [0, 1];
+
 /// The place of a trial in the plan, but for its pair.
 #[derive(Clone, Copy)]
 pub(super) struct TrialSlot {

@@ -7,8 +7,7 @@ use std::time::Instant;
 use plumbline_experiment::{Rotation, Slice, TaskKind, Treatment};
 use plumbline_record::{GateFailure, IdleSample, RotationRecord, Trial};
 
-use super::FIRST_TWO;
-use super::group::{Group, TrialSlot, spread};
+use super::group::{FIRST_TWO, Group, TrialSlot, spread};
 use crate::agent::TrialError;
 use crate::error::TargetError;
 use crate::exercise::{self, LEAD_NS, TrialOrder};
