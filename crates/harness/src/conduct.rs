@@ -296,7 +296,7 @@ impl Loop<'_> {
                 };
                 (slot, &self.plan.treatments[order[position]])
             });
-            let members: Vec<turns::Member<'_>> = members.collect();
+            let members: Vec<turns::TurnMember<'_>> = members.collect();
             let step = |treatment| Step {
                 block,
                 blocks: self.plan.blocks.len(),

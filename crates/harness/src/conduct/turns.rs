@@ -17,7 +17,7 @@ use crate::together::{Start, Ticket, joined};
 use crate::trial::{self, CheckedObservation};
 
 /// A treatment and its place in the plan.
-pub(super) type Member<'a> = (TrialSlot, &'a Treatment);
+pub(super) type TurnMember<'a> = (TrialSlot, &'a Treatment);
 
 type TrialResult = Result<CheckedObservation, TrialError>;
 
@@ -29,7 +29,7 @@ impl Group<'_> {
 
     /// Runs treatments that have the same load once, in turns; `None` when it was
     /// interrupted.
-    pub(super) fn rotate(&mut self, members: &[Member<'_>]) -> Option<Vec<Trial>> {
+    pub(super) fn rotate(&mut self, members: &[TurnMember<'_>]) -> Option<Vec<Trial>> {
         let (slot, first) = members[0];
         let started = (self.settings.now)();
         let clock = Instant::now();
@@ -60,7 +60,7 @@ impl Group<'_> {
     /// the last slices of the rotation.
     fn take_turns(
         &self,
-        members: &[Member<'_>],
+        members: &[TurnMember<'_>],
         faults: &[Option<String>],
         rotation: &Rotation,
     ) -> (Vec<TrialResult>, Result<IdleSample, TrialError>) {
@@ -85,7 +85,7 @@ impl Group<'_> {
 
     fn turn(
         &self,
-        &(slot, treatment): &Member<'_>,
+        &(slot, treatment): &TurnMember<'_>,
         slices: &[Slice],
         ticket: Ticket<'_>,
     ) -> TrialResult {
