@@ -9,7 +9,7 @@ use crate::sentence::{in_reading_order, join};
 use crate::{describe, number};
 use plumbline_experiment::metric::Role;
 
-/// Networks by rising cost, a column for each primary metric of each workload.
+/// Networks by rising cost under the first workload, a column for each primary metric of each workload.
 pub(crate) struct Overview<'a> {
     pub(crate) columns: Vec<OverviewColumn<'a>>,
     pub(crate) rows: Vec<OverviewRow<'a>>,
@@ -70,9 +70,10 @@ impl<'a> Overview<'a> {
     }
 }
 
-/// A row for each label at each place, by their mean rank in the sections.
+/// A row for each label at each place, in the order of the first section that has it:
+/// by rising cost under the first workload.
 fn rows(summary: &Summary) -> Vec<OverviewRow<'_>> {
-    let mut rows: Vec<(f64, &str, OverviewRow<'_>)> = Vec::new();
+    let mut rows: Vec<(&str, OverviewRow<'_>)> = Vec::new();
     let places: Vec<String> = summary
         .treatments
         .iter()
@@ -80,7 +81,7 @@ fn rows(summary: &Summary) -> Vec<OverviewRow<'_>> {
         .collect();
     let is_one_place = places.windows(2).all(|two| two[0] == two[1]);
     for section in &summary.sections {
-        for (rank, &id) in section.treatments.iter().enumerate() {
+        for &id in &section.treatments {
             let treatment = &summary.treatments[id];
             let label = describe::clean(&treatment.treatment.label);
             let baseline = treatment.treatment.baseline;
@@ -90,14 +91,9 @@ fn rows(summary: &Summary) -> Vec<OverviewRow<'_>> {
             let place = if is_one_place { "" } else { &places[id] };
             let gap = if is_one_place { "" } else { ", " };
             let label = format!("{label}{}{gap}{place}", against.unwrap_or_default());
-            let rank = rank as f64 / section.treatments.len() as f64;
-            match rows.iter_mut().find(|(_, _, row)| row.label == label) {
-                Some((sum, _, row)) => {
-                    *sum += rank;
-                    row.treatments.push(treatment);
-                }
+            match rows.iter_mut().find(|(_, row)| row.label == label) {
+                Some((_, row)) => row.treatments.push(treatment),
                 None => rows.push((
-                    rank,
                     place,
                     OverviewRow {
                         label,
@@ -108,9 +104,8 @@ fn rows(summary: &Summary) -> Vec<OverviewRow<'_>> {
             }
         }
     }
-    let mean = |(sum, _, row): &(f64, &str, OverviewRow<'_>)| sum / row.treatments.len() as f64;
-    rows.sort_by(|a, b| a.1.cmp(b.1).then(mean(a).total_cmp(&mean(b))));
-    rows.into_iter().map(|(_, _, row)| row).collect()
+    rows.sort_by(|a, b| a.0.cmp(b.0));
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// Whether two baselines differ in nothing but the cluster.
