@@ -36,7 +36,7 @@ pub struct BesideTable {
 /// One published row and its counterpart.
 #[derive(Clone, Debug)]
 pub struct BesideRow {
-    /// Its place in [`Table::rows`].
+    /// Its place in [`FigureTable::rows`].
     pub row: usize,
     /// The treatment that answers it.
     pub treatment: TreatmentId,

@@ -166,7 +166,7 @@ impl<'ns> LinkSpec<'ns> {
     }
 
     /// Puts the device into a group, so that
-    /// [`delete_group`](Socket::delete_group) finds it.
+    /// [`delete_group`](NetlinkSocket::delete_group) finds it.
     pub fn group(self, group: u32) -> Self {
         self.attribute(LinkAttribute::Group(group))
     }
