@@ -82,7 +82,7 @@ fn stops(test: &str, signal: Signal) {
     assert_eq!(code, Some(2));
     nothing_left(&pids, &namespaces);
     let report = stdout(&output(&["report", directory.to_str().unwrap()]));
-    assert!(report.contains("cut off"), "{report}");
+    assert!(report.starts_with("Cut off: "), "{report}");
     assert!(directory.join("report.html").exists());
 }
 

@@ -82,8 +82,14 @@ pub(crate) fn lab(test: &str) -> Option<MutexGuard<'static, ()>> {
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
+    /// As from a terminal: SIGHUP is not ignored, whatever runs the tests.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let child = plumbline(arguments)
+        let program = plumbline(arguments);
+        let child = Command::new("env")
+            .arg("--default-signal=HUP")
+            .arg(program.get_program())
+            .args(program.get_args())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

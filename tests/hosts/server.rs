@@ -28,7 +28,7 @@ fn a_host_without_nginx_is_refused_by_name() {
         let result = world::plumbline(&["run", "http", "--target", "hosts"])
             .args(["--set", "workload.server=nginx", "--blocks", "1"])
             // No host has such an address: where nginx is installed, that ends the run.
-            .args(["--address", "192.0.2.0/24", "--out"])
+            .args(["--address", "203.0.113.0/24", "--out"])
             .arg(&out)
             .args(flags)
             .env("PATH", format!("{}:{path}", directory.path().display()))
@@ -37,7 +37,7 @@ fn a_host_without_nginx_is_refused_by_name() {
         let said = stderr(&result);
         assert_eq!(result.status.code(), Some(2), "{flags:?}: {said}");
         assert!(!out.exists(), "{flags:?}: there is a run");
-        if said.contains("no address in 192.0.2.0/24") {
+        if said.contains("no address in 203.0.113.0/24") {
             world::skip(test, "nginx is installed");
             return;
         }

@@ -5,7 +5,8 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::{Timing, WorkloadKind};
+use crate::Timing;
+use crate::metric::Traffic;
 
 /// The first part of a slice, nanoseconds: load is sent but not recorded, while
 /// caches and queues become those of this treatment.
@@ -49,11 +50,11 @@ impl Rotation {
     /// A rotation of `members` in which the recorded parts of each add up to the
     /// window of `timing`, after as many unrecorded slices as make its warm-up. The
     /// order follows from `seed`.
-    pub fn new(members: usize, kind: WorkloadKind, timing: Timing, seed: u64) -> Self {
-        let nominal_ns = if kind.is_answered() {
-            RECORDED_NS
-        } else {
+    pub fn new(members: usize, traffic: Traffic, timing: Timing, seed: u64) -> Self {
+        let nominal_ns = if traffic.is_bulk() {
             RECORDED_OF_BULK_NS
+        } else {
+            RECORDED_NS
         };
         let recorded = timing.measure_ns.div_ceil(nominal_ns).max(1);
         let slice_ns = SKIPPED_NS + timing.measure_ns.div_ceil(recorded);
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_rotation_holds_each_member_once_without_gap_or_overlap() {
-        let rotation = Rotation::new(5, WorkloadKind::Rr, TIMING, 7);
+        let rotation = Rotation::new(5, Traffic::Open, TIMING, 7);
         let mut all: Vec<(u64, u64, usize)> = Vec::new();
         for (member, slices) in rotation.members.iter().enumerate() {
             all.extend(slices.iter().map(|it| (it.begin_ns, it.end_ns, member)));
@@ -131,8 +132,8 @@ mod tests {
 
     #[test]
     fn the_recorded_parts_are_the_window_and_the_first_slices_the_warm_up() {
-        for kind in [WorkloadKind::Rr, WorkloadKind::Stream] {
-            let rotation = Rotation::new(3, kind, TIMING, 1);
+        for traffic in [Traffic::Open, Traffic::Bulk] {
+            let rotation = Rotation::new(3, traffic, TIMING, 1);
             for slices in &rotation.members {
                 let recorded: u64 = slices.iter().map(Slice::recorded_ns).sum();
                 assert!(recorded.abs_diff(TIMING.measure_ns) < slices.len() as u64);
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_order_follows_from_the_seed() {
-        let with = |seed| Rotation::new(4, WorkloadKind::Rr, TIMING, seed);
+        let with = |seed| Rotation::new(4, Traffic::Open, TIMING, seed);
         assert_eq!(with(3), with(3));
         assert_ne!(with(3), with(4));
     }

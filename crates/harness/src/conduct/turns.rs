@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
-use plumbline_experiment::{Rotation, Slice, TaskKind, Treatment};
+use plumbline_experiment::{Rotation, Slice, Treatment};
 use plumbline_record::{GateFailure, IdleSample, RotationRecord, Trial};
 
 use super::group::{FIRST_TWO, Group, TrialSlot, spread};
@@ -39,8 +39,8 @@ impl Group<'_> {
         });
         let faults: Vec<Option<String>> = faults.collect();
         let seed = self.seed_of(slot, FIRST_TWO) ^ spread(slot.position as u64 + 1);
-        let TaskKind::Load(kind) = first.task.kind();
-        let rotation = Rotation::new(members.len() + 1, kind, first.timing, seed);
+        let traffic = first.task.traffic();
+        let rotation = Rotation::new(members.len() + 1, traffic, first.timing, seed);
         let (mut results, idle) = self.take_turns(members, &faults, &rotation);
         if self.is_interrupted(&results) || self.interrupted.load(Ordering::SeqCst) {
             return None;

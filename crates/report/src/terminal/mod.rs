@@ -107,8 +107,25 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
     for section in &summary.sections {
         out += &style.lines(Tint::Faint, &heading(summary, section));
     }
+    if let Some(aliases) = aliases(summary) {
+        out += &style.lines(Tint::Faint, &aliases);
+    }
     out.push('\n');
     out
+}
+
+/// What the rows are that were asked for by another name.
+fn aliases(summary: &Summary) -> Option<String> {
+    let alias = |one: &Notice| match &one.warning {
+        Warning::StandsFor { alias, network } => {
+            let (alias, network) = (describe::clean(alias), describe::clean(network));
+            Some(format!("{alias} is measured as `{network}`"))
+        }
+        _ => None,
+    };
+    let all: Vec<String> = summary.notices.iter().filter_map(alias).collect();
+    let what = "the path that it programs, without its agents, rules and policies";
+    (!all.is_empty()).then(|| format!("{}: {what}", all.join("; ")))
 }
 
 fn heading(summary: &Summary, section: &Section) -> String {
@@ -168,13 +185,23 @@ fn at_most(all: &[String], lines: usize, what: &str, style: Style) -> String {
 }
 
 fn notices(summary: &Summary, style: Style) -> String {
-    // Their sentences have been said already.
-    let is_new = |one: &&Notice| !matches!(one.warning, Warning::Unsupported { .. });
+    // What has been said already, in sentences and below the table.
+    let is_new = |one: &&Notice| {
+        use Warning::{StandsFor, Unsupported};
+        !matches!(one.warning, Unsupported { .. } | StandsFor { .. })
+    };
     let line = |one: &Notice| {
         let text = format!("warning: {}", notice_text(summary, one));
         style.lines(Tint::Warning, &text)
     };
-    let mut all: Vec<String> = summary.notices.iter().filter(is_new).map(line).collect();
+    // What holds for every run on such a machine comes last.
+    let of_machine = |one: &&Notice| {
+        use Warning::{OneKernel, SharedCpus};
+        matches!(one.warning, OneKernel | SharedCpus { .. })
+    };
+    let mut notices: Vec<&Notice> = summary.notices.iter().filter(is_new).collect();
+    notices.sort_by_key(of_machine);
+    let mut all: Vec<String> = notices.into_iter().map(line).collect();
     all.extend(
         outliers(summary)
             .iter()
