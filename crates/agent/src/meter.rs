@@ -93,15 +93,7 @@ impl MachineMeter {
 
     /// CPU time in all windows together.
     pub fn cpu(&self) -> CpuTime {
-        let number = |cpu: &OneCpu| OneCpu {
-            number: cpu.number,
-            ..OneCpu::default()
-        };
-        let before = CpuTotals {
-            at_ns: 0,
-            cpus: self.cpu.cpus.iter().map(number).collect(),
-        };
-        cpu_time(&before, &self.cpu)
+        time_of(&self.cpu)
     }
 
     /// Receive queue counters in all windows together.
@@ -139,30 +131,31 @@ fn add_gains(sum: &mut CpuTotals, before: &CpuTotals, after: &CpuTotals) {
     }
 }
 
-/// CPU time between two readings. Busy is time that was neither idle nor
-/// waiting nor stolen: the tickless kernel keeps idle time itself, while the
-/// split by context is sampled at ticks (N-10; docs/method.md).
+/// CPU time between two readings.
 fn cpu_time(before: &CpuTotals, after: &CpuTotals) -> CpuTime {
-    let wall_ns = after.at_ns.saturating_sub(before.at_ns);
+    let mut gains = CpuTotals::default();
+    add_gains(&mut gains, before, after);
+    time_of(&gains)
+}
+
+/// What CPUs gained, in all. Busy is time that was neither idle nor waiting nor
+/// stolen: the tickless kernel keeps idle time itself, while the split by context
+/// is sampled at ticks (N-10; docs/method.md).
+fn time_of(gains: &CpuTotals) -> CpuTime {
     let mut time = CpuTime::default();
-    let mut away_ns = 0;
-    for late in &after.cpus {
-        let Some(early) = before.cpus.iter().find(|c| c.number == late.number) else {
-            continue;
-        };
-        let over = |part: fn(&OneCpu) -> u64| part(late).saturating_sub(part(early));
-        away_ns += over(|c| c.idle_ns) + over(|c| c.iowait_ns) + over(|c| c.steal_ns);
-        time.capacity_ns += wall_ns;
-        time.user_ns += over(|c| c.user_ns);
-        time.system_ns += over(|c| c.system_ns);
-        time.irq_ns += over(|c| c.irq_ns);
-        time.softirq_ns += over(|c| c.softirq_ns);
-        time.iowait_ns += over(|c| c.iowait_ns);
-        time.steal_ns += over(|c| c.steal_ns);
-        time.idle_ns += over(|c| c.idle_ns);
-        time.busiest_softirq_ns = time.busiest_softirq_ns.max(over(|c| c.softirq_ns));
+    for cpu in &gains.cpus {
+        time.capacity_ns += gains.at_ns;
+        time.user_ns += cpu.user_ns;
+        time.system_ns += cpu.system_ns;
+        time.irq_ns += cpu.irq_ns;
+        time.softirq_ns += cpu.softirq_ns;
+        time.iowait_ns += cpu.iowait_ns;
+        time.steal_ns += cpu.steal_ns;
+        time.idle_ns += cpu.idle_ns;
+        time.busiest_softirq_ns = time.busiest_softirq_ns.max(cpu.softirq_ns);
     }
     // Once for all CPUs: each is rounded to a tick, up as often as down.
+    let away_ns = time.idle_ns + time.iowait_ns + time.steal_ns;
     time.busy_ns = time.capacity_ns.saturating_sub(away_ns);
     time
 }
