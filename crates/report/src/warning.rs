@@ -82,10 +82,19 @@ fn other_server(wanted: &str, answered: &str) -> String {
 
 fn stands_for(alias: &str, network: &str) -> String {
     format!(
-        "{alias} is measured as `{network}`: the path that it programs, without its agents, rules \
-         and policies; docs/networks.md says what is modelled"
+        "{}: {MODELLED}; docs/networks.md says what is modelled",
+        measured_as(alias, network)
     )
 }
+
+/// What a network that was asked for by another name is.
+pub(crate) fn measured_as(alias: &str, network: &str) -> String {
+    format!("{alias} is measured as `{network}`")
+}
+
+/// What is measured of a system.
+pub(crate) const MODELLED: &str =
+    "the path that it programs, without its agents, rules and policies";
 
 fn shorter_windows(share: f64) -> String {
     format!(

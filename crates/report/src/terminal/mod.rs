@@ -118,14 +118,12 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
 fn aliases(summary: &Summary) -> Option<String> {
     let alias = |one: &Notice| match &one.warning {
         Warning::StandsFor { alias, network } => {
-            let (alias, network) = (describe::clean(alias), describe::clean(network));
-            Some(format!("{alias} is measured as `{network}`"))
+            Some(describe::clean(&warning::measured_as(alias, network)))
         }
         _ => None,
     };
     let all: Vec<String> = summary.notices.iter().filter_map(alias).collect();
-    let what = "the path that it programs, without its agents, rules and policies";
-    (!all.is_empty()).then(|| format!("{}: {what}", all.join("; ")))
+    (!all.is_empty()).then(|| format!("{}: {}", all.join("; "), warning::MODELLED))
 }
 
 fn heading(summary: &Summary, section: &Section) -> String {
