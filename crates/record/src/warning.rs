@@ -78,6 +78,11 @@ pub enum Warning {
         /// Trials planned.
         planned: u32,
     },
+    /// Several builds of Plumbline ran the trials of a run (`--mix-builds`).
+    MixedBuilds {
+        /// How many.
+        builds: u32,
+    },
     /// Somebody else used the machine, less than what voids a trial (C-14).
     OtherLoad {
         /// Share of capacity, 0 to 1.

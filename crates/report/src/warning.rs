@@ -18,6 +18,7 @@ pub fn text(warning: &Warning) -> String {
         Warning::TooFewBlocks { blocks, needed } => too_few_blocks(*blocks, *needed),
         Warning::RetriesExhausted { treatment } => retries_exhausted(treatment),
         Warning::CutOff { finished, planned } => cut_off(*finished, *planned),
+        Warning::MixedBuilds { builds } => mixed_builds(*builds),
         Warning::Steal { share } => steal(*share),
         Warning::OtherLoad { share } => other_load(*share),
         Warning::NearSaturation { share } => near_saturation(*share),
@@ -127,6 +128,13 @@ fn retries_exhausted(treatment: &str) -> String {
 
 fn cut_off(finished: u32, planned: u32) -> String {
     format!("cut off after {finished} of {planned} trials; go on with `run --resume`")
+}
+
+fn mixed_builds(builds: u32) -> String {
+    format!(
+        "{builds} builds of Plumbline ran these trials, so any difference may come from the program; \
+         run it anew with one build"
+    )
 }
 
 fn steal(share: f64) -> String {

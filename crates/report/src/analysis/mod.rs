@@ -123,6 +123,7 @@ impl Summary {
         let declared = comparison::declared(&known);
         let comparisons = comparison::compare_all(&declared, &treatments, plan, &run.fingerprint);
         let sections = section::sections(&treatments, &comparisons);
+        let builds = builds(trials);
         let asked = plan.distribution;
         let distribution = |one| asked.then(|| Distribution::new(one, &treatments)).flatten();
         Self {
@@ -132,13 +133,13 @@ impl Summary {
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
             link: plan.link,
-            builds: builds(trials),
+            builds,
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
             mesh,
             beside: Beside::new(plan, &treatments, &ledger),
             sections,
-            notices: notice::notices(run, &ledger, !comparisons.is_empty()),
+            notices: notice::notices(run, &ledger, builds, !comparisons.is_empty()),
             set_ups: set_up::costs(trials),
             account: Account::new(plan, &ledger),
             blocks: plan.blocks.len(),

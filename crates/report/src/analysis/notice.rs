@@ -33,15 +33,19 @@ impl Notice {
 }
 
 /// Gathers the warnings of run and trials, and adds those that only the whole
-/// shows.
-pub(super) fn notices(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<Notice> {
+/// shows; first what puts most in doubt.
+pub(super) fn notices(
+    run: &Run,
+    ledger: &Ledger<'_>,
+    builds: usize,
+    is_compared: bool,
+) -> Vec<Notice> {
     let mut notices: Vec<Notice> = Vec::new();
-    for warning in run
-        .warnings
-        .iter()
-        .cloned()
-        .chain(derived(run, ledger, is_compared))
-    {
+    let mixed = (builds > 1).then_some(Warning::MixedBuilds {
+        builds: builds as u32,
+    });
+    let derived = mixed.into_iter().chain(derived(run, ledger, is_compared));
+    for warning in run.warnings.iter().cloned().chain(derived) {
         let is_said = |one: &Notice| {
             one.warning == warning || is_said_once(&warning) && kind(&one.warning) == kind(&warning)
         };
@@ -58,7 +62,52 @@ pub(super) fn notices(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<
             }
         }
     }
+    notices.sort_by_key(|one| doubt(&one.warning));
     notices
+}
+
+/// How much a warning puts in doubt.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Doubt {
+    /// Every figure of the run.
+    Everything,
+    /// Whether it was the network that was measured.
+    Subject,
+    /// Whether what is missing would have changed the answer.
+    Missing,
+    /// How exactly it was measured.
+    Precision,
+    /// What holds for every run on such a machine, or of such an experiment.
+    Setting,
+}
+
+fn doubt(warning: &Warning) -> Doubt {
+    match warning {
+        Warning::MixedBuilds { .. } => Doubt::Everything,
+        Warning::GeneratorWasTheLimit { .. }
+        | Warning::GeneratorBusy { .. }
+        | Warning::MaximumOfTheGenerator { .. }
+        | Warning::TailLag { .. }
+        | Warning::ClientDiffers { .. }
+        | Warning::OtherServer { .. }
+        | Warning::UserModeKernel => Doubt::Subject,
+        Warning::CutOff { .. }
+        | Warning::RetriesExhausted { .. }
+        | Warning::TooFewBlocks { .. } => Doubt::Missing,
+        Warning::Nodes { .. }
+        | Warning::ShorterWindows { .. }
+        | Warning::ClosedLoop { .. }
+        | Warning::Steal { .. }
+        | Warning::OtherLoad { .. }
+        | Warning::NearSaturation { .. }
+        | Warning::ArrivalsDistorted { .. }
+        | Warning::UnevenGaps { .. }
+        | Warning::LevelChanged { .. } => Doubt::Precision,
+        Warning::OneKernel
+        | Warning::SharedCpus { .. }
+        | Warning::Unsupported { .. }
+        | Warning::StandsFor { .. } => Doubt::Setting,
+    }
 }
 
 /// What only the whole run shows.

@@ -1,8 +1,10 @@
 //! A comparison of runs for terminal and scripts.
 
+use plumbline_record::Warning;
 use serde_json::{Value, json};
 
 use super::{Change, Compared, LimitCheck, LimitOutcome};
+use crate::analysis::Notice;
 use crate::terminal::{self, Style};
 use crate::{describe, number};
 
@@ -13,6 +15,8 @@ pub fn render(compared: &Compared, style: Style) -> String {
     if let [only] = compared.runs.as_slice() {
         out += &terminal::render(only, style);
         out.push('\n');
+    } else {
+        out += &mixed_builds(compared, style);
     }
     for difference in &compared.differences {
         out += &format!(
@@ -28,6 +32,19 @@ pub fn render(compared: &Compared, style: Style) -> String {
     }
     for check in &compared.limits {
         out += &terminal::wrapped(&limit_text(check), style);
+    }
+    out
+}
+
+/// A warning for each run that several builds took part in.
+fn mixed_builds(compared: &Compared, style: Style) -> String {
+    let mut out = String::new();
+    for (at, run) in compared.runs.iter().enumerate() {
+        let is_mixed = |one: &&Notice| matches!(one.warning, Warning::MixedBuilds { .. });
+        for notice in run.notices.iter().filter(is_mixed) {
+            let text = terminal::notice_text(run, notice);
+            out += &terminal::wrapped(&format!("warning: run {}: {text}", at + 1), style);
+        }
     }
     out
 }

@@ -192,14 +192,7 @@ fn notices(summary: &Summary, style: Style) -> String {
         let text = format!("warning: {}", notice_text(summary, one));
         style.lines(Tint::Warning, &text)
     };
-    // What holds for every run on such a machine comes last.
-    let of_machine = |one: &&Notice| {
-        use Warning::{OneKernel, SharedCpus};
-        matches!(one.warning, OneKernel | SharedCpus { .. })
-    };
-    let mut notices: Vec<&Notice> = summary.notices.iter().filter(is_new).collect();
-    notices.sort_by_key(of_machine);
-    let mut all: Vec<String> = notices.into_iter().map(line).collect();
+    let mut all: Vec<String> = summary.notices.iter().filter(is_new).map(line).collect();
     all.extend(
         outliers(summary)
             .iter()

@@ -1,18 +1,27 @@
 //! A run that two builds of Plumbline took part in says so wherever it is shown.
 
-use plumbline_record::Build;
+use plumbline_record::{Build, GateFailure, Run, Trial, TrialStatus, Warning};
+use plumbline_report::compare::{self, compare};
+use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
 use crate::fake::{Fake, Network};
 
-#[test]
-fn every_table_says_that_builds_were_mixed() {
+/// A run that another build went on with.
+fn mixed() -> (Run, Vec<Trial>) {
     let (run, mut trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
-    assert_eq!(Summary::new(&run, &trials).builds, 1);
     trials[3].build = Some(Build {
         version: "0.2.0".to_owned(),
         sha256: "ab".repeat(32),
     });
+    (run, trials)
+}
+
+#[test]
+fn every_table_says_that_builds_were_mixed() {
+    let (run, trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    assert_eq!(Summary::new(&run, &trials).builds, 1);
+    let (run, trials) = mixed();
     let summary = Summary::new(&run, &trials);
     assert_eq!(summary.builds, 2);
     let tables = summary.sections.len();
@@ -39,4 +48,55 @@ fn every_table_says_that_builds_were_mixed() {
     let mut rows = table.split_terminator("\r\n");
     assert!(rows.next().unwrap().ends_with(",builds"));
     assert!(rows.all(|row| row.ends_with(",2")));
+}
+
+/// Figures of a run without a valid trial are few, and its warnings many.
+#[test]
+fn mixed_builds_are_the_first_warning_even_without_a_result() {
+    let (mut run, mut trials) = mixed();
+    for detail in ["one", "two", "three", "four", "five", "six"] {
+        let detail = format!("node {detail} is not what a comparison wants; replace it");
+        run.warnings.push(Warning::Nodes { detail });
+    }
+    for trial in &mut trials {
+        trial.warnings.push(Warning::GeneratorBusy { share: 0.9 });
+        let gates = vec![GateFailure::Disturbed {
+            by: "other-load".to_owned(),
+            amount: 0.4,
+            limit: 0.2,
+        }];
+        trial.status = TrialStatus::Invalid { gates };
+    }
+    let summary = Summary::new(&run, &trials);
+    assert!(!summary.has_results());
+    let said = "2 builds of Plumbline ran";
+
+    let shown = terminal::render(&summary, Style::default());
+    let first = shown.lines().find(|line| line.starts_with("warning"));
+    assert!(first.unwrap().contains(said), "{shown}");
+    let text = markdown::render(&summary);
+    let distrust = text.split_once("What to distrust\n\n").unwrap().1;
+    assert!(distrust.lines().next().unwrap().contains(said), "{text}");
+    let page = html::render(&summary, &run, &trials);
+    let distrust = page.split_once("What to distrust").unwrap().1;
+    let first = distrust.split("<li>").nth(1).unwrap();
+    assert!(first.contains(said), "{first}");
+    let object: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    assert!(object["warnings"][0].as_str().unwrap().contains(said));
+    let table = csv::render(&summary);
+    assert!(
+        table
+            .split_terminator("\r\n")
+            .skip(1)
+            .all(|row| row.ends_with(",2"))
+    );
+
+    let own = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    let compared = compare(&[own, (run, trials)], false).unwrap();
+    let shown = compare::render(&compared, Style::default());
+    let first = shown.lines().next().unwrap();
+    assert!(
+        first.starts_with("warning: run 2: ") && first.contains(said),
+        "{shown}"
+    );
 }
