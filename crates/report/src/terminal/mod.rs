@@ -34,7 +34,14 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.lines(Tint::Heading, &format!("{answer}."));
         out.push('\n');
     }
-    out += &table_of_all(summary, style);
+    let mut table = table_of_all(summary, style);
+    if let Some(aliases) = aliases(summary) {
+        table += &style.lines(Tint::Faint, &aliases);
+    }
+    if !table.is_empty() {
+        out += &table;
+        out.push('\n');
+    }
     for section in &summary.sections {
         out += &time_spent(summary, section, style);
     }
@@ -107,10 +114,6 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
     for section in &summary.sections {
         out += &style.lines(Tint::Faint, &heading(summary, section));
     }
-    if let Some(aliases) = aliases(summary) {
-        out += &style.lines(Tint::Faint, &aliases);
-    }
-    out.push('\n');
     out
 }
 

@@ -1,3 +1,4 @@
+use plumbline_record::Warning;
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, terminal};
 
@@ -31,6 +32,17 @@ fn colour_changes_nothing_but_colour() {
     assert!(!plain.contains('\u{1b}'));
     assert!(coloured.contains("\u{1b}[31m"), "nothing is red");
     assert_eq!(without_escapes(&coloured), plain);
+}
+
+#[test]
+fn what_an_alias_stands_for_is_said_without_a_result_too() {
+    let (mut run, _) = Fake::new(&fake::networks()).run();
+    run.warnings.push(Warning::StandsFor {
+        alias: "calico".to_owned(),
+        network: "routed".to_owned(),
+    });
+    let text = terminal::render(&Summary::new(&run, &[]), Style::default());
+    assert!(text.contains("calico is measured as `routed`"), "{text}");
 }
 
 #[test]
