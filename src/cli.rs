@@ -1,8 +1,8 @@
 //! The command line. Nothing here touches the system.
 
 mod cluster;
-mod factors;
 mod find_max;
+mod flags;
 mod load;
 mod plugin;
 mod target;
@@ -17,8 +17,8 @@ use plumbline_experiment::DriverChoice;
 #[cfg(feature = "kubernetes")]
 pub(crate) use cluster::ManifestKind;
 pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs};
-pub(crate) use factors::FactorArgs;
 pub(crate) use find_max::FindMaxArgs;
+pub(crate) use flags::FlagArgs;
 pub(crate) use load::{LoadArgs, ServeArgs};
 pub(crate) use plugin::{is_plugin, typed};
 #[cfg(feature = "kubernetes")]
@@ -113,40 +113,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
-    pub(crate) factors: FactorArgs,
-    /// Network that the others are compared with
-    #[arg(long, value_name = "NAME")]
-    pub(crate) baseline: Option<String>,
-    /// Workloads: rr, crr, stream, datagram, http
-    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    pub(crate) workload: Vec<String>,
-    /// Requests per second over all connections
-    #[arg(long, value_name = "N")]
-    pub(crate) rate: Option<String>,
-    /// Concurrent connections
-    #[arg(long, value_name = "N")]
-    pub(crate) connections: Option<String>,
-    /// Bytes of a request or message
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) request_size: Option<String>,
-    /// Bytes of a response
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) response_size: Option<String>,
-    /// How the sender waits for the next request: block, or spin to send on time
-    #[arg(long, value_name = "HOW")]
-    pub(crate) wait: Option<String>,
-    /// Measured window of each trial, such as 500ms
-    #[arg(long, value_name = "TIME")]
-    pub(crate) duration: Option<String>,
-    /// Number of randomised blocks; each runs every treatment once
-    #[arg(long, value_name = "N")]
-    pub(crate) blocks: Option<String>,
-    /// Whether networks take turns in slices of 25 ms where the target allows it: on or off
-    #[arg(long, value_name = "HOW")]
-    pub(crate) rotate: Option<String>,
-    /// Seed of the order and the arrivals; random unless given
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
+    pub(crate) flags: FlagArgs,
     /// Set any key of the experiment, such as design.retries=3
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -159,10 +126,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) out: PathBuf,
     /// Continue a run that was cut off, as it was planned
-    #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "baseline", "workload", "rate", "connections", "request_size", "response_size", "wait",
-        "duration", "blocks", "rotate", "seed", "set",
-    ])]
+    #[arg(long, value_name = "RUN", conflicts_with = "set")]
     pub(crate) resume: Option<PathBuf>,
     /// With --resume, continue although the environment has changed since the run was started;
     /// with several clusters, compare them although their nodes differ

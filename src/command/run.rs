@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use plumbline_experiment::{Experiment, Flag, ready_made};
+use plumbline_experiment::{Experiment, ready_made};
 use plumbline_record::{RunDirectory, write_atomically};
 use plumbline_report::{Summary, html, json, terminal};
 use plumbline_session::{RunOptions, Session};
@@ -114,11 +114,8 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
         }
     };
     let mut experiment = Experiment::parse(&text, &name)?;
-    for (flag, value) in flags(args) {
-        experiment.set_flag(flag, &value)?;
-    }
-    for (factor, levels) in args.factors.given() {
-        experiment.set_factor_flag(factor, levels)?;
+    for (flag, value) in &args.flags.0 {
+        experiment.set_flag(flag, value)?;
     }
     for pair in &args.set {
         experiment.set(pair)?;
@@ -128,36 +125,13 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     if let Some(word) = args
         .target
         .instead_of_host(experiment.target(), provisioned)
-        && args.baseline.is_none()
+        && !args.flags.has("baseline")
         && experiment.baseline() == "host"
     {
-        experiment.set_flag(Flag::Baseline, word)?;
+        experiment.set_flag("baseline", word)?;
     }
     experiment.check()?;
     Ok(experiment)
-}
-
-/// Flags are settings of the experiment with shorter names, in the order in
-/// which they have to be applied.
-fn flags(args: &RunArgs) -> Vec<(Flag, String)> {
-    let list = |values: &[String]| (!values.is_empty()).then(|| values.join(","));
-    let value = |flag| match flag {
-        Flag::Workload => list(&args.workload),
-        Flag::Baseline => args.baseline.clone(),
-        Flag::Rate => args.rate.clone(),
-        Flag::Connections => args.connections.clone(),
-        Flag::RequestSize => args.request_size.clone(),
-        Flag::ResponseSize => args.response_size.clone(),
-        Flag::Wait => args.wait.clone(),
-        Flag::Duration => args.duration.clone(),
-        Flag::Blocks => args.blocks.clone(),
-        Flag::Rotate => args.rotate.clone(),
-        Flag::Seed => args.seed.map(|seed| seed.to_string()),
-    };
-    Flag::ALL
-        .into_iter()
-        .filter_map(|flag| Some((flag, value(flag)?)))
-        .collect()
 }
 
 /// Writes the page, prints what there is, and says how to go on with a run that is

@@ -2,9 +2,7 @@
 
 use crate::ceiling::MAX_RATE;
 use crate::request::Share;
-use crate::{
-    Arrival, Limit, Link, Plan, Scene, SpecError, Treatment, TreatmentId, Workload, order,
-};
+use crate::{Arrival, Limit, Plan, Scene, SpecError, Treatment, TreatmentId, Workload, order};
 
 /// What a treatment's load is a share of.
 #[derive(Clone, Debug)]
@@ -15,14 +13,18 @@ pub(crate) struct Sharing {
 }
 
 /// A plan that lacks the maxima that its loads are shares of.
-/// [`sought`](Self::sought) lists them, [`settle`](Self::settle) fills them in.
+/// [`settle`](Self::settle) fills them in.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    plan: Plan,
+    /// The plan; rates that are shares of a maximum mean nothing yet.
+    pub plan: Plan,
     /// By treatment.
     shares: Vec<Option<Sharing>>,
-    sought: Vec<Sought>,
-    window_share: f64,
+    /// What has to be measured before the plan is one; empty when nothing is a share.
+    pub sought: Vec<Sought>,
+    /// What is left of the phases that the experiment asked for, 0 to 1: less than 1
+    /// when they were shortened to stay within the budget.
+    pub window_share: f64,
 }
 
 /// A maximum that has to be measured: of a workload, on the baseline's path.
@@ -55,22 +57,6 @@ impl Draft {
         }
     }
 
-    /// All treatments; rates that are shares of a maximum mean nothing yet.
-    pub fn treatments(&self) -> &[Treatment] {
-        &self.plan.treatments
-    }
-
-    /// What is left of the phases that the experiment asked for, 0 to 1: less
-    /// than 1 when they were shortened to stay within the budget.
-    pub fn window_share(&self) -> f64 {
-        self.window_share
-    }
-
-    /// The link between the nodes.
-    pub fn link(&self) -> Link {
-        self.plan.link
-    }
-
     /// Keeps treatments together in each block for which `group` says the same,
     /// where changing from one group to the next costs much: the order of the
     /// groups is random in each block, and the order within each group (C-1).
@@ -92,26 +78,15 @@ impl Draft {
         self
     }
 
-    /// The order of the treatments in each block.
-    pub fn blocks(&self) -> &[Vec<TreatmentId>] {
-        &self.plan.blocks
-    }
-
-    /// What has to be measured before the plan is one; empty when nothing is a
-    /// share.
-    pub fn sought(&self) -> &[Sought] {
-        &self.sought
-    }
-
     /// Seed of the search for the maximum at this position of
-    /// [`sought`](Self::sought). It follows from the plan's seed, so that the
+    /// `sought`. It follows from the plan's seed, so that the
     /// same seed searches with the same arrivals.
     pub fn search_seed(&self, position: usize) -> u64 {
         // Searches count their trials up from here: far apart, they share none.
         self.plan.seed.wrapping_add((position as u64) << 32)
     }
 
-    /// The plan, given the maximum of each [`sought`](Self::sought) workload in
+    /// The plan, given the maximum of each `sought` workload in
     /// requests per second, in that order. Every treatment gets its share of
     /// the *baseline's* maximum, so that all carry an equal load (N-11).
     ///

@@ -2,6 +2,9 @@
 
 use std::sync::LazyLock;
 
+use crate::WorkloadKind;
+use crate::WorkloadKind::{Crr, Datagram, Http, Rr, Stream};
+
 /// A key of a workload that rules speak of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "docs/experiment-file.md explains each key")]
@@ -34,38 +37,51 @@ struct KeyRow {
     flag: &'static str,
     /// Whether it may also stand in `[factors]`.
     is_factor: bool,
+    /// The kinds of workload that it says something about.
+    kinds: &'static [WorkloadKind],
 }
 
-const fn row(key: Key, name: &'static str, flag: &'static str, is_factor: bool) -> KeyRow {
+const ALL: &[WorkloadKind] = &[Rr, Crr, Stream, Datagram, Http];
+const AT_A_RATE: &[WorkloadKind] = &[Rr, Crr, Datagram, Http];
+const ANSWERED: &[WorkloadKind] = &[Rr, Crr, Http];
+
+const fn row(
+    key: Key,
+    name: &'static str,
+    flag: &'static str,
+    is_factor: bool,
+    kinds: &'static [WorkloadKind],
+) -> KeyRow {
     KeyRow {
         key,
         name,
         flag,
         is_factor,
+        kinds,
     }
 }
 
 /// In the order in which factors appear in names.
 #[rustfmt::skip] // a table reads better
 const TABLE: &[KeyRow] = &[
-    row(Key::Kind,         "kind",          "--workload",      false),
-    row(Key::Protocol,     "protocol",      "--udp",           true),
-    row(Key::RequestSize,  "request_size",  "--request-size",  true),
-    row(Key::ResponseSize, "response_size", "--response-size", true),
-    row(Key::Connections,  "connections",   "--connections",   true),
-    row(Key::Arrival,      "arrival",       "--arrival",       true),
-    row(Key::Rate,         "rate",          "--rate",          true),
-    row(Key::KeepAlive,    "keep_alive",    "--no-keep-alive", true),
-    row(Key::Server,       "server",        "--server",        true),
-    row(Key::Wait,         "wait",          "--spin",          true),
-    row(Key::Driver,       "driver",        "--driver",        true),
-    row(Key::ZeroCopy,     "zero_copy",     "--zerocopy",      true),
-    row(Key::Timestamps,   "timestamps",    "--timestamps",    true),
-    row(Key::Load,         "load",          "--find-max",      true),
-    row(Key::Limit,        "limit",         "--find-max",      false),
-    row(Key::WarmUp,       "warm_up",       "--warm-up",       false),
-    row(Key::Duration,     "duration",      "--duration",      false),
-    row(Key::Drain,        "drain",         "--drain",         false),
+    row(Key::Kind,         "kind",          "--workload",      false, ALL),
+    row(Key::Protocol,     "protocol",      "--udp",           true,  ALL),
+    row(Key::RequestSize,  "request_size",  "--request-size",  true,  &[Rr, Crr, Datagram]),
+    row(Key::ResponseSize, "response_size", "--response-size", true,  ANSWERED),
+    row(Key::Connections,  "connections",   "--connections",   true,  ALL),
+    row(Key::Arrival,      "arrival",       "--arrival",       true,  ALL),
+    row(Key::Rate,         "rate",          "--rate",          true,  AT_A_RATE),
+    row(Key::KeepAlive,    "keep_alive",    "--no-keep-alive", true,  &[Http]),
+    row(Key::Server,       "server",        "--server",        true,  &[Http]),
+    row(Key::Wait,         "wait",          "--spin",          true,  AT_A_RATE),
+    row(Key::Driver,       "driver",        "--driver",        true,  ANSWERED),
+    row(Key::ZeroCopy,     "zero_copy",     "--zerocopy",      true,  &[Stream]),
+    row(Key::Timestamps,   "timestamps",    "--timestamps",    true,  &[Rr, Http]),
+    row(Key::Load,         "load",          "--find-max",      true,  AT_A_RATE),
+    row(Key::Limit,        "limit",         "--find-max",      false, AT_A_RATE),
+    row(Key::WarmUp,       "warm_up",       "--warm-up",       false, ALL),
+    row(Key::Duration,     "duration",      "--duration",      false, ALL),
+    row(Key::Drain,        "drain",         "--drain",         false, ALL),
 ];
 
 /// Names of the keys that may also stand in `[factors]`.
@@ -88,6 +104,11 @@ impl Key {
     /// As `plumbline load` writes it, such as `--no-keep-alive`.
     pub fn flag(self) -> &'static str {
         self.row().flag
+    }
+
+    /// The kinds of workload that it says something about.
+    pub(crate) fn kinds(self) -> &'static [WorkloadKind] {
+        self.row().kinds
     }
 
     fn row(self) -> &'static KeyRow {

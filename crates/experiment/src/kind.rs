@@ -30,8 +30,6 @@ pub struct Kind {
     standing: ConnectionReuse,
     /// Whether each message gets an answer. Without one there is no latency.
     is_answered: bool,
-    /// Keys that it takes beside those that all kinds take.
-    keys: &'static [Key],
     /// What to say when a key is given that it does not take, where there is
     /// more to say than to remove it.
     remedies: &'static [(Key, &'static str)],
@@ -52,17 +50,6 @@ enum ConnectionReuse {
     /// As `keep_alive` says.
     KeepAlive,
 }
-
-/// Keys that say something about every kind.
-const COMMON: &[Key] = &[
-    Key::Kind,
-    Key::Protocol,
-    Key::Connections,
-    Key::Arrival,
-    Key::WarmUp,
-    Key::Duration,
-    Key::Drain,
-];
 
 const KEEPS_OR_NOT: (Key, &str) = (
     Key::KeepAlive,
@@ -98,16 +85,6 @@ pub const KINDS: [Kind; 5] = [
         built_in_rate: Some(5_000),
         standing: ConnectionReuse::Always,
         is_answered: true,
-        keys: &[
-            Key::RequestSize,
-            Key::ResponseSize,
-            Key::Rate,
-            Key::Load,
-            Key::Limit,
-            Key::Wait,
-            Key::Driver,
-            Key::Timestamps,
-        ],
         remedies: &[KEEPS_OR_NOT],
     },
     Kind {
@@ -125,15 +102,6 @@ pub const KINDS: [Kind; 5] = [
         built_in_rate: Some(400),
         standing: ConnectionReuse::Never,
         is_answered: true,
-        keys: &[
-            Key::RequestSize,
-            Key::ResponseSize,
-            Key::Rate,
-            Key::Load,
-            Key::Limit,
-            Key::Wait,
-            Key::Driver,
-        ],
         remedies: &[KEEPS_OR_NOT, STANDING_ONLY],
     },
     Kind {
@@ -156,7 +124,6 @@ pub const KINDS: [Kind; 5] = [
         built_in_rate: None,
         standing: ConnectionReuse::Always,
         is_answered: false,
-        keys: &[Key::ZeroCopy],
         remedies: &[
             KEEPS_OR_NOT,
             STANDING_ONLY,
@@ -192,13 +159,6 @@ pub const KINDS: [Kind; 5] = [
         built_in_rate: Some(10_000),
         standing: ConnectionReuse::Always,
         is_answered: false,
-        keys: &[
-            Key::RequestSize,
-            Key::Rate,
-            Key::Load,
-            Key::Limit,
-            Key::Wait,
-        ],
         remedies: &[
             KEEPS_OR_NOT,
             STANDING_ONLY,
@@ -230,17 +190,6 @@ pub const KINDS: [Kind; 5] = [
         built_in_rate: Some(2_000),
         standing: ConnectionReuse::KeepAlive,
         is_answered: true,
-        keys: &[
-            Key::ResponseSize,
-            Key::Rate,
-            Key::Load,
-            Key::Limit,
-            Key::KeepAlive,
-            Key::Server,
-            Key::Wait,
-            Key::Driver,
-            Key::Timestamps,
-        ],
         remedies: &[(
             Key::RequestSize,
             "the request is a plain GET; response_size sets the body",
@@ -254,29 +203,6 @@ impl Kind {
         let found = self.remedies.iter().find(|(other, _)| *other == key);
         found.map(|(_, remedy)| *remedy)
     }
-
-    /// Bytes that a request over this protocol may have; `None` where there is none.
-    pub(crate) fn request_size(&self, protocol: Protocol) -> Option<RangeInclusive<u32>> {
-        bounds(self.request.as_ref(), protocol)
-    }
-
-    /// The same for a response.
-    pub(crate) fn response_size(&self, protocol: Protocol) -> Option<RangeInclusive<u32>> {
-        bounds(self.response.as_ref(), protocol)
-    }
-
-    /// How many connections there may be.
-    pub(crate) fn connections(&self) -> RangeInclusive<u32> {
-        1..=self.connections.1
-    }
-}
-
-fn bounds(size: Option<&Size>, protocol: Protocol) -> Option<RangeInclusive<u32>> {
-    let size = size?;
-    Some(match protocol {
-        Protocol::Tcp => size.least..=size.most,
-        Protocol::Udp => size.least..=size.most.min(MAX_DATAGRAM),
-    })
 }
 
 impl WorkloadKind {
@@ -300,7 +226,23 @@ impl WorkloadKind {
     /// Whether a key says anything about workloads of this kind. A key that
     /// would be ignored is refused, so that nobody believes it had an effect.
     pub(crate) fn takes(self, key: Key) -> bool {
-        COMMON.contains(&key) || self.row().keys.contains(&key)
+        key.kinds().contains(&self)
+    }
+
+    /// What a size over this protocol, or the number of connections, may be; `None` for
+    /// what there is none of.
+    pub(crate) fn bounds(self, key: Key, protocol: Protocol) -> Option<RangeInclusive<u32>> {
+        let row = self.row();
+        let size = match key {
+            Key::RequestSize => row.request.as_ref()?,
+            Key::ResponseSize => row.response.as_ref()?,
+            Key::Connections => return Some(1..=row.connections.1),
+            _ => return None,
+        };
+        Some(match protocol {
+            Protocol::Tcp => size.least..=size.most,
+            Protocol::Udp => size.least..=size.most.min(MAX_DATAGRAM),
+        })
     }
 
     /// Whether a key may take different values for workloads of this kind. A

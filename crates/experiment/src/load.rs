@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::key::Key;
 use crate::keys::{self, LIMIT};
-use crate::refusal::{Refusal, Spelling, Why};
 use crate::request::{ArrivalProcess, Share, WorkloadRequest};
 use crate::section::{self, FileSection};
 use crate::timestamps;
 use crate::{
-    DriverChoice, HttpServer, Limit, LimitError, Protocol, SpecError, Task, TaskKind, Timing, Wait,
+    DriverChoice, HttpServer, Limit, LimitError, Protocol, Refusal, SpecError, Spelling, Task,
+    TaskKind, Timing, Wait,
 };
 
 /// A task and the phases of its trials.
@@ -115,12 +115,12 @@ fn asked(section: &FileSection<'_>) -> Result<WorkloadRequest, SpecError> {
 fn shown(section: &FileSection<'_>, refusal: &Refusal) -> SpecError {
     let problem = refusal.problem(Spelling::File);
     let remedy = refusal.remedy(Spelling::File);
-    match section.table.get(refusal.key.name()) {
+    match section.table.get(refusal.key().name()) {
         None => SpecError::nowhere(problem, remedy),
         Some(entry) => {
-            let place = match refusal.why {
-                Why::OutOfBounds { .. } => &entry.value.place,
-                _ => &entry.key,
+            let place = match refusal.is_of_value {
+                true => &entry.value.place,
+                false => &entry.key,
             };
             SpecError::at(place, problem, remedy)
         }

@@ -4,6 +4,8 @@
 //! It is declared here, before any data (C-10). How a metric is measured and shown
 //! is a row of the registry in the crate `report` that refers to one of these.
 
+use Traffic::{Bulk, Closed, Open, Paced};
+
 use crate::{Workload, WorkloadKind};
 
 /// What a task offers, which decides what it is compared on.
@@ -58,55 +60,33 @@ impl DeclaredMetric {
     }
 }
 
-/// Payload bits per second.
-pub static BIT_RATE: DeclaredMetric = DeclaredMetric {
-    name: "throughput",
-    primary: &[Traffic::Bulk],
-    exploratory: &[Traffic::Paced],
-};
+const fn row(
+    name: &'static str,
+    primary: &'static [Traffic],
+    exploratory: &'static [Traffic],
+) -> DeclaredMetric {
+    DeclaredMetric {
+        name,
+        primary,
+        exploratory,
+    }
+}
 
 /// Datagrams that were sent for each that arrived.
-pub static LOSS: DeclaredMetric = DeclaredMetric {
-    name: "loss",
-    primary: &[Traffic::Paced],
-    exploratory: &[],
-};
-
+pub static LOSS: DeclaredMetric = row("loss", &[Paced], &[]);
+/// Payload bits per second.
+pub static BIT_RATE: DeclaredMetric = row("throughput", &[Bulk], &[Paced]);
 /// Answered requests per second.
-pub static REQUEST_RATE: DeclaredMetric = DeclaredMetric {
-    name: "throughput",
-    primary: &[Traffic::Closed],
-    exploratory: &[],
-};
-
+pub static REQUEST_RATE: DeclaredMetric = row("throughput", &[Closed], &[]);
 /// Median latency of a trial. With so many requests outstanding it is the rate seen
 /// from the other side (Little's law), so in a closed loop only one of them counts.
-pub static P50: DeclaredMetric = DeclaredMetric {
-    name: "p50",
-    primary: &[Traffic::Open],
-    exploratory: &[Traffic::Closed],
-};
-
+pub static P50: DeclaredMetric = row("p50", &[Open], &[Closed]);
 /// CPU time of the machines per request.
-pub static CPU_PER_REQUEST: DeclaredMetric = DeclaredMetric {
-    name: "cpu_per_request",
-    primary: &[Traffic::Open],
-    exploratory: &[Traffic::Closed],
-};
-
+pub static CPU_PER_REQUEST: DeclaredMetric = row("cpu_per_request", &[Open], &[Closed]);
 /// CPU time of the machines per byte of payload.
-pub static CPU_PER_BYTE: DeclaredMetric = DeclaredMetric {
-    name: "cpu_per_byte",
-    primary: &[Traffic::Bulk, Traffic::Paced],
-    exploratory: &[],
-};
-
+pub static CPU_PER_BYTE: DeclaredMetric = row("cpu_per_byte", &[Bulk, Paced], &[]);
 /// 99th percentile of a trial's latency.
-pub static P99: DeclaredMetric = DeclaredMetric {
-    name: "p99",
-    primary: &[],
-    exploratory: &[Traffic::Open, Traffic::Closed],
-};
+pub static P99: DeclaredMetric = row("p99", &[], &[Open, Closed]);
 
 /// All of them, in the order in which comparisons are listed.
 pub static DECLARED: [&DeclaredMetric; 7] = [

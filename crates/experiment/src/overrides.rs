@@ -5,6 +5,7 @@
 //! two flags say is never settled in silence; reading the tree refuses it.
 
 mod assignment;
+mod flag;
 mod selection;
 mod tables;
 
@@ -13,82 +14,10 @@ use crate::keys::{DESIGN, LIMIT, LINK, TIMING, assignable, factors};
 use crate::nearest::nearest;
 use crate::section::FileSection;
 use crate::tree::{Data, Entry, SectionTable, SpannedValue};
-use crate::{Experiment, Factor, SpecError, load, metric};
+use crate::{Experiment, SpecError, load, metric};
 use assignment::Assignment;
+pub use flag::Flag;
 use tables::{remove_from_file, workloads};
-
-/// A flag of the command line that stands for a key of the file. Those of the
-/// scene are not here: [`FACTORS`](crate::FACTORS) names them.
-///
-/// The variants are in the order in which flags should be applied
-/// ([`Flag::ALL`]): a workload must be chosen before its rate is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Flag {
-    /// `--workload rr,stream`: of the file's, by name or kind; else made with defaults.
-    Workload,
-    /// `--baseline NAME`.
-    Baseline,
-    /// `--rate`, requests per second; a list makes it a factor, as for the next three.
-    Rate,
-    /// `--connections`.
-    Connections,
-    /// `--request-size`, bytes.
-    RequestSize,
-    /// `--response-size`, bytes.
-    ResponseSize,
-    /// `--wait block` or `--wait spin`.
-    Wait,
-    /// `--duration` of the measured window of every workload, such as `400ms`.
-    Duration,
-    /// `--blocks`.
-    Blocks,
-    /// `--rotate`.
-    Rotate,
-    /// `--seed`.
-    Seed,
-}
-
-impl Flag {
-    /// All flags in the order in which they should be applied.
-    pub const ALL: [Self; 11] = [
-        Self::Workload,
-        Self::Baseline,
-        Self::Rate,
-        Self::Connections,
-        Self::RequestSize,
-        Self::ResponseSize,
-        Self::Wait,
-        Self::Duration,
-        Self::Blocks,
-        Self::Rotate,
-        Self::Seed,
-    ];
-
-    /// As typed, such as `--request-size`.
-    pub fn name(self) -> &'static str {
-        self.name_and_key().0
-    }
-
-    fn key(self) -> &'static str {
-        self.name_and_key().1
-    }
-
-    fn name_and_key(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Workload => ("--workload", "workload"),
-            Self::Baseline => ("--baseline", "baseline"),
-            Self::Rate => ("--rate", "workload.rate"),
-            Self::Connections => ("--connections", "workload.connections"),
-            Self::RequestSize => ("--request-size", "workload.request_size"),
-            Self::ResponseSize => ("--response-size", "workload.response_size"),
-            Self::Wait => ("--wait", "workload.wait"),
-            Self::Duration => ("--duration", "design.duration"),
-            Self::Blocks => ("--blocks", "design.blocks"),
-            Self::Rotate => ("--rotate", "design.rotate"),
-            Self::Seed => ("--seed", "design.seed"),
-        }
-    }
-}
 
 impl Experiment {
     /// Applies `--set key=value`, such as `workload.rate=1000`,
@@ -106,24 +35,16 @@ impl Experiment {
         self.apply(&Assignment::from_set(assignment)?)
     }
 
-    /// Applies a flag that has a key of its own.
+    /// Applies the flag of this name, such as `rate`: one of [`Flag::all`].
     ///
     /// # Errors
     ///
     /// As [`set`](Self::set).
-    pub fn set_flag(&mut self, flag: Flag, value: &str) -> Result<(), SpecError> {
-        self.apply(&Assignment::from_flag(flag.name(), flag.key(), value)?)
-    }
-
-    /// Applies the flag of a factor of the scene, such as `--family 4,6`.
-    ///
-    /// # Errors
-    ///
-    /// As [`set`](Self::set).
-    pub fn set_factor_flag(&mut self, factor: &Factor, value: &str) -> Result<(), SpecError> {
-        let flag = format!("--{}", factor.name);
-        let key = format!("factors.{}", factor.name);
-        self.apply(&Assignment::from_flag(&flag, &key, value)?)
+    pub fn set_flag(&mut self, name: &str, value: &str) -> Result<(), SpecError> {
+        let section = Flag::all().find(|flag| flag.name == name);
+        let section = section.map_or("", |flag| flag.section);
+        let key = format!("{section}{}", name.replace('-', "_"));
+        self.apply(&Assignment::from_flag(&format!("--{name}"), &key, value)?)
     }
 
     fn apply(&mut self, assignment: &Assignment) -> Result<(), SpecError> {
@@ -136,14 +57,10 @@ impl Experiment {
             }
             ["factors", key] if factors().contains(key) => self.set_factor(key, assignment),
             ["design", key] if DESIGN.contains(key) => self.set_design(key, assignment),
-            ["limits", key] if metric::names().contains(key) => {
-                self.put("limits", key, assignment);
-                Ok(())
+            [section @ "limits", key] if metric::names().contains(key) => {
+                self.put(section, key, assignment)
             }
-            ["link", key] if LINK.contains(key) => {
-                self.put("link", key, assignment);
-                Ok(())
-            }
+            [section @ "link", key] if LINK.contains(key) => self.put(section, key, assignment),
             ["workload", key] if is_workload_key(key) => {
                 if matches!(assignment.value.data, Data::List(_)) && WORKLOAD_FACTORS.contains(key)
                 {
@@ -164,8 +81,7 @@ impl Experiment {
             table.remove(key);
             overrule(table, key, &assignment.value);
         }
-        self.put("factors", key, assignment);
-        Ok(())
+        self.put("factors", key, assignment)
     }
 
     fn set_design(&mut self, key: &str, assignment: &Assignment) -> Result<(), SpecError> {
@@ -174,8 +90,7 @@ impl Experiment {
                 remove_from_file(table, key);
             }
         }
-        self.put("design", key, assignment);
-        Ok(())
+        self.put("design", key, assignment)
     }
 
     fn set_workloads(
@@ -217,7 +132,7 @@ impl Experiment {
     }
 
     /// Puts a value into a section, which is made when the file has none.
-    fn put(&mut self, section: &str, key: &str, assignment: &Assignment) {
+    fn put(&mut self, section: &str, key: &str, assignment: &Assignment) -> Result<(), SpecError> {
         let entry = self
             .root
             .entry(section.to_owned())
@@ -232,6 +147,7 @@ impl Experiment {
         if let Data::Table(table) = &mut entry.value.data {
             table.insert(key.to_owned(), assignment.entry());
         }
+        Ok(())
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::ceiling::{MAX_DRAIN, MAX_DURATION, MAX_RATE, MAX_WARM_UP, MIN_DURATION};
 use crate::key::Key;
-use crate::refusal::{Refusal, Why};
 use crate::{
-    Arrival, DriverChoice, HttpServer, Limit, Protocol, Timing, Wait, Workload, WorkloadKind,
+    Arrival, DriverChoice, HttpServer, Limit, Protocol, Refusal, Timing, Wait, Workload,
+    WorkloadKind,
 };
 
 /// How requests are spread in time, before a rate is known.
@@ -80,8 +80,7 @@ impl WorkloadRequest {
         let otherwise = Workload::of_kind(kind);
         let protocol = self.protocol.unwrap_or(otherwise.protocol);
         refuse_protocol(kind, protocol)?;
-        let row = kind.row();
-        let whole = |key, given: Option<i64>, bounds: Option<_>, default| match (given, bounds) {
+        let whole = |key, given: Option<i64>, default| match (given, kind.bounds(key, protocol)) {
             (Some(number), Some(bounds)) => within(key, number, &bounds),
             // A kind without such a key has refused it already.
             _ => Ok(default),
@@ -90,24 +89,13 @@ impl WorkloadRequest {
             name: self.name.clone().unwrap_or(otherwise.name),
             kind,
             protocol,
-            request_size: whole(
-                Key::RequestSize,
-                self.request_size,
-                row.request_size(protocol),
-                otherwise.request_size,
-            )?,
+            request_size: whole(Key::RequestSize, self.request_size, otherwise.request_size)?,
             response_size: whole(
                 Key::ResponseSize,
                 self.response_size,
-                row.response_size(protocol),
                 otherwise.response_size,
             )?,
-            connections: whole(
-                Key::Connections,
-                self.connections,
-                Some(row.connections()),
-                otherwise.connections,
-            )?,
+            connections: whole(Key::Connections, self.connections, otherwise.connections)?,
             arrival: self.arrival(kind)?,
             keep_alive: self.keep_alive.unwrap_or(otherwise.keep_alive),
             server: self.server.unwrap_or(otherwise.server),
@@ -123,13 +111,24 @@ impl WorkloadRequest {
     /// `load` and `limit`, of which neither means anything without the other.
     pub(crate) fn share(&self, kind: WorkloadKind) -> Result<Option<Share>, Refusal> {
         if !kind.is_answered() && matches!(self.limit, Some(Limit::Latency { .. })) {
-            return Err(Refusal::new(Key::Limit, Why::NoLatency { kind }));
+            let name = kind.as_str();
+            let problem = format!("{name} gets no answers, so it has no latency to limit");
+            let refusal = Refusal::new(Key::Limit, problem, "limit its loss: limit = \"loss=0\"");
+            return Err(refusal.in_flags("{without}"));
         }
         match (self.load, self.limit) {
             (None, None) => Ok(None),
             (Some(of_maximum), Some(limit)) => Ok(Some(Share { of_maximum, limit })),
-            (Some(_), None) => Err(Refusal::new(Key::Load, Why::LoadWithoutLimit)),
-            (None, Some(_)) => Err(Refusal::new(Key::Limit, Why::LimitWithoutLoad)),
+            (Some(_), None) => Err(Refusal::new(
+                Key::Load,
+                "{key} is a share of a maximum, but nothing says what that maximum has to hold",
+                "add limit = \"p99<1ms\" or \"loss=0\" to the workload",
+            )),
+            (None, Some(_)) => Err(Refusal::new(
+                Key::Limit,
+                "{key} says what a maximum has to hold, but this workload has no share of one",
+                "add load = \"50%\", or {without}; overheads are limited in [limits]",
+            )),
         }
     }
 
@@ -137,11 +136,21 @@ impl WorkloadRequest {
         if !kind.takes(Key::Rate) {
             return match self.process {
                 None | Some(ArrivalProcess::Closed) => Ok(Arrival::Closed),
-                Some(_) => Err(Refusal::new(Key::Arrival, Why::NoArrivals)),
+                Some(_) => Err(Refusal::new(
+                    Key::Arrival,
+                    "stream has no arrivals: it writes whenever the path takes more",
+                    "{without}",
+                )),
             };
         }
         let (key, rate) = match (self.rate, self.load) {
-            (Some(_), Some(_)) => return Err(Refusal::new(Key::Load, Why::RateAndLoad)),
+            (Some(_), Some(_)) => {
+                return Err(Refusal::new(
+                    Key::Load,
+                    "this workload has a {rate} and a {key}, which says the rate too",
+                    "remove one of them",
+                ));
+            }
             (Some(rate), None) => (Key::Rate, Some(possible(rate)?)),
             (None, Some(_)) => (Key::Load, Some(0.0)),
             (None, None) => (Key::Rate, None),
@@ -150,13 +159,13 @@ impl WorkloadRequest {
             (ArrivalProcess::Poisson, Some(rate)) => Ok(Arrival::Poisson { rate }),
             (ArrivalProcess::Constant, Some(rate)) => Ok(Arrival::Constant { rate }),
             (ArrivalProcess::Closed, None) => Ok(Arrival::Closed),
-            (ArrivalProcess::Closed, Some(_)) => Err(Refusal::new(key, Why::ClosedLoop)),
+            (ArrivalProcess::Closed, Some(_)) => Err(closed_loop(key)),
             (ArrivalProcess::Poisson | ArrivalProcess::Constant, None) => {
                 let key = match self.process {
                     Some(_) => Key::Arrival,
                     None => Key::Kind,
                 };
-                Err(Refusal::new(key, Why::NoRate { kind }))
+                Err(no_rate(key, kind))
             }
         }
     }
@@ -189,8 +198,13 @@ impl WorkloadKind {
         if self.takes(key) {
             return Ok(());
         }
-        let (kind, remedy) = (self.as_str(), self.row().remedy(key));
-        Err(Refusal::new(key, Why::Ignored { kind, remedy }))
+        let more = self.row().remedy(key);
+        let more = more.map_or(String::new(), |more| format!(": {more}"));
+        Err(Refusal::new(
+            key,
+            format!("{{key}} has no meaning for {}", self.as_str()),
+            format!("{{without}}{more}"),
+        ))
     }
 }
 
@@ -202,24 +216,15 @@ impl Workload {
     ///
     /// The same as [`WorkloadRequest::workload`].
     pub fn check(&self) -> Result<(), Refusal> {
-        let row = self.kind.row();
         refuse_protocol(self.kind, self.protocol)?;
         let numbers = [
-            (
-                Key::RequestSize,
-                self.request_size,
-                row.request_size(self.protocol),
-            ),
-            (
-                Key::ResponseSize,
-                self.response_size,
-                row.response_size(self.protocol),
-            ),
-            (Key::Connections, self.connections, Some(row.connections())),
+            (Key::RequestSize, self.request_size),
+            (Key::ResponseSize, self.response_size),
+            (Key::Connections, self.connections),
         ];
-        for (key, number, bounds) in numbers {
+        for (key, number) in numbers {
             // A size that the kind does not have is ignored.
-            if let Some(bounds) = bounds {
+            if let Some(bounds) = self.kind.bounds(key, self.protocol) {
                 within(key, i64::from(number), &bounds)?;
             }
         }
@@ -249,9 +254,11 @@ impl Workload {
     pub fn refuse_empty_window(&self, window: Duration) -> Result<(), Refusal> {
         let seconds = window.as_secs_f64();
         match self.arrival.rate() {
-            Some(rate) if rate * seconds < 1.0 => {
-                Err(Refusal::new(Key::Rate, Why::EmptyWindow { rate, seconds }))
-            }
+            Some(rate) if rate * seconds < 1.0 => Err(Refusal::new(
+                Key::Rate,
+                format!("at {rate} per second no request falls into a window of {seconds} s"),
+                "raise {rate} or {duration}",
+            )),
             _ => Ok(()),
         }
     }
@@ -259,17 +266,27 @@ impl Workload {
     /// Timestamps split requests on connections that stay open (L-17), and
     /// io_uring does not read them.
     fn refuse_timestamps(&self) -> Result<(), Refusal> {
-        let refused = |why| Err(Refusal::new(Key::Timestamps, why));
-        match self.timestamps {
-            0.0 => Ok(()),
-            share if !(share > 0.0 && share <= 1.0) => refused(Why::OutOfBounds {
-                given: share.to_string(),
-                bounds: "a share above 0, up to 1".to_owned(),
-            }),
-            _ if !self.keeps_connections() => refused(Why::NotStanding),
-            _ if self.driver == DriverChoice::Uring => refused(Why::StampsNeedEpoll),
-            _ => Ok(()),
-        }
+        let key = Key::Timestamps;
+        let refusal = match self.timestamps {
+            0.0 => return Ok(()),
+            share if !(share > 0.0 && share <= 1.0) => {
+                Refusal::value(key, share, "a share above 0, up to 1")
+            }
+            _ if !self.keeps_connections() => Refusal::new(
+                key,
+                "{key} needs connections that stay open",
+                "{without}, or set keep_alive = true",
+            )
+            .in_flags("use rr, or http without --no-keep-alive"),
+            _ if self.driver == DriverChoice::Uring => Refusal::new(
+                key,
+                "{key} is read by epoll only",
+                "{without}, or set driver = \"auto\"",
+            )
+            .in_flags("leave --driver out"),
+            _ => return Ok(()),
+        };
+        Err(refusal)
     }
 }
 
@@ -303,11 +320,8 @@ impl Timing {
                 continue;
             };
             if !bounds.contains(&length) {
-                let why = Why::OutOfBounds {
-                    given: format!("{length:?}"),
-                    bounds: format!("a time from {:?} to {:?}", bounds.start(), bounds.end()),
-                };
-                return Err(Refusal::new(key, why));
+                let possible = format!("a time from {:?} to {:?}", bounds.start(), bounds.end());
+                return Err(Refusal::value(key, format!("{length:?}"), &possible));
             }
         }
         Ok(())
@@ -319,22 +333,41 @@ fn refuse_protocol(kind: WorkloadKind, given: Protocol) -> Result<(), Refusal> {
     if possible.contains(&given) {
         return Ok(());
     }
-    let only = possible[0];
+    let (kind, given, only) = (kind.as_str(), given.as_str(), possible[0].as_str());
     Err(Refusal::new(
         Key::Protocol,
-        Why::Protocol { kind, given, only },
+        format!("{kind} cannot run over {given}"),
+        format!(
+            "{{without}} ({kind} is always {only}); rr over udp and datagram are the UDP workloads"
+        ),
     ))
+}
+
+fn closed_loop(key: Key) -> Refusal {
+    let refusal = Refusal::new(
+        key,
+        "a closed loop has no {key}: each request leaves when the previous answer arrives",
+        "remove {key}, or set arrival = \"poisson\" or \"constant\"",
+    );
+    refusal.in_flags("{without}")
+}
+
+fn no_rate(key: Key, kind: WorkloadKind) -> Refusal {
+    let kind = kind.as_str();
+    let refusal = Refusal::new(
+        key,
+        format!("this {kind} workload has no {{rate}}, and an open loop needs one"),
+        "add rate = requests per second, load = \"50%\" with a limit, or arrival = \"closed\"",
+    );
+    refusal.in_flags("give a --rate too, or {without}")
 }
 
 fn possible(rate: f64) -> Result<f64, Refusal> {
     if rate > 0.0 && rate <= MAX_RATE {
         return Ok(rate);
     }
-    let why = Why::OutOfBounds {
-        given: rate.to_string(),
-        bounds: format!("requests per second above 0, up to {MAX_RATE}"),
-    };
-    Err(Refusal::new(Key::Rate, why))
+    let possible = format!("requests per second above 0, up to {MAX_RATE}");
+    Err(Refusal::value(Key::Rate, rate, &possible))
 }
 
 fn within(key: Key, number: i64, bounds: &RangeInclusive<u32>) -> Result<u32, Refusal> {

@@ -49,18 +49,10 @@ pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, 
     let window_share = budget::shorten(&mut treatments, spec.blocks, spec.budget);
     let seed = spec.seed.unwrap_or(seed);
     let plan = Plan {
-        experiment: spec.name,
-        question: spec.question,
-        study: spec.study,
         seed,
         blocks: blocks(treatments.len(), spec.blocks, seed),
         treatments,
-        rotate: spec.rotate,
-        retries: spec.retries,
-        pairing: None,
-        limits: spec.limits,
-        link: spec.link,
-        distribution: spec.distribution,
+        ..spec.outline
     };
     Ok(Draft::new(plan, shares, window_share))
 }

@@ -11,7 +11,7 @@ use crate::nearest::suggestion;
 use crate::section::{self, FileSection};
 use crate::study::Study;
 use crate::tree::{Data, SectionTable, SpannedValue};
-use crate::{Factor, Link, Provision, Scene, SpecError, Timing, expand, link, metric, provision};
+use crate::{Factor, Plan, Provision, Scene, SpecError, Timing, expand, link, metric, provision};
 
 /// Phases where a file says nothing.
 const TIMING: Timing = Timing {
@@ -37,12 +37,9 @@ pub(crate) struct Setting {
 /// An experiment in which only the machine is still open.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
-    pub(crate) name: String,
-    pub(crate) question: String,
-    pub(crate) study: Option<String>,
+    /// The plan without its treatments and blocks.
+    pub(crate) outline: Plan,
     pub(crate) baseline: Word,
-    /// Whether the report shows every latency.
-    pub(crate) distribution: bool,
     pub(crate) networks: Vec<Word>,
     /// Paths within each network; empty for the paths that the network itself implies.
     pub(crate) paths: Vec<Word>,
@@ -50,13 +47,9 @@ pub(crate) struct Spec {
     pub(crate) settings: Vec<Setting>,
     pub(crate) loads: Vec<TimedTask>,
     pub(crate) blocks: u32,
-    pub(crate) rotate: bool,
-    pub(crate) retries: u32,
     pub(crate) seed: Option<u64>,
     /// Longest time that the blocks should take.
     pub(crate) budget: Option<Duration>,
-    pub(crate) limits: BTreeMap<String, f64>,
-    pub(crate) link: Link,
     /// How clusters come and go, where the experiment says.
     pub(crate) provision: Provision,
 }
@@ -83,28 +76,37 @@ pub(crate) fn read(root: &SectionTable) -> Result<Spec, SpecError> {
     design.refuse_unknown(keys::DESIGN)?;
     let timing = load::timing(&design, TIMING)?;
     Ok(Spec {
-        name: name(&root)?,
-        question: root
-            .text("question")?
-            .map_or("", |(text, _)| text)
-            .to_owned(),
-        study: study(&root)?,
+        outline: outline(&root, &design)?,
         baseline: root
             .text("baseline")?
             .map_or_else(|| Word::default("host"), Word::written),
-        distribution: root.boolean("distribution")?.unwrap_or(false),
         networks: networks(&factors)?,
         paths: words("path", factors.levels("path")?.unwrap_or_default())?,
         settings: settings(&factors)?,
         loads: expand::loads(&root, &factors, timing)?,
         blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
-        rotate: design.choice("rotate", keys::ROTATE)?.unwrap_or(false),
-        retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
         seed: seed(&design)?,
         budget: design.duration("budget", MIN_BUDGET..=MAX_BUDGET)?,
-        limits: limits(&root)?,
-        link: link::read(&root)?,
         provision: provision::read(&root)?,
+    })
+}
+
+/// What a plan takes from the file as it stands there.
+fn outline(root: &FileSection<'_>, design: &FileSection<'_>) -> Result<Plan, SpecError> {
+    let question = root.text("question")?.map_or("", |(text, _)| text);
+    Ok(Plan {
+        experiment: name(root)?,
+        question: question.to_owned(),
+        study: study(root)?,
+        seed: 0,
+        treatments: Vec::new(),
+        blocks: Vec::new(),
+        rotate: design.choice("rotate", keys::ROTATE)?.unwrap_or(false),
+        retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
+        pairing: None,
+        limits: limits(root)?,
+        link: link::read(root)?,
+        distribution: root.boolean("distribution")?.unwrap_or(false),
     })
 }
 

@@ -1,8 +1,6 @@
 //! Flags and `--set`: what they change, and what they refuse.
 
-use plumbline_experiment::{
-    Arrival, Experiment, FACTORS, Flag, Plan, Protocol, Scene, SpecError, Wait,
-};
+use plumbline_experiment::{Arrival, Experiment, Flag, Plan, Protocol, Scene, SpecError, Wait};
 
 const FILE: &str = r#"name = "file"
 [factors]
@@ -39,20 +37,10 @@ fn with(assignments: &[&str]) -> Plan {
 }
 
 #[track_caller]
-fn with_flag(flag: Flag, value: &str) -> Plan {
+fn with_flag(flag: &str, value: &str) -> Plan {
     let mut experiment = experiment();
     experiment
         .set_flag(flag, value)
-        .unwrap_or_else(|e| panic!("{e}"));
-    resolve(experiment).unwrap_or_else(|e| panic!("{e}"))
-}
-
-#[track_caller]
-fn with_factor(name: &str, value: &str) -> Plan {
-    let mut experiment = experiment();
-    let factor = FACTORS.iter().find(|it| it.name == name).unwrap();
-    experiment
-        .set_factor_flag(factor, value)
         .unwrap_or_else(|e| panic!("{e}"));
     resolve(experiment).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -83,11 +71,11 @@ fn networks(plan: &Plan) -> Vec<&str> {
 #[test]
 fn network_replaces_the_networks() {
     assert_eq!(
-        networks(&with_factor("network", "host-gw, macvlan")),
+        networks(&with_flag("network", "host-gw, macvlan")),
         ["host", "host-gw", "macvlan"]
     );
     assert_eq!(
-        networks(&with_factor("network", "host-gw,host-gw")),
+        networks(&with_flag("network", "host-gw,host-gw")),
         ["host-gw", "host-gw#2"]
     );
     assert_eq!(
@@ -98,7 +86,7 @@ fn network_replaces_the_networks() {
 
 #[test]
 fn rate_concerns_the_workloads_that_have_one() {
-    let plan = with_flag(Flag::Rate, "2500");
+    let plan = with_flag("rate", "2500");
     assert_eq!(
         plan.treatments[0].task.load().unwrap().arrival,
         Arrival::Poisson { rate: 2500.0 }
@@ -113,7 +101,7 @@ fn rate_concerns_the_workloads_that_have_one() {
 
 #[test]
 fn a_list_makes_a_factor() {
-    let plan = with_flag(Flag::Connections, "1,16");
+    let plan = with_flag("connections", "1,16");
     assert_eq!(
         names(&plan),
         [
@@ -148,7 +136,7 @@ fn a_name_chooses_one_workload() {
 
 #[test]
 fn a_duration_counts_for_all_workloads() {
-    let plan = with_flag(Flag::Duration, "2s");
+    let plan = with_flag("duration", "2s");
     assert!(
         plan.treatments
             .iter()
@@ -175,7 +163,7 @@ fn a_closed_loop_and_a_rate_replace_each_other() {
     );
     let text = FILE.replace("rate = 1000", "arrival = \"closed\"");
     let mut experiment = Experiment::parse(&text, "closed.toml").unwrap();
-    experiment.set_flag(Flag::Rate, "100").unwrap();
+    experiment.set_flag("rate", "100").unwrap();
     let plan = resolve(experiment).unwrap();
     assert_eq!(
         plan.treatments[0].task.load().unwrap().arrival,
@@ -190,8 +178,8 @@ fn a_closed_loop_and_a_rate_replace_each_other() {
 
 #[test]
 fn workloads_are_chosen_by_name_and_kind_or_made() {
-    assert_eq!(names(&with_flag(Flag::Workload, "stream")), ["bulk"]);
-    let plan = with_flag(Flag::Workload, "rr,http");
+    assert_eq!(names(&with_flag("workload", "stream")), ["bulk"]);
+    let plan = with_flag("workload", "rr,http");
     assert_eq!(names(&plan), ["rr", "http"]);
     assert_eq!(
         plan.treatments[0].task.load().unwrap().connections,
@@ -200,7 +188,7 @@ fn workloads_are_chosen_by_name_and_kind_or_made() {
     );
     for kind in ["rr", "crr", "stream", "datagram", "http"] {
         assert_eq!(
-            with_flag(Flag::Workload, kind).treatments[0]
+            with_flag("workload", kind).treatments[0]
                 .task
                 .load()
                 .unwrap()
@@ -215,10 +203,10 @@ fn workloads_are_chosen_by_name_and_kind_or_made() {
 fn a_chosen_workload_drops_factors_that_it_does_not_know() {
     let text = "name = \"t\"\n[factors]\nrate = [1000, 2000]\n[[workload]]\nkind = \"rr\"\n";
     let mut experiment = Experiment::parse(text, "t.toml").unwrap();
-    experiment.set_flag(Flag::Workload, "stream").unwrap();
+    experiment.set_flag("workload", "stream").unwrap();
     assert_eq!(names(&resolve(experiment).unwrap()), ["stream"]);
     let mut experiment = Experiment::parse(text, "t.toml").unwrap();
-    experiment.set_flag(Flag::Workload, "http").unwrap();
+    experiment.set_flag("workload", "http").unwrap();
     assert_eq!(
         names(&resolve(experiment).unwrap()),
         ["http rate=1000", "http rate=2000"]
@@ -227,15 +215,15 @@ fn a_chosen_workload_drops_factors_that_it_does_not_know() {
 
 #[test]
 fn everything_else_has_a_flag() {
-    assert_eq!(with_flag(Flag::Blocks, "12").blocks.len(), 12);
-    assert_eq!(with_flag(Flag::Seed, "6").seed, 6);
-    assert_eq!(networks(&with_factor("family", "4,6"))[1], "vxlan ipv4");
+    assert_eq!(with_flag("blocks", "12").blocks.len(), 12);
+    assert_eq!(with_flag("seed", "6").seed, 6);
+    assert_eq!(networks(&with_flag("family", "4,6"))[1], "vxlan ipv4");
     assert_eq!(
-        networks(&with_factor("placement", "same-node,cross-node"))[1],
+        networks(&with_flag("placement", "same-node,cross-node"))[1],
         "vxlan same-node"
     );
     assert_eq!(
-        with_flag(Flag::RequestSize, "128").treatments[0]
+        with_flag("request-size", "128").treatments[0]
             .task
             .load()
             .unwrap()
@@ -243,7 +231,7 @@ fn everything_else_has_a_flag() {
         128
     );
     assert_eq!(
-        with_flag(Flag::ResponseSize, "256").treatments[0]
+        with_flag("response-size", "256").treatments[0]
             .task
             .load()
             .unwrap()
@@ -272,7 +260,7 @@ fn the_seed_of_the_file_counts_before_the_callers() {
 #[test]
 fn a_faulty_flag_is_shown_as_typed() {
     let mut experiment = experiment();
-    experiment.set_flag(Flag::Rate, "0").unwrap();
+    experiment.set_flag("rate", "0").unwrap();
     assert_eq!(
         experiment.check().unwrap_err().to_string(),
         "command line: `rate` is 0, which is not possible\n   \
@@ -342,9 +330,11 @@ fn faulty_assignments_are_refused_with_a_remedy() {
 
 #[test]
 fn flags_are_listed_in_the_order_of_application() {
-    assert_eq!(Flag::ALL[0], Flag::Workload);
-    let mut names: Vec<&str> = Flag::ALL.iter().map(|flag| flag.name()).collect();
+    let mut names: Vec<&str> = Flag::all().map(|flag| flag.name).collect();
+    let at = |name| names.iter().position(|it| *it == name).unwrap();
+    assert!(at("workload") < at("rate"));
+    let all = names.len();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), Flag::ALL.len());
+    assert_eq!(names.len(), all);
 }

@@ -1,6 +1,6 @@
 //! Loads as shares of a maximum: what is asked for, and what comes of it.
 
-use plumbline_experiment::{Arrival, Draft, Experiment, Flag, Placement, Scene};
+use plumbline_experiment::{Arrival, Draft, Experiment, Placement, Scene};
 
 const FILE: &str = r#"
 name = "t"
@@ -33,8 +33,8 @@ fn refused(text: &str, says: &str) {
 #[test]
 fn all_networks_carry_shares_of_the_baselines_maximum() {
     let draft = draft(experiment(FILE));
-    let [sought] = draft.sought() else {
-        panic!("{:?}", draft.sought());
+    let [sought] = &draft.sought[..] else {
+        panic!("{:?}", draft.sought);
     };
     assert_eq!(sought.limit.to_string(), "p99<1ms");
     assert_eq!(sought.treatment.scene.network, "host");
@@ -71,7 +71,7 @@ fn each_place_and_each_workload_has_a_maximum_of_its_own() {
     );
     let draft = draft(experiment(&text));
     let sought: Vec<(u32, Placement)> = draft
-        .sought()
+        .sought
         .iter()
         .map(|s| {
             (
@@ -107,8 +107,8 @@ fn each_place_and_each_workload_has_a_maximum_of_its_own() {
 fn a_network_against_itself_is_searched_itself() {
     let text = FILE.replace("\"host\", \"vxlan\"", "\"vxlan\", \"vxlan\"");
     let draft = draft(experiment(&text));
-    assert_eq!(draft.sought().len(), 1);
-    assert_eq!(draft.sought()[0].treatment.scene.network, "vxlan");
+    assert_eq!(draft.sought.len(), 1);
+    assert_eq!(draft.sought[0].treatment.scene.network, "vxlan");
 }
 
 /// The search is a random choice like any other: `--seed` decides it.
@@ -118,11 +118,11 @@ fn the_seed_of_the_experiment_is_the_seed_of_the_search() {
         let text = FILE.replace("[[workload]]", "connections = [1, 16]\n[[workload]]");
         let mut experiment = experiment(&text);
         if !given.is_empty() {
-            experiment.set_flag(Flag::Seed, given).unwrap();
+            experiment.set_flag("seed", given).unwrap();
         }
         let draft = experiment.draft(clock, &|asked| Ok(vec![Scene::of(asked.network.word())]));
         let draft = draft.unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(draft.sought().len(), 2);
+        assert_eq!(draft.sought.len(), 2);
         [draft.search_seed(0), draft.search_seed(1)]
     };
     assert_eq!(seeds("42", 1), seeds("42", 2));
@@ -142,9 +142,9 @@ fn gaps_stay_as_asked_for() {
 #[test]
 fn a_flag_for_the_rate_ends_the_shares() {
     let mut with_rate = experiment(FILE);
-    with_rate.set_flag(Flag::Rate, "500").unwrap();
+    with_rate.set_flag("rate", "500").unwrap();
     let draft_with_rate = draft(with_rate);
-    assert_eq!(draft_with_rate.sought(), []);
+    assert_eq!(draft_with_rate.sought, []);
     let plan = draft_with_rate.settle(&[]).unwrap();
     assert_eq!(plan.treatments.len(), 2);
     assert_eq!(
@@ -159,7 +159,7 @@ fn a_flag_for_the_rate_ends_the_shares() {
     for assignment in ["workload.load=20%", "workload.limit=loss=0"] {
         with_load.set(assignment).unwrap_or_else(|e| panic!("{e}"));
     }
-    assert_eq!(draft(with_load).sought().len(), 1);
+    assert_eq!(draft(with_load).sought.len(), 1);
 }
 
 #[test]

@@ -20,8 +20,8 @@ pub(crate) fn begin(
     let text = experiment.text().to_owned();
     let name = experiment.name().to_owned();
     let (draft, said) = draft(experiment, target)?;
-    let first = draft.blocks().first().cloned().unwrap_or_default();
-    make(target, draft.link(), draft.treatments(), &first)?;
+    let first = draft.plan.blocks.first().cloned().unwrap_or_default();
+    make(target, draft.plan.link, &draft.plan.treatments, &first)?;
     let settings = conditions::settings(target);
     let floor = target.floor(settings.cpus.clone(), options.interrupted)?;
     let kept_in = (options.out, name.as_str());
@@ -33,7 +33,7 @@ pub(crate) fn begin(
         watch,
         kept_in,
     )?;
-    let share = draft.window_share();
+    let share = draft.window_share;
     let mut plan = draft.settle(&maxima.rates())?;
     plan.pairing = options.pairing(target);
     let mut warnings = target.warnings();
@@ -82,7 +82,7 @@ fn draft(
     };
     let mut draft = experiment.draft(random_seed(), &scenes)?;
     if target.keeps_sites_together() {
-        if !draft.sought().is_empty() {
+        if !draft.sought.is_empty() {
             return Err(SessionError::Usage(
                 "a load that is a share of the maximum needs networks that stand before the \
                  first trial; where clusters are made for the run, give a --rate"

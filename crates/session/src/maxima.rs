@@ -61,7 +61,7 @@ fn search_all(
     watch: &mut dyn Watch,
     maxima: &mut Maxima,
 ) -> Result<(), SearchFailure> {
-    for (at, sought) in draft.sought().iter().enumerate() {
+    for (at, sought) in draft.sought.iter().enumerate() {
         watch.hears(&News::Searching(sought));
         let plan = SearchPlan::for_shares(sought, ceiling::MAX_RATE);
         let mut seen = |trial: &SearchTrial| {

@@ -46,7 +46,7 @@ fn resolve(text: &str) -> Plan {
     let draft = experiment
         .draft(1, &expand)
         .unwrap_or_else(|e| panic!("{e}"));
-    let maxima = vec![60_000.0; draft.sought().len()];
+    let maxima = vec![60_000.0; draft.sought.len()];
     draft.settle(&maxima).unwrap_or_else(|e| panic!("{e}"))
 }
 

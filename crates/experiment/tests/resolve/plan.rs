@@ -16,7 +16,7 @@ fn a_budget_that_is_large_enough_or_far_too_small_leaves_a_sound_plan() {
         let draft = experiment
             .draft(1, &expand)
             .unwrap_or_else(|e| panic!("{e}"));
-        let share = draft.window_share();
+        let share = draft.window_share;
         (share, draft.settle(&[]).unwrap().treatments[1].timing)
     };
     let (share, timing) = with_budget("1m");

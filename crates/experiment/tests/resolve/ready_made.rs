@@ -43,7 +43,7 @@ fn a_tour_of_thirty_networks_keeps_its_blocks_and_its_budget() {
         })
     };
     let draft = experiment.draft(1, &expand).unwrap();
-    let left = draft.window_share();
+    let left = draft.window_share;
     assert!((0.25..0.6).contains(&left), "{left}");
     let plan = draft.settle(&[]).unwrap();
     assert_eq!(plan.blocks.len(), 12);
@@ -66,7 +66,7 @@ fn the_study_of_machinezone_asks_for_two_maxima_of_nginx() {
         .draft(1, &expand)
         .unwrap();
     let sought: Vec<_> = draft
-        .sought()
+        .sought
         .iter()
         .map(|s| s.treatment.task.load().unwrap().response_size)
         .collect();

@@ -269,7 +269,7 @@ mod tests {
                     load = \"50%\"\nlimit = \"p99<1ms\"\n";
         let experiment = Experiment::parse(text, "t.toml").unwrap();
         let draft = experiment.draft(1, &|asked| Ok(vec![Scene::of(asked.network.word())]));
-        draft.unwrap().sought()[0].clone()
+        draft.unwrap().sought[0].clone()
     }
 
     fn search(target: &mut PlantedTarget, stop: bool) -> Result<SearchRecord, SearchFailure> {

@@ -1,0 +1,58 @@
+//! The flags of the command line that stand for keys of the file.
+
+use crate::FACTORS;
+
+/// A flag of the command line that stands for a key of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flag {
+    /// Without dashes in front, such as `request-size`.
+    pub name: &'static str,
+    /// Where its key stands, such as `design.`.
+    pub(super) section: &'static str,
+    /// What the help calls its value.
+    pub value_name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+const fn row(
+    name: &'static str,
+    section: &'static str,
+    value_name: &'static str,
+    help: &'static str,
+) -> Flag {
+    Flag {
+        name,
+        section,
+        value_name,
+        help,
+    }
+}
+
+/// Those that are no factors of the scene, in the order in which they have to be
+/// applied: a workload must be chosen before its rate is set.
+#[rustfmt::skip] // a table reads better
+const TABLE: &[Flag] = &[
+    row("baseline", "", "NAME", "Network that the others are compared with"),
+    row("workload", "", "KINDS", "Workloads: rr, crr, stream, datagram, http"),
+    row("rate", "workload.", "N", "Requests per second over all connections"),
+    row("connections", "workload.", "N", "Concurrent connections"),
+    row("request-size", "workload.", "BYTES", "Bytes of a request or message"),
+    row("response-size", "workload.", "BYTES", "Bytes of a response"),
+    row("wait", "workload.", "HOW",
+        "How the sender waits for the next request: block, or spin to send on time"),
+    row("duration", "design.", "TIME", "Measured window of each trial, such as 500ms"),
+    row("blocks", "design.", "N", "Number of randomised blocks; each runs every treatment once"),
+    row("rotate", "design.", "HOW",
+        "Whether networks take turns in slices of 25 ms where the target allows it: on or off"),
+    row("seed", "design.", "N", "Seed of the order and the arrivals; random unless given"),
+];
+
+impl Flag {
+    /// All of them, in the order in which they have to be applied.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let factors = FACTORS.iter().filter(|factor| factor.is_key());
+        let factors = factors.map(|it| row(it.name, "factors.", it.value_name, it.help));
+        factors.chain(TABLE.iter().copied())
+    }
+}
