@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """How often do the validity gates void a trial, and should they?
 
-A/A experiments: one network against itself, so every difference is chance.
-Beside them runs a process that is busy for a planted share of one CPU. For each
-share this prints how many trials the gates void, which gates, and how far the
-p50 of the trials spreads when no gate is asked: a gate is worth its price
-where the spread of what it voids is larger than that of what it keeps.
+Runs A/A experiments (one network against itself, so that every difference is
+chance) beside a process that keeps one CPU busy for a planted share of the time.
+For each share it prints how many trials the gates void, which gates do so, and
+how far the p50 of all trials spreads. A gate is worth its price if the trials
+that it voids spread further than those that it keeps.
 
 The figures in docs/method.md, "Calibration", come from this.
 

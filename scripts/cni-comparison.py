@@ -4,15 +4,15 @@
 Runs the experiment `cni-comparison` with clusters of tests/kubelab (run `kubelab
 build`, `kubelab build calico` and `kubelab build cilium` once before), and writes
 docs/cni-comparison.md: the command, the machine, the date, and the report as
-`plumbline report --format markdown` gives it. Nothing is written when no trial
-counts. The machine has to have nothing else to do; thirteen blocks, the least for
-a verdict on all, take 45 minutes with windows of 300 ms.
+`plumbline report --format markdown` prints it. If no trial counts, nothing is
+written. Nothing else may run on the machine. A verdict on all networks takes at
+least thirteen blocks, which take 45 minutes with windows of 300 ms.
 
 usage: sudo scripts/cni-comparison.py PLUMBLINE [FLAG OF RUN ...]
        sudo scripts/cni-comparison.py target/x86_64-unknown-linux-musl/dist/plumbline --duration 300ms
 
-PLUMBLINE is a static build: pods run it. `--resume RUN` goes on with a run that
-was cut off.
+PLUMBLINE must be a static build, because pods run it. `--resume RUN` continues a
+run that was cut off.
 """
 
 import json
@@ -27,7 +27,7 @@ PROVISION = "tests/kubelab/kubelab up --cni {network}"
 
 
 def run(program, flags):
-    """The run directory: the newest, or the one that is gone on with."""
+    """The run directory: the newest one, or the one that is resumed."""
     if "--resume" in flags:
         where = flags
         directory = pathlib.Path(flags[flags.index("--resume") + 1])
@@ -40,7 +40,7 @@ def run(program, flags):
 
 
 def machine(record):
-    """Where it ran, in a sentence."""
+    """The machine that it ran on, in one sentence."""
     seen = record["fingerprint"]
     versions = seen["versions"]
     memory = seen["memory_bytes"] / 2**30

@@ -97,6 +97,9 @@ pub enum FromAgent {
     },
 }
 
+/// What came of an order, or why it could not be carried out.
+pub(crate) type JobOutcome = Result<FromAgent, Box<dyn std::error::Error>>;
+
 /// How to act as the receiver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServeOrder {

@@ -1,5 +1,6 @@
 //! Looking at the machine, for a controller that is on another one.
 
+use std::error::Error;
 use std::fs;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
@@ -7,34 +8,34 @@ use std::time::Duration;
 
 use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint};
 use plumbline_sys::ethtool;
-use plumbline_sys::netlink::{DeviceInfo, NetlinkSocket};
+use plumbline_sys::netlink::{DeviceInfo, NetlinkError, NetlinkSocket};
 
-use crate::message::{FromAgent, ToAgent};
+use crate::message::{FromAgent, JobOutcome, ToAgent};
 use crate::nginx;
 use crate::proxy;
 use crate::sight::{LocalAddress, LookOrder, NamespaceCounters, Sight, Way};
 
 /// Carries out an order to observe.
-pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> Result<FromAgent, String> {
-    match order {
-        ToAgent::Look(order) => look(order).map(|sight| FromAgent::Seen(Box::new(sight))),
-        ToAgent::Count { devices } => count(devices).map(FromAgent::Counted),
-        ToAgent::Rest { length_ns } => crate::idle_sample(Duration::from_nanos(*length_ns))
-            .map(|sample| FromAgent::Rested { sample })
-            .map_err(|e| e.to_string()),
+pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> JobOutcome {
+    Ok(match order {
+        ToAgent::Look(order) => FromAgent::Seen(Box::new(look(order)?)),
+        ToAgent::Count { devices } => FromAgent::Counted(count(devices)?),
+        ToAgent::Rest { length_ns } => FromAgent::Rested {
+            sample: crate::idle_sample(Duration::from_nanos(*length_ns))?,
+        },
         ToAgent::Floor {
             client_cpus,
             server_cpus,
-        } => plumbline_engine::floor(client_cpus, server_cpus, stop)
-            .map(|floor| FromAgent::Floored { floor })
-            .map_err(|e| e.to_string()),
-        _ => Err("this is not an order to observe".to_owned()),
-    }
+        } => FromAgent::Floored {
+            floor: plumbline_engine::floor(client_cpus, server_cpus, stop)?,
+        },
+        _ => return Err("this is not an order to observe".into()),
+    })
 }
 
-fn look(order: &LookOrder) -> Result<Sight, String> {
-    let netlink = NetlinkSocket::open().map_err(|e| e.to_string())?;
-    let links = netlink.links().map_err(|e| e.to_string())?;
+fn look(order: &LookOrder) -> Result<Sight, Box<dyn Error>> {
+    let netlink = NetlinkSocket::open()?;
+    let links = netlink.links()?;
     let named = |index: u32| links.iter().find(|link| link.index == index);
     let way = |to: &IpAddr| {
         let route = netlink.route_to(*to).ok()?;
@@ -47,7 +48,7 @@ fn look(order: &LookOrder) -> Result<Sight, String> {
         })
     };
     let ways: Vec<Option<Way>> = order.towards.iter().map(way).collect();
-    let addresses = netlink.addresses().map_err(|e| e.to_string())?;
+    let addresses = netlink.addresses()?;
     let addresses = addresses.into_iter().filter_map(|one| {
         Some(LocalAddress {
             device: named(one.device)?.name.clone(),
@@ -80,7 +81,7 @@ fn look(order: &LookOrder) -> Result<Sight, String> {
             ..crate::fingerprint()
         },
         boot: read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
-        cpus: plumbline_sys::cpu::allowed().map_err(|e| e.to_string())?,
+        cpus: plumbline_sys::cpu::allowed()?,
         addresses: addresses.collect(),
         ways,
         devices,
@@ -116,10 +117,10 @@ fn driver(link: &DeviceInfo) -> String {
     )
 }
 
-fn count(devices: &[String]) -> Result<NamespaceCounters, String> {
-    let netlink = NetlinkSocket::open().map_err(|e| e.to_string())?;
+fn count(devices: &[String]) -> Result<NamespaceCounters, Box<dyn Error>> {
+    let netlink = NetlinkSocket::open()?;
     let read = |device: &String| {
-        let stats = netlink.link(device).map_err(|e| e.to_string())?.stats;
+        let stats = netlink.link(device)?.stats;
         Ok(DeviceCounters {
             namespace: String::new(),
             device: device.clone(),
@@ -133,8 +134,11 @@ fn count(devices: &[String]) -> Result<NamespaceCounters, String> {
         })
     };
     Ok(NamespaceCounters {
-        devices: devices.iter().map(read).collect::<Result<_, String>>()?,
-        protocol: crate::protocol_counters("").map_err(|e| e.to_string())?,
+        devices: devices
+            .iter()
+            .map(read)
+            .collect::<Result<_, NetlinkError>>()?,
+        protocol: crate::protocol_counters("")?,
     })
 }
 
@@ -186,6 +190,6 @@ mod tests {
     fn counters_of_a_device_that_is_not_there_are_an_error() {
         assert_eq!(count(&["lo".into()]).unwrap().devices[0].device, "lo");
         let error = count(&["none".into()]).unwrap_err();
-        assert!(error.contains("none"), "{error}");
+        assert!(error.to_string().contains("none"), "{error}");
     }
 }

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use plumbline_engine::{LoadPlan, Responder, ServePlan, WindowObserver};
 use plumbline_experiment::HttpServer;
-use plumbline_record::ProcessCpu;
+use plumbline_record::{ProcessCpu, ProtocolCounters, ServeResult};
+use plumbline_sys::cpu::{ProcessTime, process_time};
 
 use crate::frame::{FrameError, read_frame, write_frame};
 use crate::message::{
-    FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served, ToAgent,
+    FromAgent, JobOutcome, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served,
+    ToAgent,
 };
 use crate::meter::{MachineMeter, MeterReading, protocol_counters};
 use crate::nginx::{self, Nginx};
@@ -72,7 +74,11 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
                 last_heard = Instant::now();
                 match command {
                     ToAgent::Hello { protocol, version } => {
-                        write_frame(&mut output, &hello())?;
+                        let hello = FromAgent::Hello {
+                            protocol: PROTOCOL_VERSION,
+                            version: env!("CARGO_PKG_VERSION").to_owned(),
+                        };
+                        write_frame(&mut output, &hello)?;
                         if protocol != PROTOCOL_VERSION {
                             return Err(AgentError::Version {
                                 theirs: protocol,
@@ -86,30 +92,14 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
                     _ if !greeted => {
                         return Err(AgentError::Unexpected("an order before the greeting"));
                     }
-                    order @ (ToAgent::Look(_)
-                    | ToAgent::Count { .. }
-                    | ToAgent::Rest { .. }
-                    | ToAgent::Floor { .. }) => {
-                        start(events.clone(), stop.clone(), move |_, stop| {
-                            observe::answer(&order, stop)
-                        });
-                    }
-                    _ if has_job => {
+                    ToAgent::Serve(_) | ToAgent::Load(_) if has_job => {
                         return Err(AgentError::Unexpected(
                             "a second order; an agent does one job",
                         ));
                     }
-                    ToAgent::Serve(order) => {
-                        has_job = true;
-                        start(events.clone(), stop.clone(), move |report, stop| {
-                            serve(&order, report, stop)
-                        });
-                    }
-                    ToAgent::Load(order) => {
-                        has_job = true;
-                        start(events.clone(), stop.clone(), move |_, stop| {
-                            load(&order, stop)
-                        });
+                    order => {
+                        has_job |= matches!(order, ToAgent::Serve(_) | ToAgent::Load(_));
+                        start(order, events.clone(), stop.clone());
                     }
                 }
             }
@@ -122,13 +112,6 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
-    }
-}
-
-fn hello() -> FromAgent {
-    FromAgent::Hello {
-        protocol: PROTOCOL_VERSION,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
@@ -147,58 +130,38 @@ fn read_commands(mut input: impl Read + Send + 'static, events: Sender<AgentEven
     });
 }
 
-/// Runs a job in a thread of its own and reports its result.
-fn start(
-    events: Sender<AgentEvent>,
-    stop: Arc<AtomicBool>,
-    job: impl FnOnce(&dyn Fn(FromAgent), &AtomicBool) -> Result<FromAgent, String> + Send + 'static,
-) {
+/// Carries out an order in a thread of its own, and reports its result.
+fn start(order: ToAgent, events: Sender<AgentEvent>, stop: Arc<AtomicBool>) {
     thread::spawn(move || {
         // If the receiver is gone, the agent is ending, and no one needs the
         // result.
         let report = |message| drop(events.send(AgentEvent::Report(message)));
-        let result = job(&report, &stop);
-        report(result.unwrap_or_else(|error| FromAgent::Failed { error }));
+        let result = match &order {
+            ToAgent::Serve(order) => serve(order, &report, &stop),
+            ToAgent::Load(order) => load(order, &stop),
+            order => observe::answer(order, &stop),
+        };
+        report(result.unwrap_or_else(|error| FromAgent::Failed {
+            error: error.to_string(),
+        }));
     });
 }
 
-fn serve(
-    order: &ServeOrder,
-    report: &dyn Fn(FromAgent),
-    stop: &AtomicBool,
-) -> Result<FromAgent, String> {
+fn serve(order: &ServeOrder, report: &dyn Fn(FromAgent), stop: &AtomicBool) -> JobOutcome {
     if order.workload.server == HttpServer::Nginx {
-        let program = nginx::installed().map_err(|e| e.to_string())?;
-        return serve_by_nginx(&program, order, report, stop);
+        return serve_by_nginx(&nginx::installed()?, order, report, stop);
     }
     let plan = ServePlan {
         cpus: order.cpus.clone(),
         ..ServePlan::new(order.workload.clone(), (order.address, order.port).into())
     };
-    let responder = Responder::bind(&plan).map_err(|e| e.to_string())?;
-    let protocol = protocol_counters("server").map_err(|e| e.to_string())?;
-    let cpu = plumbline_sys::cpu::process_time().map_err(|e| e.to_string())?;
-    let opened = MeterReading::take().map_err(|e| e.to_string())?;
+    let responder = Responder::bind(&plan)?;
+    let opened = ServerReading::take(process_time()?)?;
     report(FromAgent::Listening {
         address: responder.local_addr(),
     });
-    let serve = responder.run(stop).map_err(|e| e.to_string())?;
-    let closed = MeterReading::take().map_err(|e| e.to_string())?;
-    let cpu = plumbline_sys::cpu::process_time()
-        .map_err(|e| e.to_string())?
-        .since(cpu);
-    Ok(FromAgent::Served(Box::new(Served {
-        serve,
-        cpu: ProcessCpu {
-            user_ns: cpu.user_ns,
-            system_ns: cpu.system_ns,
-        },
-        machine: closed.cpu_since(&opened),
-        softnet: closed.softnet_since(&opened),
-        protocol: protocol_counters("server")
-            .map_err(|e| e.to_string())?
-            .since(&protocol),
-    })))
+    let serve = responder.run(stop)?;
+    opened.served(serve, process_time()?)
 }
 
 /// As [`serve`], with nginx as the process that answers and whose CPU counts.
@@ -207,33 +170,52 @@ fn serve_by_nginx(
     order: &ServeOrder,
     report: &dyn Fn(FromAgent),
     stop: &AtomicBool,
-) -> Result<FromAgent, String> {
-    let mut nginx = Nginx::start(program, order).map_err(|e| e.to_string())?;
-    let protocol = protocol_counters("server").map_err(|e| e.to_string())?;
-    let before = nginx.cpu().map_err(|e| e.to_string())?;
-    let opened = MeterReading::take().map_err(|e| e.to_string())?;
+) -> JobOutcome {
+    let mut nginx = Nginx::start(program, order)?;
+    let opened = ServerReading::take(nginx.cpu()?)?;
     report(FromAgent::Listening {
         address: nginx.address(),
     });
     while !stop.load(Ordering::SeqCst) {
-        nginx.check().map_err(|e| e.to_string())?;
+        nginx.check()?;
         thread::sleep(LOOK);
     }
-    let closed = MeterReading::take().map_err(|e| e.to_string())?;
-    let cpu = nginx.cpu().map_err(|e| e.to_string())?.since(before);
-    let served = Served {
-        serve: nginx.stop().map_err(|e| e.to_string())?,
-        cpu: ProcessCpu {
-            user_ns: cpu.user_ns,
-            system_ns: cpu.system_ns,
-        },
-        machine: closed.cpu_since(&opened),
-        softnet: closed.softnet_since(&opened),
-        protocol: protocol_counters("server")
-            .map_err(|e| e.to_string())?
-            .since(&protocol),
-    };
-    Ok(FromAgent::Served(Box::new(served)))
+    let cpu = nginx.cpu()?;
+    opened.served(nginx.stop()?, cpu)
+}
+
+/// What is counted on the receiver's side, at one moment.
+struct ServerReading {
+    process: ProcessTime,
+    machine: MeterReading,
+    protocol: ProtocolCounters,
+}
+
+impl ServerReading {
+    /// Reads the counters; `process` is the CPU time of what answers.
+    fn take(process: ProcessTime) -> io::Result<Self> {
+        Ok(Self {
+            process,
+            machine: MeterReading::take()?,
+            protocol: protocol_counters("server")?,
+        })
+    }
+
+    /// What was served since this reading.
+    fn served(&self, serve: ServeResult, process: ProcessTime) -> JobOutcome {
+        let closed = Self::take(process)?;
+        let cpu = process.since(self.process);
+        Ok(FromAgent::Served(Box::new(Served {
+            serve,
+            cpu: ProcessCpu {
+                user_ns: cpu.user_ns,
+                system_ns: cpu.system_ns,
+            },
+            machine: closed.machine.cpu_since(&self.machine),
+            softnet: closed.machine.softnet_since(&self.machine),
+            protocol: closed.protocol.since(&self.protocol),
+        })))
+    }
 }
 
 /// Reads the machine's counters when the window opens and closes.
@@ -253,7 +235,7 @@ impl WindowObserver for WindowMeter {
     }
 }
 
-fn load(order: &LoadOrder, stop: &AtomicBool) -> Result<FromAgent, String> {
+fn load(order: &LoadOrder, stop: &AtomicBool) -> JobOutcome {
     let plan = LoadPlan {
         warm_up: Duration::from_nanos(order.timing.warm_up_ns),
         measure: Duration::from_nanos(order.timing.measure_ns),
@@ -263,22 +245,20 @@ fn load(order: &LoadOrder, stop: &AtomicBool) -> Result<FromAgent, String> {
         cpus: order.cpus.clone(),
         ..LoadPlan::new(order.workload.clone(), order.target)
     };
-    let protocol = protocol_counters("client").map_err(|e| e.to_string())?;
+    let protocol = protocol_counters("client")?;
     let mut meter = WindowMeter::default();
-    let load = plumbline_engine::run(&plan, stop, &mut meter).map_err(|e| e.to_string())?;
+    let load = plumbline_engine::run(&plan, stop, &mut meter)?;
     if let Some(error) = meter.error {
-        return Err(error.to_string());
+        return Err(error.into());
     }
     let machine = meter.machine;
     if machine.windows() == 0 {
-        return Err("the load was stopped before its measured window ended".to_owned());
+        return Err("the load was stopped before its measured window ended".into());
     }
     Ok(FromAgent::Loaded(Box::new(SenderMeasurement {
         load,
         machine: machine.cpu(),
         softnet: machine.softnet(),
-        protocol: protocol_counters("client")
-            .map_err(|e| e.to_string())?
-            .since(&protocol),
+        protocol: protocol_counters("client")?.since(&protocol),
     })))
 }

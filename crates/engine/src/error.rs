@@ -3,8 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 
-use crate::files;
-
 /// Why a load or a responder could not run. Errors of single requests are not
 /// here: they are counted in the result.
 ///
@@ -146,11 +144,6 @@ impl EngineError {
         move |cause| Self::System { what, cause }
     }
 
-    /// Explains why io_uring cannot be used.
-    pub(crate) fn no_uring(cause: io::Error) -> Self {
-        Self::Uring { cause }
-    }
-
     /// Explains a failed connection.
     pub(crate) fn connect(target: SocketAddr, connections: u64, source: io::Error) -> Self {
         match source.kind() {
@@ -172,9 +165,9 @@ impl EngineError {
         let limit = plumbline_sys::cpu::open_file_limit().unwrap_or(0);
         Self::TooManyFiles {
             limit,
-            most: files::connections_in(limit),
+            most: connections_in(limit),
             connections,
-            needed: files::files_for(connections),
+            needed: files_for(connections),
         }
     }
 
@@ -185,6 +178,20 @@ impl EngineError {
             _ => Self::Listen { at, cause: source },
         }
     }
+}
+
+/// Files beside the connections: standard streams, epoll, pipes to the
+/// controller, what is open for a moment.
+const OTHER_FILES: u64 = 64;
+
+/// Open files that this many connections take.
+pub(crate) fn files_for(connections: u64) -> u64 {
+    connections + OTHER_FILES
+}
+
+/// Connections that this many open files allow.
+pub(crate) fn connections_in(files: u64) -> u64 {
+    files.saturating_sub(OTHER_FILES)
 }
 
 /// Whether a call failed because no more files may be open.

@@ -23,8 +23,8 @@ pub(crate) trait LoadClient<D: Driver> {
     /// Opens connections; true when all are open. Called until then.
     fn prepare(&mut self, io: &mut D, now: u64) -> Result<bool, EngineError>;
 
-    /// The load is about to start.
-    fn begin(&mut self, window: Window);
+    /// The load is about to start; the recorder has its window.
+    fn begin(&mut self) {}
 
     /// A slice begins, which ends at `until`. A closed loop sends its first requests.
     fn slice_begins(&mut self, io: &mut D, until: u64);
@@ -48,8 +48,8 @@ pub(crate) trait LoadClient<D: Driver> {
     /// An event on a connection.
     fn event(&mut self, io: &mut D, event: Event);
 
-    /// Called every 10 ms: reopens, gives up, publishes.
-    fn tick(&mut self, io: &mut D, now: u64);
+    /// Called every 10 ms: reopens, gives up.
+    fn tick(&mut self, _io: &mut D, _now: u64) {}
 
     /// Whether any answers are outstanding.
     fn busy(&self) -> bool;
@@ -59,9 +59,6 @@ pub(crate) trait LoadClient<D: Driver> {
 
     /// The accounts.
     fn recorder(&mut self) -> &mut Recorder;
-
-    /// Gives up the accounts.
-    fn finish(self) -> Recorder;
 }
 
 /// Opens the connections. False when asked to stop by either flag.
@@ -93,7 +90,8 @@ pub(crate) fn drive<D: Driver>(
     while now_ns() < window.start() {
         poll(io, workload, now_ns(), window.start())?;
     }
-    workload.begin(window.clone());
+    workload.recorder().window = window.clone();
+    workload.begin();
     let mut course = Course::default();
     let mut next_tick = window.start() + TICK_NS;
     loop {
@@ -106,6 +104,7 @@ pub(crate) fn drive<D: Driver>(
         let blocked = send_due(io, workload, schedule.as_mut(), &window, now);
         let more = workload.flush(io, now);
         if now >= next_tick {
+            workload.recorder().publish();
             workload.tick(io, now);
             next_tick = now + TICK_NS;
         }
@@ -133,8 +132,9 @@ pub(crate) fn drive<D: Driver>(
     let now = now_ns();
     course.pass_edges(io, workload, &window, now);
     let spent = course.spent;
-    workload.recorder().spin_ns = spent.spun;
-    workload.recorder().busy_ns = spent.cpu.saturating_sub(spent.spun);
+    let seen = &mut workload.recorder().seen;
+    seen.spin_ns = spent.spun;
+    seen.busiest_thread_ns = spent.cpu.saturating_sub(spent.spun);
     workload.end(io, now);
     if let Some(schedule) = &mut schedule {
         give_up_unsent(workload.recorder(), schedule, &window, now);

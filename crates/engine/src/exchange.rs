@@ -19,7 +19,6 @@ use crate::codec::Codec;
 use crate::driver::{Driver, Event};
 use crate::event_loop::LoadClient;
 use crate::recorder::Recorder;
-use crate::window::Window;
 use line::ConnectionState;
 
 pub(crate) use state::{Exchange, Rules, Stamped};
@@ -68,7 +67,7 @@ impl<C: Codec> Exchange<C> {
     /// A closed loop over datagrams would wait forever for one that was lost.
     fn give_up_late<D: Driver>(&mut self, io: &mut D, now: u64) {
         for slot in 0..self.lines.len() {
-            let Some((_, flight)) = self.flights.oldest(slot) else {
+            let Some(flight) = self.flights.oldest(slot) else {
                 continue;
             };
             if flight.sent + ANSWER_LIMIT_NS < now {
@@ -86,15 +85,15 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
         self.open_more(io, now)
     }
 
-    fn begin(&mut self, window: Window) {
+    fn begin(&mut self) {
+        let start = self.recorder.window.start();
         for slot in 0..self.lines.len() {
             if self.rules.fresh || self.lines[slot].state == ConnectionState::Open {
                 // It could have taken the very first request in time.
-                self.lines[slot].idle_since = window.start();
+                self.lines[slot].idle_since = start;
                 self.idle.push(slot);
             }
         }
-        self.recorder.begin(window);
         self.running = true;
     }
 
@@ -156,7 +155,6 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
     }
 
     fn tick(&mut self, io: &mut D, now: u64) {
-        self.recorder.publish();
         if self.troubled > 0 && now < self.recorder.window.close() {
             self.mend(io, now);
         }
@@ -177,15 +175,11 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
             }
         }
         if let Some(stamps) = self.stamps.take() {
-            self.recorder.spans = Some(stamps.end(&self.recorder.window));
+            self.recorder.seen.spans = Some(stamps.end(&self.recorder.window));
         }
     }
 
     fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
-    }
-
-    fn finish(self) -> Recorder {
-        self.recorder
     }
 }

@@ -97,12 +97,9 @@ impl Flights {
 
     /// The request that has been out longest on a connection.
     #[inline]
-    pub(crate) fn oldest(&self, slot: usize) -> Option<(u64, Flight)> {
+    pub(crate) fn oldest(&self, slot: usize) -> Option<Flight> {
         let at = self.queues[slot].oldest;
-        (at != NONE).then(|| {
-            let flight = self.table[at as usize];
-            (flight.seq, flight)
-        })
+        (at != NONE).then(|| self.table[at as usize])
     }
 
     /// Takes a request off the books; `None` when no such request is out on
@@ -131,8 +128,7 @@ impl Flights {
     /// Takes the request that has been out longest on a connection.
     #[inline]
     pub(crate) fn take_oldest(&mut self, slot: usize) -> Option<Flight> {
-        let (seq, _) = self.oldest(slot)?;
-        self.take(slot, seq)
+        self.take(slot, self.oldest(slot)?.seq)
     }
 }
 
@@ -171,6 +167,6 @@ mod tests {
             assert!(flights.book(0, 2, 2).is_some());
         }
         assert!(flights.book(0, 2, 2).is_none(), "full");
-        assert_eq!(flights.oldest(0).unwrap().0, lost);
+        assert_eq!(flights.oldest(0).unwrap().seq, lost);
     }
 }

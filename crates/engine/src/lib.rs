@@ -17,7 +17,6 @@ mod driver;
 mod error;
 mod event_loop;
 mod exchange;
-mod files;
 mod flights;
 mod floor;
 mod gaps;

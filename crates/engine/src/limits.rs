@@ -6,7 +6,7 @@ use std::fs;
 
 use plumbline_sys::cpu;
 
-use crate::files::files_for;
+use crate::error::files_for;
 use crate::{EngineError, LoadPlan};
 
 /// The kernel's own ports to connect from, when no address of a family is bound.
@@ -55,7 +55,7 @@ mod tests {
     use plumbline_experiment::{Workload, WorkloadKind};
 
     use super::*;
-    use crate::files::connections_in;
+    use crate::error::connections_in;
 
     #[test]
     fn the_port_range_is_read() {

@@ -19,7 +19,7 @@ const START: u64 = SECOND;
 /// schedule, flights, recorder.
 fn load(window: Window, stall: Range<u64>) -> Recorder {
     let mut recorder = Recorder::new(window.length(), None);
-    recorder.begin(window.clone());
+    recorder.window = window.clone();
     let mut schedule = Schedule::new(Arrival::Constant { rate: 100.0 }, 0, 0, 1, window.clone())
         .expect("an open loop");
     let mut flights = Flights::new(1, 1, 0);
@@ -66,8 +66,11 @@ fn a_stall_that_reaches_over_a_pause_is_charged_to_all_that_were_due() {
     };
     let window = Window::starting(START, &[slice(0, 100), slice(150, 250)], 60 * SECOND);
     let recorder = load(window, 50 * SECOND..200 * SECOND);
-    assert_eq!((recorder.planned, recorder.completed), (20_000, 20_000));
-    let late = |ns| recorder.latency.len() - recorder.latency.count_at_or_below(ns);
+    assert_eq!(
+        (recorder.seen.planned, recorder.seen.completed),
+        (20_000, 20_000)
+    );
+    let late = |ns| recorder.seen.latency.len() - recorder.seen.latency.count_at_or_below(ns);
     assert_eq!(late(2 * MS), 5_000 + 6_111);
     // Of the second slice all below `j = 5,000`; the value lies between two buckets.
     assert!(
@@ -75,31 +78,34 @@ fn a_stall_that_reaches_over_a_pause_is_charged_to_all_that_were_due() {
         "{}",
         late(10 * SECOND)
     );
-    assert_eq!(recorder.latency.max(), 150 * SECOND);
-    assert_eq!(recorder.generator_lag.max(), 0);
+    assert_eq!(recorder.seen.latency.max(), 150 * SECOND);
+    assert_eq!(recorder.seen.generator_lag.max(), 0);
 }
 
 #[test]
 fn half_of_the_requests_saw_the_stall() {
     let recorder = stalled_load();
-    assert_eq!((recorder.planned, recorder.completed), (20_000, 20_000));
-    let slow = recorder.latency.len() - recorder.latency.count_at_or_below(2 * MS);
+    assert_eq!(
+        (recorder.seen.planned, recorder.seen.completed),
+        (20_000, 20_000)
+    );
+    let slow = recorder.seen.latency.len() - recorder.seen.latency.count_at_or_below(2 * MS);
     assert_eq!(slow, 10_000, "truth: half of them");
     // Request 5,000 of the stall: 100 s − 9 ms × 5,000.
-    let p75 = recorder.latency.value_at(0.75) as f64 / SECOND as f64;
+    let p75 = recorder.seen.latency.value_at(0.75) as f64 / SECOND as f64;
     assert!((p75 / 55.0 - 1.0).abs() < 0.002, "p75 is {p75} s");
-    assert_eq!(recorder.latency.max(), 100 * SECOND);
+    assert_eq!(recorder.seen.latency.max(), 100 * SECOND);
     // Above 60 s a histogram only counts: 9 ms × i < 40 s.
-    assert!(recorder.latency.overflow().abs_diff(4_444) <= 1);
+    assert!(recorder.seen.latency.overflow().abs_diff(4_444) <= 1);
 }
 
 #[test]
 fn the_service_time_alone_would_have_hidden_it() {
     let recorder = stalled_load();
-    let quick = recorder.service_time.count_at_or_below(MS + MS / 100);
+    let quick = recorder.seen.service_time.count_at_or_below(MS + MS / 100);
     assert_eq!(quick, 19_999, "raw: all but the one that was being served");
     // The wait was the connection's, not the generator's.
-    assert_eq!(recorder.waited, 9_999);
-    assert_eq!(recorder.generator_lag.max(), 0);
-    assert!(recorder.send_lag.max() > 99 * SECOND);
+    assert_eq!(recorder.seen.waited_for_connection, 9_999);
+    assert_eq!(recorder.seen.generator_lag.max(), 0);
+    assert!(recorder.seen.send_lag.max() > 99 * SECOND);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumbline_record::{ErrorCounts, Histogram, SecondOfLoad, Spans, ZeroCopyCounts};
+use plumbline_record::{LoadResult, SecondOfLoad};
 
 use crate::gaps::Gaps;
 use crate::progress::LoadProgress;
@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Slices of the window for the stationarity check (L-8, L-10).
 const SLICES: u64 = 100;
 
-/// What went wrong with a request; see [`ErrorCounts`].
+/// What went wrong with a request; see [`ErrorCounts`](plumbline_record::ErrorCounts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestFailure {
     Connect,
@@ -28,35 +28,12 @@ pub(crate) enum RequestFailure {
 /// A request belongs to the window in which it was *intended* (D1, L-1), so
 /// every method takes that moment; requests outside the window are not
 /// recorded. Recording neither allocates nor locks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    /// Which driver ran.
-    pub(crate) driver: &'static str,
+    /// Counts and histograms; what is known only at the end is not filled in.
+    pub(crate) seen: LoadResult,
     pub(crate) window: Window,
-    pub(crate) planned: u64,
-    pub(crate) sent: u64,
-    pub(crate) completed: u64,
-    pub(crate) censored: u64,
-    pub(crate) waited: u64,
-    /// Time spent polling without result, nanoseconds.
-    pub(crate) spin_ns: u64,
-    /// CPU time of the busiest worker without its polling, nanoseconds.
-    pub(crate) busy_ns: u64,
     pub(crate) gaps: Gaps,
-    /// What the kernel reported about writes without a copy.
-    pub(crate) zero_copy: Option<ZeroCopyCounts>,
-    pub(crate) errors: ErrorCounts,
-    pub(crate) bytes_sent: u64,
-    pub(crate) bytes_received: u64,
-    pub(crate) latency: Histogram,
-    pub(crate) service_time: Histogram,
-    pub(crate) send_lag: Histogram,
-    pub(crate) generator_lag: Histogram,
-    pub(crate) connect: Histogram,
-    /// Where a sample of the requests spent their time; `None` when no stamps
-    /// were asked for.
-    pub(crate) spans: Option<Box<Spans>>,
-    seconds: Vec<SecondOfLoad>,
     by_second: Timeline,
     by_slice: Timeline,
     totals: WorkerTotals,
@@ -74,37 +51,19 @@ struct WorkerTotals {
 }
 
 impl Recorder {
-    /// Empty accounts for a window of `length` nanoseconds, which
-    /// [`begin`](Self::begin) places in time.
+    /// Empty accounts for a window of `length` nanoseconds, which is yet to be
+    /// placed in time.
     pub(crate) fn new(length: u64, progress: Option<Arc<LoadProgress>>) -> Self {
         let seconds = length.div_ceil(SECOND).max(1) as usize;
         Self {
-            driver: "",
-            window: Window::never(),
-            planned: 0,
-            sent: 0,
-            completed: 0,
-            censored: 0,
-            waited: 0,
-            spin_ns: 0,
-            busy_ns: 0,
-            gaps: Gaps::default(),
-            zero_copy: None,
-            errors: ErrorCounts::default(),
-            bytes_sent: 0,
-            bytes_received: 0,
-            latency: Histogram::new(),
-            service_time: Histogram::new(),
-            send_lag: Histogram::new(),
-            generator_lag: Histogram::new(),
-            connect: Histogram::new(),
-            spans: None,
-            seconds: vec![SecondOfLoad::default(); seconds],
+            seen: LoadResult {
+                seconds: vec![SecondOfLoad::default(); seconds],
+                ..LoadResult::default()
+            },
             by_second: Timeline::new(SECOND, seconds),
             by_slice: Timeline::new(length.div_ceil(SLICES), SLICES as usize),
-            totals: WorkerTotals::default(),
-            measured_ns: None,
             progress,
+            ..Self::default()
         }
     }
 
@@ -114,15 +73,10 @@ impl Recorder {
         self
     }
 
-    /// Places the window in time.
-    pub(crate) fn begin(&mut self, window: Window) {
-        self.window = window;
-    }
-
     /// A request was intended at `intended`.
     #[inline]
     pub(crate) fn planned(&mut self, intended: u64) {
-        self.planned += u64::from(self.window.contains(intended));
+        self.seen.planned += u64::from(self.window.contains(intended));
     }
 
     /// A request went out at `sent`. `free` is the earliest moment at which a
@@ -149,17 +103,17 @@ impl Recorder {
         let Some(place) = self.window.place(intended) else {
             return;
         };
-        self.sent += count;
-        self.bytes_sent += bytes;
+        self.seen.sent += count;
+        self.seen.bytes_sent += bytes;
         let lag = sent.saturating_sub(intended);
         let own_lag = sent.saturating_sub(free.max(intended));
-        self.send_lag.record_n(lag, count);
-        self.generator_lag.record_n(own_lag, count);
+        self.seen.send_lag.record_n(lag, count);
+        self.seen.generator_lag.record_n(own_lag, count);
         if free > intended {
-            self.waited += count;
+            self.seen.waited_for_connection += count;
         }
         let second = self.by_second.index_at(place);
-        self.seconds[second].bytes += bytes;
+        self.seen.seconds[second].bytes += bytes;
         self.gaps.sent(place, place + lag);
     }
 
@@ -171,12 +125,12 @@ impl Recorder {
         let Some(place) = self.window.place(intended) else {
             return;
         };
-        self.completed += 1;
-        self.bytes_received += bytes;
-        self.service_time.record(received.saturating_sub(sent));
+        self.seen.completed += 1;
+        self.seen.bytes_received += bytes;
+        self.seen.service_time.record(received.saturating_sub(sent));
         let second = self.observe(place, received.saturating_sub(intended));
-        self.seconds[second].completed += 1;
-        self.seconds[second].bytes += bytes;
+        self.seen.seconds[second].completed += 1;
+        self.seen.seconds[second].bytes += bytes;
     }
 
     /// A request got an error instead of an answer.
@@ -185,7 +139,7 @@ impl Recorder {
         let Some(place) = self.window.place(intended) else {
             return;
         };
-        let errors = &mut self.errors;
+        let errors = &mut self.seen.errors;
         *match failure {
             RequestFailure::Connect => &mut errors.connect,
             RequestFailure::Closed => &mut errors.closed,
@@ -194,7 +148,7 @@ impl Recorder {
             RequestFailure::Send => &mut errors.send,
         } += 1;
         let second = self.by_second.index_at(place);
-        self.seconds[second].errors += 1;
+        self.seen.seconds[second].errors += 1;
     }
 
     /// Waiting for an answer ended at `now` without one: it is recorded as at
@@ -204,13 +158,13 @@ impl Recorder {
         let Some(place) = self.window.place(intended) else {
             return;
         };
-        self.censored += 1;
+        self.seen.censored += 1;
         self.observe(place, now.saturating_sub(intended));
         match sent {
-            Some(sent) => self.service_time.record(now.saturating_sub(sent)),
+            Some(sent) => self.seen.service_time.record(now.saturating_sub(sent)),
             None => {
-                self.waited += 1;
-                self.send_lag.record(now.saturating_sub(intended));
+                self.seen.waited_for_connection += 1;
+                self.seen.send_lag.record(now.saturating_sub(intended));
             }
         }
     }
@@ -223,7 +177,7 @@ impl Recorder {
             None => now < self.window.open(),
         };
         if counts {
-            self.connect.record(ns);
+            self.seen.connect.record(ns);
         }
     }
 
@@ -231,8 +185,8 @@ impl Recorder {
     /// two readings, in the second that `at` falls into.
     pub(crate) fn carried(&mut self, at: u64, length: u64, bytes: u64) {
         let second = self.by_second.index_at(self.window.recorded_before(at));
-        self.seconds[second].bytes += bytes;
-        self.bytes_sent += bytes;
+        self.seen.seconds[second].bytes += bytes;
+        self.seen.bytes_sent += bytes;
         *self.measured_ns.get_or_insert(0) += length;
     }
 
@@ -241,15 +195,15 @@ impl Recorder {
     pub(crate) fn taken(&mut self, count: u64, intended: u64) {
         self.totals.completed += count;
         if let Some(place) = self.window.place(intended) {
-            self.completed += count;
+            self.seen.completed += count;
             let second = self.by_second.index_at(place);
-            self.seconds[second].completed += count;
+            self.seen.seconds[second].completed += count;
         }
     }
 
     #[inline]
     fn observe(&mut self, place: u64, latency: u64) -> usize {
-        self.latency.record(latency);
+        self.seen.latency.record(latency);
         let slice = self.by_slice.index_at(place);
         self.by_slice.record(slice, latency);
         let second = self.by_second.index_at(place);
@@ -263,7 +217,7 @@ impl Recorder {
     pub(crate) fn wrote(&mut self, now: u64, bytes: u64) {
         self.totals.bytes += bytes;
         self.planned(now);
-        self.sent += u64::from(self.window.contains(now));
+        self.seen.sent += u64::from(self.window.contains(now));
         self.taken(1, now);
     }
 
@@ -277,37 +231,38 @@ impl Recorder {
 
     /// Adds the accounts of another worker of the same load.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.planned += other.planned;
-        self.sent += other.sent;
-        self.completed += other.completed;
-        self.censored += other.censored;
-        self.waited += other.waited;
-        self.spin_ns += other.spin_ns;
-        self.busy_ns = self.busy_ns.max(other.busy_ns);
-        self.gaps.merge(&other.gaps);
-        self.errors.add(&other.errors);
-        if let Some(theirs) = other.zero_copy {
-            let ours = self.zero_copy.get_or_insert_default();
+        let (ours, theirs) = (&mut self.seen, &other.seen);
+        ours.planned += theirs.planned;
+        ours.sent += theirs.sent;
+        ours.completed += theirs.completed;
+        ours.censored += theirs.censored;
+        ours.waited_for_connection += theirs.waited_for_connection;
+        ours.spin_ns += theirs.spin_ns;
+        ours.busiest_thread_ns = ours.busiest_thread_ns.max(theirs.busiest_thread_ns);
+        ours.errors.add(&theirs.errors);
+        if let Some(theirs) = theirs.zero_copy {
+            let ours = ours.zero_copy.get_or_insert_default();
             ours.told += theirs.told;
             ours.copied += theirs.copied;
         }
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.latency.merge(&other.latency);
-        self.service_time.merge(&other.service_time);
-        self.send_lag.merge(&other.send_lag);
-        self.generator_lag.merge(&other.generator_lag);
-        self.connect.merge(&other.connect);
-        match (&mut self.spans, &other.spans) {
+        ours.bytes_sent += theirs.bytes_sent;
+        ours.bytes_received += theirs.bytes_received;
+        ours.latency.merge(&theirs.latency);
+        ours.service_time.merge(&theirs.service_time);
+        ours.send_lag.merge(&theirs.send_lag);
+        ours.generator_lag.merge(&theirs.generator_lag);
+        ours.connect.merge(&theirs.connect);
+        match (&mut ours.spans, &theirs.spans) {
             (Some(spans), Some(others)) => spans.merge(others),
             (spans @ None, others) => spans.clone_from(others),
             (Some(_), None) => {}
         }
+        self.gaps.merge(&other.gaps);
         // Workers read their boundaries within microseconds of each other.
         self.measured_ns = self.measured_ns.max(other.measured_ns);
         self.by_second.merge(&other.by_second);
         self.by_slice.merge(&other.by_slice);
-        for (second, theirs) in self.seconds.iter_mut().zip(&other.seconds) {
+        for (second, theirs) in self.seen.seconds.iter_mut().zip(&other.seen.seconds) {
             second.completed += theirs.completed;
             second.errors += theirs.errors;
             second.bytes += theirs.bytes;
@@ -322,7 +277,7 @@ impl Recorder {
     /// One entry per second of the window as it was, in time order.
     pub(crate) fn seconds(&self) -> Vec<SecondOfLoad> {
         let length = self.window.length().div_ceil(SECOND) as usize;
-        let seconds = self.seconds.iter().take(length).enumerate();
+        let seconds = self.seen.seconds.iter().take(length).enumerate();
         seconds
             .map(|(index, second)| SecondOfLoad {
                 p50_ns: self.by_second.quantile(index, 0.5),

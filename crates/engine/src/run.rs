@@ -83,7 +83,7 @@ pub fn run(
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             // L-12: what each thread saw is lost once all are merged.
             if workers > 1 {
-                clients.push(part.latency.clone());
+                clients.push(part.seen.latency.clone());
             }
             match &mut merged {
                 Some(all) => all.merge(&part),
@@ -91,14 +91,11 @@ pub fn run(
             }
         }
         window?;
-        let accounts = merged.expect("there is at least one worker");
-        if clients.iter().all(Histogram::is_empty) {
-            clients.clear();
+        let mut accounts = merged.expect("there is at least one worker");
+        if !clients.iter().all(Histogram::is_empty) {
+            accounts.seen.clients = clients;
         }
-        Ok(LoadResult {
-            clients,
-            ..result(plan, &accounts, cpu)
-        })
+        Ok(result(plan, accounts, cpu))
     })
 }
 
@@ -190,35 +187,17 @@ fn sleep_until(moment: u64, stop: &AtomicBool) -> bool {
     }
 }
 
-fn result(plan: &LoadPlan, accounts: &Recorder, cpu: ProcessCpu) -> LoadResult {
+fn result(plan: &LoadPlan, accounts: Recorder, cpu: ProcessCpu) -> LoadResult {
     LoadResult {
-        driver: accounts.driver.into(),
         arrival: plan.workload.arrival,
         wait: plan.workload.wait,
         seed: plan.seed,
         window_ns: accounts.window_ns(),
-        planned: accounts.planned,
-        sent: accounts.sent,
-        completed: accounts.completed,
-        censored: accounts.censored,
-        errors: accounts.errors,
-        bytes_sent: accounts.bytes_sent,
-        bytes_received: accounts.bytes_received,
-        latency: accounts.latency.clone(),
-        service_time: accounts.service_time.clone(),
-        send_lag: accounts.send_lag.clone(),
-        generator_lag: accounts.generator_lag.clone(),
-        connect: accounts.connect.clone(),
-        waited_for_connection: accounts.waited,
         seconds: accounts.seconds(),
         slice_p50_ns: accounts.slice_p50_ns(),
         cpu,
-        spin_ns: accounts.spin_ns,
-        busiest_thread_ns: accounts.busy_ns,
-        clients: Vec::new(),
         arrivals: accounts.gaps.check(plan.workload.arrival, plan.workers()),
         train: plan.train(),
-        zero_copy: accounts.zero_copy,
-        spans: accounts.spans.clone(),
+        ..accounts.seen
     }
 }

@@ -12,7 +12,7 @@ const PER_OCTAVE: usize = 1 << BITS;
 const BUCKETS: usize = PER_OCTAVE * (36 - BITS as usize + 1);
 
 /// A row of equal time slices from 0 on, each with a small histogram.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Timeline {
     width: u64,
     slices: Vec<TimelineSlice>,

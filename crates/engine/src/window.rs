@@ -44,16 +44,18 @@ pub(crate) enum Edge {
     Ends,
 }
 
-impl Window {
+impl Default for Window {
     /// Before a load has started: nothing belongs to the window yet.
-    pub(crate) fn never() -> Self {
+    fn default() -> Self {
         Self {
             slices: Arc::new([]),
             until: u64::MAX,
             end: u64::MAX,
         }
     }
+}
 
+impl Window {
     /// A load that starts at `start`, and waits for `drain` nanoseconds after the last
     /// of its slices.
     pub(crate) fn starting(start: u64, slices: &[Slice], drain: u64) -> Self {
@@ -261,6 +263,6 @@ mod tests {
         let mut early = self::window();
         early.cut(1_200);
         assert_eq!((early.length(), early.open()), (0, 1_200));
-        assert_eq!(Window::never().open(), u64::MAX);
+        assert_eq!(Window::default().open(), u64::MAX);
     }
 }

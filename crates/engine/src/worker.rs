@@ -84,7 +84,8 @@ impl WorkerTask<'_> {
             Protocol::Tcp => 0,
         };
         let batched = spec.arrival == Arrival::Closed;
-        Uring::new(self.lines(), longest, spec.wait, batched).map_err(EngineError::no_uring)
+        Uring::new(self.lines(), longest, spec.wait, batched)
+            .map_err(|cause| EngineError::Uring { cause })
     }
 
     /// Room for what is sent in 2 s, within bounds.
@@ -121,22 +122,11 @@ pub(crate) fn work(
             exchange_by(share, exchange, report, started)
         }
         WorkloadKind::Stream => {
-            let plan = share.plan;
-            let mut stream = Stream::new(plan.target, &plan.sources, share.lines(), recorder);
-            if spec.zero_copy {
-                stream = stream.without_copies();
-            }
+            let stream = Stream::new(share.plan, share.lines(), recorder);
             run(share, share.epoll()?, stream, report, started)
         }
         WorkloadKind::Datagram => {
-            let closed = spec.arrival == Arrival::Closed;
-            let target = share.plan.target;
-            let mut datagrams =
-                Datagrams::new(target, spec.request_size, closed, share.flows(), recorder)
-                    .spread_over(&share.plan.sources);
-            if share.plan.trains {
-                datagrams = datagrams.in_trains();
-            }
+            let datagrams = Datagrams::new(share.plan, share.flows(), recorder);
             run(share, share.epoll()?, datagrams, report, started)
         }
     }
@@ -173,7 +163,7 @@ fn run<D: Driver>(
     report: &Sender<bool>,
     started: &Receiver<Window>,
 ) -> Result<Recorder, EngineError> {
-    workload.recorder().driver = D::NAME;
+    workload.recorder().seen.driver = D::NAME.to_owned();
     let open = event_loop::prepare(&mut io, &mut workload, [share.stop, share.abort])?;
     // The coordinator may have given up and no longer listen.
     let _ = report.send(open);
@@ -188,7 +178,7 @@ fn run<D: Driver>(
         );
         event_loop::drive(&mut io, &mut workload, schedule, window, share.stop)?;
     }
-    Ok(workload.finish())
+    Ok(std::mem::take(workload.recorder()))
 }
 
 /// Binds the calling thread to its CPU, if CPUs were named, and makes its

@@ -53,14 +53,13 @@ pub fn rehearse(plan: &LoadPlan, stop: &AtomicBool) -> Result<(), GeneratorError
             return Ok(());
         }
     }
-    match wrong {
-        None => Ok(()),
-        Some(what) => Err(GeneratorError::Misunderstood {
+    wrong.map_or(Ok(()), |what| {
+        Err(GeneratorError::Misunderstood {
             target: plan.target,
             what,
             remedy: remedy(plan),
-        }),
-    }
+        })
+    })
 }
 
 fn misunderstanding(result: &LoadResult) -> Option<&'static str> {

@@ -1,9 +1,8 @@
-//! Dev-only: private namespaces for tests, skips that are counted, and planted
-//! refusals.
+//! For tests only: private namespaces, counted skips, and planted refusals.
 //!
-//! A test program that uses this crate runs in namespaces of its own from
-//! before its first thread. So its tests need no root and cannot touch the
-//! network of the machine.
+//! A test program that uses this crate enters namespaces of its own before its
+//! first thread starts. Its tests therefore need no root, and cannot touch the
+//! machine's network.
 
 mod seccomp;
 
@@ -16,14 +15,14 @@ pub use seccomp::forbid_io_uring;
 /// The environment variable that names the file to which skips are appended.
 pub const SKIPS: &str = "PLUMBLINE_SKIPS";
 
-/// A test program that is started with this environment variable stays in the
-/// namespaces of its parent: it is the parent's peer.
+/// A test program that is started with this environment variable stays in its
+/// parent's namespaces, so that parent and child can reach each other.
 pub const STAY: &str = "PLUMBLINE_TEST_STAY";
 
 static ENTERED: OnceLock<Result<Privacy, String>> = OnceLock::new();
 
-/// Runs before `main`, where the process has one thread only: later it could
-/// not enter a user namespace.
+/// Runs before `main`, while the process has only one thread: a process with
+/// several cannot enter a user namespace.
 #[allow(
     unsafe_code,
     reason = "the attribute says that code runs before `main`; it uses nothing that `main` sets up"
@@ -38,8 +37,8 @@ fn enter() {
     let _ = ENTERED.set(entered);
 }
 
-/// Whether the process is in private namespaces. Where the machine allows none,
-/// `test` is counted as skipped.
+/// Whether the process is in private namespaces. If the machine allows none,
+/// counts `test` as skipped.
 ///
 /// A test that touches a network begins with
 /// `if !testkit::in_private_namespaces("its name") { return; }`.
@@ -54,10 +53,11 @@ pub fn in_private_namespaces(test: &str) -> bool {
     }
 }
 
-/// Says that `test` was not run and why, on the real standard error (the test
-/// harness does not swallow it), and in the file that [`SKIPS`] names.
+/// Reports that `test` was skipped, and why: on standard error, past the test
+/// harness's capture, and in the file that [`SKIPS`] names.
 ///
-/// CI compares the name, up to the first colon, with its list of known skips.
+/// CI compares the name, which ends at the first colon, with its list of known
+/// skips.
 pub fn skip(test: &str, reason: &str) {
     assert!(
         !test.contains([':', '\n']),
@@ -65,7 +65,7 @@ pub fn skip(test: &str, reason: &str) {
     );
     let reason = reason.replace('\n', " ");
     let line = format!("SKIP {test}: {reason}\n");
-    // Standard error may be closed; the file below is what is counted.
+    // Standard error may be closed; what counts is the file below.
     let _ = std::io::stderr().write_all(line.as_bytes());
     let Some(path) = std::env::var_os(SKIPS) else {
         return;

@@ -1,15 +1,17 @@
-//! A seccomp filter like those of container runtimes, to test what happens when
-//! a system call is refused.
+//! A seccomp filter like those of container runtimes, for tests of what happens
+//! when a system call is refused.
 
 use std::io;
 
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter, sock_fprog};
 
-/// Makes `io_uring_setup` fail with `EPERM` from now on: for the calling thread
-/// and those that it starts. There is no way back, so call it on a thread of
-/// the test's own.
+/// Makes `io_uring_setup` fail with `EPERM` from now on, for the calling thread
+/// and the threads that it starts. This cannot be undone, so call it on a thread
+/// that the test starts for it.
 ///
-/// # Errors The kernel's error, where it has no seccomp filters.
+/// # Errors
+///
+/// The kernel's error, if it has no seccomp filters.
 pub fn forbid_io_uring() -> io::Result<()> {
     let statement = |code, k| sock_filter {
         code: code as u16,

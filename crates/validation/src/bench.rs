@@ -9,6 +9,7 @@ use std::process::ChildStdout;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plumbline_experiment::Protocol;
 use plumbline_harness::Path as _;
 use plumbline_lab::{Place, StandingNetwork};
 use plumbline_sys::cpu::{self, ProcessTime};
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::error::{Doing as _, ValidationError};
 use crate::exit::Exit;
-use crate::process::{Transport, is_listening, resident_bytes};
+use crate::process::{is_listening, resident_bytes};
 
 /// First port of the servers. Each gets its own, so that none finds connections of
 /// an earlier one.
@@ -96,13 +97,13 @@ impl<'a> Bench<'a> {
         &self,
         command: String,
         address: SocketAddr,
-        transport: Transport,
+        protocol: Protocol,
     ) -> Result<Listener, ValidationError> {
         let mut child = self.start(self.server, self.server_cpu, &command)?;
         let output = take_output(&mut child);
         let program = || tool(&command);
         let deadline = Instant::now() + PATIENCE;
-        while !is_listening(child.pid(), address.port(), transport) {
+        while !is_listening(child.pid(), address.port(), protocol) {
             if Instant::now() > deadline {
                 return Err(ValidationError::NotListening {
                     program: program(),

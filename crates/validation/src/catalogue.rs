@@ -1,8 +1,9 @@
 //! Which comparisons there are, and what each is to reach.
 
+use plumbline_experiment::Protocol;
+
 use crate::bout::{Bout, ComparedFigure, Contender, bout, figure, side};
 use crate::peers::{client, h2load, nginx, oha, server_under, wrk};
-use crate::process::Transport;
 use crate::quantity::Measurand::*;
 use crate::quantity::Reach::*;
 use crate::quantity::Readings;
@@ -39,7 +40,7 @@ const HTTP: Contender = side(&["nginx"], |bench| ours::http(bench, "auto"));
 const HTTP_URING: Contender = side(&["nginx"], |bench| ours::http(bench, "uring"));
 const OPEN: Contender = side(&["nginx"], |bench| ours::open(bench, ""));
 const OPEN_SPIN: Contender = side(&["nginx"], |bench| ours::open(bench, "--spin"));
-const PING: Contender = side(&[], |bench| ours::ping(bench, Transport::Tcp));
+const PING: Contender = side(&[], |bench| ours::ping(bench, Protocol::Tcp));
 const STREAM: Contender = side(&[], |bench| ours::stream(bench, ""));
 const TRAINS: Contender = side(&[], |bench| ours::lossless(bench, "--gso"));
 const IPERF3_DATAGRAM: Contender = side(&["iperf3"], peers::iperf3_datagram);
@@ -65,12 +66,12 @@ pub(crate) const ALL: &[Bout] = &[
     bout("floor", "floor", "TCP, 16 B both ways", side(&[], ours::floor), PING,
         &[figure(P50).reaching(AtMostOr(1.03, 1e3))]),
     bout("sockperf-tcp", "sockperf", "TCP, 16 B both ways",
-        side(&["sockperf"], |bench| peers::sockperf_ping(bench, Transport::Tcp)),
+        side(&["sockperf"], |bench| peers::sockperf_ping(bench, Protocol::Tcp)),
         PING,
         &[figure(P50).reaching(Within(2e3))]),
     bout("sockperf-udp", "sockperf", "UDP, 16 B both ways",
-        side(&["sockperf"], |bench| peers::sockperf_ping(bench, Transport::Udp)),
-        side(&[], |bench| ours::ping(bench, Transport::Udp)),
+        side(&["sockperf"], |bench| peers::sockperf_ping(bench, Protocol::Udp)),
+        side(&[], |bench| ours::ping(bench, Protocol::Udp)),
         &[figure(P50).reaching(Within(2e3))]),
     bout("netperf", "netperf", "TCP, 16 B both ways", side(&["netperf", "netserver"], peers::netperf), PING,
         &[figure(P50).reaching(Within(2e3))]),

@@ -1,10 +1,11 @@
 //! How our engine is run: as anyone would, by `load` and `serve`.
 
+use plumbline_experiment::Protocol;
+
 use crate::bench::{Bench, Listener};
 use crate::error::ValidationError;
 use crate::exit::Exit;
 use crate::peers::client;
-use crate::process::Transport;
 use crate::quantity::{Measurand, Readings};
 use crate::size::{CONNECTIONS, DATAGRAM, MANY, OPEN_CONNECTIONS, OPEN_RATE, SCALE_RATE, SMALL};
 
@@ -43,15 +44,15 @@ fn load_ours(bench: &Bench<'_>, server: Listener, more: &str) -> Result<(Exit, E
     Ok((client, server.end()?))
 }
 
-fn serve(bench: &Bench<'_>, transport: Transport, more: &str) -> Result<Listener> {
+fn serve(bench: &Bench<'_>, protocol: Protocol, more: &str) -> Result<Listener> {
     let address = bench.next_address();
     let command = format!("plumbline serve {address} --json {more}");
-    bench.serve(command, address, transport)
+    bench.serve(command, address, protocol)
 }
 
 /// Our responder, as a server of the same body as nginx.
 pub(crate) fn responder(bench: &Bench<'_>) -> Result<Listener> {
-    serve(bench, Transport::Tcp, "--workload http --response-size 100")
+    serve(bench, Protocol::Tcp, "--workload http --response-size 100")
 }
 
 /// A closed loop over HTTP. There is no warm-up, so that the kernel's account
@@ -119,7 +120,7 @@ pub(crate) fn open(bench: &Bench<'_>, how: &str) -> Result<Readings> {
 
 /// Requests at a rate against our own responder, stamped or not.
 pub(crate) fn at_rate(bench: &Bench<'_>, how: &str) -> Result<Readings> {
-    let server = serve(bench, Transport::Tcp, "")?;
+    let server = serve(bench, Protocol::Tcp, "")?;
     let more = format!("--rate {OPEN_RATE} -c {OPEN_CONNECTIONS} {how}");
     let (exit, served) = load_ours(bench, server, &more)?;
     let json = exit.json()?;
@@ -140,14 +141,14 @@ fn working_cpu(exit: &Exit) -> Result<f64> {
 }
 
 /// One small request at a time.
-pub(crate) fn ping(bench: &Bench<'_>, transport: Transport) -> Result<Readings> {
-    let udp = if transport == Transport::Udp {
+pub(crate) fn ping(bench: &Bench<'_>, protocol: Protocol) -> Result<Readings> {
+    let udp = if protocol == Protocol::Udp {
         "--udp"
     } else {
         ""
     };
     let more = format!("--request-size {SMALL} --response-size {SMALL} {udp}");
-    let server = serve(bench, transport, &more)?;
+    let server = serve(bench, protocol, &more)?;
     let (exit, _) = load_ours(bench, server, &format!("{more} -c 1"))?;
     exit.json()?
         .readings(&[(Measurand::P50, "/latency_ns/p50")])
@@ -157,7 +158,7 @@ pub(crate) fn ping(bench: &Bench<'_>, transport: Transport) -> Result<Readings> 
 pub(crate) fn floor(bench: &Bench<'_>) -> Result<Readings> {
     let address = bench.next_address();
     let command = format!("plumbline floor {address} --size {SMALL}");
-    let server = bench.serve(format!("{command} --serve"), address, Transport::Tcp)?;
+    let server = bench.serve(format!("{command} --serve"), address, Protocol::Tcp)?;
     let client = format!("{command} --seconds {}", bench.seconds);
     let (exit, _) = bench.run_against(server, &client)?;
     exit.json()?
@@ -165,7 +166,7 @@ pub(crate) fn floor(bench: &Bench<'_>) -> Result<Readings> {
 }
 
 pub(crate) fn stream(bench: &Bench<'_>, how: &str) -> Result<Readings> {
-    let server = serve(bench, Transport::Tcp, "--workload stream")?;
+    let server = serve(bench, Protocol::Tcp, "--workload stream")?;
     let more = format!("--workload stream -c 1 --warm-up 0 {how}");
     let (client, served) = load_ours(bench, server, &more)?;
     let json = client.json()?;
@@ -196,7 +197,7 @@ pub(crate) fn lossless(bench: &Bench<'_>, how: &str) -> Result<Readings> {
 /// Sent and received messages of the window, and its length in seconds.
 fn send_datagrams(bench: &Bench<'_>, how: &str) -> Result<(f64, f64, f64)> {
     let workload = format!("--workload datagram --request-size {DATAGRAM}");
-    let server = serve(bench, Transport::Udp, &workload)?;
+    let server = serve(bench, Protocol::Udp, &workload)?;
     let (exit, served) = load_ours(bench, server, &format!("{workload} -c 1 {how}"))?;
     let (json, seen) = (exit.json()?, served.json()?);
     if seen.number("/corrupt")? > 0.0 {

@@ -3,10 +3,11 @@
 //! Each is given the same work as ours, with its fastest usual settings; where a
 //! choice had to be made, it favours the peer.
 
+use plumbline_experiment::Protocol;
+
 use crate::bench::{Bench, Listener};
 use crate::error::{Doing as _, ValidationError};
 use crate::exit::{Exit, Json};
-use crate::process::Transport;
 use crate::quantity::{Measurand, Readings};
 use crate::size::{CONNECTIONS, DATAGRAM, OPEN_CONNECTIONS, OPEN_RATE, SMALL};
 
@@ -31,7 +32,7 @@ pub(crate) fn nginx(bench: &Bench<'_>) -> Result<Listener> {
     std::fs::write(bench.scratch().join("nginx.conf"), configuration)
         .when("write nginx's configuration")?;
     let command = "nginx -p {scratch} -e stderr -c {scratch}/nginx.conf";
-    bench.serve(command.to_owned(), address, Transport::Tcp)
+    bench.serve(command.to_owned(), address, Protocol::Tcp)
 }
 
 /// What a client sees of nginx.
@@ -122,34 +123,29 @@ fn read_oha(json: &Json<'_>) -> Result<Readings> {
 
 /// Runs both ends of sockperf, the client in one of its modes with messages of so
 /// many bytes; gives what client and server left behind.
-fn sockperf(
-    bench: &Bench<'_>,
-    mode: &str,
-    size: u32,
-    transport: Transport,
-) -> Result<(Exit, Exit)> {
+fn sockperf(bench: &Bench<'_>, mode: &str, size: u32, protocol: Protocol) -> Result<(Exit, Exit)> {
     let address = bench.next_address();
-    let tcp = if transport == Transport::Tcp {
+    let tcp = if protocol == Protocol::Tcp {
         "--tcp"
     } else {
         ""
     };
     let at = format!("-i {} -p {} {tcp}", address.ip(), address.port());
-    let server = bench.serve(format!("sockperf sr {at}"), address, transport)?;
+    let server = bench.serve(format!("sockperf sr {at}"), address, protocol)?;
     let client = format!("sockperf {mode} {at} -m {size} -t {}", bench.seconds);
     bench.run_against(server, &client)
 }
 
 /// One message there and back. sockperf prints half of the round trip.
-pub(crate) fn sockperf_ping(bench: &Bench<'_>, transport: Transport) -> Result<Readings> {
-    let (client, _) = sockperf(bench, "pp", SMALL, transport)?;
+pub(crate) fn sockperf_ping(bench: &Bench<'_>, protocol: Protocol) -> Result<Readings> {
+    let (client, _) = sockperf(bench, "pp", SMALL, protocol)?;
     let half = client.after("percentile 50.000 =")?;
     Ok(Readings::from([(Measurand::P50, 2e3 * half)]))
 }
 
 /// As fast as it sends; the server reports what arrived, whatever was lost.
 pub(crate) fn sockperf_datagram(bench: &Bench<'_>) -> Result<Readings> {
-    let (_, server) = sockperf(bench, "tp", DATAGRAM, Transport::Udp)?;
+    let (_, server) = sockperf(bench, "tp", DATAGRAM, Protocol::Udp)?;
     let rate = server.before(" messages received")? / f64::from(bench.seconds);
     Ok(Readings::from([(Measurand::Rate, rate)]))
 }
@@ -157,11 +153,7 @@ pub(crate) fn sockperf_datagram(bench: &Bench<'_>) -> Result<Readings> {
 pub(crate) fn netperf(bench: &Bench<'_>) -> Result<Readings> {
     let address = bench.next_address();
     let (ip, port, seconds) = (address.ip(), address.port(), bench.seconds);
-    let server = bench.serve(
-        format!("netserver -D -4 -p {port}"),
-        address,
-        Transport::Tcp,
-    )?;
+    let server = bench.serve(format!("netserver -D -4 -p {port}"), address, Protocol::Tcp)?;
     let client = format!(
         "netperf -P 0 -H {ip} -p {port} -t TCP_RR -l {seconds} -- -r {SMALL},{SMALL} -o P50_LATENCY"
     );
@@ -175,7 +167,7 @@ pub(crate) fn netperf(bench: &Bench<'_>) -> Result<Readings> {
 fn iperf3(bench: &Bench<'_>, how: &str) -> Result<(Exit, f64)> {
     let address = bench.next_address();
     let (ip, port, seconds) = (address.ip(), address.port(), bench.seconds);
-    let server = bench.serve(format!("iperf3 -s -1 -p {port}"), address, Transport::Tcp)?;
+    let server = bench.serve(format!("iperf3 -s -1 -p {port}"), address, Protocol::Tcp)?;
     let client = bench.run(&format!("iperf3 -J -c {ip} -p {port} -t {seconds} {how}"))?;
     let cpu = client.cpu_ns() + server.finish()?.cpu_ns();
     Ok((client, cpu))

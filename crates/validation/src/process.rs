@@ -1,18 +1,12 @@
 //! What `/proc` says about a running program.
 
+use plumbline_experiment::Protocol;
 use plumbline_sys::waiting::waiting_on;
-
-/// The table in `/proc/PID/net` that a listening server appears in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transport {
-    Tcp,
-    Udp,
-}
 
 /// Whether a socket in the namespace of `pid` waits on a port. A trial connection
 /// would show it too, but a server for one client would take that for its client.
-pub(crate) fn is_listening(pid: u32, port: u16, transport: Transport) -> bool {
-    !waiting_on(pid, port, transport == Transport::Udp).is_empty()
+pub(crate) fn is_listening(pid: u32, port: u16, protocol: Protocol) -> bool {
+    !waiting_on(pid, port, protocol == Protocol::Udp).is_empty()
 }
 
 /// Memory of a process that is in RAM; `None` when it has ended.

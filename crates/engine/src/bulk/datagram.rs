@@ -3,17 +3,16 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use plumbline_experiment::Arrival;
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::{Messages, Socket};
 
-use super::train::train_of;
-use crate::EngineError;
 use crate::driver::{Driver, Event, WatchMode};
 use crate::event_loop::LoadClient;
 use crate::pattern::{Pattern, PayloadDirection};
 use crate::plan::source;
 use crate::recorder::{Recorder, RequestFailure};
-use crate::window::Window;
+use crate::{EngineError, LoadPlan};
 
 /// Messages per system call.
 const BATCH: usize = 64;
@@ -121,23 +120,18 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    pub(crate) fn new(
-        target: SocketAddr,
-        size: u32,
-        closed: bool,
-        flows: std::ops::Range<u16>,
-        recorder: Recorder,
-    ) -> Self {
-        let size = size as usize;
+    /// A worker's share of the flows of a plan.
+    pub(crate) fn new(plan: &LoadPlan, flows: std::ops::Range<u16>, recorder: Recorder) -> Self {
+        let size = plan.workload.request_size as usize;
         Self {
-            target,
+            target: plan.target,
             size,
-            closed,
+            closed: plan.workload.arrival == Arrival::Closed,
             first_flow: flows.start,
             // Any number that the last load is unlikely to have had.
             session: (now_ns().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as u16,
-            train: 1,
-            sources: Vec::new(),
+            train: plan.train() as usize,
+            sources: plan.sources.clone(),
             lines: vec![DatagramSocket::default(); flows.len()],
             current: 0,
             batch: Messages::new(BATCH, size),
@@ -148,19 +142,6 @@ impl Datagrams {
             free_since: 0,
             until: 0,
         }
-    }
-
-    /// Lets messages go out as trains, which the kernel cuts up as late as it
-    /// can, instead of one by one.
-    pub(crate) fn in_trains(mut self) -> Self {
-        self.train = train_of(self.size as u32) as usize;
-        self
-    }
-
-    /// Sends from these addresses in turn.
-    pub(crate) fn spread_over(mut self, sources: &[IpAddr]) -> Self {
-        self.sources = sources.to_vec();
-        self
     }
 
     fn push(&mut self, intended: u64) {
@@ -213,9 +194,7 @@ impl Datagrams {
         self.current = (self.current + 1) % self.lines.len();
         true
     }
-}
 
-impl Datagrams {
     /// Books the next `count` messages of the batch as out, by a call from `begun`
     /// to `ended`. As with requests, a message is sent when its send begins: the
     /// call carries it through the stack, over a veth to the receiver's socket, and
@@ -259,9 +238,8 @@ impl<D: Driver> LoadClient<D> for Datagrams {
         Ok(true)
     }
 
-    fn begin(&mut self, window: Window) {
-        self.free_since = window.start();
-        self.recorder.begin(window);
+    fn begin(&mut self) {
+        self.free_since = self.recorder.window.start();
     }
 
     fn slice_begins(&mut self, _: &mut D, until: u64) {
@@ -317,10 +295,6 @@ impl<D: Driver> LoadClient<D> for Datagrams {
         }
     }
 
-    fn tick(&mut self, _: &mut D, _: u64) {
-        self.recorder.publish();
-    }
-
     fn busy(&self) -> bool {
         !self.batch.is_empty()
     }
@@ -334,14 +308,12 @@ impl<D: Driver> LoadClient<D> for Datagrams {
     fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
-
-    fn finish(self) -> Recorder {
-        self.recorder
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use plumbline_experiment::{Workload, WorkloadKind};
+
     use super::*;
     use crate::window::whole;
 
@@ -349,15 +321,21 @@ mod tests {
     fn a_message_is_sent_when_its_send_begins_and_waits_for_those_before_it() {
         const START: u64 = 1_000_000;
         let mut recorder = Recorder::new(1_000_000_000, None);
-        recorder.begin(whole(START, 1_000_000_000, 1_000_000_000));
+        recorder.window = whole(START, 1_000_000_000, 1_000_000_000);
         let target = SocketAddr::from(([127, 0, 0, 1], 9));
-        let mut datagrams = Datagrams::new(target, 64, false, 0..1, recorder);
+        let workload = Workload {
+            request_size: 64,
+            arrival: Arrival::Constant { rate: 1.0 },
+            ..Workload::of_kind(WorkloadKind::Datagram)
+        };
+        let plan = LoadPlan::new(workload, target);
+        let mut datagrams = Datagrams::new(&plan, 0..1, recorder);
         for intended in [0, 100, 100, 250] {
             datagrams.push(START + intended);
         }
         // One call of 400 ns, a quarter of it for each.
         datagrams.book(4, START + 300, START + 700);
-        let lag = &datagrams.recorder.generator_lag;
+        let lag = &datagrams.recorder.seen.generator_lag;
         let (first, pair, last) = (300, 500 - 100, 600 - 250);
         assert_eq!((lag.len(), lag.max()), (4, pair));
         assert_eq!(lag.count_at_or_below(first), 1);

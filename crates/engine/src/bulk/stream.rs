@@ -13,13 +13,12 @@ use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
 
 use super::zero_copy::ZeroCopy;
-use crate::EngineError;
 use crate::driver::{Driver, Event, WatchMode};
 use crate::event_loop::LoadClient;
 use crate::pattern::{Pattern, PayloadDirection};
 use crate::plan::source;
 use crate::recorder::{Recorder, RequestFailure};
-use crate::window::Window;
+use crate::{EngineError, LoadPlan};
 
 /// The content repeats after so many bytes. A prime, so that no alignment of
 /// reads or writes hides a slip.
@@ -70,7 +69,8 @@ pub(crate) struct Stream {
     sources: Vec<IpAddr>,
     lines: Vec<StreamConnection>,
     content: &'static [u8],
-    /// Present when the kernel is to send without a copy.
+    /// Present when the kernel is to send from this program's own pages
+    /// (`MSG_ZEROCOPY`).
     zero_copy: Option<ZeroCopy>,
     recorder: Recorder,
     running: bool,
@@ -88,24 +88,19 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Streams to `target`, taking `sources` in turn.
-    pub(crate) fn new(
-        target: SocketAddr,
-        sources: &[IpAddr],
-        lines: usize,
-        recorder: Recorder,
-    ) -> Self {
+    /// A worker's share of the connections of a plan.
+    pub(crate) fn new(plan: &LoadPlan, lines: usize, recorder: Recorder) -> Self {
         let line = StreamConnection {
             state: StreamState::Unopened,
             since: 0,
             position: 0,
         };
         Self {
-            target,
-            sources: sources.to_vec(),
+            target: plan.target,
+            sources: plan.sources.clone(),
             lines: vec![line; lines],
             content: content(),
-            zero_copy: None,
+            zero_copy: plan.workload.zero_copy.then(|| ZeroCopy::new(lines)),
             recorder,
             running: false,
             started: 0,
@@ -115,12 +110,6 @@ impl Stream {
             next_mark: u64::MAX,
             until: 0,
         }
-    }
-
-    /// Lets the kernel send from this program's own pages (`MSG_ZEROCOPY`).
-    pub(crate) fn without_copies(mut self) -> Self {
-        self.zero_copy = Some(ZeroCopy::new(self.lines.len()));
-        self
     }
 
     fn open(&self, slot: usize) -> io::Result<Socket> {
@@ -268,8 +257,7 @@ impl<D: Driver> LoadClient<D> for Stream {
         }
     }
 
-    fn begin(&mut self, window: Window) {
-        self.recorder.begin(window);
+    fn begin(&mut self) {
         self.running = true;
     }
 
@@ -329,7 +317,6 @@ impl<D: Driver> LoadClient<D> for Stream {
     }
 
     fn tick(&mut self, io: &mut D, now: u64) {
-        self.recorder.publish();
         if now >= self.recorder.window.close() {
             return;
         }
@@ -352,15 +339,11 @@ impl<D: Driver> LoadClient<D> for Stream {
                     zero_copy.collect(socket, slot);
                 }
             }
-            self.recorder.zero_copy = Some(zero_copy.counts());
+            self.recorder.seen.zero_copy = Some(zero_copy.counts());
         }
     }
 
     fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
-    }
-
-    fn finish(self) -> Recorder {
-        self.recorder
     }
 }

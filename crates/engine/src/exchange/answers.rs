@@ -99,9 +99,10 @@ impl<C: Codec> Exchange<C> {
     /// Books an answer for the oldest request of the line.
     #[inline]
     fn account(&mut self, slot: usize, answer: Answer, now: u64) -> Result<(), RequestFailure> {
-        let Some((seq, flight)) = self.flights.oldest(slot) else {
+        let Some(flight) = self.flights.oldest(slot) else {
             return Err(RequestFailure::Closed);
         };
+        let seq = flight.seq;
         if answer.seq.is_some_and(|s| s != seq) {
             // Out of step: later answers cannot be attributed either.
             return Err(self.fail_oldest(slot, RequestFailure::Corrupt));

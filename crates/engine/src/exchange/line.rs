@@ -1,9 +1,10 @@
 //! One connection's place.
 
 /// Where a line is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ConnectionState {
     /// No connection, and none needed before a request comes.
+    #[default]
     Spare,
     /// The handshake is under way.
     Connecting,
@@ -16,7 +17,7 @@ pub(super) enum ConnectionState {
 }
 
 /// One connection's place.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ClientConnection<R> {
     pub(super) state: ConnectionState,
     /// When the state began.
@@ -29,17 +30,4 @@ pub(super) struct ClientConnection<R> {
     /// A request that the kernel took in part: its number, and the byte to
     /// continue from.
     pub(super) partial: Option<(u64, usize)>,
-}
-
-impl<R: Default> ClientConnection<R> {
-    pub(super) fn new() -> Self {
-        Self {
-            state: ConnectionState::Spare,
-            since: 0,
-            idle_since: 0,
-            open_since: 0,
-            reader: R::default(),
-            partial: None,
-        }
-    }
 }

@@ -102,7 +102,7 @@ impl<C: Codec> Exchange<C> {
         let took = now - self.lines[slot].since;
         let waiting = self.flights.oldest(slot);
         if !self.rules.udp {
-            let intended = waiting.map(|(_, flight)| flight.intended);
+            let intended = waiting.map(|flight| flight.intended);
             self.recorder.connected(took, intended, now);
         }
         if let Some(stamps) = &mut self.stamps
@@ -113,7 +113,7 @@ impl<C: Codec> Exchange<C> {
         self.enter(slot, ConnectionState::Open, now);
         self.lines[slot].open_since = now;
         match waiting {
-            Some((seq, _)) => self.transmit(io, slot, seq, 0),
+            Some(flight) => self.transmit(io, slot, flight.seq, 0),
             None if self.running => self.release(io, slot, now),
             None => {
                 self.opened += 1;

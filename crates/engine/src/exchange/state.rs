@@ -79,7 +79,9 @@ impl<C: Codec> Exchange<C> {
     pub(crate) fn new(codec: C, rules: Rules, recorder: Recorder) -> Self {
         Self {
             codec,
-            lines: (0..rules.lines).map(|_| ClientConnection::new()).collect(),
+            lines: (0..rules.lines)
+                .map(|_| ClientConnection::default())
+                .collect(),
             idle: Idle::new(rules.lines),
             flights: Flights::new(rules.flights, rules.lines, rules.first),
             stamps: rules
