@@ -11,7 +11,7 @@ use std::thread;
 
 use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::{Ends, Family, Placement, Treatment};
-use plumbline_harness::{Observer, TargetError};
+use plumbline_harness::{Levels, Observer, TargetError};
 
 use crate::choice::{ClusterLayout, Members, NodeFacts, choose};
 use crate::error::ClusterError;
@@ -94,9 +94,14 @@ impl Cluster {
         })
     }
 
-    /// Whether pods may be in the nodes' networks.
-    pub(crate) fn has_host_network(&self) -> bool {
-        self.options.host_network
+    /// Which levels of a factor a pair of nodes has.
+    pub(crate) fn pair_supports(factor: &str) -> Levels {
+        match factor {
+            "network" | "path" | "backends" => Levels::Any,
+            "placement" => Levels::These(&["same-node"]),
+            "family" => Levels::These(&["6"]),
+            _ => Levels::Default,
+        }
     }
 
     fn is_pair(&self) -> bool {

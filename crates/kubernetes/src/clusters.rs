@@ -1,29 +1,35 @@
-//! The Target: several clusters that stand side by side.
+//! The Target: several clusters, side by side or one after the other.
 
 use std::collections::BTreeMap;
+use std::path::Path as FilePath;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment};
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
-use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
+use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
 use crate::alike;
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::error::ClusterError;
+use crate::fresh::{FreshClusters, is_name, not_up};
+use crate::image;
 use crate::level;
-use crate::route::available;
+use crate::member::Member;
 
-struct Member {
-    name: String,
-    cluster: Cluster,
-}
-
-/// Several clusters, the first of which the others are compared with. The names
-/// of networks are those of the clusters' paths with the cluster before them,
-/// such as `calico/pod`. Dropping it removes all that it made in them.
+/// Several clusters: contexts that stand, the first of which the others are compared
+/// with, or clusters that are made for the run, one at a time. The names of networks
+/// are those of the clusters' paths with the cluster before them, such as
+/// `calico/pod`. Dropping it removes all that it made.
 pub(crate) struct Clusters {
+    /// What can be asked for: the contexts, or the networks that were asked for, in
+    /// their order.
+    names: Vec<String>,
+    /// Those that stand.
     members: Vec<Member>,
+    /// Makes the others.
+    fresh: Option<FreshClusters>,
+    host_network: bool,
     across_environments: bool,
 }
 
@@ -35,12 +41,12 @@ impl Clusters {
     ///
     /// [`ClusterError::Configuration`], also for a context that is given twice.
     pub(crate) fn open(
-        contexts: &[String],
+        contexts: Vec<String>,
         options: &ClusterOptions,
         across_environments: bool,
     ) -> Result<Self, ClusterError> {
         let mut members: Vec<Member> = Vec::new();
-        for name in contexts {
+        for name in &contexts {
             if members.iter().any(|it| it.name == *name) {
                 return Err(ClusterError::Configuration(format!(
                     "context {name} is given twice; to compare a cluster with itself, name a path \
@@ -54,36 +60,76 @@ impl Clusters {
             members.push(Member {
                 name: name.clone(),
                 cluster,
+                made: None,
             });
         }
         Ok(Self {
+            names: contexts,
             members,
+            fresh: None,
+            host_network: options.host_network,
             across_environments,
         })
     }
 
-    fn member(&self, treatment: &Treatment) -> Result<usize, TargetError> {
+    /// None yet; each is made when a treatment asks for it.
+    pub(crate) fn made_by(fresh: FreshClusters) -> Self {
+        Self {
+            names: Vec::new(),
+            members: Vec::new(),
+            host_network: fresh.options.host_network,
+            across_environments: fresh.across_environments,
+            fresh: Some(fresh),
+        }
+    }
+
+    fn position(&self, treatment: &Treatment) -> Result<usize, TargetError> {
         let name = level::cluster_of(treatment)?;
         let found = self.members.iter().position(|it| it.name == name);
-        found.ok_or_else(|| {
-            TargetError::Failed(format!(
+        found.ok_or_else(|| match &self.fresh {
+            Some(_) => not_up(name),
+            None => TargetError::Failed(format!(
                 "the run has no cluster {name}; give the same --context again"
-            ))
+            )),
         })
     }
 
     fn cluster_of(&self, treatment: &Treatment) -> Result<&Cluster, TargetError> {
-        Ok(&self.members[self.member(treatment)?].cluster)
+        Ok(&self.members[self.position(treatment)?].cluster)
     }
-}
 
-/// A cluster's fingerprint with its name before each of its paths.
-pub(crate) fn named(cluster: &str, mut fingerprint: Fingerprint) -> Fingerprint {
-    let devices = std::mem::take(&mut fingerprint.devices).into_iter();
-    fingerprint.devices = devices
-        .map(|(path, devices)| (format!("{cluster}/{path}"), devices))
-        .collect();
-    fingerprint
+    /// Sees to it that the cluster of a treatment stands, if it is made for the run.
+    fn bring(&mut self, treatment: &Treatment) -> Result<(), TargetError> {
+        let Some(fresh) = &mut self.fresh else {
+            return Ok(());
+        };
+        let network = level::cluster_of(treatment)?;
+        fresh.ask(network)?;
+        if self.members.iter().all(|it| it.name != network) {
+            for other in self.members.drain(..) {
+                fresh.take_down(other);
+            }
+            self.members.push(fresh.bring_up(network)?);
+        }
+        Ok(())
+    }
+
+    /// Brings up the first cluster that comes up, in the order of the first block.
+    ///
+    /// # Errors
+    ///
+    /// None comes up: what each said.
+    fn begin(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
+        for &id in demand.first {
+            let ready = self.ready(&demand.treatments[id], &[0, 1]);
+            let interrupted = self.fresh.as_ref().is_some_and(|it| it.is_interrupted());
+            if ready.is_ok() || interrupted {
+                return ready;
+            }
+        }
+        let none_came_up = self.fresh.as_ref().map(FreshClusters::none_came_up);
+        none_came_up.map_or(Ok(()), Err)
+    }
 }
 
 impl Target for Clusters {
@@ -91,45 +137,58 @@ impl Target for Clusters {
         "kubernetes"
     }
 
-    /// A context, a path, or both as `CONTEXT/PATH`.
+    /// A cluster, a path, or both as `CLUSTER/PATH`. Where clusters are made, any name
+    /// may be one of a cluster: the command knows.
     fn scenes(
         &mut self,
         asked: &Asked<'_>,
         _: &[Family],
         said: &mut Vec<Warning>,
     ) -> Result<Vec<Scene>, String> {
-        let names: Vec<String> = self.members.iter().map(|it| it.name.clone()).collect();
-        let Some(first) = self.members.first() else {
-            return Ok(Vec::new());
-        };
-        let (here, missing) = available(first.cluster.has_host_network());
-        let is_cluster = |word: &str| names.iter().any(|name| name == word);
-        if asked.path.is_none() && asked.network.name().is_none_or(is_cluster) {
-            let news = missing.into_iter().filter(|one| !said.contains(one));
-            let news: Vec<Warning> = news.collect();
-            said.extend(news);
-        }
-        level::scenes(asked, &names, &here, |word| {
-            if is_cluster(word) {
+        let names = &self.names;
+        let found = level::scenes(asked, names, self.host_network, said, |word| {
+            if self.fresh.is_some() {
+                return is_name(word);
+            }
+            if names.iter().any(|name| name == word) {
                 return Ok(());
             }
             Err(format!(
                 "`{word}` is neither a path nor one of the contexts {}",
                 names.join(", ")
             ))
-        })
+        })?;
+        if found.is_empty() {
+            return Err(format!(
+                "`{}`: which networks? A command that brings clusters up needs their names, as in \
+                 --network flannel,calico",
+                asked.network.word()
+            ));
+        }
+        for scene in &found {
+            if !self.names.contains(&scene.network) {
+                self.names.push(scene.network.clone());
+            }
+        }
+        Ok(found)
     }
 
     fn supports(&self, factor: &str) -> Levels {
-        let first = self.members.first();
-        first.map_or(Levels::Default, |it| it.cluster.supports(factor))
+        Cluster::pair_supports(factor)
     }
 
+    /// Clusters that are made stand one at a time; the one that the first trials want is
+    /// made.
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
+        if let Some(fresh) = &mut self.fresh {
+            fresh.plan(demand.treatments)?;
+            image::check_servers(demand.treatments)?;
+            return self.begin(demand);
+        }
         let mut shares: BTreeMap<usize, Vec<Treatment>> = BTreeMap::new();
         for treatment in demand.treatments {
-            let share = shares.entry(self.member(treatment)?).or_default();
-            share.push(level::within(treatment));
+            let share = shares.entry(self.position(treatment)?).or_default();
+            share.push(treatment.clone());
         }
         // What one of them lacks is reported before any is changed.
         for (at, share) in &shares {
@@ -143,6 +202,12 @@ impl Target for Clusters {
             self.members[*at].cluster.prepare(&demand)?;
         }
         Ok(())
+    }
+
+    /// The output of the commands goes there.
+    fn run_directory(&mut self, path: &FilePath) -> std::io::Result<()> {
+        let fresh = self.fresh.as_mut();
+        fresh.map_or(Ok(()), |fresh| fresh.maker.keep_logs(path))
     }
 
     /// What they are called in each of the clusters.
@@ -167,7 +232,7 @@ impl Target for Clusters {
         }
     }
 
-    /// On the first cluster.
+    /// On the first cluster that stands.
     fn floor(
         &mut self,
         cpus: Cpus,
@@ -180,27 +245,29 @@ impl Target for Clusters {
     }
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
-        let mut seen = Vec::new();
-        for member in &mut self.members {
-            seen.push(named(&member.name, member.cluster.fingerprint()?));
+        if let Some(fresh) = &self.fresh {
+            return fresh.fingerprint();
         }
-        let names = self.members.iter().map(|it| it.name.clone());
-        let mut seen = names.zip(seen);
-        let Some((first_name, mut whole)) = seen.next() else {
+        let mut members = self.members.iter_mut();
+        let Some(first) = members.next() else {
             return Ok(Fingerprint::default());
         };
+        let mut whole = first.fingerprint()?;
         let mut others = BTreeMap::new();
-        for (name, other) in seen {
+        for member in members {
+            let other = member.fingerprint()?;
             let differing = alike::differences(&whole, &other);
             if !differing.is_empty() && !self.across_environments {
                 return Err(TargetError::Failed(format!(
-                    "the clusters {first_name} and {name} differ in more than their networks, so \
-                     that a comparison says nothing about these: of {name}, {}; \
-                     --across-environments compares them all the same",
-                    differing.join("; ")
+                    "the clusters {} and {name} differ in more than their networks, so that a \
+                     comparison says nothing about these: of {name}, {}; --across-environments \
+                     compares them all the same",
+                    first.name,
+                    differing.join("; "),
+                    name = member.name
                 )));
             }
-            others.insert(name, other);
+            others.insert(member.name.clone(), other);
         }
         whole.others.extend(others);
         Ok(whole)
@@ -210,10 +277,32 @@ impl Target for Clusters {
         treatment.scene.network.clone()
     }
 
+    fn keeps_sites_together(&self) -> bool {
+        self.fresh.is_some()
+    }
+
+    fn begin_block(&mut self, _: usize) {
+        let Some(fresh) = &mut self.fresh else { return };
+        if fresh.begin_block() {
+            for member in self.members.drain(..) {
+                fresh.take_down(member);
+            }
+        }
+    }
+
     fn ready(&mut self, treatment: &Treatment, nodes: &[usize]) -> Result<(), TargetError> {
-        let at = self.member(treatment)?;
-        let treatment = level::within(treatment);
-        self.members[at].cluster.ready(&treatment, nodes)
+        self.bring(treatment)?;
+        let at = self.position(treatment)?;
+        self.members[at].cluster.ready(treatment, nodes)
+    }
+
+    fn set_up(&mut self) -> Option<SetUp> {
+        self.fresh.as_mut()?.set_up()
+    }
+
+    fn may_try_again(&self, treatment: &Treatment) -> bool {
+        let fresh = self.fresh.as_ref();
+        !fresh.is_some_and(|it| it.has_failed(&treatment.scene.network))
     }
 
     fn stage(
@@ -221,8 +310,7 @@ impl Target for Clusters {
         treatment: &Treatment,
         ends: Ends,
     ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
-        let cluster = self.cluster_of(treatment)?;
-        cluster.stage(&level::within(treatment), ends)
+        self.cluster_of(treatment)?.stage(treatment, ends)
     }
 
     fn idle_sample(
@@ -232,12 +320,12 @@ impl Target for Clusters {
         length: Duration,
     ) -> Result<IdleSample, TargetError> {
         let cluster = self.cluster_of(treatment)?;
-        cluster.idle_sample(&level::within(treatment), node, length)
+        cluster.idle_sample(treatment, node, length)
     }
 
     fn shares_kernel(&self, treatment: &Treatment, ends: Ends) -> bool {
-        let cluster = self.cluster_of(treatment).ok();
-        cluster.is_some_and(|it| it.shares_kernel(&level::within(treatment), ends))
+        let cluster = self.cluster_of(treatment);
+        cluster.is_ok_and(|it| it.shares_kernel(treatment, ends))
     }
 
     fn warnings(&self) -> Vec<Warning> {
@@ -245,7 +333,8 @@ impl Target for Clusters {
         for member in &self.members {
             for warning in member.cluster.warnings() {
                 let warning = match warning {
-                    Warning::Nodes { detail } => Warning::Nodes {
+                    // Where clusters are made, it concerns all of them.
+                    Warning::Nodes { detail } if self.fresh.is_none() => Warning::Nodes {
                         detail: format!("in {}: {detail}", member.name),
                     },
                     other => other,
@@ -259,7 +348,20 @@ impl Target for Clusters {
     }
 
     fn teardown(&mut self) -> Vec<TargetError> {
-        let all = self.members.iter_mut();
-        all.flat_map(|member| member.cluster.teardown()).collect()
+        let Some(fresh) = &mut self.fresh else {
+            let all = self.members.iter_mut();
+            return all.flat_map(|member| member.cluster.teardown()).collect();
+        };
+        for member in self.members.drain(..) {
+            fresh.take_down(member);
+        }
+        std::mem::take(&mut fresh.maker.left)
+    }
+}
+
+impl Drop for Clusters {
+    fn drop(&mut self) {
+        // Best effort: callers that want the errors call `teardown` first.
+        self.teardown();
     }
 }

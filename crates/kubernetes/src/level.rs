@@ -2,8 +2,9 @@
 
 use plumbline_experiment::{Asked, Scene, Treatment, Wanted};
 use plumbline_harness::TargetError;
+use plumbline_record::Warning;
 
-use crate::route::{ClusterRoute, ROUTES};
+use crate::route::{ClusterRoute, available};
 
 /// The cluster that a treatment runs in.
 ///
@@ -19,13 +20,6 @@ pub(crate) fn cluster_of(treatment: &Treatment) -> Result<&str, TargetError> {
         }),
         cluster => Ok(cluster),
     }
-}
-
-/// The treatment as the cluster itself knows it.
-pub(crate) fn within(treatment: &Treatment) -> Treatment {
-    let mut within = treatment.clone();
-    within.scene.network.clear();
-    within
 }
 
 /// Cluster and path as an experiment asks for them. The name of a cluster may
@@ -50,17 +44,18 @@ fn cluster_and_path<'a>(asked: &Asked<'a>) -> (Wanted<'a>, Wanted<'a>) {
     }
 }
 
-/// The scenes that an experiment asks several clusters for. `clusters` and
-/// `here` are what there is; `known` says whether a word can be the name of a
-/// cluster.
+/// The scenes that an experiment asks of some clusters; in `said` what `all` leaves out.
+/// `known` says whether a word can be the name of a cluster.
 ///
 /// # Errors
 ///
-/// A sentence about a word that is neither cluster nor path.
+/// A sentence about a word that is neither cluster nor path, or about a path that is not
+/// available.
 pub(crate) fn scenes(
     asked: &Asked<'_>,
     clusters: &[String],
-    here: &[ClusterRoute],
+    host_network: bool,
+    said: &mut Vec<Warning>,
     known: impl Fn(&str) -> Result<(), String>,
 ) -> Result<Vec<Scene>, String> {
     let (cluster, path) = cluster_and_path(asked);
@@ -71,18 +66,15 @@ pub(crate) fn scenes(
             vec![cluster.to_owned()]
         }
     };
-    let paths: Vec<ClusterRoute> = match path.name() {
-        None => ROUTES.into_iter().filter(|it| here.contains(it)).collect(),
-        Some(path) => match ClusterRoute::parse(path) {
-            Some(route) if route.needs_host_network() && !here.contains(&route) => {
-                return Err(format!(
-                    "`{path}` needs --allow-host-network: pods in the nodes' own networks, in a \
-                     namespace with the privileged profile"
-                ));
-            }
-            Some(route) => vec![route],
-            None => return Err(format!("`{path}` is no path of a cluster")),
-        },
+    let paths = match path.name() {
+        None => {
+            let (here, missing) = available(host_network);
+            let mut news = missing;
+            news.retain(|one| !said.contains(one));
+            said.extend(news);
+            here
+        }
+        Some(path) => vec![ClusterRoute::named(path, host_network)?],
     };
     let through = |cluster: &String| -> Vec<Scene> {
         paths.iter().map(|route| route.through(cluster)).collect()
@@ -96,11 +88,16 @@ mod tests {
 
     fn names(word: &str) -> Result<Vec<String>, String> {
         let clusters = ["a".to_owned(), "arn:x/b".to_owned()];
-        let here = [ClusterRoute::Pod, ClusterRoute::ClusterIp { backends: 1 }];
-        let found = scenes(&Asked::network(word), &clusters, &here, |word| {
-            let known = clusters.iter().any(|it| it == word);
-            known.then_some(()).ok_or_else(|| format!("no {word}"))
-        })?;
+        let found = scenes(
+            &Asked::network(word),
+            &clusters,
+            false,
+            &mut Vec::new(),
+            |word| {
+                let known = clusters.iter().any(|it| it == word);
+                known.then_some(()).ok_or_else(|| format!("no {word}"))
+            },
+        )?;
         Ok(found.iter().map(|it| it.name().into_owned()).collect())
     }
 

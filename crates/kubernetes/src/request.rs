@@ -11,9 +11,9 @@ use crate::choice::ClusterLayout;
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::clusters::Clusters;
 use crate::error::ClusterError;
+use crate::fresh::FreshClusters;
 use crate::image;
 use crate::maker::Maker;
-use crate::provisioned::Provisioned;
 
 /// One cluster, several side by side, or clusters that are made for the run: what
 /// was typed, before it is known which.
@@ -64,7 +64,8 @@ impl ClusterRequest {
                 hand_own_image(&mut maker, say);
             }
             let across = self.across_environments;
-            return Ok(Box::new(Provisioned::new(maker, options, across)));
+            let fresh = FreshClusters::new(maker, options, across);
+            return Ok(Box::new(Clusters::made_by(fresh)));
         }
         if commands.down.is_some() {
             return Err(ClusterError::Options(
@@ -82,7 +83,7 @@ impl ClusterRequest {
         }
         if self.contexts.len() > 1 {
             let across = self.across_environments;
-            return Ok(Box::new(Clusters::open(&self.contexts, &options, across)?));
+            return Ok(Box::new(Clusters::open(self.contexts, &options, across)?));
         }
         options.context = self.contexts.into_iter().next();
         options.layout = self.layout;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use plumbline_experiment::{Asked, Placement, Scene};
+use plumbline_experiment::{Placement, Scene};
 use plumbline_harness::TargetError;
 use plumbline_record::Warning;
 
@@ -57,6 +57,27 @@ impl ClusterRoute {
             Some(backends) => Self::new("cluster-ip", backends.parse().ok()?),
             None => Self::new(word, 1),
         }
+    }
+
+    /// The route that was asked for by name, where pods may be in the nodes' networks or
+    /// not.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where there is no such route or it is not available.
+    pub(crate) fn named(word: &str, host_network: bool) -> Result<Self, String> {
+        let Some(route) = Self::parse(word) else {
+            let names: Vec<_> = ROUTES.iter().map(|route| route.name()).collect();
+            return Err(format!(
+                "`{word}` is no path of a cluster; there are {}, `cluster-ip:N` with N pods behind \
+                 it, 2 to {MOST_BACKENDS}, and `all`",
+                names.join(", ")
+            ));
+        };
+        if route.needs_host_network() && !host_network {
+            return Err(format!("`{word}` needs {NEEDS_HOST_NETWORK}"));
+        }
+        Ok(route)
     }
 
     /// The route that a scene takes.
@@ -148,50 +169,6 @@ pub(crate) fn available(host_network: bool) -> (Vec<ClusterRoute>, Vec<Warning>)
         needs: NEEDS_HOST_NETWORK.to_owned(),
     });
     (here, missing.collect())
-}
-
-/// The scenes that an experiment asks of one cluster, and those of them that are not
-/// available. With one cluster, `all/PATH` is just that path.
-///
-/// # Errors
-///
-/// A sentence about a word that is no route, or about a route that is not available.
-pub(crate) fn asked(
-    asked: &Asked<'_>,
-    host_network: bool,
-) -> Result<(Vec<Scene>, Vec<Warning>), String> {
-    let wanted = match (asked.network.name(), asked.path) {
-        (Some(cluster), Some(path)) => {
-            let path = path.word();
-            return Err(format!(
-                "`{cluster}/{path}` names one of several clusters, but this run has one: write `{path}`"
-            ));
-        }
-        (None, Some(path)) => path,
-        (_, None) => asked.network,
-    };
-    let Some(word) = wanted.name() else {
-        let (here, missing) = available(host_network);
-        return Ok((here.into_iter().map(|it| it.through("")).collect(), missing));
-    };
-    // What one would write where there are several clusters.
-    let word = word.strip_prefix("all/").unwrap_or(word);
-    Ok((vec![named(word, host_network)?.through("")], Vec::new()))
-}
-
-fn named(word: &str, host_network: bool) -> Result<ClusterRoute, String> {
-    let Some(route) = ClusterRoute::parse(word) else {
-        let names: Vec<_> = ROUTES.iter().map(|route| route.name()).collect();
-        return Err(format!(
-            "`{word}` is no path of a cluster; there are {}, `cluster-ip:N` with N pods behind it, \
-             2 to {MOST_BACKENDS}, and `all`",
-            names.join(", ")
-        ));
-    };
-    if route.needs_host_network() && !host_network {
-        return Err(format!("`{word}` needs {NEEDS_HOST_NETWORK}"));
-    }
-    Ok(route)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -10,8 +10,8 @@ use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use super::{Cluster, lock};
 use crate::path::ClusterPath;
-use crate::route;
-use crate::{fingerprint, nodes};
+use crate::route::ClusterRoute;
+use crate::{fingerprint, level, nodes};
 
 impl Target for Cluster {
     fn name(&self) -> &'static str {
@@ -24,18 +24,21 @@ impl Target for Cluster {
         _: &[Family],
         said: &mut Vec<Warning>,
     ) -> Result<Vec<Scene>, String> {
-        let (scenes, missing) = route::asked(asked, self.options.host_network)?;
-        said.extend(missing);
-        Ok(scenes)
+        let host_network = self.options.host_network;
+        let only = [String::new()];
+        level::scenes(asked, &only, host_network, said, |word| match asked.path {
+            Some(path) => Err(format!(
+                "`{word}/{path}` names one of several clusters, but this run has one: write `{path}`",
+                path = path.word()
+            )),
+            None => ClusterRoute::named(word, host_network).map(|_| ()),
+        })
     }
 
     fn supports(&self, factor: &str) -> Levels {
         match factor {
-            "network" | "path" => Levels::Any,
-            "backends" if self.is_pair() => Levels::Any,
-            "placement" if self.is_pair() => Levels::These(&["same-node"]),
-            "family" => Levels::These(&["6"]),
-            _ => Levels::Default,
+            "backends" | "placement" if !self.is_pair() => Levels::Default,
+            _ => Self::pair_supports(factor),
         }
     }
 

@@ -1,0 +1,310 @@
+//! Clusters that are brought up for the run: a fresh one for each network of each block.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use plumbline_experiment::Treatment;
+use plumbline_harness::{Target as _, TargetError};
+use plumbline_record::{Fingerprint, IdleSample, SetUp};
+
+use crate::alike;
+use crate::cluster::{Cluster, ClusterOptions};
+use crate::level;
+use crate::maker::{LOGS, Made, Maker};
+use crate::member::Member;
+
+/// How long nodes may take until pods can be placed on them.
+const NODES: Duration = Duration::from_secs(60);
+const NODES_LOOK: Duration = Duration::from_millis(300);
+
+/// How long a new cluster may keep its machines busy before it is measured, and the
+/// share of CPU that counts as busy.
+const SETTLE: Duration = Duration::from_secs(20);
+const SETTLED: f64 = 0.10;
+const SETTLE_LOOK: Duration = Duration::from_millis(500);
+
+/// Makes clusters one at a time, checks that they can be measured, and records what
+/// that took.
+pub(crate) struct FreshClusters {
+    /// How runs are done in each; the configuration is the one that is handed over.
+    pub(crate) options: ClusterOptions,
+    /// Whether nodes may differ between clusters.
+    pub(crate) across_environments: bool,
+    pub(crate) maker: Maker,
+    planned: Vec<Treatment>,
+    has_begun: bool,
+    /// Whether anything was asked of this block's clusters.
+    used: bool,
+    /// Networks that did not come up in this block, and why.
+    failed: BTreeMap<String, String>,
+    /// Those that were not recorded yet.
+    set_ups: Vec<SetUp>,
+    /// The network of the last request.
+    asked: String,
+    /// The first cluster, which the others have to be like.
+    first: Option<Fingerprint>,
+}
+
+impl FreshClusters {
+    /// Does nothing yet.
+    pub(crate) fn new(maker: Maker, options: ClusterOptions, across_environments: bool) -> Self {
+        Self {
+            options,
+            across_environments,
+            maker,
+            planned: Vec::new(),
+            has_begun: false,
+            used: false,
+            failed: BTreeMap::new(),
+            set_ups: Vec::new(),
+            asked: String::new(),
+            first: None,
+        }
+    }
+
+    /// Notes what the clusters will be asked for.
+    pub(crate) fn plan(&mut self, treatments: &[Treatment]) -> Result<(), TargetError> {
+        for treatment in treatments {
+            is_name(level::cluster_of(treatment)?).map_err(TargetError::Failed)?;
+        }
+        self.planned = treatments.to_vec();
+        Ok(())
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.options.interrupted.load(Ordering::SeqCst)
+    }
+
+    /// The environment of the first cluster; the record of each set-up has its own.
+    pub(crate) fn fingerprint(&self) -> Result<Fingerprint, TargetError> {
+        let first = self.first.clone();
+        first.ok_or_else(|| TargetError::Failed("no cluster was up".to_owned()))
+    }
+
+    /// Begins a block; whether what stands belongs to the one before.
+    pub(crate) fn begin_block(&mut self) -> bool {
+        let has_ended = std::mem::replace(&mut self.has_begun, true) && self.used;
+        if has_ended {
+            self.failed.clear();
+        }
+        self.used = false;
+        has_ended
+    }
+
+    /// Notes that a network is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Its cluster did not come up in this block.
+    pub(crate) fn ask(&mut self, network: &str) -> Result<(), TargetError> {
+        self.used = true;
+        network.clone_into(&mut self.asked);
+        let Some(why) = self.failed.get(network) else {
+            return Ok(());
+        };
+        // The reason once, in full; later trials refer to it.
+        let is_news = self.set_ups.iter().any(|it| it.network == network);
+        Err(if is_news {
+            TargetError::Failed(why.clone())
+        } else {
+            not_up(network)
+        })
+    }
+
+    pub(crate) fn has_failed(&self, network: &str) -> bool {
+        self.failed.contains_key(network)
+    }
+
+    pub(crate) fn none_came_up(&self) -> TargetError {
+        let reasons: Vec<&str> = self.failed.values().map(String::as_str).collect();
+        TargetError::Failed(format!(
+            "none of the clusters came up: {}; what the commands said is in {}",
+            reasons.join("; "),
+            self.maker.logs.display()
+        ))
+    }
+
+    /// What it took to bring up the network of the last request, if that was not told.
+    pub(crate) fn set_up(&mut self) -> Option<SetUp> {
+        let of_it = |it: &SetUp| it.network == self.asked;
+        let at = self.set_ups.iter().position(of_it)?;
+        Some(self.set_ups.remove(at))
+    }
+
+    /// Brings a cluster up, and records what that took. One that fails is taken down.
+    pub(crate) fn bring_up(&mut self, network: &str) -> Result<Member, TargetError> {
+        let log = self.maker.next_log(network);
+        let started = Instant::now();
+        let made = self.maker.make(network, &log);
+        let mut set_up = SetUp {
+            network: network.to_owned(),
+            took_ns: nanoseconds(started.elapsed()),
+            paths_ns: None,
+            came_up: false,
+            log: format!("{LOGS}/{log}"),
+            fingerprint: None,
+        };
+        let member = made.and_then(|made| self.open(made, &mut set_up));
+        self.set_ups.push(set_up);
+        member.map_err(|why| {
+            let why = format!(
+                "the network {network} did not come up: {why} ({LOGS}/{log} has all of it)"
+            );
+            self.failed.insert(network.to_owned(), why.clone());
+            TargetError::Failed(why)
+        })
+    }
+
+    fn open(&mut self, made: Made, set_up: &mut SetUp) -> Result<Member, String> {
+        let cluster = match reached_by(&made.kubeconfig, &self.options) {
+            Ok(cluster) => cluster,
+            Err(why) => {
+                self.maker.unmake(&made);
+                return Err(why);
+            }
+        };
+        let mut member = Member {
+            name: made.network.clone(),
+            cluster,
+            made: Some(made),
+        };
+        match self.try_out(&mut member, set_up) {
+            Ok(()) => Ok(member),
+            Err(why) => {
+                self.take_down(member);
+                Err(why)
+            }
+        }
+    }
+
+    /// Sees that paths can be made in it, and that it is as the first cluster was.
+    fn try_out(&mut self, member: &mut Member, set_up: &mut SetUp) -> Result<(), String> {
+        let started = Instant::now();
+        let works = self.make_paths(member)?;
+        set_up.paths_ns = Some(nanoseconds(started.elapsed()));
+        settle(&member.cluster, &works);
+        set_up.fingerprint = Some(self.compare_with_first(member)?);
+        set_up.came_up = true;
+        Ok(())
+    }
+
+    /// Makes every path that the plan wants of a network, and gives a treatment whose
+    /// path could be made. One that cannot be made fails its own trials; when none can,
+    /// the network is not up.
+    fn make_paths(&self, member: &mut Member) -> Result<Treatment, String> {
+        // A path is the same for every workload.
+        let mut seen = BTreeSet::new();
+        let own = self.planned.iter();
+        let own = own.filter(|it| it.scene.network == member.name && seen.insert(&it.scene));
+        let own: Vec<Treatment> = own.cloned().collect();
+        self.wait_for_nodes(member, &own)?;
+        let mut works = None;
+        let mut first_error = None;
+        for treatment in own {
+            match member.cluster.ready(&treatment, &[0, 1]) {
+                Ok(()) => works = works.or(Some(treatment)),
+                Err(error) if self.is_interrupted() => return Err(error.to_string()),
+                Err(error) => first_error = first_error.or(Some(error.to_string())),
+            }
+        }
+        let why = || first_error.unwrap_or_else(|| "the plan has no path in it".to_owned());
+        works.ok_or_else(why)
+    }
+
+    /// Waits until the nodes that the paths need take pods: the command may end
+    /// a moment before they do.
+    fn wait_for_nodes(&self, member: &mut Member, own: &[Treatment]) -> Result<(), String> {
+        let started = Instant::now();
+        while let Err(error) = member.cluster.plan(own) {
+            if started.elapsed() > NODES || self.is_interrupted() {
+                return Err(error.to_string());
+            }
+            std::thread::sleep(NODES_LOOK);
+            // A cluster keeps the nodes that it chose.
+            if let Some(made) = &member.made {
+                member.cluster = reached_by(&made.kubeconfig, &self.options)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the cluster is made of, when it is as the first was (C-13).
+    fn compare_with_first(&mut self, member: &mut Member) -> Result<Fingerprint, String> {
+        let seen = member.fingerprint().map_err(|it| it.to_string())?;
+        let first = self.first.get_or_insert_with(|| seen.clone());
+        let differing = alike::differences(first, &seen);
+        if differing.is_empty() || self.across_environments {
+            return Ok(seen);
+        }
+        Err(format!(
+            "it differs from the first cluster of the run in more than its network: {}; \
+             --across-environments compares them all the same",
+            differing.join("; ")
+        ))
+    }
+
+    /// Takes a cluster down. What goes wrong is kept for the end.
+    pub(crate) fn take_down(&mut self, mut member: Member) {
+        // The command may keep the cluster for others, without its networks.
+        let in_it = member.cluster.teardown();
+        if !member.made.is_some_and(|made| self.maker.unmake(&made)) {
+            self.maker.left.extend(in_it);
+        }
+    }
+}
+
+/// Waits until the machines of a cluster are quiet. If they never are, they are
+/// measured all the same, and the gates report what they see.
+fn settle(cluster: &Cluster, works: &Treatment) {
+    let nodes = if cluster.shares_kernel(works, [0, 1]) {
+        0..1
+    } else {
+        0..2
+    };
+    let started = Instant::now();
+    while started.elapsed() < SETTLE {
+        let samples = nodes.clone();
+        let samples = samples.map(|node| cluster.idle_sample(works, node, SETTLE_LOOK));
+        let samples: Result<Vec<IdleSample>, _> = samples.collect();
+        let Ok(samples) = samples else { return };
+        let busy = |one: &IdleSample| one.busy_ns as f64 / one.capacity_ns.max(1) as f64;
+        if samples.iter().all(|one| busy(one) < SETTLED) {
+            return;
+        }
+    }
+}
+
+/// The cluster that a configuration names.
+fn reached_by(kubeconfig: &Path, options: &ClusterOptions) -> Result<Cluster, String> {
+    let opened = Cluster::open(ClusterOptions {
+        kubeconfig: Some(kubeconfig.to_owned()),
+        ..options.clone()
+    });
+    opened.map_err(|error| error.to_string())
+}
+
+pub(crate) fn not_up(network: &str) -> TargetError {
+    TargetError::Failed(format!(
+        "the network {network} did not come up in this block"
+    ))
+}
+
+/// Whether a word may be the name of a cluster: it goes into a command for the
+/// shell, and into names of files.
+pub(crate) fn is_name(word: &str) -> Result<(), String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let begins = word.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && word.len() <= 64 && word.chars().all(fine) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{word}` cannot stand for {{network}} in a command: use at most 64 letters, digits, `-`, \
+         `_` or `.`"
+    ))
+}
+
+fn nanoseconds(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
