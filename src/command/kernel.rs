@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use plumbline_uml::{Boot, Installation};
+use plumbline_uml::Installation;
 
 use crate::cli::Kernel;
 use crate::progress;
@@ -26,11 +26,7 @@ pub(crate) fn elsewhere(
         installation.release
     ));
     let arguments = std::env::args_os().skip(1).collect();
-    let mut boot = Boot::this_program(installation, arguments);
-    if let Some(directory) = writable {
-        boot = boot.writable(directory)?;
-    }
     let interrupted = plumbline_sys::signal::interruption()?;
-    let ended = boot.run(interrupted)?;
-    Ok(Some(ExitCode::from(ended.code)))
+    let code = plumbline_uml::run_inside(installation, arguments, writable, interrupted)?;
+    Ok(Some(ExitCode::from(code)))
 }

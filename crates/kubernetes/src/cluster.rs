@@ -6,7 +6,7 @@ mod target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use plumbline_agent::{LookOrder, Sight};
@@ -17,7 +17,7 @@ use crate::choice::{ClusterLayout, Members, NodeFacts, choose};
 use crate::error::ClusterError;
 use crate::image;
 use crate::nodes;
-use crate::path::{ClusterPath, Observers, PodSite};
+use crate::path::{ClusterPath, Observers, PodSite, lock};
 use crate::route::{ClusterRoute, NEEDS_HOST_NETWORK, Seat};
 use crate::session::ClusterConnection;
 use crate::standing::StandingPods;
@@ -57,7 +57,7 @@ pub(crate) struct Cluster {
     /// What the plan will ask for, so that all pods start side by side.
     planned: BTreeSet<PathKey>,
     standing: Mutex<StandingPods>,
-    observers: Mutex<Observers>,
+    observers: Observers,
     /// Servers that have been reached through a service.
     reached: Mutex<BTreeSet<(ClusterRoute, Seat, Family)>>,
     /// Between the first two nodes, as they were made before the first trial.
@@ -87,7 +87,7 @@ impl Cluster {
             members: None,
             planned: BTreeSet::new(),
             standing: Mutex::new(standing),
-            observers: Mutex::default(),
+            observers: Observers::default(),
             reached: Mutex::default(),
             first: BTreeMap::new(),
             sights: Vec::new(),
@@ -222,7 +222,7 @@ impl Cluster {
         let mut standing = lock(&self.standing);
         standing.refresh()?;
         standing.seat(&seats, |seat| self.node_of(seat))?;
-        lock(&self.observers).keep(&standing);
+        self.observers.keep(&standing);
         Ok(())
     }
 
@@ -249,10 +249,7 @@ impl Cluster {
         let site = self
             .site(seat, Family::V4, 0)
             .or_else(|_| self.site(seat, Family::V6, 0))?;
-        let mut own = lock(&self.observers).some([&site, &site]);
-        let observer = own.at(&site)?;
-        lock(&self.observers).add(own);
-        Ok(observer)
+        self.observers.at(&site)
     }
 
     /// Examines all of many nodes, some at a time.
@@ -279,8 +276,4 @@ impl Cluster {
         }
         Ok(sights)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

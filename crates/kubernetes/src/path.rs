@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plumbline_agent::{LookOrder, Sight};
 use plumbline_experiment::Family;
@@ -91,43 +91,34 @@ impl Site for PodSite {
 /// An agent in each pod that stays and reports on the pod and its node. By seat,
 /// with the identity of the pod.
 #[derive(Default)]
-pub(crate) struct Observers(BTreeMap<Seat, (String, Arc<Observer>)>);
+pub(crate) struct Observers(Mutex<BTreeMap<Seat, (String, Arc<Observer>)>>);
 
 impl Observers {
-    pub(crate) fn at(&mut self, site: &PodSite) -> Result<Arc<Observer>, TargetError> {
-        if let Some((_, observer)) = self.0.get(&site.seat).filter(|it| it.1.is_alive()) {
+    pub(crate) fn at(&self, site: &PodSite) -> Result<Arc<Observer>, TargetError> {
+        if let Some((_, observer)) = lock(&self.0).get(&site.seat).filter(|it| it.1.is_alive()) {
             return Ok(Arc::clone(observer));
         }
+        // Not locked meanwhile: agents of several pods start side by side.
         let observer = Arc::new(Observer::start(site)?);
-        self.0
-            .insert(site.seat, (site.uid.clone(), Arc::clone(&observer)));
+        let own = (site.uid.clone(), Arc::clone(&observer));
+        lock(&self.0).insert(site.seat, own);
         Ok(observer)
     }
 
-    /// Those of these sites, to make a path of them.
-    pub(crate) fn some<'a>(&self, sites: impl IntoIterator<Item = &'a PodSite>) -> Self {
-        let found = sites.into_iter().filter_map(|site| {
-            let (uid, observer) = self.0.get(&site.seat)?;
-            Some((site.seat, (uid.clone(), Arc::clone(observer))))
-        });
-        Self(found.collect())
-    }
-
-    /// Keeps those that a path was made with.
-    pub(crate) fn add(&mut self, others: Self) {
-        self.0.extend(others.0);
-    }
-
     /// Forgets those whose pods are gone.
-    pub(crate) fn keep(&mut self, standing: &StandingPods) {
-        self.0
-            .retain(|seat, (uid, _)| standing.pod(*seat).is_some_and(|pod| pod.uid == *uid));
+    pub(crate) fn keep(&self, standing: &StandingPods) {
+        let stands = |seat, uid: &String| standing.pod(seat).is_some_and(|pod| pod.uid == *uid);
+        lock(&self.0).retain(|seat, (uid, _)| stands(*seat, uid));
     }
 
     /// Ends all. Their pods are deleted next, so how they end does not matter.
-    pub(crate) fn end(&mut self) {
-        self.0.clear();
+    pub(crate) fn end(&self) {
+        lock(&self.0).clear();
     }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct End {
@@ -144,7 +135,7 @@ impl End {
     fn new(
         site: PodSite,
         towards: Vec<IpAddr>,
-        observers: &mut Observers,
+        observers: &Observers,
     ) -> Result<Self, ClusterError> {
         let observer = observers.at(&site)?;
         let peer = towards[0];
@@ -201,7 +192,7 @@ impl ClusterPath {
         client: PodSite,
         servers: Vec<PodSite>,
         front: Option<SocketAddr>,
-        observers: &mut Observers,
+        observers: &Observers,
     ) -> Result<Self, ClusterError> {
         let to_server = known_as(&servers[0], front, &client);
         let mut ends = Vec::new();

@@ -27,94 +27,75 @@ const CONSOLE_TAIL: usize = 4096;
 /// time.
 const PATIENCE_MS: u16 = 200;
 
-/// A command to be run inside.
-#[derive(Debug)]
-pub struct Boot {
+/// Boots, runs this program inside with these arguments, passes on its output until it
+/// ends, and gives its exit code. It may write below the directory `writable`, which is
+/// made if it is not there; everything else of the machine it can only read. When
+/// `interrupted` becomes true, it is interrupted, once.
+///
+/// Call it before the process has started a thread. The kernel dies with the process.
+///
+/// # Errors
+///
+/// A kernel that cannot be started, or that ended before the command did.
+pub fn run_inside(
     installation: Installation,
     arguments: Vec<OsString>,
-    writable: Vec<PathBuf>,
-}
-
-/// How the command inside ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// Its exit code.
-    pub code: u8,
-}
-
-impl Boot {
-    /// The program that runs now, with these arguments.
-    pub fn this_program(installation: Installation, arguments: Vec<OsString>) -> Self {
-        Self {
-            installation,
-            arguments,
-            writable: Vec::new(),
-        }
-    }
-
-    /// Lets the command write below a directory, which is made if it is not there.
-    /// Everything else of the machine it can only read.
-    pub fn writable(mut self, directory: &Path) -> Result<Self, UmlError> {
+    writable: Option<&Path>,
+    interrupted: &AtomicBool,
+) -> Result<u8, UmlError> {
+    let prepare = |action: &str| {
+        let action = action.to_owned();
+        move |source| UmlError::Prepare { action, source }
+    };
+    let writable = writable.map(|directory| {
         let made = std::fs::create_dir_all(directory).and_then(|()| directory.canonicalize());
-        self.writable.push(made.map_err(|source| UmlError::Prepare {
-            action: format!("make the directory {}", directory.display()),
-            source,
-        })?);
-        Ok(self)
-    }
+        made.map_err(prepare(&format!(
+            "make the directory {}",
+            directory.display()
+        )))
+    });
+    let writable = writable.transpose()?;
+    let scratch = tempfile::Builder::new()
+        .prefix("plumbline-")
+        .tempdir()
+        .map_err(prepare("make a temporary directory"))?;
+    let memory = memory_directory(scratch.path());
+    let kernel = command(&installation.kernel, scratch.path(), &memory);
+    let start = prepare(&installation.kernel.display().to_string());
+    fill(scratch.path(), installation, arguments, writable)
+        .map_err(prepare("write into a temporary directory"))?;
+    let (streams, lines) = Pipes::new().map_err(prepare("make pipes"))?;
+    confined::confine_next();
+    let mut child = KernelProcess(confined::spawn(kernel, &streams).map_err(start)?);
+    // The ends of the kernel would keep the pipes open.
+    drop(streams);
+    let console = lines.hand_on(interrupted, scratch)?;
+    let status = child.0.wait();
+    let status = status.map_err(prepare("wait for User-mode Linux"))?;
+    code(status).ok_or_else(|| UmlError::died(status.to_string(), memory, &console))
+}
 
-    /// Boots, runs the command, and passes on its output until it ends. When
-    /// `interrupted` becomes true, the command is interrupted, once.
-    ///
-    /// Call it before the process has started a thread. The kernel dies with
-    /// the process.
-    pub fn run(self, interrupted: &AtomicBool) -> Result<Ended, UmlError> {
-        let prepare = |action: &str| {
-            let action = action.to_owned();
-            move |source| UmlError::Prepare { action, source }
-        };
-        let scratch = tempfile::Builder::new()
-            .prefix("plumbline-")
-            .tempdir()
-            .map_err(prepare("make a temporary directory"))?;
-        self.fill(scratch.path())
-            .map_err(prepare("write into a temporary directory"))?;
-        let memory = memory_directory(scratch.path());
-        let (streams, lines) = Pipes::new().map_err(prepare("make pipes"))?;
-        let command = kernel(&self.installation.kernel, scratch.path(), &memory);
-        confined::confine_next();
-        let mut child = KernelProcess(
-            confined::spawn(command, &streams)
-                .map_err(prepare(&self.installation.kernel.display().to_string()))?,
-        );
-        // The ends of the kernel would keep the pipes open.
-        drop(streams);
-        let console = lines.hand_on(interrupted, scratch)?;
-        let status = child.0.wait();
-        let status = status.map_err(prepare("wait for User-mode Linux"))?;
-        match code(status) {
-            Some(code) => Ok(Ended { code }),
-            None => Err(UmlError::died(status.to_string(), memory, &console)),
-        }
-    }
-
-    /// Puts into the directory what the first process inside looks for there.
-    fn fill(&self, scratch: &Path) -> io::Result<()> {
-        // The kernel splits its command line at spaces, which a path may have.
-        std::os::unix::fs::symlink(std::env::current_exe()?, scratch.join(INIT))?;
-        let job = Job {
-            arguments: self.arguments.clone(),
-            directory: std::env::current_dir()?,
-            environment: std::env::vars_os().chain(host_cpu()).collect(),
-            writable: self.writable.clone(),
-            output: size(&io::stdout()),
-            errors: size(&io::stderr()),
-            together: same(&io::stdout(), &io::stderr())?,
-            modules: self.installation.modules.clone(),
-            modprobe: self.installation.modprobe.clone(),
-        };
-        job.write(scratch)
-    }
+/// Puts into the directory what the first process inside looks for there.
+fn fill(
+    scratch: &Path,
+    installation: Installation,
+    arguments: Vec<OsString>,
+    writable: Option<PathBuf>,
+) -> io::Result<()> {
+    // The kernel splits its command line at spaces, which a path may have.
+    std::os::unix::fs::symlink(std::env::current_exe()?, scratch.join(INIT))?;
+    let job = Job {
+        arguments,
+        directory: std::env::current_dir()?,
+        environment: std::env::vars_os().chain(host_cpu()).collect(),
+        writable,
+        output: size(&io::stdout()),
+        errors: size(&io::stderr()),
+        together: same(&io::stdout(), &io::stderr())?,
+        modules: installation.modules,
+        modprobe: installation.modprobe,
+    };
+    job.write(scratch)
 }
 
 /// The kernel's process, killed when dropped.
@@ -150,7 +131,7 @@ fn same(one: &impl AsFd, other: &impl AsFd) -> io::Result<bool> {
 }
 
 /// The command line: files of the machine, no devices but the lines.
-fn kernel(program: &Path, scratch: &Path, memory: &Path) -> Command {
+fn command(program: &Path, scratch: &Path, memory: &Path) -> Command {
     let mut command = Command::new(program);
     let mut init = OsString::from("init=");
     init.push(scratch.join(INIT));
@@ -188,10 +169,8 @@ fn code(status: ExitStatus) -> Option<u8> {
 /// Our ends of the pipes.
 struct Pipes {
     control: PipeWriter,
-    console: PipeReader,
-    output: PipeReader,
-    errors: PipeReader,
-    ready: PipeReader,
+    /// Standard output, standard error, the readiness of the machine, and the console.
+    ends: [PipeReader; 4],
 }
 
 impl Pipes {
@@ -210,14 +189,8 @@ impl Pipes {
             errors_theirs.into(),
             ready_theirs.into(),
         ];
-        let ours = Self {
-            control,
-            console,
-            output,
-            errors,
-            ready,
-        };
-        Ok((streams, ours))
+        let ends = [output, errors, ready, console];
+        Ok((streams, Self { control, ends }))
     }
 
     /// Passes output on until the kernel has closed all lines; returns the end of
@@ -230,11 +203,9 @@ impl Pipes {
         let mut open = [true; 4];
         while open.contains(&true) {
             let ready = self.wait(open)?;
-            let ends = [&self.output, &self.errors, &self.ready, &self.console];
-            for at in (0..ends.len()).filter(|&at| ready[at]) {
+            for at in (0..ready.len()).filter(|&at| ready[at]) {
                 let mut buffer = [0; 4096];
-                let mut end = ends[at];
-                let length = end.read(&mut buffer)?;
+                let length = self.ends[at].read(&mut buffer)?;
                 let bytes = &buffer[..length];
                 open[at] = length > 0;
                 match at {
@@ -255,11 +226,10 @@ impl Pipes {
 
     /// Which of the open ends can be read, or have been closed.
     fn wait(&self, open: [bool; 4]) -> Result<[bool; 4], UmlError> {
-        let ends = [&self.output, &self.errors, &self.ready, &self.console];
         let watched = (0..4).filter(|&at| open[at]);
         let mut polled: Vec<PollFd<'_>> = watched
             .clone()
-            .map(|at| PollFd::new(ends[at].as_fd(), PollFlags::POLLIN))
+            .map(|at| PollFd::new(self.ends[at].as_fd(), PollFlags::POLLIN))
             .collect();
         match poll(&mut polled, PollTimeout::from(PATIENCE_MS)) {
             Ok(_) | Err(Errno::EINTR) => {}

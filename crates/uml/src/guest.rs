@@ -105,7 +105,7 @@ fn set_up(job: &Job) -> io::Result<()> {
     fs::create_dir_all(SCRATCH)?;
     mount_at("tmpfs", Path::new(SCRATCH), None)?;
     // hostfs takes the directory that it shows as its option.
-    for directory in &job.writable {
+    if let Some(directory) = &job.writable {
         mount_at("hostfs", directory, Some(directory))?;
     }
     // The package installs the modules where `modprobe` does not look by

@@ -33,8 +33,8 @@ pub(crate) struct Job {
     pub(crate) arguments: Vec<OsString>,
     pub(crate) directory: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Directories that it may write to; they exist.
-    pub(crate) writable: Vec<PathBuf>,
+    /// The directory that it may write to; it exists.
+    pub(crate) writable: Option<PathBuf>,
     pub(crate) output: Terminal,
     pub(crate) errors: Terminal,
     /// Both streams lead to the same place, where their order is seen.
@@ -69,7 +69,7 @@ mod tests {
             arguments: vec![odd.clone()],
             directory: "/".into(),
             environment: vec![("A".into(), odd.clone())],
-            writable: Vec::new(),
+            writable: None,
             output: Some((24, 80)),
             errors: None,
             together: true,

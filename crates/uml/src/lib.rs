@@ -14,7 +14,7 @@ pub mod guest;
 mod installation;
 mod job;
 
-pub use boot::{Boot, Ended};
+pub use boot::run_inside;
 pub use error::UmlError;
 pub use installation::Installation;
 

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use plumbline_experiment::{Ends, Family, Treatment};
 use plumbline_harness::TargetError;
 
-use super::{Cluster, PathKey, lock};
+use super::{Cluster, PathKey};
 use crate::error::ClusterError;
 use crate::manifest;
-use crate::path::{ClusterPath, PodSite};
+use crate::path::{ClusterPath, PodSite, lock};
 use crate::reach::{until_reached, until_told};
 use crate::route::{ClusterRoute, Seat};
 
@@ -79,11 +79,7 @@ impl Cluster {
         } else {
             None
         };
-        let sites = std::iter::once(&client).chain(&servers);
-        let mut observers = lock(&self.observers).some(sites);
-        let path = ClusterPath::new(client, servers, front, &mut observers)?;
-        lock(&self.observers).add(observers);
-        Ok(path)
+        ClusterPath::new(client, servers, front, &self.observers)
     }
 
     /// The address before the servers of a route through a service.

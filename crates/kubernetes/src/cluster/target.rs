@@ -8,8 +8,8 @@ use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment};
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
-use super::{Cluster, lock};
-use crate::path::ClusterPath;
+use super::Cluster;
+use crate::path::{ClusterPath, lock};
 use crate::route::ClusterRoute;
 use crate::{fingerprint, level, nodes};
 
@@ -172,7 +172,7 @@ impl Target for Cluster {
 
     fn teardown(&mut self) -> Vec<TargetError> {
         self.first.clear();
-        lock(&self.observers).end();
+        self.observers.end();
         let errors = lock(&self.standing).take_down();
         errors.into_iter().map(TargetError::from).collect()
     }
