@@ -64,8 +64,8 @@ impl TargetArgs {
     /// The baseline where neither experiment nor flags name one and host
     /// networking does not serve: the first of several clusters, because the
     /// question is then about their networks; where host networking is not
-    /// allowed, the path nearest to it. Clusters that are made for the run need
-    /// no permission for it.
+    /// allowed, the path nearest to it. What makes a cluster for the run says whether
+    /// it is allowed there.
     pub(crate) fn instead_of_host(&self, asked: &str, provisioned: bool) -> Option<&str> {
         if self.kind(asked) != TargetKind::Kubernetes || provisioned {
             return None;

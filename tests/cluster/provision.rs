@@ -15,7 +15,7 @@ use crate::world::{Running, eventually, run_directory, stderr, trials};
 
 /// Stands for a program that makes clusters: it hands over the one that is
 /// there, and notes when it was called. The network `broken` does not come up,
-/// `slow` takes long, and `mute` says nothing.
+/// `slow` takes long, `mute` says nothing, and `shared` is one that others use.
 const FAKE: &str = r#"#!/bin/sh
 set -eu
 here=$(dirname "$0")
@@ -24,7 +24,8 @@ case $1-$2 in
   up-broken) echo 'the disk is full' >&2; exit 7 ;;
   up-slow) sleep 120 ;;
   up-mute) exit 0 ;;
-  up-*) cp "$FAKE_KUBECONFIG" "$KUBECONFIG"; echo 'said on the way' >&2 ;;
+  up-shared) cp "$FAKE_KUBECONFIG" "$KUBECONFIG" ;;
+  up-*) cp "$FAKE_KUBECONFIG" "$KUBECONFIG"; echo 'said on the way' >&2; echo MADE_FOR_RUN=yes ;;
 esac
 "#;
 
@@ -226,6 +227,22 @@ fn when_nothing_comes_up_the_run_ends_and_says_why() {
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("--unprovision"), "{text}");
+}
+
+#[test]
+fn host_networking_is_asked_about_where_others_use_the_cluster() {
+    let Some(cluster) = cluster() else { return };
+    let fake = Fake::new();
+    let output = fake.outcome(&cluster, "shared", &[]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("--allow-host-network"), "{text}");
+    assert_eq!(fake.calls(), ["up shared", "down shared"]);
+    assert_eq!(cluster.run_directory(), None);
+
+    let output = fake.outcome(&cluster, "shared", &["--allow-host-network"]);
+    let (_, trials) = read(&run_directory(cluster.out()));
+    assert!(trials.len() > 2, "{}", stderr(&output));
 }
 
 #[test]

@@ -77,7 +77,8 @@ impl Clusters {
         Self {
             names: Vec::new(),
             members: Vec::new(),
-            host_network: fresh.options.host_network,
+            // Each cluster's command decides.
+            host_network: true,
             across_environments: fresh.across_environments,
             fresh: Some(fresh),
         }
@@ -122,8 +123,8 @@ impl Clusters {
     fn begin(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
         for &id in demand.first {
             let ready = self.ready(&demand.treatments[id], &[0, 1]);
-            let interrupted = self.fresh.as_ref().is_some_and(|it| it.is_interrupted());
-            if ready.is_ok() || interrupted {
+            let must_stop = self.fresh.as_ref().is_some_and(FreshClusters::must_stop);
+            if ready.is_ok() || must_stop {
                 return ready;
             }
         }

@@ -1,7 +1,6 @@
 //! Clusters that are brought up for the run: a fresh one for each network of each block.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use crate::cluster::{Cluster, ClusterOptions};
 use crate::level;
 use crate::maker::{LOGS, Made, Maker};
 use crate::member::Member;
+use crate::route::ClusterRoute;
 
 /// How long nodes may take until pods can be placed on them.
 const NODES: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ const SETTLE_LOOK: Duration = Duration::from_millis(500);
 /// that took.
 pub(crate) struct FreshClusters {
     /// How runs are done in each; the configuration is the one that is handed over.
-    pub(crate) options: ClusterOptions,
+    options: ClusterOptions,
     /// Whether nodes may differ between clusters.
     pub(crate) across_environments: bool,
     pub(crate) maker: Maker,
@@ -45,6 +45,8 @@ pub(crate) struct FreshClusters {
     asked: String,
     /// The first cluster, which the others have to be like.
     first: Option<Fingerprint>,
+    /// Whether a cluster was not permitted what the run wants.
+    is_refused: bool,
 }
 
 impl FreshClusters {
@@ -61,6 +63,7 @@ impl FreshClusters {
             set_ups: Vec::new(),
             asked: String::new(),
             first: None,
+            is_refused: false,
         }
     }
 
@@ -73,8 +76,14 @@ impl FreshClusters {
         Ok(())
     }
 
-    pub(crate) fn is_interrupted(&self) -> bool {
+    fn is_interrupted(&self) -> bool {
         self.options.interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is of no use to try another network: the user wants to stop, or has to
+    /// be asked.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.is_interrupted() || self.is_refused
     }
 
     /// The environment of the first cluster; the record of each set-up has its own.
@@ -158,7 +167,8 @@ impl FreshClusters {
     }
 
     fn open(&mut self, made: Made, set_up: &mut SetUp) -> Result<Member, String> {
-        let cluster = match reached_by(&made.kubeconfig, &self.options) {
+        let permitted = self.check_permission(&made);
+        let cluster = match permitted.and_then(|()| self.reached_by(&made)) {
             Ok(cluster) => cluster,
             Err(why) => {
                 self.maker.unmake(&made);
@@ -177,6 +187,40 @@ impl FreshClusters {
                 Err(why)
             }
         }
+    }
+
+    /// Refuses pods in the nodes' networks of a cluster that others may use, unless the
+    /// user allowed them.
+    fn check_permission(&mut self, made: &Made) -> Result<(), String> {
+        if made.for_run || self.options.host_network {
+            return Ok(());
+        }
+        let in_nodes = |it: &&Treatment| {
+            let route = ClusterRoute::of(&it.scene);
+            it.scene.network == made.network && route.is_ok_and(ClusterRoute::needs_host_network)
+        };
+        let Some(first) = self.planned.iter().find(in_nodes) else {
+            return Ok(());
+        };
+        self.is_refused = true;
+        Err(format!(
+            "`{}` puts pods into the nodes' own networks, in a namespace with the privileged \
+             profile, and the command did not say that only this run uses the cluster: have it \
+             print a line MADE_FOR_RUN=yes, say --allow-host-network, or measure without, such as \
+             by --path pod --baseline {}",
+            first.scene.name(),
+            made.network
+        ))
+    }
+
+    /// The cluster that a command handed over.
+    fn reached_by(&self, made: &Made) -> Result<Cluster, String> {
+        let opened = Cluster::open(ClusterOptions {
+            kubeconfig: Some(made.kubeconfig.clone()),
+            host_network: self.options.host_network || made.for_run,
+            ..self.options.clone()
+        });
+        opened.map_err(|error| error.to_string())
     }
 
     /// Sees that paths can be made in it, and that it is as the first cluster was.
@@ -224,7 +268,7 @@ impl FreshClusters {
             std::thread::sleep(NODES_LOOK);
             // A cluster keeps the nodes that it chose.
             if let Some(made) = &member.made {
-                member.cluster = reached_by(&made.kubeconfig, &self.options)?;
+                member.cluster = self.reached_by(made)?;
             }
         }
         Ok(())
@@ -276,15 +320,6 @@ fn settle(cluster: &Cluster, works: &Treatment) {
     }
 }
 
-/// The cluster that a configuration names.
-fn reached_by(kubeconfig: &Path, options: &ClusterOptions) -> Result<Cluster, String> {
-    let opened = Cluster::open(ClusterOptions {
-        kubeconfig: Some(kubeconfig.to_owned()),
-        ..options.clone()
-    });
-    opened.map_err(|error| error.to_string())
-}
-
 pub(crate) fn not_up(network: &str) -> TargetError {
     TargetError::Failed(format!(
         "the network {network} did not come up in this block"
@@ -307,4 +342,75 @@ pub(crate) fn is_name(word: &str) -> Result<(), String> {
 
 fn nanoseconds(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use plumbline_experiment::{Asked, Experiment, Scene};
+
+    use super::*;
+    use crate::choice::ClusterLayout;
+
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+    /// Made by commands that note that they ran.
+    fn fresh(scratch: &tempfile::TempDir, host_network: bool) -> FreshClusters {
+        let note = |what: &str| format!("echo {what} >>{}/calls", scratch.path().display());
+        let up = format!("{}; echo x >$KUBECONFIG", note("up"));
+        let logs = scratch.path().join("logs");
+        let maker = Maker::new(up, Some(note("down")), None, logs, &INTERRUPTED).unwrap();
+        let options = ClusterOptions {
+            kubeconfig: None,
+            context: None,
+            layout: ClusterLayout::Pair,
+            nodes: Vec::new(),
+            image: String::new(),
+            host_network,
+            started_by: String::new(),
+            interrupted: &INTERRUPTED,
+        };
+        let mut fresh = FreshClusters::new(maker, options, false);
+        let text = "name = \"x\"\nfactors.network = \"a\"\nfactors.path = [\"pod\", \"host\"]\n\
+                    [[workload]]\nkind = \"rr\"\nrate = 100\n";
+        let scenes = |asked: &Asked<'_>| {
+            let network = Scene::of(asked.network.word());
+            Ok(vec![network.by(asked.path.map_or("host", |it| it.word()))])
+        };
+        let experiment = Experiment::parse(text, "x.toml").unwrap();
+        let plan = experiment.resolve(1, &scenes).unwrap();
+        fresh.plan(&plan.treatments).unwrap();
+        fresh
+    }
+
+    #[test]
+    fn host_networking_is_asked_about_before_anything_is_put_into_the_cluster() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut fresh = fresh(&scratch, false);
+        let why = fresh.bring_up("a").err().unwrap().to_string();
+        for part in ["`a/host`", "--allow-host-network", "MADE_FOR_RUN=yes"] {
+            assert!(why.contains(part), "{why}");
+        }
+        assert!(
+            fresh.must_stop(),
+            "the next network would be asked about too"
+        );
+        let calls = std::fs::read_to_string(scratch.path().join("calls"));
+        assert_eq!(calls.unwrap(), "up\ndown\n");
+    }
+
+    #[test]
+    fn clusters_of_the_run_and_paths_among_pods_need_no_question() {
+        let scratch = tempfile::tempdir().unwrap();
+        let made = |for_run| Made::of("a", for_run);
+        let mut allowed = fresh(&scratch, true);
+        assert_eq!(allowed.check_permission(&made(false)), Ok(()));
+        let mut other = fresh(&scratch, false);
+        assert!(other.check_permission(&made(false)).is_err());
+        assert_eq!(other.check_permission(&made(true)), Ok(()));
+        other.planned.retain(|it| it.scene.path == "pod");
+        assert_eq!(other.planned.len(), 1);
+        assert_eq!(other.check_permission(&made(false)), Ok(()));
+    }
 }

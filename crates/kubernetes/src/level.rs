@@ -109,9 +109,9 @@ mod tests {
         assert_eq!(names("a/cluster-ip:3").unwrap(), ["a/cluster-ip:3"]);
         assert_eq!(
             names("arn:x/b").unwrap(),
-            ["arn:x/b/pod", "arn:x/b/cluster-ip"]
+            ["arn:x/b/pod", "arn:x/b/cluster-ip", "arn:x/b/node-port"]
         );
-        assert_eq!(names("all").unwrap().len(), 4);
+        assert_eq!(names("all").unwrap().len(), 6);
         assert_eq!(names("c/pod").unwrap_err(), "no c");
         assert!(names("host").unwrap_err().contains("--allow-host-network"));
     }

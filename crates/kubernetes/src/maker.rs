@@ -10,7 +10,7 @@ use plumbline_harness::TargetError;
 use tempfile::TempDir;
 
 use crate::error::ClusterError;
-use crate::handed::{self, HandedOver};
+use crate::handed;
 use crate::image::{self, ImageError};
 use crate::provisioner::{self, Told};
 
@@ -26,6 +26,21 @@ pub(crate) struct Made {
     pub(crate) network: String,
     pub(crate) kubeconfig: PathBuf,
     down: String,
+    /// Whether the command said that only this run uses it.
+    pub(crate) for_run: bool,
+}
+
+#[cfg(test)]
+impl Made {
+    /// One that stands nowhere.
+    pub(crate) fn of(network: &str, for_run: bool) -> Self {
+        Self {
+            network: network.to_owned(),
+            kubeconfig: PathBuf::new(),
+            down: String::new(),
+            for_run,
+        }
+    }
 }
 
 /// Makes clusters, and takes them down.
@@ -123,30 +138,35 @@ impl Maker {
             },
             Some(self.interrupted),
         );
-        let HandedOver { kubeconfig, down } = match said.and_then(|said| handed::read(&said, &told))
-        {
-            Ok(handed) => handed,
-            Err(why) => {
-                // Half a cluster may stand.
-                if let Some(down) = self.down.clone() {
-                    self.run_down(network, &told, &down);
-                }
-                return Err(why);
-            }
+        let handed = said.map(|said| handed::read(&said, &told));
+        let (kubeconfig, own_down, made_for_run) = match handed {
+            Ok(it) => (it.kubeconfig, it.down, it.made_for_run),
+            // A command that ended badly tidies up what only it knows.
+            Err(why) if self.down.is_none() => return Err(why),
+            Err(why) => (Err(why), None, false),
         };
-        let Some(down) = self.down.clone().or(down) else {
+        let Some(down) = self.down.clone().or(own_down) else {
             let why = format!(
-                "nothing says how to take the cluster {network} down again, so it was left \
-                 standing: give --unprovision 'COMMAND', or print a line UNPROVISION=COMMAND"
+                "{}nothing says how to take the cluster {network} down again, so it was left \
+                 standing: give --unprovision 'COMMAND', or print a line UNPROVISION=COMMAND",
+                kubeconfig.map_or_else(|why| why + "; and ", |_| String::new())
             );
             self.left.push(TargetError::Failed(why.clone()));
             return Err(why);
         };
-        Ok(Made {
-            network: network.to_owned(),
-            kubeconfig,
-            down,
-        })
+        match kubeconfig {
+            Ok(kubeconfig) => Ok(Made {
+                network: network.to_owned(),
+                kubeconfig,
+                down,
+                for_run: made_for_run,
+            }),
+            Err(why) => {
+                // Half a cluster may stand, or a whole one.
+                self.run_down(network, &told, &down);
+                Err(why)
+            }
+        }
     }
 
     /// Takes a cluster down; whether that went well. What did not is kept in
@@ -171,5 +191,59 @@ impl Maker {
                 false
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+    /// Makes a cluster by a command that `printed` this, as `printf` writes it; what
+    /// came of it, whether the cluster was taken down, and what was left.
+    fn made(printed: &str, knows_down: bool) -> (Result<PathBuf, String>, bool, Vec<String>) {
+        let scratch = tempfile::tempdir().unwrap();
+        let gone = scratch.path().join("gone");
+        let down = format!("touch {}", gone.display());
+        let up = format!("printf '{}'", printed.replace("DOWN", &down));
+        let down = knows_down.then_some(down);
+        let logs = scratch.path().join("logs");
+        let mut maker = Maker::new(up, down, None, logs, &INTERRUPTED).unwrap();
+        let made = maker.make("calico", "up.log").map(|it| it.kubeconfig);
+        let left = maker.left.iter().map(ToString::to_string).collect();
+        (made, gone.exists(), left)
+    }
+
+    #[test]
+    fn a_cluster_whose_command_misspoke_is_taken_down() {
+        let wrong = "KUBECONFIG=/nonexistent/k\\nUNPROVISION=DOWN\\n";
+        let nothing = "UNPROVISION=DOWN\\n";
+        for (printed, knows_down) in [(wrong, false), (nothing, false), (wrong, true), ("", true)] {
+            let (made, is_gone, left) = made(printed, knows_down);
+            let why = made.unwrap_err();
+            assert!(why.contains("KUBECONFIG"), "{printed}: {why}");
+            assert!(is_gone && left.is_empty(), "{printed}: {left:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_hides_no_line() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let printed = format!("caf\\351\\nKUBECONFIG={file}\\nUNPROVISION=DOWN\\n");
+        let (made, is_gone, _) = made(&printed, false);
+        assert_eq!(made.unwrap(), Path::new(file));
+        assert!(!is_gone);
+    }
+
+    #[test]
+    fn a_cluster_that_nothing_takes_down_is_told_to_stand() {
+        let (made, _, left) = made("KUBECONFIG=/nonexistent/k\\n", false);
+        let why = made.unwrap_err();
+        assert!(
+            why.contains("no such file") && why.contains("left standing"),
+            "{why}"
+        );
+        assert_eq!(left, [why]);
     }
 }

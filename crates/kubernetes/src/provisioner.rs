@@ -50,7 +50,8 @@ pub(crate) fn run(
     let started = start(&text, told, &output);
     let mut child = started.map_err(|error| format!("`{text}` cannot be started: {error}"))?;
     let status = wait(&mut child, told.limit, interrupted);
-    let said = fs::read_to_string(&output).unwrap_or_default();
+    // Not all of it need be text; the lines that mean something are.
+    let said = String::from_utf8_lossy(&fs::read(&output).unwrap_or_default()).into_owned();
     if said.is_empty() {
         // An empty file says nothing.
         let _ = fs::remove_file(&output);

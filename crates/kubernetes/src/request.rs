@@ -57,7 +57,6 @@ impl ClusterRequest {
         self.refuse_layout(&commands)?;
         let mut options = self.options();
         if let Some(up) = commands.up {
-            options.host_network = true;
             let (down, limit) = (commands.down, commands.limit);
             let mut maker = Maker::new(up, down, limit, self.logs, self.interrupted)?;
             if self.image.is_none() {
