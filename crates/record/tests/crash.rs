@@ -66,44 +66,52 @@ fn killed_writers_lose_nothing() {
     let crashes: u32 = std::env::var("PLUMBLINE_CRASHES")
         .map_or(200, |n| n.parse().expect("PLUMBLINE_CRASHES is a number"));
     let mut random = 0x2545_F491_4F6C_DD1D_u64;
-    let (mut runs, mut trials, mut torn) = (0, 0, 0);
+    let (mut runs, mut trials, mut torn, mut awaited) = (0, 0, 0, 0);
     for _ in 0..crashes {
-        // xorshift64: moments between the first file and the second run.
+        // xorshift64: moments between the first file and the second run, counted
+        // in trials, so that a slow machine is killed at the same places.
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let delay = Duration::from_micros(random % 120_000);
+        let after = (random >> 32) as u32 % (TRIALS + 3);
+        let delay = Duration::from_micros(random % 10_000);
         let parent = tempfile::tempdir().unwrap();
-        let acknowledged = crash_after(parent.path(), delay);
+        let acknowledged = crash_after(parent.path(), after, delay);
         let found = check_all(parent.path(), &acknowledged);
         runs += found.runs;
         trials += found.trials;
         torn += found.torn;
+        awaited += after;
     }
-    assert!(
-        trials > crashes,
-        "only {trials} trials were written: the delays are too short"
-    );
+    assert!(trials >= awaited, "{trials} trials of {awaited}");
     println!("{crashes} crashes: {runs} runs, {trials} trials, {torn} torn tails; none lost");
 }
 
-/// Starts a writer, kills it, and gives the last acknowledged trial of each run.
-fn crash_after(parent: &Path, delay: Duration) -> HashMap<String, usize> {
+/// Starts a writer, kills it a moment after some trials were acknowledged, and
+/// gives the last acknowledged trial of each run.
+fn crash_after(parent: &Path, trials: u32, delay: Duration) -> HashMap<String, usize> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .env(WRITE_INTO, parent)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut said: Vec<String> = lines
+        .by_ref()
+        .take(trials as usize)
+        .map(|line| line.unwrap())
+        .collect();
     std::thread::sleep(delay);
     child.kill().unwrap();
     child.wait().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    said.extend(lines.map(|line| line.unwrap()));
+    last_of_each_run(said.iter().map(String::as_str))
+}
+
+fn last_of_each_run<'a>(lines: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
     lines
-        .map(|line| {
-            let line = line.unwrap();
-            let (name, count) = line.split_once(' ').unwrap();
-            (name.to_owned(), count.parse().unwrap())
-        })
+        .map(|line| line.split_once(' ').unwrap())
+        .map(|(name, count)| (name.to_owned(), count.parse().unwrap()))
         .collect()
 }
 
@@ -171,11 +179,7 @@ fn a_full_disk_loses_nothing() {
         let said = String::from_utf8(output.stdout).unwrap();
         let mut lines: Vec<&str> = said.lines().collect();
         assert_eq!(lines.pop(), Some("end full"), "ulimit -f {blocks}: {said}");
-        let acknowledged: HashMap<String, usize> = lines
-            .iter()
-            .map(|line| line.split_once(' ').unwrap())
-            .map(|(name, count)| (name.to_owned(), count.parse().unwrap()))
-            .collect();
+        let acknowledged = last_of_each_run(lines.into_iter());
         let left: Vec<_> = std::fs::read_dir(parent.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
