@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use plumbline_agent::{FrameError, FromAgent, PROTOCOL_VERSION, ToAgent, read_frame, write_frame};
 
 use crate::error::TargetError;
-use crate::path::{AgentProcess, Site};
+use crate::path::{AgentLink, AgentProcess, Site};
 
 /// How often a waiting controller looks at the interruption flag and tells
 /// agents that it is alive. Well below the agents' lease and the second within
@@ -48,7 +48,12 @@ impl Agent {
     /// Starts an agent and sends the greeting; the answer is not awaited here,
     /// so that two agents start side by side.
     pub(crate) fn start(site: &dyn Site) -> Result<Self, TrialError> {
-        let mut link = site.start_agent()?;
+        Self::over(site.name(), site.start_agent()?)
+    }
+
+    /// As [`start`](Self::start), for an agent that runs already on the site of this
+    /// name.
+    pub(crate) fn over(site: &str, mut link: AgentLink) -> Result<Self, TrialError> {
         let (sender, inbox) = mpsc::channel();
         let mut output = link.output;
         thread::spawn(move || {
@@ -65,7 +70,7 @@ impl Agent {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let mut agent = Self {
-            site: site.name().to_owned(),
+            site: site.to_owned(),
             input: None,
             inbox,
             process: link.process,

@@ -10,6 +10,7 @@ mod conduct;
 mod error;
 mod exercise;
 mod gate;
+mod launched;
 mod observer;
 mod path;
 #[cfg(test)]
@@ -31,6 +32,7 @@ mod trial;
 pub use conduct::{Cause, Ending, HarnessError, Progress, Step, conduct};
 pub use error::TargetError;
 pub use gate::judge;
+pub use launched::Launched;
 pub use observer::Observer;
 pub use path::{AgentLink, AgentProcess, Path, Site};
 pub use prepare::{prepare, refuse};

@@ -10,7 +10,7 @@ use plumbline_record::{Floor, IdleSample};
 
 use crate::agent::{ANSWER, Agent, TrialError};
 use crate::error::TargetError;
-use crate::path::Site;
+use crate::path::{AgentLink, Site};
 use crate::target::Cpus;
 
 /// How often an observer hears that its controller lives: well within its lease.
@@ -32,7 +32,17 @@ impl Observer {
     ///
     /// An agent that does not start, or is of another version.
     pub fn start(site: &dyn Site) -> Result<Self, TargetError> {
-        let mut agent = Agent::start(site).map_err(failed)?;
+        Self::over(site.name(), site.start_agent()?)
+    }
+
+    /// As [`start`](Self::start), for an agent that runs already on the site of this
+    /// name.
+    ///
+    /// # Errors
+    ///
+    /// An agent of another version.
+    pub fn over(site: &str, link: AgentLink) -> Result<Self, TargetError> {
+        let mut agent = Agent::over(site, link).map_err(failed)?;
         let never = AtomicBool::new(false);
         agent.greet(ANSWER, &never).map_err(failed)?;
         let agent = Arc::new(Mutex::new(agent));

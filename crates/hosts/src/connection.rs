@@ -1,14 +1,13 @@
 //! One host: the connection, the program on it, and the agents.
 
-use std::io::{BufRead as _, BufReader, Write};
+use std::io::{BufRead as _, BufReader};
 use std::net::IpAddr;
 use std::process::ChildStdout;
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use plumbline_harness::{AgentLink, AgentProcess, Observer, Site, TargetError};
+use plumbline_harness::{AgentLink, Launched, Observer, TargetError};
 use plumbline_sys::process::{Child, ProcessError};
 
 use crate::error::HostsError;
@@ -32,10 +31,8 @@ pub(crate) struct ConnectedHost {
     ssh: Ssh,
     observer: Observer,
     at: At,
-    running: AgentChildren,
+    running: Launched,
 }
-
-type AgentChildren = Arc<Mutex<Vec<Weak<Mutex<Child>>>>>;
 
 impl ConnectedHost {
     /// Connects, copies the program and starts the observer.
@@ -58,13 +55,17 @@ impl ConnectedHost {
         sent.map_err(|error| {
             HostsError::on(&host, format!("the program could not be sent: {error}"))
         })?;
-        let link = link(&host, input, output, child);
-        let observer = Observer::start(&Once::new(&host, link))?;
+        let link = AgentLink {
+            input: Box::new(input),
+            output: Box::new(output),
+            process: Launched::default().process(child, session_error(&host)),
+        };
+        let observer = Observer::over(&host, link)?;
         Ok(Self {
             ssh,
             observer,
             at,
-            running: AgentChildren::default(),
+            running: Launched::default(),
         })
     }
 
@@ -88,34 +89,25 @@ impl ConnectedHost {
         SshLauncher {
             ssh: self.ssh.clone(),
             command: script::agent(&self.at.directory),
-            running: Arc::clone(&self.running),
+            running: self.running.clone(),
         }
     }
 
     /// Ends every agent that a harness forgot, and waits until the host has
     /// removed the program.
     pub(crate) fn close(&self) -> Result<(), HostsError> {
-        self.end_agents();
+        self.running.end_all(END);
         self.observer.end(END).map_err(|error| {
             let directory = &self.at.directory;
             let why = format!("{error}; look whether {directory} is still there, and remove it");
             HostsError::on(&self.ssh.host, why)
         })
     }
-
-    fn end_agents(&self) {
-        for child in lock(&self.running).drain(..).filter_map(|it| it.upgrade()) {
-            let mut child = lock(&child);
-            child.kill();
-            // The status of a process that was just killed says nothing.
-            let _ = child.wait(END);
-        }
-    }
 }
 
 impl Drop for ConnectedHost {
     fn drop(&mut self) {
-        self.end_agents();
+        self.running.end_all(END);
     }
 }
 
@@ -124,92 +116,15 @@ impl Drop for ConnectedHost {
 pub(crate) struct SshLauncher {
     ssh: Ssh,
     command: String,
-    running: AgentChildren,
+    running: Launched,
 }
 
 impl SshLauncher {
     pub(crate) fn start(&self) -> Result<AgentLink, TargetError> {
         let command = self.ssh.command(SshSession::Later, &self.command);
-        let mut child = command.spawn_untied().map_err(HostsError::from)?;
-        let (Some(input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
-            unreachable!("a command pipes both streams");
-        };
-        let child = Arc::new(Mutex::new(child));
-        let mut running = lock(&self.running);
-        running.retain(|other| other.strong_count() > 0);
-        running.push(Arc::downgrade(&child));
-        Ok(AgentLink {
-            input: Box::new(input),
-            output: Box::new(output),
-            process: Box::new(SshProcess {
-                host: self.ssh.host.clone(),
-                child,
-            }),
-        })
-    }
-}
-
-/// An ssh process that carries an agent.
-struct SshProcess {
-    host: String,
-    child: Arc<Mutex<Child>>,
-}
-
-impl AgentProcess for SshProcess {
-    fn kill(&mut self) {
-        lock(&self.child).kill();
-    }
-
-    fn wait(&mut self, limit: Duration) -> Result<(), TargetError> {
-        let ended = lock(&self.child).wait(limit);
-        ended.map_err(|error| session_error(&self.host, error).into())
-    }
-}
-
-/// The site of the observer: its agent runs already.
-struct Once {
-    host: String,
-    link: Mutex<Option<AgentLink>>,
-}
-
-impl Once {
-    fn new(host: &str, link: AgentLink) -> Self {
-        Self {
-            host: host.to_owned(),
-            link: Mutex::new(Some(link)),
-        }
-    }
-}
-
-impl Site for Once {
-    fn name(&self) -> &str {
-        &self.host
-    }
-
-    fn address(&self) -> IpAddr {
-        // An observer neither sends nor listens.
-        IpAddr::from([0, 0, 0, 0])
-    }
-
-    fn start_agent(&self) -> Result<AgentLink, TargetError> {
-        let link = lock(&self.link).take();
-        link.ok_or_else(|| TargetError::Failed(format!("{} has its observer", self.host)))
-    }
-}
-
-fn link(
-    host: &str,
-    input: impl Write + Send + 'static,
-    output: BufReader<ChildStdout>,
-    child: Child,
-) -> AgentLink {
-    AgentLink {
-        input: Box::new(input),
-        output: Box::new(output),
-        process: Box::new(SshProcess {
-            host: host.to_owned(),
-            child: Arc::new(Mutex::new(child)),
-        }),
+        let child = command.spawn_untied().map_err(HostsError::from)?;
+        let explain = session_error(&self.ssh.host);
+        Ok(self.running.link(child, explain))
     }
 }
 
@@ -284,13 +199,18 @@ fn gone(host: &str, child: &mut Child, program: &Program) -> HostsError {
              noexec, choose another with --host-directory",
             program.hint()
         ),
-        _ => return session_error(host, error),
+        _ => return ended_session(host, error),
     };
     HostsError::on(host, why)
 }
 
-/// What an ssh process ended with.
-fn session_error(host: &str, error: ProcessError) -> HostsError {
+/// What the end of an ssh process means.
+fn session_error(host: &str) -> impl Fn(ProcessError) -> TargetError + Send + 'static {
+    let host = host.to_owned();
+    move |error| ended_session(&host, error).into()
+}
+
+fn ended_session(host: &str, error: ProcessError) -> HostsError {
     match error {
         ProcessError::Failed { status, stderr, .. } if status.code() == Some(SSH_ITSELF) => {
             HostsError::Ssh {
@@ -304,8 +224,4 @@ fn session_error(host: &str, error: ProcessError) -> HostsError {
         }
         other => other.into(),
     }
-}
-
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,10 @@
 //! Agents: one process per endpoint, started in its namespace.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use plumbline_harness::{AgentLink, AgentProcess, TargetError};
-use plumbline_sys::process::{Child, Command};
+use plumbline_harness::{AgentLink, Launched, TargetError};
+use plumbline_sys::process::Command;
 
 use crate::error::LabError;
 use crate::place::Place;
@@ -15,7 +14,7 @@ use crate::place::Place;
 pub struct Launcher {
     program: PathBuf,
     arguments: Vec<String>,
-    running: Arc<Mutex<Vec<Weak<Mutex<Child>>>>>,
+    running: Launched,
 }
 
 impl Launcher {
@@ -24,7 +23,7 @@ impl Launcher {
         Self {
             program,
             arguments,
-            running: Arc::default(),
+            running: Launched::default(),
         }
     }
 
@@ -43,47 +42,13 @@ impl Launcher {
     /// [`Command::spawn_in`]).
     pub(crate) fn start(&self, place: &Place) -> Result<AgentLink, TargetError> {
         let command = Command::new(&self.program).args(&self.arguments);
-        let mut child = command.spawn_in(&place.namespace).map_err(LabError::from)?;
-        let (Some(input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
-            unreachable!("a command pipes both streams");
-        };
-        let child = Arc::new(Mutex::new(child));
-        let mut running = lock(&self.running);
-        running.retain(|other| other.strong_count() > 0);
-        running.push(Arc::downgrade(&child));
-        Ok(AgentLink {
-            input: Box::new(input),
-            output: Box::new(output),
-            process: Box::new(AgentChild(child)),
-        })
+        let child = command.spawn_in(&place.namespace).map_err(LabError::from)?;
+        let explain = |error| LabError::from(error).into();
+        Ok(self.running.link(child, explain))
     }
 
-    /// Kills and reaps every agent that still runs. Without it an agent that a
-    /// harness forgot would hold its namespace.
+    /// Kills and reaps every agent that still runs.
     pub(crate) fn end_all(&self) {
-        for child in lock(&self.running).drain(..).filter_map(|it| it.upgrade()) {
-            let mut child = lock(&child);
-            child.kill();
-            // The status of a process that was just killed says nothing.
-            let _ = child.wait(Duration::from_secs(1));
-        }
+        self.running.end_all(Duration::from_secs(1));
     }
-}
-
-struct AgentChild(Arc<Mutex<Child>>);
-
-impl AgentProcess for AgentChild {
-    fn kill(&mut self) {
-        lock(&self.0).kill();
-    }
-
-    fn wait(&mut self, limit: Duration) -> Result<(), TargetError> {
-        lock(&self.0)
-            .wait(limit)
-            .map_err(|error| LabError::from(error).into())
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
