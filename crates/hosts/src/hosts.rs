@@ -13,7 +13,7 @@ use plumbline_record::{DeviceFingerprint, Fingerprint, Floor, IdleSample, Warnin
 
 use crate::error::HostsError;
 use crate::machines::Machines;
-use crate::options::{Between, HostsOptions, Wire};
+use crate::options::{Between, HostsOptions, Pair, Wire};
 use crate::path::HostPath;
 
 /// Fewer CPUs than this, and two ends on one kernel compete with what is
@@ -234,25 +234,18 @@ impl Hosts {
 
 /// The networks between some machines, by name.
 fn networks(between: &Between) -> Vec<HostNetwork> {
+    let network = |wire: &Wire, pair: Option<(usize, &Pair)>| HostNetwork {
+        name: pair.map_or(wire.name.clone(), |(_, pair)| pair.label(wire)),
+        wire: wire.clone(),
+        pair: pair.map(|(number, pair)| (number, pair.name.clone())),
+    };
     match between {
         Between::Pairs(pairs) => {
-            let of_pair = pairs.iter().enumerate().flat_map(|(number, pair)| {
-                pair.wires.iter().map(move |wire| HostNetwork {
-                    name: pair.label(wire),
-                    wire: wire.clone(),
-                    pair: Some((number, pair.name.clone())),
-                })
-            });
-            of_pair.collect()
+            let each = pairs.iter().enumerate();
+            each.flat_map(|it| it.1.wires.iter().map(move |wire| network(wire, Some(it))))
+                .collect()
         }
-        Between::All { wires, .. } => {
-            let of_all = wires.iter().map(|wire| HostNetwork {
-                name: wire.name.clone(),
-                wire: wire.clone(),
-                pair: None,
-            });
-            of_all.collect()
-        }
+        Between::All { wires, .. } => wires.iter().map(|wire| network(wire, None)).collect(),
     }
 }
 

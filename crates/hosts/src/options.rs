@@ -119,15 +119,6 @@ impl Wire {
             server: Selector::parse(server)?,
         })
     }
-
-    /// What ssh was told to connect to.
-    pub fn as_ssh_connects() -> Self {
-        Self {
-            name: DEFAULT_NETWORK.to_owned(),
-            client: Selector::AsSshConnects,
-            server: Selector::AsSshConnects,
-        }
-    }
 }
 
 impl Pair {
@@ -141,7 +132,11 @@ impl Pair {
             check_host(host)?;
         }
         let wires = if wires.is_empty() {
-            vec![Wire::as_ssh_connects()]
+            vec![Wire {
+                name: DEFAULT_NETWORK.to_owned(),
+                client: Selector::AsSshConnects,
+                server: Selector::AsSshConnects,
+            }]
         } else {
             wires
         };

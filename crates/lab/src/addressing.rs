@@ -94,6 +94,16 @@ impl Addressing {
         self.pick(20, 40)
     }
 
+    /// Node `number` on the underlay of a network that is of IPv4 only.
+    pub(crate) fn node_v4(self, number: u8) -> Ipv4Addr {
+        v4(self.node(number))
+    }
+
+    /// The pods of node `number`, as [`subnet`](Self::subnet), where there is IPv4 only.
+    pub(crate) fn subnet_v4(self, number: u8) -> Ipv4Addr {
+        v4(self.subnet(number))
+    }
+
     fn pick<T>(self, v4: T, v6: T) -> T {
         match self.family {
             Family::V4 => v4,
@@ -106,6 +116,13 @@ impl Addressing {
             Family::V4 => Ipv4Addr::new(198, v4[0], v4[1], last).into(),
             Family::V6 => Ipv6Addr::new(0x2001, 2, 0, v6, 0, 0, 0, u16::from(last)).into(),
         }
+    }
+}
+
+fn v4(address: IpAddr) -> Ipv4Addr {
+    match address {
+        IpAddr::V4(address) => address,
+        IpAddr::V6(_) => unreachable!("the network is of IPv4 only, and was checked to be"),
     }
 }
 

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use plumbline_sys::cpu::ProcessTime;
 use plumbline_sys::forwarder::Forwarder;
 use plumbline_sys::netlink::{
-    Datapath, EspPolicy, EspState, LinkSpec, NeighbourSpec, NetlinkError, NetlinkSocket, RouteSpec,
-    RuleSpec, XfrmSocket,
+    AddressSpec, Datapath, Entry, Hooks, LinkSpec, NetlinkError, NetlinkSocket,
 };
 use plumbline_sys::sysctl;
 
@@ -85,6 +84,17 @@ impl Journal {
         Ok(device)
     }
 
+    /// Adds a route, rule or neighbour.
+    pub fn add(
+        &mut self,
+        place: &Arc<Place>,
+        entry: impl Entry + Send + Sync + 'static,
+    ) -> Result<(), LabError> {
+        place.ask(|netlink| netlink.add(&entry))?;
+        self.undo_request(place, move |netlink| netlink.delete(&entry));
+        Ok(())
+    }
+
     /// Gives a device an address.
     pub fn address(
         &mut self,
@@ -93,60 +103,7 @@ impl Journal {
         address: IpAddr,
         prefix: u8,
     ) -> Result<(), LabError> {
-        place.ask(|netlink| netlink.add_address(device, address, prefix))?;
-        self.undo_request(place, move |it| it.delete_address(device, address, prefix));
-        Ok(())
-    }
-
-    /// Adds a route.
-    pub fn route(&mut self, place: &Arc<Place>, route: RouteSpec) -> Result<(), LabError> {
-        place.ask(|netlink| netlink.add_route(&route))?;
-        self.undo_request(place, move |netlink| netlink.delete_route(&route));
-        Ok(())
-    }
-
-    /// Adds a rule.
-    pub fn rule(&mut self, place: &Arc<Place>, rule: RuleSpec) -> Result<(), LabError> {
-        place.ask(|netlink| netlink.add_rule(&rule))?;
-        self.undo_request(place, move |netlink| netlink.delete_rule(&rule));
-        Ok(())
-    }
-
-    /// Adds a neighbour or forwarding entry.
-    pub fn neighbour(
-        &mut self,
-        place: &Arc<Place>,
-        neighbour: NeighbourSpec,
-    ) -> Result<(), LabError> {
-        place.ask(|netlink| netlink.add_neighbour(&neighbour))?;
-        self.undo_request(place, move |it| it.delete_neighbour(&neighbour));
-        Ok(())
-    }
-
-    /// Adds an IPsec state; `xfrm` was opened in `place`.
-    pub fn esp_state(
-        &mut self,
-        place: &Arc<Place>,
-        xfrm: &Arc<XfrmSocket>,
-        state: EspState,
-    ) -> Result<(), LabError> {
-        place.ask(|_| xfrm.add_state(&state))?;
-        let xfrm = Arc::clone(xfrm);
-        self.undo_request(place, move |_| xfrm.delete_state(&state));
-        Ok(())
-    }
-
-    /// Adds an IPsec policy; `xfrm` was opened in `place`.
-    pub fn esp_policy(
-        &mut self,
-        place: &Arc<Place>,
-        xfrm: &Arc<XfrmSocket>,
-        policy: EspPolicy,
-    ) -> Result<(), LabError> {
-        place.ask(|_| xfrm.add_policy(&policy))?;
-        let xfrm = Arc::clone(xfrm);
-        self.undo_request(place, move |_| xfrm.delete_policy(&policy));
-        Ok(())
+        self.add(place, AddressSpec::new(device, address, prefix))
     }
 
     /// Attaches an eBPF program to what comes in through a device that has no tc
@@ -158,8 +115,7 @@ impl Journal {
         name: &str,
         program: &impl AsFd,
     ) -> Result<(), LabError> {
-        place.ask(|netlink| netlink.add_hooks(device))?;
-        self.undo_request(place, move |netlink| netlink.delete_hooks(device));
+        self.add(place, Hooks(device))?;
         place.ask(|netlink| netlink.add_ingress_program(device, name, program))
     }
 
@@ -200,7 +156,8 @@ impl Journal {
         self.steps.push(Box::new(undo));
     }
 
-    fn undo_request(
+    /// Remembers the request that undoes what was done in `place`.
+    pub(crate) fn undo_request(
         &mut self,
         place: &Arc<Place>,
         undo: impl FnOnce(&NetlinkSocket) -> Result<(), NetlinkError> + Send + Sync + 'static,

@@ -30,16 +30,6 @@ pub struct LabOptions {
 }
 
 impl LabOptions {
-    /// Agents are `program agent`; MTU 1500.
-    pub fn with_agent(program: PathBuf) -> Self {
-        Self {
-            agent: program,
-            agent_arguments: vec!["agent".into()],
-            mtu: 1500,
-            cni_directories: cni::default_directories(),
-        }
-    }
-
     /// Looks for CNI plugins in these directories; in the usual ones if there are
     /// none.
     pub fn cni_directories(mut self, directories: &[PathBuf]) -> Self {
@@ -49,13 +39,18 @@ impl LabOptions {
         self
     }
 
-    /// As [`with_agent`](Self::with_agent), with the program that runs now.
+    /// Agents are the program that runs now, as `program agent`; MTU 1500.
     pub fn with_this_program() -> Result<Self, LabError> {
         let program = std::env::current_exe().map_err(|source| LabError::Agent {
             program: "this program".into(),
             source,
         })?;
-        Ok(Self::with_agent(program))
+        Ok(Self {
+            agent: program,
+            agent_arguments: vec!["agent".into()],
+            mtu: 1500,
+            cni_directories: cni::default_directories(),
+        })
     }
 }
 
@@ -118,12 +113,7 @@ impl Lab {
         family: Family,
         copy: u32,
     ) -> Result<&mut StandingNetwork, LabError> {
-        let spec = PathSpec {
-            network: network.into(),
-            placement,
-            family,
-            mtu: self.link.mtu,
-        };
+        let spec = self.spec(network, placement, family);
         let catalogue = self
             .catalogue
             .lock()
@@ -144,11 +134,11 @@ impl Lab {
         }
     }
 
-    fn spec(&self, treatment: &Treatment) -> PathSpec {
+    fn spec(&self, network: &str, placement: Placement, family: Family) -> PathSpec {
         PathSpec {
-            network: treatment.scene.network.clone(),
-            placement: treatment.scene.placement,
-            family: treatment.scene.family,
+            network: network.into(),
+            placement,
+            family,
             mtu: self.link.mtu,
         }
     }
@@ -210,7 +200,9 @@ impl Target for Lab {
         self.launcher.check()?;
         for treatment in demand.treatments {
             let catalogue = self.catalogue();
-            let validated = self.spec(treatment).validate(&catalogue)?;
+            let scene = &treatment.scene;
+            let spec = self.spec(&scene.network, scene.placement, scene.family);
+            let validated = spec.validate(&catalogue)?;
             validated.over(self.link, &catalogue)?;
             let server = plumbline_agent::check_server(treatment.task.server());
             server.map_err(|error| TargetError::Unsupported {

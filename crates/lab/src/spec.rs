@@ -31,7 +31,6 @@ pub struct Validated {
     pub network: &'static dyn Network,
     placement: Placement,
     family: Family,
-    mtu: u32,
     link: Link,
 }
 
@@ -81,8 +80,10 @@ impl PathSpec {
                 network,
                 placement: self.placement,
                 family: self.family,
-                mtu: self.mtu,
-                link: Link::default(),
+                link: Link {
+                    mtu: self.mtu,
+                    ..Link::default()
+                },
             }),
         }
     }
@@ -102,22 +103,26 @@ impl Validated {
                 what: format!("a link ({link})"),
                 needs,
             }),
-            None => Ok(Self { link, ..self }),
+            None => Ok(Self {
+                link: Link {
+                    mtu: self.link.mtu,
+                    ..link
+                },
+                ..self
+            }),
         }
     }
 
     /// Makes nodes and pods that no network has attached yet.
     pub fn topology(self) -> Result<Topology, LabError> {
-        let about = self.network.about();
-        let mut topology = Topology::build(
+        let (about, placement) = (self.network.about(), self.placement);
+        Topology::build(
             about.underlay,
             about.pods,
-            self.placement,
+            placement,
             self.family,
-            self.mtu,
-        )?;
-        topology.put_between_nodes(self.link)?;
-        Ok(topology)
+            self.link,
+        )
     }
 
     /// Builds nodes, pods and the network. What fails half way is undone.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use plumbline_experiment::{Family, Link, Placement};
-use plumbline_sys::netlink::{LinkSpec, RouteSpec};
+use plumbline_sys::netlink::{AddressSpec, LinkSpec, RouteSpec};
 
 use crate::addressing::Addressing;
 use crate::error::LabError;
@@ -89,14 +89,14 @@ pub struct Topology {
 const NODES: u8 = 2;
 
 impl Topology {
-    /// Makes the nodes, joins them, and makes the pods, one for the client and
-    /// one for the server, unless `with_pods` is false.
+    /// Makes the nodes, joins them by `link`, and makes the pods, one for the client
+    /// and one for the server, unless `with_pods` is false.
     pub fn build(
         underlay: Underlay,
         with_pods: bool,
         placement: Placement,
         family: Family,
-        mtu: u32,
+        link: Link,
     ) -> Result<Self, LabError> {
         let addressing = Addressing::new(family);
         let nodes = (1..=NODES)
@@ -127,12 +127,9 @@ impl Topology {
             pods,
             router,
             addressing,
-            mtu,
+            mtu: link.mtu,
             placement,
-            link: Link {
-                mtu,
-                ..Link::default()
-            },
+            link,
         };
         match &topology.router {
             None => topology.wire()?,
@@ -140,6 +137,7 @@ impl Topology {
         }
         for node in &topology.nodes {
             node.settle(UPLINK)?;
+            topology.put_behind(node, UPLINK)?;
         }
         Ok(topology)
     }
@@ -212,7 +210,7 @@ impl Topology {
         let uplink = node.index(UPLINK)?;
         self.remotes(own).try_for_each(|remote| {
             let gateway = self.addressing.node(remote);
-            journal.route(node, to(remote).via(gateway).dev(uplink))
+            journal.add(node, to(remote).via(gateway).dev(uplink))
         })
     }
 
@@ -221,11 +219,9 @@ impl Topology {
         first.ask(|it| it.add_link(veth(UPLINK, NEAR_INDEX, UPLINK, second, self.mtu)))?;
         for (number, node) in self.numbered() {
             let device = node.bring_up(UPLINK)?;
-            let (address, prefix) = (
-                self.addressing.node(number),
-                self.addressing.underlay_prefix(),
-            );
-            node.ask(|it| it.add_address(device, address, prefix))?;
+            let address = self.addressing.node(number);
+            let address = AddressSpec::new(device, address, self.addressing.underlay_prefix());
+            node.ask(|it| it.add(&address))?;
         }
         Ok(())
     }
@@ -240,13 +236,13 @@ impl Topology {
             let index = NEAR_INDEX + u32::from(number);
             router.ask(|it| it.add_link(veth(&node.name, index, UPLINK, node, self.mtu)))?;
             let port = router.index(&node.name)?;
-            router.ask(|it| it.add_address(port, gateway, host))?;
-            router.ask(|it| it.add_route(&RouteSpec::to(address, host).dev(port)))?;
+            router.ask(|it| it.add(&AddressSpec::new(port, gateway, host)))?;
+            router.ask(|it| it.add(&RouteSpec::to(address, host).dev(port)))?;
 
             let device = node.bring_up(UPLINK)?;
             let out = RouteSpec::default_via(gateway).dev(device).onlink();
-            node.ask(|it| it.add_address(device, address, host))?;
-            node.ask(|it| it.add_route(&out))?;
+            node.ask(|it| it.add(&AddressSpec::new(device, address, host)))?;
+            node.ask(|it| it.add(&out))?;
         }
         Ok(())
     }

@@ -16,21 +16,7 @@ pub struct TerminalSize {
 
 /// The size of a terminal; an error when `terminal` is not one.
 pub fn size(terminal: &impl AsFd) -> io::Result<TerminalSize> {
-    let mut size = libc::winsize {
-        ws_row: 0,
-        ws_col: 0,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    // SAFETY: the request writes one `winsize`, which lives on this stack.
-    let code = unsafe {
-        libc::ioctl(
-            terminal.as_fd().as_raw_fd(),
-            libc::TIOCGWINSZ,
-            &raw mut size,
-        )
-    };
-    nix::errno::Errno::result(code)?;
+    let size = exchange(terminal, libc::TIOCGWINSZ, [0, 0])?;
     Ok(TerminalSize {
         rows: size.ws_row,
         columns: size.ws_col,
@@ -39,22 +25,24 @@ pub fn size(terminal: &impl AsFd) -> io::Result<TerminalSize> {
 
 /// Sets the size of a terminal.
 pub fn set_size(terminal: &impl AsFd, size: TerminalSize) -> io::Result<()> {
-    let size = libc::winsize {
-        ws_row: size.rows,
-        ws_col: size.columns,
+    exchange(terminal, libc::TIOCSWINSZ, [size.rows, size.columns]).map(drop)
+}
+
+fn exchange(
+    terminal: &impl AsFd,
+    request: libc::Ioctl,
+    [ws_row, ws_col]: [u16; 2],
+) -> io::Result<libc::winsize> {
+    let mut size = libc::winsize {
+        ws_row,
+        ws_col,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    // SAFETY: the request reads one `winsize`, which lives on this stack.
-    let code = unsafe {
-        libc::ioctl(
-            terminal.as_fd().as_raw_fd(),
-            libc::TIOCSWINSZ,
-            &raw const size,
-        )
-    };
+    // SAFETY: both requests read or write one `winsize`, which lives on this stack.
+    let code = unsafe { libc::ioctl(terminal.as_fd().as_raw_fd(), request, &raw mut size) };
     nix::errno::Errno::result(code)?;
-    Ok(())
+    Ok(size)
 }
 
 /// Makes a terminal pass bytes both ways as they are: no echo, no line ends

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::options::Pair;
 
 fn hosts(between: Between) -> Result<Hosts, HostsError> {
     Hosts::new(HostsOptions {

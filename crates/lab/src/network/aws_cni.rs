@@ -25,7 +25,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use plumbline_experiment::{Family, Placement};
-use plumbline_sys::netlink::{Mac, NeighbourSpec, RouteSpec, RuleSpec};
+use plumbline_sys::netlink::{Mac, NeighbourSpec, RouteSpec, RuleSelector, RuleSpec};
 
 use super::shape::port_name;
 use super::{About, Builtin};
@@ -79,9 +79,9 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
         let interface = &interfaces[pod.node];
         let port = router.index(&interface.port)?;
         let host = topology.addressing.host_prefix();
-        journal.route(router, RouteSpec::to(pod.address, host).dev(port))?;
+        journal.add(router, RouteSpec::to(pod.address, host).dev(port))?;
         let known = NeighbourSpec::permanent(port, pod.address, interface.mac);
-        journal.neighbour(router, known)?;
+        journal.add(router, known)?;
     }
     Ok(hops(topology, router, &interfaces))
 }
@@ -108,9 +108,9 @@ fn second_interface(
     // The subnet's own route is deleted from the main table; here it is not made.
     journal.address(node, device, addressing.interface(number), host)?;
     let on_link = RouteSpec::to(gateway, host).dev(device);
-    journal.route(node, on_link.table(SECOND_TABLE))?;
+    journal.add(node, on_link.table(SECOND_TABLE))?;
     let out = RouteSpec::default_via(gateway).dev(device);
-    journal.route(node, out.table(SECOND_TABLE))?;
+    journal.add(node, out.table(SECOND_TABLE))?;
     interface(node, SECOND, name)
 }
 
@@ -129,23 +129,24 @@ fn attach_pod(topology: &Topology, pod: &Pod, journal: &mut Journal) -> Result<(
     if addressing.family() == Family::V6 {
         journal.device_sysctls(node, &port_sysctls(&name))?;
     }
-    journal.route(node, RouteSpec::to(pod.address, host).dev(port))?;
-    journal.rule(node, RuleSpec::to(pod.address, host, MAIN_TABLE, TO_POD))?;
+    journal.add(node, RouteSpec::to(pod.address, host).dev(port))?;
+    let to = RuleSelector::To(pod.address, host);
+    journal.add(node, RuleSpec::new(to, MAIN_TABLE, TO_POD))?;
 
     let gateway: IpAddr = match addressing.family() {
         Family::V4 => {
-            let rule = RuleSpec::from(pod.address, host, SECOND_TABLE, FROM_POD);
-            journal.rule(node, rule)?;
+            let from = RuleSelector::From(pod.address, host);
+            journal.add(node, RuleSpec::new(from, SECOND_TABLE, FROM_POD))?;
             Ipv4Addr::new(169, 254, 1, 1).into()
         }
         Family::V6 => Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1).into(),
     };
     let device = place.bring_up(UPLINK)?;
     journal.address(place, device, pod.address, host)?;
-    journal.route(place, RouteSpec::to(gateway, host).dev(device))?;
-    journal.route(place, RouteSpec::default_via(gateway).dev(device))?;
+    journal.add(place, RouteSpec::to(gateway, host).dev(device))?;
+    journal.add(place, RouteSpec::default_via(gateway).dev(device))?;
     let known = NeighbourSpec::permanent(device, gateway, node.mac(&name)?);
-    journal.neighbour(place, known)
+    journal.add(place, known)
 }
 
 fn port_sysctls(port: &str) -> Vec<(String, String)> {

@@ -25,15 +25,15 @@ pub(super) static NETWORK: Builtin = About {
 .attached_by(attach);
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-    bridge::attach(topology, journal, topology.mtu)?;
+    let shape = bridge::attach(bridge::CNI0, topology, journal, topology.mtu)?;
     let addressing = topology.addressing;
     if let Some(router) = &topology.router {
         for (number, node) in topology.numbered() {
             let port = router.index(&node.name)?;
             let route = topology.pods_of(number);
             let route = route.via(addressing.node(number)).dev(port).onlink();
-            journal.route(router, route)?;
+            journal.add(router, route)?;
         }
     }
-    Ok(bridge::SHAPE.hops(topology))
+    Ok(shape.hops(topology))
 }

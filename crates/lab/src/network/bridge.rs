@@ -20,33 +20,18 @@ pub(super) static DRIVER: Need = Need::module("CONFIG_BRIDGE", "bridge", |bench|
     bench.device(LinkSpec::bridge(PROBE))
 });
 
-const BRIDGE: &str = "cni0";
+/// What the plugin, and so Flannel, calls the bridge.
+pub(super) const CNI0: &str = "cni0";
 const PORT: &str = "veth";
 
-/// The devices of a pod behind a bridge.
-pub(super) const SHAPE: Shape = shape(BRIDGE);
-
-/// The devices of a pod behind a bridge of another name.
-pub(super) const fn shape(bridge: &'static str) -> Shape {
-    Shape {
-        port: Some(PORT),
-        bridge: Some(bridge),
-        ..Shape::POD
-    }
-}
-
-/// Makes the bridges and joins the pods to them; `mtu` in bytes.
-pub(super) fn attach(topology: &Topology, journal: &mut Journal, mtu: u32) -> Result<(), LabError> {
-    attach_to(BRIDGE, topology, journal, mtu)
-}
-
-/// As [`attach`], with bridges of another name.
-pub(super) fn attach_to(
-    bridge: &str,
+/// Makes the bridges, of this name, and joins the pods to them; `mtu` in bytes. Gives
+/// the devices of a pod.
+pub(super) fn attach(
+    bridge: &'static str,
     topology: &Topology,
     journal: &mut Journal,
     mtu: u32,
-) -> Result<(), LabError> {
+) -> Result<Shape, LabError> {
     let addressing = topology.addressing;
     let prefix = addressing.subnet_prefix();
     let mut bridges = Vec::new();
@@ -63,7 +48,11 @@ pub(super) fn attach_to(
         let device = pod.place.bring_up(UPLINK)?;
         journal.address(&pod.place, device, pod.address, prefix)?;
         let gateway = addressing.gateway(topology.home_number(pod));
-        journal.route(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
+        journal.add(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
     }
-    Ok(())
+    Ok(Shape {
+        port: Some(PORT),
+        bridge: Some(bridge),
+        ..Shape::POD
+    })
 }

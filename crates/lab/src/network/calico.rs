@@ -19,7 +19,7 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
 use crate::network::shape::{Shape, port_name};
-use crate::{Addressing, Journal, LabError, Place, Topology, UPLINK};
+use crate::{Journal, LabError, Place, Topology, UPLINK};
 
 const PORT: &str = "cali";
 const PORT_MAC: [u8; 6] = [0xee; 6];
@@ -33,11 +33,11 @@ pub(super) const SHAPE: Shape = Shape {
     ..Shape::POD
 };
 
-/// The block of addresses that a node routes, of Calico's default size, /26 and
-/// /122 (projectcalico/calico@04b4464, `api/pkg/apis/projectcalico/v3/ippool.go`):
-/// network address and prefix length.
-pub(super) fn block(addressing: Addressing, number: u8) -> (IpAddr, u8) {
-    (addressing.subnet(number), addressing.host_prefix() - 6)
+/// A route to the block of addresses that a node routes, of Calico's default size, /26
+/// and /122 (projectcalico/calico@04b4464, `api/pkg/apis/projectcalico/v3/ippool.go`).
+pub(super) fn block(topology: &Topology, number: u8) -> RouteSpec {
+    let addressing = topology.addressing;
+    RouteSpec::to(addressing.subnet(number), addressing.host_prefix() - 6)
 }
 
 /// Attaches the pods; `mtu` in bytes.
@@ -50,16 +50,16 @@ pub(super) fn attach(topology: &Topology, journal: &mut Journal, mtu: u32) -> Re
         let port = pod.port(&name, mtu).mac(PORT_MAC);
         let port = journal.link(node, &name, port)?;
         journal.device_sysctls(node, &port_sysctls(&name, addressing.family()))?;
-        journal.route(node, RouteSpec::to(pod.address, host).dev(port))?;
+        journal.add(node, RouteSpec::to(pod.address, host).dev(port))?;
 
         let device = pod.place.bring_up(UPLINK)?;
         journal.address(&pod.place, device, pod.address, host)?;
         let gateway = gateway(addressing.family());
         if gateway.is_ipv4() {
             let on_link = RouteSpec::to(gateway, host).dev(device);
-            journal.route(&pod.place, on_link)?;
+            journal.add(&pod.place, on_link)?;
         }
-        journal.route(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
+        journal.add(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ pub(super) fn default_route(
     if topology.addressing.family() == Family::V4 {
         let uplink = node.index(UPLINK)?;
         let out = RouteSpec::default_via(topology.addressing.router());
-        journal.route(node, out.dev(uplink))?;
+        journal.add(node, out.dev(uplink))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@
 //! tunnel; the route that drops what is for an unused address of the own block.
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, RouteSpec};
+use plumbline_sys::netlink::LinkSpec;
 
 use super::{About, Builtin, WireFormat, calico, ipip};
 use crate::need::VETH;
@@ -28,20 +28,12 @@ pub(super) static NETWORK: Builtin = About {
 .attached_by(attach);
 
 const DEVICE: &str = "tunl0";
-const HEADER_BYTES: u32 = 20;
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-    let addressing = topology.addressing;
-    let mtu = topology.mtu - HEADER_BYTES;
+    let mtu = topology.mtu - ipip::HEADER_BYTES;
     for (own, node) in topology.numbered() {
         let device = journal.adopt(node, DEVICE, LinkSpec::any_ip_in_ip(DEVICE), mtu)?;
-        let address = addressing.subnet(own);
-        journal.address(node, device, address, addressing.host_prefix())?;
-        for remote in topology.remotes(own) {
-            let (network, prefix) = calico::block(addressing, remote);
-            let route = RouteSpec::to(network, prefix).via(addressing.node(remote));
-            journal.route(node, route.dev(device).onlink())?;
-        }
+        ipip::lead_to_others(topology, own, node, device, calico::block, journal)?;
         calico::default_route(topology, node, journal)?;
     }
     calico::attach(topology, journal, mtu)?;

@@ -13,7 +13,7 @@
 
 mod proxy;
 
-use std::net::{IpAddr, SocketAddrV4, UdpSocket};
+use std::net::{SocketAddrV4, UdpSocket};
 use std::sync::Arc;
 
 use plumbline_experiment::Family;
@@ -51,8 +51,8 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
     for (number, node) in topology.numbered() {
         join(topology, number, node, mtu, journal)?;
     }
-    bridge::attach(topology, journal, mtu)?;
-    Ok(bridge::SHAPE.tunnel(DEVICE).hops(topology))
+    let shape = bridge::attach(bridge::CNI0, topology, journal, mtu)?;
+    Ok(shape.tunnel(DEVICE).hops(topology))
 }
 
 /// Makes the device of a node, and starts its program.
@@ -64,15 +64,15 @@ fn join(
     journal: &mut Journal,
 ) -> Result<(), LabError> {
     let addressing = topology.addressing;
-    let at = endpoint(addressing.node(number));
+    let endpoint = |number| SocketAddrV4::new(addressing.node_v4(number), PORT);
+    let at = endpoint(number);
     let opened = node
         .namespace
         .run(|| Ok((Tun::open(DEVICE)?, UdpSocket::bind(at)?)))?;
     let (tun, socket) = opened.map_err(LabError::Forwarder)?;
     let route = |remote| {
-        let node = endpoint(addressing.node(remote));
-        let network = v4(addressing.subnet(remote));
-        ProxyRoute::new(network, addressing.subnet_prefix(), node)
+        let network = addressing.subnet_v4(remote);
+        ProxyRoute::new(network, addressing.subnet_prefix(), endpoint(remote))
     };
     let routes = topology.remotes(number).map(route).collect();
     let mut proxy = Proxy::new(tun, socket, routes, mtu);
@@ -85,16 +85,5 @@ fn join(
     let own = addressing.subnet(number);
     journal.address(node, device, own, addressing.host_prefix())?;
     let all = RouteSpec::to(addressing.cluster(), addressing.cluster_prefix());
-    journal.route(node, all.dev(device))
-}
-
-fn endpoint(address: IpAddr) -> SocketAddrV4 {
-    SocketAddrV4::new(v4(address), PORT)
-}
-
-fn v4(address: IpAddr) -> std::net::Ipv4Addr {
-    match address {
-        IpAddr::V4(address) => address,
-        IpAddr::V6(_) => unreachable!("the network is of IPv4 only, and was checked to be"),
-    }
+    journal.add(node, all.dev(device))
 }

@@ -48,11 +48,11 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
             journal.address(node, device, address, addressing.host_prefix())?;
             let endpoint = addressing.subnet(remote);
             let mac = endpoint_mac(addressing, remote);
-            journal.neighbour(node, NeighbourSpec::permanent(device, endpoint, mac))?;
+            journal.add(node, NeighbourSpec::permanent(device, endpoint, mac))?;
             let pods = topology.pods_of(remote);
-            journal.route(node, pods.via(endpoint).dev(device).onlink())?;
+            journal.add(node, pods.via(endpoint).dev(device).onlink())?;
         }
     }
-    bridge::attach(topology, journal, mtu)?;
-    Ok(bridge::SHAPE.tunnel_to(NAME).hops(topology))
+    let shape = bridge::attach(bridge::CNI0, topology, journal, mtu)?;
+    Ok(shape.tunnel_to(NAME).hops(topology))
 }

@@ -48,6 +48,6 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
     point::attach(topology, journal, NAME, |name, ends| {
         LinkSpec::gre(name, ends, TTL).mtu(mtu)
     })?;
-    bridge::attach(topology, journal, mtu)?;
-    Ok(bridge::SHAPE.tunnel_to(NAME).hops(topology))
+    let shape = bridge::attach(bridge::CNI0, topology, journal, mtu)?;
+    Ok(shape.tunnel_to(NAME).hops(topology))
 }

@@ -20,7 +20,7 @@ pub(super) static NETWORK: Builtin = About {
 .attached_by(attach);
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-    bridge::attach(topology, journal, topology.mtu)?;
+    let shape = bridge::attach(bridge::CNI0, topology, journal, topology.mtu)?;
     topology.route_between_nodes(journal)?;
-    Ok(bridge::SHAPE.hops(topology))
+    Ok(shape.hops(topology))
 }

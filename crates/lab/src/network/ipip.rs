@@ -7,13 +7,14 @@
 //! `DirectRouting`, with which nodes of one segment use no tunnel.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, TunnelEnds};
+use plumbline_sys::netlink::{LinkSpec, RouteSpec, TunnelEnds};
 
 use super::{About, Builtin, WireFormat, bridge};
 use crate::need::{Need, PROBE, VETH, ends};
-use crate::{Hop, Journal, LabError, Topology};
+use crate::{Hop, Journal, LabError, Place, Topology};
 
 /// IPv4 in IPv4.
 pub(super) static IPIP: Need = Need::module("CONFIG_NET_IPIP", "ipip", |bench| {
@@ -32,26 +33,39 @@ pub(super) static NETWORK: Builtin = About {
 .attached_by(attach);
 
 const DEVICE: &str = "flannel.ipip";
-const HEADER_BYTES: u32 = 20;
+/// What the outer header takes.
+pub(super) const HEADER_BYTES: u32 = 20;
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-    let addressing = topology.addressing;
     let mtu = topology.mtu - HEADER_BYTES;
     for (own, node) in topology.numbered() {
         let ends = TunnelEnds {
-            local: addressing.node(own),
+            local: topology.addressing.node(own),
             remote: None,
         };
         let link = LinkSpec::ip_in_ip(DEVICE, ends).mtu(mtu).up();
         let device = journal.link(node, DEVICE, link)?;
-        let address = addressing.subnet(own);
-        journal.address(node, device, address, addressing.host_prefix())?;
-        for remote in topology.remotes(own) {
-            let pods = topology.pods_of(remote);
-            let route = pods.via(addressing.node(remote)).dev(device).onlink();
-            journal.route(node, route)?;
-        }
+        lead_to_others(topology, own, node, device, Topology::pods_of, journal)?;
     }
-    bridge::attach(topology, journal, mtu)?;
-    Ok(bridge::SHAPE.tunnel(DEVICE).hops(topology))
+    let shape = bridge::attach(bridge::CNI0, topology, journal, mtu)?;
+    Ok(shape.tunnel(DEVICE).hops(topology))
+}
+
+/// Gives the device of node `own` its address, and an on-link route to each other
+/// node's pods by that node's own address.
+pub(super) fn lead_to_others(
+    topology: &Topology,
+    own: u8,
+    node: &Arc<Place>,
+    device: u32,
+    to: fn(&Topology, u8) -> RouteSpec,
+    journal: &mut Journal,
+) -> Result<(), LabError> {
+    let addressing = topology.addressing;
+    let address = addressing.subnet(own);
+    journal.address(node, device, address, addressing.host_prefix())?;
+    topology.remotes(own).try_for_each(|remote| {
+        let route = to(topology, remote).via(addressing.node(remote));
+        journal.add(node, route.dev(device).onlink())
+    })
 }

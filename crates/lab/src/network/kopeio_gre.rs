@@ -6,8 +6,6 @@
 //! in [`kopeio_vxlan`](super::kopeio_vxlan). IPv4 only. One published version
 //! (@05083f6, `cmd/networking-agent/main.go`) has the provider switched off.
 
-use std::net::IpAddr;
-
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::LinkSpec;
 
@@ -28,19 +26,15 @@ pub(super) static NETWORK: Builtin = About {
 .attached_by(attach);
 
 const TTL: u8 = 255;
-const NAME: TunnelName = |addressing, remote| match addressing.subnet(remote) {
-    IpAddr::V4(subnet) => {
-        let [a, b, c, d] = subnet.octets();
-        format!("k8s-{a:02x}-{b:02x}-{c:02x}-{d:02x}")
-    }
-    // Not reached: the network has IPv4 only.
-    IpAddr::V6(_) => format!("k8s-{remote}"),
+const NAME: TunnelName = |addressing, remote| {
+    let [a, b, c, d] = addressing.subnet_v4(remote).octets();
+    format!("k8s-{a:02x}-{b:02x}-{c:02x}-{d:02x}")
 };
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
     point::attach(topology, journal, NAME, |name, ends| {
         LinkSpec::gre(name, ends, TTL)
     })?;
-    bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
-    Ok(bridge::shape(BRIDGE).tunnel_to(NAME).hops(topology))
+    let shape = bridge::attach(BRIDGE, topology, journal, topology.mtu)?;
+    Ok(shape.tunnel_to(NAME).hops(topology))
 }

@@ -13,7 +13,7 @@
 //! states of AH, which it adds and no policy of its own uses; the policy that
 //! spares UDP port 4500.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use plumbline_experiment::Family;
@@ -74,8 +74,8 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
             secure(topology.addressing, own, remote, node, &xfrm, journal)?;
         }
     }
-    bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
-    Ok(bridge::shape(BRIDGE).hops(topology))
+    let shape = bridge::attach(BRIDGE, topology, journal, topology.mtu)?;
+    Ok(shape.hops(topology))
 }
 
 /// Of the underlay's MTU come off the outer header (20), ESP's own (8) and
@@ -95,7 +95,10 @@ fn secure(
     journal: &mut Journal,
 ) -> Result<(), LabError> {
     for (from, to) in [(remote, own), (own, remote)] {
-        journal.esp_state(node, xfrm, state(addressing, from, to))?;
+        let state = state(addressing, from, to);
+        node.ask(|_| xfrm.add_state(&state))?;
+        let xfrm = Arc::clone(xfrm);
+        journal.undo_request(node, move |_| xfrm.delete_state(&state));
     }
     let pods = |number| (addressing.subnet(number), addressing.subnet_prefix());
     let host = |number| (addressing.node(number), addressing.host_prefix());
@@ -121,7 +124,9 @@ fn secure(
                 tunnel_destination: addressing.node(to),
                 priority: PRIORITY,
             };
-            journal.esp_policy(node, xfrm, policy)?;
+            node.ask(|_| xfrm.add_policy(&policy))?;
+            let xfrm = Arc::clone(xfrm);
+            journal.undo_request(node, move |_| xfrm.delete_policy(&policy));
         }
     }
     Ok(())
@@ -139,11 +144,6 @@ fn state(addressing: Addressing, from: u8, to: u8) -> EspState {
 
 /// The last 14 bits of a subnet's prefix.
 fn numeral(addressing: Addressing, number: u8) -> u32 {
-    match addressing.subnet(number) {
-        IpAddr::V4(subnet) => {
-            (subnet.to_bits() >> (32 - u32::from(addressing.subnet_prefix()))) & 0x3fff
-        }
-        // Not reached: the network has IPv4 only.
-        IpAddr::V6(_) => u32::from(number),
-    }
+    let after = 32 - u32::from(addressing.subnet_prefix());
+    (addressing.subnet_v4(number).to_bits() >> after) & 0x3fff
 }

@@ -8,8 +8,6 @@
 //! full MTU: larger packets are answered by ICMP, and senders learn the path's.
 //! IPv4 only. Not modelled: masquerading.
 
-use std::net::IpAddr;
-
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::Mac;
 
@@ -40,24 +38,18 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
         device: DEVICE,
         vni: 1,
         port: PORT,
-        block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
+        block: Topology::pods_of,
         mtu: topology.mtu - OVERHEAD_BYTES,
         mac: endpoint_mac,
         bound: false,
     };
     tunnel.attach(topology, journal)?;
-    bridge::attach_to(BRIDGE, topology, journal, topology.mtu)?;
-    Ok(bridge::shape(BRIDGE).tunnel(DEVICE).hops(topology))
+    let shape = bridge::attach(BRIDGE, topology, journal, topology.mtu)?;
+    Ok(shape.tunnel(DEVICE).hops(topology))
 }
 
 /// 00:53 and the subnet's first address.
 fn endpoint_mac(addressing: Addressing, number: u8) -> Mac {
-    let octets = match addressing.subnet(number) {
-        IpAddr::V4(address) => address.octets(),
-        // Not reached: the network has IPv4 only.
-        IpAddr::V6(_) => [0, 0, 0, number],
-    };
-    let mut mac = [0x00, 0x53, 0, 0, 0, 0];
-    mac[2..].copy_from_slice(&octets);
-    mac
+    let [a, b, c, d] = addressing.subnet_v4(number).octets();
+    [0x00, 0x53, a, b, c, d]
 }

@@ -23,9 +23,9 @@
 use std::net::Ipv6Addr;
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSpec};
+use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSelector, RuleSpec};
 
-use super::shape::TunnelName;
+use super::shape::{Shape, TunnelName};
 use super::{About, Builtin, WireFormat, bridge, ipip, point};
 use crate::need::{Need, PROBE, Presence, VETH, ends};
 use crate::place::has_bridge_netfilter;
@@ -51,9 +51,9 @@ pub(super) static ONE_SUBNET: Builtin = About {
     ..About::PLAIN
 }
 .attached_by(|topology, journal| {
-    attach(topology, journal)?;
+    let shape = attach(topology, journal)?;
     topology.route_between_nodes(journal)?;
-    Ok(bridge::shape(BRIDGE).hops(topology))
+    Ok(shape.hops(topology))
 });
 
 pub(super) static TWO_SUBNETS: Builtin = About {
@@ -71,9 +71,9 @@ pub(super) static TWO_SUBNETS: Builtin = About {
     ..About::PLAIN
 }
 .attached_by(|topology, journal| {
-    attach(topology, journal)?;
+    let shape = attach(topology, journal)?;
     tunnel_between_nodes(topology, journal)?;
-    Ok(bridge::shape(BRIDGE).tunnel_to(TUNNEL).hops(topology))
+    Ok(shape.tunnel_to(TUNNEL).hops(topology))
 });
 
 const BRIDGE: &str = "kube-bridge";
@@ -82,14 +82,17 @@ const TABLE: u32 = 77;
 const PRIORITY: u32 = 32765;
 const TUNNEL: TunnelName = |_, remote| format!("tun-{remote}");
 
-fn attach(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
+fn attach(topology: &Topology, journal: &mut Journal) -> Result<Shape, LabError> {
     let addressing = topology.addressing;
     for (own, node) in topology.numbered() {
         journal.sysctls(node, &bridge_netfilter(addressing.family()))?;
         let (pods, prefix) = (addressing.subnet(own), addressing.subnet_prefix());
-        journal.rule(node, RuleSpec::from(pods, prefix, TABLE, PRIORITY))?;
+        journal.add(
+            node,
+            RuleSpec::new(RuleSelector::From(pods, prefix), TABLE, PRIORITY),
+        )?;
     }
-    bridge::attach_to(BRIDGE, topology, journal, topology.mtu)
+    bridge::attach(BRIDGE, topology, journal, topology.mtu)
 }
 
 fn tunnel_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
@@ -102,7 +105,7 @@ fn tunnel_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<()
         for remote in topology.remotes(own) {
             let device = node.index(&TUNNEL(addressing, remote))?;
             let far = RouteSpec::to(addressing.node(remote), addressing.host_prefix());
-            journal.route(node, far.dev(device).table(TABLE))?;
+            journal.add(node, far.dev(device).table(TABLE))?;
         }
     }
     Ok(())

@@ -24,7 +24,7 @@ pub(super) fn attach(
             };
             let device = journal.link(node, &name, link(&name, ends).up())?;
             let pods = topology.pods_of(remote);
-            journal.route(node, pods.dev(device))?;
+            journal.add(node, pods.dev(device))?;
         }
     }
     Ok(())

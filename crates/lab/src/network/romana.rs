@@ -11,7 +11,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use plumbline_experiment::Family;
-use plumbline_sys::netlink::{RouteSpec, RuleSpec};
+use plumbline_sys::netlink::{RouteSpec, RuleSelector, RuleSpec};
 
 use super::shape::{Shape, port_name};
 use super::{About, Builtin};
@@ -38,7 +38,7 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
     for (own, node) in topology.numbered() {
         let proxy = |area: &str| (format!("net/ipv4/conf/{area}/proxy_arp"), "1".into());
         journal.sysctls(node, &[proxy("all"), proxy("default")])?;
-        journal.rule(node, RuleSpec::all(true, TABLE, PRIORITY))?;
+        journal.add(node, RuleSpec::new(RuleSelector::AllV4, TABLE, PRIORITY))?;
         topology.route_to_others(own, node, journal, |it| topology.pods_of(it).table(TABLE))?;
     }
     attach_pods(topology, journal)?;
@@ -58,13 +58,13 @@ fn attach_pods(topology: &Topology, journal: &mut Journal) -> Result<(), LabErro
         let port = journal.link(node, &name, port)?;
         let at_once = (format!("net/ipv4/neigh/{name}/proxy_delay"), "0".into());
         journal.device_sysctls(node, &[at_once])?;
-        journal.route(node, RouteSpec::to(pod.address, host).dev(port))?;
+        journal.add(node, RouteSpec::to(pod.address, host).dev(port))?;
 
         let device = place.bring_up(UPLINK)?;
         journal.address(place, device, pod.address, host)?;
-        journal.route(place, RouteSpec::to(GATEWAY, host).dev(device))?;
+        journal.add(place, RouteSpec::to(GATEWAY, host).dev(device))?;
         let everything = RouteSpec::to(Ipv4Addr::UNSPECIFIED.into(), 0).dev(device);
-        journal.route(place, everything)?;
+        journal.add(place, everything)?;
     }
     Ok(())
 }

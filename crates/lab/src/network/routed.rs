@@ -5,8 +5,6 @@
 //! `confd/etc/calico/confd/templates/bird.cfg.template`@efd2a12 and
 //! `felix/dataplane/linux/route_mgr.go`@006d24a). Pods have the MTU of the nodes.
 
-use plumbline_sys::netlink::RouteSpec;
-
 use super::{About, Builtin, calico};
 use crate::need::VETH;
 use crate::{Hop, Journal, LabError, Topology};
@@ -23,10 +21,7 @@ pub(super) static NETWORK: Builtin = About {
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
     for (own, node) in topology.numbered() {
         calico::default_route(topology, node, journal)?;
-        topology.route_to_others(own, node, journal, |remote| {
-            let (network, prefix) = calico::block(topology.addressing, remote);
-            RouteSpec::to(network, prefix)
-        })?;
+        topology.route_to_others(own, node, journal, |remote| calico::block(topology, remote))?;
     }
     calico::attach(topology, journal, topology.mtu)?;
     Ok(calico::SHAPE.hops(topology))

@@ -2,7 +2,7 @@
 //! set by hand: for each remote node a route through its tunnel endpoint, the
 //! endpoint's hardware address, and the node that it is behind.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use plumbline_experiment::Family;
 use plumbline_sys::netlink::{LinkSpec, Mac, NeighbourSpec, RouteSpec, VxlanProperties};
@@ -30,8 +30,8 @@ pub(super) struct Tunnel {
     pub(super) vni: u32,
     /// UDP port.
     pub(super) port: u16,
-    /// The route to each remote node's pods: their network and prefix length.
-    pub(super) block: fn(Addressing, u8) -> (IpAddr, u8),
+    /// The route to a remote node's pods.
+    pub(super) block: fn(&Topology, u8) -> RouteSpec,
     /// Its MTU in bytes.
     pub(super) mtu: u32,
     /// The hardware address of a node's device.
@@ -67,24 +67,19 @@ impl Tunnel {
                 .mac((self.mac)(addressing, number))
                 .up();
             let device = journal.link(node, self.device, link)?;
-            journal.address(
-                node,
-                device,
-                addressing.subnet(number),
-                addressing.host_prefix(),
-            )?;
+            let own = addressing.subnet(number);
+            journal.address(node, device, own, addressing.host_prefix())?;
             endpoints.push((number, node, device));
         }
         for (own, node, device) in endpoints {
             for remote in topology.remotes(own) {
                 let endpoint = addressing.subnet(remote);
                 let mac = (self.mac)(addressing, remote);
-                journal.neighbour(node, NeighbourSpec::permanent(device, endpoint, mac))?;
+                journal.add(node, NeighbourSpec::permanent(device, endpoint, mac))?;
                 let behind = addressing.node(remote);
-                journal.neighbour(node, NeighbourSpec::forward(device, mac, behind))?;
-                let (network, prefix) = (self.block)(addressing, remote);
-                let route = RouteSpec::to(network, prefix).via(endpoint).dev(device);
-                journal.route(node, route.onlink())?;
+                journal.add(node, NeighbourSpec::forward(device, mac, behind))?;
+                let route = (self.block)(topology, remote).via(endpoint);
+                journal.add(node, route.dev(device).onlink())?;
             }
         }
         Ok(())

@@ -37,9 +37,9 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
         mtu: inner_mtu(topology),
         mac: endpoint_mac,
         bound: true,
-        block: |addressing, number| (addressing.subnet(number), addressing.subnet_prefix()),
+        block: Topology::pods_of,
     };
     tunnel.attach(topology, journal)?;
-    bridge::attach(topology, journal, inner_mtu(topology))?;
-    Ok(bridge::SHAPE.tunnel(DEVICE).hops(topology))
+    let shape = bridge::attach(bridge::CNI0, topology, journal, inner_mtu(topology))?;
+    Ok(shape.tunnel(DEVICE).hops(topology))
 }

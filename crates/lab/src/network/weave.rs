@@ -70,7 +70,7 @@ pub(super) fn attach(
         journal.device_sysctls(&pod.place, &neighbour_checks(UPLINK))?;
         journal.address(&pod.place, device, pod.address, prefix)?;
         let gateway = addressing.gateway(topology.home_number(pod));
-        journal.route(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
+        journal.add(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
     }
     Ok(())
 }

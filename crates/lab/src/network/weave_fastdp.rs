@@ -12,7 +12,6 @@
 //! flows before. Frames to everybody go to the node's own stack too, as there.
 //! Not modelled: the expiry of flows, heartbeats, encryption by IPsec.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use plumbline_sys::netlink::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel, Mac};
@@ -161,14 +160,7 @@ fn stations(topology: &Topology, number: u8) -> Result<Vec<Mac>, LabError> {
 fn tunnel(topology: &Topology, from: u8, to: u8) -> FlowTunnel {
     FlowTunnel {
         id: u32::from(from) | u32::from(to) << 12,
-        source: address(topology, from),
-        destination: address(topology, to),
+        source: topology.addressing.node_v4(from),
+        destination: topology.addressing.node_v4(to),
     }
-}
-
-fn address(topology: &Topology, number: u8) -> Ipv4Addr {
-    let IpAddr::V4(address) = topology.addressing.node(number) else {
-        unreachable!("the network is of IPv4 only, and was checked to be");
-    };
-    address
 }

@@ -16,7 +16,7 @@ mod message;
 mod router;
 mod too_long;
 
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use plumbline_sys::ethtool;
@@ -110,11 +110,8 @@ fn checksum_in_software(place: &Place, device: &'static str) -> Result<(), LabEr
 }
 
 fn peer(topology: &Topology, number: u8) -> Peer {
-    let IpAddr::V4(address) = topology.addressing.node(number) else {
-        unreachable!("the network is of IPv4 only, and was checked to be");
-    };
     Peer {
         name: weave::name(number),
-        address: SocketAddrV4::new(address, PORT),
+        address: SocketAddrV4::new(topology.addressing.node_v4(number), PORT),
     }
 }

@@ -53,7 +53,7 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
         journal.address(node, device, address, addressing.host_prefix())?;
         node.bring_up(DEVICE)?;
         let all = RouteSpec::to(addressing.cluster(), addressing.cluster_prefix());
-        journal.route(node, all.dev(device))?;
+        journal.add(node, all.dev(device))?;
         ends.push((own, node, control, public));
     }
     for (own, node, control, _) in &ends {
@@ -68,8 +68,8 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
                 .map_err(|error| node.failed(error))?;
         }
     }
-    bridge::attach(topology, journal, mtu)?;
-    Ok(bridge::SHAPE.tunnel(DEVICE).hops(topology))
+    let shape = bridge::attach(bridge::CNI0, topology, journal, mtu)?;
+    Ok(shape.tunnel(DEVICE).hops(topology))
 }
 
 /// No random numbers for a key.

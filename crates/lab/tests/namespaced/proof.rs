@@ -39,7 +39,7 @@ fn bypass(from: &Place, to: std::net::IpAddr, device: &str) {
     let index = netlink.link(device).expect("the device").index;
     netlink.set_link_up(index, true).expect("up");
     netlink
-        .add_route(&RouteSpec::to(to, 32).dev(index))
+        .add(&RouteSpec::to(to, 32).dev(index))
         .expect("route");
 }
 
@@ -94,11 +94,11 @@ fn a_way_back_around_the_network_is_caught() {
     home.netlink().set_link_up(far.index, true).expect("up");
     let near = node.netlink().link("second").expect("the device").index;
     let past = RouteSpec::to(client, 32).dev(near);
-    node.netlink().add_route(&past).expect("route");
+    node.netlink().add(&past).expect("route");
     // Nothing answers for the pod on that wire, so the entry is set by hand.
     let mac = far.mac.expect("an Ethernet device");
     let entry = plumbline_sys::netlink::NeighbourSpec::permanent(near, client, mac);
-    node.netlink().add_neighbour(&entry).expect("neighbour");
+    node.netlink().add(&entry).expect("neighbour");
 
     let before = standing.snapshot().expect("snapshot");
     exchange(&standing);

@@ -32,11 +32,11 @@ fn half_way(topology: &Topology, journal: &mut Journal) -> LabError {
         .expect("address");
     let uplink = node.index(UPLINK).expect("uplink");
     let route = RouteSpec::to(addressing.subnet(2), 24).via(addressing.node(2));
-    journal.route(node, route.dev(uplink)).expect("route");
+    journal.add(node, route.dev(uplink)).expect("route");
     let neighbour = NeighbourSpec::permanent(uplink, addressing.node(9), [2, 0, 0, 0, 0, 9]);
-    journal.neighbour(node, neighbour).expect("neighbour");
+    journal.add(node, neighbour).expect("neighbour");
     journal
-        .route(node, route.dev(uplink))
+        .add(node, route.dev(uplink))
         .expect_err("the same route again")
 }
 

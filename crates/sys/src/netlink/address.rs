@@ -2,14 +2,13 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
 };
 
 use super::socket::Verb;
-use super::{NetlinkError, NetlinkSocket, family};
+use super::{Entry, NetlinkError, NetlinkSocket, family};
 
 /// An address as the kernel shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +23,56 @@ pub struct Address {
     pub tentative: bool,
 }
 
+/// An address to be given to a device. IPv6 addresses skip duplicate address
+/// detection: they are usable at once and nothing is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressSpec {
+    device: u32,
+    address: IpAddr,
+    prefix: u8,
+}
+
+impl AddressSpec {
+    /// An address with the length of its prefix in bits, for the device with this
+    /// index.
+    pub fn new(device: u32, address: IpAddr, prefix: u8) -> Self {
+        Self {
+            device,
+            address,
+            prefix,
+        }
+    }
+}
+
+impl std::fmt::Display for AddressSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (address, prefix, device) = (self.address, self.prefix, self.device);
+        write!(f, "address {address}/{prefix} of device {device}")
+    }
+}
+
+impl Entry for AddressSpec {
+    type Message = AddressMessage;
+    const ADD: fn(AddressMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewAddress;
+    const DELETE: fn(AddressMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelAddress;
+
+    fn message(&self) -> AddressMessage {
+        let address = self.address;
+        let mut message = AddressMessage::default();
+        message.header.index = self.device;
+        message.header.prefix_len = self.prefix;
+        message.attributes.push(AddressAttribute::Local(address));
+        message.attributes.push(AddressAttribute::Address(address));
+        message.header.family = family(address);
+        if address.is_ipv6() {
+            message.header.flags = AddressHeaderFlags::Nodad;
+            let flags = AddressAttribute::Flags(AddressFlags::Nodad);
+            message.attributes.push(flags);
+        }
+        message
+    }
+}
+
 impl NetlinkSocket {
     /// All addresses of the namespace.
     pub fn addresses(&self) -> Result<Vec<Address>, NetlinkError> {
@@ -35,33 +84,6 @@ impl NetlinkSocket {
             }
         })?;
         Ok(addresses)
-    }
-
-    /// Gives a device an address. IPv6 addresses skip duplicate address
-    /// detection: they are usable at once and nothing is sent.
-    pub fn add_address(
-        &self,
-        device: u32,
-        address: IpAddr,
-        prefix: u8,
-    ) -> Result<(), NetlinkError> {
-        let object = format!("{address}/{prefix} to device {device}");
-        let verb = Verb::new("add address", object);
-        let message = RouteNetlinkMessage::NewAddress(message(device, address, prefix));
-        self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
-    }
-
-    /// Takes an address from a device.
-    pub fn delete_address(
-        &self,
-        device: u32,
-        address: IpAddr,
-        prefix: u8,
-    ) -> Result<(), NetlinkError> {
-        let object = format!("{address}/{prefix} of device {device}");
-        let verb = Verb::new("delete address", object);
-        let message = RouteNetlinkMessage::DelAddress(message(device, address, prefix));
-        self.execute(verb, message, 0)
     }
 }
 
@@ -77,19 +99,4 @@ fn read(message: &AddressMessage) -> Option<Address> {
         }),
         _ => None,
     })
-}
-
-fn message(device: u32, address: IpAddr, prefix: u8) -> AddressMessage {
-    let mut message = AddressMessage::default();
-    message.header.index = device;
-    message.header.prefix_len = prefix;
-    message.attributes.push(AddressAttribute::Local(address));
-    message.attributes.push(AddressAttribute::Address(address));
-    message.header.family = family(address);
-    if address.is_ipv6() {
-        message.header.flags = AddressHeaderFlags::Nodad;
-        let flags = AddressAttribute::Flags(AddressFlags::Nodad);
-        message.attributes.push(flags);
-    }
-    message
 }

@@ -70,8 +70,7 @@ impl DeviceInfo {
 impl NetlinkSocket {
     /// The device of this name, with its counters.
     pub fn link(&self, name: &str) -> Result<DeviceInfo, NetlinkError> {
-        let mut message = LinkMessage::default();
-        message.attributes.push(LinkAttribute::IfName(name.into()));
+        let message = super::link::with(LinkAttribute::IfName(name.into()));
         let verb = Verb::new("look up link", format!("`{name}`"));
         let mut found = None;
         let request = RouteNetlinkMessage::GetLink(message);

@@ -9,30 +9,44 @@ use netlink_packet_route::tc::{
 };
 
 use super::socket::Verb;
-use super::{NetlinkError, NetlinkSocket};
+use super::{Entry, NetlinkError, NetlinkSocket};
 
 const HOOKS: &str = "clsact";
 /// `ETH_P_ALL` in network order, below the priority.
 const EVERY_PROTOCOL: u32 = (libc::ETH_P_ALL as u16).to_be() as u32;
 const FIRST_PRIORITY: u32 = 1 << 16;
 
+/// The hooks of the device with this index, where programs can be put. Deleting them
+/// removes the programs too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hooks(pub u32);
+
+impl std::fmt::Display for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "tc hooks of device {}", self.0)
+    }
+}
+
+impl Entry for Hooks {
+    type Message = TcMessage;
+    const ADD: fn(TcMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewQueueDiscipline;
+    const DELETE: fn(TcMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelQueueDiscipline;
+
+    fn message(&self) -> TcMessage {
+        let mut message = TcMessage::with_index(self.0 as i32);
+        message.header.parent = TcHandle::CLSACT;
+        message.header.handle = TcHandle {
+            major: TcHandle::CLSACT.major,
+            minor: 0,
+        };
+        message.attributes = vec![TcAttribute::Kind(HOOKS.into())];
+        message
+    }
+}
+
 impl NetlinkSocket {
-    /// Gives a device the hooks that programs can be put at.
-    pub fn add_hooks(&self, device: u32) -> Result<(), NetlinkError> {
-        let message = RouteNetlinkMessage::NewQueueDiscipline(hooks(device));
-        let verb = Verb::new("add tc hooks to", format!("device {device}"));
-        self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
-    }
-
-    /// Removes a device's hooks, and the programs with them.
-    pub fn delete_hooks(&self, device: u32) -> Result<(), NetlinkError> {
-        let message = RouteNetlinkMessage::DelQueueDiscipline(hooks(device));
-        let verb = Verb::new("delete tc hooks of", format!("device {device}"));
-        self.execute(verb, message, 0)
-    }
-
     /// Attaches a program to every packet that comes in through a device that has
-    /// [`hooks`](Self::add_hooks). The device holds the program from then on.
+    /// [`Hooks`]. The device holds the program from then on.
     pub fn add_ingress_program(
         &self,
         device: u32,
@@ -59,15 +73,4 @@ impl NetlinkSocket {
         let message = RouteNetlinkMessage::NewTrafficFilter(message);
         self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
     }
-}
-
-fn hooks(device: u32) -> TcMessage {
-    let mut message = TcMessage::with_index(device as i32);
-    message.header.parent = TcHandle::CLSACT;
-    message.header.handle = TcHandle {
-        major: TcHandle::CLSACT.major,
-        minor: 0,
-    };
-    message.attributes = vec![TcAttribute::Kind(HOOKS.into())];
-    message
 }

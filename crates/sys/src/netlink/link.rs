@@ -51,12 +51,10 @@ pub enum CollectMetadata {
 
 impl<'ns> LinkSpec<'ns> {
     pub(super) fn new(name: &str, kind: &'static str) -> Self {
-        let mut message = LinkMessage::default();
-        message.attributes.push(LinkAttribute::IfName(name.into()));
         Self {
             name: name.into(),
             kind,
-            message,
+            message: with(LinkAttribute::IfName(name.into())),
             info: Vec::new(),
             inside: PhantomData,
         }
@@ -203,8 +201,7 @@ impl NetlinkSocket {
 
     /// Deletes a device; the other end of a pair goes with it.
     pub fn delete_link(&self, name: &str) -> Result<(), NetlinkError> {
-        let mut message = LinkMessage::default();
-        message.attributes.push(LinkAttribute::IfName(name.into()));
+        let message = with(LinkAttribute::IfName(name.into()));
         let verb = Verb::new("delete link", format!("`{name}`"));
         self.execute(verb, RouteNetlinkMessage::DelLink(message), 0)
     }
@@ -213,8 +210,7 @@ impl NetlinkSocket {
     /// waits until no CPU uses what was deleted, some 30 ms; so one request for
     /// many devices is many times faster than one for each.
     pub fn delete_group(&self, group: u32) -> Result<(), NetlinkError> {
-        let mut message = LinkMessage::default();
-        message.attributes.push(LinkAttribute::Group(group));
+        let message = with(LinkAttribute::Group(group));
         let verb = Verb::new("delete links", format!("of group {group}"));
         self.execute(verb, RouteNetlinkMessage::DelLink(message), 0)
     }
@@ -222,37 +218,39 @@ impl NetlinkSocket {
     /// Brings a device up or takes it down.
     pub fn set_link_up(&self, index: u32, up: bool) -> Result<(), NetlinkError> {
         let mut message = LinkMessage::default();
-        message.header.index = index;
         message.header.change_mask = LinkFlags::Up;
-        if up {
-            message.header.flags = LinkFlags::Up;
-        }
+        message.header.flags.set(LinkFlags::Up, up);
         let action = if up { "bring up" } else { "take down" };
         let verb = Verb::new(action, format!("device {index}"));
-        self.execute(verb, RouteNetlinkMessage::SetLink(message), 0)
+        self.change_link(verb, index, message)
     }
 
     /// Gives a device that is down another name.
     pub fn rename_link(&self, index: u32, name: &str) -> Result<(), NetlinkError> {
         let verb = Verb::new("rename", format!("device {index} to `{name}`"));
-        self.change_link(verb, index, LinkAttribute::IfName(name.into()))
+        self.change_link(verb, index, with(LinkAttribute::IfName(name.into())))
     }
 
     /// Sets the MTU of a device, in bytes.
     pub fn set_link_mtu(&self, index: u32, mtu: u32) -> Result<(), NetlinkError> {
         let verb = Verb::new("set the MTU of", format!("device {index} to {mtu}"));
-        self.change_link(verb, index, LinkAttribute::Mtu(mtu))
+        self.change_link(verb, index, with(LinkAttribute::Mtu(mtu)))
     }
 
     fn change_link(
         &self,
         verb: Verb,
         index: u32,
-        attribute: LinkAttribute,
+        mut message: LinkMessage,
     ) -> Result<(), NetlinkError> {
-        let mut message = LinkMessage::default();
         message.header.index = index;
-        message.attributes.push(attribute);
         self.execute(verb, RouteNetlinkMessage::SetLink(message), 0)
     }
+}
+
+/// A message with one attribute.
+pub(super) fn with(attribute: LinkAttribute) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.attributes.push(attribute);
+    message
 }

@@ -8,6 +8,7 @@
 mod address;
 mod attribute;
 mod device;
+mod entry;
 mod error;
 mod filter;
 mod generic;
@@ -23,15 +24,17 @@ mod tunnel;
 mod wireguard;
 mod xfrm;
 
-pub use self::address::Address;
+pub use self::address::{Address, AddressSpec};
 pub use self::device::DeviceInfo;
+pub use self::entry::Entry;
 pub use self::error::NetlinkError;
+pub use self::filter::Hooks;
 pub use self::link::{CollectMetadata, LinkSpec, VxlanProperties};
 pub use self::neighbour::NeighbourSpec;
 pub use self::openvswitch::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel};
 pub use self::qdisc::{Distance, Parent, TokenBucket};
 pub use self::route::{Route, RouteSpec};
-pub use self::rule::RuleSpec;
+pub use self::rule::{RuleSelector, RuleSpec};
 pub use self::socket::NetlinkSocket;
 pub use self::tunnel::TunnelEnds;
 pub use self::wireguard::{Wireguard, WireguardKey, WireguardPeer};

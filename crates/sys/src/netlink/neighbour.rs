@@ -1,4 +1,4 @@
-//! Neighbours: static resolution, proxies, and forwarding entries of VXLAN.
+//! Neighbours: static resolution, and forwarding entries of VXLAN.
 
 use std::net::IpAddr;
 
@@ -8,8 +8,7 @@ use netlink_packet_route::neighbour::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::socket::Verb;
-use super::{Mac, NetlinkError, NetlinkSocket, family};
+use super::{Entry, Mac, family};
 
 /// A static entry of a neighbour table or forwarding database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +20,6 @@ pub struct NeighbourSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NeighbourEntry {
     Permanent { address: IpAddr, mac: Mac },
-    Proxy { address: IpAddr },
     Forward { mac: Mac, to: IpAddr },
 }
 
@@ -32,17 +30,19 @@ impl NeighbourSpec {
         Self { device, entry }
     }
 
-    /// The device answers for `address`.
-    pub fn proxy(device: u32, address: IpAddr) -> Self {
-        let entry = NeighbourEntry::Proxy { address };
-        Self { device, entry }
-    }
-
     /// A VXLAN device sends frames for `mac` to the tunnel endpoint `to`.
     pub fn forward(device: u32, mac: Mac, to: IpAddr) -> Self {
         let entry = NeighbourEntry::Forward { mac, to };
         Self { device, entry }
     }
+}
+
+/// One that is there already is replaced.
+impl Entry for NeighbourSpec {
+    type Message = NeighbourMessage;
+    const ADD: fn(NeighbourMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewNeighbour;
+    const DELETE: fn(NeighbourMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelNeighbour;
+    const FLAGS: u16 = NLM_F_CREATE | NLM_F_REPLACE;
 
     fn message(&self) -> NeighbourMessage {
         let mut message = NeighbourMessage::default();
@@ -50,13 +50,10 @@ impl NeighbourSpec {
         message.header.state = NeighbourState::Permanent;
         let (family, flags, address, mac) = match self.entry {
             NeighbourEntry::Permanent { address, mac } => {
-                (family(address), NeighbourFlags::empty(), address, Some(mac))
-            }
-            NeighbourEntry::Proxy { address } => {
-                (family(address), NeighbourFlags::Proxy, address, None)
+                (family(address), NeighbourFlags::empty(), address, mac)
             }
             NeighbourEntry::Forward { mac, to } => {
-                (AddressFamily::Bridge, NeighbourFlags::Own, to, Some(mac))
+                (AddressFamily::Bridge, NeighbourFlags::Own, to, mac)
             }
         };
         message.header.family = family;
@@ -65,11 +62,10 @@ impl NeighbourSpec {
             IpAddr::V4(address) => NeighbourAddress::Inet(address),
             IpAddr::V6(address) => NeighbourAddress::Inet6(address),
         };
-        let mac = mac.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.to_vec()));
-        let destination = NeighbourAttribute::Destination(address);
-        message
-            .attributes
-            .extend([destination].into_iter().chain(mac));
+        message.attributes = vec![
+            NeighbourAttribute::Destination(address),
+            NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
+        ];
         message
     }
 }
@@ -77,26 +73,9 @@ impl NeighbourSpec {
 impl std::fmt::Display for NeighbourSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.entry {
-            NeighbourEntry::Permanent { address, .. } => write!(f, "{address}")?,
-            NeighbourEntry::Proxy { address } => write!(f, "proxy {address}")?,
-            NeighbourEntry::Forward { to, .. } => write!(f, "forwarding to {to}")?,
+            NeighbourEntry::Permanent { address, .. } => write!(f, "neighbour {address}")?,
+            NeighbourEntry::Forward { to, .. } => write!(f, "neighbour forwarding to {to}")?,
         }
         write!(f, " on device {}", self.device)
-    }
-}
-
-impl NetlinkSocket {
-    /// Adds an entry, or replaces the existing one.
-    pub fn add_neighbour(&self, neighbour: &NeighbourSpec) -> Result<(), NetlinkError> {
-        let verb = Verb::new("add neighbour", neighbour.to_string());
-        let message = RouteNetlinkMessage::NewNeighbour(neighbour.message());
-        self.execute(verb, message, NLM_F_CREATE | NLM_F_REPLACE)
-    }
-
-    /// Deletes an entry.
-    pub fn delete_neighbour(&self, neighbour: &NeighbourSpec) -> Result<(), NetlinkError> {
-        let verb = Verb::new("delete neighbour", neighbour.to_string());
-        let message = RouteNetlinkMessage::DelNeighbour(neighbour.message());
-        self.execute(verb, message, 0)
     }
 }

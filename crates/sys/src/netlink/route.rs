@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
@@ -10,7 +9,7 @@ use netlink_packet_route::route::{
 };
 
 use super::socket::Verb;
-use super::{NetlinkError, NetlinkSocket, family};
+use super::{Entry, NetlinkError, NetlinkSocket, family};
 
 /// The main routing table.
 const MAIN: u32 = 254;
@@ -79,6 +78,12 @@ impl RouteSpec {
         self.mtu = Some(mtu);
         self
     }
+}
+
+impl Entry for RouteSpec {
+    type Message = RouteMessage;
+    const ADD: fn(RouteMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewRoute;
+    const DELETE: fn(RouteMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelRoute;
 
     fn message(&self) -> RouteMessage {
         let mut message = RouteMessage::default();
@@ -122,7 +127,7 @@ pub struct Route {
 
 impl std::fmt::Display for RouteSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.destination, self.prefix)?;
+        write!(f, "route {}/{}", self.destination, self.prefix)?;
         if let Some(via) = self.via {
             write!(f, " via {via}")?;
         }
@@ -134,13 +139,6 @@ impl std::fmt::Display for RouteSpec {
 }
 
 impl NetlinkSocket {
-    /// Adds a route.
-    pub fn add_route(&self, route: &RouteSpec) -> Result<(), NetlinkError> {
-        let verb = Verb::new("add route", route.to_string());
-        let message = RouteNetlinkMessage::NewRoute(route.message());
-        self.execute(verb, message, NLM_F_CREATE | NLM_F_EXCL)
-    }
-
     /// Asks the kernel how it would send to `destination`.
     ///
     /// # Errors
@@ -170,13 +168,6 @@ impl NetlinkSocket {
             object: destination.to_string(),
             detail: "an answer without a device".to_owned(),
         })
-    }
-
-    /// Deletes a route.
-    pub fn delete_route(&self, route: &RouteSpec) -> Result<(), NetlinkError> {
-        let verb = Verb::new("delete route", route.to_string());
-        let message = RouteNetlinkMessage::DelRoute(route.message());
-        self.execute(verb, message, 0)
     }
 }
 

@@ -2,12 +2,10 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::socket::Verb;
-use super::{NetlinkError, NetlinkSocket};
+use super::Entry;
 
 /// Which packets are routed by a table instead of the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,101 +15,66 @@ pub struct RuleSpec {
     priority: u32,
 }
 
+/// Packets that a rule is for, by network and length of its prefix in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RuleSelector {
+pub enum RuleSelector {
+    /// Those from a network.
     From(IpAddr, u8),
+    /// Those to a network.
     To(IpAddr, u8),
-    /// All packets of IPv4, or of IPv6.
-    All {
-        v4: bool,
-    },
+    /// All of IPv4.
+    AllV4,
 }
 
 impl RuleSpec {
-    /// Packets from `source/prefix` are routed by `table`. Rules with a smaller
-    /// `priority` come first.
-    pub fn from(source: IpAddr, prefix: u8, table: u32, priority: u32) -> Self {
+    /// These packets are routed by `table`. Rules with a smaller `priority` come first.
+    pub fn new(selector: RuleSelector, table: u32, priority: u32) -> Self {
         Self {
-            selector: RuleSelector::From(source, prefix),
+            selector,
             table,
             priority,
         }
     }
+}
 
-    /// Packets to `destination/prefix` are.
-    pub fn to(destination: IpAddr, prefix: u8, table: u32, priority: u32) -> Self {
-        Self {
-            selector: RuleSelector::To(destination, prefix),
-            table,
-            priority,
-        }
-    }
-
-    /// All packets are; of IPv4, or else of IPv6.
-    pub fn all(v4: bool, table: u32, priority: u32) -> Self {
-        Self {
-            selector: RuleSelector::All { v4 },
-            table,
-            priority,
-        }
-    }
+impl Entry for RuleSpec {
+    type Message = RuleMessage;
+    const ADD: fn(RuleMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewRule;
+    const DELETE: fn(RuleMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelRule;
 
     fn message(&self) -> RuleMessage {
         let mut message = RuleMessage::default();
-        let v4 = match self.selector {
+        let (v4, network) = match self.selector {
             RuleSelector::From(source, prefix) => {
                 message.header.src_len = prefix;
-                message.attributes.push(RuleAttribute::Source(source));
-                source.is_ipv4()
+                (source.is_ipv4(), Some(RuleAttribute::Source(source)))
             }
-            RuleSelector::To(destination, prefix) => {
+            RuleSelector::To(to, prefix) => {
                 message.header.dst_len = prefix;
-                message
-                    .attributes
-                    .push(RuleAttribute::Destination(destination));
-                destination.is_ipv4()
+                (to.is_ipv4(), Some(RuleAttribute::Destination(to)))
             }
-            RuleSelector::All { v4 } => v4,
+            RuleSelector::AllV4 => (true, None),
         };
-        message.header.family = if v4 {
-            AddressFamily::Inet
-        } else {
-            AddressFamily::Inet6
+        message.header.family = match v4 {
+            true => AddressFamily::Inet,
+            false => AddressFamily::Inet6,
         };
         message.header.action = RuleAction::ToTable;
+        message.attributes.extend(network);
         message.attributes.push(RuleAttribute::Table(self.table));
+        let priority = RuleAttribute::Priority(self.priority);
+        message.attributes.push(priority);
         message
-            .attributes
-            .push(RuleAttribute::Priority(self.priority));
-        message
-    }
-
-    fn verb(&self, action: &'static str) -> Verb {
-        Verb::new(action, self.to_string())
     }
 }
 
 impl std::fmt::Display for RuleSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.selector {
-            RuleSelector::From(source, prefix) => write!(f, "from {source}/{prefix}")?,
-            RuleSelector::To(destination, prefix) => write!(f, "to {destination}/{prefix}")?,
-            RuleSelector::All { .. } => write!(f, "from all")?,
+            RuleSelector::From(source, prefix) => write!(f, "rule from {source}/{prefix}")?,
+            RuleSelector::To(destination, prefix) => write!(f, "rule to {destination}/{prefix}")?,
+            RuleSelector::AllV4 => write!(f, "rule from all")?,
         }
         write!(f, " table {}", self.table)
-    }
-}
-
-impl NetlinkSocket {
-    /// Adds a rule.
-    pub fn add_rule(&self, rule: &RuleSpec) -> Result<(), NetlinkError> {
-        let message = RouteNetlinkMessage::NewRule(rule.message());
-        self.execute(rule.verb("add rule"), message, NLM_F_CREATE | NLM_F_EXCL)
-    }
-
-    /// Deletes a rule.
-    pub fn delete_rule(&self, rule: &RuleSpec) -> Result<(), NetlinkError> {
-        let message = RouteNetlinkMessage::DelRule(rule.message());
-        self.execute(rule.verb("delete rule"), message, 0)
     }
 }

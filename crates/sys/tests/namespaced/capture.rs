@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_sys::capture::Capture;
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec};
+use plumbline_sys::netlink::{AddressSpec, LinkSpec, NeighbourSpec};
 use plumbline_testkit as testkit;
 
 const HERE: &str = "198.18.0.1";
@@ -20,9 +20,11 @@ fn end(namespace: &Namespace, device: &str, own: &str, other: &str, mac: [u8; 6]
     netlink.set_link_up(index, true).expect("up");
     let own = own.parse().expect("an address");
     let other = other.parse().expect("an address");
-    netlink.add_address(index, own, 24).expect("address");
+    netlink
+        .add(&AddressSpec::new(index, own, 24))
+        .expect("address");
     let neighbour = NeighbourSpec::permanent(index, other, mac);
-    netlink.add_neighbour(&neighbour).expect("neighbour");
+    netlink.add(&neighbour).expect("neighbour");
     index
 }
 

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::process::Command;
 
 use plumbline_sys::namespace::Namespace;
-use plumbline_sys::netlink::{LinkSpec, NeighbourSpec, RouteSpec, RuleSpec, VxlanProperties};
+use plumbline_sys::netlink::{
+    AddressSpec, LinkSpec, NeighbourSpec, RouteSpec, RuleSelector, RuleSpec, VxlanProperties,
+};
 use plumbline_testkit as testkit;
 use serde_json::Value;
 
@@ -167,8 +169,12 @@ fn addresses_and_routes_come_and_go() {
     }
     let (namespace, left) = pair();
     let netlink = namespace.netlink();
-    netlink.add_address(left, ip("198.18.0.1"), 24).expect("v4");
-    netlink.add_address(left, ip("2001:2::1"), 64).expect("v6");
+    netlink
+        .add(&AddressSpec::new(left, ip("198.18.0.1"), 24))
+        .expect("v4");
+    netlink
+        .add(&AddressSpec::new(left, ip("2001:2::1"), 64))
+        .expect("v6");
     let plain = RouteSpec::to(ip("198.19.2.0"), 24)
         .via(ip("198.18.0.2"))
         .dev(left);
@@ -178,7 +184,7 @@ fn addresses_and_routes_come_and_go() {
         .onlink();
     let aside = RouteSpec::default_via(ip("198.18.0.9")).dev(left).table(77);
     for route in [&plain, &onlink, &aside] {
-        netlink.add_route(route).expect("route");
+        netlink.add(route).expect("route");
     }
     // The way beyond the gateway, and one on the link; nothing leads elsewhere
     // but in the other table.
@@ -214,12 +220,12 @@ fn addresses_and_routes_come_and_go() {
     assert!(has("default", "198.18.0.9", &|it| it["table"] == "77"));
 
     for route in [&plain, &onlink, &aside] {
-        netlink.delete_route(route).expect("deleted");
+        netlink.delete(route).expect("deleted");
     }
     netlink
-        .delete_address(left, ip("198.18.0.1"), 24)
+        .delete(&AddressSpec::new(left, ip("198.18.0.1"), 24))
         .expect("deleted");
-    let again = netlink.delete_route(&plain).expect_err("it is gone");
+    let again = netlink.delete(&plain).expect_err("it is gone");
     assert!(again.is_gone(), "{again}");
     let left = ask(test, &namespace, "ip -j route show table 77").expect("installed");
     assert_eq!(left, Value::Array(Vec::new()));
@@ -234,23 +240,19 @@ fn neighbours_and_rules_come_and_go() {
     let (namespace, left) = pair();
     let netlink = namespace.netlink();
     let permanent = NeighbourSpec::permanent(left, ip("198.18.0.2"), MAC);
-    let proxy = NeighbourSpec::proxy(left, ip("198.18.0.3"));
-    netlink.add_neighbour(&permanent).expect("permanent");
-    netlink.add_neighbour(&proxy).expect("proxy");
-    let rule = RuleSpec::from(ip("198.19.1.2"), 32, 77, 100);
-    let to = RuleSpec::to(ip("2001:2::2"), 128, 77, 101);
-    let all = RuleSpec::all(true, 10, 102);
-    netlink.add_rule(&to).expect("rule");
-    netlink.add_rule(&all).expect("rule");
-    netlink.add_rule(&rule).expect("rule");
+    netlink.add(&permanent).expect("permanent");
+    let rule = RuleSpec::new(RuleSelector::From(ip("198.19.1.2"), 32), 77, 100);
+    let to = RuleSpec::new(RuleSelector::To(ip("2001:2::2"), 128), 77, 101);
+    let all = RuleSpec::new(RuleSelector::AllV4, 10, 102);
+    netlink.add(&to).expect("rule");
+    netlink.add(&all).expect("rule");
+    netlink.add(&rule).expect("rule");
 
     let Some(shown) = ask(test, &namespace, "ip -j neigh show nud permanent") else {
         return;
     };
     assert_eq!(shown[0]["dst"], "198.18.0.2");
     assert_eq!(shown[0]["lladdr"], "02:00:00:00:00:07");
-    let shown = ask(test, &namespace, "ip -j neigh show proxy").expect("installed");
-    assert_eq!(shown[0]["dst"], "198.18.0.3");
     let shown = ask(test, &namespace, "ip -j rule show priority 100").expect("installed");
     assert_eq!(
         (&shown[0]["src"], &shown[0]["table"]),
@@ -263,12 +265,11 @@ fn neighbours_and_rules_come_and_go() {
     let named = (&shown[0]["src"], &shown[0]["table"]);
     assert_eq!(named, (&"all".into(), &"10".into()), "{shown}");
 
-    netlink.delete_rule(&to).expect("deleted");
-    netlink.delete_rule(&all).expect("deleted");
-    netlink.delete_neighbour(&permanent).expect("deleted");
-    netlink.delete_neighbour(&proxy).expect("deleted");
-    netlink.delete_rule(&rule).expect("deleted");
-    let again = netlink.delete_rule(&rule).expect_err("it is gone");
+    netlink.delete(&to).expect("deleted");
+    netlink.delete(&all).expect("deleted");
+    netlink.delete(&permanent).expect("deleted");
+    netlink.delete(&rule).expect("deleted");
+    let again = netlink.delete(&rule).expect_err("it is gone");
     assert!(again.is_gone(), "{again}");
 }
 
@@ -289,10 +290,7 @@ fn a_refusal_says_what_on_what_and_why() {
 
     // Words of the kernel's own come along where it has any.
     let far = RouteSpec::to(ip("198.19.2.0"), 24).via(ip("198.18.0.2"));
-    let text = netlink
-        .add_route(&far)
-        .expect_err("no way there")
-        .to_string();
+    let text = netlink.add(&far).expect_err("no way there").to_string();
     assert!(text.contains("198.19.2.0/24 via 198.18.0.2"), "{text}");
     assert!(text.contains("Nexthop has invalid gateway"), "{text}");
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use plumbline_sys::bpf::{BpfError, BpfObject};
-use plumbline_sys::netlink::{Mac, NetlinkError, NetlinkSocket};
+use plumbline_sys::netlink::{Hooks, Mac, NetlinkError, NetlinkSocket};
 
 use crate::error::LabError;
 use crate::hop::{Carried, Meter};
@@ -163,7 +163,7 @@ fn try_programs(
     }
     let name = CiliumProgram::Netdev.name();
     let fd = object.classifier(name)?;
-    let hooked = netlink.add_hooks(device);
+    let hooked = netlink.add(&Hooks(device));
     Ok(hooked.and_then(|()| netlink.add_ingress_program(device, name, &fd)))
 }
 

@@ -171,8 +171,8 @@ fn attach_pod(
     let host = addressing.host_prefix();
     journal.address(place, device, pod.address, host)?;
     let gateway = addressing.gateway(topology.home_number(pod));
-    journal.route(place, RouteSpec::to(gateway, host).dev(device))?;
+    journal.add(place, RouteSpec::to(gateway, host).dev(device))?;
     let out = RouteSpec::default_via(gateway).dev(device);
-    journal.route(place, out.mtu(route_mtu))?;
+    journal.add(place, out.mtu(route_mtu))?;
     Ok(port)
 }
