@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plumbline_sys::cpu::ProcessTime;
 use plumbline_sys::forwarder::Forwarder;
 use plumbline_sys::netlink::{
-    AddressSpec, Datapath, Entry, Hooks, LinkSpec, NetlinkError, NetlinkSocket,
+    AddressSpec, Datapath, Hooks, LinkSpec, NetlinkError, NetlinkSocket, TableEntry,
 };
 use plumbline_sys::sysctl;
 
@@ -88,7 +88,7 @@ impl Journal {
     pub fn add(
         &mut self,
         place: &Arc<Place>,
-        entry: impl Entry + Send + Sync + 'static,
+        entry: impl TableEntry + Send + Sync + 'static,
     ) -> Result<(), LabError> {
         place.ask(|netlink| netlink.add(&entry))?;
         self.undo_request(place, move |netlink| netlink.delete(&entry));

@@ -12,7 +12,7 @@ use plumbline_sys::netlink::{Distance, Parent, TokenBucket};
 use crate::error::LabError;
 use crate::need::Need;
 use crate::place::Place;
-use crate::topology::Topology;
+use crate::topology::{Topology, UPLINK};
 
 /// Bytes of the largest packet that the stack hands to a device, headers
 /// included. A bucket that holds it lets it pass whole, as a network card takes it.
@@ -62,6 +62,12 @@ pub(crate) fn needs(link: &Link) -> Vec<&'static Need> {
 }
 
 impl Topology {
+    /// Gives the nodes' uplinks what the link has.
+    pub(crate) fn put_between_nodes(&self) -> Result<(), LabError> {
+        let mut nodes = self.nodes.iter();
+        nodes.try_for_each(|node| self.put_behind(node, UPLINK))
+    }
+
     /// Gives a device that leads out of a node the rate and the distance of the link.
     /// They go with the namespace.
     pub(crate) fn put_behind(&self, node: &Place, device: &str) -> Result<(), LabError> {

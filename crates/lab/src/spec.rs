@@ -116,13 +116,15 @@ impl Validated {
     /// Makes nodes and pods that no network has attached yet.
     pub fn topology(self) -> Result<Topology, LabError> {
         let (about, placement) = (self.network.about(), self.placement);
-        Topology::build(
+        let topology = Topology::build(
             about.underlay,
             about.pods,
             placement,
             self.family,
             self.link,
-        )
+        )?;
+        topology.put_between_nodes()?;
+        Ok(topology)
     }
 
     /// Builds nodes, pods and the network. What fails half way is undone.

@@ -137,7 +137,6 @@ impl Topology {
         }
         for node in &topology.nodes {
             node.settle(UPLINK)?;
-            topology.put_behind(node, UPLINK)?;
         }
         Ok(topology)
     }

@@ -8,7 +8,7 @@ use netlink_packet_route::address::{
 };
 
 use super::socket::Verb;
-use super::{Entry, NetlinkError, NetlinkSocket, family};
+use super::{NetlinkError, NetlinkSocket, TableEntry, family};
 
 /// An address as the kernel shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl std::fmt::Display for AddressSpec {
     }
 }
 
-impl Entry for AddressSpec {
+impl TableEntry for AddressSpec {
     type Message = AddressMessage;
     const ADD: fn(AddressMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewAddress;
     const DELETE: fn(AddressMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelAddress;

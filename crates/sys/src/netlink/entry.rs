@@ -10,7 +10,7 @@ use super::{NetlinkError, NetlinkSocket};
 
 /// An entry of one of the kernel's tables: an address, a route, a rule, a neighbour.
 /// It is shown as errors name it.
-pub trait Entry: Display {
+pub trait TableEntry: Display {
     /// The library's message for it.
     type Message;
     /// The request that adds it.
@@ -26,13 +26,13 @@ pub trait Entry: Display {
 
 impl NetlinkSocket {
     /// Adds an entry.
-    pub fn add<E: Entry>(&self, entry: &E) -> Result<(), NetlinkError> {
+    pub fn add<E: TableEntry>(&self, entry: &E) -> Result<(), NetlinkError> {
         let verb = Verb::new("add", entry.to_string());
         self.execute(verb, E::ADD(entry.message()), E::FLAGS)
     }
 
     /// Deletes an entry.
-    pub fn delete<E: Entry>(&self, entry: &E) -> Result<(), NetlinkError> {
+    pub fn delete<E: TableEntry>(&self, entry: &E) -> Result<(), NetlinkError> {
         let verb = Verb::new("delete", entry.to_string());
         self.execute(verb, E::DELETE(entry.message()), 0)
     }

@@ -9,7 +9,7 @@ use netlink_packet_route::tc::{
 };
 
 use super::socket::Verb;
-use super::{Entry, NetlinkError, NetlinkSocket};
+use super::{NetlinkError, NetlinkSocket, TableEntry};
 
 const HOOKS: &str = "clsact";
 /// `ETH_P_ALL` in network order, below the priority.
@@ -27,7 +27,7 @@ impl std::fmt::Display for Hooks {
     }
 }
 
-impl Entry for Hooks {
+impl TableEntry for Hooks {
     type Message = TcMessage;
     const ADD: fn(TcMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewQueueDiscipline;
     const DELETE: fn(TcMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelQueueDiscipline;

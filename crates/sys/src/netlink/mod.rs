@@ -26,7 +26,7 @@ mod xfrm;
 
 pub use self::address::{Address, AddressSpec};
 pub use self::device::DeviceInfo;
-pub use self::entry::Entry;
+pub use self::entry::TableEntry;
 pub use self::error::NetlinkError;
 pub use self::filter::Hooks;
 pub use self::link::{CollectMetadata, LinkSpec, VxlanProperties};

@@ -8,7 +8,7 @@ use netlink_packet_route::neighbour::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::{Entry, Mac, family};
+use super::{Mac, TableEntry, family};
 
 /// A static entry of a neighbour table or forwarding database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl NeighbourSpec {
 }
 
 /// One that is there already is replaced.
-impl Entry for NeighbourSpec {
+impl TableEntry for NeighbourSpec {
     type Message = NeighbourMessage;
     const ADD: fn(NeighbourMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewNeighbour;
     const DELETE: fn(NeighbourMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelNeighbour;

@@ -9,7 +9,7 @@ use netlink_packet_route::route::{
 };
 
 use super::socket::Verb;
-use super::{Entry, NetlinkError, NetlinkSocket, family};
+use super::{NetlinkError, NetlinkSocket, TableEntry, family};
 
 /// The main routing table.
 const MAIN: u32 = 254;
@@ -80,7 +80,7 @@ impl RouteSpec {
     }
 }
 
-impl Entry for RouteSpec {
+impl TableEntry for RouteSpec {
     type Message = RouteMessage;
     const ADD: fn(RouteMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewRoute;
     const DELETE: fn(RouteMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelRoute;

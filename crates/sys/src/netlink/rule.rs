@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::Entry;
+use super::TableEntry;
 
 /// Which packets are routed by a table instead of the main one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl RuleSpec {
     }
 }
 
-impl Entry for RuleSpec {
+impl TableEntry for RuleSpec {
     type Message = RuleMessage;
     const ADD: fn(RuleMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::NewRule;
     const DELETE: fn(RuleMessage) -> RouteNetlinkMessage = RouteNetlinkMessage::DelRule;
