@@ -85,10 +85,10 @@ pub(crate) fn about(beside: &Beside) -> String {
 
 /// The title of a table: the workload of ours that answers it, and the
 /// published conditions.
-pub(crate) fn title(beside: &Beside, table: &BesideTable) -> (String, String) {
+pub(crate) fn title(beside: &Beside, table: &BesideTable) -> String {
     let published = published(beside, table);
     let workload = published.workload.as_deref().unwrap_or_default();
-    (workload.to_owned(), published.about.clone())
+    format!("{workload} beside {}", published.about)
 }
 
 /// The load of ours that answers a table.
@@ -120,7 +120,7 @@ pub(crate) fn published<'a>(beside: &'a Beside, table: &BesideTable) -> &'a Publ
 }
 
 /// The columns of which any row of ours has a figure.
-pub(crate) fn shown_columns(beside: &Beside, table: &BesideTable) -> Vec<usize> {
+fn shown_columns(beside: &Beside, table: &BesideTable) -> Vec<usize> {
     let has_figure = |&column: &usize| table.rows.iter().any(|row| row.ours[column].is_some());
     (0..published(beside, table).columns.len())
         .filter(has_figure)
@@ -128,12 +128,7 @@ pub(crate) fn shown_columns(beside: &Beside, table: &BesideTable) -> Vec<usize> 
 }
 
 /// A published figure and its ratio to the reference's: `0.9 ms (1.8×)`.
-pub(crate) fn theirs(
-    beside: &Beside,
-    table: &BesideTable,
-    row: &BesideRow,
-    column: usize,
-) -> String {
+fn theirs(beside: &Beside, table: &BesideTable, row: &BesideRow, column: usize) -> String {
     let published = published(beside, table);
     let scale = published.unit.nanoseconds();
     let value = published.rows[row.row].values[column];
@@ -144,7 +139,7 @@ pub(crate) fn theirs(
 }
 
 /// A figure of ours and its ratio to the reference's.
-pub(crate) fn ours(beside: &Beside, table: &BesideTable, row: &BesideRow, column: usize) -> String {
+fn ours(beside: &Beside, table: &BesideTable, row: &BesideRow, column: usize) -> String {
     let published = published(beside, table);
     let is_reference = |one: &&BesideRow| published.rows[one.row].label == published.reference;
     let base = table

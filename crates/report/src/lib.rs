@@ -32,6 +32,7 @@ pub mod terminal;
 pub mod warning;
 
 mod beside;
+mod chapter;
 mod describe;
 mod figures;
 mod foreign;

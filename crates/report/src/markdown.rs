@@ -1,9 +1,10 @@
 //! A run as Markdown, to paste into an issue or a document.
 
 use crate::analysis::Summary;
+use crate::chapter::{Piece, chapters};
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, mesh, number, overview, set_up, spans, terminal};
+use crate::{describe, number, overview, terminal};
 
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
@@ -14,8 +15,8 @@ pub fn render(summary: &Summary) -> String {
     if let Some(answer) = overview::answer(summary) {
         out += &format!("{}.\n\n", escape(&answer));
     }
-    let overview = overview::table(summary);
-    if !overview.rows.is_empty() {
+    if summary.has_results() {
+        let overview = overview::table(summary);
         out += &format!("{}\n{}\n\n", table(&overview), escape(overview::LEGEND));
     }
     for sentence in sentence::sentences(summary) {
@@ -30,48 +31,13 @@ pub fn render(summary: &Summary) -> String {
     if let Some(link) = describe::link(summary) {
         out += &format!("\n{}\n", escape(&link));
     }
-    out += &meshes(summary);
-    for (section, distribution) in summary.sections.iter().zip(&summary.distributions) {
-        let baseline = &summary.treatments[section.baseline].treatment;
-        out += &format!(
-            "\n## {}\n\n{}; {}.\n\n",
-            escape(baseline.task.name()),
-            escape(&describe::task(&baseline.task)),
-            describe::place(summary, baseline)
-        );
-        out += &table(&figures::figures(summary, section));
-        if let Some(percentiles) = figures::percentiles(summary, section) {
-            out += "\nPercentiles of all trials together, with their interval within this run:\n\n";
-            out += &table(&percentiles);
-        }
-        if let Some(spans) = spans::table(summary, section) {
-            out += &format!("\n{}\n\n", spans::ABOUT);
-            out += &table(&spans);
-        }
-        if let Some(distribution) = distribution {
-            out += "\nEvery latency; mean and deviation are for display, no verdict rests on them:\n\n";
-            out += &table(&figures::distribution(
-                summary,
-                distribution,
-                section.baseline,
-            ));
-            out += "\nHow many there are in each bin:\n\n";
-            out += &table(&figures::bins(summary, distribution));
-        }
-        let comparisons = figures::comparisons(summary, section);
-        if !comparisons.rows.is_empty() {
-            out.push('\n');
-            out += &table(&comparisons);
+    for chapter in chapters(summary) {
+        let (title, about) = (escape(&chapter.title), escape(&chapter.about));
+        out += &format!("\n## {title}\n\n{about}\n");
+        for piece in &chapter.pieces {
+            out += &shown(summary, piece);
         }
     }
-    if let Some(set_up) = set_up::table(summary) {
-        out += &format!("\n## Set-up cost\n\n{}\n\n", set_up::ABOUT);
-        out += &table(&set_up);
-        for line in set_up::failures(summary) {
-            out += &format!("\n{}\n", escape(&line));
-        }
-    }
-    out += &published(summary);
     out += "\n## What to distrust\n\n";
     for notice in &summary.notices {
         out += &format!("- {}\n", escape(&terminal::notice_text(summary, notice)));
@@ -92,68 +58,43 @@ pub fn render(summary: &Summary) -> String {
     out
 }
 
-/// What each pair of nodes showed.
-fn meshes(summary: &Summary) -> String {
-    let mut out = String::new();
-    let Some(mesh) = &summary.mesh else {
-        return out;
+/// A piece of a chapter, after an empty line.
+fn shown(summary: &Summary, piece: &Piece<'_>) -> String {
+    let list = |lines: &[String]| -> String {
+        let line = |line: &String| format!("- {}\n", escape(line));
+        lines.iter().map(line).collect()
     };
-    for map in &mesh.maps {
-        out += &format!(
-            "\n## {}\n\n{}.\n\n",
-            escape(&mesh::title(summary, map)),
-            escape(&mesh::about(mesh, map))
-        );
-        for finding in mesh::findings(mesh, map) {
-            out += &format!("- {}\n", escape(&finding));
+    let text = match piece {
+        Piece::Text(text) => format!("{}\n", escape(text)),
+        Piece::List(lines, _) => list(lines),
+        Piece::Table {
+            title,
+            about,
+            table: of,
+        } => {
+            let title = (!title.is_empty()).then(|| format!("### {}\n\n", escape(title)));
+            let about = (!about.is_empty()).then(|| format!("{}\n\n", escape(about)));
+            format!(
+                "{}{}{}",
+                title.unwrap_or_default(),
+                about.unwrap_or_default(),
+                table(of)
+            )
         }
-        if let Some(lines) = mesh::letters(mesh, map) {
-            // Indented, so that no name can end a fence.
-            let lines: Vec<String> = lines.iter().map(|line| format!("    {line}\n")).collect();
-            out += &format!("\n{}\n{}\n", lines.concat(), escape(mesh::RULE));
+        // Indented, so that no name can end a fence.
+        Piece::Letters(lines) => lines.iter().map(|line| format!("    {line}\n")).collect(),
+        Piece::Bins(of) => format!(
+            "How many there are in each bin:\n\n{}",
+            table(&figures::bins(summary, of))
+        ),
+        Piece::Details { pieces, .. } => {
+            return pieces.iter().map(|one| shown(summary, one)).collect();
         }
-        if let Some(pairs) = mesh::table(mesh, map) {
-            out.push('\n');
-            out += &table(&pairs);
-        }
-    }
-    out
-}
-
-/// The published study beside the run.
-fn published(summary: &Summary) -> String {
-    let Some(study) = &summary.beside else {
-        return String::new();
     };
-    let mut out = format!(
-        "\n## Beside {}\n\n{}\n",
-        escape(&beside::name(study)),
-        escape(&beside::about(study))
-    );
-    for one in &study.tables {
-        let (workload, about) = beside::title(study, one);
-        out += &format!(
-            "\n### {}\n\nPublished: {}.",
-            escape(&workload),
-            escape(&about)
-        );
-        if let Some(load) = beside::load(summary, one) {
-            out += &format!(" Here: {}.", escape(&load));
-        }
-        out += "\n\n";
-        out += &table(&beside::table(study, one));
-        out.push('\n');
-        for order in beside::orders(study, one) {
-            out += &format!("- {}\n", escape(&order));
-        }
+    match text.is_empty() {
+        true => text,
+        false => format!("\n{text}"),
     }
-    if study.tables.is_empty() {
-        out += "\nWhat the authors found:\n\n";
-        for finding in &study.study.findings {
-            out += &format!("- {}\n", escape(finding));
-        }
-    }
-    out
 }
 
 fn table(table: &Table) -> String {

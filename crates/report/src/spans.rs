@@ -69,12 +69,12 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
         let of = &summary.treatments[id];
         let spans = of.spans.as_ref()?;
         let mut row = vec![describe::clean(&of.treatment.label)];
-        for (_, span) in spans.in_order() {
-            row.push(mean_and_share(spans, span));
-        }
         row.push(or_none(spans, |it| {
             number::duration(it.service_time.mean())
         }));
+        for (_, span) in spans.in_order() {
+            row.push(mean_and_share(spans, span));
+        }
         row.push(or_none(spans, clock_error));
         row.push(format!("{} of {}", spans.complete, spans.sampled()));
         Some(row)
@@ -83,11 +83,11 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
     (!rows.is_empty()).then(|| Table {
         head: figures::head([
             "network",
-            "sender: protocol",
-            "sender: queue",
-            "network and server",
-            "wake-up",
             "service time",
+            "protocol",
+            "queue",
+            "network+server",
+            "wake-up",
             "clock error",
             "sample",
         ]),
@@ -96,8 +96,7 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
 }
 
 /// What the table is, for a reader of the page.
-pub(crate) const ABOUT: &str = "Where the time goes: mean service time of a sample of requests, cut by the kernel's \
-    time stamps. The sender's protocol stack until the device's queue, the queue until the device, the network both \
+pub(crate) const ABOUT: &str = "Mean service time of a sample of requests, cut by the kernel's time stamps. The sender's protocol stack until the device's queue, the queue until the device, the network both \
     ways with the server, and from the arrival of the answer until the sender had read it.";
 
 fn mean_and_share(spans: &Spans, span: &Histogram) -> String {

@@ -4,6 +4,7 @@ use plumbline_experiment::Layout;
 
 use super::svg::{Anchor, Svg};
 use crate::analysis::{Mesh, MeshMap, Summary};
+use crate::chapter::MOST_NODES;
 use crate::describe;
 use crate::mesh::{Grade, pair_text, title};
 
@@ -18,9 +19,6 @@ const MOST_SIDE: f64 = 64.0;
 const SIDE_WITH_TEXT: f64 = 50.0;
 /// Nodes from which on a name each would overlap.
 const MOST_NAMES: f64 = 11.0;
-/// Beyond this a page would hold more cells than a browser draws; the findings
-/// name what matters.
-pub(super) const MOST_NODES: usize = 150;
 
 /// The map; `None` where there is none to draw.
 pub(super) fn map(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<String> {

@@ -12,11 +12,12 @@ use askama::Template;
 use plumbline_record::{Run, Trial};
 use plumbline_stats::verdict::Verdict;
 
-use crate::analysis::{BesideTable, Distribution, MeshMap, Section, Summary};
-use crate::figures::{self, Table};
+use crate::analysis::{Distribution, Mesh, MeshMap, Section, Summary};
+use crate::chapter::{Chapter, Pictured, Piece, chapters};
+use crate::figures::Table;
 use crate::overview::{self, Overview, OverviewCell, OverviewRow};
 use crate::sentence::{self, Subject};
-use crate::{beside, describe, mesh, number, set_up, spans, terminal};
+use crate::{describe, mesh, number, terminal};
 
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
@@ -26,16 +27,12 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         experiment: describe::clean(&summary.experiment),
         byline: byline(summary, run),
         is_cut_off: summary.is_cut_off(),
+        has_results: summary.has_results(),
         answer: overview::answer(summary),
         overview: overview_table(summary),
         legend: overview::LEGEND,
         answers: answers(summary),
-        sections: sections(summary),
-        meshes: meshes(summary),
-        set_up: set_up::table(summary),
-        set_up_about: set_up::ABOUT,
-        set_up_failures: set_up::failures(summary),
-        published: published(summary),
+        chapters: drawn(summary),
         method: method::paragraphs(summary, run),
         account: terminal::account_text(summary),
         notices: notices(summary),
@@ -51,21 +48,17 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
 
 #[derive(Template)]
 #[template(path = "report.html")]
-struct Page {
+struct Page<'a> {
     question: String,
     experiment: String,
     byline: String,
     is_cut_off: bool,
+    has_results: bool,
     answer: Option<String>,
     overview: OverviewTable,
     legend: &'static str,
     answers: Vec<AnswerLine>,
-    sections: Vec<Chapter>,
-    meshes: Vec<MeshChapter>,
-    set_up: Option<Table>,
-    set_up_about: &'static str,
-    set_up_failures: Vec<String>,
-    published: Option<Published>,
+    chapters: Vec<(Chapter<'a>, Vec<Picture>)>,
     method: Vec<String>,
     account: String,
     notices: Vec<String>,
@@ -76,31 +69,11 @@ struct Page {
     version: String,
 }
 
-/// A treatment on all pairs of nodes. The picture is markup.
-struct MeshChapter {
+/// A drawing, which is markup.
+struct Picture {
     title: String,
-    about: String,
-    picture: Option<String>,
-    is_too_large: bool,
-    pairs: Option<Table>,
-    findings: Vec<String>,
-    rule: &'static str,
-}
-
-/// A published study beside the run.
-struct Published {
-    name: String,
-    about: String,
-    findings: Vec<String>,
-    tables: Vec<PublishedTable>,
-}
-
-struct PublishedTable {
-    title: String,
-    about: String,
-    load: Option<String>,
-    figures: Table,
-    orders: Vec<String>,
+    caption: &'static str,
+    svg: String,
 }
 
 /// The table of all networks: workloads with how many columns each has, titles,
@@ -123,25 +96,6 @@ struct AnswerLine {
     label: String,
     rest: String,
     is_compared: bool,
-}
-
-/// A section of the run in pictures and tables. The pictures are markup.
-struct Chapter {
-    title: String,
-    about: String,
-    percentiles: Option<String>,
-    overhead: Option<String>,
-    throughput: Option<String>,
-    histogram: Option<String>,
-    distribution: Option<Table>,
-    context: Option<String>,
-    is_bulk: bool,
-    is_same_node: bool,
-    spans: Option<Table>,
-    spans_about: &'static str,
-    figures: Table,
-    percentile_table: Option<Table>,
-    comparisons: Table,
 }
 
 fn byline(summary: &Summary, run: &Run) -> String {
@@ -225,71 +179,79 @@ fn answers(summary: &Summary) -> Vec<AnswerLine> {
         .collect()
 }
 
-fn sections(summary: &Summary) -> Vec<Chapter> {
-    let chapter = |(section, spread): (&Section, &Option<Distribution>)| {
-        let treatment = &summary.treatments[section.baseline];
-        let baseline = &treatment.treatment;
-        let place = describe::place(summary, baseline);
-        Chapter {
-            title: describe::clean(baseline.task.name()),
-            about: format!("{}; {place}", describe::task(&baseline.task)),
-            percentiles: chart::percentiles(summary, section),
-            overhead: chart::overhead(summary, section),
-            throughput: chart::throughput(summary, section),
-            histogram: spread
-                .as_ref()
-                .and_then(|one| chart::histogram(summary, one)),
-            distribution: spread
-                .as_ref()
-                .map(|one| figures::distribution(summary, one, section.baseline)),
-            context: chart::context(summary, section),
-            is_bulk: treatment.is_bulk(),
-            is_same_node: baseline.scene.placement == plumbline_experiment::Placement::SameNode,
-            spans: spans::table(summary, section),
-            spans_about: spans::ABOUT,
-            figures: figures::figures(summary, section),
-            percentile_table: figures::percentiles(summary, section),
-            comparisons: figures::comparisons(summary, section),
-        }
+/// The chapters, each with its drawings.
+fn drawn(summary: &Summary) -> Vec<(Chapter<'_>, Vec<Picture>)> {
+    let pictures = |of: Pictured<'_>| match of {
+        Pictured::Nothing => Vec::new(),
+        Pictured::Pairs(mesh, map) => heat_map(summary, mesh, map).into_iter().collect(),
+        Pictured::Section(section, spread) => charts(summary, section, spread),
     };
-    let sections = summary.sections.iter().zip(&summary.distributions);
-    sections.map(chapter).collect()
+    let mut drawn = Vec::new();
+    for chapter in chapters(summary) {
+        let pictures = pictures(chapter.pictured);
+        drawn.push((chapter, pictures));
+    }
+    drawn
 }
 
-fn meshes(summary: &Summary) -> Vec<MeshChapter> {
-    let Some(mesh) = &summary.mesh else {
-        return Vec::new();
-    };
-    let chapter = |map: &MeshMap| MeshChapter {
+fn heat_map(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Picture> {
+    Some(Picture {
         title: mesh::title(summary, map),
-        about: mesh::about(mesh, map),
-        picture: heat::map(summary, mesh, map),
-        is_too_large: mesh.nodes.len() > heat::MOST_NODES,
-        pairs: mesh::table(mesh, map),
-        findings: mesh::findings(mesh, map),
-        rule: mesh::RULE,
-    };
-    mesh.maps.iter().map(chapter).collect()
+        caption: "Rows send, columns receive; a direction that was not measured shows the other \
+                  one. The colour is how far a pair is from the median pair.",
+        svg: heat::map(summary, mesh, map)?,
+    })
 }
 
-fn published(summary: &Summary) -> Option<Published> {
-    let study = summary.beside.as_ref()?;
-    let table = |one: &BesideTable| {
-        let (title, about) = beside::title(study, one);
-        PublishedTable {
-            title,
-            about,
-            load: beside::load(summary, one),
-            figures: beside::table(study, one),
-            orders: beside::orders(study, one),
-        }
+fn charts(summary: &Summary, section: &Section, spread: Option<&Distribution>) -> Vec<Picture> {
+    let is_bulk = summary.treatments[section.baseline].is_bulk();
+    let charts = [
+        (
+            "Change against the baseline",
+            "Dots are estimates over paired blocks, lines their 95 % intervals; a hollow dot has no \
+             verdict of better or worse. Inside the shaded band a change does not matter in practice.",
+            chart::overhead(summary, section),
+        ),
+        (
+            "Latency by percentile",
+            "All trials pooled; each line ends where fewer than 100 independent samples lie beyond \
+             it, or where most senders were late themselves.",
+            chart::percentiles(summary, section),
+        ),
+        (
+            "Every latency",
+            "Shares of each network’s own latencies, in bins of equal ratio; the upright line is \
+             the mean.",
+            spread.and_then(|one| chart::histogram(summary, one)),
+        ),
+        (
+            "Throughput",
+            match is_bulk {
+                true => "Bars are medians over trials, dots the trials.",
+                false => {
+                    "Bars are medians over trials, dots the trials. Closed loop: the load waits \
+                     for the answers."
+                }
+            },
+            chart::throughput(summary, section),
+        ),
+        (
+            match is_bulk {
+                true => "CPU per gigabyte by context",
+                false => "CPU per request by context",
+            },
+            "Of the whole machine, less its idle use and what the sender spun while it waited.",
+            chart::context(summary, section),
+        ),
+    ];
+    let picture = |(title, caption, svg): (&str, _, Option<String>)| {
+        Some(Picture {
+            title: title.to_owned(),
+            caption,
+            svg: svg?,
+        })
     };
-    Some(Published {
-        name: beside::name(study),
-        about: beside::about(study),
-        findings: study.study.findings.clone(),
-        tables: study.tables.iter().map(table).collect(),
-    })
+    charts.into_iter().filter_map(picture).collect()
 }
 
 fn notices(summary: &Summary) -> Vec<String> {

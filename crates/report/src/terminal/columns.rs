@@ -1,11 +1,9 @@
 //! Which columns the tables have.
 
-use plumbline_record::Spans;
 use plumbline_stats::verdict::Verdict;
 
 use super::style::Tint;
 use super::table::{Cell, Column};
-use crate::analysis::{Section, Summary, TreatmentSummary};
 use crate::overview::{self, Overview, OverviewCell};
 use crate::{describe, number};
 
@@ -60,50 +58,4 @@ fn cell(of: &OverviewCell, is_wide: bool) -> Cell {
             Cell::new(&(number::plain(&text) + space), tint)
         }
     }
-}
-
-/// Where the time of a sample of the requests went; `None` without one.
-pub(super) fn spans(summary: &Summary, section: &Section) -> Option<Vec<Column>> {
-    let rows: Vec<(&TreatmentSummary, &Spans)> = section
-        .treatments
-        .iter()
-        .map(|&id| &summary.treatments[id])
-        .filter_map(|one| Some((one, one.spans.as_ref()?)))
-        .filter(|(_, spans)| spans.complete > 0)
-        .collect();
-    let labels = rows
-        .iter()
-        .map(|(one, _)| describe::clean(&one.treatment.label));
-    let mut columns = vec![Column::left("network", labels.map(Cell::plain).collect())];
-    let titles = ["protocol", "queue", "network+server", "wake-up"];
-    for (index, title) in titles.into_iter().enumerate() {
-        let mean = |(_, spans): &(_, &Spans)| spans.in_order()[index].1.mean();
-        let cells = rows
-            .iter()
-            .map(|row| Cell::plain(number::duration(mean(row))));
-        columns.push(Column::right(title, 5, vec![cells.collect()]));
-    }
-    let whole = rows
-        .iter()
-        .map(|(_, spans)| number::duration(spans.service_time.mean()));
-    columns.push(Column::right(
-        "service time",
-        9,
-        vec![whole.map(Cell::plain).collect()],
-    ));
-    (!rows.is_empty()).then_some(columns)
-}
-
-/// What it took to bring up each network; `None` where nothing was.
-pub(super) fn set_up(summary: &Summary) -> Option<Vec<Column>> {
-    let table = crate::set_up::table(summary)?;
-    let columns = table.head.iter().enumerate().map(|(at, title)| {
-        let cells = table.rows.iter().map(|row| Cell::plain(row[at].clone()));
-        if at == 0 {
-            Column::left(title, cells.collect())
-        } else {
-            Column::right(title, 9, vec![cells.collect()])
-        }
-    });
-    Some(columns.collect())
 }

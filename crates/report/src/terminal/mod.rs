@@ -1,10 +1,9 @@
 //! A run for the terminal: tables, a sentence for each network, warnings, and
 //! what became of the trials.
 
-mod beside;
+mod bars;
+mod chapter;
 mod columns;
-mod distribution;
-mod mesh;
 mod style;
 mod table;
 mod text;
@@ -42,25 +41,11 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &table;
         out.push('\n');
     }
-    for section in &summary.sections {
-        out += &time_spent(summary, section, style);
-    }
     if let Some(link) = describe::link(summary) {
         out += &text::wrap(&link, style.width, 0);
         out += "\n\n";
     }
-    out += &mesh::render(summary, style);
-    if let Some(columns) = columns::set_up(summary) {
-        let title = "set-up cost: the cluster up, and its paths ready after that";
-        out += &style.paint(Tint::Heading, title);
-        out += &format!("\n{}", Columns::new(columns).render(style));
-        for line in crate::set_up::failures(summary) {
-            out += &style.lines(Tint::Plain, &line);
-        }
-        out.push('\n');
-    }
-    out += &distribution::render(summary, style);
-    out += &beside::render(summary, style);
+    out += &chapter::render(summary, style);
     out += &answers(summary, style);
     out += &notices(summary, style);
     for line in maxima(summary) {
@@ -137,16 +122,6 @@ fn heading(summary: &Summary, section: &Section) -> String {
         describe::task(&baseline.task),
         describe::place(summary, baseline)
     )
-}
-
-/// Where the time of a sample of the requests went, if one was stamped (L-17).
-fn time_spent(summary: &Summary, section: &Section, style: Style) -> String {
-    let Some(columns) = columns::spans(summary, section) else {
-        return String::new();
-    };
-    let title = "where the time goes: means by the kernel's stamps";
-    let heading = style.paint(Tint::Heading, title);
-    format!("{heading}\n{}\n", Columns::new(columns).render(style))
 }
 
 /// What the table does not say comes first.

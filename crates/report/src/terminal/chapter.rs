@@ -1,0 +1,67 @@
+//! The chapters of a report for the terminal: those that have more than a page's
+//! details.
+
+use super::bars::bars;
+use super::style::{Style, Tint};
+use super::table::{Cell, Column, Columns};
+use crate::analysis::Summary;
+use crate::chapter::{Chapter, Piece, chapters};
+use crate::figures::Table;
+use crate::number;
+
+pub(super) fn render(summary: &Summary, style: Style) -> String {
+    let chapter = |chapter: &Chapter<'_>| {
+        let pieces = chapter.pieces.iter();
+        let shown: String = pieces.map(|one| piece(summary, one, style)).collect();
+        if shown.is_empty() {
+            return shown;
+        }
+        let title = style.lines(Tint::Heading, &chapter.title);
+        let about = style.lines(Tint::Faint, &chapter.about);
+        format!("{title}{about}{shown}\n")
+    };
+    chapters(summary).iter().map(chapter).collect()
+}
+
+fn piece(summary: &Summary, piece: &Piece<'_>, style: Style) -> String {
+    let lines = |lines: &[String], most: usize| -> String {
+        let lines = lines.iter().take(most);
+        lines.map(|one| style.lines(Tint::Plain, one)).collect()
+    };
+    match piece {
+        Piece::Text(_) | Piece::Details { .. } => String::new(),
+        Piece::List(all, most) => lines(all, *most),
+        Piece::Table { title, table, .. } => {
+            let title = (!title.is_empty()).then(|| style.lines(Tint::Heading, title));
+            title.unwrap_or_default() + &Columns::new(columns(table)).render(style)
+        }
+        Piece::Letters(all) => {
+            let (legend, rows) = all.split_last().expect("a map has a legend");
+            let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
+            rows + &style.lines(Tint::Faint, legend)
+        }
+        Piece::Bins(of) => bars(summary, of),
+    }
+}
+
+/// Where it is too wide, what stands in brackets is given up first, then columns from
+/// the right.
+fn columns(table: &Table) -> Vec<Column> {
+    let column = |(at, head): (usize, &String)| {
+        let texts = || table.rows.iter().map(|row| row[at].as_str());
+        let cells = |texts: Vec<&str>| -> Vec<Cell> {
+            let plain = texts.into_iter().map(number::plain);
+            plain.map(Cell::plain).collect()
+        };
+        if at == 0 {
+            return Column::left(head, cells(texts().collect()));
+        }
+        let before = |text| str::split_once(text, " (").map_or(text, |(before, _)| before);
+        let forms = vec![
+            cells(texts().collect()),
+            cells(texts().map(before).collect()),
+        ];
+        Column::right(head, (table.head.len() - at) as u8, forms)
+    };
+    table.head.iter().enumerate().map(column).collect()
+}
