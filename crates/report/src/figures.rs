@@ -116,11 +116,11 @@ fn request_columns(task: &Task) -> Vec<Figure> {
     let mut columns: Vec<Figure> = metrics(task, Quantity::Latency).collect();
     columns.push(column("service p50", |of| {
         let latency = of.latency.as_ref();
-        nanoseconds(latency.and_then(|one| one.service_time.p50))
+        nanoseconds(latency.and_then(|one| one.service_time.at(0.5)))
     }));
     columns.push(column("send lag p99", |of| {
         let latency = of.latency.as_ref();
-        nanoseconds(latency.and_then(|one| one.send_lag.p99))
+        nanoseconds(latency.and_then(|one| one.send_lag.at(0.99)))
     }));
     let before = columns.len();
     columns.extend(metrics(task, Quantity::Throughput));

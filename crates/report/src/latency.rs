@@ -9,7 +9,7 @@ pub(crate) use support::{late, share};
 
 use plumbline_record::Histogram;
 use plumbline_stats::order;
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::number;
 
@@ -18,23 +18,10 @@ pub const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 
 /// Percentiles, maximum and mean of a histogram in nanoseconds. `None`, and
 /// null in JSON, is what the samples do not carry (D4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LatencySummary {
-    /// Median.
-    pub p50: Option<u64>,
-    /// 90th percentile.
-    pub p90: Option<u64>,
-    /// 99th percentile.
-    pub p99: Option<u64>,
-    /// 99.9th percentile.
-    #[serde(rename = "p99.9")]
-    pub p99_9: Option<u64>,
-    /// 99.99th percentile.
-    #[serde(rename = "p99.99")]
-    pub p99_99: Option<u64>,
-    /// 99.999th percentile.
-    #[serde(rename = "p99.999")]
-    pub p99_999: Option<u64>,
+    /// One for each of [`QUANTILES`].
+    values: [Option<u64>; QUANTILES.len()],
     /// The exact maximum.
     pub max: Option<u64>,
     /// The mean, for display only (C-6).
@@ -49,20 +36,12 @@ impl LatencySummary {
 
     /// The figures of a histogram that is worth `support`.
     pub fn with_support(histogram: &Histogram, support: Support) -> Self {
-        let at = |quantile| {
-            support
-                .shows(quantile)
-                .then(|| histogram.value_at(quantile))
-        };
-        let [p50, p90, p99, p99_9, p99_99, p99_999] = QUANTILES.map(at);
         let is_filled = !histogram.is_empty();
         Self {
-            p50,
-            p90,
-            p99,
-            p99_9,
-            p99_99,
-            p99_999,
+            values: QUANTILES.map(|quantile| {
+                let is_shown = support.shows(quantile);
+                is_shown.then(|| histogram.value_at(quantile))
+            }),
             // Where the tail is not the network's, neither is its end.
             max: (is_filled && support.end >= 1.0).then(|| histogram.max()),
             // A mean of bucket middles may lie above the exact maximum.
@@ -71,16 +50,27 @@ impl LatencySummary {
     }
 
     /// The percentiles in rising order, each with its quantile.
-    pub fn percentiles(&self) -> [(f64, Option<u64>); 6] {
-        let values = [
-            self.p50,
-            self.p90,
-            self.p99,
-            self.p99_9,
-            self.p99_99,
-            self.p99_999,
-        ];
-        std::array::from_fn(|i| (QUANTILES[i], values[i]))
+    pub fn percentiles(&self) -> [(f64, Option<u64>); QUANTILES.len()] {
+        std::array::from_fn(|at| (QUANTILES[at], self.values[at]))
+    }
+
+    /// One of the percentiles that are looked at.
+    pub fn at(&self, quantile: f64) -> Option<u64> {
+        let mut all = self.percentiles().into_iter();
+        all.find(|(one, _)| *one == quantile)?.1
+    }
+}
+
+/// By name, `p50` to `p99.999`, then `max` and `mean`.
+impl Serialize for LatencySummary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (quantile, value) in self.percentiles() {
+            map.serialize_entry(&number::percentile_name(quantile), &value)?;
+        }
+        map.serialize_entry("max", &self.max)?;
+        map.serialize_entry("mean", &self.mean)?;
+        map.end()
     }
 }
 
@@ -187,10 +177,10 @@ mod tests {
     #[test]
     fn a_percentile_without_a_hundred_samples_beyond_it_is_withheld() {
         let summary = LatencySummary::new(&uniform(10_000));
-        assert!(summary.p99.is_some());
-        assert_eq!(summary.p99_9, None);
+        assert!(summary.at(0.99).is_some());
+        assert_eq!(summary.at(0.999), None);
         let fewer = LatencySummary::new(&uniform(9_999));
-        assert_eq!((fewer.p90.is_some(), fewer.p99), (true, None));
+        assert_eq!((fewer.at(0.9).is_some(), fewer.at(0.99)), (true, None));
     }
 
     #[test]

@@ -37,7 +37,9 @@ mod describe;
 mod figures;
 mod foreign;
 mod mesh;
+mod object;
 mod overview;
 mod set_up;
+mod spread;
 
 pub use analysis::Summary;

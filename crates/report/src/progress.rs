@@ -5,7 +5,7 @@ use std::time::Duration;
 use plumbline_experiment::{Limit, Pairing, Sought};
 use plumbline_record::{GateFailure, SearchTrial};
 
-use crate::number;
+use crate::{describe, number};
 
 /// `maximum of rr with p99<1ms on vxlan: searching, about a minute`.
 pub fn searching(sought: &Sought) -> String {
@@ -75,46 +75,55 @@ pub fn pairs(pairing: &Pairing, at_once: bool, blocks: usize, estimate: Duration
     )
 }
 
-/// A gate's failure in words.
+/// A gate that a trial failed, in words with its figures.
 pub fn gate(failure: &GateFailure) -> String {
-    let micro = |ns: u64| ns as f64 / 1000.0;
+    let duration = |ns: &u64| number::duration(*ns as f64);
+    let count = |count: &u64| number::count(*count as f64);
     match failure {
         GateFailure::SendLag {
             quantile,
             lag_ns,
             limit_ns,
         } => format!(
-            "sent {:.0} µs late at p{} ({:.0} allowed)",
-            micro(*lag_ns),
-            quantile * 100.0,
-            micro(*limit_ns)
+            "sent {} late at {}, allowed {}",
+            duration(lag_ns),
+            number::percentile_name(*quantile),
+            duration(limit_ns)
         ),
         GateFailure::AchievedRate { planned, achieved } => {
+            let (achieved, planned) = (count(achieved), count(planned));
             format!("sent {achieved} of {planned} planned requests in time")
         }
-        GateFailure::Disturbed { by, amount, limit } if *limit > 0.0 => {
-            format!(
-                "disturbed by {by} ({:.1} %, {:.1} % allowed)",
-                amount * 100.0,
-                limit * 100.0
-            )
+        GateFailure::Disturbed { by, amount, limit } => {
+            let by = describe::clean(by);
+            match *limit > 0.0 {
+                true => {
+                    let (amount, limit) = (number::percent(*amount), number::percent(*limit));
+                    format!("disturbed by {by}: {amount}, allowed {limit}")
+                }
+                false => format!("disturbed by {by} ({amount:.0})"),
+            }
         }
-        GateFailure::Disturbed { by, amount, .. } => format!("disturbed by {by} ({amount:.0})"),
-        GateFailure::WrongPath { detail } | GateFailure::PathFault { detail } => detail.clone(),
+        GateFailure::WrongPath { detail } => format!("wrong path: {}", describe::clean(detail)),
+        GateFailure::PathFault { detail } => format!("path fault: {}", describe::clean(detail)),
         GateFailure::NoSteadyState {
+            at,
             before_ns,
             after_ns,
-            ..
         } => format!(
-            "no steady state: the latency went from {:.0} to {:.0} µs",
-            micro(*before_ns),
-            micro(*after_ns)
+            "no steady state: {} before and {} after {} of the window",
+            duration(before_ns),
+            duration(after_ns),
+            number::percent(*at)
         ),
         GateFailure::GeneratorBusy { share, limit } => format!(
-            "sender {:.0} % busy ({:.0} % allowed)",
-            share * 100.0,
-            limit * 100.0
+            "sender {} busy, allowed {}",
+            number::percent(*share),
+            number::percent(*limit)
         ),
-        GateFailure::Errors { failed, planned } => format!("{failed} of {planned} requests failed"),
+        GateFailure::Errors { failed, planned } => {
+            let (failed, planned) = (count(failed), count(planned));
+            format!("{failed} of {planned} requests failed or unanswered")
+        }
     }
 }

@@ -1,7 +1,5 @@
 //! Set-up cost as a table: what it took to bring up each network's cluster.
 
-use serde_json::{Value, json};
-
 use crate::analysis::{SetUpCost, Summary};
 use crate::figures::{self, Table};
 use crate::{describe, number};
@@ -40,27 +38,4 @@ pub(crate) fn failures(summary: &Summary) -> Vec<String> {
         )
     };
     failing.map(line).collect()
-}
-
-/// The same for scripts.
-pub(crate) fn json(summary: &Summary) -> Vec<Value> {
-    let spread = |it: Option<plumbline_stats::order::MedianOfRuns>| {
-        it.map(|it| {
-            json!({
-                "median": it.median,
-                "interval": it.interval.map(|it| [it.low, it.high]),
-            })
-        })
-    };
-    let one = |of: &SetUpCost| {
-        json!({
-            "network": of.network,
-            "tried": of.tried,
-            "came_up": of.came_up,
-            "up_ns": spread(of.took_ns),
-            "paths_ns": spread(of.paths_ns),
-            "failed": of.failed,
-        })
-    };
-    summary.set_ups.iter().map(one).collect()
 }

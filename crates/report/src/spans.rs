@@ -31,8 +31,8 @@ pub fn text(spans: &Spans) -> String {
             "{name:<20}{:>12}{:>9}{:>12}{:>12}\n",
             number::plain(&number::duration(span.mean())),
             number::plain(&number::percent(share(spans, span))),
-            nanoseconds(summary.p50),
-            nanoseconds(summary.p99),
+            nanoseconds(summary.at(0.5)),
+            nanoseconds(summary.at(0.99)),
         );
     }
     text += &format!("the clocks agree within {}", clock_error(spans));

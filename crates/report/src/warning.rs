@@ -9,45 +9,121 @@ pub fn text(warning: &Warning) -> String {
         Warning::Nodes { detail } => detail.clone(),
         Warning::OneKernel => ONE_KERNEL.to_owned(),
         Warning::UserModeKernel => USER_MODE_KERNEL.to_owned(),
-        Warning::SharedCpus { cpus } => shared_cpus(*cpus),
-        Warning::OtherServer { wanted, answered } => other_server(wanted, answered),
+        Warning::SharedCpus { cpus } => format!(
+            "with {cpus} CPU{} the two ends and the network compete, which lengthens the tail; use \
+             a machine with 4 or more",
+            if *cpus == 1 { "" } else { "s" }
+        ),
+        Warning::OtherServer { wanted, answered } => format!(
+            "{wanted} is not installed where the receiver ran, so {answered} answered; install \
+             {wanted} to compare with what others measured against it"
+        ),
         Warning::Unsupported { network, needs } => format!("{network} was left out: {needs}"),
-        Warning::StandsFor { alias, network } => stands_for(alias, network),
-        Warning::ShorterWindows { share } => shorter_windows(*share),
-        Warning::ClosedLoop { outstanding } => closed_loop(*outstanding),
-        Warning::TooFewBlocks { blocks, needed } => too_few_blocks(*blocks, *needed),
-        Warning::RetriesExhausted { treatment } => retries_exhausted(treatment),
-        Warning::CutOff { finished, planned } => cut_off(*finished, *planned),
-        Warning::MixedBuilds { builds } => mixed_builds(*builds),
-        Warning::Steal { share } => steal(*share),
-        Warning::OtherLoad { share } => other_load(*share),
-        Warning::NearSaturation { share } => near_saturation(*share),
-        Warning::GeneratorBusy { share } => generator_busy(*share),
-        Warning::TailLag { lag_ns, latency_ns } => tail_lag(*lag_ns, *latency_ns),
-        Warning::MaximumOfTheGenerator { workload } => maximum_of_the_generator(workload),
-        &Warning::ArrivalsDistorted {
+        Warning::StandsFor { alias, network } => format!(
+            "{}: {MODELLED}; docs/networks.md says what is modelled",
+            measured_as(alias, network)
+        ),
+        Warning::ShorterWindows { share } => format!(
+            "windows were shortened to {} to keep to the time budget, so intervals are wider; \
+             choose fewer networks, or raise design.budget",
+            percent(*share)
+        ),
+        Warning::ClosedLoop { outstanding } => format!(
+            "closed loop, {outstanding} outstanding: a stall holds back the load too, so the tail \
+             is understated; set a rate for an open loop"
+        ),
+        Warning::TooFewBlocks { blocks, needed } => format!(
+            "{blocks} blocks cannot reach significance for so many comparisons; use --blocks \
+             {needed} or more"
+        ),
+        Warning::RetriesExhausted { treatment } => format!(
+            "{treatment} failed its validity gates in every attempt of a block, which is missing \
+             from its comparison"
+        ),
+        Warning::CutOff { finished, planned } => {
+            format!("cut off after {finished} of {planned} trials; go on with `run --resume`")
+        }
+        Warning::MixedBuilds { builds } => format!(
+            "{builds} builds of Plumbline ran these trials, so any difference may come from the \
+             program; run it anew with one build"
+        ),
+        Warning::Steal { share } => format!(
+            "the hypervisor took {:.1} % of the CPU time; use a dedicated machine, or more blocks",
+            share * 100.0
+        ),
+        Warning::OtherLoad { share } => format!(
+            "other programs used {} of the CPU time, so intervals are wider than they could be; \
+             stop what else runs",
+            percent(*share)
+        ),
+        Warning::NearSaturation { share } => format!(
+            "the machine was {} busy at a held rate; lower --rate for latencies without queueing",
+            percent(*share)
+        ),
+        Warning::GeneratorBusy { share } => format!(
+            "the sender itself was {} busy, so answers waited for it; lower the rate",
+            percent(*share)
+        ),
+        Warning::TailLag { lag_ns, latency_ns } => format!(
+            "the sender itself was {} late at p99, more than half of the latency of {} there: from \
+             p99 up that is the generator, not the network; use --wait spin, or a machine with \
+             more CPUs",
+            microseconds(*lag_ns),
+            microseconds(*latency_ns)
+        ),
+        Warning::MaximumOfTheGenerator { workload } => format!(
+            "the generator was the limit of `{workload}`, not the network: its loads are shares of \
+             what the generator can send"
+        ),
+        Warning::ArrivalsDistorted {
             distance,
             waited_share,
-        } => arrivals_distorted(distance, waited_share),
-        &Warning::UnevenGaps {
+        } => format!(
+            "requests did not go out as Poisson arrivals (distance {distance:.2}), {}",
+            cause(*waited_share)
+        ),
+        Warning::UnevenGaps {
             error_ns,
             waited_share,
-        } => uneven_gaps(error_ns, waited_share),
-        &Warning::LevelChanged {
+        } => format!(
+            "requests did not go out at equal gaps ({} off at p99), {}",
+            microseconds(*error_ns),
+            cause(*waited_share)
+        ),
+        Warning::LevelChanged {
             at,
             before_ns,
             after_ns,
-        } => level_changed(at, before_ns, after_ns),
-        &Warning::GeneratorWasTheLimit {
+        } => format!(
+            "the latency went from {} to {} within a window, {} into it: no steady state; a longer \
+             warm-up may reach one",
+            duration(*before_ns),
+            duration(*after_ns),
+            percent(*at)
+        ),
+        Warning::GeneratorWasTheLimit {
             sent_share,
             lag_ns,
             busy_share,
-        } => generator_was_the_limit(sent_share, lag_ns, busy_share),
-        &Warning::ClientDiffers {
+        } => format!(
+            "the generator was the limit, not the network: it sent {} of what was due, one request \
+             in ten more than {} late, and was {} busy; lower the rate, let it wait by spinning, \
+             or give it more CPUs",
+            percent(*sent_share),
+            microseconds(*lag_ns),
+            percent(*busy_share)
+        ),
+        Warning::ClientDiffers {
             client,
             p99_ns,
             others_ns,
-        } => client_differs(client, p99_ns, others_ns),
+        } => format!(
+            "thread {client} of the sender saw a p99 of {}, and no other thread came nearer than \
+             {}: the percentiles mix two paths; pin the threads to CPUs of their own, or look for \
+             what sets its connections apart",
+            microseconds(*p99_ns),
+            microseconds(*others_ns)
+        ),
     }
 }
 
@@ -66,28 +142,6 @@ const USER_MODE_KERNEL: &str = "the kernel is User-mode Linux: system calls cost
     each latency holds some 50 µs of the sender's own lateness, and under load its wait for the one \
     CPU; read differences in µs, not in percent";
 
-fn shared_cpus(cpus: u32) -> String {
-    format!(
-        "with {cpus} CPU{} the two ends and the network compete, which lengthens the tail; use a \
-         machine with 4 or more",
-        if cpus == 1 { "" } else { "s" }
-    )
-}
-
-fn other_server(wanted: &str, answered: &str) -> String {
-    format!(
-        "{wanted} is not installed where the receiver ran, so {answered} answered; install {wanted} \
-         to compare with what others measured against it"
-    )
-}
-
-fn stands_for(alias: &str, network: &str) -> String {
-    format!(
-        "{}: {MODELLED}; docs/networks.md says what is modelled",
-        measured_as(alias, network)
-    )
-}
-
 /// What a network that was asked for by another name is.
 pub(crate) fn measured_as(alias: &str, network: &str) -> String {
     format!("{alias} is measured as `{network}`")
@@ -96,137 +150,6 @@ pub(crate) fn measured_as(alias: &str, network: &str) -> String {
 /// What is measured of a system.
 pub(crate) const MODELLED: &str =
     "the path that it programs, without its agents, rules and policies";
-
-fn shorter_windows(share: f64) -> String {
-    format!(
-        "windows were shortened to {} to keep to the time budget, so intervals are wider; choose \
-         fewer networks, or raise design.budget",
-        percent(share)
-    )
-}
-
-fn closed_loop(outstanding: u32) -> String {
-    format!(
-        "closed loop, {outstanding} outstanding: a stall holds back the load too, so the tail is \
-         understated; set a rate for an open loop"
-    )
-}
-
-fn too_few_blocks(blocks: u32, needed: u32) -> String {
-    format!(
-        "{blocks} blocks cannot reach significance for so many comparisons; use --blocks {needed} \
-         or more"
-    )
-}
-
-fn retries_exhausted(treatment: &str) -> String {
-    format!(
-        "{treatment} failed its validity gates in every attempt of a block, which is missing from its \
-         comparison"
-    )
-}
-
-fn cut_off(finished: u32, planned: u32) -> String {
-    format!("cut off after {finished} of {planned} trials; go on with `run --resume`")
-}
-
-fn mixed_builds(builds: u32) -> String {
-    format!(
-        "{builds} builds of Plumbline ran these trials, so any difference may come from the program; \
-         run it anew with one build"
-    )
-}
-
-fn steal(share: f64) -> String {
-    format!(
-        "the hypervisor took {:.1} % of the CPU time; use a dedicated machine, or more blocks",
-        share * 100.0
-    )
-}
-
-fn other_load(share: f64) -> String {
-    format!(
-        "other programs used {} of the CPU time, so intervals are wider than they could be; stop \
-         what else runs",
-        percent(share)
-    )
-}
-
-fn near_saturation(share: f64) -> String {
-    format!(
-        "the machine was {} busy at a held rate; lower --rate for latencies without queueing",
-        percent(share)
-    )
-}
-
-fn generator_busy(share: f64) -> String {
-    format!(
-        "the sender itself was {} busy, so answers waited for it; lower the rate",
-        percent(share)
-    )
-}
-
-fn tail_lag(lag_ns: u64, latency_ns: u64) -> String {
-    format!(
-        "the sender itself was {} late at p99, more than half of the latency of {} there: from p99 \
-         up that is the generator, not the network; use --wait spin, or a machine with more CPUs",
-        microseconds(lag_ns),
-        microseconds(latency_ns)
-    )
-}
-
-fn maximum_of_the_generator(workload: &str) -> String {
-    format!(
-        "the generator was the limit of `{workload}`, not the network: its loads are shares of what \
-         the generator can send"
-    )
-}
-
-fn arrivals_distorted(distance: f64, waited_share: f64) -> String {
-    format!(
-        "requests did not go out as Poisson arrivals (distance {distance:.2}), {}",
-        cause(waited_share)
-    )
-}
-
-fn uneven_gaps(error_ns: u64, waited_share: f64) -> String {
-    format!(
-        "requests did not go out at equal gaps ({} off at p99), {}",
-        microseconds(error_ns),
-        cause(waited_share)
-    )
-}
-
-fn level_changed(at: f64, before_ns: u64, after_ns: u64) -> String {
-    format!(
-        "the latency went from {} to {} within a window, {} into it: no steady state; a longer \
-         warm-up may reach one",
-        duration(before_ns),
-        duration(after_ns),
-        percent(at)
-    )
-}
-
-fn generator_was_the_limit(sent_share: f64, lag_ns: u64, busy_share: f64) -> String {
-    format!(
-        "the generator was the limit, not the network: it sent {} of what was due, one request in \
-         ten more than {} late, and was {} busy; lower the rate, let it wait by spinning, or give it \
-         more CPUs",
-        percent(sent_share),
-        microseconds(lag_ns),
-        percent(busy_share)
-    )
-}
-
-fn client_differs(client: u32, p99_ns: u64, others_ns: u64) -> String {
-    format!(
-        "thread {client} of the sender saw a p99 of {}, and no other thread came nearer than {}: the \
-         percentiles mix two paths; pin the threads to CPUs of their own, or look for what sets its \
-         connections apart",
-        microseconds(p99_ns),
-        microseconds(others_ns)
-    )
-}
 
 /// Why requests went out at other times than planned.
 fn cause(waited_share: f64) -> &'static str {

@@ -1,7 +1,7 @@
 //! Treatments against their baselines, by blocks.
 
 use plumbline_experiment::metric::Role;
-use plumbline_experiment::{Plan, Treatment, TreatmentId};
+use plumbline_experiment::{Plan, TreatmentId};
 use plumbline_record::Fingerprint;
 use plumbline_stats::replicate;
 
@@ -38,45 +38,19 @@ pub struct Comparison {
     pub pairs_left_out: usize,
 }
 
-/// A comparison that the plan declares, before any data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DeclaredComparison {
-    pub(super) treatment: TreatmentId,
-    pub(super) baseline: TreatmentId,
-    pub(super) metric: &'static Metric,
-    pub(super) is_primary: bool,
-}
-
-/// Every comparison of some treatments, whose baselines are among them.
-pub(super) fn declared(treatments: &[Treatment]) -> Vec<DeclaredComparison> {
-    let mut declared = Vec::new();
-    for treatment in treatments {
-        let Some(baseline) = treatment.baseline else {
-            continue;
-        };
-        for (metric, role) in metrics_of(&treatment.task) {
-            declared.push(DeclaredComparison {
-                treatment: treatment.id,
-                baseline,
-                metric,
-                is_primary: role == Role::Primary,
-            });
-        }
-    }
-    declared
-}
-
-/// Compares everything that was declared.
+/// Compares every treatment with its baseline on all metrics that its plan declares.
 pub(super) fn compare_all(
-    declared: &[DeclaredComparison],
     treatments: &[TreatmentSummary],
     plan: &Plan,
     fingerprint: &Fingerprint,
 ) -> Vec<Comparison> {
-    let gathered = declared.iter().map(|one| {
-        let (ours, theirs) = (&treatments[one.treatment], &treatments[one.baseline]);
-        gather(one, ours, theirs, plan, fingerprint)
-    });
+    let of_one = |ours: &TreatmentSummary| {
+        let theirs = &treatments[ours.treatment.baseline?];
+        let metrics = metrics_of(&ours.treatment.task);
+        let gathered = metrics.map(|metric| gather(metric, ours, theirs, plan, fingerprint));
+        Some(gathered.collect::<Vec<_>>())
+    };
+    let gathered = treatments.iter().filter_map(of_one).flatten();
     let (mut comparisons, evidence): (Vec<_>, Vec<_>) = gathered.unzip();
     let effects = effect::judge(&evidence, plan.seed);
     for (comparison, effect) in comparisons.iter_mut().zip(effects) {
@@ -92,38 +66,30 @@ pub(super) fn compare_all(
 
 /// The comparison without its effect, and what that is judged by.
 fn gather(
-    declared: &DeclaredComparison,
+    (metric, role): (&'static Metric, Role),
     ours: &TreatmentSummary,
     theirs: &TreatmentSummary,
     plan: &Plan,
     fingerprint: &Fingerprint,
 ) -> (Comparison, Unjudged) {
-    let &DeclaredComparison {
-        treatment,
-        baseline,
-        metric,
-        is_primary,
-    } = declared;
     let (log_ratios, pairs_left_out) = log_ratios(metric, ours, theirs, plan);
-    let margin = margin(metric, theirs, fingerprint);
-    let resolution = resolution(metric, ours, theirs);
-    let comparison = Comparison {
-        treatment,
-        baseline,
-        metric,
-        is_primary,
-        effect: None,
-        difference: None,
-        margin,
-        resolution,
-        pairs_left_out,
-    };
     let evidence = Unjudged {
         metric,
-        is_primary,
+        is_primary: role == Role::Primary,
         log_ratios,
-        margin,
-        resolution,
+        margin: margin(metric, theirs, fingerprint),
+        resolution: resolution(metric, ours, theirs),
+    };
+    let comparison = Comparison {
+        treatment: ours.id(),
+        baseline: theirs.id(),
+        metric,
+        is_primary: evidence.is_primary,
+        effect: None,
+        difference: None,
+        margin: evidence.margin,
+        resolution: evidence.resolution,
+        pairs_left_out,
     };
     (comparison, evidence)
 }

@@ -4,6 +4,8 @@ use plumbline_experiment::Task;
 use plumbline_record::{CpuTime, LoadObservation, LoadResult, Observation, ProcessCpu};
 use plumbline_stats::order::MedianOfRuns;
 
+use serde::Serialize;
+
 use super::rates::{self, over_trials};
 use super::unit::Unit;
 
@@ -39,15 +41,19 @@ pub struct Cost {
 /// A cost split by context. The kernel samples contexts at its ticks while the
 /// total comes from idle time, so the split is the total in proportion to the
 /// ticks of all trials together.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CostByContext {
     /// User space.
+    #[serde(rename = "user_ns")]
     pub user: f64,
     /// Kernel, without interrupts.
+    #[serde(rename = "system_ns")]
     pub system: f64,
     /// Soft interrupts.
+    #[serde(rename = "softirq_ns")]
     pub softirq: f64,
     /// Hardware interrupts.
+    #[serde(rename = "irq_ns")]
     pub irq: f64,
 }
 

@@ -5,6 +5,8 @@ use plumbline_record::{Observation, Trial};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 use plumbline_stats::outlier;
 
+use serde::Serialize;
+
 use super::LEVEL;
 use super::latency::{TAIL, has_late_tail};
 use super::ledger::Ledger;
@@ -36,7 +38,7 @@ pub struct TrialValue {
 }
 
 /// A value far from the rest of its treatment.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outlier {
     /// In which metric.
     pub metric: &'static Metric,

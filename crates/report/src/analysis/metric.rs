@@ -5,6 +5,8 @@ use plumbline_experiment::metric::DeclaredMetric;
 use plumbline_record::Observation;
 use plumbline_stats::verdict::Direction;
 
+use serde::{Serialize, Serializer};
+
 use super::unit::Unit;
 
 /// One number for each trial, on which treatments are compared. Every format asks
@@ -107,6 +109,13 @@ impl Metric {
             Value::Tail(quantile) => Some(quantile),
             Value::Median | Value::Of(_) => None,
         }
+    }
+}
+
+/// Its name in files.
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -120,8 +120,7 @@ impl Summary {
             // Where nodes differ, the mesh says which; a value alone does not.
             treatments.iter_mut().for_each(|one| one.outliers.clear());
         }
-        let declared = comparison::declared(&known);
-        let comparisons = comparison::compare_all(&declared, &treatments, plan, &run.fingerprint);
+        let comparisons = comparison::compare_all(&treatments, plan, &run.fingerprint);
         let sections = section::sections(&treatments, &comparisons);
         let builds = builds(trials);
         let asked = plan.distribution;

@@ -2,10 +2,12 @@
 
 use plumbline_record::{DeviceCounters, LoadObservation, Observation, ProtocolCounters};
 
+use serde::Serialize;
+
 use super::rates::total;
 
 /// Packets and faults over all kept trials of a treatment.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Packets {
     /// The device that carried most packets, such as `node1 eth0`.
     pub device: Option<String>,

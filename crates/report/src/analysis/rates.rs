@@ -4,17 +4,21 @@ use plumbline_experiment::Task;
 use plumbline_record::{LoadObservation, Observation};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
+use serde::Serialize;
+
 use super::LEVEL;
 
 /// How much a treatment carried. Rates are medians over its trials with their
 /// order-statistic interval (L-15); counts are sums.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rates {
     /// Requests per second that the schedule asked for; `None` for a closed loop.
     pub offered_requests_per_second: Option<f64>,
     /// Requests per second that were answered, or messages that were sent.
+    #[serde(serialize_with = "crate::spread::spread")]
     pub achieved_requests_per_second: Option<MedianOfRuns>,
     /// Payload bits per second; for `datagram` those that arrived (N-13).
+    #[serde(serialize_with = "crate::spread::spread")]
     pub throughput_bits_per_second: Option<MedianOfRuns>,
     /// `datagram`: messages that were sent and did not arrive, as a share.
     pub loss_share: Option<f64>,
@@ -25,6 +29,7 @@ pub struct Rates {
     /// Requests that failed, by any kind of error.
     pub errors: u64,
     /// Requests that were never answered (L-3).
+    #[serde(rename = "unanswered")]
     pub censored: u64,
 }
 

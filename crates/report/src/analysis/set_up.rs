@@ -3,10 +3,12 @@
 use plumbline_record::{SetUp, Trial};
 use plumbline_stats::order::{self, MedianOfRuns};
 
+use serde::Serialize;
+
 use super::LEVEL;
 
 /// What it took to bring up a network, over all the times that it was tried.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SetUpCost {
     /// The network, as the command knows it.
     pub network: String,
@@ -15,8 +17,10 @@ pub struct SetUpCost {
     /// How often it came up.
     pub came_up: usize,
     /// From the start of the command to its end, nanoseconds, where it came up.
+    #[serde(rename = "up_ns", serialize_with = "crate::spread::spread_as_pair")]
     pub took_ns: Option<MedianOfRuns>,
     /// From there until every path carried packets, nanoseconds.
+    #[serde(serialize_with = "crate::spread::spread_as_pair")]
     pub paths_ns: Option<MedianOfRuns>,
     /// Logs of those that did not come up, in the run directory.
     pub failed: Vec<String>,

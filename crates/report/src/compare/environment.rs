@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plumbline_record::{CniList, DeviceFingerprint, Fingerprint};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::describe;
@@ -17,7 +18,7 @@ const VOLATILE: [&str; 3] = ["clock_read_ns", "conntrack", "memory_bytes"];
 const SEEN_BY_SOME: [&str; 2] = ["client node kube-proxy", "server node kube-proxy"];
 
 /// One fact that differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Position of the later run among those compared, from 1.
     pub run: usize,

@@ -2,16 +2,18 @@
 
 use plumbline_experiment::{Plan, metric};
 use plumbline_stats::verdict::Direction;
+use serde::Serialize;
 
 use crate::analysis::{Comparison, Summary, TreatmentSummary, metrics_of};
 use crate::describe;
 
 /// One limit on one treatment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct LimitCheck {
     /// Position of the run among those compared.
     pub run: usize,
     /// Label of the treatment; empty when nothing is compared on the metric.
+    #[serde(rename = "treatment")]
     pub label: String,
     /// Name of its workload.
     pub workload: String,
@@ -21,8 +23,10 @@ pub struct LimitCheck {
     pub limit: f64,
     /// The overhead found, as a fraction; of throughput, what was lost.
     pub overhead: Option<f64>,
-    /// Its interval: low, high.
-    pub interval: Option<(f64, f64)>,
+    /// The lower end of its interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
     /// What follows.
     pub outcome: LimitOutcome,
     /// Why it is undecided, with the remedy; `None` when it is decided.
@@ -30,7 +34,8 @@ pub struct LimitCheck {
 }
 
 /// What follows from an overhead and its limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LimitOutcome {
     /// The whole interval is within the limit.
     Held,
@@ -59,7 +64,8 @@ pub(super) fn check(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitChec
                 metric: metric.clone(),
                 limit,
                 overhead: None,
-                interval: None,
+                low: None,
+                high: None,
                 outcome: LimitOutcome::Undecided,
                 reason: Some(why_not_compared(metric, summary)),
             });
@@ -94,7 +100,8 @@ fn check_one(run: usize, limit: f64, summary: &Summary, of: &Comparison) -> Limi
         metric: of.metric.name().to_owned(),
         limit,
         overhead,
-        interval,
+        low: interval.map(|(low, _)| low),
+        high: interval.map(|(_, high)| high),
         outcome,
         reason: (outcome == LimitOutcome::Undecided).then(|| why_undecided(summary, of)),
     }

@@ -1,10 +1,15 @@
 //! A comparison of runs for terminal and scripts.
 
+// In `object!` each key has a type of its own.
+#![allow(non_camel_case_types)]
+
 use plumbline_record::Warning;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{Change, Compared, LimitCheck, LimitOutcome};
 use crate::analysis::Notice;
+use crate::json;
+use crate::object::object;
 use crate::terminal::{self, Style};
 use crate::{describe, number};
 
@@ -101,7 +106,7 @@ fn limit_text(check: &LimitCheck) -> String {
         Some(overhead) => text += &number::signed_percent(overhead),
         None => text += "not known",
     }
-    if let Some((low, high)) = check.interval {
+    if let Some((low, high)) = check.low.zip(check.high) {
         text += &format!(" ({})", number::percent_interval(low, high));
     }
     text += &format!(", allowed {}", number::percent(check.limit));
@@ -114,56 +119,29 @@ fn limit_text(check: &LimitCheck) -> String {
 /// The same for scripts: `changes`, `limits`, `differences`, `broken`,
 /// `undecided`, and the report of each run under `runs`.
 pub fn json(compared: &Compared) -> String {
-    let object = json!({
-        "schema_version": crate::json::SCHEMA_VERSION,
-        "broken": compared.is_broken(),
-        "undecided": compared.has_undecided(),
-        "changes": compared.changes.iter().map(change_json).collect::<Vec<_>>(),
-        "limits": compared.limits.iter().map(limit_json).collect::<Vec<_>>(),
-        "differences": compared.differences.iter().map(|one| json!({
-            "run": one.run, "fact": one.fact, "first": one.first, "later": one.later,
-        })).collect::<Vec<_>>(),
-        "runs": compared.runs.iter().map(crate::json::value).collect::<Vec<_>>(),
-    });
-    format!("{object:#}\n")
+    let object = object! {
+        schema_version: json::SCHEMA_VERSION,
+        broken: compared.is_broken(),
+        undecided: compared.has_undecided(),
+        changes: compared.changes.iter().map(change).collect::<Vec<_>>(),
+        limits: &compared.limits,
+        differences: &compared.differences,
+        runs: compared.runs.iter().map(json::report).collect::<Vec<_>>(),
+    };
+    json::text(&object)
 }
 
-fn change_json(change: &Change) -> Value {
-    let effect = change.effect;
-    let interval = effect.and_then(|effect| effect.interval);
-    let verdict = effect.and_then(|effect| effect.verdict);
-    json!({
-        "run": change.run,
-        "treatment": change.label,
-        "workload": change.workload,
-        "metric": change.metric.name(),
-        "primary": change.is_primary,
-        "against": change.against,
-        "effect": effect.map(|effect| effect.ratio_minus_one),
-        "low": interval.map(|interval| interval.low),
-        "high": interval.map(|interval| interval.high),
-        "adjusted_p": effect.map(|effect| effect.adjusted_p),
-        "verdict": verdict.map(|verdict| verdict.to_string()),
-        "smallest_effect": effect.and_then(|effect| effect.smallest),
-        "margin": change.margin,
-    })
-}
-
-fn limit_json(check: &LimitCheck) -> Value {
-    json!({
-        "run": check.run,
-        "treatment": check.label,
-        "workload": check.workload,
-        "metric": check.metric,
-        "limit": check.limit,
-        "overhead": check.overhead,
-        "low": check.interval.map(|(low, _)| low),
-        "high": check.interval.map(|(_, high)| high),
-        "outcome": match check.outcome {
-            LimitOutcome::Held => "held",
-            LimitOutcome::Broken => "broken",
-            LimitOutcome::Undecided => "undecided",
-        },
-        "reason": check.reason,
-    })
+fn change(of: &Change) -> impl Serialize {
+    let verdict = of.effect.and_then(|effect| effect.verdict);
+    object! {
+        run: of.run,
+        treatment: &of.label,
+        workload: &of.workload,
+        metric: of.metric,
+        primary: of.is_primary,
+        against: &of.against,
+        #[serde(flatten)]
+        effect: json::effect(of.effect, verdict),
+        margin: of.margin,
+    }
 }

@@ -7,70 +7,56 @@ use crate::{describe, number};
 
 /// The machine and the versions, one fact in each row.
 pub(super) fn table(run: &Run) -> Table {
-    let fingerprint = &run.fingerprint;
-    let optional = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
+    let of = &run.fingerprint;
+    let known = |text: Option<String>| text.unwrap_or_else(|| "not known".to_owned());
+    let floor = run.provenance.floor.map(|floor| {
+        let duration = |ns: u64| number::duration(ns as f64);
+        format!("{}, {}", duration(floor.p50_ns), duration(floor.p99_ns))
+    });
+    let conntrack = of.conntrack.map(|(used, size)| format!("{used} of {size}"));
     let mut facts: Vec<(String, String)> = [
         ("command", run.provenance.command.join(" ")),
         ("Plumbline", run.provenance.version.clone()),
-        ("kernel", fingerprint.kernel.clone()),
-        (
-            "kernel command line",
-            fingerprint.kernel_command_line.clone(),
-        ),
-        ("architecture", fingerprint.architecture.clone()),
-        ("CPU", fingerprint.cpu_model.clone()),
-        ("microcode", optional(&fingerprint.microcode)),
-        ("CPUs online", fingerprint.cpus.to_string()),
+        ("kernel", of.kernel.clone()),
+        ("kernel command line", of.kernel_command_line.clone()),
+        ("architecture", of.architecture.clone()),
+        ("CPU", of.cpu_model.clone()),
+        ("microcode", known(of.microcode.clone())),
+        ("CPUs online", of.cpus.to_string()),
         (
             "threads per core",
-            optional(
-                &fingerprint
-                    .threads_per_core
-                    .map(|threads| threads.to_string()),
-            ),
+            known(of.threads_per_core.map(|it| it.to_string())),
         ),
-        ("hypervisor", hypervisor(fingerprint)),
-        ("CPU governor", optional(&fingerprint.governor)),
-        ("clock source", fingerprint.clock_source.clone()),
+        ("hypervisor", hypervisor(of)),
+        ("CPU governor", known(of.governor.clone())),
+        ("clock source", of.clock_source.clone()),
         (
             "reading the clock",
-            number::duration(fingerprint.clock_read_ns as f64),
+            number::duration(of.clock_read_ns as f64),
         ),
         (
             "the generator's own round trip (p50, p99)",
-            run.provenance.floor.map_or_else(
-                || "not measured".to_owned(),
-                |floor| {
-                    format!(
-                        "{}, {}",
-                        number::duration(floor.p50_ns as f64),
-                        number::duration(floor.p99_ns as f64)
-                    )
-                },
-            ),
+            floor.unwrap_or_else(|| "not measured".to_owned()),
         ),
-        ("memory", number::bytes(fingerprint.memory_bytes as f64)),
+        ("memory", number::bytes(of.memory_bytes as f64)),
         (
             "interrupt time accounted apart",
-            optional(&fingerprint.irq_time_accounting.map(|is| is.to_string())),
+            known(of.irq_time_accounting.map(|it| it.to_string())),
         ),
         (
             "conntrack entries",
-            fingerprint.conntrack.map_or_else(
-                || "no table".to_owned(),
-                |(used, size)| format!("{used} of {size}"),
-            ),
+            conntrack.unwrap_or_else(|| "no table".to_owned()),
         ),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    facts.extend(fingerprint.sysctls.clone());
-    facts.extend(fingerprint.versions.clone());
-    for (network, list) in &fingerprint.cni {
+    facts.extend(of.sysctls.clone());
+    facts.extend(of.versions.clone());
+    for (network, list) in &of.cni {
         let plugins = list.plugins.iter();
         facts.extend(plugins.map(|one| (format!("{network} {}", one.kind), describe::plugin(one))));
     }
-    for (name, other) in &fingerprint.others {
+    for (name, other) in &of.others {
         facts.extend(machine(name, other));
     }
     let row =

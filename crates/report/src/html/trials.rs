@@ -1,10 +1,10 @@
 //! Every trial in a row of its own, the discarded ones too.
 
-use plumbline_record::{GateFailure, Trial, TrialStatus};
+use plumbline_record::{Trial, TrialStatus};
 
 use crate::analysis::{Quantity, Summary, TreatmentSummary, metrics_among};
 use crate::figures::{Table, head};
-use crate::{describe, number};
+use crate::{describe, number, progress};
 
 /// The column of the pair, where there are several.
 const NODES: usize = 4;
@@ -89,56 +89,9 @@ fn status(status: &TrialStatus) -> String {
     match status {
         TrialStatus::Valid => "kept".to_owned(),
         TrialStatus::Invalid { gates } => {
-            let gates: Vec<String> = gates.iter().map(gate).collect();
+            let gates: Vec<String> = gates.iter().map(progress::gate).collect();
             gates.join("; ")
         }
         TrialStatus::Failed { error } => format!("failed: {}", describe::first_line(error)),
-    }
-}
-
-/// A failed gate with its figures.
-fn gate(gate: &GateFailure) -> String {
-    match gate {
-        GateFailure::SendLag {
-            quantile,
-            lag_ns,
-            limit_ns,
-        } => format!(
-            "sent {} late at {}, allowed {}",
-            number::duration(*lag_ns as f64),
-            number::percentile_name(*quantile),
-            number::duration(*limit_ns as f64)
-        ),
-        GateFailure::AchievedRate { planned, achieved } => format!(
-            "sent {} of {} in time",
-            number::count(*achieved as f64),
-            number::count(*planned as f64)
-        ),
-        GateFailure::Disturbed { by, amount, limit } => format!(
-            "disturbed by {}: {amount:.3}, allowed {limit:.3}",
-            describe::clean(by)
-        ),
-        GateFailure::WrongPath { detail } => format!("wrong path: {}", describe::clean(detail)),
-        GateFailure::PathFault { detail } => format!("path fault: {}", describe::clean(detail)),
-        GateFailure::NoSteadyState {
-            at,
-            before_ns,
-            after_ns,
-        } => format!(
-            "no steady state: {} before and {} after {} of the window",
-            number::duration(*before_ns as f64),
-            number::duration(*after_ns as f64),
-            number::percent(*at)
-        ),
-        GateFailure::GeneratorBusy { share, limit } => format!(
-            "sender {} busy, allowed {}",
-            number::percent(*share),
-            number::percent(*limit)
-        ),
-        GateFailure::Errors { failed, planned } => format!(
-            "{} of {} failed or unanswered",
-            number::count(*failed as f64),
-            number::count(*planned as f64)
-        ),
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::object::object;
 use crate::analysis::{Mesh, MeshMap, PairValue, Summary};
+use crate::object::object;
 
 /// What each pair of nodes showed.
 pub(super) fn mesh<'a>(summary: &'a Summary, of: &'a Mesh) -> impl Serialize + use<'a> {

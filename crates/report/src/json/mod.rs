@@ -5,26 +5,23 @@
 #![allow(non_camel_case_types)]
 
 mod mesh;
-mod object;
 mod published;
 
 use std::collections::BTreeMap;
 
 use plumbline_experiment::{Arrival, FACTORS, Factor, Scene, Workload};
-use plumbline_stats::order::MedianOfRuns;
 use plumbline_stats::verdict::Verdict;
 use serde::Serialize;
 use serde_json::Value;
 
-use object::{InOrder, object};
-
 use crate::analysis::{
-    Account, Comparison, Latency, Metric, Outlier, Packets, Quantity, REGISTRY, Rates, Summary,
-    TreatmentSummary,
+    Account, Comparison, Effect, Latency, Metric, Quantity, REGISTRY, Summary, TreatmentSummary,
 };
 use crate::latency::{LatencySummary, QUANTILES};
 use crate::number;
+use crate::object::{InOrder, object};
 use crate::sentence;
+use crate::spread::Spread;
 use crate::warning;
 
 /// Version of the object; raised when a key changes its meaning or goes away.
@@ -32,23 +29,21 @@ pub const SCHEMA_VERSION: u32 = 2;
 
 /// The report of one run as JSON text.
 pub fn render(summary: &Summary) -> String {
-    let mut text =
-        serde_json::to_string_pretty(&report(summary)).expect("numbers and texts are JSON");
+    text(&report(summary))
+}
+
+pub(crate) fn text(object: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(object).expect("numbers and texts are JSON");
     text.push('\n');
     text
 }
 
-/// The same as a value, for callers that put it into a larger object.
-pub fn value(summary: &Summary) -> Value {
-    serde_json::to_value(report(summary)).expect("numbers and texts are JSON")
-}
-
-fn report(summary: &Summary) -> impl Serialize {
+pub(crate) fn report(summary: &Summary) -> impl Serialize {
     let answers = sentence::sentences(summary);
     let answers = answers.iter().map(|one| number::plain(&one.to_string()));
     let treatments = summary.treatments.iter();
     let comparisons = summary.comparisons.iter();
-    let set_ups = crate::set_up::json(summary);
+    let set_ups = &summary.set_ups;
     object! {
         schema_version: SCHEMA_VERSION,
         experiment: &summary.experiment,
@@ -88,11 +83,11 @@ fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> impl Serialize 
         #[serde(flatten)]
         spans: spans.map(|spans| object! { spans: spans }),
         latency_over_trials_ns: over_trials(of, Quantity::Latency, Metric::name),
-        rates: of.rates.as_ref().map(rates),
+        rates: &of.rates,
         costs: costs(of),
-        packets: packets(&of.packets),
+        packets: &of.packets,
         trials: trials(&of.account, None),
-        outliers: of.outliers.iter().map(outlier).collect::<Vec<_>>(),
+        outliers: &of.outliers,
         warnings: warnings(summary, |concerned| concerned.contains(&of.id())),
     }
 }
@@ -106,7 +101,7 @@ fn over_trials(
 ) -> impl Serialize + use<> {
     let metrics = REGISTRY.iter().filter(|metric| metric.quantity == quantity);
     let measured = |metric| of.metrics.iter().find(|one| one.metric == metric);
-    let runs = |metric| measured(metric)?.over_trials.map(spread);
+    let runs = |metric| Spread(measured(metric).and_then(|one| one.over_trials));
     InOrder(metrics.map(|metric| (key(metric), runs(metric))).collect())
 }
 
@@ -157,49 +152,17 @@ fn arrival(workload: &Workload) -> &'static str {
     }
 }
 
-fn rates(rates: &Rates) -> impl Serialize + use<> {
-    object! {
-        offered_requests_per_second: rates.offered_requests_per_second,
-        achieved_requests_per_second: rates.achieved_requests_per_second.map(spread),
-        throughput_bits_per_second: rates.throughput_bits_per_second.map(spread),
-        loss_share: rates.loss_share,
-        planned: rates.planned,
-        completed: rates.completed,
-        errors: rates.errors,
-        unanswered: rates.censored,
-    }
-}
-
 /// Nanoseconds per request, or per byte for bulk.
 fn costs(of: &TreatmentSummary) -> impl Serialize + use<> {
     let cost = of.cost.as_ref();
-    let by_context = cost.and_then(|cost| cost.by_context);
     object! {
         #[serde(flatten)]
         totals: over_trials(of, Quantity::Cpu, |metric| metric.key),
-        by_context: by_context.map(|split| object! {
-            user_ns: split.user,
-            system_ns: split.system,
-            softirq_ns: split.softirq,
-            irq_ns: split.irq,
-        }),
+        by_context: cost.and_then(|cost| cost.by_context),
         client_process_ns: cost.and_then(|cost| cost.client_process),
         server_process_ns: cost.and_then(|cost| cost.server_process),
         polling_cpus: cost.and_then(|cost| cost.polling_cpus),
         busiest_cpu_softirq_share: cost.and_then(|cost| cost.busiest_cpu_softirq_share),
-    }
-}
-
-fn packets(packets: &Packets) -> impl Serialize {
-    object! {
-        device: &packets.device,
-        per_second: packets.per_second,
-        mean_size_bytes: packets.mean_size_bytes,
-        dropped: packets.dropped,
-        squeezed: packets.squeezed,
-        retransmitted: packets.retransmitted,
-        buffer_errors: packets.buffer_errors,
-        checksum_errors: packets.checksum_errors,
     }
 }
 
@@ -217,47 +180,40 @@ fn trials(account: &Account, missing: Option<usize>) -> impl Serialize {
     }
 }
 
-fn outlier(outlier: &Outlier) -> impl Serialize + use<> {
-    object! { metric: outlier.metric.name(), block: outlier.block, value: outlier.value }
-}
-
 fn judged<'a>(summary: &'a Summary, comparison: &Comparison) -> impl Serialize + use<'a> {
     let treatment = &summary.treatments[comparison.treatment].treatment;
-    let effect = comparison.effect;
-    let interval = effect.and_then(|effect| effect.interval);
+    let of = comparison.effect;
     // Too few blocks leave it as open as too much noise does (D10).
-    let verdict = effect.and_then(|effect| effect.verdict);
-    let verdict = verdict.unwrap_or(Verdict::Undecided);
+    let verdict = of.and_then(|effect| effect.verdict);
     object! {
         treatment: &treatment.label,
         baseline: &summary.treatments[comparison.baseline].treatment.label,
         workload: treatment.task.name(),
-        metric: comparison.metric.name(),
+        metric: comparison.metric,
         primary: comparison.is_primary,
-        effect: effect.map(|effect| effect.ratio_minus_one),
-        low: interval.map(|interval| interval.low),
-        high: interval.map(|interval| interval.high),
-        level: interval.map(|interval| interval.level),
+        #[serde(flatten)]
+        effect: effect(of, verdict.or(Some(Verdict::Undecided))),
         difference: comparison.difference,
         difference_unit: comparison.metric.unit.name(),
-        adjusted_p: effect.map(|effect| effect.adjusted_p),
-        verdict: verdict.to_string(),
-        smallest_effect: effect.and_then(|effect| effect.smallest),
         margin: comparison.margin,
         resolution: comparison.resolution,
-        pairs: effect.map_or(0, |effect| effect.blocks),
+        pairs: of.map_or(0, |effect| effect.blocks),
         pairs_left_out: comparison.pairs_left_out,
-        blocks_needed: effect.map(|effect| effect.blocks_needed()),
+        blocks_needed: of.map(|effect| effect.blocks_needed()),
     }
 }
 
-/// A median over trials with its order-statistic interval.
-fn spread(runs: MedianOfRuns) -> impl Serialize + use<> {
+/// What blocks say, with the ends of the interval.
+pub(crate) fn effect(of: Option<Effect>, verdict: Option<Verdict>) -> impl Serialize {
+    let interval = of.and_then(|effect| effect.interval);
     object! {
-        median: runs.median,
-        low: runs.interval.map(|interval| interval.low),
-        high: runs.interval.map(|interval| interval.high),
-        level: runs.interval.map(|interval| interval.level),
+        effect: of.map(|effect| effect.ratio_minus_one),
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        level: interval.map(|interval| interval.level),
+        adjusted_p: of.map(|effect| effect.adjusted_p),
+        verdict: verdict.map(|verdict| verdict.to_string()),
+        smallest_effect: of.and_then(|effect| effect.smallest),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::object::object;
 use crate::analysis::{Beside, BesideTable, OrderAt};
 use crate::beside;
+use crate::object::object;
 
 pub(super) fn published(of: &Beside) -> impl Serialize {
     object! {

@@ -88,8 +88,8 @@ fn a_percentile_without_samples_is_withheld() {
     let summary = summary(&two());
     let latency = summary.treatments[0].latency.as_ref().unwrap();
     assert_eq!(latency.pooled.len(), 17_500);
-    assert!(latency.figures.p99.is_some());
-    assert_eq!(latency.figures.p99_9, None);
+    assert!(latency.figures.at(0.99).is_some());
+    assert_eq!(latency.figures.at(0.999), None);
     assert!(summary.treatments[0].over_trials("p99").is_none());
     let mut more = two();
     more.samples = 10_100;
@@ -115,7 +115,7 @@ fn correlated_answers_are_worth_fewer() {
         "{:?}",
         latency.support
     );
-    assert_eq!(latency.figures.p99, None);
+    assert_eq!(latency.figures.at(0.99), None);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_late_tail_costs_the_tail_of_its_trial_only() {
     assert_eq!(pairs("p99"), 7);
     let latency = summary.treatments[1].latency.as_ref().unwrap();
     assert_eq!((latency.late_tails, latency.pooled.len()), (3, 7 * 1_750));
-    assert!(latency.figures.p99.unwrap() < 200_000, "{latency:?}");
+    assert!(latency.figures.at(0.99).unwrap() < 200_000, "{latency:?}");
     let notice = summary
         .notices
         .iter()
@@ -234,7 +234,7 @@ fn where_most_tails_are_late_none_is_shown() {
     let summary = with_late_tails(6, 1_750);
     let latency = summary.treatments[1].latency.as_ref().unwrap();
     let figures = latency.figures;
-    assert!(figures.p90.is_some() && figures.p99.is_none() && figures.max.is_none());
+    assert!(figures.at(0.9).is_some() && figures.at(0.99).is_none() && figures.max.is_none());
     assert_eq!(latency.pooled.len(), 10 * 1_750 + 6 * 40);
     assert_eq!(summary.treatments[1].over_trials("p50").unwrap().median, {
         let values = summary.treatments[1].values_of("p50");
@@ -253,7 +253,7 @@ fn a_percentile_lies_between_the_samples_that_bound_it() {
     let summary = summary(&two());
     let latency = summary.treatments[0].latency.as_ref().unwrap();
     let (low, high) = latency.intervals[2].unwrap();
-    let p99 = latency.figures.p99.unwrap();
+    let p99 = latency.figures.at(0.99).unwrap();
     assert!(low < p99 && p99 < high, "{low} {p99} {high}");
     // Of 17,500 samples the bounds are p98.85 and p99.15.
     let at = |quantile| latency.pooled.value_at(quantile);
@@ -415,5 +415,5 @@ fn errors_count_as_late_and_not_as_absent() {
         p50(&before)
     );
     let latency = after.treatments[1].latency.as_ref().unwrap();
-    assert_eq!(latency.figures.p99, None, "it lies among the errors");
+    assert_eq!(latency.figures.at(0.99), None, "it lies among the errors");
 }

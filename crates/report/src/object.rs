@@ -13,10 +13,10 @@ macro_rules! object {
         Object { $($key: $value),+ }
     }};
 }
-pub(super) use object;
+pub(crate) use object;
 
 /// An object whose keys come from a registry, in its order.
-pub(super) struct InOrder<T>(pub(super) Vec<(&'static str, T)>);
+pub(crate) struct InOrder<T>(pub(crate) Vec<(&'static str, T)>);
 
 impl<T: Serialize> Serialize for InOrder<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
