@@ -79,7 +79,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Man { dir } => command::generate::man(dir.as_deref()),
         CliCommand::Agent => command::agent::run(),
         CliCommand::Guest(_) => command::guest::run(),
-        CliCommand::Hold => command::agent::hold(),
+        CliCommand::Hold => Ok(command::agent::hold()),
         CliCommand::Floor(args) => command::floor::run(&args),
     }
 }

@@ -8,9 +8,8 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does nothing, until the pod is deleted. Never wakes: the node is measured.
-pub(crate) fn hold() -> ! {
-    loop {
-        std::thread::park();
-    }
+/// Keeps a pod as long as a run uses it.
+pub(crate) fn hold() -> ExitCode {
+    plumbline_agent::hold();
+    ExitCode::SUCCESS
 }

@@ -22,7 +22,7 @@ pub(crate) fn image(args: &ImageArgs) -> anyhow::Result<ExitCode> {
     let reference = args
         .reference
         .clone()
-        .unwrap_or_else(|| archive::local_reference(env!("CARGO_PKG_VERSION")));
+        .unwrap_or_else(archive::local_reference);
     let mut image = Vec::new();
     let written = archive::write(&mut source, &reference, &mut image)
         .with_context(|| format!("no image of {} was made", program.display()))?;

@@ -6,6 +6,10 @@ use std::io::{self, Read};
 use plumbline_record::Build;
 use sha2::{Digest as _, Sha256};
 
+/// Hash of the sources that an agent is made of: the same for a build for any
+/// architecture, another one for another build of the same version.
+pub const SOURCES: &str = env!("PLUMBLINE_SOURCES");
+
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 16;
 

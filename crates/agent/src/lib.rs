@@ -10,6 +10,7 @@
 
 mod build;
 mod frame;
+mod hold;
 mod machine;
 mod message;
 mod meter;
@@ -19,8 +20,9 @@ mod proxy;
 mod serve;
 mod sight;
 
-pub use build::{build, sha256};
+pub use build::{SOURCES, build, sha256};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
+pub use hold::hold;
 pub use machine::{fingerprint, is_user_mode};
 pub use message::{
     FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served, ToAgent,

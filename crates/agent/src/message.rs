@@ -66,6 +66,9 @@ pub enum FromAgent {
         protocol: u32,
         /// Version of Plumbline.
         version: String,
+        /// Its [`SOURCES`](crate::SOURCES); empty from those that did not tell.
+        #[serde(default)]
+        sources: String,
     },
     /// The receiver is ready.
     Listening {

@@ -13,6 +13,7 @@ use plumbline_experiment::HttpServer;
 use plumbline_record::{ProcessCpu, ProtocolCounters, ServeResult};
 use plumbline_sys::cpu::{ProcessTime, process_time};
 
+use crate::build::SOURCES;
 use crate::frame::{FrameError, read_frame, write_frame};
 use crate::message::{
     FromAgent, JobOutcome, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served,
@@ -77,6 +78,7 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
                         let hello = FromAgent::Hello {
                             protocol: PROTOCOL_VERSION,
                             version: env!("CARGO_PKG_VERSION").to_owned(),
+                            sources: SOURCES.to_owned(),
                         };
                         write_frame(&mut output, &hello)?;
                         if protocol != PROTOCOL_VERSION {

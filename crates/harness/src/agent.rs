@@ -6,7 +6,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plumbline_agent::{FrameError, FromAgent, PROTOCOL_VERSION, ToAgent, read_frame, write_frame};
+use plumbline_agent::{
+    FrameError, FromAgent, PROTOCOL_VERSION, SOURCES, ToAgent, read_frame, write_frame,
+};
 
 use crate::error::TargetError;
 use crate::path::{AgentLink, AgentProcess, Site};
@@ -90,7 +92,17 @@ impl Agent {
             FromAgent::Hello {
                 protocol: PROTOCOL_VERSION,
                 version,
-            } if version == env!("CARGO_PKG_VERSION") => Ok(()),
+                sources,
+            } if version == env!("CARGO_PKG_VERSION") => {
+                if sources == SOURCES {
+                    return Ok(());
+                }
+                Err(self.error(format!(
+                    "is another build of Plumbline {version} (sources {sources}, here {SOURCES}); \
+                     use one build on both sides: in a cluster, make the image again with \
+                     `plumbline image` and load it into the nodes"
+                )))
+            }
             FromAgent::Hello { version, .. } => Err(self.error(format!(
                 "is Plumbline {version}, this is {}; use the same version on both sides",
                 env!("CARGO_PKG_VERSION")

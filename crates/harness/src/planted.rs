@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plumbline_agent::{
-    FromAgent, PROTOCOL_VERSION, SenderMeasurement, Served, ToAgent, read_frame, write_frame,
+    FromAgent, PROTOCOL_VERSION, SOURCES, SenderMeasurement, Served, ToAgent, read_frame,
+    write_frame,
 };
 use plumbline_experiment::{
     Arrival, Asked, DriverChoice, Ends, Family, Plan, Protocol, Scene, Timing, Treatment, Wait,
@@ -169,6 +170,8 @@ pub(crate) enum Act {
     Hang,
     /// Greets as another version.
     Skew,
+    /// Greets as another build of this version.
+    Rebuilt,
 }
 
 /// A target whose sender follows a script: one act per trial, then healthy ones.
@@ -410,6 +413,11 @@ fn play(act: Option<Act>, mut input: impl Read, output: &mut impl Write) {
                 FromAgent::Hello {
                     protocol: PROTOCOL_VERSION,
                     version: version.into(),
+                    sources: if matches!(act, Some(Act::Rebuilt)) {
+                        "other".into()
+                    } else {
+                        SOURCES.into()
+                    },
                 }
             }
             (ToAgent::Serve(_), _) => FromAgent::Listening {

@@ -36,6 +36,15 @@ pub enum ClusterError {
          app.kubernetes.io/managed-by=plumbline)"
     )]
     Quota { what: String, message: String },
+    #[error(
+        "the cluster could not {what}: {message} (HTTP {code}); is its control plane overloaded, or \
+         being replaced?"
+    )]
+    Troubled {
+        what: String,
+        message: String,
+        code: u16,
+    },
     #[error("the cluster could not {what}: {message}")]
     Refused { what: String, message: String },
     #[error("{0}")]
@@ -87,19 +96,26 @@ impl ClusterError {
     /// over its quota, and to what a policy forbids: a role helps only the first.
     fn answered(what: String, status: &kube::core::Status) -> Self {
         let message = status.message.clone();
-        let lacks_rights = status.code == 401 || message.contains("is forbidden: User ");
+        let code = status.code;
+        let lacks_rights = code == 401 || message.contains("is forbidden: User ");
         if lacks_rights {
             Self::Forbidden { what, message }
-        } else if status.code == 403 && message.contains("quota") {
+        } else if code == 403 && message.contains("quota") {
             Self::Quota { what, message }
+        } else if matches!(code, 429 | 500 | 502..=504) {
+            Self::Troubled {
+                what,
+                message,
+                code,
+            }
         } else {
             Self::Refused { what, message }
         }
     }
 
-    /// Whether the API server could not be reached, which may pass.
+    /// Whether the API server could not be reached or not do its work, which may pass.
     pub(crate) fn is_away(&self) -> bool {
-        matches!(self, Self::Away { .. })
+        matches!(self, Self::Away { .. } | Self::Troubled { .. })
     }
 }
 

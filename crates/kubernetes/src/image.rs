@@ -50,9 +50,11 @@ pub struct WrittenImage {
     pub digest: String,
 }
 
-/// The reference of an image that was loaded into nodes and pulled from nowhere.
-pub fn local_reference(version: &str) -> String {
-    format!("localhost/plumbline:{version}")
+/// The reference of the image of a program built from these sources, which is loaded into
+/// nodes and pulled from nowhere. An image of another build is not taken for it.
+pub fn local_reference() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("localhost/plumbline:{version}-{}", plumbline_agent::SOURCES)
 }
 
 /// Writes an image of `program` that is known as `reference`.

@@ -23,6 +23,8 @@ mod manifest;
 mod member;
 mod nodes;
 mod path;
+#[cfg(test)]
+mod planted;
 mod pods;
 mod provisioner;
 mod reach;

@@ -21,6 +21,10 @@ pub(crate) const PORT: u16 = 7117;
 /// Any user but root; nothing in the image belongs to anybody.
 const USER: u32 = 65_532;
 
+/// Longest life of a pod in seconds. A run that goes on longer gets a new one; a pod ends
+/// much earlier when no agent runs in it, which is how a run renews its lease.
+const LONGEST_LIFE: u32 = 24 * 3600;
+
 /// A namespace of its own for a run: restricted, or for pods in the nodes'
 /// networks, which only the privileged profile allows.
 pub(crate) fn namespace(host: bool, started_by: &str) -> Namespace {
@@ -61,6 +65,7 @@ pub(crate) fn pod(seat: Seat, node: &str, control_plane: bool, image: &str) -> P
             "tolerations": tolerations,
             "hostNetwork": seat.is_host(),
             "restartPolicy": "Never",
+            "activeDeadlineSeconds": LONGEST_LIFE,
             "terminationGracePeriodSeconds": 0,
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
@@ -144,6 +149,13 @@ mod tests {
             assert_eq!(own.allow_privilege_escalation, Some(false));
             assert_eq!(own.capabilities.unwrap().drop.unwrap(), ["ALL"]);
         }
+    }
+
+    #[test]
+    fn a_pod_does_not_outlive_a_day_and_is_not_started_again() {
+        let spec = pod(Seat::Client, "a", false, "image:1").spec.unwrap();
+        assert_eq!(spec.active_deadline_seconds, Some(86_400));
+        assert_eq!(spec.restart_policy.as_deref(), Some("Never"));
     }
 
     #[test]

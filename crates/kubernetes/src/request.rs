@@ -126,16 +126,12 @@ impl ClusterRequest {
             context: None,
             layout: ClusterLayout::Pair,
             nodes: self.nodes.clone(),
-            image: self.image.clone().unwrap_or_else(own_reference),
+            image: self.image.clone().unwrap_or_else(image::local_reference),
             host_network: self.host_network,
             started_by: started_by(),
             interrupted: self.interrupted,
         }
     }
-}
-
-fn own_reference() -> String {
-    image::local_reference(env!("CARGO_PKG_VERSION"))
 }
 
 /// The first network of an experiment of networks and paths that is no word for
@@ -158,7 +154,7 @@ fn hand_own_image(maker: &mut Maker, say: &dyn Fn(&str)) {
     if std::env::var_os("PLUMBLINE_IMAGE").is_some() {
         return;
     }
-    let reference = own_reference();
+    let reference = image::local_reference();
     let program = std::env::current_exe().and_then(File::open);
     let handed = program
         .map_err(image::ImageError::from)

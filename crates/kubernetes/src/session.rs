@@ -20,6 +20,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// upgrade of a control plane of one machine takes about a minute.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
+/// How long to wait before a request is made again.
+const AWAY: Duration = Duration::from_millis(500);
+
 /// A connection to one cluster, and the threads that serve it.
 pub(crate) struct ClusterConnection {
     // Before the runtime, whose threads it needs to close its connections.
@@ -71,15 +74,6 @@ impl ClusterConnection {
         self.stoppable(self.bounded(what, request))
     }
 
-    /// As [`call`](Self::call), but not stopped by the user: to undo what was made.
-    pub(crate) fn insist<T>(
-        &self,
-        what: &str,
-        request: impl Future<Output = kube::Result<T>>,
-    ) -> Result<T, ClusterError> {
-        self.runtime.block_on(self.bounded(what, request))
-    }
-
     /// Makes a request again and again while the API server is away, as long
     /// as [`PATIENCE`]: an API server that is replaced costs the trial under
     /// way and not the run.
@@ -88,15 +82,24 @@ impl ClusterConnection {
         what: &str,
         request: impl Fn() -> F,
     ) -> Result<T, ClusterError> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match self.call(what, request()) {
-                Err(error) if error.is_away() && Instant::now() < deadline => {
-                    self.pause(Duration::from_millis(500))?;
-                }
-                other => return other,
-            }
-        }
+        let until = Instant::now() + PATIENCE;
+        while_away(until, || self.call(what, request()), || self.pause(AWAY))
+    }
+
+    /// As [`patiently`](Self::patiently), but until a moment and not stopped by the user:
+    /// to undo what was made.
+    pub(crate) fn insist<T, F: Future<Output = kube::Result<T>>>(
+        &self,
+        what: &str,
+        until: Instant,
+        request: impl Fn() -> F,
+    ) -> Result<T, ClusterError> {
+        let attempt = || self.runtime.block_on(self.bounded(what, request()));
+        let pause = || {
+            std::thread::sleep(AWAY);
+            Ok(())
+        };
+        while_away(until, attempt, pause)
     }
 
     /// Sleeps.
@@ -141,6 +144,20 @@ impl ClusterConnection {
                 result = work => result,
             }
         })
+    }
+}
+
+/// Tries again until a moment, as long as the API server is away.
+fn while_away<T>(
+    until: Instant,
+    attempt: impl Fn() -> Result<T, ClusterError>,
+    pause: impl Fn() -> Result<(), ClusterError>,
+) -> Result<T, ClusterError> {
+    loop {
+        match attempt() {
+            Err(error) if error.is_away() && Instant::now() < until => pause()?,
+            other => return other,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::choice::NodeFacts;
 use crate::manifest;
 use crate::pods::{RunningPod, is_running, said, state};
 use crate::route::Seat;
-use crate::session::ClusterConnection;
+use crate::session::{ClusterConnection, PATIENCE};
 
 /// Longest wait for pods to run. Pulling an image of 15 MB takes seconds.
 const START: Duration = Duration::from_secs(60);
@@ -233,12 +233,14 @@ impl StandingPods {
 }
 
 /// Deletes namespaces, and waits until they are gone: all at once, because each
-/// takes some seconds.
+/// takes some seconds. An API server that is away is waited for.
 pub(crate) fn delete_namespaces(
     session: &ClusterConnection,
     names: &[String],
 ) -> Vec<ClusterError> {
     let mut errors = Vec::new();
+    let mut going = Vec::new();
+    let until = Instant::now() + PATIENCE;
     let api: Api<Namespace> = Api::all(session.client());
     for name in names {
         // With no grace: a kubelet that does not answer would keep its pods, and so the
@@ -247,18 +249,21 @@ pub(crate) fn delete_namespaces(
         let now = DeleteParams::default().grace_period(0);
         let all = ListParams::default();
         let what = format!("delete the pods of namespace {name}");
-        let deleted = session.insist(&what, async {
+        let deleted = session.insist(&what, until, || async {
             found(pods.delete_collection(&now, &all).await)
         });
         errors.extend(deleted.err());
         let what = format!("delete namespace {name}");
-        let deleted = session.insist(&what, async {
+        let deleted = session.insist(&what, until, || async {
             found(api.delete(name, &DeleteParams::default()).await)
         });
-        errors.extend(deleted.err());
+        match deleted {
+            Ok(_) => going.push(name),
+            Err(error) => errors.push(error),
+        }
     }
     let started = Instant::now();
-    for name in names {
+    for name in going {
         errors.extend(wait_until_gone(session, &api, name, started).err());
     }
     errors
@@ -272,7 +277,8 @@ fn wait_until_gone(
 ) -> Result<(), ClusterError> {
     let what = format!("look for namespace {name}");
     loop {
-        let Some(namespace) = session.insist(&what, api.get_opt(name))? else {
+        let looked = session.insist(&what, started + PATIENCE, || api.get_opt(name));
+        let Some(namespace) = looked? else {
             return Ok(());
         };
         if started.elapsed() > END {
@@ -328,4 +334,43 @@ fn read_front(service: &Service) -> Option<Front> {
         cluster_ip: spec.cluster_ip.as_ref()?.parse().ok()?,
         node_port: both,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planted::{PlantedServer, Reply};
+
+    #[test]
+    fn a_teardown_waits_for_an_api_server_that_is_away() {
+        let troubled = |code| Reply::Status(code, "InternalError", "etcd is slow");
+        let replies = [
+            Reply::Nothing,
+            troubled(500),
+            troubled(503),
+            troubled(504),
+            Reply::Status(404, "NotFound", "no pods"),
+            troubled(500),
+        ];
+        let gone = Reply::Status(404, "NotFound", "no such namespace");
+        let server = PlantedServer::start(replies, gone);
+        let errors = delete_namespaces(&server.session(), &["plumbline-x".to_owned()]);
+        assert!(errors.is_empty(), "{errors:?}");
+        let asked = server.asked();
+        let pods = "DELETE /api/v1/namespaces/plumbline-x/pods";
+        assert_eq!(
+            asked.iter().filter(|it| it.starts_with(pods)).count(),
+            5,
+            "{asked:?}"
+        );
+        assert!(asked.last().unwrap().starts_with("GET "), "{asked:?}");
+    }
+
+    #[test]
+    fn a_refusal_is_not_tried_again() {
+        let forbidden = Reply::Status(403, "Forbidden", "is forbidden: User \"ann\" cannot delete");
+        let server = PlantedServer::start([], forbidden);
+        let errors = delete_namespaces(&server.session(), &["plumbline-x".to_owned()]);
+        assert_eq!((errors.len(), server.asked().len()), (2, 2), "{errors:?}");
+    }
 }

@@ -183,6 +183,19 @@ fn an_agent_of_another_version_is_refused() {
 }
 
 #[test]
+fn an_agent_of_another_build_of_this_version_is_refused_with_a_remedy() {
+    let mut target = PlantedTarget::new([Act::Rebuilt]);
+    let played = play(&plan(1, 0), &[], &mut target, None);
+    let TrialStatus::Failed { error } = &played.trials[0].status else {
+        panic!("{:?}", played.trials[0].status)
+    };
+    assert!(
+        error.contains("another build") && error.contains("plumbline image"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_path_that_was_not_taken_voids_the_trial() {
     let mut target = PlantedTarget::new([]);
     target.wrong_path = Some("the bridge saw no packet".into());
