@@ -8,7 +8,7 @@ mod turns;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::{Ends, Layout, Plan, Treatment};
+use plumbline_experiment::{Ends, Layout, Plan, Treatment, TreatmentId};
 use plumbline_record::{NodePair, Trial, TrialStatus};
 
 use crate::settings::Settings;
@@ -75,9 +75,10 @@ pub struct Ending {
 
 /// Runs every trial of a plan that is not in `done`, and hands each to `keep`
 /// as soon as it has ended, what had to be set up for it before it. A trial that
-/// fails a gate is kept, marked, and repeated as often as the plan allows (C-14);
-/// one that yielded nothing is tried once more when the run is resumed. The target
-/// is not torn down.
+/// fails a gate is kept, marked, and repeated as often as the plan allows (C-14). A
+/// block that was cut off, or in which a trial yielded nothing, is run again as a whole
+/// when the run is resumed: only what one part of a run measured is compared. The
+/// target is not torn down.
 ///
 /// A plan without a pairing is one of a single pair. Pairs that share no node run
 /// their trials at the same time, except in a mesh where nodes share a kernel: a
@@ -101,7 +102,7 @@ pub fn conduct(
     let mut run = Loop {
         plan,
         at_once: !(plan.pairing.as_ref().is_some_and(is_mesh) && target.is_one_kernel()),
-        done: last_attempts(done),
+        openings: openings(plan, done),
         spare: repetitions_left(plan, done),
         group: Group::new(plan, done, target, settings, interrupted),
         keep,
@@ -147,24 +148,67 @@ fn rounds(plan: &Plan, block: usize) -> Box<dyn Iterator<Item = Vec<Ends>> + '_>
 /// report that says so, not a run without end (C-14).
 fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
     let allowed = (plan.trials() / 4).max(plan.treatments.len() * 2);
-    let trials = done.iter().filter(|trial| trial.set_up().is_none());
-    allowed.saturating_sub(trials.filter(|trial| trial.attempt > 0).count())
+    let tries = tries(done);
+    let positions = tries.values().flat_map(BTreeMap::values);
+    let repeated: u32 = positions.map(|(tries, _)| tries - 1).sum();
+    allowed.saturating_sub(repeated as usize)
 }
 
-/// Block, position, and the pair.
-type TrialKey = (u32, u32, Option<NodePair>);
+/// A block on one pair of nodes: what is compared lies within it.
+type Cell = (u32, Option<NodePair>);
 
-/// The last attempt of each cell.
-fn last_attempts(done: &[Trial]) -> BTreeMap<TrialKey, &Trial> {
-    let mut last = BTreeMap::new();
+/// How often each position was tried, and the last try.
+type Tries<'a> = BTreeMap<u32, (u32, &'a Trial)>;
+
+/// The tries of each cell in each part of a run.
+fn tries(done: &[Trial]) -> BTreeMap<(Cell, u32), Tries<'_>> {
+    let mut tries: BTreeMap<_, Tries<'_>> = BTreeMap::new();
     for trial in done.iter().filter(|trial| trial.set_up().is_none()) {
-        let cell = last.entry((trial.block, trial.position, trial.pair.clone()));
-        let cell = cell.or_insert(trial);
-        if trial.attempt >= cell.attempt {
-            *cell = trial;
+        let cell = (trial.block, trial.pair.clone());
+        let part = tries.entry((cell, trial.session)).or_default();
+        let (count, last) = part.entry(trial.position).or_insert((0, trial));
+        *count += 1;
+        if trial.attempt >= last.attempt {
+            *last = trial;
         }
     }
-    last
+    tries
+}
+
+/// For each cell that was begun the attempt that its trials begin with now; `None`
+/// where nothing is left to do, because one part of the run finished it.
+fn openings(plan: &Plan, done: &[Trial]) -> BTreeMap<Cell, Option<u32>> {
+    let spare = repetitions_left(plan, done);
+    let is_finished = |(tries, last): &(u32, &Trial)| match last.status {
+        TrialStatus::Valid => true,
+        TrialStatus::Invalid { .. } => *tries > plan.retries || spare == 0,
+        TrialStatus::Failed { .. } => false,
+    };
+    let mut openings = BTreeMap::new();
+    for ((cell, _), part) in tries(done) {
+        let positions = plan.blocks.get(cell.0 as usize).map_or(0, Vec::len);
+        let is_whole = part.values().filter(|it| is_finished(it)).count() >= positions;
+        let next = part.values().map(|(_, last)| last.attempt + 1).max();
+        let opening = openings.entry(cell).or_insert(Some(0));
+        *opening = match *opening {
+            Some(before) if !is_whole => next.max(Some(before)),
+            _ => None,
+        };
+    }
+    openings
+}
+
+/// The treatments of the first block in which something is left to do, in its order.
+pub fn pending(plan: &Plan, done: &[Trial]) -> Vec<TreatmentId> {
+    let openings = openings(plan, done);
+    let is_open = |block: &usize| {
+        let cells = openings
+            .iter()
+            .filter(|((of, _), _)| *of as usize == *block);
+        cells.filter(|(_, opening)| opening.is_none()).count() < plan.pairs()
+    };
+    let first = (0..plan.blocks.len()).find(is_open);
+    first.map_or(Vec::new(), |block| plan.blocks[block].clone())
 }
 
 /// Blocks that yielded nothing.
@@ -215,7 +259,8 @@ struct Loop<'a> {
     plan: &'a Plan,
     group: Group<'a>,
     at_once: bool,
-    done: BTreeMap<TrialKey, &'a Trial>,
+    /// Of cells that an earlier part of the run has begun.
+    openings: BTreeMap<Cell, Option<u32>>,
     spare: usize,
     keep: &'a mut dyn FnMut(&Trial) -> Result<(), Cause>,
     progress: &'a mut dyn Progress,
@@ -234,7 +279,8 @@ impl Loop<'_> {
         position: usize,
         treatment: &Treatment,
     ) -> Result<(), HarnessError> {
-        let mut open = self.open(round, position);
+        let opening = |ends: &Ends| Some((*ends, self.opening(round.block, *ends)?));
+        let mut open: BTreeMap<Ends, u32> = round.pairs.iter().filter_map(opening).collect();
         self.ending.finished += round.pairs.len() - open.len();
         while let Some(&attempt) = open.values().max() {
             let step = Step {
@@ -265,6 +311,13 @@ impl Loop<'_> {
         Ok(())
     }
 
+    /// The attempt that the trials of a block on one pair begin with; `None` where
+    /// nothing is left to do.
+    fn opening(&self, block: usize, ends: Ends) -> Option<u32> {
+        let cell = (block as u32, self.group.named(ends));
+        self.openings.get(&cell).copied().unwrap_or(Some(0))
+    }
+
     /// The positions of a block in sets of those that take turns.
     fn sets(&self, block: usize) -> Vec<Vec<usize>> {
         if self.group.can_rotate() {
@@ -279,14 +332,9 @@ impl Loop<'_> {
     /// attempt is kept: only what ran side by side may be compared.
     fn finish_set(&mut self, round: &Round, set: &[usize]) -> Result<(), HarnessError> {
         let (block, order) = (round.block, &self.plan.blocks[round.block]);
-        let next = set.iter().map(|&position| self.open(round, position));
-        let is_open = next.filter(|open| !open.is_empty()).count() > 0;
-        let last = set.iter().filter_map(|&position| {
-            let last = self.done.get(&(block as u32, position as u32, None))?;
-            Some(last.attempt + 1)
-        });
-        let mut attempt = last.max().unwrap_or(0);
-        let mut again = is_open;
+        let opening = self.opening(block, FIRST_TWO);
+        let first = opening.unwrap_or_default();
+        let (mut attempt, mut again) = (first, opening.is_some());
         while again {
             let members = set.iter().map(|&position| {
                 let slot = TrialSlot {
@@ -318,7 +366,7 @@ impl Loop<'_> {
                 self.progress.ended(step, trial);
                 again |= trial.status != TrialStatus::Valid;
             }
-            again = again && attempt < self.plan.retries && self.spare >= set.len();
+            again = again && attempt - first < self.plan.retries && self.spare >= set.len();
             if again {
                 self.spare -= set.len();
                 attempt += 1;
@@ -361,8 +409,9 @@ impl Loop<'_> {
         (self.keep)(&trial).map_err(HarnessError::Keep)?;
         self.silence.hear(&trial.status);
         self.progress.ended(step, &trial);
+        let first = self.opening(step.block, ends).unwrap_or_default();
         let again = trial.status != TrialStatus::Valid
-            && attempt < self.plan.retries
+            && attempt - first < self.plan.retries
             && self.spare > 0
             && self.group.may_try_again(step.treatment);
         if again {
@@ -373,24 +422,6 @@ impl Loop<'_> {
             open.remove(&ends);
         }
         Ok(())
-    }
-
-    /// The pairs on which the treatment is not finished, with the attempt that is
-    /// next.
-    fn open(&self, round: &Round, position: usize) -> BTreeMap<Ends, u32> {
-        let next = |ends: &Ends| {
-            let cell = (round.block as u32, position as u32, self.group.named(*ends));
-            let Some(last) = self.done.get(&cell) else {
-                return Some((*ends, 0));
-            };
-            let again = match last.status {
-                TrialStatus::Valid => false,
-                TrialStatus::Invalid { .. } => last.attempt < self.plan.retries,
-                TrialStatus::Failed { .. } => true,
-            };
-            again.then_some((*ends, last.attempt + 1))
-        };
-        round.pairs.iter().filter_map(next).collect()
     }
 }
 

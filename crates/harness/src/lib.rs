@@ -29,7 +29,7 @@ mod thresholds;
 mod together;
 mod trial;
 
-pub use conduct::{Cause, Ending, HarnessError, Progress, Step, conduct};
+pub use conduct::{Cause, Ending, HarnessError, Progress, Step, conduct, pending};
 pub use error::TargetError;
 pub use gate::judge;
 pub use launched::Launched;

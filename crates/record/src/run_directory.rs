@@ -4,12 +4,14 @@
 //!
 //! What is promised: a directory appears whole or not at all; a
 //! trial whose [`append`](RunDirectory::append) returned is there after a crash
-//! at any later moment; a crash while appending costs at most that trial.
+//! at any later moment; a crash while appending costs at most that trial; a line that
+//! was damaged later costs what it held, and the run says so.
 
 mod error;
 mod files;
 mod older;
 mod reading;
+mod seal;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -137,7 +139,7 @@ impl RunDirectory {
     /// lines are of another shape, and [`Locked`](RunDirectoryError::Locked) when
     /// another process is appending.
     pub fn open(path: &Path) -> Result<(Run, Vec<Trial>, Self), RunDirectoryError> {
-        let run = reading::run(path)?;
+        let mut run = reading::run(path)?;
         if run.format != FORMAT_VERSION {
             return Err(RunDirectoryError::Older {
                 path: path.to_owned(),
@@ -153,7 +155,12 @@ impl RunDirectory {
             .map_err(|e| reading::missing(path, &trials_path, e))?;
         // Locked before it is read, or another writer could append in between.
         let file = lock(file, &trials_path)?;
-        let (trials, length) = reading::trials(&file, &trials_path, &run)?;
+        let reading::Lines {
+            trials,
+            damaged,
+            length,
+        } = reading::trials(&file, &trials_path, &run)?;
+        run.damaged_lines = damaged;
         let torn = file.metadata().because("read", &trials_path)?.len() > length;
         if torn {
             file.set_len(length)
@@ -170,20 +177,21 @@ impl RunDirectory {
     }
 
     /// Reads a run without changing or locking anything, also while it goes on.
-    /// A torn last line is left out.
+    /// A torn last line is left out, and so is every damaged one, which
+    /// [`Run::damaged_lines`] counts.
     ///
     /// # Errors
     ///
     /// [`NotARun`](RunDirectoryError::NotARun),
     /// [`Newer`](RunDirectoryError::Newer), and
-    /// [`Broken`](RunDirectoryError::Broken) with the line for anything but a
-    /// torn tail.
+    /// [`Broken`](RunDirectoryError::Broken) for a `run.json` that is no plan.
     pub fn read(path: &Path) -> Result<(Run, Vec<Trial>), RunDirectoryError> {
-        let run = reading::run(path)?;
+        let mut run = reading::run(path)?;
         let trials_path = path.join(TRIALS_FILE);
         let file = File::open(&trials_path).map_err(|e| reading::missing(path, &trials_path, e))?;
-        let (trials, _) = reading::trials(&file, &trials_path, &run)?;
-        Ok((run, trials))
+        let read = reading::trials(&file, &trials_path, &run)?;
+        run.damaged_lines = read.damaged;
+        Ok((run, read.trials))
     }
 
     /// Where it is.
@@ -234,8 +242,7 @@ fn lines(searches: &[SearchRecord], path: &Path) -> Result<Vec<u8>, RunDirectory
     Ok(text)
 }
 
-/// The line of a trial, known to be readable: one bad line would make the
-/// whole run unreadable.
+/// The line of a trial, known to be readable, with its checksum.
 fn encode(trial: &Trial, path: &Path) -> Result<Vec<u8>, RunDirectoryError> {
     let unreadable = |error: serde_json::Error| RunDirectoryError::Unreadable {
         path: path.to_owned(),
@@ -243,6 +250,7 @@ fn encode(trial: &Trial, path: &Path) -> Result<Vec<u8>, RunDirectoryError> {
     };
     let mut line = serde_json::to_vec(trial).map_err(unreadable)?;
     serde_json::from_slice::<Trial>(&line).map_err(unreadable)?;
+    seal::close(&mut line);
     line.push(b'\n');
     if line.len() > reading::MAX_LINE_BYTES {
         return Err(RunDirectoryError::Unreadable {

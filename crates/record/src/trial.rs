@@ -31,6 +31,10 @@ pub struct Run {
     pub conditions: Option<Conditions>,
     /// What to distrust in the whole run.
     pub warnings: Vec<Warning>,
+    /// Lines of `trials.jsonl` that were left out because they are damaged; not stored,
+    /// but known when a run has been read.
+    #[serde(skip)]
+    pub damaged_lines: u32,
 }
 
 /// What decided which trials count, and where they ran: nothing in the plan

@@ -71,6 +71,11 @@ pub enum Warning {
         /// Its label.
         treatment: String,
     },
+    /// Lines of `trials.jsonl` are not what was written; what they held is lost.
+    DamagedLines {
+        /// How many.
+        lines: u32,
+    },
     /// The run was stopped before its end.
     CutOff {
         /// Trials finished.

@@ -14,7 +14,7 @@ fn head() -> String {
     let scene: Vec<&str> = FACTORS.iter().map(|factor| factor.name).collect();
     format!(
         "treatment,workload,{},metric,value,low,high,baseline,change,change_low,change_high,\
-         verdict,smallest_effect,builds",
+         verdict,smallest_effect,builds,damaged_lines",
         scene.join(",")
     )
 }
@@ -143,6 +143,7 @@ fn line(summary: &Summary, of: &TreatmentSummary, row: &Row) -> String {
         verdict.map(|one| one.to_string()).unwrap_or_default(),
         figure(effect.and_then(|one| one.smallest)),
         summary.builds.to_string(),
+        summary.damaged_lines.to_string(),
     ];
     format!("{}\r\n", cells.join(","))
 }

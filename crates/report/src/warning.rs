@@ -43,6 +43,11 @@ pub fn text(warning: &Warning) -> String {
         Warning::CutOff { finished, planned } => {
             format!("cut off after {finished} of {planned} trials; go on with `run --resume`")
         }
+        Warning::DamagedLines { lines } => format!(
+            "{lines} line{} not what was written to trials.jsonl, and what stood there is left \
+             out; restore the file from a copy, or measure it again with `run --resume`",
+            if *lines == 1 { " is" } else { "s are" }
+        ),
         Warning::MixedBuilds { builds } => format!(
             "{builds} builds of Plumbline ran these trials, so any difference may come from the \
              program; run it anew with one build"

@@ -41,6 +41,7 @@ pub(crate) fn begin(
     warnings.extend(maxima.warnings());
     warnings.extend((share < 1.0).then_some(Warning::ShorterWindows { share }));
     let run = Run {
+        damaged_lines: 0,
         format: FORMAT_VERSION,
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),

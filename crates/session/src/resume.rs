@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use plumbline_experiment::{Plan, TreatmentId};
-use plumbline_harness::Target;
-use plumbline_record::{Build, Run, RunDirectory, Trial, TrialStatus};
+use plumbline_harness::{Target, pending};
+use plumbline_record::{Build, Run, RunDirectory};
 use plumbline_report::compare::{CompareError, differences};
 
 use crate::begin::make;
@@ -78,20 +77,4 @@ fn other_build(run: &Run, options: &RunOptions<'_>) -> Result<Option<Build>, Ses
 /// The first digits of a hash: enough to tell builds apart.
 fn short(build: &Build) -> &str {
     build.sha256.get(..12).unwrap_or(&build.sha256)
-}
-
-/// What is left of the first block that is not complete, in its order.
-fn pending(plan: &Plan, done: &[Trial]) -> Vec<TreatmentId> {
-    let is_done = |block: usize, id: TreatmentId| {
-        let counts = |it: &Trial| it.set_up().is_none() && it.status == TrialStatus::Valid;
-        done.iter()
-            .any(|it| it.block as usize == block && it.treatment == id && counts(it))
-    };
-    let open = plan.blocks.iter().enumerate().map(|(block, order)| {
-        let left = order.iter().copied().filter(|&id| !is_done(block, id));
-        left.collect::<Vec<_>>()
-    });
-    open.into_iter()
-        .find(|left| !left.is_empty())
-        .unwrap_or_default()
 }

@@ -360,7 +360,12 @@ fn a_mesh_that_was_cut_off_goes_on_where_it_was() {
     let mut again = Simulated::new(4);
     let (ending, rest) = conducted(&plan, &mut again, &trials[..7]);
     assert_eq!(ending.finished, 12);
-    assert_eq!(rest.len(), 5);
+    // The pair that was cut off between its two treatments has both again.
+    assert_eq!(rest.len(), 6);
+    assert_eq!(
+        rest.iter().filter(|it| it.pair == trials[5].pair).count(),
+        2
+    );
     assert!(rest.iter().all(|trial| trial.session == 1));
     let key = |trial: &Trial| (trial.position, trial.pair.clone());
     let all: BTreeSet<_> = trials[..7].iter().chain(&rest).map(key).collect();

@@ -212,13 +212,19 @@ fn a_path_that_was_not_taken_voids_the_trial() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on_where_it_stopped() {
+fn a_block_that_was_cut_off_is_run_again_as_a_whole() {
     let plan = plan(3, 1);
     let first = play(&plan, &[], &mut PlantedTarget::new([late()]), Some(4));
     assert!(first.ending.interrupted);
     assert_eq!(first.ending.finished, 3);
     let second = play(&plan, &first.trials, &mut PlantedTarget::new([]), None);
-    assert_eq!(second.started, [(1, 0, 0), (2, 0, 0), (2, 1, 0)]);
+    let again = [(1, 1, 1), (1, 0, 1)];
+    assert_eq!(
+        second.started,
+        [&again[..], &[(2, 0, 0), (2, 1, 0)]].concat()
+    );
+    let of_block: Vec<u32> = second.trials[..2].iter().map(|it| it.session).collect();
+    assert_eq!(of_block, [1, 1]);
     assert_eq!(second.ending.finished, 6);
 }
 
@@ -235,10 +241,7 @@ fn a_machine_that_disturbs_everything_ends_the_repetitions_of_the_whole_run() {
         &mut PlantedTarget::new(vec![late(); 100]),
         None,
     );
-    assert!(
-        resumed.started.iter().all(|&(_, _, attempt)| attempt == 1),
-        "nothing is left to spend"
-    );
+    assert_eq!(resumed.started, [], "nothing is left to spend");
 }
 
 #[test]

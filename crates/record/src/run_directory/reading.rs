@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::error::RunDirectoryError;
 use super::error::{IoContext as _, NotARun};
 use super::files::{RUN_FILE, TRIALS_FILE};
-use super::older;
+use super::{older, seal};
 use crate::{FORMAT_VERSION, Run, Trial, plain};
 
 /// Longest `run.json` that is read, in bytes. A plan of the largest allowed
@@ -64,17 +64,24 @@ pub(super) fn run(directory: &Path) -> Result<Run, RunDirectoryError> {
     Ok(run)
 }
 
-/// Reads all whole lines; gives the trials, and how many bytes the lines have.
-pub(super) fn trials(
-    mut file: &File,
-    path: &Path,
-    run: &Run,
-) -> Result<(Vec<Trial>, u64), RunDirectoryError> {
+/// What the lines of `trials.jsonl` hold.
+pub(super) struct Lines {
+    pub(super) trials: Vec<Trial>,
+    /// Lines that are no trials of the run, or not what was written.
+    pub(super) damaged: u32,
+    /// Bytes of all whole lines.
+    pub(super) length: u64,
+}
+
+/// Reads all whole lines.
+pub(super) fn trials(mut file: &File, path: &Path, run: &Run) -> Result<Lines, RunDirectoryError> {
     file.rewind().because("read", path)?;
     let mut reader = BufReader::new(file);
-    let mut trials = Vec::new();
-    let mut number = 0;
-    let mut length = 0;
+    let mut lines = Lines {
+        trials: Vec::new(),
+        damaged: 0,
+        length: 0,
+    };
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -82,36 +89,38 @@ pub(super) fn trials(
             .take(MAX_LINE_BYTES as u64)
             .read_until(b'\n', &mut line)
             .because("read", path)?;
-        number += 1;
-        if line.last() != Some(&b'\n') {
+        let mut length = line.len() as u64;
+        if line.len() == MAX_LINE_BYTES && line.last() != Some(&b'\n') {
+            // Too long for a trial; what is left of it is passed over.
+            line.clear();
+            length += reader.skip_until(b'\n').because("read", path)? as u64;
+        } else if line.pop() != Some(b'\n') {
             // The end, or a torn line: a writer was cut off, and what it wrote
             // there was never acknowledged.
-            if line.len() == MAX_LINE_BYTES {
-                return Err(broken(
-                    path,
-                    number,
-                    "it is too long for a trial".to_owned(),
-                ));
-            }
-            return Ok((trials, length));
+            return Ok(lines);
         }
-        let read = parse(&line, run.format)
-            .map_err(|e| broken(path, number, format!("it is not a trial: {e}")))?;
-        for trial in read {
-            check(&trial, run).map_err(|problem| broken(path, number, problem))?;
-            trials.push(trial);
+        match parse(&line, run) {
+            Some(read) => lines.trials.extend(read),
+            None => lines.damaged += 1,
         }
-        length += line.len() as u64;
+        lines.length += length;
     }
 }
 
-/// What a line of a format holds: one trial, in older formats with what came before.
-fn parse(line: &[u8], format: u32) -> Result<Vec<Trial>, serde_json::Error> {
-    if format == FORMAT_VERSION {
-        return Ok(vec![decode(line)?]);
-    }
-    let lines = older::trial(format.into(), decode(line)?);
-    lines.into_iter().map(serde_json::from_value).collect()
+/// What a line holds: one trial, in older formats with what came before. `None` where
+/// it is not what was written, or does not belong to the plan.
+fn parse(line: &[u8], run: &Run) -> Option<Vec<Trial>> {
+    let trials = if run.format == FORMAT_VERSION {
+        let whole = seal::holds(line).then_some(line)?;
+        vec![decode(whole).ok()?]
+    } else {
+        let lines = older::trial(run.format.into(), decode(line).ok()?);
+        let trials = lines.into_iter().map(serde_json::from_value);
+        trials.collect::<Result<_, _>>().ok()?
+    };
+    let (blocks, treatments) = (run.plan.blocks.len(), run.plan.treatments.len());
+    let is_planned = |it: &Trial| (it.block as usize) < blocks && it.treatment < treatments;
+    trials.iter().all(is_planned).then_some(trials)
 }
 
 /// A value from JSON. What it says may be shown on a terminal.
@@ -121,17 +130,6 @@ fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     }
     let value: Value = serde_json::from_slice(json)?;
     serde_json::from_value(plain::all(value))
-}
-
-/// Whether a trial belongs to the plan.
-fn check(trial: &Trial, run: &Run) -> Result<(), String> {
-    if trial.block as usize >= run.plan.blocks.len() {
-        return Err(format!("the plan has no block {}", trial.block));
-    }
-    if trial.treatment >= run.plan.treatments.len() {
-        return Err(format!("the plan has no treatment {}", trial.treatment));
-    }
-    Ok(())
 }
 
 /// A file that a run has and this directory lacks, or that cannot be opened.

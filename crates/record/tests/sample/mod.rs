@@ -29,6 +29,7 @@ pub(crate) fn run() -> Run {
         })
         .unwrap_or_else(|e| panic!("{e}"));
     Run {
+        damaged_lines: 0,
         format: FORMAT_VERSION,
         plan,
         experiment_text: Some(EXPERIMENT.to_owned()),

@@ -14,6 +14,8 @@ use plumbline_record::{Observation, Trial, TrialStatus};
 pub(crate) struct Slot<'a> {
     /// In the order of attempts.
     pub(crate) trials: Vec<&'a Trial>,
+    /// The part of the run whose trials may count in this block.
+    session: u32,
 }
 
 impl<'a> Slot<'a> {
@@ -24,7 +26,9 @@ impl<'a> Slot<'a> {
             .iter()
             .rev()
             .find_map(|&trial| match trial.status {
-                TrialStatus::Valid => Some((trial, trial.observation.as_ref()?)),
+                TrialStatus::Valid if trial.session == self.session => {
+                    Some((trial, trial.observation.as_ref()?))
+                }
                 _ => None,
             })
     }
@@ -76,11 +80,13 @@ impl<'a> Ledger<'a> {
                 continue;
             };
             if trial.treatment < plan.treatments.len() {
-                let slot = slots.entry((trial.treatment, block)).or_default();
-                slot.trials.push(trial);
+                let slot = slots.entry((trial.treatment, block));
+                slot.or_default().trials.push(trial);
             }
         }
-        for slot in slots.values_mut() {
+        let sessions = sessions(&slots);
+        for ((_, block), slot) in &mut slots {
+            slot.session = sessions.get(block).map_or(0, |(_, session)| *session);
             slot.trials.sort_by_key(|trial| trial.attempt);
         }
         Self { slots }
@@ -118,4 +124,26 @@ impl<'a> Ledger<'a> {
             .values()
             .flat_map(|slot| slot.trials.iter().copied())
     }
+}
+
+/// For each block the part of the run that has the most valid trials in it, and how
+/// many; of equals the last. Only these are compared: between two parts of a run hours
+/// may pass, and clusters that are made for it are others.
+fn sessions(slots: &BTreeMap<(TreatmentId, u32), Slot<'_>>) -> HashMap<u32, (usize, u32)> {
+    let mut valid: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for ((_, block), slot) in slots {
+        let counting = slot
+            .trials
+            .iter()
+            .filter(|it| it.status == TrialStatus::Valid);
+        for trial in counting {
+            *valid.entry((*block, trial.session)).or_default() += 1;
+        }
+    }
+    let mut most: HashMap<u32, (usize, u32)> = HashMap::new();
+    for ((block, session), count) in valid {
+        let best = most.entry(block).or_default();
+        *best = (*best).max((count, session));
+    }
+    most
 }

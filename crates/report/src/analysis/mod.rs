@@ -70,6 +70,8 @@ pub struct Summary {
     /// Builds of Plumbline that ran its trials: more than one where a run was
     /// resumed by another.
     pub builds: usize,
+    /// Lines of the run that were left out because they are damaged.
+    pub damaged_lines: u32,
     /// What the generator measures where there is no network (L-13).
     pub floor: Option<Floor>,
     /// The maxima that loads are shares of.
@@ -133,6 +135,7 @@ impl Summary {
             target: run.provenance.target.clone(),
             link: plan.link,
             builds,
+            damaged_lines: run.damaged_lines,
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
             mesh,

@@ -92,6 +92,7 @@ fn doubt(warning: &Warning) -> Doubt {
         | Warning::OtherServer { .. }
         | Warning::UserModeKernel => Doubt::Subject,
         Warning::CutOff { .. }
+        | Warning::DamagedLines { .. }
         | Warning::RetriesExhausted { .. }
         | Warning::TooFewBlocks { .. } => Doubt::Missing,
         Warning::Nodes { .. }
@@ -115,6 +116,11 @@ fn derived(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<Warning> {
     let plan = &run.plan;
     let mut derived = Vec::new();
     let account = Account::new(plan, ledger);
+    if run.damaged_lines > 0 {
+        derived.push(Warning::DamagedLines {
+            lines: run.damaged_lines,
+        });
+    }
     if account.missing > 0 {
         derived.push(Warning::CutOff {
             finished: (account.planned - account.missing) as u32,

@@ -21,7 +21,7 @@ pub fn render(compared: &Compared, style: Style) -> String {
         out += &terminal::render(only, style);
         out.push('\n');
     } else {
-        out += &mixed_builds(compared, style);
+        out += &doubts(compared, style);
     }
     for difference in &compared.differences {
         out += &format!(
@@ -41,12 +41,18 @@ pub fn render(compared: &Compared, style: Style) -> String {
     out
 }
 
-/// A warning for each run that several builds took part in.
-fn mixed_builds(compared: &Compared, style: Style) -> String {
+/// A warning for each run that several builds took part in, or that lost lines.
+fn doubts(compared: &Compared, style: Style) -> String {
     let mut out = String::new();
     for (at, run) in compared.runs.iter().enumerate() {
-        let is_mixed = |one: &&Notice| matches!(one.warning, Warning::MixedBuilds { .. });
-        for notice in run.notices.iter().filter(is_mixed) {
+        let concerns_all = |one: &&Notice| {
+            let warning = &one.warning;
+            matches!(
+                warning,
+                Warning::MixedBuilds { .. } | Warning::DamagedLines { .. }
+            )
+        };
+        for notice in run.notices.iter().filter(concerns_all) {
             let text = terminal::notice_text(run, notice);
             out += &terminal::wrapped(&format!("warning: run {}: {text}", at + 1), style);
         }

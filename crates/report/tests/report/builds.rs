@@ -46,8 +46,61 @@ fn every_table_says_that_builds_were_mixed() {
     assert_eq!(object["builds"], 2);
     let table = csv::render(&summary);
     let mut rows = table.split_terminator("\r\n");
-    assert!(rows.next().unwrap().ends_with(",builds"));
-    assert!(rows.all(|row| row.ends_with(",2")));
+    assert!(rows.next().unwrap().ends_with(",builds,damaged_lines"));
+    assert!(rows.all(|row| row.ends_with(",2,0")));
+}
+
+#[test]
+fn every_output_says_that_lines_were_damaged() {
+    let (mut run, trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    run.damaged_lines = 3;
+    let summary = Summary::new(&run, &trials);
+    let style = Style {
+        colour: false,
+        width: 400,
+    };
+    let compared = compare(
+        &[(run.clone(), trials.clone()), (run.clone(), trials.clone())],
+        false,
+    );
+    for (format, text) in [
+        ("terminal", terminal::render(&summary, style)),
+        ("markdown", markdown::render(&summary)),
+        ("html", html::render(&summary, &run, &trials)),
+        ("json", json::render(&summary)),
+        ("compare", compare::render(&compared.unwrap(), style)),
+    ] {
+        assert!(
+            text.contains("3 lines are not what was written"),
+            "{format}: {text}"
+        );
+    }
+    let table = csv::render(&summary);
+    assert!(
+        table
+            .split_terminator("\r\n")
+            .skip(1)
+            .all(|row| row.ends_with(",3"))
+    );
+}
+
+/// Two parts of a run may lie hours apart, and be of other clusters.
+#[test]
+fn trials_of_two_parts_of_a_run_are_not_compared() {
+    let (run, mut trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    let compared = |trials: &[Trial]| {
+        let summary = Summary::new(&run, trials);
+        summary.comparison(1, "p50").unwrap().effect.unwrap().blocks
+    };
+    let whole = compared(&trials);
+    // The host of block 0 was measured by another part of the run than the rest.
+    for trial in trials
+        .iter_mut()
+        .filter(|it| it.block == 0 && it.treatment == 0)
+    {
+        trial.session = 1;
+    }
+    assert_eq!(compared(&trials), whole - 1);
 }
 
 /// Figures of a run without a valid trial are few, and its warnings many.

@@ -216,6 +216,7 @@ fn shuffled_whole(order: Vec<usize>, count: usize) -> Vec<usize> {
 
 fn run_of(plan: Plan) -> Run {
     Run {
+        damaged_lines: 0,
         format: FORMAT_VERSION,
         plan,
         experiment_text: None,
