@@ -182,6 +182,61 @@ fn ends_that_differ_are_told_how_to_agree() {
     }
 }
 
+/// A server that strangers could abuse is asked about first.
+#[test]
+fn a_server_is_open_to_strangers_only_where_that_was_said() {
+    for (arguments, remedy) in [
+        (&["serve", "8.8.8.8:7117"][..], "--i-own-this"),
+        (
+            &["serve", "127.0.0.1:0", "--udp", "--response-size", "100"],
+            "--secret",
+        ),
+        (&["serve", "127.0.0.1:0", "--secret", "short"], "8 to 16"),
+        (&["serve", "127.0.0.1:0", "--think", "2s"], "1s"),
+        (
+            &[
+                "serve",
+                "127.0.0.1:0",
+                "--workload",
+                "stream",
+                "--think",
+                "2us",
+            ],
+            "--think",
+        ),
+    ] {
+        let result = output(arguments);
+        let told = stderr(&result);
+        assert_eq!(result.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains(remedy), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn who_knows_the_secret_is_answered_and_others_are_counted() {
+    let flags = ["--udp", "--response-size", "100", "--secret", "a good word"];
+    let (server, address) = serve(&flags);
+    check_json(&short_load(
+        &address,
+        &[&flags[..], &["--rate", "2000"]].concat(),
+    ));
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.send_to(&[0; 64], &address).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    let told = farewell(server);
+    assert!(told.contains("DROPPED      1 "), "{told}");
+}
+
+#[test]
+fn a_server_that_thinks_is_slower_by_as_much() {
+    let (_server, address) = serve(&["--think", "2ms"]);
+    let result = short_load(&address, &["-c", "1"]);
+    assert!(
+        result["latency_ns"]["p50"].as_f64().unwrap() > 1.98e6,
+        "{result}"
+    );
+}
+
 #[test]
 fn contradictions_are_bad_usage() {
     for arguments in [

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use clap::Args;
+use plumbline_engine::Secret;
 use plumbline_experiment::{ArrivalProcess, DriverChoice, WorkloadKind};
 
 use super::{FindMaxArgs, value};
@@ -76,6 +77,9 @@ pub(crate) struct LoadArgs {
         hide_default_value = true
     )]
     pub(crate) timestamps: String,
+    /// Shown to a `plumbline serve` that was started with the same one: 8 to 16 bytes
+    #[arg(long, value_name = "WORD")]
+    pub(crate) secret: Option<Secret>,
     /// Seed of the arrivals
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -112,6 +116,15 @@ pub(crate) struct ServeArgs {
     /// CPUs to pin the threads to
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) cpus: Vec<usize>,
+    /// Compute for this long before each answer, such as 2us: a known cost
+    #[arg(long, value_name = "TIME")]
+    pub(crate) think: Option<String>,
+    /// Drop what comes without this word: 8 to 16 bytes, the same as for `load`
+    #[arg(long, value_name = "WORD")]
+    pub(crate) secret: Option<Secret>,
+    /// Allow listening where strangers may reach it, on a public address
+    #[arg(long)]
+    pub(crate) i_own_this: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,13 +3,22 @@
 use std::process::ExitCode;
 
 use plumbline_engine::Responder;
+use plumbline_generator::public_address;
 use plumbline_report::load::served;
 
-use super::{load, print, print_json};
+use super::{BadUsage, load, print, print_json};
 use crate::cli::ServeArgs;
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let plan = load::server(args)?;
+    if !args.i_own_this
+        && let Some(address) = public_address(args.listen.ip())
+    {
+        return Err(BadUsage(format!(
+            "{address} is a public address, at which anybody may find this server: listen on a private one, or if that is what you want, say --i-own-this"
+        ))
+        .into());
+    }
     let interrupted = plumbline_sys::signal::interruption()?;
     let responder = Responder::bind(&plan)?;
     anstream::eprintln!(

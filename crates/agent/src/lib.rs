@@ -29,6 +29,6 @@ pub use message::{
 };
 pub use meter::{MachineMeter, MeterReading, idle_sample, idle_slices, protocol_counters};
 pub use nginx::check_server;
-pub use plumbline_engine::{Turns, floor};
+pub use plumbline_engine::{Secret, Turns, floor};
 pub use serve::{AgentError, LEASE, run};
 pub use sight::{LocalAddress, LookOrder, MissingServer, NamespaceCounters, Sight, Way};

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use plumbline_engine::Turns;
+use plumbline_engine::{Secret, Turns};
 use plumbline_experiment::{Timing, Workload};
 use plumbline_record::{
     CpuTime, Floor, IdleSample, LoadResult, ProcessCpu, ProtocolCounters, ServeResult,
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::sight::{LookOrder, NamespaceCounters, Sight};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -112,6 +112,8 @@ pub struct ServeOrder {
     pub address: IpAddr,
     /// Port to listen on; 0 lets the kernel pick.
     pub port: u16,
+    /// What the sender will show; whatever comes without it is dropped.
+    pub secret: Secret,
     /// CPUs to run on; empty for any.
     pub cpus: Vec<usize>,
 }
@@ -123,6 +125,8 @@ pub struct LoadOrder {
     pub workload: Workload,
     /// The only address to send to (S-5a).
     pub target: SocketAddr,
+    /// What to show to the receiver.
+    pub secret: Secret,
     /// Phases.
     pub timing: Timing,
     /// When to run, where the load takes turns with others.

@@ -29,6 +29,9 @@ pub const LEASE: Duration = Duration::from_secs(3);
 /// How often an agent looks whether another server lives, and whether to stop it.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Connections that a receiver takes beyond those that it expects.
+const SPARE_CONNECTIONS: u32 = 64;
+
 /// Why an agent ended without its controller's order.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
@@ -155,6 +158,10 @@ fn serve(order: &ServeOrder, report: &dyn Fn(FromAgent), stop: &AtomicBool) -> J
     }
     let plan = ServePlan {
         cpus: order.cpus.clone(),
+        secret: Some(order.secret),
+        // Those that are to come, as many that the other side has given up, and the
+        // probe.
+        connections: 2 * order.workload.connections + SPARE_CONNECTIONS,
         ..ServePlan::new(order.workload.clone(), (order.address, order.port).into())
     };
     let responder = Responder::bind(&plan)?;
@@ -239,6 +246,8 @@ impl WindowObserver for WindowMeter {
 
 fn load(order: &LoadOrder, stop: &AtomicBool) -> JobOutcome {
     let plan = LoadPlan {
+        // Only our own responder knows what to do with it.
+        secret: (order.workload.server == HttpServer::Plumbline).then_some(order.secret),
         warm_up: Duration::from_nanos(order.timing.warm_up_ns),
         measure: Duration::from_nanos(order.timing.measure_ns),
         turns: order.turns.clone(),

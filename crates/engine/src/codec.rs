@@ -27,6 +27,11 @@ pub(crate) trait Codec {
 
     /// The stream has ended; whether that completes an answer.
     fn end(&self, reader: &mut Self::Reader) -> Option<Answer>;
+
+    /// Whether a datagram that is no good answer comes from our receiver.
+    fn is_ours(&self, _bytes: &[u8]) -> bool {
+        true
+    }
 }
 
 /// How far the reading has come.

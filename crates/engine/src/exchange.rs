@@ -154,6 +154,17 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
         }
     }
 
+    fn flush(&mut self, io: &mut D, _: u64) -> bool {
+        for _ in 0..self.unread.len() {
+            let Some(slot) = self.unread.pop() else { break };
+            if self.lines[slot].state == ConnectionState::Open {
+                // Whatever the kernel reported is long past: to the very end.
+                self.read(io, slot, true);
+            }
+        }
+        self.unread.len() > 0
+    }
+
     fn tick(&mut self, io: &mut D, now: u64) {
         if self.troubled > 0 && now < self.recorder.window.close() {
             self.mend(io, now);

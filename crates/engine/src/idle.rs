@@ -36,6 +36,11 @@ impl Idle {
         self.len += 1;
     }
 
+    /// How many connections there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// Takes the connection that was added first. It may have broken since.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<usize> {

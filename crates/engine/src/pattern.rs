@@ -3,8 +3,12 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::secret::{self, Secret};
+
 /// Bytes of the sequence number at the head of every message.
 pub(crate) const SEQUENCE: usize = 8;
+/// Bytes of a mark.
+pub(crate) const MARK: usize = 6;
 /// How many different contents there are.
 const SHIFTS: usize = 256;
 
@@ -21,14 +25,32 @@ pub(crate) enum PayloadDirection {
 #[derive(Debug)]
 pub(crate) struct Pattern {
     bytes: Vec<u8>,
+    mark: Option<[u8; MARK]>,
 }
 
 impl Pattern {
-    /// A pattern for contents of at most `size` bytes. Both ends make the same.
-    pub(crate) fn new(direction: PayloadDirection, size: usize) -> Self {
+    /// A pattern for contents of at most `size` bytes. Both ends make the same; with
+    /// a secret, nobody else can.
+    pub(crate) fn new(direction: PayloadDirection, size: usize, secret: Option<Secret>) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(direction as u64);
+        let mut mark = None;
+        if let Some(secret) = secret {
+            let mut seed = [0; 32];
+            seed[..secret::LENGTH].copy_from_slice(secret.bytes());
+            seed[secret::LENGTH] = direction as u8;
+            random = ChaCha8Rng::from_seed(seed);
+            let mut bytes = [0; MARK];
+            random.fill_bytes(&mut bytes);
+            mark = Some(bytes);
+        }
         let mut bytes = vec![0; size + SHIFTS];
-        ChaCha8Rng::seed_from_u64(direction as u64).fill_bytes(&mut bytes);
-        Self { bytes }
+        random.fill_bytes(&mut bytes);
+        Self { bytes, mark }
+    }
+
+    /// Bytes that follow from the secret and from nothing else, if there is one.
+    pub(crate) fn mark(&self) -> Option<[u8; MARK]> {
+        self.mark
     }
 
     /// The content of message `seq` from its byte `from` on, `length` bytes.

@@ -4,13 +4,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use plumbline_experiment::ceiling::MAX_CONNECTIONS;
 use plumbline_experiment::{Slice, Workload, WorkloadKind};
-
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
 use crate::bulk::train_of;
 use crate::progress::LoadProgress;
+use crate::secret::Secret;
+
+/// How long a server waits for anything to happen on a connection.
+const IDLE: Duration = Duration::from_secs(300);
 
 /// One load, from its first connection to its last answer.
 #[derive(Clone, Debug)]
@@ -56,6 +60,8 @@ pub struct LoadPlan {
     /// packet, so its messages share the cost of the path: leave it out where
     /// each message should pay for itself (N-1).
     pub trains: bool,
+    /// What our [`Responder`](crate::Responder) wants to be shown, if anything.
+    pub secret: Option<Secret>,
     /// Counters for a live display.
     pub progress: Option<Arc<LoadProgress>>,
 }
@@ -80,6 +86,7 @@ impl LoadPlan {
             ramp: None,
             sources: Vec::new(),
             trains: false,
+            secret: None,
             progress: None,
         }
     }
@@ -194,22 +201,41 @@ pub struct ServePlan {
     pub threads: usize,
     /// CPUs to bind the threads to, in turn; empty for no binding.
     pub cpus: Vec<usize>,
+    /// What senders have to show. Whatever comes without it is dropped.
+    pub secret: Option<Secret>,
+    /// Most connections of a thread at the same time; further ones are closed at once.
+    pub connections: u32,
+    /// How long nothing may happen on a connection before it is closed.
+    pub idle: Duration,
 }
 
 impl ServePlan {
-    /// A plan for one unbound thread.
+    /// A plan for one unbound thread, as many connections as a load may have, 5 min of
+    /// patience, and no secret.
     pub fn new(workload: Workload, listen: SocketAddr) -> Self {
         Self {
             workload,
             listen,
             threads: 1,
             cpus: Vec::new(),
+            secret: None,
+            connections: MAX_CONNECTIONS,
+            idle: IDLE,
         }
     }
 
     /// Refuses what cannot be served.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
-        check_workload(&self.workload)
+        let workload = &self.workload;
+        check_workload(workload)?;
+        // A sender's address can be forged over UDP, and the answer goes there.
+        let is_amplifier = workload.is_udp() && workload.response_size > workload.request_size;
+        if is_amplifier && self.secret.is_none() {
+            return plan(
+                "over UDP, only who knows a secret is sent more than was asked with: give `serve` and `load` the same --secret, or make responses no longer than requests",
+            );
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,9 @@
 //! The other end of a load.
 
+mod connection;
 mod datagrams;
 mod echo;
+mod service;
 mod sink;
 mod streams;
 mod web;
@@ -20,7 +22,9 @@ use crate::{EngineError, ServePlan};
 
 /// A server that answers one workload, and checks what it is asked.
 ///
-/// It never sends more than its plan's response size for each request (S-5).
+/// It never sends more than its plan's response size for each request (S-5), and over
+/// UDP no more than it was sent to who does not know the plan's secret. What it holds
+/// for a connection does not depend on how much that asks for.
 pub struct Responder {
     plan: ServePlan,
     sockets: Vec<Socket>,
@@ -109,11 +113,13 @@ fn listen(plan: &ServePlan, at: SocketAddr, reuse_port: bool) -> std::io::Result
 fn serve(plan: &ServePlan, socket: Socket, stop: &AtomicBool) -> Result<ServeResult, EngineError> {
     let spec = &plan.workload;
     match spec.kind {
-        WorkloadKind::Rr if spec.is_udp() => datagrams::answer(spec, socket, stop),
-        WorkloadKind::Rr | WorkloadKind::Crr => streams::serve(echo::Echo::new(spec), socket, stop),
-        WorkloadKind::Http => streams::serve(web::Web::new(spec), socket, stop),
-        WorkloadKind::Stream => streams::serve(sink::Sink::new(), socket, stop),
-        WorkloadKind::Datagram => datagrams::count(spec, socket, stop),
+        WorkloadKind::Rr if spec.is_udp() => datagrams::answer(plan, socket, stop),
+        WorkloadKind::Rr | WorkloadKind::Crr => {
+            streams::serve(echo::Echo::new(spec), plan, socket, stop)
+        }
+        WorkloadKind::Http => streams::serve(web::Web::new(spec), plan, socket, stop),
+        WorkloadKind::Stream => streams::serve(sink::Sink::new(), plan, socket, stop),
+        WorkloadKind::Datagram => datagrams::count(plan, socket, stop),
     }
 }
 
@@ -124,6 +130,7 @@ fn add(all: &mut ServeResult, part: &ServeResult) {
     all.bytes_sent += part.bytes_sent;
     all.corrupt += part.corrupt;
     all.turned_away += part.turned_away;
+    all.strangers += part.strangers;
     if let Some(theirs) = part.datagrams {
         let datagrams = all.datagrams.get_or_insert_default();
         datagrams.received += theirs.received;

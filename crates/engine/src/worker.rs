@@ -59,6 +59,10 @@ impl WorkerTask<'_> {
             fresh: !spec.keeps_connections(),
             pipelined: spec.kind == WorkloadKind::Rr && spec.arrival != Arrival::Closed,
             closed: spec.arrival == Arrival::Closed,
+            shown: self
+                .plan
+                .secret
+                .filter(|_| !spec.is_udp() && spec.keeps_connections()),
             ramp: self.plan.ramp.map(|rate| rate / self.workers as f64),
             flights: self.flights(lines),
             // The numbers of different workers never overlap.
@@ -68,6 +72,14 @@ impl WorkerTask<'_> {
                 seed: self.plan.seed,
                 worker: self.index,
             }),
+        }
+    }
+
+    /// Where each request opens its own connection, the secret goes out with it.
+    fn shown_before_requests(&self) -> &[u8] {
+        match &self.plan.secret {
+            Some(secret) if !self.plan.workload.keeps_connections() => secret.bytes(),
+            _ => &[],
         }
     }
 
@@ -113,12 +125,13 @@ pub(crate) fn work(
     }
     match spec.kind {
         WorkloadKind::Rr | WorkloadKind::Crr => {
-            let codec = Fixed::new(spec.request_size, spec.response_size, share.plan.verify);
+            let codec = Fixed::new(share.plan, share.shown_before_requests());
             let exchange = Exchange::new(codec, share.rules(), recorder);
             exchange_by(share, exchange, report, started)
         }
         WorkloadKind::Http => {
-            let exchange = Exchange::new(http(share.plan), share.rules(), recorder);
+            let codec = Http::new(share.plan, share.shown_before_requests());
+            let exchange = Exchange::new(codec, share.rules(), recorder);
             exchange_by(share, exchange, report, started)
         }
         WorkloadKind::Stream => {
@@ -146,14 +159,6 @@ fn exchange_by<C: Codec>(
         Choice::Auto | Choice::Epoll => run(share, share.epoll()?, exchange, report, started),
         Choice::Uring => run(share, share.uring()?, exchange, report, started),
     }
-}
-
-fn http(plan: &LoadPlan) -> Http {
-    let spec = &plan.workload;
-    let address = plan.target.to_string();
-    let authority = plan.authority.as_deref().unwrap_or(&address);
-    let body = plan.verify.then_some(spec.response_size);
-    Http::new(authority, &plan.path, spec.keep_alive, body)
 }
 
 fn run<D: Driver>(

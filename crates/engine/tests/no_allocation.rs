@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use plumbline_engine::{LoadPlan, Responder, ServePlan, WindowObserver, run};
+use plumbline_engine::{LoadPlan, Responder, Secret, ServePlan, WindowObserver, run};
 use plumbline_experiment::{Arrival, DriverChoice, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_sys::ring::{Ring, Room};
 
@@ -74,7 +74,12 @@ fn workload(
         driver: DriverChoice::Auto,
         zero_copy: false,
         timestamps: 0.0,
+        think_ns: 0,
     }
+}
+
+fn secret() -> Secret {
+    "any secret".parse().unwrap()
 }
 
 /// All loads that this test measures.
@@ -155,7 +160,11 @@ fn serve() {
     };
     let spec = workloads().swap_remove(index.parse().unwrap());
     let listen = (Ipv4Addr::LOCALHOST, 0).into();
-    let responder = Responder::bind(&ServePlan::new(spec, listen)).unwrap();
+    let plan = ServePlan {
+        secret: Some(secret()),
+        ..ServePlan::new(spec, listen)
+    };
+    let responder = Responder::bind(&plan).unwrap();
     println!("port {}", responder.local_addr().port());
     responder.run(&AtomicBool::new(false)).unwrap();
 }
@@ -200,6 +209,7 @@ fn none_allocates(driver: DriverChoice) {
         let plan = LoadPlan {
             warm_up: Duration::from_millis(50),
             measure: Duration::from_millis(250),
+            secret: Some(secret()),
             ..LoadPlan::new(spec, target)
         };
         let mut count = Count::default();

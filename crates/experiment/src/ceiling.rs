@@ -18,6 +18,8 @@ pub const MAX_WARM_UP: Duration = Duration::from_secs(300);
 /// Wait for outstanding answers. Histograms reach no further (D12), so later answers
 /// would all look the same.
 pub const MAX_DRAIN: Duration = Duration::from_secs(60);
+/// Time that a responder computes before each answer: a longer one measures nothing else.
+pub const MAX_THINK: Duration = Duration::from_secs(1);
 /// Shortest measured window: a shorter one shows nothing but the start.
 pub const MIN_DURATION: Duration = Duration::from_millis(10);
 /// Bytes of the smallest request, response or datagram: room for its sequence

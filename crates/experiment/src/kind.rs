@@ -1,6 +1,7 @@
 //! The table of kinds of workload: what sets each apart, in one row.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use crate::ceiling::{MAX_CONNECTIONS, MAX_DATAGRAM, MAX_FLOWS, MAX_MESSAGE, MIN_MESSAGE};
 use crate::key::Key;
@@ -295,6 +296,7 @@ impl Workload {
             driver: DriverChoice::Auto,
             zero_copy: false,
             timestamps: 0.0,
+            think_ns: 0,
         }
     }
 
@@ -302,7 +304,12 @@ impl Workload {
     /// request/response, 64 B out and 64 B back`. `request` and `response` are
     /// its sizes in words.
     pub fn in_words(&self, request: &str, response: &str) -> String {
-        (self.kind.row().words)(self, request, response)
+        let mut words = (self.kind.row().words)(self, request, response);
+        if self.think_ns > 0 {
+            let length = Duration::from_nanos(self.think_ns);
+            words += &format!(", the server computing for {length:?} each time");
+        }
+        words
     }
 
     /// Whether it goes over UDP. Records of old may say TCP of a kind that has

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::ceiling::MAX_THINK;
 use crate::key::Key;
 use crate::keys::{self, LIMIT};
 use crate::request::{ArrivalProcess, Share, WorkloadRequest};
@@ -107,6 +108,7 @@ fn asked(section: &FileSection<'_>) -> Result<WorkloadRequest, SpecError> {
         driver: section.choice("driver", DRIVERS)?,
         zero_copy: section.boolean("zero_copy")?,
         timestamps: timestamps::share(section)?,
+        think: section.duration("think", Duration::ZERO..=MAX_THINK)?,
     })
 }
 

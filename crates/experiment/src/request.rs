@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::ceiling::{MAX_DRAIN, MAX_DURATION, MAX_RATE, MAX_WARM_UP, MIN_DURATION};
+use crate::ceiling::{MAX_DRAIN, MAX_DURATION, MAX_RATE, MAX_THINK, MAX_WARM_UP, MIN_DURATION};
 use crate::key::Key;
 use crate::{
     Arrival, DriverChoice, HttpServer, Limit, Protocol, Refusal, Timing, Wait, Workload,
@@ -56,6 +56,8 @@ pub struct WorkloadRequest {
     /// Share of the requests to timestamp, 0 to 1; see
     /// [`stamped_share`](crate::stamped_share).
     pub timestamps: Option<f64>,
+    /// How long the responder computes before it answers each request.
+    pub think: Option<Duration>,
 }
 
 /// A share of the highest load that holds a limit.
@@ -103,8 +105,10 @@ impl WorkloadRequest {
             driver: self.driver.unwrap_or(otherwise.driver),
             zero_copy: self.zero_copy.unwrap_or(otherwise.zero_copy),
             timestamps: self.timestamps.unwrap_or(otherwise.timestamps),
+            think_ns: self.think.map_or(0, nanoseconds),
         };
         workload.refuse_timestamps()?;
+        workload.refuse_think()?;
         Ok(workload)
     }
 
@@ -183,6 +187,7 @@ impl WorkloadRequest {
             (Key::Driver, self.driver.is_some()),
             (Key::ZeroCopy, self.zero_copy.is_some()),
             (Key::Timestamps, self.timestamps.is_some()),
+            (Key::Think, self.think.is_some()),
         ];
         let keys = given.into_iter().filter(|(_, is_given)| *is_given);
         for (key, _) in keys {
@@ -240,10 +245,12 @@ impl Workload {
             driver: (self.driver == DriverChoice::Uring).then_some(self.driver),
             zero_copy: (self.zero_copy != otherwise.zero_copy).then_some(self.zero_copy),
             timestamps: (self.timestamps != otherwise.timestamps).then_some(self.timestamps),
+            think: (self.think_ns > 0).then(|| Duration::from_nanos(self.think_ns)),
             ..WorkloadRequest::default()
         };
         given.refuse_ignored(self.kind)?;
-        self.refuse_timestamps()
+        self.refuse_timestamps()?;
+        self.refuse_think()
     }
 
     /// Refuses a load in which no request is due while it is measured.
@@ -288,6 +295,29 @@ impl Workload {
         };
         Err(refusal)
     }
+}
+
+impl Workload {
+    /// Only a responder of ours computes before it answers.
+    fn refuse_think(&self) -> Result<(), Refusal> {
+        let key = Key::Think;
+        if self.think_ns > nanoseconds(MAX_THINK) {
+            let given = format!("{:?}", Duration::from_nanos(self.think_ns));
+            let possible = format!("a time up to {MAX_THINK:?}");
+            return Err(Refusal::value(key, given, &possible));
+        }
+        if self.think_ns > 0 && self.server == HttpServer::Nginx {
+            let problem = "nginx does not compute before it answers, so {key} has no meaning";
+            let remedy = "{without}, or set server = \"plumbline\"";
+            return Err(Refusal::new(key, problem, remedy));
+        }
+        Ok(())
+    }
+}
+
+/// Far more than the ceilings where it is more than 64 bits hold.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Key {

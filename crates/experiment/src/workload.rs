@@ -136,6 +136,15 @@ pub struct Workload {
     /// that keeps its connections open.
     #[serde(default, skip_serializing_if = "is_none_stamped")]
     pub timestamps: f64,
+    /// How long our responder computes before it answers each request (`rr`, `crr`,
+    /// `http`), nanoseconds: a known cost, to test what a comparison finds.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub think_ns: u64,
+}
+
+/// Keeps records without a known cost as they were before there was one.
+fn is_none(length_ns: &u64) -> bool {
+    *length_ns == 0
 }
 
 /// Keeps records without timestamps as they were before timestamps existed.

@@ -122,6 +122,8 @@ fn keys_that_contradict_each_other() {
     fault("kind = \"rr\"", "kind = \"rr\"\ntimestamps = \"1\"", 9, "`timestamps` is \"1\"", "\"1%\"");
     fault("kind = \"rr\"", "kind = \"crr\"\ntimestamps = \"1%\"", 9, "no meaning for crr", "remove");
     fault("kind = \"rr\"", "kind = \"http\"\nkeep_alive = false\ntimestamps = \"1%\"", 10, "stay open", "keep_alive = true");
+    fault("kind = \"rr\"", "kind = \"http\"\nserver = \"nginx\"\nthink = \"2us\"", 10, "does not compute", "plumbline");
+    fault("kind = \"rr\"", "kind = \"rr\"\nthink = \"2s\"", 9, "`think` is \"2s\"", "1s");
     fault("kind = \"rr\"", "kind = \"rr\"\ndriver = \"uring\"\ntimestamps = \"1%\"", 10, "epoll only", "driver = \"auto\"");
     fault("rate = 1000", "rate = 1\narrival = \"closed\"", 9, "closed loop has no `rate`", "remove `rate`");
     fault("rate = 1000", "arrival = \"poisson\"", 9, "has no `rate`", "arrival = \"closed\"");

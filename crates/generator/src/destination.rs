@@ -1,10 +1,11 @@
 //! Where a load goes, as people write it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
 use plumbline_experiment::WorkloadKind;
+use plumbline_sys::netlink::NetlinkSocket;
 
 /// `http://HOST:PORT/PATH` of any server, or `HOST:PORT` of `plumbline serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +103,9 @@ impl Destination {
     }
 }
 
+/// Where a cloud answers for the whole machine, among addresses that are private.
+const CLOUD: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+
 /// Whether load may go to an address without `--i-own-this`: loopback and private
 /// addresses, those of one link in IPv6, and those set aside for benchmarks (S-5c).
 /// In IPv4 the addresses of a link are where clouds answer for the whole machine
@@ -114,9 +118,24 @@ pub fn is_harmless(address: IpAddr) -> bool {
         }
         IpAddr::V6(v6) => {
             let benchmark = v6.segments()[..3] == [0x2001, 2, 0];
-            v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local() || benchmark
+            let is_near = v6.is_unique_local() || v6.is_unicast_link_local();
+            v6.is_loopback() || benchmark || (is_near && v6 != CLOUD)
         }
     }
+}
+
+/// The public address at which a server that listens on `at` can be found, if there is
+/// one. Where this machine's addresses cannot be read, all of them may be public.
+pub fn public_address(at: IpAddr) -> Option<IpAddr> {
+    let mut reached = vec![at];
+    if at.is_unspecified()
+        && let Ok(all) = NetlinkSocket::open().and_then(|it| it.addresses())
+    {
+        let all = all.into_iter().map(|it| it.address);
+        // [::] takes IPv4 too.
+        reached = all.filter(|it| at.is_ipv6() || it.is_ipv4()).collect();
+    }
+    reached.into_iter().find(|it| !is_harmless(*it))
 }
 
 #[cfg(test)]
@@ -144,6 +163,17 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_others_can_find_needs_a_word() {
+        let public = |at: &str| public_address(at.parse().unwrap());
+        assert_eq!(public("127.0.0.1"), None);
+        assert_eq!(public("8.8.8.8"), "8.8.8.8".parse().ok());
+        // Of all addresses here, those that are named by themselves decide.
+        if let Some(address) = public("0.0.0.0") {
+            assert_eq!(public(&address.to_string()), Some(address));
+        }
+    }
+
+    #[test]
     fn addresses_of_others_need_a_word() {
         for harmless in [
             "127.0.0.1",
@@ -158,6 +188,8 @@ mod tests {
         for asked in [
             "8.8.8.8",
             "169.254.169.254",
+            "169.254.0.1",
+            "fd00:ec2::254",
             "198.20.0.1",
             "2001:db8::1",
             "2606::1",

@@ -12,7 +12,7 @@ mod judgement;
 mod rehearsal;
 mod sharing;
 
-pub use destination::{Destination, DestinationError, is_harmless};
+pub use destination::{Destination, DestinationError, is_harmless, public_address};
 pub use error::GeneratorError;
 pub use find_max::{BrokenOff, SearchRequest, find_max};
 pub use judgement::{Circumstances, judge};

@@ -81,7 +81,7 @@ fn remedy(plan: &LoadPlan) -> String {
     let spec = &plan.workload;
     let udp = if spec.is_udp() { " --udp" } else { "" };
     format!(
-        "both ends must be started with the same workload and sizes: `plumbline serve {} --workload {}{udp} --request-size {} --response-size {}`",
+        "both ends must be started with the same workload and sizes, and the same --secret or none: `plumbline serve {} --workload {}{udp} --request-size {} --response-size {}`",
         plan.target,
         spec.kind.as_str(),
         spec.request_size,

@@ -1,6 +1,7 @@
 //! The controller's side of the conversation with one agent.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -205,6 +206,13 @@ impl Agent {
             FromAgent::Failed { .. } => "failed",
         };
         self.error(format!("said `{name}`, which was not asked"))
+    }
+
+    /// A receiver listens elsewhere than it was told to.
+    pub(crate) fn elsewhere(&self, address: SocketAddr) -> TrialError {
+        self.error(format!(
+            "says that it listens on {address}, where it was not told to; nothing is sent there: is this our program?"
+        ))
     }
 
     fn error(&self, what: String) -> TrialError {

@@ -1,7 +1,7 @@
 //! Made-up observations and a made-up place, for tests.
 
 use std::io::{Read, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,6 +42,7 @@ pub(crate) fn workload() -> Workload {
         driver: DriverChoice::Auto,
         zero_copy: false,
         timestamps: 0.0,
+        think_ns: 0,
     }
 }
 
@@ -201,7 +202,10 @@ impl PlantedTarget {
         let mut acts: Vec<Act> = acts.into_iter().collect();
         acts.reverse();
         let acts = Arc::new(Mutex::new(acts));
-        let actor = |acts: Option<_>| Actor { acts };
+        let actor = |acts: Option<_>| Actor {
+            acts,
+            listens: ([198, 18, 0, 1], 4000).into(),
+        };
         Self {
             server: actor(None),
             client: actor(Some(acts.clone())),
@@ -216,6 +220,12 @@ impl PlantedTarget {
             set_ups: Vec::new(),
             fault: None,
         }
+    }
+
+    /// Lets the receiver say that it listens there.
+    pub(crate) fn listening_on(mut self, address: impl Into<SocketAddr>) -> Self {
+        self.server.listens = address.into();
+        self
     }
 
     /// Acts of the script that were not played.
@@ -340,6 +350,8 @@ impl Path for PlantedTarget {
 /// A made-up agent: the sender if it has a script, else the receiver.
 struct Actor {
     acts: Option<Arc<Mutex<Vec<Act>>>>,
+    /// Where the receiver says that it listens.
+    listens: SocketAddr,
 }
 
 impl Site for Actor {
@@ -362,7 +374,8 @@ impl Site for Actor {
             next.unwrap_or_else(|| Act::Measure(Box::new(healthy())))
         });
         let mut output = theirs.try_clone().unwrap();
-        std::thread::spawn(move || play(act, theirs, &mut output));
+        let listens = self.listens;
+        std::thread::spawn(move || play((act, listens), theirs, &mut output));
         Ok(AgentLink {
             input: Box::new(HalfClose(ours.try_clone().unwrap())),
             output: Box::new(ours),
@@ -400,7 +413,7 @@ impl AgentProcess for NoProcess {
     }
 }
 
-fn play(act: Option<Act>, mut input: impl Read, output: &mut impl Write) {
+fn play((act, listens): (Option<Act>, SocketAddr), mut input: impl Read, output: &mut impl Write) {
     while let Ok(message) = read_frame::<ToAgent>(&mut input) {
         let answer = match (message, &act) {
             (ToAgent::Hello { .. }, act) => {
@@ -420,9 +433,7 @@ fn play(act: Option<Act>, mut input: impl Read, output: &mut impl Write) {
                     },
                 }
             }
-            (ToAgent::Serve(_), _) => FromAgent::Listening {
-                address: ([198, 18, 0, 1], 4000).into(),
-            },
+            (ToAgent::Serve(_), _) => FromAgent::Listening { address: listens },
             (ToAgent::Load(_), Some(Act::Measure(seen))) => loaded(seen),
             (ToAgent::Load(_), Some(Act::Fail(why))) => FromAgent::Failed {
                 error: (*why).into(),

@@ -3,13 +3,16 @@
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use plumbline_agent::{FromAgent, ServeOrder, Served, ToAgent};
+use plumbline_agent::{FromAgent, Secret, ServeOrder, Served, ToAgent};
 use plumbline_experiment::Workload;
 use plumbline_record::{DatagramCounts, ServeResult};
 
 use crate::agent::{ANSWER, Agent, TrialError};
 use crate::path::{Path, Site};
 use crate::settings::Settings;
+
+/// The first port that is not of a service of the system.
+const FIRST_FREE_PORT: u16 = 1024;
 
 /// Agents that receive, that of [`Path::server`] first.
 pub(crate) struct Receivers(Vec<Agent>);
@@ -31,11 +34,12 @@ impl Receivers {
         agents.try_for_each(|agent| agent.greet(ANSWER, interrupted))
     }
 
-    /// Lets all listen; gives the address to which the sender sends.
+    /// Lets all listen; gives the address to which the sender sends. That is always
+    /// one that was staged: a receiver may not choose it.
     pub(crate) fn listen(
         &mut self,
         path: &dyn Path,
-        workload: &Workload,
+        (workload, secret): (&Workload, Secret),
         settings: &Settings,
         interrupted: &AtomicBool,
     ) -> Result<SocketAddr, TrialError> {
@@ -45,10 +49,14 @@ impl Receivers {
                 workload: workload.clone(),
                 address: site.address(),
                 port: site.port(),
+                secret,
                 cpus: settings.cpus.server.clone(),
             }))?;
             match agent.receive(ANSWER, interrupted, &mut [])? {
-                FromAgent::Listening { address } => first = first.or(Some(address)),
+                FromAgent::Listening { address } if is_staged(site, address) => {
+                    first = first.or(Some(address));
+                }
+                FromAgent::Listening { address } => return Err(agent.elsewhere(address)),
                 other => return Err(agent.unexpected(&other)),
             }
         }
@@ -90,6 +98,16 @@ impl Receivers {
     }
 }
 
+/// Whether a receiver listens where it was told to. A port that the kernel picks is
+/// above those of the system's own services.
+fn is_staged(site: &dyn Site, address: SocketAddr) -> bool {
+    let port = match site.port() {
+        0 => address.port() >= FIRST_FREE_PORT,
+        port => address.port() == port,
+    };
+    address.ip() == site.address() && port
+}
+
 /// Adds what a further receiver saw. All are on the machine of the first, whose
 /// counters have theirs in them; those of their namespaces are the path's to
 /// read ([`PathSnapshot::protocols`](crate::PathSnapshot)).
@@ -106,6 +124,7 @@ fn add_counts(whole: &mut ServeResult, part: &ServeResult) {
     whole.bytes_sent += part.bytes_sent;
     whole.corrupt += part.corrupt;
     whole.turned_away += part.turned_away;
+    whole.strangers += part.strangers;
     whole.datagrams = match (whole.datagrams, part.datagrams) {
         (Some(ours), Some(theirs)) => Some(DatagramCounts {
             received: ours.received + theirs.received,

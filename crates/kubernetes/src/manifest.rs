@@ -80,6 +80,9 @@ pub(crate) fn pod(seat: Seat, node: &str, control_plane: bool, image: &str) -> P
                 "image": image,
                 "imagePullPolicy": "IfNotPresent",
                 "command": [PROGRAM, "hold"],
+                // Far more than a load takes; whoever drives it further ends a pod, and
+                // not its node.
+                "resources": { "requests": { "memory": "64Mi" }, "limits": { "memory": "2Gi" } },
                 "securityContext": {
                     "allowPrivilegeEscalation": false,
                     "readOnlyRootFilesystem": true,
@@ -144,6 +147,13 @@ mod tests {
             let whole = spec.security_context.unwrap();
             assert_eq!(whole.run_as_non_root, Some(true));
             assert_eq!(whole.seccomp_profile.unwrap().type_, "RuntimeDefault");
+            let limits = spec.containers[0]
+                .resources
+                .clone()
+                .unwrap()
+                .limits
+                .unwrap();
+            assert_eq!(limits["memory"].0, "2Gi");
             let own = spec.containers[0].security_context.clone().unwrap();
             assert_eq!(own.read_only_root_filesystem, Some(true));
             assert_eq!(own.allow_privilege_escalation, Some(false));

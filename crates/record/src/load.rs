@@ -202,10 +202,14 @@ pub struct ServeResult {
     pub corrupt: u64,
     /// `datagram`: what arrived of the measured window.
     pub datagrams: Option<DatagramCounts>,
-    /// Connections closed at once, because the process may not have more files
-    /// open.
+    /// Connections closed at once, because there were as many as there may be, or the
+    /// process may not have more files open.
     #[serde(default)]
     pub turned_away: u64,
+    /// Connections and datagrams that came without the secret of the load: dropped,
+    /// and in none of the other counts.
+    #[serde(default)]
+    pub strangers: u64,
 }
 
 /// Datagrams by sequence number, counted at the receiver (N-13).

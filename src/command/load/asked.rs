@@ -39,6 +39,7 @@ pub(super) fn plan(args: &LoadArgs, destination: &Destination) -> Result<LoadPla
         ramp: args.ramp,
         sources: args.source.clone(),
         trains: args.gso,
+        secret: args.secret,
         // Only our own responder makes bodies that can be checked byte for byte.
         verify: !destination.is_url,
         ..LoadPlan::new(workload, UNRESOLVED)
@@ -52,14 +53,20 @@ pub(in crate::command) fn server(args: &ServeArgs) -> Result<ServePlan, BadUsage
         request_size: args.request_size.map(i64::from),
         response_size: args.response_size.map(i64::from),
         process: Some(ArrivalProcess::Closed),
+        think: args.think.as_deref().map(thinking).transpose()?,
         ..WorkloadRequest::default()
     };
     let workload = asked.workload(args.workload).map_err(refused)?;
     Ok(ServePlan {
         threads: args.threads,
         cpus: args.cpus.clone(),
+        secret: args.secret,
         ..ServePlan::new(workload, args.listen)
     })
+}
+
+fn thinking(text: &str) -> Result<Duration, BadUsage> {
+    typed::time(text, "--think").map_err(BadUsage)
 }
 
 fn workload(args: &LoadArgs, destination: &Destination) -> Result<Workload, BadUsage> {

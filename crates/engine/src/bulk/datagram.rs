@@ -20,7 +20,9 @@ const BATCH: usize = 64;
 const TURN: usize = 4;
 /// Bytes of a message before its content.
 const HEAD: usize = 16;
-/// Marks our messages.
+/// Bytes of a number: enough for 10 million a second during a whole day.
+const SEQ_BYTES: usize = 5;
+/// Marks our messages where there is no secret.
 const MAGIC: [u8; 3] = *b"plb";
 /// Bytes asked for as send buffer; the kernel may give less.
 const BUFFER: usize = 4 << 20;
@@ -43,11 +45,13 @@ pub(crate) struct MeterMessage {
 impl MeterMessage {
     /// Writes the message over `bytes`, at least 16 of them.
     pub(crate) fn write(self, pattern: &Pattern, bytes: &mut [u8]) {
+        let (high, low) = marks(pattern);
         bytes[..8].copy_from_slice(&self.seq.to_le_bytes());
+        bytes[SEQ_BYTES..8].copy_from_slice(&high);
         bytes[8..10].copy_from_slice(&self.flow.to_le_bytes());
         bytes[10..12].copy_from_slice(&self.session.to_le_bytes());
         bytes[12] = u8::from(self.measured);
-        bytes[13..HEAD].copy_from_slice(&MAGIC);
+        bytes[13..HEAD].copy_from_slice(&low);
         let length = bytes.len() - HEAD;
         bytes[HEAD..].copy_from_slice(pattern.content(self.seq, 0, length));
     }
@@ -55,17 +59,34 @@ impl MeterMessage {
     /// Reads a message and checks its content; `None` when it is not one of
     /// ours, truncated or corrupt.
     pub(crate) fn read(pattern: &Pattern, bytes: &[u8], size: usize) -> Option<Self> {
-        if bytes.len() != size || bytes[13..HEAD] != MAGIC || bytes[12] > 1 {
+        if bytes.len() != size || !Self::is_marked(pattern, bytes) || bytes[12] > 1 {
             return None;
         }
+        let mut seq = [0; 8];
+        seq[..SEQ_BYTES].copy_from_slice(&bytes[..SEQ_BYTES]);
         let message = Self {
-            seq: u64::from_le_bytes(bytes[..8].try_into().ok()?),
+            seq: u64::from_le_bytes(seq),
             flow: u16::from_le_bytes(bytes[8..10].try_into().ok()?),
             session: u16::from_le_bytes(bytes[10..12].try_into().ok()?),
             measured: bytes[12] == 1,
         };
         let content = pattern.content(message.seq, 0, size - HEAD);
         (bytes[HEAD..] == *content).then_some(message)
+    }
+
+    /// Whether bytes carry the mark of our messages, in which the secret is, if there
+    /// is one.
+    pub(crate) fn is_marked(pattern: &Pattern, bytes: &[u8]) -> bool {
+        let (high, low) = marks(pattern);
+        bytes.len() >= HEAD && bytes[SEQ_BYTES..8] == high && bytes[13..HEAD] == low
+    }
+}
+
+/// The bytes above a number, and those that end a head.
+fn marks(pattern: &Pattern) -> ([u8; 3], [u8; 3]) {
+    match pattern.mark() {
+        None => ([0; 3], MAGIC),
+        Some([a, b, c, d, e, f]) => ([a, b, c], [d, e, f]),
     }
 }
 
@@ -137,7 +158,7 @@ impl Datagrams {
             batch: Messages::new(BATCH, size),
             intended: Vec::with_capacity(BATCH),
             gone: 0,
-            pattern: Pattern::new(PayloadDirection::Request, size),
+            pattern: Pattern::new(PayloadDirection::Request, size, plan.secret),
             recorder,
             free_since: 0,
             until: 0,

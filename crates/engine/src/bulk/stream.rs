@@ -18,6 +18,7 @@ use crate::event_loop::LoadClient;
 use crate::pattern::{Pattern, PayloadDirection};
 use crate::plan::source;
 use crate::recorder::{Recorder, RequestFailure};
+use crate::secret::{Secret, show};
 use crate::{EngineError, LoadPlan};
 
 /// The content repeats after so many bytes. A prime, so that no alignment of
@@ -38,7 +39,7 @@ const SECOND: u64 = 1_000_000_000;
 fn content() -> &'static [u8] {
     static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
     CONTENT.get_or_init(|| {
-        let pattern = Pattern::new(PayloadDirection::Request, PERIOD);
+        let pattern = Pattern::new(PayloadDirection::Request, PERIOD, None);
         let period = pattern.content(0, 0, PERIOD).iter().copied();
         period.cycle().take(PERIOD + WRITE).collect()
     })
@@ -72,6 +73,7 @@ pub(crate) struct Stream {
     /// Present when the kernel is to send from this program's own pages
     /// (`MSG_ZEROCOPY`).
     zero_copy: Option<ZeroCopy>,
+    secret: Option<Secret>,
     recorder: Recorder,
     running: bool,
     started: u64,
@@ -101,6 +103,7 @@ impl Stream {
             lines: vec![line; lines],
             content: content(),
             zero_copy: plan.workload.zero_copy.then(|| ZeroCopy::new(lines)),
+            secret: plan.secret,
             recorder,
             running: false,
             started: 0,
@@ -141,6 +144,9 @@ impl Stream {
         };
         match outcome {
             Ok(None) => {
+                if let Err(e) = show(io, slot, self.secret) {
+                    return self.not_connected(io, slot, e, now);
+                }
                 let took = now - self.lines[slot].since;
                 self.recorder.connected(took, None, now);
                 self.lines[slot].state = StreamState::Ready;

@@ -1,7 +1,9 @@
 //! Messages of a fixed size: a sequence number and a known content.
 
 use super::{Answer, Codec, DecodeStep, Quality};
+use crate::LoadPlan;
 use crate::pattern::{Pattern, PayloadDirection, SEQUENCE};
+use crate::secret::Secret;
 
 /// Most bytes of a request that are made at once.
 const PIECE: usize = 128 << 10;
@@ -30,13 +32,27 @@ pub(crate) struct Framed {
 }
 
 impl FixedFrame {
-    /// Messages of `size` bytes, at least [`SEQUENCE`].
-    pub(crate) fn new(direction: PayloadDirection, size: u32) -> Self {
+    /// Messages of `size` bytes, at least twice [`SEQUENCE`], whose content follows
+    /// from the secret if there is one.
+    pub(crate) fn new(direction: PayloadDirection, size: u32, secret: Option<Secret>) -> Self {
         let size = size as usize;
         Self {
             size,
-            pattern: Pattern::new(direction, size),
+            pattern: Pattern::new(direction, size, secret),
         }
+    }
+
+    /// Whether a message that is not intact comes from somebody who knows the secret,
+    /// by the first bytes of its content. Without a secret everybody does.
+    pub(crate) fn is_marked(&self, bytes: &[u8]) -> bool {
+        if self.pattern.mark().is_none() {
+            return true;
+        }
+        let Some((number, content)) = bytes.split_first_chunk::<SEQUENCE>() else {
+            return false;
+        };
+        let seq = u64::from_le_bytes(*number);
+        content.starts_with(self.pattern.content(seq, 0, SEQUENCE))
     }
 
     /// Bytes of a message.
@@ -84,6 +100,8 @@ impl FixedFrame {
 /// The client's side of `rr` and `crr`.
 #[derive(Debug)]
 pub(crate) struct Fixed {
+    /// Before each request: the secret, where each opens its own connection.
+    shown: Vec<u8>,
     request: FixedFrame,
     response: FixedFrame,
     scratch: Vec<u8>,
@@ -91,14 +109,17 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// Requests and responses of these sizes; `verify` checks the responses'
-    /// number and content.
-    pub(crate) fn new(request_size: u32, response_size: u32, verify: bool) -> Self {
+    /// Requests and responses of a plan's sizes, `shown` before each request.
+    pub(crate) fn new(plan: &LoadPlan, shown: &[u8]) -> Self {
+        let spec = &plan.workload;
+        let secret = plan.secret.filter(|_| spec.is_udp());
+        let length = shown.len() + spec.request_size as usize;
         Self {
-            request: FixedFrame::new(PayloadDirection::Request, request_size),
-            response: FixedFrame::new(PayloadDirection::Response, response_size),
-            scratch: vec![0; PIECE.min(request_size as usize)],
-            verify,
+            shown: shown.to_vec(),
+            request: FixedFrame::new(PayloadDirection::Request, spec.request_size, secret),
+            response: FixedFrame::new(PayloadDirection::Response, spec.response_size, secret),
+            scratch: vec![0; PIECE.min(length)],
+            verify: plan.verify,
         }
     }
 }
@@ -107,14 +128,18 @@ impl Codec for Fixed {
     type Reader = FrameReader;
 
     fn length(&self) -> usize {
-        self.request.size()
+        self.shown.len() + self.request.size()
     }
 
     #[inline]
     fn encode(&mut self, seq: u64, from: usize) -> &[u8] {
-        let length = self.scratch.len().min(self.request.size() - from);
+        let length = self.scratch.len().min(self.length() - from);
         let piece = &mut self.scratch[..length];
-        self.request.write(seq, from, piece);
+        let shown = self.shown.get(from..).unwrap_or_default();
+        let (first, request) = piece.split_at_mut(shown.len());
+        first.copy_from_slice(shown);
+        let from = from.saturating_sub(self.shown.len());
+        self.request.write(seq, from, request);
         piece
     }
 
@@ -141,6 +166,10 @@ impl Codec for Fixed {
     fn end(&self, _: &mut FrameReader) -> Option<Answer> {
         None
     }
+
+    fn is_ours(&self, bytes: &[u8]) -> bool {
+        self.response.is_marked(bytes)
+    }
 }
 
 #[cfg(test)]
@@ -148,6 +177,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use plumbline_experiment::{Workload, WorkloadKind};
+
+    /// 64 B out and 64 B back.
+    fn plan() -> LoadPlan {
+        let workload = Workload::of_kind(WorkloadKind::Rr);
+        LoadPlan::new(workload, ([127, 0, 0, 1], 9).into())
+    }
 
     proptest! {
         /// However the stream is cut, the same messages come out.
@@ -157,7 +193,7 @@ mod tests {
             seqs in prop::collection::vec(any::<u64>(), 1..20),
             cuts in prop::collection::vec(1_usize..50, 1..40),
         ) {
-            let frame = FixedFrame::new(PayloadDirection::Request, size);
+            let frame = FixedFrame::new(PayloadDirection::Request, size, None);
             let mut stream = Vec::new();
             for &seq in &seqs {
                 let mut message = vec![0; size as usize];
@@ -185,7 +221,7 @@ mod tests {
         /// Pieces of a message are the message.
         #[test]
         fn pieces_make_the_whole(size in 16_usize..100, seq: u64, cut in 0_usize..100) {
-            let frame = FixedFrame::new(PayloadDirection::Request, size as u32);
+            let frame = FixedFrame::new(PayloadDirection::Request, size as u32, None);
             let mut whole = vec![0; size];
             frame.write(seq, 0, &mut whole);
             let cut = cut.min(size);
@@ -196,11 +232,22 @@ mod tests {
             prop_assert_eq!(whole, pieces);
         }
 
+        /// What is shown before a request arrives whole, wherever it is cut.
+        #[test]
+        fn the_secret_comes_before_the_request(seq: u64, cut in 0_usize..80) {
+            let (mut codec, mut plain) = (Fixed::new(&plan(), &[7; 16]), Fixed::new(&plan(), &[]));
+            let mut whole = codec.encode(seq, 0)[..cut].to_vec();
+            whole.extend_from_slice(codec.encode(seq, cut));
+            prop_assert_eq!(&whole[..16], &[7; 16]);
+            prop_assert_eq!(&whole[16..], plain.encode(seq, 0));
+            prop_assert_eq!(codec.length(), whole.len());
+        }
+
         /// One wrong bit anywhere is found: in the content by comparison, in
         /// the number because the content then belongs to another.
         #[test]
         fn a_flipped_bit_is_found(size in 16_u32..200, seq: u64, at: usize, bit in 0..8) {
-            let frame = FixedFrame::new(PayloadDirection::Response, size);
+            let frame = FixedFrame::new(PayloadDirection::Response, size, None);
             let mut message = vec![0; size as usize];
             frame.write(seq, 0, &mut message);
             let at = at % message.len();
@@ -213,8 +260,9 @@ mod tests {
 
     #[test]
     fn a_request_is_not_its_own_answer() {
-        let mut codec = Fixed::new(64, 64, true);
-        let mut echo = Fixed::new(64, 64, true);
+        let plan = plan();
+        let mut codec = Fixed::new(&plan, &[]);
+        let mut echo = Fixed::new(&plan, &[]);
         let (_, step) = codec.decode(&mut FrameReader::default(), echo.encode(7, 0));
         let DecodeStep::Answer(answer) = step else {
             panic!("{step:?}")

@@ -12,6 +12,7 @@ mod tests;
 
 use super::lines::LineReader;
 use super::{Answer, Codec, DecodeStep, Quality};
+use crate::LoadPlan;
 use crate::pattern::{Pattern, PayloadDirection};
 use head::{Head, Stage, Turn};
 use known::Known;
@@ -23,7 +24,7 @@ const HEAD_LIMIT: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Http {
     request: Vec<u8>,
-    /// Our responder's body, to compare with.
+    /// Our responder's body, which every answer must hold; `None` accepts any.
     expected: Option<Vec<u8>>,
     /// The head that was read last, over all connections.
     known: Known,
@@ -41,10 +42,12 @@ pub(crate) struct HttpReader {
 }
 
 impl Http {
-    /// Requests for `path` of `authority`. `body` is what every answer must
-    /// hold; `None` accepts any.
-    pub(crate) fn new(authority: &str, path: &str, keep_alive: bool, body: Option<u32>) -> Self {
-        let close = if keep_alive {
+    /// Requests of a plan, `shown` before each.
+    pub(crate) fn new(plan: &LoadPlan, shown: &[u8]) -> Self {
+        let (spec, path) = (&plan.workload, &plan.path);
+        let address = plan.target.to_string();
+        let authority = plan.authority.as_deref().unwrap_or(&address);
+        let close = if spec.keep_alive {
             ""
         } else {
             "Connection: close\r\n"
@@ -53,8 +56,8 @@ impl Http {
             "GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: plumbline\r\nAccept: */*\r\n{close}\r\n"
         );
         Self {
-            request: request.into_bytes(),
-            expected: body.map(body_of),
+            request: [shown, request.as_bytes()].concat(),
+            expected: plan.verify.then(|| body_of(spec.response_size)),
             known: Known::default(),
         }
     }
@@ -95,7 +98,7 @@ impl Http {
 /// has no place for a sequence number.
 pub fn body_of(size: u32) -> Vec<u8> {
     let size = size as usize;
-    Pattern::new(PayloadDirection::Response, size)
+    Pattern::new(PayloadDirection::Response, size, None)
         .content(0, 0, size)
         .to_vec()
 }

@@ -10,11 +10,14 @@ use crate::codec::{Answer, Codec, DecodeStep, Quality};
 use crate::driver::Driver;
 use crate::recorder::RequestFailure;
 
+/// Reads from one connection before others get their turn.
+const TURN: usize = 16;
+
 impl<C: Codec> Exchange<C> {
     /// Reads all that has arrived on a line. The clock is read after each read,
     /// so that an answer is never dated before it was read.
     pub(super) fn read<D: Driver>(&mut self, io: &mut D, slot: usize, hangup: bool) {
-        loop {
+        for _ in 0..TURN {
             let stamped = self.stamps.as_ref().is_some_and(|it| it.awaits(slot));
             let received = if stamped {
                 io.receive_stamped(slot)
@@ -23,7 +26,7 @@ impl<C: Codec> Exchange<C> {
             };
             let (received, arrival) = match received {
                 Ok(received) => received,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) => return self.break_line(io, slot, self.read_failure(&e), now_ns()),
             };
             let mut now = now_ns();
@@ -54,9 +57,11 @@ impl<C: Codec> Exchange<C> {
             // After a hang-up the end must be read too, because no further
             // event will report it.
             if drained && !hangup {
-                break;
+                return;
             }
         }
+        // An answer may have no end; the rest has to wait for its turn.
+        self.unread.push(slot);
     }
 
     fn read_failure(&self, error: &io::Error) -> RequestFailure {
@@ -145,8 +150,12 @@ impl<C: Codec> Exchange<C> {
         let (taken, step) = self.codec.decode(&mut C::Reader::default(), bytes);
         let answer = match step {
             DecodeStep::Answer(answer) if taken == bytes.len() => answer,
+            _ if !self.codec.is_ours(bytes) => return,
             _ => return self.recorder.failed(now, RequestFailure::Corrupt),
         };
+        if answer.quality != Quality::Good && !self.codec.is_ours(bytes) {
+            return;
+        }
         let flight = match answer.seq {
             Some(seq) => self.flights.take(slot, seq),
             None => self.flights.take_oldest(slot),

@@ -13,6 +13,7 @@ use crate::codec::Codec;
 use crate::driver::{Driver, WatchMode};
 use crate::plan::source;
 use crate::recorder::RequestFailure;
+use crate::secret::show;
 
 /// Connections that may be opening at once.
 const OPENING: usize = 128;
@@ -109,6 +110,14 @@ impl<C: Codec> Exchange<C> {
             && let Err(e) = stamps.opened(slot, io.socket(slot))
         {
             return self.not_connected(io, slot, e, now);
+        }
+        match show(io, slot, self.rules.shown) {
+            Err(e) => return self.not_connected(io, slot, e, now),
+            Ok(length) => {
+                if let Some(stamps) = &mut self.stamps {
+                    stamps.passed(slot, length);
+                }
+            }
         }
         self.enter(slot, ConnectionState::Open, now);
         self.lines[slot].open_since = now;

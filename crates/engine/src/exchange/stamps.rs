@@ -95,6 +95,12 @@ impl Stamps {
         socket.map_or(Ok(()), Socket::enable_stamps)
     }
 
+    /// Bytes went out on a line that belong to no request.
+    pub(super) fn passed(&mut self, slot: usize, length: usize) {
+        let count = &mut self.lines[slot].count;
+        *count = count.wrapping_add(length as u32);
+    }
+
     /// A line's connection is gone, and its request with it.
     pub(super) fn closed(&mut self, slot: usize, window: &Window) {
         if let Some(sample) = self.lines[slot].sample.take() {

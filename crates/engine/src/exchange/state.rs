@@ -9,6 +9,7 @@ use crate::codec::Codec;
 use crate::flights::Flights;
 use crate::idle::Idle;
 use crate::recorder::Recorder;
+use crate::secret::Secret;
 
 /// What distinguishes the members of the family.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Rules {
     pub(crate) pipelined: bool,
     /// The next request leaves when the last answer has arrived.
     pub(crate) closed: bool,
+    /// What is shown on each connection as soon as it is open.
+    pub(crate) shown: Option<Secret>,
     /// Connections opened per second by this worker.
     pub(crate) ramp: Option<f64>,
     /// Most requests that may be out at once.
@@ -54,6 +57,8 @@ pub(crate) struct Exchange<C: Codec> {
     pub(super) rules: Rules,
     pub(super) lines: Vec<ClientConnection<C::Reader>>,
     pub(super) idle: Idle,
+    /// Lines that had their turn and may have more to be read.
+    pub(super) unread: Idle,
     pub(super) flights: Flights,
     pub(super) recorder: Recorder,
     pub(super) stamps: Option<Stamps>,
@@ -83,6 +88,7 @@ impl<C: Codec> Exchange<C> {
                 .map(|_| ClientConnection::default())
                 .collect(),
             idle: Idle::new(rules.lines),
+            unread: Idle::new(rules.lines),
             flights: Flights::new(rules.flights, rules.lines, rules.first),
             stamps: rules
                 .stamped

@@ -3,16 +3,16 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use plumbline_experiment::Workload;
 use plumbline_record::ServeResult;
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::{Messages, Socket};
 
-use crate::EngineError;
+use super::service::think;
 use crate::bulk::{MeterMessage, Tally};
 use crate::codec::{FixedFrame, FrameReader};
 use crate::driver::{Driver, Epoll, WatchMode};
 use crate::pattern::{Pattern, PayloadDirection};
+use crate::{EngineError, ServePlan};
 
 /// Longest time between two looks at the stop flag.
 const NAP_NS: u64 = 5_000_000;
@@ -23,32 +23,42 @@ const BUFFER: usize = 4 << 20;
 
 /// Answers `rr` over UDP until asked to stop.
 pub(super) fn answer(
-    spec: &Workload,
+    plan: &ServePlan,
     socket: Socket,
     stop: &AtomicBool,
 ) -> Result<ServeResult, EngineError> {
-    let request = FixedFrame::new(PayloadDirection::Request, spec.request_size);
-    let response = FixedFrame::new(PayloadDirection::Response, spec.response_size);
+    let (spec, secret) = (&plan.workload, plan.secret);
+    let request = FixedFrame::new(PayloadDirection::Request, spec.request_size, secret);
+    let response = FixedFrame::new(PayloadDirection::Response, spec.response_size, secret);
     // One byte more than a request, so that a longer one is noticed.
     let mut requests = Messages::new(BATCH, request.size() + 1);
     let mut responses = Messages::new(BATCH, response.size());
     let mut seen = ServeResult::default();
     receive(socket, &mut requests, stop, |socket, requests| {
-        responses.clear();
         for index in 0..requests.len() {
             let bytes = requests.get(index);
-            seen.bytes_received += bytes.len() as u64;
-            match request.read(&mut FrameReader::default(), bytes) {
-                (taken, Some(message)) if message.intact && taken == bytes.len() => {
-                    seen.requests += 1;
-                    let reply = responses.push_reply(requests, index, response.size());
-                    response.write(message.seq, 0, reply);
+            let seq = match request.read(&mut FrameReader::default(), bytes) {
+                (taken, Some(message)) if message.intact && taken == bytes.len() => message.seq,
+                _ if !request.is_marked(bytes) => {
+                    seen.strangers += 1;
+                    continue;
                 }
-                _ => seen.corrupt += 1,
+                _ => {
+                    seen.corrupt += 1;
+                    seen.bytes_received += bytes.len() as u64;
+                    continue;
+                }
+            };
+            seen.requests += 1;
+            seen.bytes_received += bytes.len() as u64;
+            think(spec.think_ns);
+            let reply = responses.push_reply(requests, index, response.size());
+            response.write(seq, 0, reply);
+            if spec.think_ns > 0 {
+                seen.bytes_sent += send_all(socket, &mut responses);
             }
         }
-        let sent = send_all(socket, &mut responses);
-        seen.bytes_sent += (sent * response.size()) as u64;
+        seen.bytes_sent += send_all(socket, &mut responses);
     })?;
     Ok(seen)
 }
@@ -56,14 +66,15 @@ pub(super) fn answer(
 /// Counts `datagram` messages until asked to stop, each by itself, whether it
 /// arrived alone or in a train.
 pub(super) fn count(
-    spec: &Workload,
+    plan: &ServePlan,
     socket: Socket,
     stop: &AtomicBool,
 ) -> Result<ServeResult, EngineError> {
     // A refusal is harmless: the buffer then has its default size.
     let _ = socket.set_buffers(BUFFER, BUFFER);
-    let size = spec.request_size as usize;
-    let pattern = Pattern::new(PayloadDirection::Request, size);
+    let size = plan.workload.request_size as usize;
+    let pattern = Pattern::new(PayloadDirection::Request, size, plan.secret);
+    let is_ours = |bytes: &[u8]| plan.secret.is_none() || MeterMessage::is_marked(&pattern, bytes);
     // A kernel before 5.0 refuses: trains are then split before they arrive.
     let mut messages = match socket.accept_trains() {
         Ok(()) => Messages::for_trains(BATCH),
@@ -74,16 +85,23 @@ pub(super) fn count(
     receive(socket, &mut messages, stop, |_, messages| {
         let now = now_ns();
         for index in 0..messages.len() {
-            // An empty datagram is not ours, and has no bytes to check.
-            seen.corrupt += u64::from(messages.get(index).is_empty());
+            if messages.get(index).is_empty() {
+                // It is not ours, and has no bytes to check.
+                let (strangers, corrupt) = (&mut seen.strangers, &mut seen.corrupt);
+                *if is_ours(&[]) { corrupt } else { strangers } += 1;
+            }
             for bytes in messages.datagrams(index) {
                 let length = bytes.len() as u64;
-                seen.bytes_received += length;
                 let sound = match MeterMessage::read(&pattern, bytes, size) {
                     Some(message) if message.measured => tally.count(message, length, now),
                     Some(message) => tally.admit(message.flow),
+                    None if !is_ours(bytes) => {
+                        seen.strangers += 1;
+                        continue;
+                    }
                     None => false,
                 };
+                seen.bytes_received += length;
                 seen.corrupt += u64::from(!sound);
             }
         }
@@ -125,19 +143,23 @@ pub(super) fn receive(
     Ok(())
 }
 
-/// Sends all messages and gives how many went out. A refused one is lost, as if
-/// on the way: its client sees no answer.
-fn send_all(socket: &Socket, messages: &mut Messages) -> usize {
+/// Sends all messages, of which none are left then, and gives how many bytes went
+/// out. A refused one is lost, as if on the way: its client sees no answer.
+fn send_all(socket: &Socket, messages: &mut Messages) -> u64 {
     let (mut from, mut sent) = (0, 0);
     while from < messages.len() {
         match socket.send_messages(messages, from) {
             Ok(count) => {
+                let out = from..from + count;
+                sent += out
+                    .map(|index| messages.get(index).len() as u64)
+                    .sum::<u64>();
                 from += count;
-                sent += count;
             }
             Err(_) => from += 1,
         }
     }
+    messages.clear();
     sent
 }
 
@@ -146,7 +168,7 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
     use std::time::Duration;
 
-    use plumbline_experiment::WorkloadKind;
+    use plumbline_experiment::{Workload, WorkloadKind};
 
     use super::*;
 
@@ -158,7 +180,7 @@ mod tests {
     fn inside_a_train_loss_and_damage_are_found_message_by_message() {
         let socket = Socket::bind_udp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), false).unwrap();
         let near = Socket::connect_udp(socket.local_addr().unwrap(), None).unwrap();
-        let pattern = Pattern::new(PayloadDirection::Request, SIZE);
+        let pattern = Pattern::new(PayloadDirection::Request, SIZE, None);
         let mut train = Messages::new(8, SIZE);
         for seq in [0, 1, 2, 3, 4, 6, 7, 8] {
             let message = MeterMessage {
@@ -177,9 +199,10 @@ mod tests {
             request_size: SIZE as u32,
             ..Workload::of_kind(WorkloadKind::Datagram)
         };
+        let plan = ServePlan::new(spec, socket.local_addr().unwrap());
         let stop = AtomicBool::new(false);
         let seen = std::thread::scope(|scope| {
-            let counting = scope.spawn(|| count(&spec, socket, &stop));
+            let counting = scope.spawn(|| count(&plan, socket, &stop));
             for _ in 0..2 {
                 near.send_train(&train, 0, 8).unwrap();
             }

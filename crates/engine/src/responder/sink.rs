@@ -2,7 +2,7 @@
 
 use plumbline_record::ServeResult;
 
-use super::streams::{Next, Service};
+use super::service::{RequestStep, Service};
 use crate::bulk::PERIOD;
 use crate::pattern::{Pattern, PayloadDirection};
 
@@ -18,7 +18,7 @@ pub(super) struct Sink {
 impl Sink {
     pub(super) fn new() -> Self {
         Self {
-            pattern: Pattern::new(PayloadDirection::Request, PERIOD),
+            pattern: Pattern::new(PayloadDirection::Request, PERIOD, None),
         }
     }
 }
@@ -26,22 +26,26 @@ impl Sink {
 impl Service for Sink {
     /// Bytes of the stream so far.
     type Reader = u64;
+    type Answer = ();
 
     #[inline]
     fn read(
         &mut self,
         position: &mut u64,
         bytes: &[u8],
-        _: &mut Vec<u8>,
         seen: &mut ServeResult,
-    ) -> Next {
+    ) -> (usize, RequestStep<()>) {
         let from = (*position % PERIOD as u64) as usize;
         let length = bytes.len().min(SAMPLE).min(PERIOD - from);
         *position += bytes.len() as u64;
-        if bytes[..length] != *self.pattern.content(0, from, length) {
-            seen.corrupt += 1;
-            return Next::Close;
+        if bytes[..length] == *self.pattern.content(0, from, length) {
+            return (bytes.len(), RequestStep::More);
         }
-        Next::Keep
+        seen.corrupt += 1;
+        (bytes.len(), RequestStep::Wrong)
+    }
+
+    fn piece(&mut self, (): (), _: usize) -> &[u8] {
+        &[]
     }
 }

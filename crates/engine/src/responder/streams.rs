@@ -6,6 +6,7 @@
 //! through those two calls; the code here and the calls' stubs are the other 3
 //! %, some 0.2 µs of a request. What could still be saved is in the kernel.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,9 +14,11 @@ use plumbline_record::ServeResult;
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
 
-use crate::EngineError;
+use super::connection::ServerConnection;
+use super::service::Service;
 use crate::driver::{Driver, Epoll, Event, WatchMode};
 use crate::error::out_of_files;
+use crate::{EngineError, ServePlan};
 
 /// Longest time between two looks at the stop flag.
 const NAP_NS: u64 = 5_000_000;
@@ -23,99 +26,89 @@ const NAP_NS: u64 = 5_000_000;
 const READ_BUFFER: usize = 256 << 10;
 /// Connections accepted before others get their turn.
 const ACCEPTS: usize = 64;
+/// Reads from one connection before others get their turn.
+const TURN: usize = 16;
 /// The slot of the listening socket; connections follow.
 const LISTENER: usize = 0;
+/// How often idle connections are looked for.
+const SWEEP_NS: u64 = 1_000_000_000;
+/// How long a client may take to show the secret.
+const SHOW_LIMIT_NS: u64 = 5_000_000_000;
 
-/// What a server makes of the bytes of its connections.
-pub(super) trait Service {
-    /// How far the requests of one connection have been read.
-    type Reader: Default;
-
-    /// Reads the next bytes of a connection and appends what is to be answered
-    /// to `out`.
-    fn read(
-        &mut self,
-        reader: &mut Self::Reader,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        seen: &mut ServeResult,
-    ) -> Next;
-}
-
-/// Whether the connection stays open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// It stays open.
-    Keep,
-    /// It is closed once the answers are out.
-    Close,
-}
-
-struct Connection<R> {
-    reader: R,
-    /// Answers that the kernel would not take yet. While there are any, nothing
-    /// more is read: a client that does not take its answers gets no further
-    /// ones.
-    rest: Vec<u8>,
-    /// How many of these the kernel has taken since.
-    rest_sent: usize,
-    closing: bool,
-}
-
-struct Server<S: Service> {
+struct Server<'a, S: Service> {
+    plan: &'a ServePlan,
     service: S,
     io: Epoll,
-    connections: Vec<Option<Connection<S::Reader>>>,
+    connections: Vec<Option<ServerConnection<S>>>,
     spare: Vec<usize>,
+    /// Connections that had their turn and may have more to be read.
+    queue: VecDeque<usize>,
     /// A spare file, kept open so that it can be closed to accept one more
     /// connection.
     reserve: Option<Socket>,
     out: Vec<u8>,
     seen: ServeResult,
+    /// The last reading of the clock, and when idle connections are looked for next.
+    now: u64,
+    next_sweep: u64,
 }
 
 /// Serves until asked to stop.
 pub(super) fn serve<S: Service>(
     service: S,
+    plan: &ServePlan,
     listener: Socket,
     stop: &AtomicBool,
 ) -> Result<ServeResult, EngineError> {
     let setup = EngineError::system("setting up epoll");
     let mut io = Epoll::relaxed(1, READ_BUFFER).map_err(setup)?;
+    let reserve = listener.duplicate().ok();
     io.insert(LISTENER, listener, WatchMode::Queue)
         .map_err(EngineError::system("watching the listening socket"))?;
     let mut server = Server {
+        plan,
         service,
         io,
         connections: vec![None],
         spare: Vec::new(),
-        reserve: None,
+        queue: VecDeque::new(),
+        reserve,
         out: Vec::new(),
         seen: ServeResult::default(),
+        now: now_ns(),
+        next_sweep: 0,
     };
-    server.reserve = server
-        .io
-        .socket(LISTENER)
-        .and_then(|it| it.duplicate().ok());
     while !stop.load(Ordering::Relaxed) {
-        let now = now_ns();
-        let events = server
-            .io
-            .wait(now, now + NAP_NS)
+        server
+            .look()
             .map_err(EngineError::system("waiting for the sockets"))?;
-        for index in 0..events {
-            let event = server.io.event(index);
-            if event.slot == LISTENER {
-                server.accept();
-            } else {
-                server.event(event);
-            }
-        }
     }
     Ok(server.seen)
 }
 
-impl<S: Service> Server<S> {
+impl<S: Service> Server<'_, S> {
+    /// Waits for events and deals with them.
+    fn look(&mut self) -> io::Result<()> {
+        self.now = now_ns();
+        let nap = if self.queue.is_empty() { NAP_NS } else { 0 };
+        for index in 0..self.io.wait(self.now, self.now + nap)? {
+            let event = self.io.event(index);
+            if event.slot == LISTENER {
+                self.accept();
+            } else {
+                self.event(event);
+            }
+        }
+        for _ in 0..self.queue.len() {
+            self.next_in_queue();
+        }
+        if self.now >= self.next_sweep {
+            self.sweep();
+            self.next_sweep = self.now + SWEEP_NS;
+        }
+        Ok(())
+    }
+
     fn accept(&mut self) {
         for _ in 0..ACCEPTS {
             let Some(accepted) = self.io.socket(LISTENER).map(Socket::accept) else {
@@ -152,6 +145,11 @@ impl<S: Service> Server<S> {
     }
 
     fn admit(&mut self, socket: Socket) {
+        let open = self.connections.len() - 1 - self.spare.len();
+        if open >= self.plan.connections as usize {
+            self.seen.turned_away += 1;
+            return;
+        }
         let slot = self.spare.pop().unwrap_or_else(|| {
             self.connections.push(None);
             self.io.grow(self.connections.len());
@@ -161,13 +159,9 @@ impl<S: Service> Server<S> {
             self.spare.push(slot);
             return;
         }
-        self.seen.connections += 1;
-        self.connections[slot] = Some(Connection {
-            reader: S::Reader::default(),
-            rest: Vec::new(),
-            rest_sent: 0,
-            closing: false,
-        });
+        let connection = ServerConnection::new(self.plan.secret, self.now);
+        self.seen.connections += u64::from(!connection.is_stranger());
+        self.connections[slot] = Some(connection);
     }
 
     fn close(&mut self, slot: usize) {
@@ -176,29 +170,144 @@ impl<S: Service> Server<S> {
         self.spare.push(slot);
     }
 
+    /// Closes the connection of a client that is not ours.
+    #[cold]
+    fn drop_stranger(&mut self, slot: usize) {
+        self.seen.strangers += 1;
+        self.close(slot);
+    }
+
+    /// Closes connections on which nothing has happened for too long.
+    fn sweep(&mut self) {
+        for slot in 0..self.connections.len() {
+            let Some(connection) = &self.connections[slot] else {
+                continue;
+            };
+            let idle = self.now.saturating_sub(connection.active_ns);
+            if connection.is_stranger() && idle > SHOW_LIMIT_NS {
+                self.drop_stranger(slot);
+            } else if u128::from(idle) > self.plan.idle.as_nanos() {
+                self.close(slot);
+            }
+        }
+    }
+
     fn event(&mut self, event: Event) {
         let slot = event.slot;
         let Some(connection) = &mut self.connections[slot] else {
             return;
         };
-        if !connection.rest.is_empty() {
-            if !event.writable || !self.send_rest(slot) {
-                return;
-            }
-        } else if !event.readable {
-            return;
+        connection.active_ns = self.now;
+        let goes_on = if connection.unsent().is_empty() {
+            event.readable
+        } else {
+            event.writable && self.send_unsent(slot)
+        };
+        if goes_on {
+            self.turn(slot, event.hangup);
         }
-        self.read(slot, event.hangup);
     }
 
-    /// Sends what was left; true when all is out and the connection goes on.
-    fn send_rest(&mut self, slot: usize) -> bool {
+    fn next_in_queue(&mut self) {
+        let Some(slot) = self.queue.pop_front() else {
+            return;
+        };
+        // Another connection may have the slot by now.
+        if let Some(connection) = &mut self.connections[slot]
+            && std::mem::take(&mut connection.is_queued)
+            && connection.unsent().is_empty()
+        {
+            // Whatever the kernel reported is long past: to the very end.
+            self.turn(slot, true);
+        }
+    }
+
+    /// Reads and answers until there is no more to read, the kernel takes no more, or
+    /// others have waited for long enough.
+    fn turn(&mut self, slot: usize, hangup: bool) {
+        for _ in 0..TURN {
+            if !self.step(slot, hangup) {
+                return;
+            }
+        }
+        if let Some(connection) = &mut self.connections[slot]
+            && !std::mem::replace(&mut connection.is_queued, true)
+        {
+            self.queue.push_back(slot);
+        }
+    }
+
+    /// Reads and answers once; true when there may be more.
+    #[inline]
+    fn step(&mut self, slot: usize, hangup: bool) -> bool {
         let Some(connection) = &mut self.connections[slot] else {
             return false;
         };
-        while connection.rest_sent < connection.rest.len() {
-            match self.io.send(slot, &connection.rest[connection.rest_sent..]) {
-                Ok(sent) => connection.rest_sent += sent,
+        self.out.clear();
+        let out = (&mut self.out, self.plan.workload.think_ns);
+        let mut more = true;
+        if connection.is_behind() {
+            connection.catch_up(&mut self.service, out, &mut self.seen);
+        } else {
+            let received = match self.io.receive(slot) {
+                Ok(received) if !received.bytes.is_empty() => received,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
+                _ => {
+                    self.close(slot);
+                    return false;
+                }
+            };
+            more = !received.drained || hangup;
+            let mut bytes = received.bytes;
+            if connection.is_stranger()
+                && let Some(secret) = &self.plan.secret
+            {
+                let Some(rest) = connection.greet(secret, bytes) else {
+                    self.drop_stranger(slot);
+                    return false;
+                };
+                self.seen.connections += u64::from(!connection.is_stranger());
+                bytes = rest;
+            }
+            self.seen.bytes_received += bytes.len() as u64;
+            connection.read(&mut self.service, bytes, out, &mut self.seen);
+        }
+        self.send_out(slot) && (more || self.is_behind(slot))
+    }
+
+    fn is_behind(&self, slot: usize) -> bool {
+        let connection = self.connections[slot].as_ref();
+        connection.is_some_and(ServerConnection::is_behind)
+    }
+
+    /// Sends the answers just made; true when the connection goes on.
+    fn send_out(&mut self, slot: usize) -> bool {
+        let mut sent = 0;
+        while sent < self.out.len() {
+            match self.io.send(slot, &self.out[sent..]) {
+                Ok(more) => sent += more,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if let Some(connection) = &mut self.connections[slot] {
+                        connection.keep_unsent(&self.out[sent..]);
+                    }
+                    return false;
+                }
+                Err(_) => {
+                    self.close(slot);
+                    return false;
+                }
+            }
+        }
+        self.go_on(slot)
+    }
+
+    /// Sends what was left; true when all is out and the connection goes on.
+    fn send_unsent(&mut self, slot: usize) -> bool {
+        while let Some(connection) = &mut self.connections[slot]
+            && !connection.unsent().is_empty()
+        {
+            match self.io.send(slot, connection.unsent()) {
+                Ok(sent) => connection.sent(sent),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
                 Err(_) => {
                     self.close(slot);
@@ -206,64 +315,16 @@ impl<S: Service> Server<S> {
                 }
             }
         }
-        connection.rest.clear();
-        connection.rest_sent = 0;
-        if connection.closing {
-            self.close(slot);
-            return false;
-        }
-        true
+        self.go_on(slot)
     }
 
-    fn read(&mut self, slot: usize, hangup: bool) {
-        while let Some(connection) = &mut self.connections[slot] {
-            let received = match self.io.receive(slot) {
-                Ok(received) => received,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => return self.close(slot),
-            };
-            if received.bytes.is_empty() {
-                return self.close(slot);
-            }
-            let drained = received.drained;
-            self.out.clear();
-            self.seen.bytes_received += received.bytes.len() as u64;
-            let next = self.service.read(
-                &mut connection.reader,
-                received.bytes,
-                &mut self.out,
-                &mut self.seen,
-            );
-            connection.closing = next == Next::Close;
-            if !self.send_out(slot) || drained && !hangup {
-                return;
-            }
-        }
-    }
-
-    /// Sends the answers just made; true when the connection may be read on.
-    fn send_out(&mut self, slot: usize) -> bool {
-        let Some(connection) = &mut self.connections[slot] else {
-            return false;
-        };
-        let mut sent = 0;
-        while sent < self.out.len() {
-            match self.io.send(slot, &self.out[sent..]) {
-                Ok(more) => sent += more,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    connection.rest.extend_from_slice(&self.out[sent..]);
-                    return false;
-                }
-                Err(_) => {
-                    self.close(slot);
-                    return false;
-                }
-            }
-        }
-        if connection.closing {
+    /// All answers so far are out: closes a connection that has had its last one.
+    fn go_on(&mut self, slot: usize) -> bool {
+        let connection = self.connections[slot].as_ref();
+        let is_done = connection.is_none_or(ServerConnection::is_done);
+        if is_done && connection.is_some() {
             self.close(slot);
-            return false;
         }
-        true
+        !is_done
     }
 }

@@ -3,18 +3,42 @@
 use plumbline_experiment::Workload;
 use plumbline_record::ServeResult;
 
-use super::streams::{Next, Service};
+use super::service::{RequestStep, Service};
 use crate::codec::body_of;
 use crate::codec::lines::{Line, LineReader, decimal, has_word, header};
 
 /// Most bytes of a request's head.
 const HEAD_LIMIT: usize = 64 << 10;
 
+/// An answer without a body, after which the connection is closed.
+macro_rules! refusal {
+    ($status:literal) => {
+        concat!(
+            "HTTP/1.1 ",
+            $status,
+            "\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+        .as_bytes()
+    };
+}
+
+const BAD_REQUEST: &[u8] = refusal!("400 Bad Request");
+const NOT_ALLOWED: &[u8] = refusal!("405 Method Not Allowed");
+const TOO_LARGE: &[u8] = refusal!("413 Content Too Large");
+const HEAD_TOO_LARGE: &[u8] = refusal!("431 Request Header Fields Too Large");
+
 /// A server of one document, whatever the path.
 pub(super) struct Web {
     head: Vec<u8>,
     last_head: Vec<u8>,
     body: Vec<u8>,
+}
+
+/// What a request is answered with.
+#[derive(Clone, Copy)]
+pub(super) enum WebAnswer {
+    Document { last: bool, head_only: bool },
+    Refusal(&'static [u8]),
 }
 
 /// How far one request has been read.
@@ -52,54 +76,48 @@ impl Web {
         }
     }
 
-    fn answer(&self, request: Request, out: &mut Vec<u8>, seen: &mut ServeResult) -> Next {
+    fn answer(&self, request: Request, seen: &mut ServeResult) -> RequestStep<WebAnswer> {
         if request.has_body {
-            return refuse(b"413 Content Too Large", out);
+            return refuse(TOO_LARGE);
         }
-        let head = if request.last {
-            &self.last_head
-        } else {
-            &self.head
-        };
-        out.extend_from_slice(head);
-        if !request.head_only {
-            out.extend_from_slice(&self.body);
+        let Request {
+            last, head_only, ..
+        } = request;
+        seen.requests += 1;
+        if !head_only {
             seen.bytes_sent += self.body.len() as u64;
         }
-        seen.requests += 1;
-        if request.last {
-            Next::Close
+        let answer = WebAnswer::Document { last, head_only };
+        if last {
+            RequestStep::Last(answer)
         } else {
-            Next::Keep
+            RequestStep::Answer(answer)
         }
     }
 }
 
-/// Answers with an error; the connection is closed after it.
-fn refuse(status: &[u8], out: &mut Vec<u8>) -> Next {
-    out.extend_from_slice(b"HTTP/1.1 ");
-    out.extend_from_slice(status);
-    out.extend_from_slice(b"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    Next::Close
+fn refuse(text: &'static [u8]) -> RequestStep<WebAnswer> {
+    RequestStep::Last(WebAnswer::Refusal(text))
 }
 
 impl Service for Web {
     type Reader = RequestReader;
+    type Answer = WebAnswer;
 
     #[inline]
     fn read(
         &mut self,
         reader: &mut RequestReader,
-        mut bytes: &[u8],
-        out: &mut Vec<u8>,
+        bytes: &[u8],
         seen: &mut ServeResult,
-    ) -> Next {
-        while !bytes.is_empty() {
-            let (taken, line) = reader.lines.next(bytes);
-            bytes = &bytes[taken..];
+    ) -> (usize, RequestStep<WebAnswer>) {
+        let mut read = 0;
+        while read < bytes.len() {
+            let (taken, line) = reader.lines.next(&bytes[read..]);
+            read += taken;
             reader.head_bytes += taken;
             if reader.head_bytes > HEAD_LIMIT {
-                return refuse(b"431 Request Header Fields Too Large", out);
+                return (read, refuse(HEAD_TOO_LARGE));
             }
             let Some(line) = line else {
                 break;
@@ -109,24 +127,37 @@ impl Service for Web {
                 None if line.text.is_empty() => {}
                 None => match request_line(line) {
                     Ok(request) => reader.request = Some(request),
-                    Err(status) => return refuse(status, out),
+                    Err(status) => return (read, refuse(status)),
                 },
                 Some(request) if line.text.is_empty() => {
                     let request = *request;
                     reader.request = None;
                     reader.head_bytes = 0;
-                    if self.answer(request, out, seen) == Next::Close {
-                        return Next::Close;
-                    }
+                    return (read, self.answer(request, seen));
                 }
                 Some(request) => {
                     if !note_header(request, line) {
-                        return refuse(b"400 Bad Request", out);
+                        return (read, refuse(BAD_REQUEST));
                     }
                 }
             }
         }
-        Next::Keep
+        (read, RequestStep::More)
+    }
+
+    #[inline]
+    fn piece(&mut self, answer: WebAnswer, from: usize) -> &[u8] {
+        let (head, body): (&[u8], &[u8]) = match answer {
+            WebAnswer::Refusal(text) => (text, &[]),
+            WebAnswer::Document { last, head_only } => (
+                if last { &self.last_head } else { &self.head },
+                if head_only { &[] } else { &self.body },
+            ),
+        };
+        match from.checked_sub(head.len()) {
+            None => &head[from..],
+            Some(from) => &body[from..],
+        }
     }
 }
 
@@ -135,15 +166,15 @@ fn request_line(line: Line<'_>) -> Result<Request, &'static [u8]> {
     if !head_only && !line.text.starts_with(b"GET ") {
         let looks_like_http = line.text.first().is_some_and(u8::is_ascii_uppercase);
         return Err(if looks_like_http {
-            b"405 Method Not Allowed"
+            NOT_ALLOWED
         } else {
-            b"400 Bad Request"
+            BAD_REQUEST
         });
     }
     // The path is so long that the version is cut off: treated as 1.1.
     let old = !line.cut && line.text.ends_with(b" HTTP/1.0");
     if !line.cut && !old && !line.text.ends_with(b" HTTP/1.1") {
-        return Err(b"400 Bad Request");
+        return Err(BAD_REQUEST);
     }
     Ok(Request {
         head_only,
@@ -195,26 +226,30 @@ mod tests {
             driver: DriverChoice::Auto,
             zero_copy: false,
             timestamps: 0.0,
+            think_ns: 0,
         })
     }
 
     /// Statuses of the answers to a stream cut into pieces of `size`, and
     /// whether the connection closes.
-    fn statuses(stream: &str, size: usize) -> (Vec<String>, Next) {
-        let mut web = web();
-        let (mut reader, mut out) = (RequestReader::default(), Vec::new());
-        let mut next = Next::Keep;
-        for piece in stream.as_bytes().chunks(size) {
-            next = web.read(&mut reader, piece, &mut out, &mut ServeResult::default());
-            if next == Next::Close {
-                break;
+    fn statuses(stream: &str, size: usize) -> (Vec<String>, bool) {
+        let (mut web, mut reader) = (web(), RequestReader::default());
+        let mut statuses = Vec::new();
+        for mut piece in stream.as_bytes().chunks(size) {
+            while !piece.is_empty() {
+                let (taken, step) = web.read(&mut reader, piece, &mut ServeResult::default());
+                piece = &piece[taken..];
+                let (RequestStep::Answer(answer) | RequestStep::Last(answer)) = step else {
+                    continue;
+                };
+                let head = String::from_utf8_lossy(web.piece(answer, 0)).into_owned();
+                statuses.push(head[9..12].to_owned());
+                if matches!(step, RequestStep::Last(_)) {
+                    return (statuses, true);
+                }
             }
         }
-        let text = String::from_utf8_lossy(&out).into_owned();
-        let statuses = text
-            .match_indices("HTTP/1.1 ")
-            .map(|(at, _)| text[at + 9..at + 12].to_owned());
-        (statuses.collect(), next)
+        (statuses, false)
     }
 
     #[test]
@@ -222,40 +257,36 @@ mod tests {
         let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(500));
         let huge = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(70_000));
         let cases = [
-            ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", vec!["200"], Next::Keep),
+            ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", vec!["200"], false),
             (
                 "GET / HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n\r\nHEAD / HTTP/1.1\r\n\r\n",
                 vec!["200", "200", "200"],
-                Next::Keep,
+                false,
             ),
             (
                 "GET / HTTP/1.1\r\nConnection: Close\r\n\r\nGET / HTTP/1.1\r\n\r\n",
                 vec!["200"],
-                Next::Close,
+                true,
             ),
-            ("GET / HTTP/1.0\r\n\r\n", vec!["200"], Next::Close),
-            (long.as_str(), vec!["200"], Next::Keep),
-            ("POST / HTTP/1.1\r\n\r\n", vec!["405"], Next::Close),
+            ("GET / HTTP/1.0\r\n\r\n", vec!["200"], true),
+            (long.as_str(), vec!["200"], false),
+            ("POST / HTTP/1.1\r\n\r\n", vec!["405"], true),
             (
                 "GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
                 vec!["413"],
-                Next::Close,
+                true,
             ),
-            ("\u{16}\u{3}\u{1}\r\n", vec!["400"], Next::Close),
-            (
-                "GET / HTTP/1.1\r\nnonsense\r\n\r\n",
-                vec!["400"],
-                Next::Close,
-            ),
-            (huge.as_str(), vec!["431"], Next::Close),
-            ("GET / HTTP/1.1\r\nHost", vec![], Next::Keep),
+            ("\u{16}\u{3}\u{1}\r\n", vec!["400"], true),
+            ("GET / HTTP/1.1\r\nnonsense\r\n\r\n", vec!["400"], true),
+            (huge.as_str(), vec!["431"], true),
+            ("GET / HTTP/1.1\r\nHost", vec![], false),
         ];
-        for (stream, want, next) in cases {
+        for (stream, want, closes) in cases {
             for size in [1, 2, 7, 100_000] {
                 let name = &stream[..stream.len().min(60)];
                 assert_eq!(
                     statuses(stream, size),
-                    (want.iter().map(|s| (*s).to_owned()).collect(), next),
+                    (want.iter().map(|s| (*s).to_owned()).collect(), closes),
                     "{name:?} by {size}"
                 );
             }

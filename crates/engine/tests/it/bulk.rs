@@ -7,10 +7,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use plumbline_engine::{EngineError, LoadPlan, ServePlan, run};
+use plumbline_engine::{EngineError, LoadPlan, run};
 use plumbline_experiment::{Arrival, Workload, WorkloadKind};
 
-use crate::rig::{Server, both_ends, load, loopback_v4, loopback_v6, serve, short, workload};
+use crate::rig::{
+    Server, both_ends, load, loopback_v4, loopback_v6, serve, serving, short, workload,
+};
 
 #[test]
 fn messages_in_trains_are_numbered_and_checked_one_by_one() {
@@ -23,7 +25,7 @@ fn messages_in_trains_are_numbered_and_checked_one_by_one() {
                 connections: 2,
                 ..workload(WorkloadKind::Datagram)
             };
-            let server = Server::start(&ServePlan::new(spec.clone(), listen));
+            let server = Server::start(&serving(&spec, listen));
             let load = load(&LoadPlan {
                 trains: true,
                 ..short(spec, server.address)
@@ -51,7 +53,7 @@ fn messages_in_trains_are_numbered_and_checked_one_by_one() {
 #[test]
 fn a_flood_of_trains_leaves_no_gaps_in_the_accounts() {
     let spec = workload(WorkloadKind::Datagram);
-    let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+    let server = Server::start(&serving(&spec, loopback_v4()));
     let load = load(&LoadPlan {
         trains: true,
         ..short(spec, server.address)

@@ -13,7 +13,7 @@ use plumbline_engine::{
 };
 use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
 
-use crate::rig::{Server, load, loopback_v4, serve, short, workload};
+use crate::rig::{Server, load, loopback_v4, serve, serving, short, workload};
 
 fn a_corrupt_answer_is_found() {
     // Echoes the request: the right size and number, the wrong content.
@@ -62,7 +62,7 @@ impl WindowObserver for Opening {
 fn a_server_that_dies_gives_errors_and_no_hang() {
     for kind in [WorkloadKind::Rr, WorkloadKind::Crr, WorkloadKind::Stream] {
         let spec = workload(kind);
-        let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+        let server = Server::start(&serving(&spec, loopback_v4()));
         let plan = LoadPlan {
             measure: Duration::from_millis(500),
             ..short(spec, server.address)
@@ -147,7 +147,7 @@ fn a_taken_port_and_a_foreign_address_are_told_apart() {
     let spec = workload(WorkloadKind::Rr);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
-    let error = Responder::bind(&ServePlan::new(spec.clone(), at));
+    let error = Responder::bind(&serving(&spec, at));
     assert!(matches!(error.err(), Some(EngineError::PortTaken { .. })));
     let foreign = "192.0.2.1:0".parse().unwrap();
     let error = Responder::bind(&ServePlan::new(spec, foreign));
@@ -173,7 +173,7 @@ fn more_connections_than_the_ceiling_are_refused_ahead() {
 #[test]
 fn a_cpu_that_is_not_there_is_told_by_every_worker() {
     let spec = workload(WorkloadKind::Rr);
-    let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+    let server = Server::start(&serving(&spec, loopback_v4()));
     for cpus in [vec![0, 1_000], vec![1_000, 0], vec![1_000]] {
         let plan = LoadPlan {
             threads: 2,
@@ -224,7 +224,7 @@ impl WindowObserver for Witness {
 
 fn the_observer_sees_the_window_and_progress_counts() {
     let spec = workload(WorkloadKind::Rr);
-    let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+    let server = Server::start(&serving(&spec, loopback_v4()));
     let progress = Arc::new(LoadProgress::default());
     let plan = LoadPlan {
         progress: Some(Arc::clone(&progress)),
@@ -251,7 +251,7 @@ fn a_stop_ends_both_ends_within_100_ms() {
         WorkloadKind::Datagram,
     ] {
         let spec = workload(kind);
-        let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+        let server = Server::start(&serving(&spec, loopback_v4()));
         let mut plan = short(spec, server.address);
         plan.measure = Duration::from_secs(60);
         let stop = Arc::new(AtomicBool::new(false));

@@ -4,7 +4,7 @@ use plumbline_engine::{LoadPlan, ServePlan};
 use plumbline_experiment::{Arrival, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, ServeResult};
 
-use crate::rig::{Server, both_ends, load, loopback_v4, loopback_v6, short, workload};
+use crate::rig::{Server, both_ends, load, loopback_v4, loopback_v6, serving, short, workload};
 
 /// What must hold for every request and answer workload on a healthy path.
 fn check_exchange(spec: &Workload, load: &LoadResult, serve: &ServeResult) {
@@ -177,7 +177,7 @@ fn several_workers_share_the_load() {
         };
         let server = Server::start(&ServePlan {
             threads: 2,
-            ..ServePlan::new(spec.clone(), loopback_v4())
+            ..serving(&spec, loopback_v4())
         });
         let load = load(&LoadPlan {
             threads: 3,

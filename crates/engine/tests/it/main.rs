@@ -27,13 +27,16 @@ macro_rules! by_each_driver {
     };
 }
 
+mod abuse;
 mod bulk;
 mod drivers;
 mod faults;
 mod http;
 mod loopback;
 mod rig;
+mod secrets;
 mod self_checks;
 mod stalls;
 mod stamps;
+mod thinking;
 mod turns;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plumbline_engine::{LoadPlan, Responder, ServePlan, run};
-use plumbline_experiment::{Arrival, DriverChoice, Wait, Workload, WorkloadKind};
+use plumbline_engine::{LoadPlan, Responder, Secret, ServePlan, run};
+use plumbline_experiment::{Arrival, DriverChoice, Protocol, Wait, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, ServeResult};
 use plumbline_sys::ring::{Ring, Room};
 
@@ -64,6 +64,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
         },
         zero_copy: false,
         timestamps: 0.0,
+        think_ns: 0,
     }
 }
 
@@ -73,7 +74,26 @@ pub(crate) fn short(workload: Workload, target: SocketAddr) -> LoadPlan {
         warm_up: Duration::from_millis(50),
         measure: Duration::from_millis(200),
         drain: Duration::from_millis(500),
+        secret: secret_for(&workload),
         ..LoadPlan::new(workload, target)
+    }
+}
+
+/// Any secret.
+pub(crate) fn secret() -> Secret {
+    "any secret".parse().unwrap()
+}
+
+/// Over UDP, a responder whose answers are longer than its requests has to have one.
+fn secret_for(workload: &Workload) -> Option<Secret> {
+    (workload.protocol == Protocol::Udp).then(secret)
+}
+
+/// A responder that matches a [`short`] load.
+pub(crate) fn serving(workload: &Workload, listen: SocketAddr) -> ServePlan {
+    ServePlan {
+        secret: secret_for(workload),
+        ..ServePlan::new(workload.clone(), listen)
     }
 }
 
@@ -153,7 +173,7 @@ pub(crate) fn load(plan: &LoadPlan) -> LoadResult {
 
 /// Runs a short load of a workload against a responder of its own.
 pub(crate) fn both_ends(spec: &Workload, listen: SocketAddr) -> (LoadResult, ServeResult) {
-    let server = Server::start(&ServePlan::new(spec.clone(), listen));
+    let server = Server::start(&serving(spec, listen));
     let result = load(&short(spec.clone(), server.address));
     (result, server.finish())
 }

@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_engine::{LoadPlan, ServePlan, floor};
+use plumbline_engine::{LoadPlan, floor};
 use plumbline_experiment::{Arrival, Workload, WorkloadKind};
 
-use crate::rig::{Server, both_ends, load, loopback_v4, short, workload};
+use crate::rig::{Server, both_ends, load, loopback_v4, serving, short, workload};
 
 fn rr(arrival: Arrival) -> Workload {
     Workload {
@@ -37,7 +37,7 @@ fn a_sender_that_is_asked_too_much_shows_as_busy_and_uneven() {
     // warm-up, or it would still be at that when the window is over.
     let rate = 5_000_000.0;
     let spec = rr(Arrival::Poisson { rate });
-    let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+    let server = Server::start(&serving(&spec, loopback_v4()));
     let swamped = load(&LoadPlan {
         warm_up: Duration::ZERO,
         ..short(spec, server.address)

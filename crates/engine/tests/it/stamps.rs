@@ -11,7 +11,7 @@ use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, Spans};
 use plumbline_sys::cpu;
 
-use crate::rig::{Server, load, loopback_v4, loopback_v6, serve, short, skip, workload};
+use crate::rig::{Server, load, loopback_v4, loopback_v6, serve, serving, short, skip, workload};
 
 /// A workload of which every request is to be stamped.
 fn stamped(kind: WorkloadKind) -> Workload {
@@ -56,7 +56,7 @@ fn the_spans_of_every_workload_add_up_to_its_service_time() {
                     ..stamped(kind)
                 };
                 let name = format!("{kind:?} {protocol:?} {arrival:?} {listen}");
-                let server = Server::start(&ServePlan::new(spec.clone(), listen));
+                let server = Server::start(&serving(&spec, listen));
                 let result = load(&short(spec, server.address));
                 assert_eq!(result.errors.total(), 0, "{name}");
                 let spans = spans(&result);
@@ -78,7 +78,7 @@ fn the_spans_of_every_workload_add_up_to_its_service_time() {
 #[test]
 fn a_small_share_is_sampled_and_none_where_none_is_asked_for() {
     let mut spec = workload(WorkloadKind::Rr);
-    let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+    let server = Server::start(&serving(&spec, loopback_v4()));
     assert!(load(&short(spec.clone(), server.address)).spans.is_none());
     spec.timestamps = 0.05;
     let result = load(&LoadPlan {
@@ -150,7 +150,7 @@ fn blame_the_wake_up(own: usize, other: usize) -> Result<(), String> {
     };
     let server = Server::start(&ServePlan {
         cpus: vec![other],
-        ..ServePlan::new(spec.clone(), loopback_v4())
+        ..serving(&spec, loopback_v4())
     });
     let plan = LoadPlan {
         cpus: vec![own],

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use plumbline_engine::{EngineError, LoadPlan, ServePlan, Turns, WindowObserver, run};
+use plumbline_engine::{EngineError, LoadPlan, Turns, WindowObserver, run};
 use plumbline_experiment::{Arrival, Slice, Workload, WorkloadKind};
 use plumbline_record::LoadResult;
 use plumbline_sys::clock::now_ns;
 
-use crate::rig::{Server, loopback_v4, short, workload};
+use crate::rig::{Server, loopback_v4, serving, short, workload};
 
 const MS: u64 = 1_000_000;
 /// A second to connect, on a machine that has other work.
@@ -37,7 +37,7 @@ impl WindowObserver for Calls {
 }
 
 fn in_turns(spec: &Workload, start_ns: u64) -> Result<LoadResult, EngineError> {
-    let server = Server::start(&ServePlan::new(spec.clone(), loopback_v4()));
+    let server = Server::start(&serving(spec, loopback_v4()));
     let plan = LoadPlan {
         turns: Some(Turns {
             start_ns,

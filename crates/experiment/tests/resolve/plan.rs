@@ -130,6 +130,7 @@ fn a_plan_that_was_tampered_with_is_refused() {
         |p: &mut Plan| p.treatments[0].timing.drain_ns = u64::MAX,
         |p: &mut Plan| p.treatments[0].task.load_mut().unwrap().zero_copy = true,
         |p: &mut Plan| p.treatments[0].task.load_mut().unwrap().timestamps = 2.0,
+        |p: &mut Plan| p.treatments[0].task.load_mut().unwrap().think_ns = u64::MAX,
     ] {
         assert!(matches!(refused(&change), PlanError::Workload { .. }));
     }

@@ -196,6 +196,18 @@ fn an_agent_of_another_build_of_this_version_is_refused_with_a_remedy() {
 }
 
 #[test]
+fn a_receiver_does_not_choose_where_the_sender_sends() {
+    for elsewhere in [([8, 8, 8, 8], 4000), ([198, 18, 0, 1], 22)] {
+        let mut target = PlantedTarget::new([]).listening_on(elsewhere);
+        let played = play(&plan(1, 0), &[], &mut target, None);
+        let TrialStatus::Failed { error } = &played.trials[0].status else {
+            panic!("{:?}", played.trials[0].status)
+        };
+        assert!(error.contains("not told to"), "{error}");
+    }
+}
+
+#[test]
 fn a_path_that_was_not_taken_voids_the_trial() {
     let mut target = PlantedTarget::new([]);
     target.wrong_path = Some("the bridge saw no packet".into());

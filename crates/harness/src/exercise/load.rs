@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use plumbline_agent::{FromAgent, LoadOrder, SenderMeasurement, Served, ToAgent, Turns};
+use plumbline_agent::{FromAgent, LoadOrder, Secret, SenderMeasurement, Served, ToAgent, Turns};
 use plumbline_experiment::{Protocol, Timing, Workload, WorkloadKind};
 use plumbline_record::{
     Common, CpuTime, GateFailure, LoadObservation as Seen, Observation, ProcessCpu,
@@ -12,6 +12,7 @@ use plumbline_record::{
 
 use super::order::{Done, Exercise, TrialOrder};
 use crate::agent::{ANSWER, Agent, TrialError};
+use crate::error::TargetError;
 use crate::path::Path;
 use crate::proof::Least;
 use crate::receivers::Receivers;
@@ -44,7 +45,9 @@ impl Exercise for LoadExercise<'_> {
         let mut client = Agent::start(path.client())?;
         receivers.greet(interrupted)?;
         client.greet(ANSWER, interrupted)?;
-        let target = receivers.listen(path, self.workload, order.settings, interrupted)?;
+        let secret = Secret::random().map_err(|error| TargetError::Failed(error.to_string()))?;
+        let serving = (self.workload, secret);
+        let target = receivers.listen(path, serving, order.settings, interrupted)?;
         let mut together_ns = 0;
         if let Some(ticket) = order.others.take() {
             together_ns = ticket.wait_for_all(interrupted, || {
@@ -57,7 +60,8 @@ impl Exercise for LoadExercise<'_> {
             start_ns: together_ns + LEAD_NS,
             slices,
         });
-        let measured = self.send(&mut client, &mut receivers, (target, turns), &order)?;
+        let whither = (target, secret, turns);
+        let measured = self.send(&mut client, &mut receivers, whither, &order)?;
         let served = receivers.stop(interrupted)?;
         client.end()?;
         receivers.end()?;
@@ -96,7 +100,7 @@ impl LoadExercise<'_> {
         &self,
         client: &mut Agent,
         receivers: &mut Receivers,
-        (target, turns): (SocketAddr, Option<Turns>),
+        (target, secret, turns): (SocketAddr, Secret, Option<Turns>),
         order: &TrialOrder<'_>,
     ) -> Result<Box<SenderMeasurement>, TrialError> {
         let timing = self.timing;
@@ -107,6 +111,7 @@ impl LoadExercise<'_> {
         client.send(&ToAgent::Load(LoadOrder {
             workload: self.workload.clone(),
             target,
+            secret,
             timing,
             turns,
             seed: order.seed,

@@ -130,6 +130,7 @@ fn factors(treatment: &plumbline_experiment::Treatment) -> impl Serialize {
             request_size_bytes: workload.request_size,
             response_size_bytes: workload.response_size,
             keep_alive: workload.keep_alive,
+            think_ns: workload.think_ns,
         }),
     }
 }

@@ -23,8 +23,14 @@ pub fn served(spec: &Workload, result: &ServeResult) -> String {
     };
     if result.turned_away > 0 {
         text += &format!(
-            "TURNED AWAY  {} connections: this process may not have more files open; raise the hard limit (`ulimit -n` as root), or use fewer connections\n",
+            "TURNED AWAY  {} connections: there may be 100,000 at once, and as many as this process may have files open; raise the hard limit (`ulimit -n` as root), or use fewer connections\n",
             result.turned_away
+        );
+    }
+    if result.strangers > 0 {
+        text += &format!(
+            "DROPPED      {} connections and datagrams without the secret; they are in no other count\n",
+            result.strangers
         );
     }
     if result.corrupt > 0 {

@@ -157,6 +157,7 @@ pub(crate) fn rr() -> Workload {
         driver: DriverChoice::Auto,
         zero_copy: false,
         timestamps: 0.0,
+        think_ns: 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every response, however it is cut, gives the same answers.
 
+use plumbline_experiment::{Workload, WorkloadKind};
 use proptest::prelude::*;
 
 use super::*;
@@ -33,7 +34,20 @@ fn read(codec: &mut Http, stream: &[u8], cuts: &[usize], closed: bool) -> Option
 }
 
 fn foreign() -> Http {
-    Http::new("example", "/", true, None)
+    http(None)
+}
+
+/// A client of a server whose body is known, or not.
+fn http(body: Option<u32>) -> Http {
+    let workload = Workload {
+        response_size: body.unwrap_or_default(),
+        ..Workload::of_kind(WorkloadKind::Http)
+    };
+    let plan = LoadPlan {
+        verify: body.is_some(),
+        ..LoadPlan::new(workload, ([127, 0, 0, 1], 80).into())
+    };
+    Http::new(&plan, &[])
 }
 
 fn good(bytes: u64) -> Answer {
@@ -232,7 +246,7 @@ fn every_single_split_gives_the_same() {
 
 #[test]
 fn our_own_body_is_compared() {
-    let mut codec = Http::new("example", "/", true, Some(100));
+    let mut codec = http(Some(100));
     let mut respond = |body: &[u8]| {
         let mut stream =
             format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();

@@ -1,0 +1,156 @@
+//! Loads whose receiver wants to be shown a secret, and strangers who know none.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use plumbline_engine::{LoadPlan, ServePlan};
+use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
+use plumbline_record::{LoadResult, ServeResult};
+
+use crate::rig::{Server, load, loopback_v4, secret, short, workload};
+
+/// Every way in which a secret is shown.
+fn workloads() -> Vec<Workload> {
+    let udp = |kind| Workload {
+        protocol: Protocol::Udp,
+        arrival: Arrival::Constant { rate: 2_000.0 },
+        ..workload(kind)
+    };
+    vec![
+        workload(WorkloadKind::Rr),
+        workload(WorkloadKind::Crr),
+        workload(WorkloadKind::Http),
+        Workload {
+            keep_alive: false,
+            ..workload(WorkloadKind::Http)
+        },
+        workload(WorkloadKind::Stream),
+        udp(WorkloadKind::Rr),
+        udp(WorkloadKind::Datagram),
+        // No byte but the head.
+        Workload {
+            request_size: 16,
+            ..udp(WorkloadKind::Datagram)
+        },
+    ]
+}
+
+/// A load with the secret, and `strangers` beside it, who get the server's address and
+/// protocol.
+fn beside(spec: &Workload, strangers: impl Fn(&Server)) -> (LoadResult, ServeResult) {
+    let server = Server::start(&ServePlan {
+        secret: Some(secret()),
+        ..ServePlan::new(spec.clone(), loopback_v4())
+    });
+    let plan = LoadPlan {
+        secret: Some(secret()),
+        ..short(spec.clone(), server.address)
+    };
+    strangers(&server);
+    let result = load(&plan);
+    strangers(&server);
+    // For datagrams that are still in the socket.
+    thread::sleep(Duration::from_millis(50));
+    (result, server.finish())
+}
+
+/// What a responder counts, beside the strangers.
+fn is_undisturbed(spec: &Workload, result: &LoadResult, seen: &ServeResult) {
+    let name = &spec.in_words("64", "100");
+    assert!(
+        result.sent > 0 && seen.bytes_received > 0,
+        "{name}: {result:?}"
+    );
+    assert_eq!((result.errors.total(), seen.corrupt), (0, 0), "{name}");
+    match seen.datagrams {
+        Some(counts) => {
+            assert_eq!(counts.received, result.sent, "{name}");
+            assert_eq!((counts.duplicated, counts.missing), (0, 0), "{name}");
+        }
+        None if spec.kind == WorkloadKind::Stream => {}
+        None => {
+            assert!(
+                result.completed > 0 && seen.requests >= result.completed,
+                "{name}"
+            );
+            assert_eq!(
+                seen.bytes_sent,
+                seen.requests * u64::from(spec.response_size),
+                "{name}"
+            );
+        }
+    }
+}
+
+fn one_who_knows_the_secret_is_served() {
+    for spec in workloads() {
+        let (result, seen) = beside(&spec, |_| {});
+        is_undisturbed(&spec, &result, &seen);
+        assert_eq!(seen.strangers, 0, "{}", spec.name);
+    }
+}
+
+/// What a load of ours sends that has no secret, or another one.
+fn what_strangers_send_is_dropped_and_in_no_figure() {
+    for spec in workloads() {
+        let stray = |server: &Server| {
+            if spec.is_udp() {
+                let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+                socket.connect(server.address).unwrap();
+                for size in [0, 1, spec.request_size as usize, 1_000] {
+                    socket.send(&vec![0; size]).unwrap();
+                }
+                socket
+                    .set_read_timeout(Some(Duration::from_millis(100)))
+                    .unwrap();
+                socket.recv(&mut [0; 1]).expect_err("nothing is answered");
+            } else {
+                let mut client = TcpStream::connect(server.address).unwrap();
+                let _ = client.write_all(&[b'G'; 2_000]);
+                // It may be closed with what was sent still unread.
+                let mut answer = Vec::new();
+                let _ = client.read_to_end(&mut answer);
+                assert!(answer.is_empty(), "nothing is answered");
+            }
+        };
+        let (result, seen) = beside(&spec, stray);
+        is_undisturbed(&spec, &result, &seen);
+        let each = if spec.is_udp() { 4 } else { 1 };
+        assert_eq!(seen.strangers, 2 * each, "{}", spec.name);
+    }
+}
+
+/// The same load without the secret, or with another one.
+fn a_load_without_the_secret_gets_nothing() {
+    for spec in workloads() {
+        let server = Server::start(&ServePlan {
+            secret: Some(secret()),
+            ..ServePlan::new(spec.clone(), loopback_v4())
+        });
+        let plan = LoadPlan {
+            secret: None,
+            ..short(spec.clone(), server.address)
+        };
+        // Connections are closed, so the load may not even begin.
+        let result = plumbline_engine::run(&plan, &false.into(), &mut ());
+        let is_bulk = !spec.kind.is_answered();
+        assert!(is_bulk || result.is_err() || result.is_ok_and(|it| it.completed == 0));
+        let seen = server.finish();
+        assert!(seen.strangers > 0, "{}", spec.name);
+        assert_eq!(
+            (seen.requests, seen.bytes_received),
+            (0, 0),
+            "{}",
+            spec.name
+        );
+        assert_eq!(seen.datagrams.unwrap_or_default().received, 0);
+    }
+}
+
+by_each_driver! {
+    one_who_knows_the_secret_is_served,
+    what_strangers_send_is_dropped_and_in_no_figure,
+    a_load_without_the_secret_gets_nothing,
+}
