@@ -95,7 +95,7 @@ impl Responder {
                 let part = thread
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                add(&mut all, &part);
+                all.add(&part);
             }
             Ok(all)
         })
@@ -120,25 +120,5 @@ fn serve(plan: &ServePlan, socket: Socket, stop: &AtomicBool) -> Result<ServeRes
         WorkloadKind::Http => streams::serve(web::Web::new(spec), plan, socket, stop),
         WorkloadKind::Stream => streams::serve(sink::Sink::new(), plan, socket, stop),
         WorkloadKind::Datagram => datagrams::count(plan, socket, stop),
-    }
-}
-
-fn add(all: &mut ServeResult, part: &ServeResult) {
-    all.connections += part.connections;
-    all.requests += part.requests;
-    all.bytes_received += part.bytes_received;
-    all.bytes_sent += part.bytes_sent;
-    all.corrupt += part.corrupt;
-    all.turned_away += part.turned_away;
-    all.strangers += part.strangers;
-    if let Some(theirs) = part.datagrams {
-        let datagrams = all.datagrams.get_or_insert_default();
-        datagrams.received += theirs.received;
-        datagrams.bytes += theirs.bytes;
-        datagrams.duplicated += theirs.duplicated;
-        datagrams.reordered += theirs.reordered;
-        datagrams.missing += theirs.missing;
-        // Each thread sees its own flows over the same time.
-        datagrams.span_ns = datagrams.span_ns.max(theirs.span_ns);
     }
 }

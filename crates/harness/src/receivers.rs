@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use plumbline_agent::{FromAgent, Secret, ServeOrder, Served, ToAgent};
 use plumbline_experiment::Workload;
-use plumbline_record::{DatagramCounts, ServeResult};
 
 use crate::agent::{ANSWER, Agent, TrialError};
 use crate::path::{Path, Site};
@@ -112,37 +111,14 @@ fn is_staged(site: &dyn Site, address: SocketAddr) -> bool {
 /// counters have theirs in them; those of their namespaces are the path's to
 /// read ([`PathSnapshot::protocols`](crate::PathSnapshot)).
 fn add(whole: &mut Served, served: &Served) {
-    add_counts(&mut whole.serve, &served.serve);
+    whole.serve.add(&served.serve);
     whole.cpu.user_ns += served.cpu.user_ns;
     whole.cpu.system_ns += served.cpu.system_ns;
 }
 
-fn add_counts(whole: &mut ServeResult, part: &ServeResult) {
-    whole.connections += part.connections;
-    whole.requests += part.requests;
-    whole.bytes_received += part.bytes_received;
-    whole.bytes_sent += part.bytes_sent;
-    whole.corrupt += part.corrupt;
-    whole.turned_away += part.turned_away;
-    whole.strangers += part.strangers;
-    whole.datagrams = match (whole.datagrams, part.datagrams) {
-        (Some(ours), Some(theirs)) => Some(DatagramCounts {
-            received: ours.received + theirs.received,
-            bytes: ours.bytes + theirs.bytes,
-            duplicated: ours.duplicated + theirs.duplicated,
-            reordered: ours.reordered + theirs.reordered,
-            missing: ours.missing + theirs.missing,
-            // They receive side by side.
-            span_ns: ours.span_ns.max(theirs.span_ns),
-            pauses_ns: ours.pauses_ns.min(theirs.pauses_ns),
-        }),
-        (ours, theirs) => ours.or(theirs),
-    };
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use plumbline_record::{DatagramCounts, ServeResult};
 
     #[test]
     fn what_several_receivers_saw_is_added_up() {
@@ -158,8 +134,8 @@ mod tests {
             ..ServeResult::default()
         };
         let mut whole = part(3, 5, 900);
-        add_counts(&mut whole, &part(4, 0, 0));
-        add_counts(&mut whole, &part(5, 7, 1_000));
+        whole.add(&part(4, 0, 0));
+        whole.add(&part(5, 7, 1_000));
         assert_eq!((whole.requests, whole.bytes_received), (12, 120));
         let datagrams = whole.datagrams.unwrap();
         assert_eq!((datagrams.received, datagrams.span_ns), (12, 1_000));

@@ -212,6 +212,31 @@ pub struct ServeResult {
     pub strangers: u64,
 }
 
+impl ServeResult {
+    /// Adds what another receiver saw, which received side by side with this one.
+    pub fn add(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.requests += other.requests;
+        self.bytes_received += other.bytes_received;
+        self.bytes_sent += other.bytes_sent;
+        self.corrupt += other.corrupt;
+        self.turned_away += other.turned_away;
+        self.strangers += other.strangers;
+        self.datagrams = match (self.datagrams, other.datagrams) {
+            (Some(ours), Some(theirs)) => Some(DatagramCounts {
+                received: ours.received + theirs.received,
+                bytes: ours.bytes + theirs.bytes,
+                duplicated: ours.duplicated + theirs.duplicated,
+                reordered: ours.reordered + theirs.reordered,
+                missing: ours.missing + theirs.missing,
+                span_ns: ours.span_ns.max(theirs.span_ns),
+                pauses_ns: ours.pauses_ns.min(theirs.pauses_ns),
+            }),
+            (ours, theirs) => ours.or(theirs),
+        };
+    }
+}
+
 /// Datagrams by sequence number, counted at the receiver (N-13).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatagramCounts {
