@@ -59,6 +59,9 @@ pub(crate) trait LoadClient<D: Driver> {
 
     /// The accounts.
     fn recorder(&mut self) -> &mut Recorder;
+
+    /// Gives up the accounts. Allocates nothing: other workers may still measure.
+    fn finish(self) -> Recorder;
 }
 
 /// Opens the connections. False when asked to stop by either flag.

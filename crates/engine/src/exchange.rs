@@ -193,4 +193,8 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
     fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
+
+    fn finish(self) -> Recorder {
+        self.recorder
+    }
 }

@@ -183,7 +183,7 @@ fn run<D: Driver>(
         );
         event_loop::drive(&mut io, &mut workload, schedule, window, share.stop)?;
     }
-    Ok(std::mem::take(workload.recorder()))
+    Ok(workload.finish())
 }
 
 /// Binds the calling thread to its CPU, if CPUs were named, and makes its

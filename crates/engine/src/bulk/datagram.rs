@@ -329,6 +329,10 @@ impl<D: Driver> LoadClient<D> for Datagrams {
     fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
+
+    fn finish(self) -> Recorder {
+        self.recorder
+    }
 }
 
 #[cfg(test)]

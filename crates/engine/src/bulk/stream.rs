@@ -352,4 +352,8 @@ impl<D: Driver> LoadClient<D> for Stream {
     fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
+
+    fn finish(self) -> Recorder {
+        self.recorder
+    }
 }
