@@ -207,7 +207,7 @@ fn a_server_is_open_to_strangers_only_where_that_was_said() {
     ] {
         let result = output(arguments);
         let told = stderr(&result);
-        assert_eq!(result.status.code(), Some(2), "{arguments:?}: {told}");
+        assert_eq!(result.status.code(), Some(64), "{arguments:?}: {told}");
         assert!(told.contains(remedy), "{arguments:?}: {told}");
     }
 }
@@ -231,10 +231,8 @@ fn who_knows_the_secret_is_answered_and_others_are_counted() {
 fn a_server_that_thinks_is_slower_by_as_much() {
     let (_server, address) = serve(&["--think", "2ms"]);
     let result = short_load(&address, &["-c", "1"]);
-    assert!(
-        result["latency_ns"]["p50"].as_f64().unwrap() > 1.98e6,
-        "{result}"
-    );
+    let mean = result["latency_ns"]["mean"].as_f64();
+    assert!(mean.is_some_and(|ns| ns > 1.98e6), "{result}");
 }
 
 #[test]

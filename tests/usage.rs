@@ -339,8 +339,8 @@ fn flags_of_a_load_that_belong_together_are_accepted() {
         "load h:1 --timestamps=5% --udp",
         "load h:1 --find-max p99<1ms --arrival constant",
         "load http://h --timestamps",
-        "serve 192.0.2.1:1 --workload stream",
-        "serve 192.0.2.1:1 --udp --request-size 16 --response-size 16",
+        "serve 192.0.2.1:1 --i-own-this --workload stream",
+        "serve 192.0.2.1:1 --i-own-this --udp --request-size 16 --response-size 16",
     ] {
         let arguments = arguments(flags);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
