@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::sight::{LookOrder, NamespaceCounters, Sight};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
