@@ -5,8 +5,9 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
-use std::thread::JoinHandle;
+use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns};
@@ -14,6 +15,9 @@ use nix::sys::signal::Signal;
 
 /// The last bytes of standard error that are kept.
 const TAIL_BYTES: usize = 8 * 1024;
+/// How long the streams of a process that has ended are waited for. What it started
+/// and left behind may hold them for ever.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// Why a process could not be started or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +147,13 @@ impl Command {
 
     fn start(mut self) -> Result<Child, ProcessError> {
         let mut inner = self.inner.spawn().map_err(|source| self.failure(source))?;
+        let keep_tail = |stream| {
+            Collected::of(stream, |bytes| {
+                let surplus = bytes.len().saturating_sub(TAIL_BYTES);
+                bytes.drain(..surplus);
+                true
+            })
+        };
         let stderr = inner.stderr.take().map(keep_tail);
         Ok(Child { inner, stderr })
     }
@@ -152,7 +163,7 @@ impl Command {
 #[derive(Debug)]
 pub struct Child {
     inner: std::process::Child,
-    stderr: Option<JoinHandle<Vec<u8>>>,
+    stderr: Option<Collected>,
 }
 
 impl Child {
@@ -223,10 +234,11 @@ impl Child {
         })
     }
 
-    /// The end of what it wrote to standard error, once; waits until that is closed.
+    /// The end of what it wrote to standard error, once. Waits until that is closed, or
+    /// for a second.
     pub fn take_stderr(&mut self) -> String {
-        let tail = self.stderr.take().and_then(|thread| thread.join().ok());
-        String::from_utf8_lossy(&tail.unwrap_or_default()).into_owned()
+        let tail = self.stderr.take().map(Collected::take).unwrap_or_default();
+        String::from_utf8_lossy(&tail).into_owned()
     }
 }
 
@@ -238,17 +250,50 @@ impl Drop for Child {
     }
 }
 
-/// Reads standard error to its end, so that the child never blocks on it, and
-/// keeps the last part.
-fn keep_tail(mut stderr: ChildStderr) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut tail = Vec::new();
-        let mut buffer = [0; 1024];
-        while let Ok(length @ 1..) = stderr.read(&mut buffer) {
-            tail.extend_from_slice(&buffer[..length]);
-            let surplus = tail.len().saturating_sub(TAIL_BYTES);
-            tail.drain(..surplus);
-        }
-        tail
-    })
+/// What comes from a stream of a process. It is read as it comes, so that the process
+/// never blocks on it.
+#[derive(Debug)]
+pub struct Collected {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Gets nothing, and loses its sender at the end of the stream.
+    end: Receiver<()>,
+}
+
+impl Collected {
+    /// The first `most` bytes; then the stream is closed.
+    pub fn first(stream: impl Read + Send + 'static, most: usize) -> Self {
+        Self::of(stream, move |bytes| {
+            bytes.truncate(most);
+            bytes.len() < most
+        })
+    }
+
+    /// `keep` cuts what has come, and says whether more is to be read.
+    fn of(
+        mut stream: impl Read + Send + 'static,
+        keep: impl Fn(&mut Vec<u8>) -> bool + Send + 'static,
+    ) -> Self {
+        let (sender, end) = channel();
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bytes);
+        std::thread::spawn(move || {
+            let _until_the_end = sender;
+            let mut buffer = [0; 1024];
+            while let Ok(length @ 1..) = stream.read(&mut buffer) {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&buffer[..length]);
+                if !keep(&mut kept) {
+                    return;
+                }
+            }
+        });
+        Self { bytes, end }
+    }
+
+    /// What has come until the stream was closed, or within a second from now.
+    pub fn take(self) -> Vec<u8> {
+        // An error either way: the sender never sends.
+        let _ = self.end.recv_timeout(CLOSING);
+        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }

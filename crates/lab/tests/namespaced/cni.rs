@@ -244,6 +244,43 @@ fn a_plugin_that_hangs() {
     assert_says(error, &["no answer within 10 s", "was killed"]);
 }
 
+/// What it starts holds its streams: as one of its own group, or out of reach.
+#[test]
+fn a_plugin_that_fails_and_leaves_a_child() {
+    for leaves in ["sleep 1000 &", "setsid sleep 30 &"] {
+        let script = format!("{leaves} echo wrong >&2; exit 3");
+        let error = goes_wrong("a plugin that leaves a child", &script);
+        assert_says(error, &["exit status: 3", ": wrong"]);
+    }
+}
+
+/// As root its leases would be among those of the machine's own pods.
+#[test]
+fn what_host_local_writes_stays_in_the_run() {
+    let test = "what host-local writes";
+    if !testkit::in_private_namespaces(test) {
+        return;
+    }
+    let workshop = Workshop::new();
+    let store = workshop.path().join("store");
+    let kind = r#""type": "host-local","#;
+    let with_store = format!("{kind} \"dataDir\": \"{}\",", store.display());
+    let list = include_str!("../../../../docs/cni/ptp.conflist");
+    assert!(list.contains(kind), "{list}");
+    let file = workshop.path().join("lab.conflist");
+    fs::write(&file, list.replace(kind, &with_store)).expect("written");
+    let name = format!("cni:{}", file.display());
+    let validated = match validate(&name, &network::cni::default_directories()) {
+        Err(LabError::Unsupported { needs, .. }) => return testkit::skip(test, &needs),
+        other => other.expect("valid"),
+    };
+    let topology = validated.topology().expect("topology");
+    let mut journal = Journal::default();
+    let attached = validated.network.attach(&topology, &mut journal);
+    attached.expect("attached");
+    assert!(!store.exists(), "it wrote to the machine's own file system");
+}
+
 #[test]
 fn a_pod_without_an_address() {
     let script = r#"echo '{"cniVersion": "1.0.0", "ips": []}'"#;

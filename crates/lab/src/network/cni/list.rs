@@ -1,7 +1,7 @@
 //! A CNI configuration list (containernetworking/cni, SPEC.md, section 1, for
 //! versions 0.4.0, 1.0.0 and 1.1.0), and our section in it.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -181,18 +181,32 @@ impl List {
     }
 }
 
-/// Makes the plugins that keep files on the machine keep them in `storage`.
+/// Makes the plugins that keep files on the machine keep them in `storage`. A directory
+/// that the list names is taken to be below it: the machine's own store is not the run's.
 fn keep_inside(request: &mut Map<String, Value>, plugin: &Plugin, storage: &Path) {
-    let storage = Value::from(storage.display().to_string());
-    if plugin.kind == "tuning" {
-        request.entry("dataDir").or_insert(storage.clone());
+    move_inside(request, plugin.kind == "tuning", storage);
+    if let Some(ipam) = request.get_mut("ipam").and_then(Value::as_object_mut) {
+        let stores = ipam.get("type").and_then(Value::as_str) == Some("host-local");
+        move_inside(ipam, stores, storage);
     }
-    let ipam = request.get_mut("ipam").and_then(Value::as_object_mut);
-    if let Some(ipam) = ipam
-        && ipam.get("type").and_then(Value::as_str) == Some("host-local")
-    {
-        ipam.entry("dataDir").or_insert(storage);
+}
+
+/// `stores` says of a plugin that it keeps files also where no directory is named.
+fn move_inside(section: &mut Map<String, Value>, stores: bool, storage: &Path) {
+    let named = section
+        .get("dataDir")
+        .map(|it| it.as_str().unwrap_or("").to_owned());
+    if !stores && named.is_none() {
+        return;
     }
+    let mut directory = storage.to_owned();
+    let named = PathBuf::from(named.unwrap_or_default());
+    directory.extend(
+        named
+            .components()
+            .filter(|it| matches!(it, Component::Normal(_))),
+    );
+    section.insert("dataDir".into(), directory.display().to_string().into());
 }
 
 #[cfg(test)]
@@ -225,6 +239,20 @@ mod tests {
         });
         assert_eq!(request, expected);
         assert_eq!(list.plumbline.routes, Routes::Nodes);
+    }
+
+    #[test]
+    fn a_directory_that_the_list_names_is_inside_the_run() {
+        let text = r#"{"cniVersion": "1.0.0", "name": "lab", "plugins": [
+            {"type": "ptp", "ipam": {"type": "host-local", "dataDir": "/var/lib/cni/../lab"}},
+            {"type": "tuning", "dataDir": "/run/cni"}, {"type": "x", "dataDir": "../y"},
+            {"type": "z"}]}"#;
+        let list = parse(text).expect("a list");
+        let request = |at: usize| list.request(&list.plugins[at], "1.0.0", None, Path::new("/s"));
+        assert_eq!(request(0)["ipam"]["dataDir"], "/s/var/lib/cni/lab");
+        assert_eq!(request(1)["dataDir"], "/s/run/cni");
+        assert_eq!(request(2)["dataDir"], "/s/y");
+        assert_eq!(request(3).get("dataDir"), None);
     }
 
     #[test]

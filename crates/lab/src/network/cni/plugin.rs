@@ -1,12 +1,12 @@
 //! Running a plugin (containernetworking/cni, SPEC.md, sections 2 and 5).
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plumbline_record::CniPlugin;
-use plumbline_sys::process::{Command, ProcessError};
+use plumbline_sys::process::{Collected, Command, ProcessError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use super::error::{Call, CniError};
 /// that needs so long here waits for something that a lab does not have.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Much more than any result; a plugin cannot fill the memory.
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: usize = 1 << 20;
 /// How much of an answer is quoted.
 const QUOTED: usize = 200;
 
@@ -175,19 +175,14 @@ impl Executable {
         };
         let request = request.to_string();
         // A plugin may end without reading its input; whether that was an error
-        // shows in how it ended.
-        let writer = std::thread::spawn(move || drop(input.write_all(request.as_bytes())));
-        let reader = std::thread::spawn(move || {
-            let mut answer = Vec::new();
-            let read = output.take(MOST_BYTES).read_to_end(&mut answer);
-            read.map(|_| answer)
-        });
+        // shows in how it ended. Nobody waits for the thread: what a plugin leaves
+        // behind, in a process group of its own, may hold the stream.
+        std::thread::spawn(move || drop(input.write_all(request.as_bytes())));
+        let answer = Collected::first(output, MOST_BYTES);
         let ended = child.wait(LIMIT);
         // What it started and left behind would keep the streams open.
         child.kill_group();
-        // Neither thread panics.
-        let _ = writer.join();
-        let answer = reader.join().ok().and_then(Result::ok).unwrap_or_default();
+        let answer = answer.take();
         match ended {
             Ok(()) => Ok(answer),
             Err(ProcessError::StillRunning { limit, .. }) => Err(CniError::Hangs {
