@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::net::IpAddr;
+use std::path::Path;
 
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::{LinkSpec, NetlinkError, NetlinkSocket, TunnelEnds};
@@ -13,6 +14,9 @@ use crate::error::LabError;
 #[derive(Debug)]
 pub struct Need {
     remedy: Remedy,
+    /// Whether loading the module makes devices in every network namespace, the
+    /// machine's own too, where they then stay.
+    makes_devices: bool,
     attempt: fn(&ScratchNamespace) -> Result<Presence, LabError>,
 }
 
@@ -52,8 +56,17 @@ impl Need {
     ) -> Self {
         Self {
             remedy: Remedy::Module(option, module),
+            makes_devices: false,
             attempt,
         }
+    }
+
+    /// A driver whose module makes a device of its own in every network namespace as
+    /// soon as it is loaded, such as `tunl0`. It is not tried when the machine has the
+    /// module and has not loaded it: whoever only looks changes nothing.
+    pub(crate) const fn that_makes_devices(mut self) -> Self {
+        self.makes_devices = true;
+        self
     }
 
     /// A driver whose absence has a remedy of its own.
@@ -63,6 +76,7 @@ impl Need {
     ) -> Self {
         Self {
             remedy: Remedy::Text(remedy),
+            makes_devices: false,
             attempt,
         }
     }
@@ -79,12 +93,36 @@ impl Need {
 
     /// Tries it, and gives what is missing.
     pub(crate) fn lacks(&self, bench: &ScratchNamespace) -> Result<Option<String>, LabError> {
+        if self.waits_to_be_loaded(Path::new("/")) {
+            return Ok(None);
+        }
         Ok(match (self.attempt)(bench)? {
             Presence::Present => None,
             Presence::Missing => Some(self.remedy()),
             Presence::MissingBecause(reason) => Some(format!("{} ({reason})", self.remedy())),
             Presence::Otherwise(needs) => Some(needs.into()),
         })
+    }
+
+    /// Whether trying it would load a module that makes devices. `root` is `/`, or a
+    /// stand-in for tests.
+    fn waits_to_be_loaded(&self, root: &Path) -> bool {
+        let (true, Remedy::Module(_, module)) = (self.makes_devices, &self.remedy) else {
+            return false;
+        };
+        let loaded = root.join("sys/module").join(module).exists();
+        let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
+        let release = read("proc/sys/kernel/osrelease");
+        // A line for each module that can be loaded: `kernel/net/ipv4/ipip.ko.zst: …`.
+        let modules = read(&format!("lib/modules/{}/modules.dep", release.trim()));
+        let is_it = |line: &str| {
+            let file = line
+                .split(':')
+                .next()
+                .and_then(|path| path.rsplit('/').next());
+            file.and_then(|file| file.split('.').next()) == Some(module)
+        };
+        !loaded && modules.lines().any(is_it)
     }
 }
 
@@ -179,5 +217,50 @@ pub(crate) fn failed(source: NetlinkError) -> LabError {
     LabError::Netlink {
         place: "a scratch namespace".into(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `tunl0` would stay in the machine's own namespace.
+    #[test]
+    fn a_module_that_makes_devices_is_not_loaded_by_a_look() {
+        let tunnel = Need::module("CONFIG_NET_IPIP", "ipip", |_| Ok(Presence::Missing));
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("proc/sys/kernel/osrelease", "6.1.0\n");
+        let dependencies = "kernel/net/ipv4/ip_gre.ko: kernel/net/ipv4/gre.ko\n\
+             kernel/net/ipv4/ipip.ko.zst: kernel/net/ipv4/tunnel4.ko.zst\n";
+        write("lib/modules/6.1.0/modules.dep", dependencies);
+        assert!(!tunnel.waits_to_be_loaded(root.path()), "it makes none");
+        let tunnel = tunnel.that_makes_devices();
+        assert!(tunnel.waits_to_be_loaded(root.path()));
+        write("sys/module/ipip/refcnt", "0\n");
+        assert!(!tunnel.waits_to_be_loaded(root.path()), "it is loaded");
+        let other = Need::module("CONFIG_GRE", "gre", |_| Ok(Presence::Missing));
+        let other = other.that_makes_devices();
+        assert!(!other.waits_to_be_loaded(root.path()), "there is none");
+    }
+
+    #[test]
+    fn tunnels_of_the_kernel_are_known_to_make_devices() {
+        use crate::network::catalogue;
+
+        let makers = ["ipip", "ip_gre", "ip6_gre", "ip6_tunnel"];
+        let mut seen = std::collections::BTreeSet::new();
+        for need in catalogue::ALL.iter().flat_map(|it| it.about().needs) {
+            let Remedy::Module(_, module) = need.remedy else {
+                continue;
+            };
+            assert_eq!(need.makes_devices, makers.contains(&module), "{module}");
+            seen.insert(module);
+        }
+        assert!(makers.iter().all(|it| seen.contains(it)), "{seen:?}");
     }
 }

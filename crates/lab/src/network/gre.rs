@@ -21,13 +21,15 @@ pub(super) const PROTOCOL: u8 = 47;
 pub(super) static GRE: Need = Need::module("CONFIG_NET_IPGRE", "ip_gre", |bench| {
     let ends = ends(Ipv4Addr::LOCALHOST);
     bench.device(LinkSpec::gre(PROBE, ends, 0))
-});
+})
+.that_makes_devices();
 
 /// GRE over IPv6.
 static IP6_GRE: Need = Need::module("CONFIG_IPV6_GRE", "ip6_gre", |bench| {
     let ends = ends(Ipv6Addr::LOCALHOST);
     bench.device(LinkSpec::gre(PROBE, ends, 0))
-});
+})
+.that_makes_devices();
 
 pub(super) static NETWORK: Builtin = About {
     name: "gre",

@@ -19,7 +19,8 @@ use crate::{Hop, Journal, LabError, Place, Topology};
 /// IPv4 in IPv4.
 pub(super) static IPIP: Need = Need::module("CONFIG_NET_IPIP", "ipip", |bench| {
     bench.device(LinkSpec::ip_in_ip(PROBE, ends(Ipv4Addr::LOCALHOST)))
-});
+})
+.that_makes_devices();
 
 pub(super) static NETWORK: Builtin = About {
     name: "ipip",

@@ -34,7 +34,8 @@ use crate::{Journal, LabError, Topology, Underlay};
 /// IPv6 in IPv6.
 static IP6_TUNNEL: Need = Need::module("CONFIG_IPV6_TUNNEL", "ip6_tunnel", |bench| {
     bench.device(LinkSpec::ip_in_ip(PROBE, ends(Ipv6Addr::LOCALHOST)))
-});
+})
+.that_makes_devices();
 
 /// Netfilter for what bridges carry.
 static BRIDGE_NETFILTER: Need = Need::module("CONFIG_BRIDGE_NETFILTER", "br_netfilter", |_| {
