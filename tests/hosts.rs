@@ -3,6 +3,7 @@
 
 mod many;
 mod server;
+mod stopped;
 mod two_hosts;
 
 use std::path::{Path, PathBuf};

@@ -37,6 +37,7 @@ pub(super) fn pick(
         } else {
             is_harmless
         },
+        interrupted: plumbline_sys::signal::interruption()?,
     });
     Ok(Box::new(hosts.map_err(usage)?))
 }

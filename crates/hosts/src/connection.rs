@@ -1,16 +1,20 @@
 //! One host: the connection, the program on it, and the agents.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::IpAddr;
+use std::panic::resume_unwind;
 use std::process::ChildStdout;
-use std::sync::mpsc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumbline_harness::{AgentLink, Launched, Observer, TargetError};
 use plumbline_sys::process::{Child, ProcessError};
 
 use crate::error::HostsError;
+use crate::options::HostsOptions;
 use crate::program::Program;
 use crate::script::{self, At};
 use crate::ssh::{SSH_ITSELF, Ssh, SshSession, explain, last_words};
@@ -22,8 +26,12 @@ const ENTRY: Duration = Duration::from_secs(30);
 const COPY: Duration = Duration::from_secs(600);
 /// How long a session may take to end when asked to.
 const END: Duration = Duration::from_secs(5);
+/// How often a wait looks whether the user wants to stop.
+const TICK: Duration = Duration::from_millis(100);
 /// Lines of others, such as a shell's greeting, that are read over.
 const MOST_LINES: usize = 1000;
+/// Bytes of such a line that are held at a time.
+const LONGEST_LINE: u64 = 4096;
 
 /// A host with the program on it. Dropping it ends the agents, and the host's
 /// shell removes the program.
@@ -36,23 +44,41 @@ pub(crate) struct ConnectedHost {
 
 impl ConnectedHost {
     /// Connects, copies the program and starts the observer.
-    pub(crate) fn open(ssh: Ssh, directory: &str, program: &Program) -> Result<Self, HostsError> {
+    pub(crate) fn open(
+        ssh: Ssh,
+        options: &HostsOptions,
+        program: &Arc<Program>,
+    ) -> Result<Self, HostsError> {
         let mut child = ssh
-            .command(SshSession::First, &script::install(directory, program.size))
+            .command(
+                SshSession::First,
+                &script::install(&options.directory, program.size),
+            )
             .spawn_untied()?;
         let (Some(mut input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
             unreachable!("a command pipes both streams");
         };
         let host = ssh.host.clone();
-        let ended = |child: &mut Child| gone(&host, child, program);
-        let (at, output) =
-            line(BufReader::new(output), ENTRY, At::parse).ok_or_else(|| ended(&mut child))?;
+        let ended = |child: &mut Child, why| gone(&host, child, program, why);
+        let wait = Wait {
+            interrupted: options.interrupted,
+            limit: ENTRY,
+        };
+        let first = line(BufReader::new(output), wait, At::parse);
+        let (at, output) = first.map_err(|why| ended(&mut child, why))?;
         check_machine(&host, &at, program)?;
-        // The host's own error says more than a broken pipe.
-        let sent = program.copy_to(&mut input);
+        // A write cannot be given up; the thread ends when ssh does.
+        let copied = Arc::clone(program);
+        let sending = thread::spawn(move || copied.copy_to(&mut input).map(|()| input));
+        let wait = Wait {
+            limit: COPY,
+            ..wait
+        };
         let copied = |text: &str| (text.trim_end() == script::COPIED).then_some(());
-        let ((), output) = line(output, COPY, copied).ok_or_else(|| ended(&mut child))?;
-        sent.map_err(|error| {
+        // The host's own error says more than a broken pipe.
+        let ((), output) = line(output, wait, copied).map_err(|why| ended(&mut child, why))?;
+        let sent = sending.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let input = sent.map_err(|error| {
             HostsError::on(&host, format!("the program could not be sent: {error}"))
         })?;
         let link = AgentLink {
@@ -128,19 +154,40 @@ impl SshLauncher {
     }
 }
 
-/// Reads lines until one is `wanted`, at most for `limit`; gives the stream
-/// back. `None` when the stream ended or the time was over.
+/// How long a line is waited for.
+#[derive(Clone, Copy)]
+struct Wait {
+    limit: Duration,
+    interrupted: &'static AtomicBool,
+}
+
+/// Why a line did not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NoLine {
+    /// The stream ended, or others said too much.
+    Ended,
+    /// The time was over.
+    TimeOver,
+    /// The user wants to stop.
+    Interrupted,
+}
+
+/// Reads lines until one is `wanted`; gives the stream back.
 fn line<T: Send + 'static>(
     mut output: BufReader<ChildStdout>,
-    limit: Duration,
+    wait: Wait,
     wanted: fn(&str) -> Option<T>,
-) -> Option<(T, BufReader<ChildStdout>)> {
+) -> Result<(T, BufReader<ChildStdout>), NoLine> {
     let (sender, found) = mpsc::channel();
     // A read cannot be given up; the thread ends when the stream does.
     thread::spawn(move || {
         for _ in 0..MOST_LINES {
             let mut text = Vec::new();
-            match output.read_until(b'\n', &mut text) {
+            // A longer line comes in parts, each of which counts.
+            match (&mut output)
+                .take(LONGEST_LINE)
+                .read_until(b'\n', &mut text)
+            {
                 Ok(1..) => {}
                 _ => return,
             }
@@ -151,7 +198,20 @@ fn line<T: Send + 'static>(
             }
         }
     });
-    found.recv_timeout(limit).ok()
+    let deadline = Instant::now() + wait.limit;
+    loop {
+        match found.recv_timeout(TICK) {
+            Ok(found) => return Ok(found),
+            Err(RecvTimeoutError::Disconnected) => return Err(NoLine::Ended),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if wait.interrupted.load(Ordering::SeqCst) {
+            return Err(NoLine::Interrupted);
+        }
+        if Instant::now() > deadline {
+            return Err(NoLine::TimeOver);
+        }
+    }
 }
 
 fn check_machine(host: &str, at: &At, program: &Program) -> Result<(), HostsError> {
@@ -166,7 +226,11 @@ fn check_machine(host: &str, at: &At, program: &Program) -> Result<(), HostsErro
 }
 
 /// Why the first session ended before it was ready.
-fn gone(host: &str, child: &mut Child, program: &Program) -> HostsError {
+fn gone(host: &str, child: &mut Child, program: &Program, why: NoLine) -> HostsError {
+    if why == NoLine::Interrupted {
+        child.kill();
+        return HostsError::Interrupted;
+    }
     let error = match child.wait(END) {
         Ok(()) => {
             let why = "the session ended without output; does authorized_keys force a command \
@@ -177,10 +241,16 @@ fn gone(host: &str, child: &mut Child, program: &Program) -> HostsError {
     };
     let ProcessError::Failed { status, stderr, .. } = &error else {
         child.kill();
-        let why = format!(
-            "the login worked, but then nothing came for {} s; does a login script ask something?",
-            ENTRY.as_secs()
-        );
+        let why = match why {
+            NoLine::TimeOver => format!(
+                "the login worked, but then nothing came for {} s; does a login script ask \
+                 something?",
+                ENTRY.as_secs()
+            ),
+            _ => "the login worked, but then nothing came that was asked for; does a login \
+                  script write without end?"
+                .to_owned(),
+        };
         return HostsError::on(host, why);
     };
     let said = last_words(stderr);
@@ -223,5 +293,62 @@ fn ended_session(host: &str, error: ProcessError) -> HostsError {
             HostsError::on(host, format!("the session ended with {status}: {said}"))
         }
         other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use plumbline_sys::process::Command;
+
+    use super::*;
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    fn said_by(script: &str) -> (Child, BufReader<ChildStdout>) {
+        let command = Command::new(Path::new("sh")).args(["-c", script]);
+        let mut child = command.spawn().unwrap();
+        let output = child.take_stdout().unwrap();
+        (child, BufReader::new(output))
+    }
+
+    #[test]
+    fn a_line_among_those_of_others_is_found() {
+        let (_child, output) = said_by("echo hello; head -c 9000 /dev/zero; echo; echo there");
+        let wait = Wait {
+            limit: ENTRY,
+            interrupted: &NEVER,
+        };
+        let (found, _) = line(output, wait, |text| (text == "there\n").then_some(7)).unwrap();
+        assert_eq!(found, 7);
+    }
+
+    #[test]
+    fn output_without_a_newline_is_given_up_and_closed() {
+        let (mut child, output) = said_by("exec cat /dev/zero");
+        let wait = Wait {
+            limit: ENTRY,
+            interrupted: &NEVER,
+        };
+        let found = line(output, wait, |_| None::<()>);
+        assert_eq!(found.err(), Some(NoLine::Ended));
+        // Nothing reads it any more, so it cannot go on.
+        assert!(matches!(
+            child.wait(ENTRY),
+            Err(ProcessError::Failed { .. })
+        ));
+    }
+
+    #[test]
+    fn a_user_who_wants_to_stop_does_not_wait_for_a_line() {
+        static WANTED: AtomicBool = AtomicBool::new(true);
+        let (_child, output) = said_by("exec sleep 1000");
+        let wait = Wait {
+            limit: ENTRY,
+            interrupted: &WANTED,
+        };
+        let found = line(output, wait, |_| None::<()>);
+        assert_eq!(found.err(), Some(NoLine::Interrupted));
     }
 }

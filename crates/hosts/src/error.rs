@@ -25,6 +25,9 @@ pub enum HostsError {
     /// This machine gives no random name for ssh's socket.
     #[error("no random number could be read: {0}; is /dev/urandom there?")]
     Random(#[source] std::io::Error),
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// A process of ours.
     #[error(transparent)]
     Process(#[from] ProcessError),

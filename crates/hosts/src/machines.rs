@@ -20,7 +20,7 @@ const AT_ONCE: usize = 16;
 /// All machines of a run, by number.
 pub(crate) struct Machines {
     options: HostsOptions,
-    program: Option<Program>,
+    program: Option<Arc<Program>>,
     all: Vec<Machine>,
 }
 
@@ -58,7 +58,7 @@ impl Machines {
     /// at each.
     pub(crate) fn connect(&mut self, numbers: &BTreeSet<usize>) -> Result<(), HostsError> {
         if self.program.is_none() {
-            self.program = Some(Program::open(&self.options.program)?);
+            self.program = Some(Arc::new(Program::open(&self.options.program)?));
         }
         let is_new = |number: &usize| self.sight(*number).is_none();
         let new: Vec<usize> = numbers.iter().copied().filter(is_new).collect();
@@ -106,7 +106,7 @@ impl Machines {
             config: self.options.ssh_config.clone(),
             socket: ControlSocket::new()?,
         };
-        let connection = Arc::new(ConnectedHost::open(ssh, &self.options.directory, program)?);
+        let connection = Arc::new(ConnectedHost::open(ssh, &self.options, program)?);
         *slot = Some(Arc::clone(&connection));
         Ok(connection)
     }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use crate::choice::Selector;
 use crate::error::HostsError;
@@ -23,6 +24,8 @@ pub struct HostsOptions {
     pub directory: String,
     /// Whether load may go to an address (S-5c).
     pub may_send_to: fn(IpAddr) -> bool,
+    /// Set when the user wants to stop: connecting ends at once.
+    pub interrupted: &'static AtomicBool,
 }
 
 /// Which machines are measured with which.

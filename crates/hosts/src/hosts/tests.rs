@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use super::*;
 
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 fn hosts(between: Between) -> Result<Hosts, HostsError> {
     Hosts::new(HostsOptions {
         between,
@@ -11,6 +13,7 @@ fn hosts(between: Between) -> Result<Hosts, HostsError> {
         ssh_config: None,
         directory: String::new(),
         may_send_to: |_| true,
+        interrupted: &NEVER,
     })
 }
 
