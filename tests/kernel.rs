@@ -1,6 +1,8 @@
 //! `--kernel uml`: the same command inside another kernel.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -195,4 +197,53 @@ fn nobody_is_the_first_process_by_mistake() {
         "{}",
         stderr(&output)
     );
+}
+
+/// Locks of a program inside are not seen outside, so the one that started the kernel
+/// holds them. A program stands for the kernel, which does not run everywhere.
+#[test]
+fn a_run_that_a_guest_may_write_to_is_refused_to_others() {
+    let test = "a run that a guest writes to";
+    if let Err(error) = plumbline_uml::Installation::find() {
+        world::skip("user-mode Linux", &format!("{test}, {error}"));
+        return;
+    }
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let parent = out.path().to_str().unwrap();
+    let words = "run --network host --workload rr --rate 200 --connections 1 --duration 100ms \
+                 --blocks 1 --out";
+    let words = words.split_whitespace().chain([parent]);
+    world::output(&words.collect::<Vec<_>>());
+    let run = world::run_directory(out.path());
+    let run = run.to_str().unwrap();
+
+    let stand_in = tempfile::tempdir().unwrap();
+    let booted = stand_in.path().join("booted");
+    let script = format!("#!/bin/sh\n: > {}\nexec sleep 1000\n", booted.display());
+    let program = stand_in.path().join("linux.uml");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", stand_in.path().display());
+    for guest in [["--resume", run], ["--out", parent]] {
+        let child = plumbline(&["run", "--kernel", "uml"])
+            .args(guest)
+            .env("PATH", &path)
+            .stderr(Stdio::null())
+            .spawn();
+        let guest = Running(child.expect("the program starts"));
+        world::eventually("it was booted", LIMIT, || booted.exists());
+        let refused = world::output(&["run", "--resume", run]);
+        let said = stderr(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("wait for"), "{said}");
+        drop(guest);
+        std::fs::remove_file(&booted).unwrap();
+    }
+    let resumed = world::output(&["run", "--resume", run]);
+    let said = stderr(&resumed);
+    assert!(!said.contains("wait for"), "{said}");
 }

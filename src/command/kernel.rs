@@ -8,18 +8,16 @@ use plumbline_uml::Installation;
 use crate::cli::Kernel;
 use crate::progress;
 
-/// Runs the command as it was typed in the kernel that was asked for, and gives
-/// its exit code; `None` when this is that kernel. `writable` is where the
-/// command writes.
+/// Whether that kernel is another one than this.
+pub(crate) fn is_elsewhere(kernel: Kernel) -> bool {
+    kernel != Kernel::Host && !plumbline_uml::inside()
+}
+
+/// Runs the command as it was typed in User-mode Linux, and gives its exit code.
+/// `writable` is where the command writes.
 ///
 /// To be called before the process has a thread or namespaces of its own.
-pub(crate) fn elsewhere(
-    kernel: Kernel,
-    writable: Option<&Path>,
-) -> anyhow::Result<Option<ExitCode>> {
-    if kernel == Kernel::Host || plumbline_uml::inside() {
-        return Ok(None);
-    }
+pub(crate) fn run_inside(writable: Option<&Path>) -> anyhow::Result<ExitCode> {
     let installation = Installation::find()?;
     progress::say(&format!(
         "starting User-mode Linux {}, with one CPU",
@@ -28,5 +26,5 @@ pub(crate) fn elsewhere(
     let arguments = std::env::args_os().skip(1).collect();
     let interrupted = plumbline_sys::signal::interruption()?;
     let code = plumbline_uml::run_inside(installation, arguments, writable, interrupted)?;
-    Ok(Some(ExitCode::from(code)))
+    Ok(ExitCode::from(code))
 }

@@ -16,10 +16,8 @@ struct ListRow<'a> {
 
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
     // Experiments and workloads are the same everywhere.
-    if args.what == Listing::Networks
-        && let Some(code) = super::kernel::elsewhere(args.kernel, None)?
-    {
-        return Ok(code);
+    if args.what == Listing::Networks && super::kernel::is_elsewhere(args.kernel) {
+        return super::kernel::run_inside(None);
     }
     match args.what {
         Listing::Networks => networks(args.json)?,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use plumbline_experiment::{Experiment, ready_made};
-use plumbline_record::{RunDirectory, write_atomically};
+use plumbline_record::{GuestLock, RunDirectory, write_atomically};
 use plumbline_report::{Summary, html, json, terminal};
 use plumbline_session::{RunOptions, Session};
 
@@ -20,9 +20,15 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let kind = target::kind(&args.target, experiment.as_ref())?;
     check_flags(args, kind, experiment.as_ref())?;
-    let writes = args.resume.as_ref().unwrap_or(&args.out);
-    if let Some(code) = kernel::elsewhere(args.target.lab.kernel, Some(writes))? {
-        return Ok(code);
+    let kernel = args.target.lab.kernel;
+    if kernel::is_elsewhere(kernel) {
+        // The locks of a program inside are not seen outside.
+        let _held = match &args.resume {
+            Some(run) => GuestLock::on_run(run)?,
+            None => GuestLock::on_new_run_below(&args.out)?,
+        };
+        let writes = args.resume.as_ref().unwrap_or(&args.out);
+        return kernel::run_inside(Some(writes));
     }
     let mut target = target::pick(kind, args, experiment.as_ref())?;
     let order = RunOptions {

@@ -33,7 +33,7 @@ pub use observation::{
     Common, IdleSample, LoadObservation, Observation, RotationRecord, SetUp, What,
 };
 pub use plain::plain;
-pub use run_directory::{NotARun, RunDirectory, RunDirectoryError};
+pub use run_directory::{GuestLock, NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
 pub use trial::{

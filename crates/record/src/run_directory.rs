@@ -9,6 +9,7 @@
 
 mod error;
 mod files;
+mod guest;
 mod older;
 mod reading;
 mod seal;
@@ -25,6 +26,7 @@ use crate::{FORMAT_VERSION, Run, SearchRecord, Trial};
 use error::IoContext as _;
 pub use error::{NotARun, RunDirectoryError};
 use files::{RUN_FILE, SEARCHES_FILE, TRIALS_FILE};
+pub use guest::GuestLock;
 
 /// Runs of one experiment that may start in the same second.
 const MAX_SAME_SECOND: u32 = 1_000;
@@ -136,8 +138,8 @@ impl RunDirectory {
     /// # Errors
     ///
     /// As [`read`](Self::read), [`Older`](RunDirectoryError::Older) for a run whose
-    /// lines are of another shape, and [`Locked`](RunDirectoryError::Locked) when
-    /// another process is appending.
+    /// lines are of another shape, and [`Locked`](RunDirectoryError::Locked) or
+    /// [`Guest`](RunDirectoryError::Guest) when another process is appending.
     pub fn open(path: &Path) -> Result<(Run, Vec<Trial>, Self), RunDirectoryError> {
         let mut run = reading::run(path)?;
         if run.format != FORMAT_VERSION {
@@ -155,6 +157,7 @@ impl RunDirectory {
             .map_err(|e| reading::missing(path, &trials_path, e))?;
         // Locked before it is read, or another writer could append in between.
         let file = lock(file, &trials_path)?;
+        guest::refuse_beside_guest(path)?;
         let reading::Lines {
             trials,
             damaged,

@@ -5,7 +5,7 @@ mod sample;
 use std::fs;
 use std::path::Path;
 
-use plumbline_record::{FORMAT_VERSION, RunDirectory, RunDirectoryError, TrialStatus};
+use plumbline_record::{FORMAT_VERSION, GuestLock, RunDirectory, RunDirectoryError, TrialStatus};
 use proptest::prelude::*;
 
 /// A run with trials, closed again.
@@ -100,6 +100,33 @@ fn a_second_writer_is_refused_and_a_reader_is_not() {
     ));
     assert_eq!(RunDirectory::read(&path).unwrap().1.len(), 1);
     drop(directory);
+    assert!(RunDirectory::open(&path).is_ok());
+}
+
+/// A guest's own locks are not seen outside of its kernel.
+#[test]
+fn a_second_writer_is_refused_where_the_first_is_a_guest() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = recorded(parent.path(), 1);
+    let goes_on = GuestLock::on_run(&path).unwrap();
+    assert!(matches!(
+        open_error(&path),
+        RunDirectoryError::Locked { .. }
+    ));
+    assert!(GuestLock::on_run(&path).is_err(), "a second guest");
+    drop(goes_on);
+    drop(GuestLock::on_run(&path).unwrap());
+
+    let below = parent.path().join("new");
+    let elsewhere = GuestLock::on_new_run_below(&below).unwrap();
+    assert!(RunDirectory::open(&path).is_ok(), "it is in another place");
+    drop(elsewhere);
+    let begun = GuestLock::on_new_run_below(parent.path()).unwrap();
+    let again = GuestLock::on_new_run_below(parent.path()).unwrap();
+    assert!(matches!(open_error(&path), RunDirectoryError::Guest { .. }));
+    assert!(GuestLock::on_run(&path).is_err(), "a second guest");
+    assert!(RunDirectory::create(parent.path(), "sample", &sample::run(), &[]).is_ok());
+    drop((begun, again));
     assert!(RunDirectory::open(&path).is_ok());
 }
 

@@ -40,6 +40,8 @@ pub enum RunDirectoryError {
     },
     #[error("{} is in use by another `plumbline run`; wait for it, or stop it", path.display())]
     Locked { path: PathBuf },
+    #[error("{}: a run with --kernel uml goes on beside it, and it may be this one; wait for that run, or stop it", path.display())]
+    Guest { path: PathBuf },
     #[error("{}, line {line}: {problem}; the file was changed or damaged, restore it from a copy", path.display())]
     Broken {
         path: PathBuf,
