@@ -60,23 +60,17 @@ impl ConnectedHost {
         };
         let host = ssh.host.clone();
         let ended = |child: &mut Child, why| gone(&host, child, program, why);
-        let wait = Wait {
-            interrupted: options.interrupted,
-            limit: ENTRY,
-        };
-        let first = line(BufReader::new(output), wait, At::parse);
+        let stop = options.interrupted;
+        let first = line(BufReader::new(output), ENTRY, stop, At::parse);
         let (at, output) = first.map_err(|why| ended(&mut child, why))?;
         check_machine(&host, &at, program)?;
         // A write cannot be given up; the thread ends when ssh does.
         let copied = Arc::clone(program);
         let sending = thread::spawn(move || copied.copy_to(&mut input).map(|()| input));
-        let wait = Wait {
-            limit: COPY,
-            ..wait
-        };
         let copied = |text: &str| (text.trim_end() == script::COPIED).then_some(());
         // The host's own error says more than a broken pipe.
-        let ((), output) = line(output, wait, copied).map_err(|why| ended(&mut child, why))?;
+        let ((), output) =
+            line(output, COPY, stop, copied).map_err(|why| ended(&mut child, why))?;
         let sent = sending.join().unwrap_or_else(|panic| resume_unwind(panic));
         let input = sent.map_err(|error| {
             HostsError::on(&host, format!("the program could not be sent: {error}"))
@@ -154,13 +148,6 @@ impl SshLauncher {
     }
 }
 
-/// How long a line is waited for.
-#[derive(Clone, Copy)]
-struct Wait {
-    limit: Duration,
-    interrupted: &'static AtomicBool,
-}
-
 /// Why a line did not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NoLine {
@@ -172,10 +159,11 @@ enum NoLine {
     Interrupted,
 }
 
-/// Reads lines until one is `wanted`; gives the stream back.
+/// Reads lines until one is `wanted`, at most for `limit`; gives the stream back.
 fn line<T: Send + 'static>(
     mut output: BufReader<ChildStdout>,
-    wait: Wait,
+    limit: Duration,
+    interrupted: &AtomicBool,
     wanted: fn(&str) -> Option<T>,
 ) -> Result<(T, BufReader<ChildStdout>), NoLine> {
     let (sender, found) = mpsc::channel();
@@ -198,14 +186,14 @@ fn line<T: Send + 'static>(
             }
         }
     });
-    let deadline = Instant::now() + wait.limit;
+    let deadline = Instant::now() + limit;
     loop {
         match found.recv_timeout(TICK) {
             Ok(found) => return Ok(found),
             Err(RecvTimeoutError::Disconnected) => return Err(NoLine::Ended),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if wait.interrupted.load(Ordering::SeqCst) {
+        if interrupted.load(Ordering::SeqCst) {
             return Err(NoLine::Interrupted);
         }
         if Instant::now() > deadline {
@@ -316,22 +304,17 @@ mod tests {
     #[test]
     fn a_line_among_those_of_others_is_found() {
         let (_child, output) = said_by("echo hello; head -c 9000 /dev/zero; echo; echo there");
-        let wait = Wait {
-            limit: ENTRY,
-            interrupted: &NEVER,
-        };
-        let (found, _) = line(output, wait, |text| (text == "there\n").then_some(7)).unwrap();
+        let (found, _) = line(output, ENTRY, &NEVER, |text| {
+            (text == "there\n").then_some(7)
+        })
+        .unwrap();
         assert_eq!(found, 7);
     }
 
     #[test]
     fn output_without_a_newline_is_given_up_and_closed() {
         let (mut child, output) = said_by("exec cat /dev/zero");
-        let wait = Wait {
-            limit: ENTRY,
-            interrupted: &NEVER,
-        };
-        let found = line(output, wait, |_| None::<()>);
+        let found = line(output, ENTRY, &NEVER, |_| None::<()>);
         assert_eq!(found.err(), Some(NoLine::Ended));
         // Nothing reads it any more, so it cannot go on.
         assert!(matches!(
@@ -344,11 +327,7 @@ mod tests {
     fn a_user_who_wants_to_stop_does_not_wait_for_a_line() {
         static WANTED: AtomicBool = AtomicBool::new(true);
         let (_child, output) = said_by("exec sleep 1000");
-        let wait = Wait {
-            limit: ENTRY,
-            interrupted: &WANTED,
-        };
-        let found = line(output, wait, |_| None::<()>);
+        let found = line(output, ENTRY, &WANTED, |_| None::<()>);
         assert_eq!(found.err(), Some(NoLine::Interrupted));
     }
 }

@@ -9,7 +9,7 @@
 
 mod error;
 mod files;
-mod guest;
+mod lock;
 mod older;
 mod reading;
 mod seal;
@@ -19,14 +19,14 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 
 use crate::file::{sync_directory, write_atomically};
 use crate::{FORMAT_VERSION, Run, SearchRecord, Trial};
 use error::IoContext as _;
 pub use error::{NotARun, RunDirectoryError};
 use files::{RUN_FILE, SEARCHES_FILE, TRIALS_FILE};
-pub use guest::GuestLock;
+pub use lock::GuestLock;
 
 /// Runs of one experiment that may start in the same second.
 const MAX_SAME_SECOND: u32 = 1_000;
@@ -125,7 +125,7 @@ impl RunDirectory {
             .write(true)
             .open(&path)
             .because("make", &path)?;
-        let trials = lock(file, &path)?;
+        let trials = lock::lock(file, &path)?;
         sync_directory(partial).because("write", partial)?;
         Ok(trials)
     }
@@ -156,8 +156,8 @@ impl RunDirectory {
             .open(&trials_path)
             .map_err(|e| reading::missing(path, &trials_path, e))?;
         // Locked before it is read, or another writer could append in between.
-        let file = lock(file, &trials_path)?;
-        guest::refuse_beside_guest(path)?;
+        let file = lock::lock(file, &trials_path)?;
+        lock::refuse_beside_guest(path)?;
         let reading::Lines {
             trials,
             damaged,
@@ -262,18 +262,6 @@ fn encode(trial: &Trial, path: &Path) -> Result<Vec<u8>, RunDirectoryError> {
         });
     }
     Ok(line)
-}
-
-fn lock(file: File, path: &Path) -> Result<Flock<File>, RunDirectoryError> {
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| {
-        if errno == nix::errno::Errno::EWOULDBLOCK {
-            RunDirectoryError::Locked {
-                path: path.parent().unwrap_or(path).to_owned(),
-            }
-        } else {
-            RunDirectoryError::io("lock", path, errno.into())
-        }
-    })
 }
 
 /// Gives a prepared directory its name: the first that is free.

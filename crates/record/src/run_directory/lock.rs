@@ -1,15 +1,16 @@
-//! Locks for a writer in another kernel that sees this machine's files: nobody outside
-//! of that kernel sees its own locks.
+//! Locks of runs against a second writer, also for a writer in another kernel that sees
+//! this machine's files: nobody outside of that kernel sees its own locks.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::error::IoContext as _;
 use super::files::TRIALS_FILE;
-use super::{RunDirectoryError, lock, reading};
+use super::{RunDirectoryError, reading};
 
 /// How often a run's parent is tried: another one who looks has it for a moment.
 const TRIES: u32 = 20;
@@ -17,7 +18,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Held by a process of this machine for as long as a guest of its own writes to runs.
 #[derive(Debug)]
-pub struct GuestLock(#[allow(dead_code, reason = "held, not used")] Flock<File>);
+pub struct GuestLock {
+    _held: Flock<File>,
+}
 
 impl GuestLock {
     /// For a guest that goes on with a run.
@@ -32,7 +35,7 @@ impl GuestLock {
         let file = file.map_err(|error| reading::missing(run, &path, error))?;
         let held = lock(file, &path)?;
         refuse_beside_guest(run)?;
-        Ok(Self(held))
+        Ok(Self { _held: held })
     }
 
     /// For a guest that makes a run below `parent`, which is made where it is missing.
@@ -47,7 +50,7 @@ impl GuestLock {
         let directory = File::open(parent).because("open", parent)?;
         let held = Flock::lock(directory, FlockArg::LockShared);
         let held = held.map_err(|(_, errno)| RunDirectoryError::io("lock", parent, errno.into()));
-        held.map(Self)
+        held.map(|held| Self { _held: held })
     }
 }
 
@@ -58,7 +61,7 @@ pub(super) fn refuse_beside_guest(run: &Path) -> Result<(), RunDirectoryError> {
     for _ in 0..TRIES {
         match Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
             Ok(_) => return Ok(()),
-            Err((back, nix::errno::Errno::EWOULDBLOCK)) => directory = back,
+            Err((back, Errno::EWOULDBLOCK)) => directory = back,
             // A file system without such locks: a guest could not hold one either.
             Err(_) => return Ok(()),
         }
@@ -66,5 +69,18 @@ pub(super) fn refuse_beside_guest(run: &Path) -> Result<(), RunDirectoryError> {
     }
     Err(RunDirectoryError::Guest {
         path: run.to_owned(),
+    })
+}
+
+/// Locks the file of a run that this process writes to.
+pub(super) fn lock(file: File, path: &Path) -> Result<Flock<File>, RunDirectoryError> {
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| {
+        if errno == Errno::EWOULDBLOCK {
+            RunDirectoryError::Locked {
+                path: path.parent().unwrap_or(path).to_owned(),
+            }
+        } else {
+            RunDirectoryError::io("lock", path, errno.into())
+        }
     })
 }
