@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 use plumbline_experiment::{Family, Placement};
@@ -18,6 +18,8 @@ use crate::session::ClusterConnection;
 /// Annotations of nodes by which networks say what they are.
 const NETWORK_ANNOTATIONS: &[&str] = &[
     "flannel.alpha.coreos.com/backend-type",
+    // Calico's tunnels after its address, so that they stand where there are any.
+    "projectcalico.org/IPv4Address",
     "projectcalico.org/IPv4VXLANTunnelAddr",
     "projectcalico.org/IPv4IPIPTunnelAddr",
     "network.cilium.io/ipv4-pod-cidr",
@@ -41,6 +43,14 @@ const NETWORK_DAEMONS: &[&str] = &[
     "azure-cni",
     "gke-netd",
     "multus",
+];
+
+/// What of Cilium's configuration says which way packets take.
+const CILIUM_SETTINGS: &[&str] = &[
+    "routing-mode",
+    "tunnel-protocol",
+    "tunnel",
+    "kube-proxy-replacement",
 ];
 
 /// What the agents saw of the machines, and the devices of the paths.
@@ -126,6 +136,14 @@ pub(crate) fn add_cluster<'a>(
         }
         Err(error) => return Err(error),
     }
+    if facts.contains_key("daemon cilium") {
+        let maps: Api<ConfigMap> = Api::namespaced(session.client(), "kube-system");
+        match session.call("read Cilium's settings", maps.get_opt("cilium-config")) {
+            Ok(found) => found.iter().for_each(|it| of_cilium(&mut facts, it)),
+            Err(ClusterError::Forbidden { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
     whole.versions.extend(facts);
     Ok(())
 }
@@ -142,7 +160,8 @@ fn of_node(facts: &mut BTreeMap<String, String>, side: &str, node: &Node) {
         if let Some(value) = node.annotations().get(*annotation) {
             let network = annotation.split('/').next().unwrap_or(annotation);
             // An address of a tunnel says that there is one, and changes.
-            let value = if value.parse::<std::net::IpAddr>().is_ok() {
+            let address = value.split('/').next().unwrap_or(value);
+            let value = if address.parse::<std::net::IpAddr>().is_ok() {
                 "present"
             } else {
                 value
@@ -153,6 +172,13 @@ fn of_node(facts: &mut BTreeMap<String, String>, side: &str, node: &Node) {
             );
         }
     }
+}
+
+fn of_cilium(facts: &mut BTreeMap<String, String>, settings: &ConfigMap) {
+    let data = settings.data.iter().flatten();
+    let telling = data.filter(|(key, _)| CILIUM_SETTINGS.contains(&key.as_str()));
+    facts.insert("cilium settings".to_owned(), "seen".to_owned());
+    facts.extend(telling.map(|(key, value)| (format!("cilium {key}"), value.clone())));
 }
 
 fn of_daemon(facts: &mut BTreeMap<String, String>, daemon: &DaemonSet) {
@@ -188,14 +214,22 @@ mod tests {
         });
         of_daemon(&mut facts, &serde_json::from_value(daemon).unwrap());
         assert_eq!(facts["daemon cilium"], "quay.io/cilium/cilium:v1.15.1");
+        let settings = serde_json::json!({ "data": {
+            "routing-mode": "native", "cluster-pool-ipv4-cidr": "10.0.0.0/8",
+        } });
+        of_cilium(&mut facts, &serde_json::from_value(settings).unwrap());
+        assert_eq!(facts["cilium routing-mode"], "native");
+        assert!(!facts.contains_key("cilium cluster-pool-ipv4-cidr"));
         let node = serde_json::json!({
             "metadata": { "name": "a", "annotations": {
+                "projectcalico.org/IPv4Address": "10.1.2.3/24",
                 "flannel.alpha.coreos.com/backend-type": "vxlan",
                 "projectcalico.org/IPv4VXLANTunnelAddr": "10.0.0.1",
             } },
         });
         of_node(&mut facts, "client", &serde_json::from_value(node).unwrap());
         assert!(facts["client node network flannel.alpha.coreos.com"].ends_with("=vxlan"));
-        assert!(facts["client node network projectcalico.org"].ends_with("=present"));
+        let calico = &facts["client node network projectcalico.org"];
+        assert_eq!(calico, "projectcalico.org/IPv4VXLANTunnelAddr=present");
     }
 }

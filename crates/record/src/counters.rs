@@ -86,13 +86,6 @@ impl DeviceCounters {
             errors: self.errors.saturating_sub(earlier.errors),
         }
     }
-
-    /// Mean size in bytes of the packets that crossed the device, both ways;
-    /// `None` when there were none. Above the MTU it shows GSO (N-1).
-    pub fn mean_packet_size(&self) -> Option<f64> {
-        let packets = self.rx_packets + self.tx_packets;
-        (packets > 0).then(|| (self.rx_bytes + self.tx_bytes) as f64 / packets as f64)
-    }
 }
 
 /// Protocol counters of one network namespace over a window.

@@ -64,6 +64,12 @@ fn rows(of: &TreatmentSummary) -> Vec<Row> {
     }
     let rest = [
         ("mean_packet_size_bytes", of.packets.mean_size_bytes),
+        ("mean_sent_packet_size_bytes", of.packets.mean_sent_bytes),
+        (
+            "mean_received_packet_size_bytes",
+            of.packets.mean_received_bytes,
+        ),
+        ("tcp_timeouts", Some(of.packets.timeouts as f64)),
         ("packets_per_second", of.packets.per_second),
         ("trials_kept", Some(of.account.kept as f64)),
         ("trials_repeated", Some(of.account.repeated as f64)),

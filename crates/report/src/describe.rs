@@ -3,7 +3,7 @@
 use plumbline_experiment::{Arrival, FACTORS, Scene, Task, Treatment, Workload, WorkloadKind};
 use plumbline_record::CniPlugin;
 
-use crate::analysis::{Metric, Summary, TreatmentSummary, Unit};
+use crate::analysis::{FoundCluster, FoundNode, Metric, Summary, TreatmentSummary, Unit};
 use crate::number;
 
 pub(crate) use crate::foreign::{clean, first_line};
@@ -44,6 +44,29 @@ fn arrival(workload: &Workload) -> String {
 /// figure over a link of 1 Gbit/s must not be read as one of a bare veth pair.
 pub(crate) fn link(summary: &Summary) -> Option<String> {
     (!summary.link.is_default()).then(|| format!("The link between nodes: {}.", summary.link))
+}
+
+/// What was found in a cluster: `Found: Calico with VXLAN, MTU 1450; kube-proxy with
+/// iptables; nodes a (Linux 6.1) and b (Linux 6.1).`
+pub(crate) fn cluster(of: &FoundCluster) -> String {
+    let name = of.name.as_ref().map(|name| format!(" in {}", clean(name)));
+    let network = match (&of.network, &of.transport) {
+        (Some(network), Some(transport)) => format!("{network} with {transport}"),
+        (Some(network), None) => format!("{network}, unknown how packets cross between nodes"),
+        (None, Some(transport)) => format!("an unknown network with {transport}"),
+        (None, None) => "an unknown network".to_owned(),
+    };
+    let mtu = of.mtu.map(|mtu| format!(", MTU {mtu}"));
+    let proxy = of.proxy.as_deref().unwrap_or("kube-proxy’s mode unknown");
+    let node = |node: &FoundNode| format!("{} (Linux {})", node.name, node.kernel);
+    let nodes: Vec<String> = of.nodes.iter().map(node).collect();
+    let nodes = (!nodes.is_empty()).then(|| format!("; nodes {}", nodes.join(" and ")));
+    clean(&format!(
+        "Found{}: {network}{}; {proxy}{}.",
+        name.unwrap_or_default(),
+        mtu.unwrap_or_default(),
+        nodes.unwrap_or_default()
+    ))
 }
 
 /// Where a treatment runs: `cross-node, IPv4`; and whether several builds of

@@ -148,6 +148,7 @@ fn request_columns(task: &Task) -> Vec<Figure> {
     };
     columns.push(count("errors", |rates| rates.errors));
     columns.push(count("unanswered", |rates| rates.censored));
+    columns.push(packets("TCP timeouts", |packets| packets.timeouts));
     columns.push(column("trials", trials));
     columns
 }
@@ -165,24 +166,28 @@ fn bulk_columns(task: &Task) -> Vec<Figure> {
         let busiest = cost.and_then(|cost| cost.busiest_cpu_softirq_share);
         or_none(busiest.map(number::percent))
     }));
-    columns.push(column("mean packet", |of| {
-        or_none(of.packets.mean_size_bytes.map(number::bytes))
+    columns.push(column("mean packet sent, received", |of| {
+        let size = |bytes: Option<f64>| or_none(bytes.map(number::bytes));
+        let packets = &of.packets;
+        let sizes = [packets.mean_sent_bytes, packets.mean_received_bytes];
+        sizes.map(size).join(", ")
     }));
     columns.push(column("packets/s", |of| {
         or_none(of.packets.per_second.map(number::count))
     }));
-    let count = |heading, of_packets: fn(&Packets) -> u64| {
-        column(heading, move |of| {
-            number::count(of_packets(&of.packets) as f64)
-        })
-    };
     columns.extend([
-        count("dropped", |packets| packets.dropped),
-        count("squeezed", |packets| packets.squeezed),
-        count("retransmitted", |packets| packets.retransmitted),
+        packets("dropped", |packets| packets.dropped),
+        packets("squeezed", |packets| packets.squeezed),
+        packets("retransmitted", |packets| packets.retransmitted),
+        packets("TCP timeouts", |packets| packets.timeouts),
     ]);
     columns.push(column("trials", trials));
     columns
+}
+
+/// What the devices and the protocols counted.
+fn packets(heading: &'static str, count: fn(&Packets) -> u64) -> Figure {
+    column(heading, move |of| number::count(count(&of.packets) as f64))
 }
 
 /// What of the cost both processes had.

@@ -2,6 +2,7 @@
 
 mod account;
 mod beside;
+mod cluster;
 mod comparison;
 mod cost;
 mod distribution;
@@ -24,6 +25,7 @@ mod unit;
 
 pub use account::{Account, Failure};
 pub use beside::{Beside, BesideRow, BesideTable, OrderAt};
+pub use cluster::{FoundCluster, FoundNode};
 pub use comparison::Comparison;
 pub use cost::{Cost, CostByContext};
 pub use distribution::{Distribution, DistributionRow};
@@ -65,6 +67,8 @@ pub struct Summary {
     pub started: String,
     /// `lab`, `kubernetes` or `hosts`.
     pub target: String,
+    /// The clusters that it measured; none outside of Kubernetes.
+    pub clusters: Vec<FoundCluster>,
     /// The link between the nodes that the plan asked for.
     pub link: Link,
     /// Builds of Plumbline that ran its trials: more than one where a run was
@@ -130,7 +134,8 @@ impl Summary {
         Self {
             distributions: sections.iter().map(distribution).collect(),
             experiment: plan.experiment.clone(),
-            question: plan.question.clone(),
+            question: question(plan, &run.provenance.target),
+            clusters: cluster::found(run, trials),
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
             link: plan.link,
@@ -166,6 +171,17 @@ impl Summary {
     pub fn is_cut_off(&self) -> bool {
         self.account.missing > 0
     }
+}
+
+/// The plan's question. That of the tour was asked of a lab, whatever its target.
+fn question(plan: &Plan, target: &str) -> String {
+    let paths = match target {
+        "kubernetes" => "paths through this cluster",
+        "hosts" => "paths between these hosts",
+        _ => return plan.question.clone(),
+    };
+    plan.question
+        .replace("networks that this machine can build", paths)
 }
 
 /// The treatments of a plan by position, without baselines that are not in it.

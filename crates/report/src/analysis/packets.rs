@@ -14,6 +14,10 @@ pub struct Packets {
     /// Mean size on it in bytes; above the MTU, packets were sent in bundles
     /// that no wire would carry (N-1).
     pub mean_size_bytes: Option<f64>,
+    /// Mean size of those that it sent; of a stream, data or acknowledgements.
+    pub mean_sent_bytes: Option<f64>,
+    /// Mean size of those that it received.
+    pub mean_received_bytes: Option<f64>,
     /// Packets per second on it within the window, both ways: packets for each
     /// request or byte that the receiver saw, times the window's rate of these.
     pub per_second: Option<f64>,
@@ -25,6 +29,8 @@ pub struct Packets {
     pub squeezed: u64,
     /// TCP segments sent again, in the whole trials like all that follow.
     pub retransmitted: u64,
+    /// Times that TCP waited for its retransmission timer, 200 ms or more.
+    pub timeouts: u64,
     /// Datagrams that found a full socket buffer.
     pub buffer_errors: u64,
     /// Wrong checksums.
@@ -42,7 +48,16 @@ impl Packets {
         let softnet = total(kept.iter().map(|one| one.common.softnet.dropped));
         let busiest = busiest_device(kept);
         Self {
-            mean_size_bytes: busiest.as_ref().and_then(DeviceCounters::mean_packet_size),
+            mean_size_bytes: busiest.as_ref().and_then(|it| {
+                let bytes = it.rx_bytes.saturating_add(it.tx_bytes);
+                mean(bytes, packets_of(it))
+            }),
+            mean_sent_bytes: busiest
+                .as_ref()
+                .and_then(|it| mean(it.tx_bytes, it.tx_packets)),
+            mean_received_bytes: busiest
+                .as_ref()
+                .and_then(|it| mean(it.rx_bytes, it.rx_packets)),
             per_second: busiest
                 .as_ref()
                 .and_then(|device| packets_per_second(kept, device)),
@@ -51,6 +66,7 @@ impl Packets {
                 .saturating_add(softnet),
             squeezed: total(kept.iter().map(|one| one.common.softnet.squeezed)),
             retransmitted: of_protocols(|protocol| protocol.tcp_retransmits),
+            timeouts: of_protocols(|protocol| protocol.tcp_timeouts),
             buffer_errors: of_protocols(|protocol| {
                 protocol
                     .udp_receive_buffer_errors
@@ -93,6 +109,10 @@ fn packets_per_second(kept: &[&Observation], device: &DeviceCounters) -> Option<
         }
     }
     (window_ns > 0.0).then(|| packets * 1e9 / window_ns)
+}
+
+fn mean(bytes: u64, packets: u64) -> Option<f64> {
+    (packets > 0).then(|| bytes as f64 / packets as f64)
 }
 
 fn is_same(one: &DeviceCounters, other: &DeviceCounters) -> bool {

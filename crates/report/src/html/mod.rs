@@ -26,6 +26,7 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         question: describe::clean(&summary.question),
         experiment: describe::clean(&summary.experiment),
         byline: byline(summary, run),
+        clusters: summary.clusters.iter().map(describe::cluster).collect(),
         is_cut_off: summary.is_cut_off(),
         has_results: summary.has_results(),
         answer: overview::answer(summary),
@@ -35,8 +36,8 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         chapters: drawn(summary),
         method: method::paragraphs(summary, run),
         account: terminal::account_text(summary),
-        notices: notices(summary),
-        outliers: terminal::outliers(summary),
+        warnings: summary.notices.len(),
+        distrust: distrust(summary),
         environment: environment::table(run),
         devices: environment::devices(run),
         trials: trials::table(summary, trials),
@@ -52,6 +53,7 @@ struct Page<'a> {
     question: String,
     experiment: String,
     byline: String,
+    clusters: Vec<String>,
     is_cut_off: bool,
     has_results: bool,
     answer: Option<String>,
@@ -61,8 +63,8 @@ struct Page<'a> {
     chapters: Vec<(Chapter<'a>, Vec<Picture>)>,
     method: Vec<String>,
     account: String,
-    notices: Vec<String>,
-    outliers: Vec<String>,
+    warnings: usize,
+    distrust: (Vec<String>, Vec<String>),
     environment: Table,
     devices: Table,
     trials: Table,
@@ -254,9 +256,16 @@ fn charts(summary: &Summary, section: &Section, spread: Option<&Distribution>) -
     charts.into_iter().filter_map(picture).collect()
 }
 
-fn notices(summary: &Summary) -> Vec<String> {
+/// Reasons to distrust that stand open; the rest is folded.
+const MOST_OPEN: usize = 5;
+
+/// The first warnings, and then the others with the outliers.
+fn distrust(summary: &Summary) -> (Vec<String>, Vec<String>) {
     let notices = summary.notices.iter();
-    notices
+    let mut all: Vec<String> = notices
         .map(|notice| terminal::notice_text(summary, notice))
-        .collect()
+        .collect();
+    all.extend(terminal::outliers(summary));
+    let rest = all.split_off(all.len().min(MOST_OPEN));
+    (all, rest)
 }

@@ -50,6 +50,9 @@ pub(crate) fn report(summary: &Summary) -> impl Serialize {
         question: &summary.question,
         started: &summary.started,
         target: &summary.target,
+        // Only of a run in Kubernetes.
+        #[serde(flatten)]
+        clusters: (!summary.clusters.is_empty()).then(|| object! { clusters: &summary.clusters }),
         link: summary.link,
         builds: summary.builds,
         cut_off: summary.is_cut_off(),

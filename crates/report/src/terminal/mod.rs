@@ -33,6 +33,9 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.lines(Tint::Heading, &format!("{answer}."));
         out.push('\n');
     }
+    for cluster in &summary.clusters {
+        out += &style.lines(Tint::Faint, &describe::cluster(cluster));
+    }
     let mut table = table_of_all(summary, style);
     if let Some(aliases) = aliases(summary) {
         table += &style.lines(Tint::Faint, &aliases);

@@ -5,6 +5,7 @@ use plumbline_report::analysis::Beside;
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, html, json, markdown, terminal};
 
+use crate::documented;
 use crate::fake::{Fake, Network, rr};
 
 /// The networks of the study, cheapest first, each `step` dearer than the last.
@@ -55,7 +56,7 @@ fn shown_beside(fake: &Fake, study: &str) -> Shown {
         terminal: terminal::render(&summary, Style::default()),
         markdown: markdown::render(&summary),
         html: html::render(&summary, &run, &trials),
-        json: serde_json::from_str(&json::render(&summary)).unwrap(),
+        json: documented::read(&json::render(&summary)),
         summary,
     }
 }
@@ -204,7 +205,7 @@ fn a_run_without_a_study_has_nothing_beside_it() {
     let (run, trials) = fake(0.2).run();
     let summary = Summary::new(&run, &trials);
     assert!(summary.beside.is_none());
-    let json: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    let json: serde_json::Value = documented::read(&json::render(&summary));
     assert!(json["published"].is_null());
     assert!(!html::render(&summary, &run, &trials).contains("MachineZone"));
 }

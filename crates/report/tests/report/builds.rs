@@ -5,6 +5,7 @@ use plumbline_report::compare::{self, compare};
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
+use crate::documented;
 use crate::fake::{Fake, Network};
 
 /// A run that another build went on with.
@@ -42,7 +43,7 @@ fn every_table_says_that_builds_were_mixed() {
     ] {
         assert!(text.matches(says).count() >= tables, "{format}: {text}");
     }
-    let object: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    let object: serde_json::Value = documented::read(&json::render(&summary));
     assert_eq!(object["builds"], 2);
     let table = csv::render(&summary);
     let mut rows = table.split_terminator("\r\n");
@@ -134,7 +135,7 @@ fn mixed_builds_are_the_first_warning_even_without_a_result() {
     let distrust = page.split_once("What to distrust").unwrap().1;
     let first = distrust.split("<li>").nth(1).unwrap();
     assert!(first.contains(said), "{first}");
-    let object: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    let object: serde_json::Value = documented::read(&json::render(&summary));
     assert!(object["warnings"][0].as_str().unwrap().contains(said));
     let table = csv::render(&summary);
     assert!(
@@ -146,6 +147,7 @@ fn mixed_builds_are_the_first_warning_even_without_a_result() {
 
     let own = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
     let compared = compare(&[own, (run, trials)], false).unwrap();
+    documented::read_compared(&compare::json(&compared));
     let shown = compare::render(&compared, Style::default());
     let first = shown.lines().next().unwrap();
     assert!(

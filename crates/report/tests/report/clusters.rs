@@ -1,9 +1,12 @@
 //! A run of several clusters: each compared with its own nodes, in one table.
 
-use plumbline_record::{Common, Observation, SetUp, Trial, What};
+use std::collections::BTreeMap;
+
+use plumbline_record::{Common, DeviceFingerprint, Fingerprint, Observation, SetUp, Trial, What};
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, html, json, markdown, terminal};
 
+use crate::documented;
 use crate::fake::{Fake, Network};
 
 fn network(label: &'static str, latency: f64) -> Network {
@@ -88,6 +91,109 @@ fn each_cluster_is_compared_with_its_own_nodes_and_its_set_up_is_told() {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
-    let json: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    let json: serde_json::Value = documented::read(&json::render(&summary));
     assert_eq!(json["set_ups"][1]["up_ns"]["median"], 15e9);
+}
+
+/// A cluster as its API server, its daemons and the agents told of it.
+fn fingerprint(facts: &[(&str, &str)], mtu: u32) -> Fingerprint {
+    let mut facts: BTreeMap<String, String> = facts
+        .iter()
+        .map(|(fact, value)| ((*fact).to_owned(), (*value).to_owned()))
+        .collect();
+    facts.insert("kubernetes".to_owned(), "v1.34.4".to_owned());
+    facts.insert("client node name".to_owned(), "worker-1".to_owned());
+    facts.insert("server node name".to_owned(), "worker-2".to_owned());
+    let device = |mtu| DeviceFingerprint {
+        mtu,
+        ..DeviceFingerprint::default()
+    };
+    let server = Fingerprint {
+        kernel: "6.2".to_owned(),
+        ..Fingerprint::default()
+    };
+    Fingerprint {
+        kernel: "6.1".to_owned(),
+        versions: facts,
+        devices: [("host", 1500), ("pod", mtu)]
+            .map(|(path, mtu)| (path.to_owned(), vec![device(mtu)]))
+            .into(),
+        others: [("server".to_owned(), server)].into(),
+        ..Fingerprint::default()
+    }
+}
+
+#[test]
+fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
+    let (mut run, trials) = Fake::new(&[Network::same("host"), network("pod", 1.2)]).run();
+    run.plan.question = "What do the networks that this machine can build cost?".to_owned();
+    run.provenance.target = "kubernetes".to_owned();
+    let modes = ["client", "server"].map(|side| format!("{side} node kube-proxy"));
+    let [near, far] = modes.each_ref().map(String::as_str);
+    let calico = "client node network projectcalico.org";
+    let cases: [(&[(&str, &str)], &str); 6] = [
+        (
+            &[
+                ("daemon calico-node", "calico/node:v3.29.1"),
+                (calico, "projectcalico.org/IPv4VXLANTunnelAddr=present"),
+                (near, "iptables"),
+                (far, "iptables"),
+            ],
+            "Calico with VXLAN, MTU 1450; kube-proxy with iptables;",
+        ),
+        (
+            &[
+                ("daemon calico-node", "calico/node:v3.29.1"),
+                (calico, "projectcalico.org/IPv4Address=present"),
+            ],
+            "Calico with native routes, MTU 1450; kube-proxy’s mode unknown;",
+        ),
+        (
+            &[
+                ("daemon cilium", "cilium:v1.18"),
+                ("cilium settings", "seen"),
+                ("cilium routing-mode", "native"),
+                ("cilium kube-proxy-replacement", "true"),
+            ],
+            "Cilium with native routes, MTU 1450; Cilium instead of kube-proxy;",
+        ),
+        (
+            &[("daemon cilium", "cilium:v1.18")],
+            "Cilium, unknown how packets cross between nodes, MTU 1450;",
+        ),
+        (
+            &[
+                ("daemon kube-flannel-ds", "flannel:v0.27"),
+                (
+                    "client node network flannel.alpha.coreos.com",
+                    "flannel.alpha.coreos.com/backend-type=host-gw",
+                ),
+            ],
+            "Flannel with native routes (host-gw), MTU 1450;",
+        ),
+        (&[], "an unknown network, MTU 1450;"),
+    ];
+    for (facts, expected) in cases {
+        run.fingerprint = fingerprint(facts, 1450);
+        let summary = Summary::new(&run, &trials);
+        let question = "What do the paths through this cluster cost?";
+        for text in [
+            terminal::render(&summary, Style::default()),
+            markdown::render(&summary).replace('\\', ""),
+            html::render(&summary, &run, &trials).replace("&#38;", "&"),
+        ] {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let nodes = "nodes worker-1 (Linux 6.1) and worker-2 (Linux 6.2).";
+            assert!(
+                text.contains(expected) && text.contains(nodes),
+                "{expected}: {text}"
+            );
+        }
+        assert!(markdown::render(&summary).contains(question));
+        assert!(html::render(&summary, &run, &trials).contains(question));
+    }
+    let summary = Summary::new(&run, &trials);
+    let object: serde_json::Value = documented::read(&json::render(&summary));
+    assert_eq!(object["clusters"][0]["nodes"][1]["kernel"], "6.2");
+    assert!(object["clusters"][0]["network"].is_null());
 }

@@ -3,6 +3,7 @@ use plumbline_report::compare::{CompareError, Compared, LimitOutcome, compare, j
 use plumbline_report::terminal::Style;
 use plumbline_stats::verdict::Verdict;
 
+use crate::documented;
 use crate::fake::{Fake, Network};
 
 /// The text as one line, so that it does not matter where it was broken.
@@ -273,7 +274,7 @@ fn limits_are_held_broken_or_undecided() {
         text.contains("limit broken: run 1, vxlan (rr): p50 overhead +29 %"),
         "{text}"
     );
-    let object: serde_json::Value = serde_json::from_str(&json(&compared)).unwrap();
+    let object: serde_json::Value = documented::read_compared(&json(&compared));
     assert_eq!(object["broken"], true);
 }
 

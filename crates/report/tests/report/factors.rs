@@ -4,6 +4,7 @@
 use plumbline_experiment::{FACTORS, Family, Placement, Scene};
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
+use crate::documented;
 use crate::fake::{Fake, Network};
 
 /// A scene with a level of every factor that is not the default.
@@ -27,7 +28,7 @@ fn every_factor_is_in_every_output() {
     }
     let summary = Summary::new(&run, &trials);
     let csv = csv::render(&summary);
-    let json: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    let json: serde_json::Value = documented::read(&json::render(&summary));
     let texts = [
         (
             "terminal",

@@ -1,7 +1,9 @@
-use plumbline_record::{Run, Spans};
+use plumbline_experiment::Scene;
+use plumbline_record::{Maximum, ProtocolCounters, Run, Spans};
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 use serde_json::Value;
 
+use crate::documented;
 use crate::fake::{self, Fake, Network, load_of};
 
 fn two() -> Fake {
@@ -12,7 +14,7 @@ fn two() -> Fake {
 }
 
 fn parsed(summary: &Summary) -> Value {
-    serde_json::from_str(&json::render(summary)).unwrap()
+    documented::read(&json::render(summary))
 }
 
 #[test]
@@ -145,11 +147,44 @@ fn every_format_for_readers_names_the_link_that_was_asked_for() {
 }
 
 #[test]
+fn what_loads_are_shares_of_is_in_every_format() {
+    let (mut run, trials) = two().run();
+    run.maxima.push(Maximum {
+        workload: "rr".to_owned(),
+        scene: Scene::of("host"),
+        limit: "p99<1ms".parse().unwrap(),
+        rate: 31_000.0,
+        lower_bound: 30_800.0,
+        upper_bound: None,
+        generator_limited: false,
+        trials: 24,
+    });
+    let summary = Summary::new(&run, &trials);
+    assert_eq!(parsed(&summary)["maxima"][0]["trials"], 24);
+    for text in [
+        terminal::render(&summary, terminal::Style::default()),
+        markdown::render(&summary),
+        html::render(&summary, &run, &trials),
+    ] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = words.replace("&#60;", "<").replace("&lt;", "<");
+        assert!(
+            words.contains("maximum of rr with p99<1ms on host"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
 fn what_is_left_out_and_squeezed_is_shown() {
     let (run, mut trials) = two().run();
     for trial in trials.iter_mut().filter(|one| one.block < 2) {
         let observation = trial.observation.as_mut().unwrap();
         observation.common.softnet.squeezed = 77;
+        observation.common.protocols.push(ProtocolCounters {
+            tcp_timeouts: 5,
+            ..ProtocolCounters::default()
+        });
         if trial.treatment == 1 {
             // As busy as without load: there is no ratio of that.
             observation.common.machines[0].busy_ns = 0;
@@ -163,6 +198,12 @@ fn what_is_left_out_and_squeezed_is_shown() {
     let page = html::render(&summary, &run, &trials);
     assert!(page.contains(said) && page.contains("<td>8, 2 without a ratio</td>"));
     assert!(page.contains(">squeezed</th>") && page.contains("<td>154</td>"));
+    assert!(page.contains(">TCP timeouts</th>") && page.contains("<td>10</td>"));
+    // One direction of a stream carries data, the other acknowledgements.
+    let packets = &parsed(&summary)["treatments"][2]["packets"];
+    assert_eq!(packets["timeouts"], 10);
+    assert_eq!(packets["mean_received_bytes"], 66.0);
+    assert!(packets["mean_sent_bytes"].as_f64() > packets["mean_size_bytes"].as_f64());
     assert!(
         page.contains("within this run"),
         "percentiles have intervals"

@@ -6,6 +6,7 @@ mod builds;
 mod clusters;
 mod compare;
 mod cost;
+mod documented;
 mod factors;
 mod fake;
 mod formats;

@@ -5,6 +5,7 @@ use plumbline_record::{NodePair, Run, Trial, TrialStatus};
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, html, json, markdown, terminal};
 
+use crate::documented;
 use crate::fake::{Fake, Network, observed, rr, stream};
 
 /// A mesh of `nodes` nodes, whose latency and throughput from one to another are
@@ -71,7 +72,7 @@ fn shown((run, trials): &(Run, Vec<Trial>)) -> Shown {
         terminal: terminal::render(&summary, Style::default()),
         markdown: markdown::render(&summary),
         html: html::render(&summary, run, trials),
-        json: serde_json::from_str(&json::render(&summary)).unwrap(),
+        json: documented::read(&json::render(&summary)),
     }
 }
 
