@@ -11,6 +11,7 @@
 mod build;
 mod frame;
 mod hold;
+mod idle;
 mod machine;
 mod message;
 mod meter;
@@ -23,11 +24,12 @@ mod sight;
 pub use build::{SOURCES, build, sha256};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use hold::hold;
+pub use idle::{IdleTime, Watched, watch};
 pub use machine::{fingerprint, is_user_mode};
 pub use message::{
     FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served, ToAgent,
 };
-pub use meter::{MachineMeter, MeterReading, idle_sample, idle_slices, protocol_counters};
+pub use meter::{MachineMeter, idle_sample, protocol_counters};
 pub use nginx::check_server;
 pub use plumbline_engine::{Secret, Turns, floor};
 pub use serve::{AgentError, LEASE, run};

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::sight::{LookOrder, NamespaceCounters, Sight};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -146,6 +146,9 @@ pub struct SenderMeasurement {
     pub machine: CpuTime,
     /// Its receive queues over the window.
     pub softnet: SoftnetCounters,
+    /// CPU time of its threads for soft interrupts over the window, nanoseconds; 0
+    /// where they cannot be seen.
+    pub ksoftirqd_ns: u64,
     /// The sender's namespace, from the first connection to the last answer.
     pub protocol: ProtocolCounters,
 }
@@ -161,6 +164,9 @@ pub struct Served {
     pub machine: CpuTime,
     /// Its receive queues.
     pub softnet: SoftnetCounters,
+    /// CPU time of its threads for soft interrupts, nanoseconds; 0 where they cannot be
+    /// seen.
+    pub ksoftirqd_ns: u64,
     /// The receiver's namespace.
     pub protocol: ProtocolCounters,
 }

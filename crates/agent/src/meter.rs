@@ -1,70 +1,66 @@
 //! Readings of the kernel's counters, and what happened between two of them.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumbline_experiment::Slice;
 use plumbline_record::{CpuTime, IdleSample, ProtocolCounters, SoftnetCounters};
-use plumbline_sys::clock::sleep_until_ns;
 use plumbline_sys::counters::{self, CpuTotals, OneCpu, SoftnetTotals};
+use plumbline_sys::cpu::ProcessClock;
 
 /// The machine's counters at one moment.
 #[derive(Clone, Debug)]
-pub struct MeterReading {
+struct MeterReading {
     cpu: CpuTotals,
     softnet: SoftnetTotals,
-}
-
-impl MeterReading {
-    /// Reads the machine's counters.
-    pub fn take() -> io::Result<Self> {
-        Ok(Self {
-            cpu: counters::cpu()?,
-            softnet: counters::softnet()?,
-        })
-    }
-
-    /// CPU time since an earlier reading.
-    pub fn cpu_since(&self, earlier: &Self) -> CpuTime {
-        cpu_time(&earlier.cpu, &self.cpu)
-    }
-
-    /// Receive queue counters since an earlier reading.
-    pub fn softnet_since(&self, earlier: &Self) -> SoftnetCounters {
-        SoftnetCounters {
-            processed: self
-                .softnet
-                .processed
-                .saturating_sub(earlier.softnet.processed),
-            dropped: self.softnet.dropped.saturating_sub(earlier.softnet.dropped),
-            squeezed: self
-                .softnet
-                .squeezed
-                .saturating_sub(earlier.softnet.squeezed),
-        }
-    }
+    ksoftirqd_ns: u64,
 }
 
 /// What the machine's counters gained over one or more windows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct MachineMeter {
+    /// What the kernel does soft interrupts in when there are too many.
+    ksoftirqd: Vec<ProcessClock>,
     opened: Option<MeterReading>,
     /// Gains of the windows so far.
     cpu: CpuTotals,
     softnet: SoftnetCounters,
+    ksoftirqd_ns: u64,
     /// How many windows there were.
     windows: usize,
 }
 
+impl Default for MachineMeter {
+    fn default() -> Self {
+        Self {
+            ksoftirqd: ProcessClock::of_all("ksoftirqd/"),
+            opened: None,
+            cpu: CpuTotals::default(),
+            softnet: SoftnetCounters::default(),
+            ksoftirqd_ns: 0,
+            windows: 0,
+        }
+    }
+}
+
 impl MachineMeter {
+    /// A meter whose first window opens now.
+    ///
+    /// # Errors
+    ///
+    /// As [`opens`](Self::opens).
+    pub fn open() -> io::Result<Self> {
+        let mut meter = Self::default();
+        meter.opens()?;
+        Ok(meter)
+    }
+
     /// A window opens.
     ///
     /// # Errors
     ///
     /// Counters that cannot be read.
     pub fn opens(&mut self) -> io::Result<()> {
-        self.opened = Some(MeterReading::take()?);
+        self.opened = Some(self.read()?);
         Ok(())
     }
 
@@ -75,15 +71,24 @@ impl MachineMeter {
     /// As [`opens`](Self::opens).
     pub fn closes(&mut self) -> io::Result<()> {
         if let Some(opened) = self.opened.take() {
-            let closed = MeterReading::take()?;
+            let closed = self.read()?;
             add_gains(&mut self.cpu, &opened.cpu, &closed.cpu);
-            let softnet = closed.softnet_since(&opened);
-            self.softnet.processed += softnet.processed;
-            self.softnet.dropped += softnet.dropped;
-            self.softnet.squeezed += softnet.squeezed;
+            let (before, after) = (&opened.softnet, &closed.softnet);
+            self.softnet.processed += after.processed.saturating_sub(before.processed);
+            self.softnet.dropped += after.dropped.saturating_sub(before.dropped);
+            self.softnet.squeezed += after.squeezed.saturating_sub(before.squeezed);
+            self.ksoftirqd_ns += closed.ksoftirqd_ns.saturating_sub(opened.ksoftirqd_ns);
             self.windows += 1;
         }
         Ok(())
+    }
+
+    fn read(&self) -> io::Result<MeterReading> {
+        Ok(MeterReading {
+            cpu: counters::cpu()?,
+            softnet: counters::softnet()?,
+            ksoftirqd_ns: self.ksoftirqd.iter().map(|clock| clock.read_ns()).sum(),
+        })
     }
 
     /// How many windows there were.
@@ -99,6 +104,12 @@ impl MachineMeter {
     /// Receive queue counters in all windows together.
     pub fn softnet(&self) -> SoftnetCounters {
         self.softnet
+    }
+
+    /// CPU time of the kernel's threads for soft interrupts in all windows together, as
+    /// far as they can be seen; nanoseconds.
+    pub fn ksoftirqd_ns(&self) -> u64 {
+        self.ksoftirqd_ns
     }
 }
 
@@ -131,13 +142,6 @@ fn add_gains(sum: &mut CpuTotals, before: &CpuTotals, after: &CpuTotals) {
     }
 }
 
-/// CPU time between two readings.
-fn cpu_time(before: &CpuTotals, after: &CpuTotals) -> CpuTime {
-    let mut gains = CpuTotals::default();
-    add_gains(&mut gains, before, after);
-    time_of(&gains)
-}
-
 /// What CPUs gained, in all. Busy is time that was neither idle nor waiting nor
 /// stolen: the tickless kernel keeps idle time itself, while the split by context
 /// is sampled at ticks (N-10; docs/method.md).
@@ -162,33 +166,9 @@ fn time_of(gains: &CpuTotals) -> CpuTime {
 
 /// Measures the machine without load for a while.
 pub fn idle_sample(length: Duration) -> io::Result<IdleSample> {
-    let before = counters::cpu()?;
+    let mut meter = MachineMeter::open()?;
     std::thread::sleep(length);
-    let time = cpu_time(&before, &counters::cpu()?);
-    Ok(IdleSample {
-        busy_ns: time.busy_ns,
-        capacity_ns: time.capacity_ns,
-    })
-}
-
-/// Measures the machine in the recorded parts of slices in which nobody sends, which
-/// begin `start_ns` after the origin of the monotonic clock. Returns early when `stop`
-/// becomes true.
-///
-/// # Errors
-///
-/// Counters that cannot be read.
-pub fn idle_slices(start_ns: u64, slices: &[Slice], stop: &AtomicBool) -> io::Result<IdleSample> {
-    let mut meter = MachineMeter::default();
-    for slice in slices.iter().filter(|it| it.recorded_ns() > 0) {
-        sleep_until_ns(start_ns + slice.open_ns);
-        meter.opens()?;
-        sleep_until_ns(start_ns + slice.end_ns);
-        meter.closes()?;
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-    }
+    meter.closes()?;
     let time = meter.cpu();
     Ok(IdleSample {
         busy_ns: time.busy_ns,
@@ -228,6 +208,12 @@ mod tests {
             steal_ns: ns(steal_ms),
             ..OneCpu::default()
         }
+    }
+
+    fn cpu_time(before: &CpuTotals, after: &CpuTotals) -> CpuTime {
+        let mut gains = CpuTotals::default();
+        add_gains(&mut gains, before, after);
+        time_of(&gains)
     }
 
     #[test]

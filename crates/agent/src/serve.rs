@@ -19,7 +19,7 @@ use crate::message::{
     FromAgent, JobOutcome, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served,
     ToAgent,
 };
-use crate::meter::{MachineMeter, MeterReading, protocol_counters};
+use crate::meter::{MachineMeter, protocol_counters};
 use crate::nginx::{self, Nginx};
 use crate::observe;
 
@@ -165,7 +165,7 @@ fn serve(order: &ServeOrder, report: &dyn Fn(FromAgent), stop: &AtomicBool) -> J
         ..ServePlan::new(order.workload.clone(), (order.address, order.port).into())
     };
     let responder = Responder::bind(&plan)?;
-    let opened = ServerReading::take(process_time()?)?;
+    let opened = ServerMeter::open(process_time()?)?;
     report(FromAgent::Listening {
         address: responder.local_addr(),
     });
@@ -181,7 +181,7 @@ fn serve_by_nginx(
     stop: &AtomicBool,
 ) -> JobOutcome {
     let mut nginx = Nginx::start(program, order)?;
-    let opened = ServerReading::take(nginx.cpu()?)?;
+    let opened = ServerMeter::open(nginx.cpu()?)?;
     report(FromAgent::Listening {
         address: nginx.address(),
     });
@@ -193,26 +193,26 @@ fn serve_by_nginx(
     opened.served(nginx.stop()?, cpu)
 }
 
-/// What is counted on the receiver's side, at one moment.
-struct ServerReading {
+/// What is counted on the receiver's side while it serves.
+struct ServerMeter {
     process: ProcessTime,
-    machine: MeterReading,
+    machine: MachineMeter,
     protocol: ProtocolCounters,
 }
 
-impl ServerReading {
-    /// Reads the counters; `process` is the CPU time of what answers.
-    fn take(process: ProcessTime) -> io::Result<Self> {
+impl ServerMeter {
+    /// Begins to count; `process` is the CPU time of what answers.
+    fn open(process: ProcessTime) -> io::Result<Self> {
         Ok(Self {
             process,
-            machine: MeterReading::take()?,
+            machine: MachineMeter::open()?,
             protocol: protocol_counters("server")?,
         })
     }
 
-    /// What was served since this reading.
-    fn served(&self, serve: ServeResult, process: ProcessTime) -> JobOutcome {
-        let closed = Self::take(process)?;
+    /// What was served since then.
+    fn served(mut self, serve: ServeResult, process: ProcessTime) -> JobOutcome {
+        self.machine.closes()?;
         let cpu = process.since(self.process);
         Ok(FromAgent::Served(Box::new(Served {
             serve,
@@ -220,9 +220,10 @@ impl ServerReading {
                 user_ns: cpu.user_ns,
                 system_ns: cpu.system_ns,
             },
-            machine: closed.machine.cpu_since(&self.machine),
-            softnet: closed.machine.softnet_since(&self.machine),
-            protocol: closed.protocol.since(&self.protocol),
+            machine: self.machine.cpu(),
+            softnet: self.machine.softnet(),
+            ksoftirqd_ns: self.machine.ksoftirqd_ns(),
+            protocol: protocol_counters("server")?.since(&self.protocol),
         })))
     }
 }
@@ -270,6 +271,7 @@ fn load(order: &LoadOrder, stop: &AtomicBool) -> JobOutcome {
         load,
         machine: machine.cpu(),
         softnet: machine.softnet(),
+        ksoftirqd_ns: machine.ksoftirqd_ns(),
         protocol: protocol_counters("client")?.since(&protocol),
     })))
 }

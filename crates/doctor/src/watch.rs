@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use plumbline_agent::MeterReading;
+use plumbline_agent::MachineMeter;
 use plumbline_record::CpuTime;
 
 use crate::finding::{Certainty, Finding};
@@ -23,9 +23,10 @@ pub(crate) fn watch() -> Vec<Finding> {
 }
 
 fn cpu_time() -> io::Result<CpuTime> {
-    let before = MeterReading::take()?;
+    let mut meter = MachineMeter::open()?;
     std::thread::sleep(WATCH);
-    Ok(MeterReading::take()?.cpu_since(&before))
+    meter.closes()?;
+    Ok(meter.cpu())
 }
 
 /// CPU time that others used.

@@ -101,7 +101,7 @@ fn outline(root: &FileSection<'_>, design: &FileSection<'_>) -> Result<Plan, Spe
         seed: 0,
         treatments: Vec::new(),
         blocks: Vec::new(),
-        rotate: design.choice("rotate", keys::ROTATE)?.unwrap_or(false),
+        rotate: design.choice("rotate", keys::ROTATE)?.unwrap_or(true),
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
         pairing: None,
         limits: limits(root)?,

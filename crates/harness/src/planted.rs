@@ -106,6 +106,7 @@ pub(crate) fn healthy() -> Planted {
                 ..CpuTime::default()
             }],
             forwarders_cpu: ProcessCpu::default(),
+            ksoftirqd_ns: Some(0),
             companions_cpu: ProcessCpu::default(),
             devices: Vec::new(),
             protocols: vec![ProtocolCounters {
@@ -453,6 +454,7 @@ fn loaded(seen: &Planted) -> FromAgent {
         load: seen.load.load.clone(),
         machine: seen.common.machines[0],
         softnet: seen.common.softnet,
+        ksoftirqd_ns: 0,
         protocol: seen.common.protocols[0].clone(),
     }))
 }
@@ -464,6 +466,7 @@ fn served() -> FromAgent {
         cpu: healthy.load.server_cpu,
         machine: healthy.common.machines[0],
         softnet: healthy.common.softnet,
+        ksoftirqd_ns: 0,
         protocol: healthy.common.protocols[0].clone(),
     }))
 }

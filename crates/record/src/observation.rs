@@ -40,6 +40,10 @@ pub struct Common {
     /// packets in user space. It is part of the machine's, as all cost is.
     #[serde(default)]
     pub forwarders_cpu: ProcessCpu,
+    /// CPU of the kernel's threads for soft interrupts (`ksoftirqd`) over the window, as
+    /// far as they can be seen, nanoseconds; null in runs that did not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ksoftirqd_ns: Option<u64>,
     /// CPU of the agents of other pairs that ran at the same time on the same
     /// kernel, over the window: then the machine's CPU is that of all pairs, and
     /// what one of them costs cannot be told.

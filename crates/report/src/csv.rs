@@ -4,7 +4,7 @@ use plumbline_experiment::FACTORS;
 use plumbline_stats::order::MedianOfRuns;
 use plumbline_stats::verdict::Verdict;
 
-use crate::analysis::{Metric, Summary, TreatmentSummary};
+use crate::analysis::{Metric, Quantity, Summary, TreatmentSummary};
 use crate::latency::LatencySummary;
 use crate::number;
 
@@ -44,6 +44,7 @@ fn rows(of: &TreatmentSummary) -> Vec<Row> {
     let mut rows: Vec<Row> = of
         .metrics
         .iter()
+        .filter(|one| one.metric.quantity != Quantity::Processes || one.over_trials.is_some())
         .map(|one| spread(one.metric.key, one.over_trials, Some(one.metric)))
         .collect();
     if let Some(latency) = &of.latency {

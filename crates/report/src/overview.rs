@@ -43,7 +43,8 @@ impl<'a> Overview<'a> {
         let mut columns: Vec<OverviewColumn<'a>> = Vec::new();
         for section in &summary.sections {
             let task = &summary.treatments[section.baseline].treatment.task;
-            for (metric, _) in metrics_of(task).filter(|(_, role)| *role == Role::Primary) {
+            let primary = metrics_of(task).filter(|(_, role)| *role == Role::Primary);
+            for (metric, _) in primary.filter(|(metric, _)| summary.records(metric)) {
                 let is_there =
                     |one: &OverviewColumn<'_>| one.workload == task.name() && one.metric == metric;
                 if !columns.iter().any(is_there) {

@@ -68,6 +68,32 @@ pub fn time_of(pid: u32) -> io::Result<ProcessTime> {
     })
 }
 
+/// The CPU clock of a process of the kernel, or of any other that this one can see.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessClock(ClockId);
+
+impl ProcessClock {
+    /// The clocks of all processes whose name begins with `name`; none where they
+    /// cannot be seen, as from inside a PID namespace.
+    pub fn of_all(name: &str) -> Vec<Self> {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let is_named = |pid: &i32| {
+            let known = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+            known.is_ok_and(|known| known.starts_with(name))
+        };
+        let clocks = pids
+            .filter(is_named)
+            .map(|pid| clock_getcpuclockid(Pid::from_raw(pid)));
+        clocks.flatten().map(Self).collect()
+    }
+
+    /// CPU time since it started, nanoseconds, not sampled; 0 once it has ended.
+    pub fn read_ns(self) -> u64 {
+        clock_gettime(self.0).map_or(0, |time| time.num_nanoseconds() as u64)
+    }
+}
+
 /// The share of a process's ticks that were in user space: fields 14 and 15 of
 /// proc_pid_stat(5). The name before them may hold spaces and parentheses.
 fn user_share(stat: &str) -> f64 {
@@ -189,6 +215,14 @@ mod tests {
         child.wait().unwrap();
         assert!(spent.user_ns + spent.system_ns > 1_000_000);
         assert!(time_of(child.id()).is_err(), "it was waited for");
+    }
+
+    #[test]
+    fn processes_are_found_by_the_beginning_of_their_name() {
+        let name = std::fs::read_to_string("/proc/self/comm").unwrap();
+        let found = ProcessClock::of_all(name.trim_end());
+        assert!(found.iter().any(|it| it.read_ns() > 0), "{name}");
+        assert!(ProcessClock::of_all("no such process").is_empty());
     }
 
     #[test]

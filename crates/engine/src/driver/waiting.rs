@@ -1,5 +1,6 @@
 //! When to sleep and when to poll.
 
+use std::cmp::Ordering;
 use std::io;
 
 use plumbline_experiment::Wait;
@@ -9,9 +10,9 @@ use super::margin::Margin;
 
 /// A sleep shorter than this is not worth its two context switches.
 const SHORTEST_SLEEP_NS: u64 = 3_000;
-/// A longer gap between two polls is not polling: the thread was off its CPU,
-/// or an interrupt was served. It is not counted as spinning.
-const LONGEST_GAP_NS: u64 = 20_000;
+/// A gap between two polls that is this many times as long as usual holds something
+/// else: a soft interrupt, or another program on this CPU.
+const LONGEST_GAP: u64 = 2;
 /// Sleeps of the calibration, and the length of each.
 const CALIBRATION_SLEEPS: usize = 24;
 const CALIBRATION_NS: u64 = 50_000;
@@ -23,8 +24,34 @@ const CALIBRATION_NS: u64 = 50_000;
 #[derive(Debug)]
 pub(super) struct Waiting {
     style: WaitStyle,
-    /// Time spent polling without result.
+    polling: Polling,
+}
+
+/// What polling without result has cost. The time between two polls is the cost of one
+/// where nothing came between them; of a longer time only what is usual counts.
+#[derive(Debug, Default)]
+struct Polling {
+    /// The median of the gaps, nanoseconds: it goes up by a 32nd after a longer one and
+    /// down after a shorter one.
+    usual_ns: u64,
     spun_ns: u64,
+}
+
+impl Polling {
+    #[inline]
+    fn count(&mut self, gap_ns: u64) {
+        if self.usual_ns == 0 {
+            self.usual_ns = gap_ns;
+        }
+        let is_polling = gap_ns <= LONGEST_GAP * self.usual_ns;
+        self.spun_ns += if is_polling { gap_ns } else { self.usual_ns };
+        let step = self.usual_ns / 32 + 1;
+        match gap_ns.cmp(&self.usual_ns) {
+            Ordering::Greater => self.usual_ns += step,
+            Ordering::Less => self.usual_ns -= step.min(self.usual_ns),
+            Ordering::Equal => {}
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -42,7 +69,7 @@ impl Waiting {
     pub(super) fn relaxed() -> Self {
         Self {
             style: WaitStyle::Relaxed,
-            spun_ns: 0,
+            polling: Polling::default(),
         }
     }
 
@@ -64,7 +91,10 @@ impl Waiting {
                 WaitStyle::Punctual(Margin::calibrated(&mut late))
             }
         };
-        Ok(Self { style, spun_ns: 0 })
+        Ok(Self {
+            style,
+            polling: Polling::default(),
+        })
     }
 
     /// Waits until something happens or the clock reaches `until`; `now` is a
@@ -117,10 +147,7 @@ impl Waiting {
                 return Ok(events);
             }
             let now = now_ns();
-            let gap = now - last;
-            if gap <= LONGEST_GAP_NS {
-                self.spun_ns += gap;
-            }
+            self.polling.count(now - last);
             if now >= until {
                 return Ok(0);
             }
@@ -130,7 +157,7 @@ impl Waiting {
 
     /// Nanoseconds spent polling without result so far.
     pub(super) fn spun_ns(&self) -> u64 {
-        self.spun_ns
+        self.polling.spun_ns
     }
 }
 
@@ -153,6 +180,25 @@ mod tests {
         assert!(waiting.spun_ns() <= took);
         // Polls of 20 ns each: what is not counted is time off the CPU.
         assert!(waiting.spun_ns() > 0);
+    }
+
+    #[test]
+    fn what_comes_between_two_polls_is_not_polling() {
+        let mut polling = Polling::default();
+        // The first one is interrupted, and every tenth serves a soft interrupt.
+        polling.count(50_000);
+        for number in 0..10_000 {
+            polling.count(if number % 10 == 0 { 12_000 } else { 400 });
+        }
+        let before = polling.spun_ns;
+        for number in 0..1_000 {
+            polling.count(if number % 10 == 0 { 12_000 } else { 400 });
+        }
+        let spun = polling.spun_ns - before;
+        assert!((380_000..=440_000).contains(&spun), "{spun}");
+        // A slower clock, or another call: that is usual soon.
+        (0..1_000).for_each(|_| polling.count(3_000));
+        assert!((2_800..=3_200).contains(&polling.usual_ns));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
+use plumbline_agent::Watched;
 use plumbline_experiment::{Rotation, Slice, Treatment};
 use plumbline_record::{GateFailure, IdleSample, RotationRecord, Trial};
 
@@ -41,13 +42,13 @@ impl Group<'_> {
         let seed = self.seed_of(slot, FIRST_TWO) ^ spread(slot.position as u64 + 1);
         let traffic = first.task.traffic();
         let rotation = Rotation::new(members.len() + 1, traffic, first.timing, seed);
-        let (mut results, idle) = self.take_turns(members, &faults, &rotation);
+        let (mut results, watched) = self.take_turns(members, &faults, &rotation);
         if self.is_interrupted(&results) || self.interrupted.load(Ordering::SeqCst) {
             return None;
         }
         // The turns of all together, shared out equally.
         let took_ns = clock.elapsed().as_nanos() as u64 / members.len() as u64;
-        self.complete(&mut results, &rotation, idle);
+        self.complete(&mut results, &rotation, watched);
         let trials = members.iter().zip(results);
         let trials = trials.map(|(&(slot, treatment), result)| {
             let trial = self.line(slot, treatment, &started);
@@ -56,14 +57,14 @@ impl Group<'_> {
         Some(trials.collect())
     }
 
-    /// All side by side, each in a thread of its own, with the machine without load in
-    /// the last slices of the rotation.
+    /// All side by side, each in a thread of its own, while the CPUs are watched; in the
+    /// last slices of each rotation nobody sends.
     fn take_turns(
         &self,
         members: &[TurnMember<'_>],
         faults: &[Option<String>],
         rotation: &Rotation,
-    ) -> (Vec<TrialResult>, Result<IdleSample, TrialError>) {
+    ) -> (Vec<TrialResult>, Result<Watched, TrialError>) {
         let start = Start::of(members.len() + 1);
         thread::scope(|scope| {
             let slices = &rotation.members;
@@ -78,8 +79,8 @@ impl Group<'_> {
             // All are started before the first is waited for.
             let trials: Vec<_> = trials.collect();
             let ticket = start.ticket();
-            let idle = self.rest(&slices[members.len()], ticket);
-            (trials.into_iter().map(joined).collect(), idle)
+            let watched = self.watch(slices, ticket);
+            (trials.into_iter().map(joined).collect(), watched)
         })
     }
 
@@ -107,10 +108,11 @@ impl Group<'_> {
         )
     }
 
-    fn rest(&self, slices: &[Slice], ticket: Ticket<'_>) -> Result<IdleSample, TrialError> {
+    fn watch(&self, members: &[Vec<Slice>], ticket: Ticket<'_>) -> Result<Watched, TrialError> {
         let together_ns = ticket.wait_for_all(self.interrupted, || Ok(()))?;
-        let sample = plumbline_agent::idle_slices(together_ns + LEAD_NS, slices, self.interrupted);
-        sample.map_err(|error| {
+        let start_ns = together_ns + LEAD_NS;
+        let watched = plumbline_agent::watch(start_ns, members, self.interrupted);
+        watched.map_err(|error| {
             let fault = format!("the CPU time of this machine cannot be read: {error}");
             TargetError::Failed(fault).into()
         })
@@ -121,10 +123,10 @@ impl Group<'_> {
         &self,
         results: &mut [TrialResult],
         rotation: &Rotation,
-        idle: Result<IdleSample, TrialError>,
+        watched: Result<Watched, TrialError>,
     ) {
-        let idle = match idle {
-            Ok(idle) => idle,
+        let watched = match watched {
+            Ok(watched) => watched,
             Err(error) => {
                 let fault = error.to_string();
                 for result in results {
@@ -133,6 +135,13 @@ impl Group<'_> {
                 return;
             }
         };
+        for (result, idle) in results.iter_mut().zip(watched.idle.iter().flatten()) {
+            if let Ok((seen, _)) = result
+                && let [machine] = &mut seen.common.machines[..]
+            {
+                idle.correct(machine);
+            }
+        }
         let seen = results.iter().filter_map(|it| Some(&it.as_ref().ok()?.0));
         let disturbed = gate::disturbed_together(seen, &self.settings.thresholds);
         let recorded =
@@ -144,7 +153,7 @@ impl Group<'_> {
             skipped_ns: rotation.skipped_ns,
         };
         for (seen, gates) in results.iter_mut().flatten() {
-            seen.common.idle = idle;
+            seen.common.idle = watched.rest;
             seen.common.rotation = Some(record);
             gates.extend::<Vec<GateFailure>>(disturbed.clone());
         }

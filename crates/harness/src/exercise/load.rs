@@ -174,11 +174,14 @@ fn observation(measured: SenderMeasurement, served: Served, on_two_machines: boo
         machines: vec![measured.machine],
         protocols: vec![measured.protocol, served.protocol],
         softnet: measured.softnet,
+        ksoftirqd_ns: Some(measured.ksoftirqd_ns),
         ..Common::default()
     };
     if on_two_machines {
         let share = seen.window_share().unwrap_or(1.0);
         add_machine(&mut common, share, served.machine, served.softnet);
+        let theirs = (served.ksoftirqd_ns as f64 * share) as u64;
+        common.ksoftirqd_ns = Some(measured.ksoftirqd_ns + theirs);
     }
     Observation {
         common,

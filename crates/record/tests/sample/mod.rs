@@ -95,6 +95,7 @@ fn observation(n: u64) -> Observation {
         common: Common {
             machines: vec![CpuTime::default()],
             forwarders_cpu: ProcessCpu::default(),
+            ksoftirqd_ns: None,
             companions_cpu: ProcessCpu::default(),
             devices: ["eth0", "vxlan1", "cni0", "veth1", "veth2", "eth0"]
                 .map(|device| DeviceCounters {

@@ -10,7 +10,7 @@ use super::margin::{margin, resolution};
 use super::measured::TrialValue;
 use super::metric::{Metric, Quantity};
 use super::registry::metrics_of;
-use super::treatment::TreatmentSummary;
+use super::treatment::{TreatmentSummary, is_recorded};
 
 /// One treatment against its baseline on one metric.
 #[derive(Clone, Debug)]
@@ -47,6 +47,7 @@ pub(super) fn compare_all(
     let of_one = |ours: &TreatmentSummary| {
         let theirs = &treatments[ours.treatment.baseline?];
         let metrics = metrics_of(&ours.treatment.task);
+        let metrics = metrics.filter(|(metric, _)| is_recorded(metric, treatments));
         let gathered = metrics.map(|metric| gather(metric, ours, theirs, plan, fingerprint));
         Some(gathered.collect::<Vec<_>>())
     };

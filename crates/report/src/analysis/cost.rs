@@ -62,7 +62,6 @@ impl Cost {
         let median = |value: &dyn Fn(&Observation) -> Option<f64>| {
             over_trials(kept, value).map(|runs| runs.median)
         };
-        let step_ns = step_of(kept);
         let total = over_trials(kept, |one| cpu_per_unit(task, one))?;
         Some(Self {
             unit: match task.traffic().is_bulk() {
@@ -77,7 +76,7 @@ impl Cost {
                 let cpus = spin_ns(load) / load.window_ns as f64;
                 cpus.is_finite().then_some(cpus)
             }),
-            rounding: median(&|one| rounding(one, step_ns)).unwrap_or(0.0),
+            rounding: median(&|one| rounding(one)).unwrap_or(0.0),
             busiest_cpu_softirq_share: median(&busiest_softirq_share),
             total,
         })
@@ -91,6 +90,18 @@ impl Cost {
 /// noise, and is shown rather than clipped.
 pub(crate) fn cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64> {
     per_unit(spent_ns(observation)?, task, observation.load()?)
+}
+
+/// What the processes that do the work used in a trial, divided by its requests or
+/// bytes: the agents, what forwards packets in user space, and `ksoftirqd`. What the
+/// receiver and the forwarders used in their lives is scaled to the window.
+///
+/// `None` in runs of builds that did not read it, and when nothing was completed.
+pub(crate) fn process_cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64> {
+    let (common, seen) = (&observation.common, observation.load()?);
+    let forwarders_ns = busy_of(common.forwarders_cpu) * seen.window_share()?;
+    let ours_ns = client_ns(seen) + server_ns(seen)? + forwarders_ns;
+    per_unit(ours_ns + common.ksoftirqd_ns? as f64, task, seen)
 }
 
 /// busy − idle share × capacity, summed over machines (N-10), less what the
@@ -116,23 +127,20 @@ fn spin_ns(load: &LoadResult) -> f64 {
     (load.spin_ns as f64).min(busy_of(load.cpu))
 }
 
-/// The step in which CPU time was shown: what divides all figures, and at most
-/// a tick.
-fn step_of(kept: &[&Observation]) -> u64 {
-    let figures = kept
-        .iter()
-        .flat_map(|one| &one.common.machines)
-        .flat_map(|cpu| {
-            [
-                cpu.user_ns,
-                cpu.system_ns,
-                cpu.softirq_ns,
-                cpu.irq_ns,
-                cpu.iowait_ns,
-                cpu.steal_ns,
-                cpu.idle_ns,
-            ]
-        });
+/// The step in which the CPU time of a trial was shown: what divides all figures, and
+/// at most a tick. Where idle time was counted in microseconds, that is the step.
+fn step_of(observation: &Observation) -> u64 {
+    let figures = observation.common.machines.iter().flat_map(|cpu| {
+        [
+            cpu.user_ns,
+            cpu.system_ns,
+            cpu.softirq_ns,
+            cpu.irq_ns,
+            cpu.iowait_ns,
+            cpu.steal_ns,
+            cpu.idle_ns,
+        ]
+    });
     figures.fold(TICK_NS, greatest_common_divisor)
 }
 
@@ -148,7 +156,8 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 /// fraction. On each CPU two readings of idle time are cut down to a step, each
 /// of them off by 0 to 1 step with a variance of step²/12. A window in slices is read
 /// twice in each.
-fn rounding(observation: &Observation, step_ns: u64) -> Option<f64> {
+fn rounding(observation: &Observation) -> Option<f64> {
+    let step_ns = step_of(observation);
     let spent_ns = spent_ns(observation).filter(|&ns| ns > 0.0)?;
     let load = observation.load()?;
     let cpus: f64 = observation

@@ -54,6 +54,9 @@ pub enum Quantity {
     Loss,
     /// What the CPUs paid for it.
     Cpu,
+    /// What the processes that do the work paid for it, which earlier builds did not
+    /// record.
+    Processes,
 }
 
 /// How the number of a trial is found.

@@ -155,6 +155,11 @@ impl Summary {
         }
     }
 
+    /// Whether the build that made the run recorded what a metric is made of.
+    pub(crate) fn records(&self, metric: &Metric) -> bool {
+        treatment::is_recorded(metric, &self.treatments)
+    }
+
     /// The comparison of a treatment with its baseline on the metric of a name.
     pub fn comparison(&self, treatment: TreatmentId, metric: &str) -> Option<&Comparison> {
         self.comparisons

@@ -10,7 +10,7 @@ use super::unit::Unit;
 use super::{cost, rates};
 
 /// All metrics, in the order in which comparisons are listed.
-pub static REGISTRY: [Metric; 7] = [
+pub static REGISTRY: [Metric; 9] = [
     Metric {
         declared: &metric::LOSS,
         words: "loss",
@@ -106,6 +106,38 @@ pub static REGISTRY: [Metric; 7] = [
         less: "a byte costs {} less CPU",
         heading: "CPU per GB",
         title: "CPU/GB",
+    },
+    Metric {
+        declared: &metric::PROCESS_CPU_PER_REQUEST,
+        words: "processes' CPU per request",
+        key: "process_cpu_ns_per_request",
+        unit: Unit::Nanoseconds,
+        direction: Direction::LowerIsBetter,
+        quantity: Quantity::Processes,
+        value: Value::Of(cost::process_cpu_per_unit),
+        margin: 0.03,
+        resolution: Resolution::Fine,
+        phrase: "{} CPU of its processes per request",
+        more: "the processes spend {} more CPU on a request",
+        less: "the processes spend {} less CPU on a request",
+        heading: "processes' CPU per request",
+        title: "procs/req",
+    },
+    Metric {
+        declared: &metric::PROCESS_CPU_PER_BYTE,
+        words: "processes' CPU per byte",
+        key: "process_cpu_ns_per_byte",
+        unit: Unit::NanosecondsPerByte,
+        direction: Direction::LowerIsBetter,
+        quantity: Quantity::Processes,
+        value: Value::Of(cost::process_cpu_per_unit),
+        margin: 0.03,
+        resolution: Resolution::Fine,
+        phrase: "{} CPU of its processes per GB",
+        more: "the processes spend {} more CPU on a byte",
+        less: "the processes spend {} less CPU on a byte",
+        heading: "processes' CPU per GB",
+        title: "procs/GB",
     },
     Metric {
         declared: &metric::P99,

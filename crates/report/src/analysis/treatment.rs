@@ -35,6 +35,12 @@ pub struct TreatmentSummary {
     pub outliers: Vec<Outlier>,
 }
 
+/// Whether the build that made a run recorded what a metric is made of.
+pub(super) fn is_recorded(metric: &Metric, treatments: &[TreatmentSummary]) -> bool {
+    let has_value = |one: &TreatmentSummary| one.over_trials(metric.name()).is_some();
+    metric.quantity != Quantity::Processes || treatments.iter().any(has_value)
+}
+
 impl TreatmentSummary {
     pub(crate) fn new(treatment: &Treatment, ledger: &Ledger<'_>) -> Self {
         let task = &treatment.task;

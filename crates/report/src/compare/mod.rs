@@ -150,7 +150,9 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
             continue;
         };
         let baseline = shared_baseline((first.1, before), (later.1, treatment));
-        for (metric, role) in metrics_of(&treatment.treatment.task) {
+        let both = |metric: &Metric| first.1.records(metric) && later.1.records(metric);
+        let metrics = metrics_of(&treatment.treatment.task);
+        for (metric, role) in metrics.filter(|(metric, _)| both(metric)) {
             let was = by_block(first, before, baseline.map(|both| both.0), metric);
             let is = by_block(later, treatment, baseline.map(|both| both.1), metric);
             let margin = margin(metric, before, &first.0.0.fingerprint);

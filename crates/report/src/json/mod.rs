@@ -162,6 +162,8 @@ fn costs(of: &TreatmentSummary) -> impl Serialize + use<> {
     object! {
         #[serde(flatten)]
         totals: over_trials(of, Quantity::Cpu, |metric| metric.key),
+        #[serde(flatten)]
+        processes: over_trials(of, Quantity::Processes, |metric| metric.key),
         by_context: cost.and_then(|cost| cost.by_context),
         client_process_ns: cost.and_then(|cost| cost.client_process),
         server_process_ns: cost.and_then(|cost| cost.server_process),

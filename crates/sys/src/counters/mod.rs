@@ -1,13 +1,15 @@
 //! Counters of the kernel as running totals: CPU, receive queues, protocols.
 //!
-//! Each source is a text file of `/proc`; parsing is separate from reading, so
+//! Each source is a text file of `/proc` or `/sys`; parsing is separate from reading, so
 //! that it can be tested with text; it never panics on unknown input.
 
 mod cpu;
+mod idle;
 mod protocol;
 mod softnet;
 
 pub use cpu::{CpuTotals, OneCpu, cpu};
+pub use idle::IdleClock;
 pub use protocol::{ProtocolTotals, protocol};
 pub use softnet::{SoftnetTotals, softnet};
 

@@ -1,0 +1,300 @@
+//! How long the CPUs were idle in the slices of those that take turns.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use plumbline_experiment::Slice;
+use plumbline_record::{CpuTime, IdleSample};
+use plumbline_sys::clock::{now_ns, sleep_until_ns};
+use plumbline_sys::counters::{self, CpuTotals, IdleClock};
+use plumbline_sys::cpu;
+
+use crate::meter::MachineMeter;
+
+/// How far the two ways of counting idle time may be apart, as a share of the time in
+/// which CPUs were not idle; beside the ticks of the coarser one.
+const DISAGREEMENT: f64 = 0.02;
+/// The ticks of one CPU at both ends.
+const TICKS_NS: u64 = 20_000_000;
+
+/// The CPUs during a rotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// The machine in the slices in which nobody sends.
+    pub rest: IdleSample,
+    /// Idle time in the slices of each member, those in which nobody sends last. `None`
+    /// where the kernel counts it in ticks alone, or where what it counts in
+    /// microseconds is something else: then the ticks that the senders read are all
+    /// there is.
+    pub idle: Option<Vec<IdleTime>>,
+}
+
+/// Idle time of all CPUs over some slices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IdleTime {
+    /// Wall time times CPUs, nanoseconds.
+    pub capacity_ns: u64,
+    /// Idle, nanoseconds.
+    pub idle_ns: u64,
+}
+
+impl IdleTime {
+    /// What the same slices cost, where only the total is known more exactly.
+    pub fn correct(&self, time: &mut CpuTime) {
+        let idle_ns = self.idle_ns.min(self.capacity_ns);
+        time.capacity_ns = self.capacity_ns;
+        time.idle_ns = idle_ns.saturating_sub(time.iowait_ns);
+        time.busy_ns = (self.capacity_ns - idle_ns).saturating_sub(time.steal_ns);
+    }
+
+    fn add(&mut self, from: &IdleReading, to: &IdleReading) {
+        self.capacity_ns += to.at_ns.saturating_sub(from.at_ns);
+        self.idle_ns += to.idle_ns.saturating_sub(from.idle_ns);
+    }
+}
+
+/// One CPU at one moment.
+struct IdleReading {
+    at_ns: u64,
+    idle_ns: u64,
+}
+
+/// The slices of all members in time order, with the number of the member.
+type Course = [(usize, Slice)];
+
+/// Watches the CPUs in the recorded slices of all members of a rotation, of whom the
+/// last does not send. The slices begin `start_ns` after the origin of the monotonic
+/// clock. Returns early when `stop` becomes true.
+///
+/// A thread on each CPU wakes at the edges of the slices. That ends the idle state of
+/// its CPU, and what the kernel says about it is up to date.
+///
+/// # Errors
+///
+/// Counters that cannot be read.
+pub fn watch(start_ns: u64, members: &[Vec<Slice>], stop: &AtomicBool) -> io::Result<Watched> {
+    let course = course(members);
+    let Some((from_ns, to_ns)) = span(&course) else {
+        let rest = IdleSample::default();
+        return Ok(Watched { rest, idle: None });
+    };
+    let cpus = counters::cpu()?.cpus;
+    thread::scope(|scope| {
+        let one = |cpu: u32| {
+            let course = &course;
+            scope.spawn(move || watch_one(cpu, start_ns, (members.len(), course), stop))
+        };
+        let threads: Vec<_> = cpus.iter().map(|it| one(it.number)).collect();
+        sleep_until_ns(start_ns + from_ns);
+        let first = counters::cpu()?;
+        let rest = rest(start_ns, members.last().map_or(&[], Vec::as_slice), stop)?;
+        sleep_until_ns(start_ns + to_ns);
+        let last = counters::cpu()?;
+        let watched = threads.into_iter().map(|thread| {
+            let watched = thread.join();
+            watched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        // Where one CPU cannot be watched, there is no total.
+        let watched: io::Result<Vec<Vec<IdleTime>>> = watched.collect();
+        let idle = watched.ok().and_then(|all| agreeing(all, &first, &last));
+        Ok(exactly(rest, idle))
+    })
+}
+
+fn exactly(rest: CpuTime, idle: Option<Vec<IdleTime>>) -> Watched {
+    let mut rest = rest;
+    if let Some(of_rest) = idle.as_ref().and_then(|idle| idle.last()) {
+        of_rest.correct(&mut rest);
+    }
+    Watched {
+        rest: IdleSample {
+            busy_ns: rest.busy_ns,
+            capacity_ns: rest.capacity_ns,
+        },
+        idle,
+    }
+}
+
+fn course(members: &[Vec<Slice>]) -> Vec<(usize, Slice)> {
+    let of_member = |(number, slices): (usize, &Vec<Slice>)| {
+        let recorded = slices.iter().filter(|it| it.recorded_ns() > 0);
+        recorded.map(|it| (number, *it)).collect::<Vec<_>>()
+    };
+    let mut course: Vec<_> = members.iter().enumerate().flat_map(of_member).collect();
+    course.sort_unstable_by_key(|(_, slice)| slice.open_ns);
+    course
+}
+
+fn span(course: &Course) -> Option<(u64, u64)> {
+    Some((course.first()?.1.open_ns, course.last()?.1.end_ns))
+}
+
+/// The machine by its ticks.
+fn rest(start_ns: u64, slices: &[Slice], stop: &AtomicBool) -> io::Result<CpuTime> {
+    let mut meter = MachineMeter::default();
+    for slice in slices.iter().filter(|it| it.recorded_ns() > 0) {
+        sleep_until_ns(start_ns + slice.open_ns);
+        meter.opens()?;
+        sleep_until_ns(start_ns + slice.end_ns);
+        meter.closes()?;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(meter.cpu())
+}
+
+/// Idle time of one CPU for each member, and last from the first edge to the last.
+fn watch_one(
+    cpu: u32,
+    start_ns: u64,
+    (members, course): (usize, &Course),
+    stop: &AtomicBool,
+) -> io::Result<Vec<IdleTime>> {
+    let clock = IdleClock::of(cpu)?;
+    cpu::pin_thread(cpu as usize)?;
+    // Woken 50 µs late otherwise, which the part that is not recorded can bear.
+    let _ = cpu::set_timer_slack_ns(1);
+    let read = |slice_ns: u64| -> io::Result<IdleReading> {
+        sleep_until_ns(start_ns + slice_ns);
+        let at_ns = now_ns();
+        let idle_ns = clock.read_ns()?;
+        Ok(IdleReading { at_ns, idle_ns })
+    };
+    let mut times = vec![IdleTime::default(); members + 1];
+    let mut first = None;
+    for (member, slice) in course {
+        let opened = read(slice.open_ns)?;
+        let closed = read(slice.end_ns)?;
+        times[*member].add(&opened, &closed);
+        let first = first.get_or_insert(opened);
+        times[members] = IdleTime::default();
+        times[members].add(first, &closed);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(times)
+}
+
+/// The sums over CPUs for each member, if they agree with the ticks from the first
+/// edge to the last.
+fn agreeing(
+    cpus: Vec<Vec<IdleTime>>,
+    first: &CpuTotals,
+    last: &CpuTotals,
+) -> Option<Vec<IdleTime>> {
+    let mut sums = cpus
+        .first()?
+        .iter()
+        .map(|_| IdleTime::default())
+        .collect::<Vec<_>>();
+    for times in &cpus {
+        for (sum, time) in sums.iter_mut().zip(times) {
+            sum.capacity_ns += time.capacity_ns;
+            sum.idle_ns += time.idle_ns;
+        }
+    }
+    let whole = sums.pop()?;
+    let away = |totals: &CpuTotals| {
+        let of_one = |it: &counters::OneCpu| it.idle_ns + it.iowait_ns;
+        totals.cpus.iter().map(of_one).sum::<u64>()
+    };
+    let ticks_ns = away(last).saturating_sub(away(first));
+    let worked_ns = whole.capacity_ns.saturating_sub(ticks_ns);
+    let apart = (worked_ns as f64 * DISAGREEMENT) as u64 + TICKS_NS * cpus.len() as u64;
+    (whole.idle_ns.abs_diff(ticks_ns) <= apart).then_some(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumbline_sys::counters::OneCpu;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn time(capacity_ms: u64, idle_ms: u64) -> IdleTime {
+        IdleTime {
+            capacity_ns: capacity_ms * MS,
+            idle_ns: idle_ms * MS,
+        }
+    }
+
+    fn ticks(idle_ms: [u64; 2]) -> CpuTotals {
+        let one = |(number, idle_ms): (usize, u64)| OneCpu {
+            number: number as u32,
+            idle_ns: idle_ms * MS,
+            ..OneCpu::default()
+        };
+        CpuTotals {
+            at_ns: 0,
+            cpus: idle_ms.into_iter().enumerate().map(one).collect(),
+        }
+    }
+
+    #[test]
+    fn cpus_add_up_where_the_ticks_agree() {
+        let cpus = vec![
+            vec![time(400, 123), time(400, 300), time(1000, 503)],
+            vec![time(400, 77), time(400, 310), time(1000, 489)],
+        ];
+        let (first, last) = (ticks([10, 20]), ticks([510, 510]));
+        let sums = agreeing(cpus.clone(), &first, &last).unwrap();
+        assert_eq!(sums, [time(800, 200), time(800, 610)]);
+        // Interrupts that met an idle CPU: a tenth of what was worked.
+        assert_eq!(agreeing(cpus, &first, &ticks([440, 440])), None);
+        assert_eq!(agreeing(Vec::new(), &first, &last), None);
+    }
+
+    #[test]
+    fn only_the_total_is_corrected() {
+        let mut cpu = CpuTime {
+            capacity_ns: 820 * MS,
+            busy_ns: 510 * MS,
+            user_ns: 100 * MS,
+            iowait_ns: 10 * MS,
+            steal_ns: 20 * MS,
+            idle_ns: 280 * MS,
+            ..CpuTime::default()
+        };
+        time(800, 305).correct(&mut cpu);
+        assert_eq!((cpu.capacity_ns, cpu.idle_ns), (800 * MS, 295 * MS));
+        assert_eq!((cpu.busy_ns, cpu.user_ns), (475 * MS, 100 * MS));
+    }
+
+    #[test]
+    fn members_are_watched_in_the_order_of_their_slices() {
+        let slice = |open_ns| Slice {
+            begin_ns: open_ns - 1,
+            open_ns,
+            end_ns: open_ns + 5,
+        };
+        let unrecorded = Slice {
+            begin_ns: 0,
+            open_ns: 1,
+            end_ns: 1,
+        };
+        let members = [vec![unrecorded, slice(10)], vec![slice(2)], vec![slice(20)]];
+        let course = course(&members);
+        let order: Vec<usize> = course.iter().map(|(member, _)| *member).collect();
+        assert_eq!(order, [1, 0, 2]);
+        assert_eq!(span(&course), Some((2, 25)));
+        assert_eq!(span(&[]), None);
+    }
+
+    #[test]
+    fn each_member_is_watched_on_this_machine() {
+        let slice = |number: u64| Slice {
+            begin_ns: number * 5 * MS,
+            open_ns: number * 5 * MS + MS,
+            end_ns: number * 5 * MS + 5 * MS,
+        };
+        let members = [vec![slice(0), slice(3)], vec![slice(1), slice(2)]];
+        let never = AtomicBool::new(false);
+        let watched = watch(now_ns() + MS, &members, &never).unwrap();
+        assert!(watched.rest.capacity_ns > 0);
+        assert!(watched.idle.is_none_or(|times| times.len() == 2));
+    }
+}
