@@ -13,7 +13,7 @@ use plumbline_record::{NodePair, Trial, TrialStatus};
 
 use crate::settings::Settings;
 use crate::target::Target;
-use group::{FIRST_TWO, Group, TrialSlot};
+use group::{FIRST_TWO, Group, TrialSlot, spread};
 
 /// After how many blocks in a row that yielded no observation a run ends. A short
 /// outage costs the block that it meets; what lasts into the next will not pass by
@@ -112,10 +112,10 @@ pub fn conduct(
     };
     for (block, order) in plan.blocks.iter().enumerate() {
         run.group.begin_block(block);
-        for pairs in rounds(plan, block) {
+        for (number, pairs) in rounds(plan, block).enumerate() {
             run.group.begin_round();
             let round = Round { block, pairs };
-            for set in run.sets(block) {
+            for set in run.sets(block, number) {
                 match set[..] {
                     [position] => {
                         run.finish(&round, position, &plan.treatments[order[position]])?;
@@ -318,13 +318,22 @@ impl Loop<'_> {
         self.openings.get(&cell).copied().unwrap_or(Some(0))
     }
 
-    /// The positions of a block in sets of those that take turns.
-    fn sets(&self, block: usize) -> Vec<Vec<usize>> {
+    /// The positions of a block in sets of those that take turns. Whole windows have the
+    /// order of the plan in the first round of a block, and in each later round one of
+    /// its own; not where one place is left for the next only at a cost.
+    fn sets(&self, block: usize, round: usize) -> Vec<Vec<usize>> {
         if self.group.can_rotate() {
             return self.plan.turns(block);
         }
-        let positions = 0..self.plan.blocks[block].len();
-        positions.map(|position| vec![position]).collect()
+        let mut positions: Vec<usize> = (0..self.plan.blocks[block].len()).collect();
+        if round > 0 && !self.group.keeps_sites_together() {
+            let round = spread((block as u64) << 32 | round as u64);
+            positions.sort_by_key(|&position| {
+                let draw = self.plan.seed ^ spread(round ^ spread(position as u64 + 1));
+                spread(draw ^ draw >> 32)
+            });
+        }
+        positions.into_iter().map(|it| vec![it]).collect()
     }
 
     /// Runs treatments in turns until all of them count, are given up, or are

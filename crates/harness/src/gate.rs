@@ -4,7 +4,9 @@
 //! its violation (L-9). How the thresholds marked [D] in the methodology were
 //! calibrated is written in docs/method.md.
 
-use plumbline_experiment::Workload;
+use std::collections::BTreeMap;
+
+use plumbline_experiment::{Treatment, TreatmentId, Workload};
 use plumbline_record::{
     Common, CpuTime, GateFailure, IdleSample, LoadObservation, LoadResult, Observation, Warning,
 };
@@ -24,19 +26,24 @@ pub fn judge(
     limits: &Thresholds,
 ) -> Vec<GateFailure> {
     let mut failures = Vec::new();
-    if workload.arrival.rate().is_some() {
+    let is_held = workload.arrival.rate().is_some();
+    // What treatments that took turns are held to depends on nothing that one of them
+    // alone has shown: for the rest, see `judge_together`.
+    let had_window = common.rotation.is_none();
+    if is_held && had_window {
         failures.extend(self_check::send_lag(&seen.load, limits));
+    }
+    if is_held {
         failures.extend(achieved_rate(&seen.load, limits));
     }
-    failures.extend(self_check::no_steady_state(&seen.load, limits));
+    if had_window {
+        failures.extend(self_check::no_steady_state(&seen.load, limits));
+    }
     failures.extend(errors(&seen.load, limits));
     failures.extend(wrong_answers(seen));
     failures.extend(path_fault(workload, common));
-    // Where treatments took turns, the machine is judged for all of them at once.
-    if common.rotation.is_none() {
-        failures.extend(disturbed(workload, common, seen, limits));
-    } else {
-        failures.extend(queue_drops(workload, common));
+    if had_window {
+        failures.extend(disturbed(common, seen, limits));
     }
     failures.extend(idle_load(&common.idle, limits));
     failures
@@ -52,6 +59,9 @@ pub(crate) fn tail_lag(
     workload.arrival.rate()?;
     let lag_ns = load.generator_lag.value_at(0.99);
     let latency_ns = load.latency.value_at(0.99);
+    if load.latency.is_empty() {
+        return None;
+    }
     let limit_ns = limits
         .tail_lag_floor_ns
         .max((latency_ns as f64 * limits.tail_lag_share) as u64);
@@ -100,7 +110,6 @@ fn path_fault(workload: &Workload, common: &Common) -> Option<GateFailure> {
 
 /// C-14: somebody else had the machine.
 pub(crate) fn disturbed(
-    workload: &Workload,
     common: &Common,
     seen: &LoadObservation,
     limits: &Thresholds,
@@ -110,14 +119,34 @@ pub(crate) fn disturbed(
         let others = others_user_share(position, common, seen);
         failures.extend(taken_away(machine, others, limits));
     }
-    failures.extend(queue_drops(workload, common));
     failures
 }
 
-/// C-14 for treatments that took turns on one machine: somebody else had it, over all
-/// slices together. What a single treatment met or did decides nothing, so that none is
-/// repeated for its own outcome.
-pub(crate) fn disturbed_together<'a>(
+/// What treatments that took turns on one machine fail together. None is repeated for
+/// what it alone met or did: other programs and the hypervisor are judged over all
+/// slices of the block (C-14), and how late a request may be sent is decided by the
+/// latency of the treatment's baseline in the same block (D2). Gives the failures of
+/// all, and then of each.
+pub(crate) fn judge_together(
+    members: &[Option<(&Treatment, &Observation)>],
+    limits: &Thresholds,
+) -> (Vec<GateFailure>, Vec<Option<GateFailure>>) {
+    let seen = members.iter().flatten();
+    let loads = seen.filter_map(|(treatment, it)| Some((treatment.id, &it.load()?.load)));
+    let loads: BTreeMap<TreatmentId, &LoadResult> = loads.collect();
+    let late = |(treatment, _): &(&Treatment, &Observation)| {
+        treatment.task.load()?.arrival.rate()?;
+        let own = loads.get(&treatment.id)?;
+        let baseline = treatment.baseline.and_then(|id| loads.get(&id));
+        let allowed = self_check::lag_limits(&baseline.unwrap_or(own).latency, limits);
+        self_check::late(own, allowed)
+    };
+    let of_each = members.iter().map(|member| late(member.as_ref()?));
+    let all = members.iter().flatten().map(|(_, seen)| *seen);
+    (disturbed_together(all, limits), of_each.collect())
+}
+
+fn disturbed_together<'a>(
     members: impl Iterator<Item = &'a Observation>,
     limits: &Thresholds,
 ) -> Vec<GateFailure> {
@@ -144,12 +173,6 @@ fn taken_away(machine: &CpuTime, others: f64, limits: &Thresholds) -> Vec<GateFa
     );
     let other_load = found("other-load", others, limits.other_load_share);
     steal.into_iter().chain(other_load).collect()
-}
-
-/// Bulk fills the receive queues by its nature; a held rate must not.
-fn queue_drops(workload: &Workload, common: &Common) -> Option<GateFailure> {
-    let is_held = workload.arrival.rate().is_some() && workload.kind.is_answered();
-    exceeds("softnet-drop", common.softnet.dropped as f64, 0.0).filter(|_| is_held)
 }
 
 fn exceeds(by: &str, amount: f64, limit: f64) -> Option<GateFailure> {

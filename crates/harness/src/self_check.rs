@@ -8,7 +8,7 @@
 mod clients;
 
 use plumbline_experiment::{Arrival, Limit, Workload};
-use plumbline_record::{ArrivalCheck, GateFailure, LoadResult, Warning};
+use plumbline_record::{ArrivalCheck, GateFailure, Histogram, LoadResult, Warning};
 use plumbline_stats::arrivals::ANDERSON_DARLING_1_PERCENT;
 use plumbline_stats::stationarity::{ChangePoint, change_point};
 
@@ -68,17 +68,32 @@ pub(crate) fn no_steady_state(load: &LoadResult, limits: &Thresholds) -> Option<
     })
 }
 
+/// How late requests may be sent by quantile, nanoseconds.
+pub(crate) type LagLimits = [(f64, u64); 2];
+
 /// D2, per percentile: the median lag must not move the median latency, nor
-/// one request in ten be later by the generator than by the path.
-pub(crate) fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+/// one request in ten be later by the generator than by the path. Where nothing was
+/// answered, only what is always allowed is.
+pub(crate) fn lag_limits(latency: &Histogram, limits: &Thresholds) -> LagLimits {
     [
         (0.50, limits.lag_share, limits.lag_floor_ns),
         (0.90, limits.tail_lag_share, limits.tail_lag_floor_ns),
     ]
-    .into_iter()
-    .find_map(|(quantile, share, floor_ns)| {
+    .map(|(quantile, share, floor_ns)| {
+        let of_latency = latency.value_at(quantile) as f64 * share;
+        (quantile, floor_ns.max(of_latency as u64))
+    })
+}
+
+/// D2, by the load's own latency.
+pub(crate) fn send_lag(load: &LoadResult, limits: &Thresholds) -> Option<GateFailure> {
+    late(load, lag_limits(&load.latency, limits))
+}
+
+/// Whether a load was sent later than it may have been.
+pub(crate) fn late(load: &LoadResult, limits: LagLimits) -> Option<GateFailure> {
+    limits.into_iter().find_map(|(quantile, limit_ns)| {
         let lag_ns = load.generator_lag.value_at(quantile);
-        let limit_ns = floor_ns.max((load.latency.value_at(quantile) as f64 * share) as u64);
         (lag_ns > limit_ns).then_some(GateFailure::SendLag {
             quantile,
             lag_ns,

@@ -44,7 +44,7 @@ const TABLE: &[Flag] = &[
     row("duration", "design.", "TIME", "Measured window of each trial, such as 500ms"),
     row("blocks", "design.", "N", "Number of randomised blocks; each runs every treatment once"),
     row("rotate", "design.", "HOW",
-        "Whether networks take turns in slices of 25 ms where the target allows it: on or off"),
+        "Whether networks take turns in slices of 25 ms where the target allows it: on (default), off"),
     row("seed", "design.", "N", "Seed of the order and the arrivals; random unless given"),
 ];
 

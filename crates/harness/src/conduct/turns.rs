@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use plumbline_agent::Watched;
 use plumbline_experiment::{Rotation, Slice, Treatment};
-use plumbline_record::{GateFailure, IdleSample, RotationRecord, Trial};
+use plumbline_record::{IdleSample, RotationRecord, Trial};
 
 use super::group::{FIRST_TWO, Group, TrialSlot, spread};
 use crate::agent::TrialError;
@@ -26,6 +26,10 @@ impl Group<'_> {
     /// Whether treatments may take turns here.
     pub(super) fn can_rotate(&self) -> bool {
         self.target.can_rotate()
+    }
+
+    pub(super) fn keeps_sites_together(&self) -> bool {
+        self.target.keeps_sites_together()
     }
 
     /// Runs treatments that have the same load once, in turns; `None` when it was
@@ -48,7 +52,7 @@ impl Group<'_> {
         }
         // The turns of all together, shared out equally.
         let took_ns = clock.elapsed().as_nanos() as u64 / members.len() as u64;
-        self.complete(&mut results, &rotation, watched);
+        self.complete(members, &mut results, &rotation, watched);
         let trials = members.iter().zip(results);
         let trials = trials.map(|(&(slot, treatment), result)| {
             let trial = self.line(slot, treatment, &started);
@@ -121,6 +125,7 @@ impl Group<'_> {
     /// Adds what concerns all of them.
     fn complete(
         &self,
+        members: &[TurnMember<'_>],
         results: &mut [TrialResult],
         rotation: &Rotation,
         watched: Result<Watched, TrialError>,
@@ -142,8 +147,10 @@ impl Group<'_> {
                 idle.correct(machine);
             }
         }
-        let seen = results.iter().filter_map(|it| Some(&it.as_ref().ok()?.0));
-        let disturbed = gate::disturbed_together(seen, &self.settings.thresholds);
+        let seen = members.iter().zip(&*results);
+        let seen = seen.map(|((_, treatment), it)| Some((*treatment, &it.as_ref().ok()?.0)));
+        let seen: Vec<_> = seen.collect();
+        let (of_all, of_each) = gate::judge_together(&seen, &self.settings.thresholds);
         let recorded =
             |slices: &Vec<Slice>| slices.iter().filter(|it| it.recorded_ns() > 0).count();
         let record = RotationRecord {
@@ -152,10 +159,12 @@ impl Group<'_> {
             slice_ns: rotation.slice_ns,
             skipped_ns: rotation.skipped_ns,
         };
-        for (seen, gates) in results.iter_mut().flatten() {
-            seen.common.idle = watched.rest;
-            seen.common.rotation = Some(record);
-            gates.extend::<Vec<GateFailure>>(disturbed.clone());
+        for (result, own) in results.iter_mut().zip(of_each) {
+            if let Ok((seen, gates)) = result {
+                seen.common.idle = watched.rest;
+                seen.common.rotation = Some(record);
+                gates.extend(own.into_iter().chain(of_all.clone()));
+            }
         }
     }
 }

@@ -133,7 +133,7 @@ fn doubts(workload: &Workload, common: &Common, seen: &Seen, limits: &Thresholds
     let mut warnings: Vec<Warning> = marks.into_iter().flatten().collect();
     warnings.extend(self_check::warnings(workload, &seen.load, limits));
     // Where others had the machine, that is the reason, and is told already.
-    if gate::disturbed(workload, common, seen, limits).is_empty() {
+    if gate::disturbed(common, seen, limits).is_empty() {
         warnings.extend(self_check::was_the_limit(workload, &seen.load, limits));
     }
     for machine in &common.machines {

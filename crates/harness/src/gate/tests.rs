@@ -1,10 +1,10 @@
 //! Each gate's violation, planted (L-9).
 
 use plumbline_experiment::{Arrival, Workload, WorkloadKind};
-use plumbline_record::{GateFailure, Warning};
+use plumbline_record::{GateFailure, Warning, What};
 
 use super::*;
-use crate::planted::{MS, Planted, healthy, histogram, workload};
+use crate::planted::{MS, Planted, healthy, histogram, plan, workload};
 
 /// The gates that fail after `plant` has changed a healthy observation.
 fn failures(plant: impl FnOnce(&mut Planted)) -> Vec<GateFailure> {
@@ -243,25 +243,66 @@ fn a_little_load_of_others_is_marked_and_does_not_disturb() {
 }
 
 #[test]
-fn a_full_backlog_disturbs_a_held_rate_only() {
-    assert_eq!(
-        disturbances(|o| o.common.softnet.dropped = 1),
-        ["softnet-drop"]
-    );
+fn a_full_backlog_is_shown_and_voids_nothing() {
+    assert!(disturbances(|o| o.common.softnet.dropped = 1).is_empty());
     let mut observation = healthy();
     observation.common.softnet.dropped = 1;
-    let bulk = Workload {
-        kind: WorkloadKind::Stream,
-        arrival: Arrival::Closed,
-        ..workload()
-    };
-    assert_eq!(
-        judge(
-            &bulk,
-            &observation.common,
-            &observation.load,
-            &Thresholds::default()
-        ),
-        []
+    for (kind, arrival) in [
+        (WorkloadKind::Stream, Arrival::Closed),
+        (WorkloadKind::Rr, workload().arrival),
+    ] {
+        let workload = Workload {
+            kind,
+            arrival,
+            ..workload()
+        };
+        let limits = Thresholds::default();
+        let (common, load) = (&observation.common, &observation.load);
+        assert_eq!(judge(&workload, common, load, &limits), []);
+    }
+}
+
+fn seen(planted: Planted) -> Observation {
+    Observation {
+        common: planted.common,
+        what: What::Load(Box::new(planted.load)),
+    }
+}
+
+#[test]
+fn in_turns_lateness_is_held_against_the_baseline_and_not_against_its_own_outcome() {
+    let treatments = plan(1, 0).treatments;
+    let baseline = seen(healthy());
+    // Less than a tenth of its own median, and more than that of the baseline.
+    let mut slow = healthy();
+    slow.load.load.latency = histogram([600_000; 5000]);
+    slow.load.load.generator_lag = histogram([20_000; 5000]);
+    let slow = seen(slow);
+    let limits = Thresholds::default();
+    let members = [
+        Some((&treatments[0], &baseline)),
+        Some((&treatments[1], &slow)),
+    ];
+    let (of_all, of_each) = judge_together(&members, &limits);
+    assert_eq!((of_all, &of_each[0]), (Vec::new(), &None));
+    let allowed = matches!(
+        of_each[1],
+        Some(GateFailure::SendLag {
+            limit_ns: 6_000..=6_500,
+            ..
+        })
     );
+    assert!(allowed, "{of_each:?}");
+    // Without the baseline there is nothing but its own.
+    let alone = judge_together(&[None, members[1]], &limits).1;
+    assert_eq!(alone, [None, None]);
+}
+
+#[test]
+fn lag_is_not_held_against_a_latency_that_there_is_none_of() {
+    let mut nothing = healthy();
+    nothing.load.load.latency = histogram([]);
+    nothing.load.load.generator_lag = histogram([900_000_000; 5000]);
+    let limits = Thresholds::default();
+    assert_eq!(tail_lag(&workload(), &nothing.load.load, &limits), None);
 }

@@ -203,8 +203,8 @@ fn one(
         Ok((seen, gates)) => match (gates.first(), seen.load()) {
             (None, Some(both)) => {
                 let limits = &settings.thresholds;
-                let disturbed = gate::disturbed(load.workload, &seen.common, both, limits);
-                let load = delivered(load.workload.kind, both);
+                let disturbed = gate::disturbed(&seen.common, both, limits);
+                let load = delivered(load.workload.kind, both, seen.common.softnet.dropped);
                 Ok(Some(SearchedLoad { load, disturbed }))
             }
             (None, None) => unreachable!("a load saw something else"),
@@ -222,12 +222,16 @@ fn wrong_path(detail: &str) -> TrialError {
     TargetError::Failed(format!("the path was not taken: {detail}")).into()
 }
 
-/// Of messages without answers, those count that the receiver saw (N-13).
-fn delivered(kind: WorkloadKind, seen: &Seen) -> LoadResult {
+/// Of messages without answers, those count that the receiver saw (N-13). Of requests, a
+/// packet that a full backlog dropped is one that was not answered in time.
+fn delivered(kind: WorkloadKind, seen: &Seen, dropped: u64) -> LoadResult {
     let received = seen.serve.datagrams.map(|d| d.received);
     let mut load = seen.load.clone();
     if let (WorkloadKind::Datagram, Some(received)) = (kind, received) {
         load.completed = received.min(load.planned);
+    }
+    if kind.is_answered() {
+        load.completed = load.completed.saturating_sub(dropped);
     }
     load
 }
@@ -360,7 +364,9 @@ mod tests {
             received: 4_000,
             ..Default::default()
         });
-        assert_eq!(delivered(WorkloadKind::Rr, &seen).completed, 5_000);
-        assert_eq!(delivered(WorkloadKind::Datagram, &seen).completed, 4_000);
+        let completed = |kind, dropped| delivered(kind, &seen, dropped).completed;
+        assert_eq!(completed(WorkloadKind::Rr, 0), 5_000);
+        assert_eq!(completed(WorkloadKind::Rr, 7), 4_993);
+        assert_eq!(completed(WorkloadKind::Datagram, 7), 4_000);
     }
 }

@@ -100,6 +100,9 @@ pub struct Summary {
     pub account: Account,
     /// Blocks of the plan.
     pub blocks: usize,
+    /// The shortest and the longest slice in which treatments took turns, nanoseconds;
+    /// `None` where all had windows of their own.
+    pub slices_ns: Option<(u64, u64)>,
 }
 
 /// Trials of the build that began the run do not name it.
@@ -108,6 +111,14 @@ fn builds(trials: &[Trial]) -> usize {
     let others: BTreeSet<&Build> = named.collect();
     let has_own = trials.is_empty() || trials.iter().any(|trial| trial.build.is_none());
     others.len() + usize::from(has_own)
+}
+
+fn slices_ns(trials: &[Trial]) -> Option<(u64, u64)> {
+    let seen = trials.iter().filter_map(|it| it.observation.as_ref());
+    let lengths = seen.filter_map(|it| Some(it.common.rotation?.slice_ns));
+    lengths
+        .map(|ns| (ns, ns))
+        .reduce(|(least, most), (ns, _)| (least.min(ns), most.max(ns)))
 }
 
 impl Summary {
@@ -150,6 +161,7 @@ impl Summary {
             set_ups: set_up::costs(trials),
             account: Account::new(plan, &ledger),
             blocks: plan.blocks.len(),
+            slices_ns: slices_ns(trials),
             treatments,
             comparisons,
         }

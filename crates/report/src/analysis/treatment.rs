@@ -6,7 +6,7 @@ use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
 use super::ledger::Ledger;
 use super::measured::{Measured, Outlier, TrialValue};
-use super::metric::Metric;
+use super::metric::{Metric, Quantity};
 use super::registry::metrics_of;
 use super::{Account, Cost, LEVEL, Latency, Packets, Rates};
 

@@ -27,9 +27,11 @@ pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
     paragraphs.push(
         "CPU is that of the whole machine, interrupts included, less what it uses without load \
          and what the sender spun while it waited for a deadline, divided by the requests \
-         answered or the bytes carried. The total comes from idle time, which the kernel shows \
-         in steps of 10 ms: no interval is narrower than these steps allow. Its split by context \
-         comes from the kernel's ticks, in proportion. Packets per second and the receiver's CPU \
+         answered or the bytes carried. The total comes from idle time; where the kernel shows that \
+         in steps of 10 ms, no interval is narrower than these steps allow. Its split by context \
+         comes from the kernel's ticks, in proportion. The CPU of the processes (agents, programs \
+         that forward, ksoftirqd) comes from their own clocks and knows nothing of interrupts \
+         that meet an idle CPU. Packets per second and the receiver's CPU \
          are counted over whole trials and scaled to the window."
             .to_owned(),
     );

@@ -293,6 +293,14 @@ pub(crate) fn account_text(summary: &Summary) -> String {
     if left_out > 0 {
         text += &format!("; {left_out} pairs left out of comparisons, having no ratio");
     }
+    if let Some((least, most)) = summary.slices_ns {
+        let [least, most] = [least, most].map(|ns| number::duration(ns as f64));
+        let length = match least == most {
+            true => least,
+            false => format!("{least} to {most}"),
+        };
+        text += &format!(". Within a block treatments took turns in slices of {length}");
+    }
     if let Some(floor) = summary.floor {
         text += &format!(
             ". The generator itself takes {} for a round trip (p50, over loopback)",

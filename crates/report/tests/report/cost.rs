@@ -1,7 +1,8 @@
 //! CPU and packets: what is counted, over which time, and how finely.
 
 use plumbline_record::{RotationRecord, Run, Trial};
-use plumbline_report::Summary;
+use plumbline_report::terminal::Style;
+use plumbline_report::{Summary, terminal};
 use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{summary, two};
@@ -166,4 +167,66 @@ fn without_an_idle_sample_there_is_no_cost_rather_than_a_wrong_one() {
     assert!(summary.treatments.iter().all(|one| one.cost.is_none()));
     let cpu = summary.comparison(1, "cpu_per_request").unwrap();
     assert!(cpu.effect.is_none() && cpu.difference.is_none());
+}
+
+/// As a build records it that reads the CPU clocks of the kernel's threads.
+fn with_ksoftirqd(trials: &mut [Trial]) {
+    for trial in trials {
+        let common = &mut trial.observation.as_mut().unwrap().common;
+        common.ksoftirqd_ns = Some(0);
+    }
+}
+
+#[test]
+fn the_processes_are_compared_in_runs_that_recorded_all_of_them() {
+    let (run, mut trials) = two().run();
+    let before = Summary::new(&run, &trials);
+    assert!(before.comparison(1, "process_cpu_per_request").is_none());
+    with_ksoftirqd(&mut trials);
+    let summary = Summary::new(&run, &trials);
+    let cost = summary.treatments[0].cost.as_ref().unwrap();
+    let parts = cost.client_process.unwrap() + cost.server_process.unwrap();
+    let whole = summary.treatments[0].over_trials("process_cpu_per_request");
+    assert!((whole.unwrap().median / parts - 1.0).abs() < 0.02);
+    let processes = summary.comparison(1, "process_cpu_per_request").unwrap();
+    let machine = summary.comparison(1, "cpu_per_request").unwrap();
+    let change = |of: &plumbline_report::analysis::Comparison| of.effect.unwrap().ratio_minus_one;
+    assert!((change(processes) - change(machine)).abs() < 0.01);
+    assert_eq!(processes.resolution, 0.0);
+    // Of requests, and of bytes.
+    assert_eq!(summary.comparisons.len(), before.comparisons.len() + 2);
+}
+
+#[test]
+fn idle_time_in_microseconds_is_not_rounded_to_ticks() {
+    let (run, mut trials) = two().run();
+    in_ticks(&mut trials);
+    for trial in &mut trials {
+        let common = &mut trial.observation.as_mut().unwrap().common;
+        common.machines[0].idle_ns += 1_234_000;
+    }
+    let summary = Summary::new(&run, &trials);
+    let rounding = summary.treatments[0].cost.as_ref().unwrap().rounding;
+    assert!(rounding < 1e-3, "{rounding}");
+}
+
+#[test]
+fn that_treatments_took_turns_is_said_in_a_few_words() {
+    let (run, mut trials) = two().run();
+    let said = |trials: &[Trial]| {
+        let text = terminal::render(&Summary::new(&run, trials), Style::default());
+        text.split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains("took turns in slices of 25.0 ms")
+    };
+    assert!(!said(&trials));
+    for trial in &mut trials {
+        let common = &mut trial.observation.as_mut().unwrap().common;
+        common.rotation = Some(RotationRecord {
+            slice_ns: 25_000_000,
+            ..RotationRecord::default()
+        });
+    }
+    assert!(said(&trials));
 }
