@@ -35,7 +35,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("doctor", &["agent", "sys", "record"]),
     (
         "session",
-        &["harness", "agent", "report", "record", "experiment"],
+        &[
+            "harness",
+            "agent",
+            "report",
+            "stats",
+            "record",
+            "experiment",
+        ],
     ),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),

@@ -16,6 +16,8 @@ use crate::{Asked, Draft, Family, Plan, Provision, Scene, SpecError, resolve};
 pub struct Experiment {
     source: Arc<SourceText>,
     pub(crate) root: SectionTable,
+    /// Whether baselines get controls where the file says nothing.
+    control: bool,
 }
 
 impl Experiment {
@@ -33,7 +35,21 @@ impl Experiment {
         });
         let root = tree::parse_file(&source)?;
         spec::read(&root)?;
-        Ok(Self { source, root })
+        Ok(Self {
+            source,
+            root,
+            control: false,
+        })
+    }
+
+    /// The same, with a copy of each baseline as its control (D11), unless the file or a
+    /// flag says `control = "off"` or too little is compared to be worth the time.
+    #[must_use]
+    pub fn with_control(self) -> Self {
+        Self {
+            control: true,
+            ..self
+        }
     }
 
     /// The text that was parsed, without what flags changed.
@@ -158,7 +174,7 @@ impl Experiment {
         seed: u64,
         expand: &dyn Fn(&Asked<'_>) -> Result<Vec<Scene>, String>,
     ) -> Result<Draft, SpecError> {
-        resolve::draft(self.spec()?, seed, expand)
+        resolve::draft(self.spec()?, seed, self.control, expand)
     }
 
     fn spec(&self) -> Result<Spec, SpecError> {

@@ -30,11 +30,20 @@ pub(crate) const LIMIT: &str = "limit";
 /// Lengths of phases: of all workloads in `[design]`, of one in its section.
 pub(crate) const TIMING: &[&str] = &["warm_up", "duration", "drain"];
 
-/// Whether treatments take turns in a block.
-pub(crate) const ROTATE: &[(&str, bool)] = &[("on", true), ("off", false)];
+/// Whether something is wanted.
+pub(crate) const SWITCH: &[(&str, bool)] = &[("on", true), ("off", false)];
 
 pub(crate) const DESIGN: &[&str] = &[
-    "blocks", "warm_up", "duration", "drain", "budget", "rotate", "retries", "seed",
+    "blocks",
+    "warm_up",
+    "duration",
+    "drain",
+    "budget",
+    "rotate",
+    "precision",
+    "control",
+    "retries",
+    "seed",
 ];
 
 pub(crate) const LINK: &[&str] = &["rate", "delay", "loss", "mtu"];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Link, Pairing, Scene, Treatment, TreatmentId, reference};
+use crate::{Link, Pairing, Precision, Scene, Treatment, TreatmentId, reference};
 
 /// Everything that a harness needs to run, fully resolved and reproducible
 /// from its seed.
@@ -24,8 +24,17 @@ pub struct Plan {
     pub seed: u64,
     /// All treatments; `treatments[i].id == i`.
     pub treatments: Vec<Treatment>,
-    /// For each block, every treatment once, in random order (D7, C-1).
+    /// How many of the treatments, the last ones, are controls: copies of baselines that
+    /// show what the machine shows where nothing differs (D11). 0 in runs made before
+    /// there were any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub controls: usize,
+    /// For each block, every treatment once, in random order (D7, C-1). With a
+    /// `precision` these are all that there may be, and a run ends when it is reached.
     pub blocks: Vec<Vec<TreatmentId>>,
+    /// How narrow intervals are to be, where blocks are added for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Whether treatments of one workload take turns in slices of a block, where the
     /// target allows that ([`Plan::turns`]); false in runs made before they could.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -48,7 +57,38 @@ pub struct Plan {
     pub distribution: bool,
 }
 
+fn is_zero(controls: &usize) -> bool {
+    *controls == 0
+}
+
 impl Plan {
+    /// The plan of a run of which `begun` blocks have trials: of those that may be added
+    /// for precision, the rest is left out.
+    #[must_use]
+    pub fn as_begun(mut self, begun: usize) -> Self {
+        if let Some(precision) = self.precision {
+            self.blocks.truncate(begun.max(precision.first_blocks));
+        }
+        self
+    }
+
+    /// The plan without its controls.
+    #[must_use]
+    pub fn without_controls(mut self) -> Self {
+        let compared = self.compared();
+        self.treatments.truncate(compared);
+        for block in &mut self.blocks {
+            block.retain(|id| *id < compared);
+        }
+        self.controls = 0;
+        self
+    }
+
+    /// How many treatments are no controls.
+    pub(crate) fn compared(&self) -> usize {
+        self.treatments.len().saturating_sub(self.controls)
+    }
+
     /// Trials without repetitions.
     pub fn trials(&self) -> usize {
         let of_a_pair: usize = self.blocks.iter().map(Vec::len).sum();

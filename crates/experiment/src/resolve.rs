@@ -1,12 +1,14 @@
 //! From an experiment to a plan: networks by name, treatments, baselines, order.
 
+use std::collections::BTreeSet;
+
 use crate::budget;
-use crate::ceiling::MAX_TRIALS;
+use crate::ceiling::{MAX_BLOCKS, MAX_TRIALS};
 use crate::draft::Sharing;
 use crate::factor::Word;
 use crate::order::blocks;
 use crate::spec::Spec;
-use crate::{Asked, Draft, Plan, Scene, SpecError, Treatment, Wanted, reference};
+use crate::{Asked, Draft, Plan, Precision, Scene, SpecError, Treatment, Wanted, reference};
 
 /// Gives the networks that the target knows by a word: scenes of which only
 /// the network counts.
@@ -31,10 +33,30 @@ impl Level {
     }
 }
 
-/// Expands a spec. `seed` counts where the spec sets none.
-pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, SpecError> {
+/// How many times as many blocks there may be where they are added for precision.
+const MOST_ADDED: u32 = 20;
+
+/// Networks beside a baseline from which on it is worth a control that nobody asked for:
+/// it takes the time of one more.
+const WORTH_A_CONTROL: usize = 2;
+
+/// Expands a spec. `seed` counts where the spec sets none. `control` says whether
+/// baselines get controls where the spec does not.
+pub(crate) fn draft(
+    spec: Spec,
+    seed: u64,
+    control: bool,
+    expand: Expand<'_>,
+) -> Result<Draft, SpecError> {
     let levels = levels(&spec, expand)?;
-    let (mut treatments, shares) = treatments(&spec, &levels);
+    let (mut treatments, mut shares) = treatments(&spec, &levels);
+    let compared = treatments.len();
+    let others = levels.iter().filter(|level| level.baseline.is_some());
+    let is_worth =
+        others.clone().count() >= WORTH_A_CONTROL && others.clone().all(|it| it.copy == 1);
+    if spec.control.unwrap_or(control && is_worth) {
+        add_controls(&mut treatments, &mut shares);
+    }
     let trials = treatments.len().saturating_mul(spec.blocks as usize);
     if trials > MAX_TRIALS {
         return Err(SpecError::nowhere(
@@ -48,9 +70,24 @@ pub(crate) fn draft(spec: Spec, seed: u64, expand: Expand<'_>) -> Result<Draft, 
     }
     let window_share = budget::shorten(&mut treatments, spec.blocks, spec.budget);
     let seed = spec.seed.unwrap_or(seed);
+    let precision = spec.precision.map(|half_width| Precision {
+        half_width,
+        first_blocks: spec.blocks as usize,
+        // At most a week.
+        budget_ns: spec.budget.map(|budget| budget.as_nanos() as u64),
+    });
+    let most = match precision {
+        // Fewer than a u32 holds.
+        Some(_) => (spec.blocks * MOST_ADDED)
+            .min((MAX_TRIALS / treatments.len().max(1)) as u32)
+            .clamp(spec.blocks, MAX_BLOCKS),
+        None => spec.blocks,
+    };
     let plan = Plan {
         seed,
-        blocks: blocks(treatments.len(), spec.blocks, seed),
+        blocks: blocks(treatments.len(), most, seed),
+        precision,
+        controls: treatments.len() - compared,
         treatments,
         ..spec.outline
     };
@@ -204,4 +241,25 @@ fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Shar
         }
     }
     (treatments, shares)
+}
+
+/// Adds a copy of every baseline that something is compared with, to be compared with
+/// it (D11).
+fn add_controls(treatments: &mut Vec<Treatment>, shares: &mut Vec<Option<Sharing>>) {
+    let baselines: BTreeSet<usize> = treatments.iter().filter_map(|one| one.baseline).collect();
+    for baseline in baselines {
+        let of = &treatments[baseline];
+        let is_copy = |one: &&Treatment| one.is_like(of) && one.scene == of.scene;
+        // A plan has far fewer treatments than a u32 holds.
+        let copy = treatments.iter().filter(is_copy).count() as u32 + 1;
+        let suffix = of.label.strip_prefix(&*of.scene.name()).unwrap_or_default();
+        treatments.push(Treatment {
+            id: treatments.len(),
+            label: format!("{}#{copy}{suffix}", of.scene.name()),
+            copy,
+            baseline: Some(baseline),
+            ..of.clone()
+        });
+        shares.push(shares[baseline].clone());
+    }
 }

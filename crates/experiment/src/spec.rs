@@ -48,6 +48,10 @@ pub(crate) struct Spec {
     pub(crate) loads: Vec<TimedTask>,
     pub(crate) blocks: u32,
     pub(crate) seed: Option<u64>,
+    /// Half of the width that intervals may have, where blocks are added for that.
+    pub(crate) precision: Option<f64>,
+    /// Whether baselines get controls; `None` where the file says nothing.
+    pub(crate) control: Option<bool>,
     /// Longest time that the blocks should take.
     pub(crate) budget: Option<Duration>,
     /// How clusters come and go, where the experiment says.
@@ -85,6 +89,8 @@ pub(crate) fn read(root: &SectionTable) -> Result<Spec, SpecError> {
         settings: settings(&factors)?,
         loads: expand::loads(&root, &factors, timing)?,
         blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
+        precision: precision(&design)?,
+        control: design.choice("control", keys::SWITCH)?,
         seed: seed(&design)?,
         budget: design.duration("budget", MIN_BUDGET..=MAX_BUDGET)?,
         provision: provision::read(&root)?,
@@ -100,8 +106,10 @@ fn outline(root: &FileSection<'_>, design: &FileSection<'_>) -> Result<Plan, Spe
         study: study(root)?,
         seed: 0,
         treatments: Vec::new(),
+        controls: 0,
         blocks: Vec::new(),
-        rotate: design.choice("rotate", keys::ROTATE)?.unwrap_or(true),
+        precision: None,
+        rotate: design.choice("rotate", keys::SWITCH)?.unwrap_or(true),
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
         pairing: None,
         limits: limits(root)?,
@@ -228,6 +236,21 @@ fn seed(design: &FileSection<'_>) -> Result<Option<u64>, SpecError> {
             &value.place,
             "`seed` is not a whole number from 0",
             format!("use a number from 0 to {}, or leave it out", i64::MAX),
+        )),
+    }
+}
+
+/// `"3%"` as 0.03.
+fn precision(design: &FileSection<'_>) -> Result<Option<f64>, SpecError> {
+    let Some(value) = design.get("precision") else {
+        return Ok(None);
+    };
+    match section::percent(value) {
+        Some(share) if (0.001..=1.0).contains(&share) => Ok(Some(share)),
+        _ => Err(SpecError::at(
+            &value.place,
+            "`precision` is not half of the width of an interval",
+            "write a percentage from 0.1 to 100, such as \"3%\"",
         )),
     }
 }

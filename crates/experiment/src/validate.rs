@@ -108,7 +108,9 @@ impl Plan {
             return Ok(());
         };
         let reference = self.treatments.get(baseline);
-        let comparable = baseline != at && reference.is_some_and(|it| it.is_like(treatment));
+        let comparable = baseline != at
+            && baseline < self.compared()
+            && reference.is_some_and(|it| it.is_like(treatment));
         if comparable {
             return Ok(());
         }

@@ -156,6 +156,8 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
         link: plumbline_experiment::Link::default(),
         rotate: false,
         distribution: false,
+        controls: 0,
+        precision: None,
     }
 }
 

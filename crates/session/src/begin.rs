@@ -19,6 +19,10 @@ pub(crate) fn begin(
 ) -> Result<Prepared, SessionError> {
     let text = experiment.text().to_owned();
     let name = experiment.name().to_owned();
+    let experiment = match target.name() {
+        "lab" => experiment.with_control(),
+        _ => experiment,
+    };
     let (draft, said) = draft(experiment, target)?;
     let first = draft.plan.blocks.first().cloned().unwrap_or_default();
     make(target, draft.plan.link, &draft.plan.treatments, &first)?;

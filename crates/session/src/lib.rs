@@ -10,6 +10,7 @@ mod conditions;
 mod error;
 mod maxima;
 mod options;
+mod precision;
 mod prepared;
 mod resume;
 mod session;

@@ -8,7 +8,7 @@ use plumbline_report::compare::{CompareError, differences};
 
 use crate::begin::make;
 use crate::prepared::Prepared;
-use crate::{RunOptions, SessionError, conditions};
+use crate::{RunOptions, SessionError, conditions, precision};
 
 /// Opens a run in the environment that it was started in (C-13). There its trials go on
 /// as the record says; in another one, as this program and that environment have it.
@@ -29,7 +29,8 @@ pub(crate) fn resume(
         )));
     }
     let build = other_build(&run, options)?;
-    let first = pending(&run.plan, &trials);
+    let begun = run.plan.clone().as_begun(precision::begun(&trials));
+    let first = pending(&begun, &trials);
     make(target, run.plan.link, &run.plan.treatments, &first)?;
     if options.pairing(target) != run.plan.pairing {
         return Err(refused(format!(

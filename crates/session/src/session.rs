@@ -10,7 +10,7 @@ use plumbline_record::{Run, Trial};
 
 use crate::prepared::Prepared;
 use crate::undo::{take_down, with_undoing};
-use crate::{News, RunOptions, SessionError, Watch, begin, resume};
+use crate::{News, RunOptions, SessionError, Watch, begin, precision, resume};
 
 /// A run with its directory, on a target where everything stands.
 pub struct Session<'a> {
@@ -95,6 +95,12 @@ impl<'a> Session<'a> {
     /// trials until then are kept.
     pub fn conduct(&mut self, watch: &mut dyn Watch) -> Result<Ending, SessionError> {
         self.announce(watch);
+        let conducted = self.run_blocks(watch);
+        with_undoing(conducted, take_down(self.target))
+    }
+
+    /// Runs the blocks of the plan: where it asks for precision, as many as that takes.
+    fn run_blocks(&mut self, watch: &mut dyn Watch) -> Result<Ending, SessionError> {
         let Prepared {
             directory,
             run,
@@ -102,34 +108,40 @@ impl<'a> Session<'a> {
             build,
             settings,
         } = &mut self.prepared;
-        let earlier = trials.clone();
-        let mut keep = |trial: &Trial| {
-            let trial = Trial {
-                build: build.clone(),
-                ..trial.clone()
+        let mut blocks = precision::begun(trials);
+        loop {
+            let plan = run.plan.clone().as_begun(blocks);
+            let earlier = trials.clone();
+            let mut keep = |trial: &Trial| {
+                let trial = Trial {
+                    build: build.clone(),
+                    ..trial.clone()
+                };
+                directory.append(&trial)?;
+                trials.push(trial);
+                Ok(())
             };
-            directory.append(&trial)?;
-            trials.push(trial);
-            Ok(())
-        };
-        let conducted = conduct(
-            &run.plan,
-            &earlier,
-            self.target,
-            &mut keep,
-            watch,
-            settings,
-            self.interrupted,
-        );
-        with_undoing(
-            conducted.map_err(SessionError::from),
-            take_down(self.target),
-        )
+            let ending = conduct(
+                &plan,
+                &earlier,
+                self.target,
+                &mut keep,
+                watch,
+                settings,
+                self.interrupted,
+            )?;
+            blocks = plan.blocks.len();
+            let more = precision::more_blocks(run, trials, blocks);
+            if ending.interrupted || more == 0 {
+                return Ok(ending);
+            }
+            blocks += more;
+        }
     }
 
     /// Reports how much there is to do: it grows with the square of the nodes.
     fn announce(&self, watch: &mut dyn Watch) {
-        let plan = &self.prepared.run.plan;
+        let plan = &self.prepared.run.plan.clone().as_begun(0);
         let Some(pairing) = &plan.pairing else { return };
         let at_once = !(self.target.is_one_kernel() && pairing.layout == Layout::Mesh);
         let rounds = if at_once {

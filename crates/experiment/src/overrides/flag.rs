@@ -45,6 +45,10 @@ const TABLE: &[Flag] = &[
     row("blocks", "design.", "N", "Number of randomised blocks; each runs every treatment once"),
     row("rotate", "design.", "HOW",
         "Whether networks take turns in slices of 25 ms where the target allows it: on (default), off"),
+    row("precision", "design.", "SHARE",
+        "Add blocks until all main intervals are this narrow, such as 3%, or the budget ends"),
+    row("control", "design.", "HOW",
+        "Whether the baseline is also compared with a copy of itself: on or off; on in the lab"),
     row("seed", "design.", "N", "Seed of the order and the arrivals; random unless given"),
 ];
 

@@ -140,3 +140,90 @@ fn any_network_of_a_plan_can_be_what_the_others_are_compared_with() {
     assert_eq!(known, ["host", "host-gw", "routed"]);
     assert_eq!(plan, before);
 }
+
+/// A plan of the lab: whatever it asks for works there.
+fn in_lab(networks: &str, design: &str) -> Plan {
+    let text = format!(
+        "name = \"t\"\n[factors]\nnetwork = {networks}\n[design]\nblocks = 3\n{design}\n\
+         [[workload]]\nkind = \"rr\"\nrate = 100\n[[workload]]\nkind = \"stream\"\n"
+    );
+    let experiment = Experiment::parse(&text, "t.toml").unwrap().with_control();
+    let drafted = experiment.draft(1, &expand);
+    drafted
+        .and_then(|it| it.settle(&[]))
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_lab_measures_each_baseline_against_a_copy_of_it_at_the_end() {
+    let networks = "[\"vxlan\", \"macvlan\"]";
+    let plan = in_lab(networks, "");
+    assert_eq!(plan.controls, 2);
+    plan.validate().unwrap();
+    assert_eq!(
+        pairs(&plan)[6..],
+        [pair("host#2", "host"), pair("host#2", "host")]
+    );
+    for (control, baseline) in [(6, 0), (7, 3)] {
+        let (control, baseline) = (&plan.treatments[control], &plan.treatments[baseline]);
+        assert_eq!(control.baseline, Some(baseline.id));
+        assert!(control.is_like(baseline) && control.scene == baseline.scene);
+    }
+    assert!(plan.blocks.iter().all(|block| block.len() == 8));
+    let compared = plan.without_controls();
+    compared.validate().unwrap();
+    let without = in_lab(networks, "control = \"off\"");
+    assert_eq!(
+        (compared.treatments, compared.controls),
+        (without.treatments, 0)
+    );
+}
+
+#[test]
+fn a_control_takes_time_and_is_left_out_where_little_is_compared() {
+    assert_eq!(in_lab("[\"vxlan\"]", "").controls, 0);
+    assert_eq!(in_lab("[\"vxlan\", \"vxlan\"]", "").controls, 0);
+    assert_eq!(in_lab("[\"vxlan\"]", "control = \"on\"").controls, 2);
+    assert_eq!(
+        with_networks("[\"vxlan\", \"macvlan\"]").controls,
+        0,
+        "not in a lab"
+    );
+}
+
+#[test]
+fn nothing_is_compared_with_a_control() {
+    let mut plan = in_lab("[\"vxlan\", \"macvlan\"]", "");
+    plan.treatments[1].baseline = Some(6);
+    assert!(plan.validate().is_err());
+}
+
+#[test]
+fn precision_leaves_room_for_more_blocks() {
+    let plan = in_lab("[\"vxlan\"]", "precision = \"3%\"\nbudget = \"60s\"");
+    let precision = plan.precision.unwrap();
+    assert_eq!((precision.half_width, precision.first_blocks), (0.03, 3));
+    assert_eq!(precision.budget_ns, Some(60_000_000_000));
+    assert_eq!(plan.blocks.len(), 60);
+    plan.validate().unwrap();
+    assert_eq!(plan.clone().as_begun(0).blocks, plan.blocks[..3]);
+    assert_eq!(plan.clone().as_begun(7).blocks, plan.blocks[..7]);
+    let few = in_lab("[\"vxlan\"]", "");
+    assert_eq!(
+        few.blocks,
+        plan.blocks[..3],
+        "the first blocks are those of any run"
+    );
+    assert_eq!(few.clone().as_begun(1).blocks.len(), 3);
+}
+
+#[test]
+fn what_is_no_precision_is_refused() {
+    for written in ["3", "\"0%\"", "\"3\"", "\"101%\""] {
+        let text = format!(
+            "name = \"t\"\n[design]\nprecision = {written}\n[[workload]]\nkind = \"stream\"\n"
+        );
+        let error = Experiment::parse(&text, "t.toml").unwrap_err();
+        assert!(error.remedy().contains("\"3%\""), "{written}: {error}");
+    }
+}

@@ -6,6 +6,7 @@ use plumbline_record::Fingerprint;
 use plumbline_stats::replicate;
 
 use super::effect::{self, Effect, Unjudged, log_ratio};
+use super::level::alpha;
 use super::margin::{margin, resolution};
 use super::measured::TrialValue;
 use super::metric::{Metric, Quantity};
@@ -38,8 +39,10 @@ pub struct Comparison {
     pub pairs_left_out: usize,
 }
 
-/// Compares every treatment with its baseline on all metrics that its plan declares.
+/// Compares some treatments with their baselines, which are among all, on all metrics
+/// that the plan declares.
 pub(super) fn compare_all(
+    of: &[TreatmentSummary],
     treatments: &[TreatmentSummary],
     plan: &Plan,
     fingerprint: &Fingerprint,
@@ -51,9 +54,9 @@ pub(super) fn compare_all(
         let gathered = metrics.map(|metric| gather(metric, ours, theirs, plan, fingerprint));
         Some(gathered.collect::<Vec<_>>())
     };
-    let gathered = treatments.iter().filter_map(of_one).flatten();
+    let gathered = of.iter().filter_map(of_one).flatten();
     let (mut comparisons, evidence): (Vec<_>, Vec<_>) = gathered.unzip();
-    let effects = effect::judge(&evidence, plan.seed);
+    let effects = effect::judge(&evidence, alpha(plan), plan.seed);
     for (comparison, effect) in comparisons.iter_mut().zip(effects) {
         let baseline = treatments[comparison.baseline].median_of(comparison.metric);
         comparison.effect = effect;

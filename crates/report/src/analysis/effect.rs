@@ -79,10 +79,10 @@ impl Unjudged {
 /// Judges primary comparisons among themselves and exploratory ones among all, so
 /// that looking at more metrics makes none of the primary ones harder and none of
 /// the others easy (C-10). `None` for what no block holds.
-pub(crate) fn judge(all: &[Unjudged], seed: u64) -> Vec<Option<Effect>> {
-    let mut effects = judge_together(&all.iter().collect::<Vec<_>>(), seed);
+pub(crate) fn judge(all: &[Unjudged], alpha: f64, seed: u64) -> Vec<Option<Effect>> {
+    let mut effects = judge_together(&all.iter().collect::<Vec<_>>(), alpha, seed);
     let primary: Vec<&Unjudged> = all.iter().filter(|one| one.is_primary).collect();
-    let mut of_primary = judge_together(&primary, seed).into_iter();
+    let mut of_primary = judge_together(&primary, alpha, seed).into_iter();
     for (effect, _) in effects
         .iter_mut()
         .zip(all)
@@ -93,7 +93,7 @@ pub(crate) fn judge(all: &[Unjudged], seed: u64) -> Vec<Option<Effect>> {
     effects
 }
 
-fn judge_together(all: &[&Unjudged], seed: u64) -> Vec<Option<Effect>> {
+fn judge_together(all: &[&Unjudged], alpha: f64, seed: u64) -> Vec<Option<Effect>> {
     let blocks = all
         .iter()
         .map(|one| one.log_ratios.len())
@@ -105,8 +105,8 @@ fn judge_together(all: &[&Unjudged], seed: u64) -> Vec<Option<Effect>> {
         column
     };
     let columns: Vec<_> = all.iter().map(column).collect();
-    let found = family::compare(&columns, ALPHA, seed)
-        .expect("columns of one length with finite log-ratios, at our own level");
+    let found = family::compare(&columns, alpha, seed)
+        .expect("columns of one length with finite log-ratios, at a level of ours");
     all.iter()
         .zip(&found)
         .map(|(one, found)| one.effect(found))

@@ -16,6 +16,7 @@ mod mesh;
 mod metric;
 mod notice;
 mod packets;
+mod precision;
 mod rates;
 mod registry;
 mod section;
@@ -37,6 +38,7 @@ pub use mesh::{Mesh, MeshMap, MeshOutlier, PairValue};
 pub use metric::{Metric, Quantity, Resolution, Value};
 pub use notice::Notice;
 pub use packets::Packets;
+pub use precision::ReachedPrecision;
 pub use rates::Rates;
 pub use registry::REGISTRY;
 pub use section::Section;
@@ -46,6 +48,7 @@ pub use unit::Unit;
 
 pub(crate) use comparison::log_ratios;
 pub(crate) use effect::{Unjudged, judge};
+pub(crate) use level::alpha;
 pub(crate) use margin::{margin, resolution};
 pub(crate) use registry::{leading, metrics_among, metrics_of};
 
@@ -84,6 +87,12 @@ pub struct Summary {
     pub treatments: Vec<TreatmentSummary>,
     /// Every treatment against its baseline, by treatment, then metric.
     pub comparisons: Vec<Comparison>,
+    /// Copies of baselines against these, on the metrics that count: what the machine
+    /// shows where nothing differs (D11). Judged by themselves; each `treatment` is none
+    /// of [`treatments`](Self::treatments).
+    pub controls: Vec<Comparison>,
+    /// How narrow the intervals became, where the plan asks.
+    pub precision: Option<ReachedPrecision>,
     /// Treatments that belong in one table or chart, in reading order.
     pub sections: Vec<Section>,
     /// The run beside the published study that its plan names.
@@ -125,19 +134,33 @@ impl Summary {
     /// Analyses a run. Any run and any trials give a summary: what cannot be
     /// computed is absent, and said so by a notice or the account.
     pub fn new(run: &Run, trials: &[Trial]) -> Self {
+        let begun = trials.iter().map(|trial| trial.block as usize + 1).max();
+        let whole = run.plan.clone().as_begun(begun.unwrap_or(0));
+        let run = &Run {
+            plan: whole.clone().without_controls(),
+            ..run.clone()
+        };
         let plan = &run.plan;
-        let ledger = Ledger::new(plan, trials);
-        let known = with_known_baselines(plan);
+        let ledger = Ledger::new(&whole, trials);
+        let known = with_known_baselines(&whole);
         let mut treatments: Vec<_> = known
             .iter()
             .map(|treatment| TreatmentSummary::new(treatment, &ledger))
             .collect();
+        let compared = plan.treatments.len();
+        let compare = |of: &[TreatmentSummary], all: &[TreatmentSummary]| {
+            comparison::compare_all(of, all, plan, &run.fingerprint)
+        };
+        let mut controls = compare(&treatments[compared..], &treatments);
+        controls.retain(|one| one.is_primary);
+        treatments.truncate(compared);
+        let ledger = Ledger::new(plan, trials);
         let mesh = Mesh::new(plan, &treatments, &ledger);
         if mesh.is_some() {
             // Where nodes differ, the mesh says which; a value alone does not.
             treatments.iter_mut().for_each(|one| one.outliers.clear());
         }
-        let comparisons = comparison::compare_all(&treatments, plan, &run.fingerprint);
+        let comparisons = compare(&treatments, &treatments);
         let sections = section::sections(&treatments, &comparisons);
         let builds = builds(trials);
         let asked = plan.distribution;
@@ -156,6 +179,8 @@ impl Summary {
             maxima: run.maxima.clone(),
             mesh,
             beside: Beside::new(plan, &treatments, &ledger),
+            precision: ReachedPrecision::new(plan, &comparisons),
+            controls,
             sections,
             notices: notice::notices(run, &ledger, builds, !comparisons.is_empty()),
             set_ups: set_up::costs(trials),

@@ -18,8 +18,8 @@ use plumbline_record::{Run, Trial};
 use plumbline_stats::replicate;
 
 use crate::analysis::{
-    Effect, Metric, Summary, TreatmentSummary, Unjudged, judge, log_ratios, margin, metrics_of,
-    resolution,
+    ALPHA, Effect, Metric, Summary, TreatmentSummary, Unjudged, alpha, judge, log_ratios, margin,
+    metrics_of, resolution,
 };
 
 /// Why runs cannot be compared.
@@ -128,12 +128,14 @@ pub fn compare(
             return Err(CompareError::NothingInCommon(index + 1));
         }
     }
+    let levels = runs.iter().map(|(run, _)| alpha(&run.plan));
+    let strictest = levels.fold(ALPHA, f64::min);
     let limits = runs.iter().zip(&summaries).enumerate();
     Ok(Compared {
         limits: limits
             .flat_map(|(index, ((run, _), summary))| limit::check(index, &run.plan, summary))
             .collect(),
-        changes: judged(changes, first.plan.seed),
+        changes: judged(changes, strictest, first.plan.seed),
         differences,
         runs: summaries,
     })
@@ -220,7 +222,7 @@ fn by_block(
 /// the first in the other, and so on: their difference is as likely as its opposite
 /// when nothing changed. The others are
 /// bounded together, without a verdict.
-fn judged(changes: Vec<(Change, Unjudged)>, seed: u64) -> Vec<Change> {
+fn judged(changes: Vec<(Change, Unjudged)>, alpha: f64, seed: u64) -> Vec<Change> {
     let (mut changes, evidence): (Vec<Change>, Vec<Unjudged>) = changes.into_iter().unzip();
     let has_baseline: Vec<bool> = changes.iter().map(|one| one.against.is_some()).collect();
     let (with, without): (Vec<_>, Vec<_>) = evidence
@@ -229,8 +231,8 @@ fn judged(changes: Vec<(Change, Unjudged)>, seed: u64) -> Vec<Change> {
         .partition(|(_, has)| **has);
     let evidence = |all: Vec<(Unjudged, &bool)>| all.into_iter().map(|(one, _)| one).collect();
     let (with, without): (Vec<_>, Vec<_>) = (evidence(with), evidence(without));
-    let mut with = judge(&with, seed).into_iter();
-    let mut without = judge(&without, seed).into_iter();
+    let mut with = judge(&with, alpha, seed).into_iter();
+    let mut without = judge(&without, alpha, seed).into_iter();
     for change in &mut changes {
         change.effect = match change.against {
             Some(_) => with.next().flatten(),

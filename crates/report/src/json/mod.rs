@@ -38,6 +38,22 @@ pub(crate) fn text(object: &impl Serialize) -> String {
     text
 }
 
+/// Copies of baselines against these.
+fn controls(summary: &Summary) -> Vec<impl Serialize> {
+    let control = |one: &Comparison| {
+        let baseline = &summary.treatments[one.baseline].treatment;
+        let interval = one.effect.and_then(|effect| effect.interval);
+        object! {
+            baseline: baseline.label.clone(),
+            workload: baseline.task.name().to_owned(),
+            metric: one.metric.name(),
+            change_low: interval.map(|it| it.low),
+            change_high: interval.map(|it| it.high),
+        }
+    };
+    summary.controls.iter().map(control).collect()
+}
+
 pub(crate) fn report(summary: &Summary) -> impl Serialize {
     let answers = sentence::sentences(summary);
     let answers = answers.iter().map(|one| number::plain(&one.to_string()));
@@ -65,6 +81,16 @@ pub(crate) fn report(summary: &Summary) -> impl Serialize {
         set_ups: (!set_ups.is_empty()).then(|| object! { set_ups: set_ups }),
         treatments: treatments.map(|one| treatment(summary, one)).collect::<Vec<_>>(),
         comparisons: comparisons.map(|one| judged(summary, one)).collect::<Vec<_>>(),
+        // Only where the plan has them.
+        #[serde(flatten)]
+        controls: (!summary.controls.is_empty()).then(|| object! { controls: controls(summary) }),
+        #[serde(flatten)]
+        precision: summary.precision.as_ref().map(|one| object! { precision: object! {
+            asked: one.asked,
+            reached: one.is_reached(),
+            widest: Some(one.widest()).filter(|it| it.is_finite()),
+            beyond_meter: one.beyond_meter,
+        } }),
         mesh: summary.mesh.as_ref().map(|one| mesh::mesh(summary, one)),
         published: summary.beside.as_ref().map(published::published),
         trials: trials(&summary.account, Some(summary.account.missing)),

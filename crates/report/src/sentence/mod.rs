@@ -6,6 +6,7 @@
 
 mod finding;
 mod leading;
+pub(crate) mod machine;
 
 use std::fmt;
 
@@ -30,6 +31,8 @@ pub enum Subject {
     Compared,
     /// The run beside a published study.
     Published,
+    /// How exactly the machine measured.
+    Machine,
     /// A network that could not be built.
     Unsupported,
 }
@@ -52,8 +55,8 @@ impl fmt::Display for Sentence {
 }
 
 /// The sentences of a run: why it has few results or none, if so; then
-/// baselines, the cheapest network, dearer ones, a published study beside them, at
-/// last those that could not be built.
+/// baselines, the cheapest network, dearer ones, a published study beside them, how
+/// exactly the machine measured, at last those that could not be built.
 pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = Vec::new();
     for section in in_reading_order(summary) {
@@ -76,6 +79,7 @@ pub fn sentences(summary: &Summary) -> Vec<Sentence> {
             rest: beside::answer(study),
         });
     }
+    sentences.extend(machine::sentences(summary));
     sentences.extend(summary.notices.iter().filter_map(unsupported));
     sentences
 }

@@ -102,6 +102,9 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
     for section in &summary.sections {
         out += &style.lines(Tint::Faint, &heading(summary, section));
     }
+    for sentence in sentence::machine::sentences(summary) {
+        out += &style.lines(Tint::Faint, &sentence.to_string());
+    }
     out
 }
 
@@ -130,6 +133,8 @@ fn heading(summary: &Summary, section: &Section) -> String {
 /// What the table does not say comes first.
 fn answers(summary: &Summary, style: Style) -> String {
     let mut sentences = sentence::sentences(summary);
+    // Said below the table.
+    sentences.retain(|one| one.subject != Subject::Machine);
     if overview::answer(summary).is_some() {
         sentences.retain(|one| one.subject != Subject::Baseline);
     }

@@ -142,7 +142,7 @@ fn mixed_builds_are_the_first_warning_even_without_a_result() {
         table
             .split_terminator("\r\n")
             .skip(1)
-            .all(|row| row.ends_with(",2"))
+            .all(|row| row.ends_with(",2,0"))
     );
 
     let own = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();

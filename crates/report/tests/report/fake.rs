@@ -137,6 +137,8 @@ impl Fake {
             link: Default::default(),
             rotate: false,
             distribution: false,
+            controls: 0,
+            precision: None,
         }
     }
 }

@@ -11,6 +11,7 @@ mod factors;
 mod fake;
 mod formats;
 mod hostile;
+mod machine;
 mod mesh;
 mod older;
 mod sentences;

@@ -1,0 +1,48 @@
+//! How narrow the intervals of a run became, where its plan asks for that.
+
+use plumbline_experiment::Plan;
+use plumbline_stats::precision::half_width;
+
+use super::{Comparison, Effect};
+
+/// How narrow the intervals became.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReachedPrecision {
+    /// Half of the width that they may have, as a ratio less one.
+    pub asked: f64,
+    /// Half of the width of each primary one, as the logarithm of a ratio; infinite
+    /// where there are too few blocks for one.
+    pub half_widths: Vec<f64>,
+    /// How many primary ones are left out, because the meter keeps them wider than
+    /// asked however many blocks there are.
+    pub beyond_meter: usize,
+}
+
+impl ReachedPrecision {
+    pub(super) fn new(plan: &Plan, comparisons: &[Comparison]) -> Option<Self> {
+        let asked = plan.precision?.half_width;
+        let primary = comparisons.iter().filter(|one| one.is_primary);
+        let primary = primary.filter_map(|one| Some((one.resolution, one.effect?)));
+        let is_beyond = |(resolution, _): &(f64, Effect)| *resolution >= asked;
+        let (beyond, others): (Vec<_>, Vec<_>) = primary.partition(is_beyond);
+        let width = |(_, effect): &(f64, Effect)| {
+            let interval = effect.interval.as_ref();
+            interval.map_or(f64::INFINITY, half_width)
+        };
+        Some(Self {
+            asked,
+            half_widths: others.iter().map(width).collect(),
+            beyond_meter: beyond.len(),
+        })
+    }
+
+    /// The largest of the half-widths.
+    pub fn widest(&self) -> f64 {
+        self.half_widths.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Whether all are as narrow as asked.
+    pub fn is_reached(&self) -> bool {
+        self.widest() <= self.asked
+    }
+}

@@ -1,0 +1,133 @@
+//! How exactly a machine measured: controls, and the precision that was asked for.
+
+use plumbline_experiment::Precision;
+use plumbline_record::{Run, Trial};
+use plumbline_report::terminal::{self, Style};
+use plumbline_report::{Summary, csv, html, json, markdown};
+
+use crate::fake::{Fake, Network, rr};
+
+const WIDE: Style = Style {
+    colour: false,
+    width: 400,
+};
+
+/// Three networks under one workload, and a copy of the first as its control.
+fn controlled() -> (Run, Vec<Trial>) {
+    let slow = Network {
+        latency: 1.3,
+        ..Network::same("vxlan")
+    };
+    let networks = [
+        Network::same("host"),
+        slow,
+        Network::same("macvlan"),
+        Network::same("host#2"),
+    ];
+    let fake = Fake {
+        workloads: vec![rr()],
+        ..Fake::new(&networks)
+    };
+    let (mut run, trials) = fake.run();
+    run.plan.controls = 1;
+    (run, trials)
+}
+
+#[test]
+fn a_control_is_said_by_itself_and_changes_nothing_else() {
+    let (run, trials) = controlled();
+    let summary = Summary::new(&run, &trials);
+    assert_eq!(summary.treatments.len(), 3);
+    assert!(summary.comparisons.iter().all(|one| one.treatment < 3));
+    assert_eq!(summary.account.planned, 30);
+    let controls = &summary.controls;
+    assert!(controls.len() == 2 && controls.iter().all(|one| one.baseline == 0));
+    for control in controls {
+        let interval = control.effect.unwrap().interval.unwrap();
+        assert!(interval.low < 0.05 && interval.high > -0.05, "{interval:?}");
+    }
+    let mut without = run.clone();
+    without.plan = run.plan.clone().without_controls();
+    let kept: Vec<Trial> = trials
+        .iter()
+        .filter(|it| it.treatment < 3)
+        .cloned()
+        .collect();
+    let alone = Summary::new(&without, &kept);
+    assert_eq!(csv::render(&summary), csv::render(&alone));
+    for (one, other) in summary.comparisons.iter().zip(&alone.comparisons) {
+        assert_eq!(format!("{one:?}"), format!("{other:?}"));
+    }
+    assert!(alone.controls.is_empty());
+}
+
+#[test]
+fn every_output_says_what_the_machine_shows_where_nothing_differs() {
+    let (run, trials) = controlled();
+    let summary = Summary::new(&run, &trials);
+    for (format, text) in [
+        ("terminal", terminal::render(&summary, WIDE)),
+        ("markdown", markdown::render(&summary)),
+        ("html", html::render(&summary, &run, &trials)),
+        ("json", json::render(&summary)),
+    ] {
+        let said = "between host and a copy of it, this machine shows p50";
+        assert_eq!(text.matches(said).count(), 1, "{format}: {text}");
+        assert!(!text.contains("host#2"), "{format}: {text}");
+    }
+    let object: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    assert_eq!(object["controls"][0]["baseline"], "host");
+    assert!(object["controls"][0]["change_low"].is_number());
+}
+
+/// A run that was asked for intervals of ±`half_width` and has room for more blocks.
+fn precise(half_width: f64) -> (Run, Vec<Trial>) {
+    let (mut run, trials) = controlled();
+    run.plan.precision = Some(Precision {
+        half_width,
+        first_blocks: 8,
+        budget_ns: None,
+    });
+    let more = run.plan.blocks.clone();
+    run.plan.blocks.extend(more);
+    (run, trials)
+}
+
+#[test]
+fn blocks_that_precision_did_not_need_are_not_missing() {
+    let (run, trials) = precise(0.5);
+    let summary = Summary::new(&run, &trials);
+    assert_eq!((summary.blocks, summary.is_cut_off()), (10, false));
+    assert!(summary.precision.as_ref().unwrap().is_reached());
+    let text = terminal::render(&summary, WIDE);
+    let said = "Precision: every main interval is within ±50 % after 10 blocks";
+    assert!(text.replace('\u{a0}', " ").contains(said), "{text}");
+}
+
+#[test]
+fn a_precision_that_was_not_reached_is_said_with_the_widest_interval() {
+    let (run, trials) = precise(0.001);
+    let summary = Summary::new(&run, &trials);
+    let reached = summary.precision.as_ref().unwrap();
+    assert!(!reached.is_reached() && reached.widest().is_finite());
+    let text = markdown::render(&summary).replace('\u{a0}', " ");
+    assert!(
+        text.contains("±0.1 % was not reached in 10 blocks, the widest is ±"),
+        "{text}"
+    );
+    let object: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    assert_eq!(object["precision"]["reached"], false);
+}
+
+#[test]
+fn intervals_are_a_little_wider_where_they_decided_the_length() {
+    let (run, trials) = controlled();
+    let (asked, _) = precise(0.001);
+    let width = |run: &Run| {
+        let summary = Summary::new(run, &trials);
+        let effect = summary.comparison(1, "p50").unwrap().effect.unwrap();
+        let interval = effect.interval.unwrap();
+        interval.high - interval.low
+    };
+    assert!(width(&asked) > width(&run));
+}
