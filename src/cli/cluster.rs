@@ -27,10 +27,17 @@ pub(crate) struct ImageArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanupArgs {
+    /// Namespaces of the runs to remove, as the list shows them; without any, those that
+    /// you started from this machine
+    #[arg(value_name = "NAMESPACE", conflicts_with = "all")]
+    pub(crate) namespaces: Vec<String>,
+    /// Remove what the runs of others left too
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Context of the kubeconfig instead of the current one
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// Remove it; without this flag it is only listed
+    /// Remove it; without this flag it is only listed. A run that may go on is never removed
     #[arg(long)]
     pub(crate) yes: bool,
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use plumbline_kubernetes::{Leftovers, ROLE, image as archive};
+use plumbline_kubernetes::{Chosen, Leftovers, ROLE, choose, image as archive};
 use plumbline_record::write_atomically;
 
 use super::print;
@@ -46,20 +46,42 @@ pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
     }
     for left in &found.left {
         print(&format!(
-            "namespace {}, {} pods, {} min old, started by {}\n",
+            "namespace {}, {} pods, {} min old, started by {}, {}\n",
             left.namespace,
             left.pods,
             left.age.as_secs() / 60,
-            left.started_by
+            left.started_by,
+            if left.may_go_on {
+                "may go on"
+            } else {
+                "has ended"
+            }
         ))?;
     }
-    if !args.yes {
+    let chosen = choose(
+        &found.left,
+        match (&args.namespaces[..], args.all) {
+            (_, true) => Chosen::All,
+            ([], false) => Chosen::Own,
+            (names, false) => Chosen::Named(names),
+        },
+    )?;
+    if chosen.is_empty() {
         say(
-            "nothing was removed; `plumbline cleanup --yes` removes all of these, including those of runs under way",
+            "nothing was removed: none of these is yours and has ended; name a namespace, or say \
+             --all for what others left",
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let errors = found.remove();
+    if !args.yes {
+        let names: Vec<&str> = chosen.iter().map(|it| &*it.namespace).collect();
+        say(&format!(
+            "nothing was removed; with --yes too: {}",
+            names.join(", ")
+        ));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let errors = found.remove(&chosen);
     if !errors.is_empty() {
         let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
         bail!("not everything could be removed: {}", all.join("; "));

@@ -45,7 +45,7 @@ fn ctrl_c_while_pods_start_leaves_nothing() {
 }
 
 /// S-5e: the load stops within 3 s. Then `cleanup` shows what is left, and
-/// removes it when told to.
+/// removes it when told to, but not before its pods have ended.
 #[test]
 fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     let Some(cluster) = cluster() else { return };
@@ -68,8 +68,28 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     let name = left[0].trim_start_matches("namespace/");
     assert!(stdout(&shown).contains(name), "{}", stdout(&shown));
     assert_eq!(cluster.ours(), left, "only told to show");
-    let removed = cluster.plumbline(&["cleanup", "--yes"]).output().unwrap();
-    assert!(removed.status.success(), "{}", stderr(&removed));
+    for more in [&["--yes"][..], &["--all", "--yes"]] {
+        let kept = cluster.plumbline(&[&["cleanup"], more].concat()).output();
+        let kept = kept.unwrap();
+        assert!(kept.status.success(), "{}", stderr(&kept));
+        assert_eq!(cluster.ours(), left, "its pods have not ended");
+    }
+    let named = cluster.plumbline(&["cleanup", name, "--yes"]).output();
+    let said = stderr(&named.unwrap());
+    assert!(said.contains("may go on"), "{said}");
+    assert_eq!(cluster.ours(), left, "its pods have not ended");
+
+    // As they do by themselves some minutes later.
+    let pods = cluster.kubectl(&["-n", name, "get", "pods", "--output", "name"]);
+    let end = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
+    for pod in pods.lines() {
+        cluster.kubectl(&["-n", name, "patch", pod, "--patch", end]);
+    }
+    eventually("the pods have ended", Duration::from_secs(60), || {
+        let removed = cluster.plumbline(&["cleanup", "--yes"]).output().unwrap();
+        assert!(removed.status.success(), "{}", stderr(&removed));
+        cluster.ours().is_empty()
+    });
     assert_eq!(cluster.inventory(), before);
     let nothing = cluster.plumbline(&["cleanup"]).output().unwrap();
     assert!(stderr(&nothing).contains("nothing of Plumbline's"));

@@ -34,7 +34,7 @@ mod session;
 mod standing;
 
 pub use choice::ClusterLayout;
-pub use cleanup::{Left, Leftovers};
+pub use cleanup::{Chosen, Left, Leftovers, choose};
 pub use error::ClusterError;
 pub use request::ClusterRequest;
 

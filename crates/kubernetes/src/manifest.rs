@@ -1,5 +1,7 @@
 //! What a run makes in a cluster.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use serde_json::{Value, json};
 
@@ -25,17 +27,26 @@ const USER: u32 = 65_532;
 /// much earlier when no agent runs in it, which is how a run renews its lease.
 const LONGEST_LIFE: u32 = 24 * 3600;
 
+/// A name that no other run has. It is made here, so that a namespace can be deleted
+/// though the answer to its creation was lost.
+pub(crate) fn namespace_name(host: bool) -> String {
+    let prefix = if host {
+        "plumbline-host-"
+    } else {
+        "plumbline-"
+    };
+    // The state of each is drawn at random.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{prefix}{:010x}", random >> 24)
+}
+
 /// A namespace of its own for a run: restricted, or for pods in the nodes'
 /// networks, which only the privileged profile allows.
-pub(crate) fn namespace(host: bool, started_by: &str) -> Namespace {
-    let (prefix, level) = if host {
-        ("plumbline-host-", "privileged")
-    } else {
-        ("plumbline-", "restricted")
-    };
+pub(crate) fn namespace(name: &str, host: bool, started_by: &str) -> Namespace {
+    let level = if host { "privileged" } else { "restricted" };
     built(json!({
         "metadata": {
-            "generateName": prefix,
+            "name": name,
             "labels": {
                 "app.kubernetes.io/managed-by": "plumbline",
                 "pod-security.kubernetes.io/enforce": level,
@@ -180,7 +191,10 @@ mod tests {
     #[test]
     fn only_the_hosts_namespace_is_privileged() {
         let level = |host| {
-            let labels = namespace(host, "me").metadata.labels.unwrap();
+            let labels = namespace(&namespace_name(host), host, "me")
+                .metadata
+                .labels
+                .unwrap();
             labels["pod-security.kubernetes.io/enforce"].clone()
         };
         assert_eq!(level(false), "restricted");

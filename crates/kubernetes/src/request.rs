@@ -168,10 +168,20 @@ fn hand_own_image(maker: &mut Maker, say: &dyn Fn(&str)) {
 }
 
 /// Says whose the namespaces of a run are.
-fn started_by() -> String {
-    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+pub(crate) fn started_by() -> String {
+    format!("{}, process {}", this_user(), std::process::id())
+}
+
+/// Whether [`started_by`] said so for this user on this machine.
+pub(crate) fn is_own(started_by: &str) -> bool {
+    let process = started_by.strip_prefix(&this_user());
+    process.is_some_and(|rest| rest.starts_with(", process "))
+}
+
+fn this_user() -> String {
+    let user = std::env::var("USER");
+    let user = user.unwrap_or_else(|_| format!("user {}", nix::unistd::getuid()));
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
     let host = host.unwrap_or_else(|_| "an unnamed machine".to_owned());
-    let host = host.trim();
-    format!("{user} on {host}, process {}", std::process::id())
+    format!("{user} on {}", host.trim())
 }

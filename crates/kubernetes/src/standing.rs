@@ -39,6 +39,8 @@ pub(crate) struct StandingPods {
     started_by: String,
     /// Whether it is that of the pods in the nodes' networks, and its name.
     namespaces: BTreeMap<bool, String>,
+    /// Namespaces that were asked for; whether they were made is not known.
+    unanswered: Vec<String>,
     pods: BTreeMap<Seat, RunningPod>,
     services: BTreeMap<(Seat, bool), Front>,
 }
@@ -50,6 +52,7 @@ impl StandingPods {
             image,
             started_by,
             namespaces: BTreeMap::new(),
+            unanswered: Vec::new(),
             pods: BTreeMap::new(),
             services: BTreeMap::new(),
         }
@@ -99,14 +102,24 @@ impl StandingPods {
             return Ok(name.clone());
         }
         let api: Api<Namespace> = Api::all(self.session.client());
-        let wanted = manifest::namespace(host, &self.started_by);
-        let made = self.session.call(
-            "create a namespace",
-            api.create(&PostParams::default(), &wanted),
-        )?;
-        let name = made.name_any();
-        self.namespaces.insert(host, name.clone());
-        Ok(name)
+        let name = manifest::namespace_name(host);
+        let wanted = manifest::namespace(&name, host, &self.started_by);
+        let what = "create a namespace";
+        let made = self
+            .session
+            .call(what, api.create(&PostParams::default(), &wanted));
+        match made {
+            Ok(_) => {
+                self.namespaces.insert(host, name.clone());
+                Ok(name)
+            }
+            Err(error) => {
+                if error.is_away() || matches!(error, ClusterError::Interrupted) {
+                    self.unanswered.push(name);
+                }
+                Err(error)
+            }
+        }
     }
 
     fn wait_for(&mut self, seats: &[Seat]) -> Result<(), ClusterError> {
@@ -227,7 +240,8 @@ impl StandingPods {
     pub(crate) fn take_down(&mut self) -> Vec<ClusterError> {
         self.pods.clear();
         self.services.clear();
-        let names: Vec<String> = std::mem::take(&mut self.namespaces).into_values().collect();
+        let mut names: Vec<String> = std::mem::take(&mut self.namespaces).into_values().collect();
+        names.append(&mut self.unanswered);
         delete_namespaces(&self.session, &names)
     }
 }
@@ -364,6 +378,33 @@ mod tests {
             "{asked:?}"
         );
         assert!(asked.last().unwrap().starts_with("GET "), "{asked:?}");
+    }
+
+    /// Whether the server made it before the connection was lost, nobody knows.
+    #[test]
+    fn a_namespace_whose_creation_was_cut_off_is_deleted() {
+        let gone = Reply::Status(404, "NotFound", "no such namespace");
+        let server = PlantedServer::start([Reply::Nothing], gone);
+        let session = Arc::new(server.session());
+        let mut standing = StandingPods::new(session, "image:1".into(), "me".into());
+        let error = standing.namespace(false).unwrap_err();
+        assert!(error.is_away(), "{error}");
+        let errors = standing.take_down();
+        assert!(errors.is_empty(), "{errors:?}");
+        let asked = server.asked();
+        let deletes = |it: &&String| it.starts_with("DELETE /api/v1/namespaces/plumbline-");
+        assert_eq!(asked.iter().filter(deletes).count(), 2, "{asked:?}");
+    }
+
+    #[test]
+    fn a_namespace_that_was_refused_is_not_looked_for() {
+        let forbidden = Reply::Status(403, "Forbidden", "is forbidden: User \"ann\" cannot create");
+        let server = PlantedServer::start([], forbidden);
+        let session = Arc::new(server.session());
+        let mut standing = StandingPods::new(session, "image:1".into(), "me".into());
+        standing.namespace(false).unwrap_err();
+        assert!(standing.take_down().is_empty());
+        assert_eq!(server.asked().len(), 1);
     }
 
     #[test]
