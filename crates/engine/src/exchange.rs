@@ -11,6 +11,8 @@ mod line;
 mod lines;
 mod stamps;
 mod state;
+#[cfg(test)]
+mod turn_tests;
 
 use plumbline_sys::clock::now_ns;
 

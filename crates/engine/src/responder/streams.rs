@@ -60,24 +60,9 @@ pub(super) fn serve<S: Service>(
     listener: Socket,
     stop: &AtomicBool,
 ) -> Result<ServeResult, EngineError> {
-    let setup = EngineError::system("setting up epoll");
-    let mut io = Epoll::relaxed(1, READ_BUFFER).map_err(setup)?;
-    let reserve = listener.duplicate().ok();
-    io.insert(LISTENER, listener, WatchMode::Queue)
+    let io = Epoll::relaxed(1, READ_BUFFER).map_err(EngineError::system("setting up epoll"))?;
+    let mut server = Server::new(service, plan, listener, io)
         .map_err(EngineError::system("watching the listening socket"))?;
-    let mut server = Server {
-        plan,
-        service,
-        io,
-        connections: vec![None],
-        spare: Vec::new(),
-        queue: VecDeque::new(),
-        reserve,
-        out: Vec::new(),
-        seen: ServeResult::default(),
-        now: now_ns(),
-        next_sweep: 0,
-    };
     while !stop.load(Ordering::Relaxed) {
         server
             .look()
@@ -86,7 +71,25 @@ pub(super) fn serve<S: Service>(
     Ok(server.seen)
 }
 
-impl<S: Service> Server<'_, S> {
+impl<'a, S: Service> Server<'a, S> {
+    fn new(service: S, plan: &'a ServePlan, listener: Socket, mut io: Epoll) -> io::Result<Self> {
+        let reserve = listener.duplicate().ok();
+        io.insert(LISTENER, listener, WatchMode::Queue)?;
+        Ok(Self {
+            plan,
+            service,
+            io,
+            connections: vec![None],
+            spare: Vec::new(),
+            queue: VecDeque::new(),
+            reserve,
+            out: Vec::new(),
+            seen: ServeResult::default(),
+            now: now_ns(),
+            next_sweep: 0,
+        })
+    }
+
     /// Waits for events and deals with them.
     fn look(&mut self) -> io::Result<()> {
         self.now = now_ns();
@@ -326,5 +329,58 @@ impl<S: Service> Server<'_, S> {
             self.close(slot);
         }
         !is_done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+
+    use plumbline_experiment::{Workload, WorkloadKind};
+
+    use super::*;
+    use crate::responder::service::RequestStep;
+
+    /// Bytes read at once.
+    const READ: usize = 1_024;
+
+    /// Sees to it that its connection is never empty.
+    struct Refill(TcpStream);
+
+    impl Service for Refill {
+        type Reader = ();
+        type Answer = ();
+
+        fn read(
+            &mut self,
+            (): &mut (),
+            bytes: &[u8],
+            _: &mut ServeResult,
+        ) -> (usize, RequestStep<()>) {
+            self.0.write_all(bytes).unwrap();
+            (bytes.len(), RequestStep::More)
+        }
+
+        fn piece(&mut self, (): (), _: usize) -> &[u8] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn a_connection_without_end_takes_turns_with_others() {
+        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listener = Socket::listen_tcp(loopback, false).unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        peer.write_all(&[0; 32 * READ]).unwrap();
+        let plan = ServePlan::new(Workload::of_kind(WorkloadKind::Stream), loopback);
+        let io = Epoll::relaxed(1, READ).unwrap();
+        let mut server = Server::new(Refill(peer), &plan, listener, io).unwrap();
+        while server.seen.bytes_received == 0 {
+            server.look().unwrap();
+        }
+        assert_eq!(server.queue.len(), 1);
+        // One turn by the event, and one from the queue.
+        assert_eq!(server.seen.bytes_received, 2 * (TURN * READ) as u64);
     }
 }
