@@ -198,6 +198,8 @@ pub(crate) struct PlantedTarget {
     pub(crate) set_ups: Vec<SetUp>,
     /// Why it is not ready, although its paths work.
     pub(crate) fault: Option<&'static str>,
+    /// The path of the second treatment, where that is another.
+    pub(crate) second: Option<Box<PlantedTarget>>,
 }
 
 impl PlantedTarget {
@@ -222,6 +224,7 @@ impl PlantedTarget {
             block: 0,
             set_ups: Vec::new(),
             fault: None,
+            second: None,
         }
     }
 
@@ -300,8 +303,13 @@ impl Target for PlantedTarget {
         self.set_ups.pop()
     }
 
-    fn stage(&self, _: &Treatment, _: Ends) -> Result<Box<dyn Path + Send + '_>, TargetError> {
-        Ok(Box::new(self))
+    fn stage(
+        &self,
+        treatment: &Treatment,
+        _: Ends,
+    ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
+        let second = self.second.as_deref().filter(|_| treatment.id == 1);
+        Ok(Box::new(second.unwrap_or(self)))
     }
 
     fn idle_sample(&self, _: &Treatment, _: usize, _: Duration) -> Result<IdleSample, TargetError> {

@@ -241,6 +241,22 @@ fn a_mesh_runs_every_treatment_on_every_pair_and_no_node_twice_at_once() {
 }
 
 #[test]
+fn each_round_of_whole_windows_has_an_order_of_its_own() {
+    let mut fleet = Simulated::new(5);
+    let plan = paired(Layout::Mesh, &fleet, 4, 0);
+    let (_, trials) = conducted(&plan, &mut fleet, &[]);
+    // In each of five rounds two pairs, first under one treatment and then the other.
+    let rounds: Vec<&[Trial]> = trials.chunks(4).collect();
+    let is_as_planned = |round: &[Trial]| round[0].position == 0;
+    for block in rounds.chunks(5) {
+        assert!(is_as_planned(block[0]));
+    }
+    let later = rounds.chunks(5).flat_map(|block| &block[1..]);
+    let as_planned = later.filter(|round| is_as_planned(round)).count();
+    assert!((4..=12).contains(&as_planned), "{as_planned} of 16");
+}
+
+#[test]
 fn pairs_run_at_the_same_time_and_send_at_moments_of_their_own() {
     let mut fleet = Simulated::new(6);
     let (_, trials) = conducted(&paired(Layout::Pairs, &fleet, 1, 0), &mut fleet, &[]);

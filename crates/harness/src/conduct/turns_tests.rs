@@ -5,7 +5,7 @@ use plumbline_record::GateFailure;
 
 use super::tests::{Played, late, play};
 use super::*;
-use crate::planted::{Act, MS, PlantedTarget, healthy, plan};
+use crate::planted::{Act, MS, PlantedTarget, healthy, histogram, plan};
 
 /// A plan and a place in which treatments take turns.
 fn in_turns(blocks: usize, acts: impl IntoIterator<Item = Act>) -> (Plan, PlantedTarget) {
@@ -47,6 +47,44 @@ fn a_set_runs_once_in_each_block_beside_no_load() {
         // Measured here and not by the target, which would have said otherwise.
         assert_ne!(common.idle, healthy().common.idle);
         assert!(common.idle.capacity_ns > 0);
+    }
+}
+
+/// What a treatment showed, one line for each block.
+fn shown(played: &Played, treatment: usize) -> Vec<(u64, u64, u64)> {
+    let of_one = |it: &Trial| {
+        let load = &it.observation.as_ref()?.load()?.load;
+        Some((
+            load.latency.value_at(0.5),
+            load.cpu.system_ns,
+            load.completed,
+        ))
+    };
+    let kept = played.trials.iter().filter(|it| it.treatment == treatment);
+    kept.map(|it| of_one(it).unwrap()).collect()
+}
+
+#[test]
+fn a_planted_difference_is_the_same_in_turns_and_in_whole_windows() {
+    let mut slower = healthy();
+    slower.load.load.latency = histogram((0..5000).map(|i| 66_000 + i));
+    slower.load.load.cpu.system_ns += slower.load.load.cpu.system_ns / 10;
+    let both = [true, false].map(|rotate| {
+        let (plan, mut target) = in_turns(3, []);
+        let measured = (0..3).map(|_| Act::Measure(Box::new(slower.clone())));
+        target.second = Some(Box::new(PlantedTarget::new(measured)));
+        let played = play(&Plan { rotate, ..plan }, &[], &mut target, None);
+        let in_slices = |it: &Trial| it.observation.as_ref().unwrap().common.rotation.is_some();
+        assert!(played.trials.iter().all(|it| in_slices(it) == rotate));
+        assert!(kept(&played).iter().all(|it| it.3), "{:?}", kept(&played));
+        [shown(&played, 0), shown(&played, 1)]
+    });
+    assert_eq!(both[0], both[1]);
+    let [host, vxlan] = &both[0];
+    for (host, vxlan) in host.iter().zip(vxlan) {
+        let longer = vxlan.0 as f64 / host.0 as f64 - 1.0;
+        assert!((0.095..0.10).contains(&longer), "{longer}");
+        assert_eq!(vxlan.1 * 10, host.1 * 11);
     }
 }
 
