@@ -31,6 +31,7 @@ pub use message::{
 };
 pub use meter::{MachineMeter, idle_sample, protocol_counters};
 pub use nginx::check_server;
+pub use observe::device_counters;
 pub use plumbline_engine::{Secret, Turns, floor};
 pub use serve::{AgentError, LEASE, run};
 pub use sight::{LocalAddress, LookOrder, MissingServer, NamespaceCounters, Sight, Way};

@@ -117,22 +117,25 @@ fn driver(link: &DeviceInfo) -> String {
     )
 }
 
+/// What a device has counted since it was made.
+pub fn device_counters(namespace: &str, link: &DeviceInfo) -> DeviceCounters {
+    let stats = &link.stats;
+    DeviceCounters {
+        namespace: namespace.to_owned(),
+        device: link.name.clone(),
+        rx_packets: stats.rx_packets,
+        tx_packets: stats.tx_packets,
+        rx_bytes: stats.rx_bytes,
+        tx_bytes: stats.tx_bytes,
+        rx_dropped: stats.rx_dropped,
+        tx_dropped: stats.tx_dropped,
+        errors: stats.rx_errors + stats.tx_errors,
+    }
+}
+
 fn count(devices: &[String]) -> Result<NamespaceCounters, Box<dyn Error>> {
     let netlink = NetlinkSocket::open()?;
-    let read = |device: &String| {
-        let stats = netlink.link(device)?.stats;
-        Ok(DeviceCounters {
-            namespace: String::new(),
-            device: device.clone(),
-            rx_packets: stats.rx_packets,
-            tx_packets: stats.tx_packets,
-            rx_bytes: stats.rx_bytes,
-            tx_bytes: stats.tx_bytes,
-            rx_dropped: stats.rx_dropped,
-            tx_dropped: stats.tx_dropped,
-            errors: stats.rx_errors + stats.tx_errors,
-        })
-    };
+    let read = |device: &String| Ok(device_counters("", &netlink.link(device)?));
     Ok(NamespaceCounters {
         devices: devices
             .iter()

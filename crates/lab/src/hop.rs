@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plumbline_harness::{Leg, Side};
+use plumbline_record::DeviceCounters;
 
 use crate::error::LabError;
 use crate::place::Place;
@@ -21,22 +22,10 @@ pub struct Hop {
     pub meter: Option<Meter>,
 }
 
-/// What a device carried since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
-    /// Packets received.
-    pub rx_packets: u64,
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Packets sent.
-    pub tx_packets: u64,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-}
-
-/// Counts what a device carries where not every kernel does: before 6.8 what
-/// eBPF puts straight into a pod's device was in none of its counters.
-pub type Meter = Arc<dyn Fn() -> Result<Carried, LabError> + Send + Sync>;
+/// Counts what a device carries, and puts it in place of what the kernel counted. Not
+/// every kernel does: before 6.8 what eBPF puts straight into a pod's device was in none
+/// of its counters.
+pub type Meter = Arc<dyn Fn(&mut DeviceCounters) -> Result<(), LabError> + Send + Sync>;
 
 impl Hop {
     /// A device that sends what goes from client to server.

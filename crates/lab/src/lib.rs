@@ -26,7 +26,7 @@ mod topology;
 pub use addressing::Addressing;
 pub use agent::Launcher;
 pub use error::LabError;
-pub use hop::{Carried, Hop, Meter};
+pub use hop::{Hop, Meter};
 pub use journal::Journal;
 pub use lab::{Lab, LabOptions};
 pub use need::Need;

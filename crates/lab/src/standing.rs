@@ -272,25 +272,12 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
 }
 
 fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {
-    let mut stats = hop.place.link(&hop.device)?.stats;
+    let link = hop.place.link(&hop.device)?;
+    let mut counters = plumbline_agent::device_counters(&hop.place.name, &link);
     if let Some(meter) = &hop.meter {
-        let carried = meter()?;
-        stats.rx_packets = carried.rx_packets;
-        stats.rx_bytes = carried.rx_bytes;
-        stats.tx_packets = carried.tx_packets;
-        stats.tx_bytes = carried.tx_bytes;
+        meter(&mut counters)?;
     }
-    Ok(DeviceCounters {
-        namespace: hop.place.name.clone(),
-        device: hop.device.clone(),
-        rx_packets: stats.rx_packets,
-        tx_packets: stats.tx_packets,
-        rx_bytes: stats.rx_bytes,
-        tx_bytes: stats.tx_bytes,
-        rx_dropped: stats.rx_dropped,
-        tx_dropped: stats.tx_dropped,
-        errors: stats.rx_errors + stats.tx_errors,
-    })
+    Ok(counters)
 }
 
 fn protocol_counters(place: &Place) -> Result<ProtocolCounters, LabError> {

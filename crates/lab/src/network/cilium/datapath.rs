@@ -8,7 +8,7 @@ use plumbline_sys::bpf::{BpfError, BpfObject};
 use plumbline_sys::netlink::{Hooks, Mac, NetlinkError, NetlinkSocket};
 
 use crate::error::LabError;
-use crate::hop::{Carried, Meter};
+use crate::hop::Meter;
 use crate::journal::Journal;
 use crate::need::{self, Presence};
 use crate::place::Place;
@@ -171,16 +171,13 @@ fn try_programs(
 /// end on the node at index `port`.
 pub(super) fn meter(datapath: &Arc<CiliumDatapath>, port: u32) -> Meter {
     let datapath = Arc::clone(datapath);
-    Arc::new(move || {
+    Arc::new(move |device| {
         let counted = datapath.object.sum("counters", port);
         let [tx_packets, tx_bytes, rx_packets, rx_bytes] =
             counted.map_err(|source| failed(&datapath.place.name, source))?;
-        Ok(Carried {
-            tx_packets,
-            tx_bytes,
-            rx_packets,
-            rx_bytes,
-        })
+        (device.tx_packets, device.tx_bytes) = (tx_packets, tx_bytes);
+        (device.rx_packets, device.rx_bytes) = (rx_packets, rx_bytes);
+        Ok(())
     })
 }
 
