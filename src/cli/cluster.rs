@@ -27,10 +27,13 @@ pub(crate) struct ImageArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanupArgs {
-    /// Namespaces of the runs to remove, as the list shows them; without any, those that
-    /// you started from this machine
-    #[arg(value_name = "NAMESPACE", conflicts_with = "all")]
-    pub(crate) namespaces: Vec<String>,
+    /// Runs to remove, as the list shows them; without any, those that you started from
+    /// this machine
+    #[arg(value_name = "RUN", conflicts_with = "all")]
+    pub(crate) runs: Vec<String>,
+    /// Look in the namespace that runs share, and not for namespaces of runs
+    #[arg(long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
     /// Remove what the runs of others left too
     #[arg(long)]
     pub(crate) all: bool,
@@ -44,8 +47,10 @@ pub(crate) struct CleanupArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ManifestKind {
-    /// The least rights that a run needs
+    /// The rights that a run needs in one namespace (--namespace)
     Role,
+    /// The right to see the nodes, which a mesh and pairs need besides
+    Nodes,
 }
 
 #[derive(Debug, Args)]

@@ -99,6 +99,10 @@ pub(crate) struct ClusterArgs {
     /// chosen unless given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
+    /// Namespace for the pods that an administrator made, with the rights of `plumbline manifest
+    /// role`; otherwise each run makes one
+    #[arg(long, value_name = "NAME", conflicts_with = "provision")]
+    pub(crate) namespace: Option<String>,
     /// Image of the pods, such as one in your registry; `plumbline image` makes it
     #[arg(long, value_name = "REFERENCE")]
     pub(crate) image: Option<String>,
@@ -116,6 +120,7 @@ impl ClusterArgs {
             ("--unprovision", self.unprovision.is_some()),
             ("--allow-commands", self.allow_commands),
             ("--nodes", !self.nodes.is_empty()),
+            ("--namespace", self.namespace.is_some()),
             ("--image", self.image.is_some()),
             ("--allow-host-network", self.allow_host_network),
         ];

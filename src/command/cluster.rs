@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use plumbline_kubernetes::{Chosen, Leftovers, ROLE, choose, image as archive};
+use plumbline_kubernetes::{Chosen, Leftovers, NODES_ROLE, ROLE, choose, image as archive};
 use plumbline_record::write_atomically;
 
 use super::print;
@@ -39,15 +39,21 @@ pub(crate) fn image(args: &ImageArgs) -> anyhow::Result<ExitCode> {
 /// Shows what killed runs left, and removes it with `--yes`.
 pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
     let interrupted = plumbline_sys::signal::interruption()?;
-    let found = Leftovers::find(args.context.as_deref(), interrupted)?;
+    let context = args.context.as_deref();
+    let found = Leftovers::find(context, args.namespace.as_deref(), interrupted)?;
     if found.left.is_empty() {
         say("nothing of Plumbline's is in this cluster");
         return Ok(ExitCode::SUCCESS);
     }
     for left in &found.left {
         print(&format!(
-            "namespace {}, {} pods, {} min old, started by {}, {}\n",
-            left.namespace,
+            "{} {}, {} pods, {} min old, started by {}, {}\n",
+            if left.run.is_some() {
+                "run"
+            } else {
+                "namespace"
+            },
+            left.name(),
             left.pods,
             left.age.as_secs() / 60,
             left.started_by,
@@ -60,7 +66,7 @@ pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
     }
     let chosen = choose(
         &found.left,
-        match (&args.namespaces[..], args.all) {
+        match (&args.runs[..], args.all) {
             (_, true) => Chosen::All,
             ([], false) => Chosen::Own,
             (names, false) => Chosen::Named(names),
@@ -68,13 +74,13 @@ pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
     )?;
     if chosen.is_empty() {
         say(
-            "nothing was removed: none of these is yours and has ended; name a namespace, or say \
+            "nothing was removed: none of these is yours and has ended; name one, or say \
              --all for what others left",
         );
         return Ok(ExitCode::SUCCESS);
     }
     if !args.yes {
-        let names: Vec<&str> = chosen.iter().map(|it| &*it.namespace).collect();
+        let names: Vec<&str> = chosen.iter().map(|it| it.name()).collect();
         say(&format!(
             "nothing was removed; with --yes too: {}",
             names.join(", ")
@@ -93,6 +99,7 @@ pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn manifest(args: &ManifestArgs) -> anyhow::Result<ExitCode> {
     match args.what {
         crate::cli::ManifestKind::Role => print(ROLE)?,
+        crate::cli::ManifestKind::Nodes => print(NODES_ROLE)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,6 +20,7 @@ pub(super) fn pick(
         provision: args.provision.clone(),
         unprovision: args.unprovision.clone(),
         nodes: args.nodes.clone(),
+        namespace: args.namespace.clone(),
         image: args.image.clone(),
         host_network: args.allow_host_network,
         layout: layout(&run.target.pairing),

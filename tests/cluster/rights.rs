@@ -1,12 +1,18 @@
 //! The least role suffices, and gives no more than it says.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
 
 use super::{Cluster, cluster, read, short};
-use crate::world::{run_directory, stderr};
+use crate::world::{eventually, run_directory, stderr, stdout, trials};
 
 const ACCOUNT: &str = "plumbline-tester";
+
+/// The namespace that the administrator made.
+const SHARED: &str = "shared-by-testers";
 
 /// A service account, removed when dropped.
 struct Account<'a> {
@@ -23,6 +29,9 @@ impl<'a> Account<'a> {
             "--namespace",
             "default",
         ]);
+        cluster.kubectl(&["create", "namespace", SHARED]);
+        let restricted = "pod-security.kubernetes.io/enforce=restricted";
+        cluster.kubectl(&["label", "namespace", SHARED, restricted]);
         let token = cluster.kubectl(&["create", "token", ACCOUNT, "--namespace", "default"]);
         let view = ["config", "view", "--raw", "--minify", "--output", "json"];
         let mut config: serde_json::Value = serde_json::from_str(&cluster.kubectl(&view)).unwrap();
@@ -35,46 +44,55 @@ impl<'a> Account<'a> {
         }
     }
 
-    fn is_granted(&self) {
-        let manifest = self
-            .cluster
-            .plumbline(&["manifest", "role"])
-            .output()
-            .unwrap();
+    /// Applies what `plumbline manifest` prints, and binds it in the shared namespace, or
+    /// in the whole cluster.
+    fn is_granted(&self, manifest: &str, bind: &[&str]) {
+        let printed = self.cluster.plumbline(&["manifest", manifest]).output();
         let mut apply = Command::new("kubectl")
-            .args(["apply", "--filename", "-"])
+            .args(["apply", "--namespace", SHARED, "--filename", "-"])
             .env("KUBECONFIG", &self.cluster.config)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         let mut input = apply.stdin.take().unwrap();
-        input.write_all(&manifest.stdout).unwrap();
+        input.write_all(&printed.unwrap().stdout).unwrap();
         drop(input);
         assert!(apply.wait().unwrap().success());
         let account = format!("--serviceaccount=default:{ACCOUNT}");
-        let bind = [
-            "create",
-            "clusterrolebinding",
-            ACCOUNT,
-            "--clusterrole=plumbline",
-            &account,
-        ];
+        let bind = [&["create"], bind, &["--namespace", SHARED, &account]].concat();
         self.cluster.kubectl(&bind);
     }
 
-    fn may(&self, verb: &str, what: &str) -> bool {
+    /// Whether it may do this in a namespace, or in all of them.
+    fn may(&self, verb: &str, what: &str, namespace: Option<&str>) -> bool {
         let account = format!("system:serviceaccount:default:{ACCOUNT}");
-        let arguments = [
-            "auth",
-            "can-i",
-            verb,
-            what,
-            "--as",
-            &account,
-            "--all-namespaces",
-        ];
+        let mut arguments = vec!["auth", "can-i", verb, what, "--as", &account];
+        match namespace {
+            Some(namespace) => arguments.extend(["--namespace", namespace]),
+            None => arguments.push("--all-namespaces"),
+        }
         self.cluster.try_kubectl(&arguments).status.success()
+    }
+
+    /// A run in the shared namespace, but for what `other` flags say.
+    fn run(&self, other: &[&str]) -> Output {
+        let mut command = self.cluster.run(&short(&["--namespace", SHARED]));
+        command.args(other).env("KUBECONFIG", self.config.path());
+        command.output().unwrap()
+    }
+
+    /// What is in the shared namespace.
+    fn shared(&self) -> String {
+        let list = [
+            "get",
+            "pods,services",
+            "--namespace",
+            SHARED,
+            "--output",
+            "name",
+        ];
+        self.cluster.kubectl(&list)
     }
 }
 
@@ -82,8 +100,9 @@ impl Drop for Account<'_> {
     fn drop(&mut self) {
         for what in [
             ["serviceaccount", ACCOUNT],
+            ["namespace", SHARED],
             ["clusterrolebinding", ACCOUNT],
-            ["clusterrole", "plumbline"],
+            ["clusterrole", "plumbline-nodes"],
         ] {
             let [kind, name] = what;
             // Some are not there yet when a test fails.
@@ -98,58 +117,121 @@ impl Drop for Account<'_> {
 fn the_role_suffices_and_gives_no_more_than_it_says() {
     let Some(cluster) = cluster() else { return };
     let account = Account::new(&cluster);
-    let run = || {
-        let mut command = cluster.run(&short(&[]));
-        command.args(["--network", "all", "--allow-host-network"]);
-        command.env("KUBECONFIG", account.config.path());
-        command.output().unwrap()
-    };
-
-    let refused = run();
+    let every_path = ["--network", "all"];
+    let refused = account.run(&every_path);
     assert_eq!(refused.status.code(), Some(2));
     let says = stderr(&refused);
-    assert!(says.contains("list the nodes"), "{says}");
+    assert!(says.contains("create pod"), "{says}");
     assert!(says.contains("plumbline manifest role"), "{says}");
 
-    account.is_granted();
-    let output = run();
-    let (record, trials) = read(&run_directory(cluster.out()));
-    assert_eq!(record["plan"]["treatments"].as_array().unwrap().len(), 6);
-    assert!(trials.len() >= 6, "{}", stderr(&output));
-    assert!(cluster.ours().is_empty(), "it may delete what it made");
-    let mut cleanup = cluster.plumbline(&["cleanup", "--yes"]);
-    let cleanup = cleanup.env("KUBECONFIG", account.config.path()).output();
-    assert!(
-        cleanup.unwrap().status.success(),
-        "it may look for leftovers"
-    );
+    account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
+    let output = account.run(&every_path);
+    let (record, all) = read(&run_directory(cluster.out()));
+    assert_eq!(record["plan"]["treatments"].as_array().unwrap().len(), 3);
+    let valid = all.iter().filter(|it| it["status"]["status"] != "failed");
+    assert!(valid.count() >= 3, "{}", stderr(&output));
+    let node = |side: &str| &record["fingerprint"]["versions"][format!("{side} node name")];
+    assert_ne!(node("client"), node("server"), "the ends are kept apart");
+    assert_eq!(account.shared(), "", "it may delete what it made");
+    assert!(cluster.ours().is_empty(), "no other namespace is made");
 
+    for (verb, what) in [
+        ("create", "pods"),
+        ("get", "pods/exec"),
+        ("create", "services"),
+    ] {
+        assert!(account.may(verb, what, Some(SHARED)), "{verb} {what}");
+        for elsewhere in [Some("default"), None] {
+            let may = account.may(verb, what, elsewhere);
+            assert!(!may, "{verb} {what} in {elsewhere:?}");
+        }
+    }
     for (verb, what) in [
         ("create", "namespaces"),
         ("delete", "namespaces"),
         ("list", "nodes"),
-        ("create", "pods"),
-        ("get", "pods/exec"),
-        ("create", "services"),
-        ("list", "daemonsets.apps"),
-    ] {
-        assert!(account.may(verb, what), "{verb} {what} should be granted");
-    }
-    for (verb, what) in [
         ("get", "secrets"),
         ("list", "configmaps"),
-        ("patch", "nodes"),
-        ("delete", "nodes"),
         ("update", "pods"),
-        ("delete", "services"),
         ("create", "deployments.apps"),
-        ("create", "clusterrolebindings.rbac.authorization.k8s.io"),
+        ("create", "rolebindings.rbac.authorization.k8s.io"),
         ("impersonate", "users"),
         ("*", "*"),
     ] {
-        assert!(
-            !account.may(verb, what),
-            "{verb} {what} should not be granted"
-        );
+        let may = account.may(verb, what, Some(SHARED));
+        assert!(!may, "{verb} {what} should not be granted");
     }
+}
+
+#[test]
+fn host_networking_takes_a_privileged_namespace_and_a_mesh_the_nodes() {
+    let Some(cluster) = cluster() else { return };
+    let account = Account::new(&cluster);
+    account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
+    let host = ["--network", "host", "--allow-host-network"];
+    let says = stderr(&account.run(&host));
+    assert!(says.contains("PodSecurity"), "{says}");
+    let privileged = "pod-security.kubernetes.io/enforce=privileged";
+    cluster.kubectl(&["label", "--overwrite", "namespace", SHARED, privileged]);
+    account.run(&host);
+    let (_, of_host) = read(&run_directory(cluster.out()));
+    assert!(!of_host.is_empty());
+
+    let mesh = ["--network", "pod", "--mesh"];
+    let says = stderr(&account.run(&mesh));
+    assert!(says.contains("plumbline manifest nodes"), "{says}");
+    let nodes = [
+        "clusterrolebinding",
+        ACCOUNT,
+        "--clusterrole=plumbline-nodes",
+    ];
+    account.is_granted("nodes", &nodes);
+    let output = account.run(&mesh);
+    assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert_eq!(account.shared(), "");
+}
+
+#[test]
+fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
+    let Some(cluster) = cluster() else { return };
+    let account = Account::new(&cluster);
+    account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
+    let flags = [
+        "--namespace",
+        SHARED,
+        "--network",
+        "cluster-ip",
+        "--blocks",
+        "200",
+    ];
+    let mut run = cluster.start(&short(&flags));
+    eventually("a trial has ended", Duration::from_secs(60), || {
+        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
+    });
+    run.signal(Signal::SIGKILL);
+    run.wait(Duration::from_secs(10));
+    let cleanup = |flags: &[&str]| {
+        let flags = [&["cleanup", "--namespace", SHARED], flags].concat();
+        let mut command = cluster.plumbline(&flags);
+        let command = command.env("KUBECONFIG", account.config.path());
+        stdout(&command.output().unwrap())
+    };
+    let listed = cleanup(&[]);
+    assert!(
+        listed.contains("run ") && listed.contains("2 pods"),
+        "{listed}"
+    );
+    assert!(account.shared().contains("service/"));
+    cleanup(&["--yes"]);
+    assert!(account.shared().contains("service/"), "its pods run");
+
+    // As they do by themselves some minutes later.
+    let end = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
+    for pod in account.shared().lines().filter(|it| it.starts_with("pod/")) {
+        cluster.kubectl(&["-n", SHARED, "patch", pod, "--patch", end]);
+    }
+    eventually("the pods have ended", Duration::from_secs(60), || {
+        cleanup(&["--yes"]);
+        account.shared().is_empty()
+    });
 }

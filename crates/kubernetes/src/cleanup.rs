@@ -1,27 +1,30 @@
 //! What runs that were killed have left.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 
 use crate::error::ClusterError;
-use crate::manifest::{OWNER, STARTED_BY};
+use crate::manifest::{OWNER, RUN, STARTED_BY};
 use crate::request::is_own;
 use crate::session::ClusterConnection;
-use crate::standing::delete_namespaces;
+use crate::teardown::{delete_namespaces, delete_selected};
 
 /// How long a run that has just begun may have no pod yet.
 const BEGINNING: Duration = Duration::from_secs(120);
 
-/// A namespace of a run.
+/// The namespace of a run, or what a run left in one that it shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its name, by which the run is asked for.
+    /// Name of the namespace.
     pub namespace: String,
+    /// The word of the run, where the namespace is not its own.
+    pub run: Option<String>,
     /// Who started the run, as the run said.
     pub started_by: String,
     /// Whether that is this user on this machine.
@@ -45,7 +48,7 @@ pub enum Chosen<'a> {
     All,
 }
 
-/// Namespaces of runs in a cluster, found by label.
+/// What runs left in a cluster, found by label.
 pub struct Leftovers {
     session: ClusterConnection,
     /// What was found.
@@ -53,45 +56,92 @@ pub struct Leftovers {
 }
 
 impl Leftovers {
-    /// Looks for them. Those of runs under way are included.
+    /// Looks for namespaces of runs, or for what runs left in the given one. Those of runs
+    /// under way are included.
     ///
     /// # Errors
     ///
-    /// No cluster, or no right to list namespaces.
+    /// No cluster, or no right to list namespaces, or what is in the given one.
     pub fn find(
         context: Option<&str>,
+        namespace: Option<&str>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, ClusterError> {
         let session = ClusterConnection::open(None, context, interrupted)?;
-        let namespaces: Api<Namespace> = Api::all(session.client());
-        let ours = ListParams::default().labels(OWNER);
-        let found = session.call("list the namespaces", namespaces.list(&ours))?;
-        let mut left = Vec::new();
-        for namespace in found {
-            let name = namespace.name_any();
-            let pods: Api<Pod> = Api::namespaced(session.client(), &name);
-            let what = format!("list the pods of namespace {name}");
-            let pods = session.call(&what, pods.list(&ListParams::default()))?;
-            left.push(Left::of(&namespace, &pods.items));
-        }
+        let left = match namespace {
+            Some(namespace) => within(&session, namespace)?,
+            None => namespaces(&session)?,
+        };
         Ok(Self { session, left })
     }
 
     /// Deletes these, and waits until they are gone. Gives what could not be done.
     pub fn remove(&self, chosen: &[&Left]) -> Vec<ClusterError> {
-        let names: Vec<String> = chosen.iter().map(|it| it.namespace.clone()).collect();
-        delete_namespaces(&self.session, &names)
+        let (shared, own): (Vec<&Left>, _) = chosen.iter().partition(|it| it.run.is_some());
+        let own: Vec<String> = own.into_iter().map(|it| it.namespace.clone()).collect();
+        let mut errors = delete_namespaces(&self.session, &own);
+        for left in shared {
+            let selector = format!("{RUN}={}", left.name());
+            errors.extend(delete_selected(&self.session, &left.namespace, &selector));
+        }
+        errors
     }
 }
 
+fn namespaces(session: &ClusterConnection) -> Result<Vec<Left>, ClusterError> {
+    let all: Api<Namespace> = Api::all(session.client());
+    let ours = ListParams::default().labels(OWNER);
+    let found = session.call("list the namespaces", all.list(&ours))?;
+    let found = found.into_iter().map(|namespace| {
+        let name = namespace.name_any();
+        let pods: Api<Pod> = Api::namespaced(session.client(), &name);
+        let what = format!("list the pods of namespace {name}");
+        let pods = session.call(&what, pods.list(&ListParams::default()))?;
+        Ok(Left::of(&name, None, &namespace.metadata, &pods.items))
+    });
+    found.collect()
+}
+
+/// What runs left in a namespace that they share, by run.
+fn within(session: &ClusterConnection, namespace: &str) -> Result<Vec<Left>, ClusterError> {
+    let ours = ListParams::default().labels(OWNER);
+    let pods: Api<Pod> = Api::namespaced(session.client(), namespace);
+    let what = format!("list the pods of namespace {namespace}");
+    let pods = session.call(&what, pods.list(&ours))?.items;
+    let services: Api<Service> = Api::namespaced(session.client(), namespace);
+    let what = format!("list the services of namespace {namespace}");
+    let services = session.call(&what, services.list(&ours))?.items;
+    let of_services = services.into_iter().map(|it| (it.metadata, None));
+    let of_pods = pods.into_iter().map(|it| (it.metadata.clone(), Some(it)));
+    let mut runs: BTreeMap<String, (ObjectMeta, Vec<Pod>)> = BTreeMap::new();
+    for (metadata, pod) in of_services.chain(of_pods) {
+        let label = metadata.labels.as_ref().and_then(|it| it.get(RUN)).cloned();
+        if let Some(run) = label {
+            let (_, pods) = runs.entry(run).or_insert((metadata, Vec::new()));
+            pods.extend(pod);
+        }
+    }
+    let left = runs
+        .into_iter()
+        .map(|(run, (metadata, pods))| Left::of(namespace, Some(run), &metadata, &pods));
+    Ok(left.collect())
+}
+
 impl Left {
-    fn of(namespace: &Namespace, pods: &[Pod]) -> Self {
-        let started_by = namespace.annotations().get(STARTED_BY);
-        let created = namespace.creation_timestamp();
-        let age = created.map_or(Duration::ZERO, |it| age(&it));
+    /// By which the run is asked for: its word, or the name of its namespace.
+    pub fn name(&self) -> &str {
+        self.run.as_deref().unwrap_or(&self.namespace)
+    }
+
+    fn of(namespace: &str, run: Option<String>, metadata: &ObjectMeta, pods: &[Pod]) -> Self {
+        let annotations = metadata.annotations.as_ref();
+        let started_by = annotations.and_then(|it| it.get(STARTED_BY));
+        let created = metadata.creation_timestamp.as_ref();
+        let age = created.map_or(Duration::ZERO, age);
         let begins = pods.is_empty() && age < BEGINNING;
         Self {
-            namespace: namespace.name_any(),
+            namespace: namespace.to_owned(),
+            run,
             is_own: started_by.is_some_and(|it| is_own(it)),
             started_by: started_by.map_or("unknown", String::as_str).to_owned(),
             age,
@@ -116,7 +166,7 @@ pub fn choose<'a>(left: &'a [Left], chosen: Chosen<'_>) -> Result<Vec<&'a Left>,
 }
 
 fn named<'a>(left: &'a [Left], name: &str) -> Result<&'a Left, ClusterError> {
-    let known = left.iter().find(|it| it.namespace == name);
+    let known = left.iter().find(|it| it.name() == name);
     let problem = match known {
         Some(it) if !it.may_go_on => return Ok(it),
         Some(it) => format!(
@@ -124,7 +174,9 @@ fn named<'a>(left: &'a [Left], name: &str) -> Result<&'a Left, ClusterError> {
              Ctrl-C, or try again when its pods have ended, some minutes after a run was killed",
             it.started_by
         ),
-        None => format!("no run has a namespace {name}; `plumbline cleanup` lists those that do"),
+        None => {
+            format!("there is no run {name}; `plumbline cleanup` lists those that left something")
+        }
     };
     Err(ClusterError::Options(problem))
 }
@@ -147,7 +199,7 @@ fn age(created: &Time) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::{self, namespace_name};
+    use crate::manifest::{self, RunMark, Spot, namespace_name};
     use crate::request::started_by;
     use crate::route::Seat;
 
@@ -156,15 +208,27 @@ mod tests {
     }
 
     fn pod(phase: &str) -> Pod {
-        let mut pod = manifest::pod(Seat::Client, "a", false, "image:1");
+        let mut pod = manifest::pod(Seat::Client, Spot::Anywhere, "image:1", &mark());
         pod.status.get_or_insert_default().phase = Some(phase.to_owned());
         pod
+    }
+
+    fn mark() -> RunMark {
+        RunMark {
+            run: "3fa2".to_owned(),
+            started_by: started_by(),
+            shares_namespace: true,
+        }
+    }
+
+    fn of(namespace: &Namespace, pods: &[Pod]) -> Left {
+        Left::of(&namespace.name_any(), None, &namespace.metadata, pods)
     }
 
     fn left(by: &str, pods: &[Pod]) -> Left {
         let mut namespace = manifest::namespace(&namespace_name(false), false, by);
         namespace.metadata.creation_timestamp = long_ago();
-        Left::of(&namespace, pods)
+        of(&namespace, pods)
     }
 
     #[test]
@@ -188,13 +252,13 @@ mod tests {
             assert!(refused.to_string().contains("may go on"), "{refused}");
         }
         let unknown = choose(&all, Chosen::Named(&["default".to_owned()])).unwrap_err();
-        assert!(unknown.to_string().contains("no run has"), "{unknown}");
+        assert!(unknown.to_string().contains("no run default"), "{unknown}");
     }
 
     #[test]
     fn a_run_that_begins_has_no_pods_yet() {
         let namespace = manifest::namespace(&namespace_name(true), true, "ann");
-        assert!(Left::of(&namespace, &[]).may_go_on);
+        assert!(of(&namespace, &[]).may_go_on);
         assert!(!left("ann", &[]).may_go_on, "it began long ago");
         let mut going = pod("Running");
         going.metadata.deletion_timestamp = long_ago();

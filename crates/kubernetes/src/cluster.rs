@@ -16,6 +16,7 @@ use plumbline_harness::{Levels, Observer, TargetError};
 use crate::choice::{ClusterLayout, Members, NodeFacts, choose};
 use crate::error::ClusterError;
 use crate::image;
+use crate::manifest::{RunMark, word};
 use crate::nodes;
 use crate::path::{ClusterPath, Observers, PodSite, lock};
 use crate::route::{ClusterRoute, NEEDS_HOST_NETWORK, Seat};
@@ -38,7 +39,9 @@ pub(crate) struct ClusterOptions {
     pub(crate) image: String,
     /// Whether pods may be in the nodes' networks, in a namespace that allows it.
     pub(crate) host_network: bool,
-    /// User and machine that start the run; its namespaces are labelled with it.
+    /// Namespace that the pods go to; one of the run's own where there is none.
+    pub(crate) namespace: Option<String>,
+    /// User and machine that start the run; what it makes is marked with it.
     pub(crate) started_by: String,
     /// Set when the user wants to stop.
     pub(crate) interrupted: &'static AtomicBool,
@@ -79,7 +82,12 @@ impl Cluster {
         let standing = StandingPods::new(
             Arc::clone(&session),
             options.image.clone(),
-            options.started_by.clone(),
+            options.namespace.clone(),
+            RunMark {
+                run: word(),
+                started_by: options.started_by.clone(),
+                shares_namespace: options.namespace.is_some(),
+            },
         );
         Ok(Self {
             options,
@@ -117,7 +125,7 @@ impl Cluster {
     pub(crate) fn plan(&mut self, treatments: &[Treatment]) -> Result<(), TargetError> {
         image::check_servers(treatments)?;
         if self.members.is_none() {
-            self.members = Some(self.choose_nodes()?);
+            self.members = Some(self.choose_nodes(treatments)?);
         }
         for treatment in treatments {
             let key = self.key(treatment)?;
@@ -126,10 +134,32 @@ impl Cluster {
         Ok(())
     }
 
-    fn choose_nodes(&self) -> Result<Members, ClusterError> {
-        let found = nodes::all(&self.session)?;
+    fn choose_nodes(&self, treatments: &[Treatment]) -> Result<Members, ClusterError> {
+        let may_be_hidden = self.is_pair() && self.options.namespace.is_some();
+        let found = match nodes::all(&self.session) {
+            Err(ClusterError::Forbidden { .. }) if may_be_hidden => return self.scout(treatments),
+            found => found?,
+        };
         let facts: Vec<_> = found.iter().map(nodes::facts).collect();
         choose(&facts, &self.options.nodes, self.options.layout)
+    }
+
+    /// Leaves the choice of the nodes to the scheduler, where the account may not see them.
+    fn scout(&self, treatments: &[Treatment]) -> Result<Members, ClusterError> {
+        let crosses = |it: &Treatment| it.scene.placement == Placement::CrossNode;
+        let far = treatments.iter().any(crosses).then_some(Seat::Server);
+        let seats: Vec<Seat> = [Seat::Client].into_iter().chain(far).collect();
+        let nodes = lock(&self.standing).scout(&seats, &self.options.nodes)?;
+        let names: Vec<&str> = nodes.iter().map(|node| &*node.name).collect();
+        let remark = format!(
+            "this account may not look at nodes, so whether {} are of one kind is known from their \
+             kernels and CPUs only; `plumbline manifest nodes` has the right",
+            names.join(" and ")
+        );
+        Ok(Members {
+            nodes,
+            remarks: vec![remark],
+        })
     }
 
     fn members(&self) -> &[NodeFacts] {

@@ -26,14 +26,15 @@ pub enum ClusterError {
     )]
     Away { url: String, why: String },
     #[error(
-        "the cluster does not let this account {what}: {message}; `plumbline manifest role` prints \
-         the least rights that a run needs, for an administrator to apply"
+        "the cluster does not let this account {what}: {message}; an administrator can make a \
+         namespace and give the rights that a run in it needs (`plumbline manifest role`), then \
+         --namespace names it; a mesh and pairs also take `plumbline manifest nodes`"
     )]
     Forbidden { what: String, message: String },
     #[error(
         "the cluster could not {what}: {message}; the namespaces of runs have a ResourceQuota, which \
-         the administrator of the cluster can raise or lift for them (they carry the label \
-         app.kubernetes.io/managed-by=plumbline)"
+         the administrator of the cluster can raise or lift for them (those that runs make carry the \
+         label app.kubernetes.io/managed-by=plumbline)"
     )]
     Quota { what: String, message: String },
     #[error(

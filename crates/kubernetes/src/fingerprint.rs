@@ -53,6 +53,8 @@ const CILIUM_SETTINGS: &[&str] = &[
     "kube-proxy-replacement",
 ];
 
+const HIDDEN: &str = "not shown to this account";
+
 /// What the agents saw of the machines, and the devices of the paths.
 pub(crate) fn of_paths(
     paths: &BTreeMap<(ClusterRoute, Placement, Family), ClusterPath>,
@@ -120,8 +122,14 @@ pub(crate) fn add_cluster<'a>(
     let nodes: Api<Node> = Api::all(session.client());
     for (side, name) in ["client", "server"].into_iter().zip(nodes_of_pair) {
         let what = format!("read node {name}");
-        let node = session.call(&what, nodes.get(name))?;
-        of_node(&mut facts, side, &node);
+        match session.call(&what, nodes.get(name)) {
+            Ok(node) => of_node(&mut facts, side, &node),
+            Err(ClusterError::Forbidden { .. }) => {
+                facts.insert(format!("{side} node name"), name.to_owned());
+                facts.insert(format!("{side} node system"), HIDDEN.to_owned());
+            }
+            Err(error) => return Err(error),
+        }
     }
     let daemons: Api<DaemonSet> = Api::all(session.client());
     let all = ListParams::default();
@@ -129,10 +137,7 @@ pub(crate) fn add_cluster<'a>(
     match session.call("list the DaemonSets", daemons.list(&all)) {
         Ok(found) => found.items.iter().for_each(|it| of_daemon(&mut facts, it)),
         Err(ClusterError::Forbidden { .. }) => {
-            facts.insert(
-                "network daemons".to_owned(),
-                "not shown to this account".to_owned(),
-            );
+            facts.insert("network daemons".to_owned(), HIDDEN.to_owned());
         }
         Err(error) => return Err(error),
     }

@@ -366,6 +366,7 @@ mod tests {
             context: None,
             layout: ClusterLayout::Pair,
             nodes: Vec::new(),
+            namespace: None,
             image: String::new(),
             host_network,
             started_by: String::new(),

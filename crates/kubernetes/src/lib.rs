@@ -32,12 +32,16 @@ mod request;
 mod route;
 mod session;
 mod standing;
+mod teardown;
 
 pub use choice::ClusterLayout;
 pub use cleanup::{Chosen, Left, Leftovers, choose};
 pub use error::ClusterError;
 pub use request::ClusterRequest;
 
-/// The manifest that gives an account all the rights that a run needs, and no
-/// more.
+/// The manifest that gives an account all the rights that a run in one namespace needs,
+/// and no more.
 pub const ROLE: &str = include_str!("role.yaml");
+
+/// The manifest that lets an account see the nodes, which a choice among them takes.
+pub const NODES_ROLE: &str = include_str!("nodes.yaml");

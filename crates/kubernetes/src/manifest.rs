@@ -13,6 +13,9 @@ pub(crate) const PROGRAM: &str = "/plumbline";
 /// The label by which everything of ours is found.
 pub(crate) const OWNER: &str = "app.kubernetes.io/managed-by=plumbline";
 
+/// The label that tells what one run made from what others did.
+pub(crate) const RUN: &str = "plumbline/run";
+
 /// The annotation that says who started a run.
 pub(crate) const STARTED_BY: &str = "plumbline/started-by";
 
@@ -27,6 +30,104 @@ const USER: u32 = 65_532;
 /// much earlier when no agent runs in it, which is how a run renews its lease.
 const LONGEST_LIFE: u32 = 24 * 3600;
 
+/// What marks the pods and services of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct RunMark {
+    /// A word of its own.
+    pub(crate) run: String,
+    /// User and machine that started it.
+    pub(crate) started_by: String,
+    /// Whether other runs may be in the same namespace.
+    pub(crate) shares_namespace: bool,
+}
+
+impl RunMark {
+    /// The name of a thing that is called `name` within the run.
+    pub(crate) fn name(&self, name: &str) -> String {
+        if self.shares_namespace {
+            format!("{name}-{}", self.run)
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// Selects what the run made.
+    pub(crate) fn selector(&self) -> String {
+        format!("{RUN}={}", self.run)
+    }
+
+    fn metadata(&self, name: &str, seat: Seat) -> Value {
+        json!({
+            "name": self.name(name),
+            "labels": {
+                "app.kubernetes.io/managed-by": "plumbline",
+                RUN: self.run,
+                "plumbline/seat": seat.group(),
+            },
+            "annotations": { STARTED_BY: self.started_by },
+        })
+    }
+}
+
+/// On which node a pod is put.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spot<'a> {
+    /// On this one.
+    On {
+        /// Its name.
+        node: &'a str,
+        /// Whether it runs the control plane, which keeps other pods away.
+        control_plane: bool,
+    },
+    /// Where the scheduler likes.
+    Anywhere,
+    /// As the scheduler likes, but not on the node of this pod of the run.
+    ApartFrom(Seat),
+}
+
+impl Spot<'_> {
+    /// By affinity and not by `nodeName`, which would bypass the scheduler, and with it
+    /// quotas, taints and whatever else the cluster's owner set.
+    fn affinity(self, mark: &RunMark) -> Value {
+        match self {
+            Self::On { node, .. } => json!({ "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [{
+                    "matchFields": [
+                        { "key": "metadata.name", "operator": "In", "values": [node] },
+                    ],
+                }] },
+            } }),
+            Self::Anywhere => json!({}),
+            Self::ApartFrom(seat) => json!({ "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [{
+                    "labelSelector": { "matchLabels": {
+                        RUN: mark.run,
+                        "plumbline/seat": seat.group(),
+                    } },
+                    "topologyKey": "kubernetes.io/hostname",
+                }],
+            } }),
+        }
+    }
+
+    fn tolerations(self) -> Value {
+        match self {
+            Self::On {
+                control_plane: true,
+                ..
+            } => json!([{ "key": "node-role.kubernetes.io/control-plane", "operator": "Exists" }]),
+            _ => json!([]),
+        }
+    }
+}
+
+/// A word that no other run has.
+pub(crate) fn word() -> String {
+    // The state of each is drawn at random.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{:010x}", random >> 24)
+}
+
 /// A name that no other run has. It is made here, so that a namespace can be deleted
 /// though the answer to its creation was lost.
 pub(crate) fn namespace_name(host: bool) -> String {
@@ -35,9 +136,7 @@ pub(crate) fn namespace_name(host: bool) -> String {
     } else {
         "plumbline-"
     };
-    // The state of each is drawn at random.
-    let random = RandomState::new().build_hasher().finish();
-    format!("{prefix}{:010x}", random >> 24)
+    format!("{prefix}{}", word())
 }
 
 /// A namespace of its own for a run: restricted, or for pods in the nodes'
@@ -57,23 +156,12 @@ pub(crate) fn namespace(name: &str, host: bool, started_by: &str) -> Namespace {
 }
 
 /// A pod that sleeps until an agent is started in it.
-pub(crate) fn pod(seat: Seat, node: &str, control_plane: bool, image: &str) -> Pod {
-    let tolerations = if control_plane {
-        json!([{ "key": "node-role.kubernetes.io/control-plane", "operator": "Exists" }])
-    } else {
-        json!([])
-    };
+pub(crate) fn pod(seat: Seat, spot: Spot<'_>, image: &str, mark: &RunMark) -> Pod {
     built(json!({
-        "metadata": {
-            "name": seat.name(),
-            "labels": {
-                "app.kubernetes.io/managed-by": "plumbline",
-                "plumbline/seat": seat.group(),
-            },
-        },
+        "metadata": mark.metadata(&seat.name(), seat),
         "spec": {
-            "affinity": { "nodeAffinity": on_node(node) },
-            "tolerations": tolerations,
+            "affinity": spot.affinity(mark),
+            "tolerations": spot.tolerations(),
             "hostNetwork": seat.is_host(),
             "restartPolicy": "Never",
             "activeDeadlineSeconds": LONGEST_LIFE,
@@ -104,31 +192,16 @@ pub(crate) fn pod(seat: Seat, node: &str, control_plane: bool, image: &str) -> P
     }))
 }
 
-/// By affinity and not by `nodeName`, which would bypass the scheduler, and with it
-/// quotas, taints and whatever else the cluster's owner set.
-fn on_node(node: &str) -> Value {
-    json!({
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [{
-                "matchFields": [{ "key": "metadata.name", "operator": "In", "values": [node] }],
-            }],
-        },
-    })
-}
-
 /// One port for TCP and UDP before a server.
-pub(crate) fn service(seat: Seat, node_port: bool, v6: bool) -> Service {
+pub(crate) fn service(seat: Seat, node_port: bool, v6: bool, mark: &RunMark) -> Service {
     let port = |name, protocol| json!({ "name": name, "protocol": protocol, "port": PORT, "targetPort": PORT });
     built(json!({
-        "metadata": {
-            "name": seat.group(),
-            "labels": { "app.kubernetes.io/managed-by": "plumbline" },
-        },
+        "metadata": mark.metadata(&seat.group(), seat),
         "spec": {
             "type": if node_port { "NodePort" } else { "ClusterIP" },
             "ipFamilyPolicy": "SingleStack",
             "ipFamilies": [if v6 { "IPv6" } else { "IPv4" }],
-            "selector": { "plumbline/seat": seat.group() },
+            "selector": { RUN: mark.run, "plumbline/seat": seat.group() },
             "ports": [port("tcp", "TCP"), port("udp", "UDP")],
         },
     }))
@@ -144,6 +217,51 @@ fn built<T: serde::de::DeserializeOwned>(value: Value) -> T {
 mod tests {
     use super::*;
 
+    fn mark(shares_namespace: bool) -> RunMark {
+        RunMark {
+            run: "3fa2".to_owned(),
+            started_by: "me".to_owned(),
+            shares_namespace,
+        }
+    }
+
+    fn on_a(seat: Seat) -> Pod {
+        let spot = Spot::On {
+            node: "a",
+            control_plane: false,
+        };
+        pod(seat, spot, "image:1", &mark(false))
+    }
+
+    #[test]
+    fn runs_in_one_namespace_have_names_and_services_of_their_own() {
+        let alone = on_a(Seat::Client);
+        assert_eq!(alone.metadata.name.as_deref(), Some("client"));
+        let shared = mark(true);
+        let beside = pod(Seat::Client, Spot::Anywhere, "image:1", &shared);
+        assert_eq!(beside.metadata.name.as_deref(), Some("client-3fa2"));
+        assert_eq!(beside.metadata.labels.unwrap()[RUN], "3fa2");
+        let before = service(Seat::Server, false, false, &shared);
+        assert_eq!(before.metadata.name.as_deref(), Some("server-3fa2"));
+        assert_eq!(before.spec.unwrap().selector.unwrap()[RUN], "3fa2");
+    }
+
+    #[test]
+    fn where_nodes_are_unknown_the_scheduler_keeps_the_ends_apart() {
+        let spot = Spot::ApartFrom(Seat::Client);
+        let server = pod(Seat::Server, spot, "image:1", &mark(true));
+        let affinity = server.spec.unwrap().affinity.unwrap();
+        let apart = affinity.pod_anti_affinity.unwrap();
+        let terms = apart.required_during_scheduling_ignored_during_execution;
+        let term = terms.unwrap().remove(0);
+        assert_eq!(term.topology_key, "kubernetes.io/hostname");
+        let labels = term.label_selector.unwrap().match_labels.unwrap();
+        assert_eq!(
+            (&*labels[RUN], &*labels["plumbline/seat"]),
+            ("3fa2", "client")
+        );
+    }
+
     #[test]
     fn the_pods_keep_to_the_restricted_profile() {
         for seat in [
@@ -152,7 +270,7 @@ mod tests {
             Seat::Neighbour,
             Seat::HostClient,
         ] {
-            let spec = pod(seat, "a", false, "image:1").spec.unwrap();
+            let spec = on_a(seat).spec.unwrap();
             assert_eq!(spec.host_network == Some(true), seat.is_host());
             assert_eq!(spec.automount_service_account_token, Some(false));
             let whole = spec.security_context.unwrap();
@@ -174,14 +292,16 @@ mod tests {
 
     #[test]
     fn a_pod_does_not_outlive_a_day_and_is_not_started_again() {
-        let spec = pod(Seat::Client, "a", false, "image:1").spec.unwrap();
+        let spec = on_a(Seat::Client).spec.unwrap();
         assert_eq!(spec.active_deadline_seconds, Some(86_400));
         assert_eq!(spec.restart_policy.as_deref(), Some("Never"));
     }
 
     #[test]
     fn both_protocols_go_through_one_port() {
-        let spec = service(Seat::Server, true, false).spec.unwrap();
+        let spec = service(Seat::Server, true, false, &mark(false))
+            .spec
+            .unwrap();
         let ports = spec.ports.unwrap();
         assert!(ports.iter().all(|port| port.port == i32::from(PORT)));
         assert_eq!(ports.len(), 2);

@@ -24,12 +24,10 @@ use crate::standing::StandingPods;
 pub(crate) struct PodSite {
     session: Arc<ClusterConnection>,
     seat: Seat,
-    uid: String,
-    namespace: String,
+    pod: RunningPod,
+    /// With its namespace.
     name: String,
     address: IpAddr,
-    /// That of its node, which may stand for it where packets are masqueraded.
-    node_address: Option<IpAddr>,
     port: u16,
 }
 
@@ -41,18 +39,12 @@ impl PodSite {
         address: IpAddr,
         port: u16,
     ) -> Self {
-        let family = match address {
-            IpAddr::V4(_) => Family::V4,
-            IpAddr::V6(_) => Family::V6,
-        };
         Self {
             session,
             seat,
-            uid: pod.uid.clone(),
-            namespace: pod.namespace.clone(),
-            name: format!("{}/{}", pod.namespace, seat.name()),
+            name: format!("{}/{}", pod.namespace, pod.name),
+            pod: pod.clone(),
             address,
-            node_address: pod.node_address(family),
             port,
         }
     }
@@ -60,7 +52,15 @@ impl PodSite {
     fn stands_in(&self, standing: &StandingPods) -> bool {
         standing
             .pod(self.seat)
-            .is_some_and(|pod| pod.uid == self.uid)
+            .is_some_and(|pod| pod.uid == self.pod.uid)
+    }
+
+    /// The address of its node, which may stand for it where packets are masqueraded.
+    fn node_address(&self) -> Option<IpAddr> {
+        self.pod.node_address(match self.address {
+            IpAddr::V4(_) => Family::V4,
+            IpAddr::V6(_) => Family::V6,
+        })
     }
 }
 
@@ -78,13 +78,13 @@ impl Site for PodSite {
     }
 
     fn start_agent(&self) -> Result<AgentLink, TargetError> {
-        let link = exec::start(
+        let pod = &self.pod;
+        Ok(exec::start(
             &self.session,
-            &self.namespace,
-            &self.seat.name(),
+            &pod.namespace,
+            &pod.name,
             &["agent"],
-        )?;
-        Ok(link)
+        )?)
     }
 }
 
@@ -100,7 +100,7 @@ impl Observers {
         }
         // Not locked meanwhile: agents of several pods start side by side.
         let observer = Arc::new(Observer::start(site)?);
-        let own = (site.uid.clone(), Arc::clone(&observer));
+        let own = (site.pod.uid.clone(), Arc::clone(&observer));
         lock(&self.0).insert(site.seat, own);
         Ok(observer)
     }
@@ -169,7 +169,7 @@ impl End {
 fn known_as(of: &PodSite, front: Option<SocketAddr>, by: &PodSite) -> Vec<IpAddr> {
     let mut known = vec![front.map_or(of.address, |front| front.ip())];
     if by.seat.is_host() && !of.seat.is_host() {
-        known.extend(of.node_address);
+        known.extend(of.node_address());
     }
     known
 }

@@ -17,6 +17,8 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub(crate) enum Reply {
     /// Closes the connection.
     Nothing,
+    /// Says that what was asked for is an empty list now.
+    Gone,
     /// Refuses with a code, a reason and a message.
     Status(u16, &'static str, &'static str),
 }
@@ -25,6 +27,10 @@ impl Reply {
     fn body(self) -> Option<(u16, Value)> {
         match self {
             Self::Nothing => None,
+            Self::Gone => Some((
+                200,
+                json!({ "kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [] }),
+            )),
             Self::Status(code, reason, message) => Some((
                 code,
                 json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

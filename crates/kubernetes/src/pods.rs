@@ -19,11 +19,14 @@ const PULL: Duration = Duration::from_secs(3);
 #[derive(Clone, Debug)]
 pub(crate) struct RunningPod {
     pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// Name of its node.
+    pub(crate) node: String,
     /// Tells it from a later pod of the same name.
     pub(crate) uid: String,
     addresses: Vec<IpAddr>,
     /// Of its node.
-    node_addresses: Vec<IpAddr>,
+    pub(crate) node_addresses: Vec<IpAddr>,
 }
 
 impl RunningPod {
@@ -93,6 +96,8 @@ pub(crate) fn state(
     let ready = is_running(pod) && !addresses.is_empty();
     Ok(ready.then(|| RunningPod {
         namespace: pod.namespace().unwrap_or_default(),
+        name: pod.name_any(),
+        node: node().unwrap_or_default(),
         uid,
         addresses,
         node_addresses,

@@ -27,6 +27,9 @@ pub struct ClusterRequest {
     pub unprovision: Option<String>,
     /// Names of the nodes; empty for a choice.
     pub nodes: Vec<String>,
+    /// Namespace for the pods that an administrator made; each run makes one where there
+    /// is none.
+    pub namespace: Option<String>,
     /// Reference of the pods' image; this program's own where there is none.
     pub image: Option<String>,
     /// Whether pods may be in the nodes' networks.
@@ -126,6 +129,7 @@ impl ClusterRequest {
             context: None,
             layout: ClusterLayout::Pair,
             nodes: self.nodes.clone(),
+            namespace: self.namespace.clone(),
             image: self.image.clone().unwrap_or_else(image::local_reference),
             host_network: self.host_network,
             started_by: started_by(),

@@ -12,19 +12,17 @@ use plumbline_experiment::Family;
 
 use crate::ClusterError;
 use crate::choice::NodeFacts;
-use crate::manifest;
+use crate::manifest::{self, RunMark, Spot};
 use crate::pods::{RunningPod, is_running, said, state};
 use crate::route::Seat;
-use crate::session::{ClusterConnection, PATIENCE};
+use crate::session::ClusterConnection;
+use crate::teardown::{delete_namespaces, delete_selected, found};
 
 /// Longest wait for pods to run. Pulling an image of 15 MB takes seconds.
 const START: Duration = Duration::from_secs(60);
 
 /// How often pods that start are checked.
 const LOOK: Duration = Duration::from_millis(150);
-
-/// Longest wait for the end of a namespace.
-const END: Duration = Duration::from_secs(60);
 
 /// The addresses before a server.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +34,10 @@ pub(crate) struct Front {
 pub(crate) struct StandingPods {
     session: Arc<ClusterConnection>,
     image: String,
-    started_by: String,
-    /// Whether it is that of the pods in the nodes' networks, and its name.
+    mark: RunMark,
+    /// The namespace that all pods go to, if the user named one.
+    given: Option<String>,
+    /// Those in use: whether it is that of the pods in the nodes' networks, and its name.
     namespaces: BTreeMap<bool, String>,
     /// Namespaces that were asked for; whether they were made is not known.
     unanswered: Vec<String>,
@@ -46,11 +46,17 @@ pub(crate) struct StandingPods {
 }
 
 impl StandingPods {
-    pub(crate) fn new(session: Arc<ClusterConnection>, image: String, started_by: String) -> Self {
+    pub(crate) fn new(
+        session: Arc<ClusterConnection>,
+        image: String,
+        given: Option<String>,
+        mark: RunMark,
+    ) -> Self {
         Self {
             session,
             image,
-            started_by,
+            mark,
+            given,
             namespaces: BTreeMap::new(),
             unanswered: Vec::new(),
             pods: BTreeMap::new(),
@@ -76,16 +82,50 @@ impl StandingPods {
             .filter(|seat| !self.pods.contains_key(seat))
             .collect();
         for &seat in &missing {
-            self.create(seat, node_of(seat))?;
+            let node = node_of(seat);
+            let spot = Spot::On {
+                node: &node.name,
+                control_plane: node.control_plane,
+            };
+            self.create(seat, spot)?;
         }
         self.wait_for(&missing)
     }
 
-    fn create(&mut self, seat: Seat, node: &NodeFacts) -> Result<(), ClusterError> {
+    /// Makes the pods of these seats, each on a node of its own: on those of these names,
+    /// else where the scheduler puts them. Gives the nodes as far as their pods show them.
+    pub(crate) fn scout(
+        &mut self,
+        seats: &[Seat],
+        names: &[String],
+    ) -> Result<Vec<NodeFacts>, ClusterError> {
+        for (at, &seat) in seats.iter().enumerate() {
+            let spot = match names.get(at) {
+                Some(node) => Spot::On {
+                    node,
+                    control_plane: false,
+                },
+                None if at == 0 => Spot::Anywhere,
+                None => Spot::ApartFrom(seats[0]),
+            };
+            self.create(seat, spot)?;
+        }
+        self.wait_for(seats)?;
+        let pods = seats.iter().filter_map(|seat| self.pods.get(seat));
+        let facts = |pod: &RunningPod| NodeFacts {
+            name: pod.node.clone(),
+            usable: true,
+            addresses: pod.node_addresses.clone(),
+            ..NodeFacts::default()
+        };
+        Ok(pods.map(facts).collect())
+    }
+
+    fn create(&mut self, seat: Seat, spot: Spot<'_>) -> Result<(), ClusterError> {
         let namespace = self.namespace(seat.is_host())?;
-        let pod = manifest::pod(seat, &node.name, node.control_plane, &self.image);
+        let pod = manifest::pod(seat, spot, &self.image, &self.mark);
         let api: Api<Pod> = Api::namespaced(self.session.client(), &namespace);
-        let what = format!("create pod {namespace}/{}", seat.name());
+        let what = format!("create pod {namespace}/{}", pod.name_any());
         let request = || async {
             match api.create(&PostParams::default(), &pod).await {
                 // An answer that was lost, and the request came again.
@@ -101,18 +141,22 @@ impl StandingPods {
         if let Some(name) = self.namespaces.get(&host) {
             return Ok(name.clone());
         }
+        let name = match &self.given {
+            Some(given) => given.clone(),
+            None => self.make_namespace(host)?,
+        };
+        self.namespaces.insert(host, name.clone());
+        Ok(name)
+    }
+
+    fn make_namespace(&mut self, host: bool) -> Result<String, ClusterError> {
         let api: Api<Namespace> = Api::all(self.session.client());
         let name = manifest::namespace_name(host);
-        let wanted = manifest::namespace(&name, host, &self.started_by);
-        let what = "create a namespace";
-        let made = self
-            .session
-            .call(what, api.create(&PostParams::default(), &wanted));
-        match made {
-            Ok(_) => {
-                self.namespaces.insert(host, name.clone());
-                Ok(name)
-            }
+        let wanted = manifest::namespace(&name, host, &self.mark.started_by);
+        let params = PostParams::default();
+        let made = api.create(&params, &wanted);
+        match self.session.call("create a namespace", made) {
+            Ok(_) => Ok(name),
             Err(error) => {
                 if error.is_away() || matches!(error, ClusterError::Interrupted) {
                     self.unanswered.push(name);
@@ -122,20 +166,26 @@ impl StandingPods {
         }
     }
 
+    /// What the pod of a seat is called.
+    fn name_of(&self, seat: Seat) -> String {
+        self.mark.name(&seat.name())
+    }
+
     fn wait_for(&mut self, seats: &[Seat]) -> Result<(), ClusterError> {
         let started = Instant::now();
         loop {
             let pods = self.list()?;
             let mut waiting = None;
             for &seat in seats {
-                match pods.iter().find(|pod| pod.name_any() == seat.name()) {
+                let name = self.name_of(seat);
+                match pods.iter().find(|pod| pod.name_any() == name) {
                     Some(pod) => match state(pod, started.elapsed(), &self.image)? {
                         Some(running) => {
                             self.pods.insert(seat, running);
                         }
                         None => waiting = Some(said(pod)),
                     },
-                    None => waiting = Some(format!("pod {} is gone", seat.name())),
+                    None => waiting = Some(format!("pod {name} is gone")),
                 }
             }
             let Some(waiting) = waiting else {
@@ -154,9 +204,10 @@ impl StandingPods {
 
     fn list(&self) -> Result<Vec<Pod>, ClusterError> {
         let mut pods = Vec::new();
-        for namespace in self.namespaces.values() {
+        // One may be for both kinds.
+        for namespace in BTreeSet::from_iter(self.namespaces.values()) {
             let api: Api<Pod> = Api::namespaced(self.session.client(), namespace);
-            let all = ListParams::default();
+            let all = ListParams::default().labels(&self.mark.selector());
             let what = format!("list the pods of namespace {namespace}");
             pods.extend(self.session.patiently(&what, || api.list(&all))?.items);
         }
@@ -174,29 +225,29 @@ impl StandingPods {
         let gone: Vec<Seat> = self
             .pods
             .iter()
-            .filter(|(seat, known)| {
-                let now = pods.iter().find(|pod| pod.name_any() == seat.name());
-                !now.is_some_and(|pod| pod.uid().as_ref() == Some(&known.uid) && is_running(pod))
+            .filter(|(_, known)| {
+                let is_it = |pod: &Pod| pod.uid().as_ref() == Some(&known.uid) && is_running(pod);
+                !pods.iter().any(is_it)
             })
             .map(|(seat, _)| *seat)
             .collect();
         for seat in gone {
             if let Some(known) = self.pods.remove(&seat) {
-                self.remove(seat, &known.namespace)?;
+                self.remove(&known)?;
             }
         }
         Ok(())
     }
 
-    fn remove(&self, seat: Seat, namespace: &str) -> Result<(), ClusterError> {
-        let api: Api<Pod> = Api::namespaced(self.session.client(), namespace);
-        let what = format!("delete pod {namespace}/{}", seat.name());
+    fn remove(&self, pod: &RunningPod) -> Result<(), ClusterError> {
+        let api: Api<Pod> = Api::namespaced(self.session.client(), &pod.namespace);
+        let what = format!("delete pod {}/{}", pod.namespace, pod.name);
         let now = DeleteParams::default().grace_period(0);
         let started = Instant::now();
         while started.elapsed() < START {
             let deleted = self
                 .session
-                .call(&what, async { found(api.delete(&seat.name(), &now).await) })?;
+                .call(&what, async { found(api.delete(&pod.name, &now).await) })?;
             if deleted.is_none() {
                 return Ok(());
             }
@@ -222,8 +273,8 @@ impl StandingPods {
         }
         let namespace = self.namespace(false)?;
         let api: Api<Service> = Api::namespaced(self.session.client(), &namespace);
-        let what = format!("create service {namespace}/{}", seat.group());
-        let wanted = manifest::service(seat, node_port, v6);
+        let wanted = manifest::service(seat, node_port, v6, &self.mark);
+        let what = format!("create service {namespace}/{}", wanted.name_any());
         let made = self
             .session
             .call(&what, api.create(&PostParams::default(), &wanted))?;
@@ -235,101 +286,21 @@ impl StandingPods {
         Ok(front)
     }
 
-    /// Deletes the namespaces with all that is in them, and waits until they
-    /// are gone. Gives what could not be done.
+    /// Deletes the namespaces with all that is in them, or what the run made in the one that
+    /// was given, and waits until all is gone. Gives what could not be done.
     pub(crate) fn take_down(&mut self) -> Vec<ClusterError> {
         self.pods.clear();
         self.services.clear();
-        let mut names: Vec<String> = std::mem::take(&mut self.namespaces).into_values().collect();
-        names.append(&mut self.unanswered);
-        delete_namespaces(&self.session, &names)
-    }
-}
-
-/// Deletes namespaces, and waits until they are gone: all at once, because each
-/// takes some seconds. An API server that is away is waited for.
-pub(crate) fn delete_namespaces(
-    session: &ClusterConnection,
-    names: &[String],
-) -> Vec<ClusterError> {
-    let mut errors = Vec::new();
-    let mut going = Vec::new();
-    let until = Instant::now() + PATIENCE;
-    let api: Api<Namespace> = Api::all(session.client());
-    for name in names {
-        // With no grace: a kubelet that does not answer would keep its pods, and so the
-        // namespace; and the pods have nothing to finish.
-        let pods: Api<Pod> = Api::namespaced(session.client(), name);
-        let now = DeleteParams::default().grace_period(0);
-        let all = ListParams::default();
-        let what = format!("delete the pods of namespace {name}");
-        let deleted = session.insist(&what, until, || async {
-            found(pods.delete_collection(&now, &all).await)
-        });
-        errors.extend(deleted.err());
-        let what = format!("delete namespace {name}");
-        let deleted = session.insist(&what, until, || async {
-            found(api.delete(name, &DeleteParams::default()).await)
-        });
-        match deleted {
-            Ok(_) => going.push(name),
-            Err(error) => errors.push(error),
+        let used = std::mem::take(&mut self.namespaces);
+        match &self.given {
+            Some(_) if used.is_empty() => Vec::new(),
+            Some(given) => delete_selected(&self.session, given, &self.mark.selector()),
+            None => {
+                let mut names = Vec::from_iter(used.into_values());
+                names.append(&mut self.unanswered);
+                delete_namespaces(&self.session, &names)
+            }
         }
-    }
-    let started = Instant::now();
-    for name in going {
-        errors.extend(wait_until_gone(session, &api, name, started).err());
-    }
-    errors
-}
-
-fn wait_until_gone(
-    session: &ClusterConnection,
-    api: &Api<Namespace>,
-    name: &str,
-    started: Instant,
-) -> Result<(), ClusterError> {
-    let what = format!("look for namespace {name}");
-    loop {
-        let looked = session.insist(&what, started + PATIENCE, || api.get_opt(name));
-        let Some(namespace) = looked? else {
-            return Ok(());
-        };
-        if started.elapsed() > END {
-            return Err(ClusterError::TooLong {
-                what: format!("the end of namespace {name}"),
-                limit: END,
-                hint: format!(
-                    "{}; it goes when that is resolved, or try `plumbline cleanup` later",
-                    why_it_stays(&namespace)
-                ),
-            });
-        }
-        std::thread::sleep(LOOK);
-    }
-}
-
-fn why_it_stays(namespace: &Namespace) -> String {
-    let conditions = namespace
-        .status
-        .iter()
-        .flat_map(|it| it.conditions.iter().flatten());
-    let messages: Vec<&str> = conditions
-        .filter(|it| it.status == "True")
-        .filter_map(|it| it.message.as_deref())
-        .collect();
-    if messages.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", messages.join("; "))
-    }
-}
-
-/// `None` for what is not there.
-fn found<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
-    match answer {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-        other => other.map(Some),
     }
 }
 
@@ -355,29 +326,13 @@ mod tests {
     use super::*;
     use crate::planted::{PlantedServer, Reply};
 
-    #[test]
-    fn a_teardown_waits_for_an_api_server_that_is_away() {
-        let troubled = |code| Reply::Status(code, "InternalError", "etcd is slow");
-        let replies = [
-            Reply::Nothing,
-            troubled(500),
-            troubled(503),
-            troubled(504),
-            Reply::Status(404, "NotFound", "no pods"),
-            troubled(500),
-        ];
-        let gone = Reply::Status(404, "NotFound", "no such namespace");
-        let server = PlantedServer::start(replies, gone);
-        let errors = delete_namespaces(&server.session(), &["plumbline-x".to_owned()]);
-        assert!(errors.is_empty(), "{errors:?}");
-        let asked = server.asked();
-        let pods = "DELETE /api/v1/namespaces/plumbline-x/pods";
-        assert_eq!(
-            asked.iter().filter(|it| it.starts_with(pods)).count(),
-            5,
-            "{asked:?}"
-        );
-        assert!(asked.last().unwrap().starts_with("GET "), "{asked:?}");
+    fn standing(session: Arc<ClusterConnection>) -> StandingPods {
+        let mark = RunMark {
+            run: "3fa2".to_owned(),
+            started_by: "me".to_owned(),
+            shares_namespace: false,
+        };
+        StandingPods::new(session, "image:1".into(), None, mark)
     }
 
     /// Whether the server made it before the connection was lost, nobody knows.
@@ -386,7 +341,7 @@ mod tests {
         let gone = Reply::Status(404, "NotFound", "no such namespace");
         let server = PlantedServer::start([Reply::Nothing], gone);
         let session = Arc::new(server.session());
-        let mut standing = StandingPods::new(session, "image:1".into(), "me".into());
+        let mut standing = standing(session);
         let error = standing.namespace(false).unwrap_err();
         assert!(error.is_away(), "{error}");
         let errors = standing.take_down();
@@ -401,17 +356,9 @@ mod tests {
         let forbidden = Reply::Status(403, "Forbidden", "is forbidden: User \"ann\" cannot create");
         let server = PlantedServer::start([], forbidden);
         let session = Arc::new(server.session());
-        let mut standing = StandingPods::new(session, "image:1".into(), "me".into());
+        let mut standing = standing(session);
         standing.namespace(false).unwrap_err();
         assert!(standing.take_down().is_empty());
         assert_eq!(server.asked().len(), 1);
-    }
-
-    #[test]
-    fn a_refusal_is_not_tried_again() {
-        let forbidden = Reply::Status(403, "Forbidden", "is forbidden: User \"ann\" cannot delete");
-        let server = PlantedServer::start([], forbidden);
-        let errors = delete_namespaces(&server.session(), &["plumbline-x".to_owned()]);
-        assert_eq!((errors.len(), server.asked().len()), (2, 2), "{errors:?}");
     }
 }

@@ -1,0 +1,206 @@
+//! Undoing what a run made in a cluster.
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ListParams};
+
+use crate::ClusterError;
+use crate::session::{ClusterConnection, PATIENCE};
+
+/// How often what ends is looked at.
+const LOOK: Duration = Duration::from_millis(150);
+
+/// Longest wait for the end of a namespace, or of the pods in one.
+const END: Duration = Duration::from_secs(60);
+
+/// Deletes namespaces, and waits until they are gone: all at once, because each
+/// takes some seconds. An API server that is away is waited for.
+pub(crate) fn delete_namespaces(
+    session: &ClusterConnection,
+    names: &[String],
+) -> Vec<ClusterError> {
+    let mut errors = Vec::new();
+    let mut going = Vec::new();
+    let until = Instant::now() + PATIENCE;
+    let api: Api<Namespace> = Api::all(session.client());
+    for name in names {
+        // With no grace: a kubelet that does not answer would keep its pods, and so the
+        // namespace; and the pods have nothing to finish.
+        let pods: Api<Pod> = Api::namespaced(session.client(), name);
+        let now = DeleteParams::default().grace_period(0);
+        let all = ListParams::default();
+        let what = format!("delete the pods of namespace {name}");
+        let deleted = session.insist(&what, until, || async {
+            found(pods.delete_collection(&now, &all).await)
+        });
+        errors.extend(deleted.err());
+        let what = format!("delete namespace {name}");
+        let deleted = session.insist(&what, until, || async {
+            found(api.delete(name, &DeleteParams::default()).await)
+        });
+        match deleted {
+            Ok(_) => going.push(name),
+            Err(error) => errors.push(error),
+        }
+    }
+    let started = Instant::now();
+    for name in going {
+        errors.extend(wait_until_gone(session, &api, name, started).err());
+    }
+    errors
+}
+
+fn wait_until_gone(
+    session: &ClusterConnection,
+    api: &Api<Namespace>,
+    name: &str,
+    started: Instant,
+) -> Result<(), ClusterError> {
+    let what = format!("look for namespace {name}");
+    loop {
+        let looked = session.insist(&what, started + PATIENCE, || api.get_opt(name));
+        let Some(namespace) = looked? else {
+            return Ok(());
+        };
+        if started.elapsed() > END {
+            return Err(ClusterError::TooLong {
+                what: format!("the end of namespace {name}"),
+                limit: END,
+                hint: format!(
+                    "{}; it goes when that is resolved, or try `plumbline cleanup` later",
+                    why_it_stays(&namespace)
+                ),
+            });
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn why_it_stays(namespace: &Namespace) -> String {
+    let conditions = namespace
+        .status
+        .iter()
+        .flat_map(|it| it.conditions.iter().flatten());
+    let messages: Vec<&str> = conditions
+        .filter(|it| it.status == "True")
+        .filter_map(|it| it.message.as_deref())
+        .collect();
+    if messages.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", messages.join("; "))
+    }
+}
+
+/// Deletes the pods and services that a selector finds in a namespace, and waits until the
+/// pods are gone. An API server that is away is waited for.
+pub(crate) fn delete_selected(
+    session: &ClusterConnection,
+    namespace: &str,
+    selector: &str,
+) -> Vec<ClusterError> {
+    let until = Instant::now() + PATIENCE;
+    let now = DeleteParams::default().grace_period(0);
+    let ours = ListParams::default().labels(selector);
+    let services: Api<Service> = Api::namespaced(session.client(), namespace);
+    let what = format!("delete the services of the run in namespace {namespace}");
+    let deleted = session.insist(&what, until, || async {
+        found(services.delete_collection(&now, &ours).await)
+    });
+    let mut errors = Vec::from_iter(deleted.err());
+    let pods: Api<Pod> = Api::namespaced(session.client(), namespace);
+    let what = format!("delete the pods of the run in namespace {namespace}");
+    let deleted = session.insist(&what, until, || async {
+        found(pods.delete_collection(&now, &ours).await)
+    });
+    let gone = deleted.and_then(|_| wait_until_none(session, &pods, &ours));
+    errors.extend(gone.err());
+    errors
+}
+
+fn wait_until_none(
+    session: &ClusterConnection,
+    pods: &Api<Pod>,
+    ours: &ListParams,
+) -> Result<(), ClusterError> {
+    let started = Instant::now();
+    loop {
+        let what = "list the pods of the run";
+        let left = session.insist(what, started + PATIENCE, || pods.list(ours))?;
+        let names: Vec<String> = left.iter().map(ResourceExt::name_any).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        if started.elapsed() > END {
+            return Err(ClusterError::TooLong {
+                what: format!("the end of the pods {}", names.join(", ")),
+                limit: END,
+                hint: "; try `plumbline cleanup --namespace` later".to_owned(),
+            });
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// `None` for what is not there.
+pub(crate) fn found<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
+    match answer {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planted::{PlantedServer, Reply};
+
+    #[test]
+    fn a_teardown_waits_for_an_api_server_that_is_away() {
+        let troubled = |code| Reply::Status(code, "InternalError", "etcd is slow");
+        let replies = [
+            Reply::Nothing,
+            troubled(500),
+            troubled(503),
+            troubled(504),
+            Reply::Status(404, "NotFound", "no pods"),
+            troubled(500),
+        ];
+        let gone = Reply::Status(404, "NotFound", "no such namespace");
+        let server = PlantedServer::start(replies, gone);
+        let errors = delete_namespaces(&server.session(), &["plumbline-x".to_owned()]);
+        assert!(errors.is_empty(), "{errors:?}");
+        let asked = server.asked();
+        let pods = "DELETE /api/v1/namespaces/plumbline-x/pods";
+        assert_eq!(
+            asked.iter().filter(|it| it.starts_with(pods)).count(),
+            5,
+            "{asked:?}"
+        );
+        assert!(asked.last().unwrap().starts_with("GET "), "{asked:?}");
+    }
+
+    #[test]
+    fn in_a_shared_namespace_only_what_the_run_made_is_deleted() {
+        let server = PlantedServer::start([Reply::Nothing, Reply::Gone, Reply::Gone], Reply::Gone);
+        let errors = delete_selected(&server.session(), "shared", "plumbline/run=3fa2");
+        assert!(errors.is_empty(), "{errors:?}");
+        let asked = server.asked();
+        let ours = "labelSelector=plumbline%2Frun%3D3fa2";
+        assert!(asked.iter().all(|it| it.contains(ours)), "{asked:?}");
+        for (kind, times) in [("DELETE", 3), ("GET", 1)] {
+            let of_kind = asked.iter().filter(|it| it.starts_with(kind));
+            assert_eq!(of_kind.count(), times, "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_not_tried_again() {
+        let forbidden = Reply::Status(403, "Forbidden", "is forbidden: User \"ann\" cannot delete");
+        let server = PlantedServer::start([], forbidden);
+        let errors = delete_namespaces(&server.session(), &["plumbline-x".to_owned()]);
+        assert_eq!((errors.len(), server.asked().len()), (2, 2), "{errors:?}");
+    }
+}
