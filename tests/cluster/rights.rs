@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::{Cluster, cluster, read, short};
-use crate::world::{eventually, run_directory, stderr, stdout, trials};
+use crate::world::{eventually, run_directory, runs_in, stderr, stdout, trials};
 
 const ACCOUNT: &str = "plumbline-tester";
 
@@ -186,8 +186,10 @@ fn host_networking_takes_a_privileged_namespace_and_a_mesh_the_nodes() {
         "--clusterrole=plumbline-nodes",
     ];
     account.is_granted("nodes", &nodes);
-    let output = account.run(&mesh);
-    assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
+    let says = stderr(&account.run(&mesh));
+    let runs = runs_in(cluster.out());
+    assert_eq!(runs.len(), 2, "of the host network and of the mesh: {says}");
+    assert!(runs.iter().all(|run| trials(run) > 0), "{says}");
     assert_eq!(account.shared(), "");
 }
 
