@@ -4,6 +4,7 @@
 //! trial writes as one line of `trials.jsonl` and what a run writes once as
 //! `run.json`; `report` and `compare` need nothing else, on any machine.
 
+mod command_line;
 mod counters;
 mod file;
 mod fingerprint;
@@ -19,6 +20,7 @@ mod spans;
 mod trial;
 mod warning;
 
+pub use command_line::without_secrets;
 pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, SoftnetCounters};
 pub use file::{WriteError, write_atomically};
 pub use fingerprint::{CniList, CniPlugin, DeviceFingerprint, Fingerprint};

@@ -71,7 +71,8 @@ pub struct Provenance {
     /// The program; null in runs made before it was noted.
     #[serde(default)]
     pub build: Option<Build>,
-    /// Command line as typed.
+    /// Command line as typed, without what looks like a secret
+    /// ([`without_secrets`](crate::without_secrets)).
     pub command: Vec<String>,
     /// Start, RFC 3339, UTC.
     pub started: String,

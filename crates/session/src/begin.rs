@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use plumbline_experiment::{Asked, Draft, Experiment, Link, Treatment, TreatmentId};
 use plumbline_harness::{Demand, Target, prepare, refuse};
-use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning};
+use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning, without_secrets};
 
 use crate::prepared::Prepared;
 use crate::{RunOptions, SessionError, Watch, conditions, maxima};
@@ -50,7 +50,7 @@ pub(crate) fn begin(
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             build: Some(plumbline_agent::build().map_err(SessionError::Build)?),
-            command: options.command.clone(),
+            command: without_secrets(&options.command),
             started: conditions::now(),
             target: target.name().to_owned(),
             floor,

@@ -12,7 +12,7 @@ use super::error::RunDirectoryError;
 use super::error::{IoContext as _, NotARun};
 use super::files::{RUN_FILE, TRIALS_FILE};
 use super::{older, seal};
-use crate::{FORMAT_VERSION, Run, Trial, plain};
+use crate::{FORMAT_VERSION, Run, Trial, plain, without_secrets};
 
 /// Longest `run.json` that is read, in bytes. A plan of the largest allowed
 /// size has about 2 MB.
@@ -51,13 +51,15 @@ pub(super) fn run(directory: &Path) -> Result<Run, RunDirectoryError> {
             known: FORMAT_VERSION,
         });
     }
-    let run: Run = if format < u64::from(FORMAT_VERSION) {
+    let mut run: Run = if format < u64::from(FORMAT_VERSION) {
         let mut older = decode(&text).map_err(damaged)?;
         older::run(format, &mut older);
         serde_json::from_value(older).map_err(damaged)?
     } else {
         decode(&text).map_err(damaged)?
     };
+    // Earlier builds recorded all that was typed.
+    run.provenance.command = without_secrets(&run.provenance.command);
     run.plan
         .validate()
         .map_err(|source| RunDirectoryError::Plan { path, source })?;
