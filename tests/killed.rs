@@ -155,6 +155,12 @@ impl Victim {
             return false;
         };
         let kept = observed_places(run);
+        let is_failed = |trial: &serde_json::Value| trial["status"]["status"] == "failed";
+        let failed: BTreeSet<u64> = observed::whole_lines(run)
+            .iter()
+            .filter(|trial| is_failed(trial))
+            .filter_map(|trial| trial["block"].as_u64())
+            .collect();
         let resumed = output(&["run", "--resume", run.to_str().unwrap()]);
         observed::ran_to_its_end(&resumed, run);
         let places = observed_places(run);
@@ -168,8 +174,10 @@ impl Victim {
         let of = |places: &[(u64, u64)], block| places.iter().filter(|it| it.0 == block).count();
         for block in 0..BLOCKS {
             let before = of(&kept, block);
-            // A block that was cut off is run again as a whole, any other not at all.
-            let again = if before < OF_A_BLOCK { OF_A_BLOCK } else { 0 };
+            // A block that was cut off, or in which a trial yielded nothing, is run again
+            // as a whole, any other not at all.
+            let is_open = before < OF_A_BLOCK || failed.contains(&block);
+            let again = if is_open { OF_A_BLOCK } else { 0 };
             assert_eq!(of(&places, block), before + again, "{kept:?}, {places:?}");
         }
         assert!(run.join("report.html").exists());

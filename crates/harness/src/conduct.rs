@@ -155,13 +155,13 @@ fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
 }
 
 /// A block on one pair of nodes: what is compared lies within it.
-type Cell = (u32, Option<NodePair>);
+type PairBlock = (u32, Option<NodePair>);
 
 /// How often each position was tried, and the last try.
 type Tries<'a> = BTreeMap<u32, (u32, &'a Trial)>;
 
 /// The tries of each cell in each part of a run.
-fn tries(done: &[Trial]) -> BTreeMap<(Cell, u32), Tries<'_>> {
+fn tries(done: &[Trial]) -> BTreeMap<(PairBlock, u32), Tries<'_>> {
     let mut tries: BTreeMap<_, Tries<'_>> = BTreeMap::new();
     for trial in done.iter().filter(|trial| trial.set_up().is_none()) {
         let cell = (trial.block, trial.pair.clone());
@@ -177,7 +177,7 @@ fn tries(done: &[Trial]) -> BTreeMap<(Cell, u32), Tries<'_>> {
 
 /// For each cell that was begun the attempt that its trials begin with now; `None`
 /// where nothing is left to do, because one part of the run finished it.
-fn openings(plan: &Plan, done: &[Trial]) -> BTreeMap<Cell, Option<u32>> {
+fn openings(plan: &Plan, done: &[Trial]) -> BTreeMap<PairBlock, Option<u32>> {
     let spare = repetitions_left(plan, done);
     let is_finished = |(tries, last): &(u32, &Trial)| match last.status {
         TrialStatus::Valid => true,
@@ -260,7 +260,7 @@ struct Loop<'a> {
     group: Group<'a>,
     at_once: bool,
     /// Of cells that an earlier part of the run has begun.
-    openings: BTreeMap<Cell, Option<u32>>,
+    openings: BTreeMap<PairBlock, Option<u32>>,
     spare: usize,
     keep: &'a mut dyn FnMut(&Trial) -> Result<(), Cause>,
     progress: &'a mut dyn Progress,

@@ -1,28 +1,11 @@
 //! How exactly a machine measures: what it shows where nothing differs, and how narrow
 //! the intervals became.
 
-use super::{Sentence, Subject};
 use crate::analysis::{Comparison, Summary};
 use crate::{describe, number};
 
-/// One for the controls, and one for the precision that was asked for.
-pub(crate) fn sentences(summary: &Summary) -> Vec<Sentence> {
-    let said = [
-        ("Where nothing differs", controls(summary)),
-        ("Precision", precision(summary)),
-    ];
-    let sentence = |(label, rest): (&str, Option<String>)| {
-        Some(Sentence {
-            subject: Subject::Machine,
-            label: label.to_owned(),
-            rest: rest?,
-        })
-    };
-    said.into_iter().filter_map(sentence).collect()
-}
-
 /// `, between host and a copy of it, this machine shows p50 −0.4 to 0.6 % under rr`.
-fn controls(summary: &Summary) -> Option<String> {
+pub(super) fn controls(summary: &Summary) -> Option<String> {
     let shown = |one: &Comparison| {
         let interval = one.effect?.interval?;
         let baseline = &summary.treatments[one.baseline].treatment;
@@ -43,7 +26,7 @@ fn controls(summary: &Summary) -> Option<String> {
 }
 
 /// `: every main interval is within ±3 % after 24 blocks`.
-fn precision(summary: &Summary) -> Option<String> {
+pub(super) fn precision(summary: &Summary) -> Option<String> {
     let reached = summary.precision.as_ref()?;
     let (asked, blocks) = (number::percent(reached.asked), summary.blocks);
     let but = match reached.beyond_meter {

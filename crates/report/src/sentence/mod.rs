@@ -6,7 +6,7 @@
 
 mod finding;
 mod leading;
-pub(crate) mod machine;
+mod machine;
 
 use std::fmt;
 
@@ -79,9 +79,26 @@ pub fn sentences(summary: &Summary) -> Vec<Sentence> {
             rest: beside::answer(study),
         });
     }
-    sentences.extend(machine::sentences(summary));
+    sentences.extend(of_machine(summary));
     sentences.extend(summary.notices.iter().filter_map(unsupported));
     sentences
+}
+
+/// How exactly the machine measured: one sentence for the controls, and one for the
+/// precision that was asked for.
+pub(crate) fn of_machine(summary: &Summary) -> Vec<Sentence> {
+    let said = [
+        ("Where nothing differs", machine::controls(summary)),
+        ("Precision", machine::precision(summary)),
+    ];
+    let sentence = |(label, rest): (&str, Option<String>)| {
+        Some(Sentence {
+            subject: Subject::Machine,
+            label: label.to_owned(),
+            rest: rest?,
+        })
+    };
+    said.into_iter().filter_map(sentence).collect()
 }
 
 /// Why there is little or nothing to read, and what to do.

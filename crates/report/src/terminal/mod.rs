@@ -102,7 +102,7 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
     for section in &summary.sections {
         out += &style.lines(Tint::Faint, &heading(summary, section));
     }
-    for sentence in sentence::machine::sentences(summary) {
+    for sentence in sentence::of_machine(summary) {
         out += &style.lines(Tint::Faint, &sentence.to_string());
     }
     out
