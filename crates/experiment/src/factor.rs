@@ -88,6 +88,15 @@ pub const FACTORS: &[Factor] = &[
         heading: |_| None,
     },
     Factor {
+        name: "planted",
+        help: "Time that the receiver computes before each answer, as a known difference",
+        value_name: "TIME",
+        reading: LevelSyntax::PartOfWord,
+        level: Scene::planted,
+        label: |scene| format!("+{}", scene.planted()),
+        heading: |_| None,
+    },
+    Factor {
         name: "placement",
         help: "Where the endpoints are: cross-node, same-node",
         value_name: "PLACES",

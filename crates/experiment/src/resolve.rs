@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use jiff::SignedDuration;
+
 use crate::budget;
 use crate::ceiling::{MAX_BLOCKS, MAX_TRIALS};
 use crate::draft::Sharing;
@@ -101,9 +103,19 @@ struct RequestedNetwork<'a> {
 }
 
 impl RequestedNetwork<'_> {
+    /// The network, and what is planted beside it in nanoseconds: `host+2us`.
+    fn planted(&self) -> (&str, u64) {
+        let word = &*self.network.text;
+        let parts = word.rsplit_once('+').and_then(|(network, time)| {
+            let time: SignedDuration = time.parse().ok()?;
+            Some((network, u64::try_from(time.as_nanos()).ok()?))
+        });
+        parts.unwrap_or((word, 0))
+    }
+
     fn asked(&self) -> Asked<'_> {
         Asked {
-            network: Wanted::new(&self.network.text),
+            network: Wanted::new(self.planted().0),
             path: self.path.map(|path| Wanted::new(&path.text)),
         }
     }
@@ -118,7 +130,14 @@ impl RequestedNetwork<'_> {
 
     fn expand(&self, expand: Expand<'_>) -> Result<Vec<Scene>, SpecError> {
         let problem = match expand(&self.asked()) {
-            Ok(scenes) if !scenes.is_empty() => return Ok(scenes),
+            Ok(scenes) if !scenes.is_empty() => {
+                let (_, planted_ns) = self.planted();
+                let plant = |scene| Scene {
+                    planted_ns,
+                    ..scene
+                };
+                return Ok(scenes.into_iter().map(plant).collect());
+            }
             Ok(_) => format!("`{}` stands for no network here", self.network.text),
             Err(problem) => problem,
         };
@@ -152,7 +171,7 @@ fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
         // `all`, or two systems that program one path, repeat nothing.
         let again = requests[..at]
             .iter()
-            .any(|it| it.asked() == request.asked());
+            .any(|it| (it.asked(), it.planted()) == (request.asked(), request.planted()));
         let repeats = again && expanded.len() == 1;
         for scene in expanded {
             if repeats || !scenes.contains(&scene) {

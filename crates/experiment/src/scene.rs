@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +118,14 @@ pub struct Scene {
     /// IP version.
     #[serde(default)]
     pub family: Family,
+    /// Time that the receiver computes before each answer, beyond what the workload
+    /// says, in nanoseconds: a difference that is known, to see whether it is found.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub planted_ns: u64,
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 fn one() -> u32 {
@@ -135,6 +144,7 @@ impl Default for Scene {
             backends: 1,
             placement: Placement::default(),
             family: Family::default(),
+            planted_ns: 0,
         }
     }
 }
@@ -158,14 +168,24 @@ impl Scene {
     }
 
     /// What the network under test is called: `vxlan`, `calico/pod`,
-    /// `cluster-ip:3`.
+    /// `cluster-ip:3`, `host+2us`.
     pub fn name(&self) -> Cow<'_, str> {
         let path = self.path_name();
-        match (self.network.as_str(), &*path) {
+        let name = match (self.network.as_str(), &*path) {
             (network, "") => Cow::Borrowed(network),
             ("", _) => path,
             (network, path) => Cow::Owned(format!("{network}/{path}")),
+        };
+        match self.planted_ns {
+            0 => name,
+            _ => Cow::Owned(format!("{name}+{}", self.planted())),
         }
+    }
+
+    /// The planted time as words of networks end in it, such as `2us`.
+    pub(crate) fn planted(&self) -> String {
+        let time = SignedDuration::from_nanos_i128(self.planted_ns.into());
+        format!("{time:#}").replace('µ', "u").replace(' ', "")
     }
 
     /// The path with its backends where there are several, such as
@@ -185,6 +205,7 @@ impl Scene {
             network: String::new(),
             path: String::new(),
             backends: 1,
+            planted_ns: 0,
             ..self.clone()
         }
     }
@@ -196,6 +217,7 @@ impl Scene {
             network: other.network.clone(),
             path: other.path.clone(),
             backends: other.backends,
+            planted_ns: other.planted_ns,
             ..self.clone()
         }
     }

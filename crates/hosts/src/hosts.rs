@@ -277,7 +277,7 @@ impl Target for Hosts {
 
     fn supports(&self, factor: &str) -> Levels {
         match factor {
-            "network" => Levels::Any,
+            "network" | "planted" => Levels::Any,
             "family" => Levels::These(&["6"]),
             _ => Levels::Default,
         }

@@ -105,7 +105,7 @@ impl Cluster {
     /// Which levels of a factor a pair of nodes has.
     pub(crate) fn pair_supports(factor: &str) -> Levels {
         match factor {
-            "network" | "path" | "backends" => Levels::Any,
+            "network" | "path" | "backends" | "planted" => Levels::Any,
             "placement" => Levels::These(&["same-node"]),
             "family" => Levels::These(&["6"]),
             _ => Levels::Default,

@@ -183,7 +183,7 @@ impl Target for Lab {
 
     fn supports(&self, factor: &str) -> Levels {
         match factor {
-            "network" => Levels::Any,
+            "network" | "planted" => Levels::Any,
             "placement" => Levels::These(&["same-node"]),
             "family" => Levels::These(&["6"]),
             _ => Levels::Default,

@@ -227,3 +227,26 @@ fn what_is_no_precision_is_refused() {
         assert!(error.remedy().contains("\"3%\""), "{written}: {error}");
     }
 }
+
+#[test]
+fn a_planted_time_is_a_level_of_its_own_beside_its_network() {
+    let plan = with_networks("[\"host\", \"host+2us\", \"calico+1.5ms\"]");
+    let seen: Vec<_> = plan
+        .treatments
+        .iter()
+        .map(|one| (&*one.label, &*one.scene.network, one.scene.planted_ns))
+        .collect();
+    let expected = [
+        ("host", "host", 0),
+        ("host+2us", "host", 2_000),
+        ("routed+1ms500us", "routed", 1_500_000),
+    ];
+    assert_eq!(seen, expected);
+    let baselines: Vec<_> = plan.treatments.iter().map(|one| one.baseline).collect();
+    assert_eq!(baselines, [None, Some(0), Some(0)]);
+    // The label is a word that stands for the same.
+    assert_eq!(
+        with_networks("[\"host\", \"host+2us\", \"routed+1ms500us\"]"),
+        plan
+    );
+}

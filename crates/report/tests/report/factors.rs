@@ -11,6 +11,7 @@ use crate::fake::{Fake, Network};
 fn departed() -> Scene {
     Scene {
         backends: 3,
+        planted_ns: 2_000,
         placement: Placement::SameNode,
         family: Family::V6,
         ..Scene::of("calico").by("cluster-ip")
