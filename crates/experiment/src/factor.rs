@@ -61,7 +61,8 @@ pub const FACTORS: &[Factor] = &[
     Factor {
         name: "network",
         help: "Networks to compare, by name or by system; `usual`, or `all` for every one that \
-               works here; cni:FILE for a CNI configuration list",
+               works here; cni:FILE for a CNI configuration list; host+2us for a receiver that \
+               computes for 2 µs before each answer",
         value_name: "NAMES",
         reading: LevelSyntax::Word,
         level: |scene| scene.name().into_owned(),

@@ -9,6 +9,7 @@ use crate::ceiling::{MAX_BLOCKS, MAX_TRIALS};
 use crate::draft::Sharing;
 use crate::factor::Word;
 use crate::order::blocks;
+use crate::refusal::Spelling;
 use crate::spec::Spec;
 use crate::{Asked, Draft, Plan, Precision, Scene, SpecError, Treatment, Wanted, reference};
 
@@ -52,6 +53,7 @@ pub(crate) fn draft(
 ) -> Result<Draft, SpecError> {
     let levels = levels(&spec, expand)?;
     let (mut treatments, mut shares) = treatments(&spec, &levels);
+    treatments.iter().try_for_each(check_planted)?;
     let compared = treatments.len();
     let others = levels.iter().filter(|level| level.baseline.is_some());
     let is_worth =
@@ -94,6 +96,21 @@ pub(crate) fn draft(
         ..spec.outline
     };
     Ok(Draft::new(plan, shares, window_share))
+}
+
+/// Only a receiver of ours that answers can compute before it does.
+fn check_planted(treatment: &Treatment) -> Result<(), SpecError> {
+    if treatment.scene.planted_ns == 0 {
+        return Ok(());
+    }
+    treatment.performed().check().map_err(|refusal| {
+        let (label, task) = (&treatment.label, treatment.task.name());
+        let why = refusal.problem(Spelling::File);
+        SpecError::nowhere(
+            format!("nothing can be planted in `{label}` under `{task}`: {why}"),
+            "use workloads whose requests Plumbline's own server answers: rr, crr, http",
+        )
+    })
 }
 
 /// A network with a path as the experiment asks for them, and where.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Scene, Task, Timing};
+use crate::{Scene, Task, Timing, Workload};
 
 /// Index of a treatment in [`Plan::treatments`](crate::Plan::treatments).
 pub type TreatmentId = usize;
@@ -42,6 +42,16 @@ fn is_first(copy: &u32) -> bool {
 }
 
 impl Treatment {
+    /// Its task as it is done in its scene: with what is planted there.
+    pub fn performed(&self) -> Task {
+        match &self.task {
+            Task::Load(workload) => Task::Load(Workload {
+                think_ns: workload.think_ns.saturating_add(self.scene.planted_ns),
+                ..workload.clone()
+            }),
+        }
+    }
+
     /// Whether two treatments are equal in all but the network under test, so
     /// that they may be compared.
     pub fn is_like(&self, other: &Self) -> bool {

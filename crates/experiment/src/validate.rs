@@ -102,7 +102,7 @@ impl Plan {
             refusal,
         };
         // The rules are those of an experiment file.
-        treatment.task.check().map_err(refused)?;
+        treatment.performed().check().map_err(refused)?;
         treatment.timing.check().map_err(refused)?;
         let Some(baseline) = treatment.baseline else {
             return Ok(());

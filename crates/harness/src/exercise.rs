@@ -9,8 +9,8 @@ pub(crate) use load::{LEAD_NS, LoadExercise};
 pub(crate) use order::{Done, Exercise, TrialOrder};
 
 /// The exercise that does the task of a treatment.
-pub(crate) fn of(treatment: &Treatment) -> Box<dyn Exercise + '_> {
-    match &treatment.task {
+pub(crate) fn of(treatment: &Treatment) -> Box<dyn Exercise> {
+    match treatment.performed() {
         Task::Load(workload) => Box::new(LoadExercise {
             workload,
             timing: treatment.timing,

@@ -25,7 +25,7 @@ pub fn reach(path: &dyn Path, interrupted: &AtomicBool) -> Result<(), TargetErro
         further => 8 * (further + 1),
     };
     let few = LoadExercise {
-        workload: &Workload {
+        workload: Workload {
             connections,
             ..Workload::of_kind(WorkloadKind::Rr)
         },

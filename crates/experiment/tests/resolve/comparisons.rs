@@ -250,3 +250,14 @@ fn a_planted_time_is_a_level_of_its_own_beside_its_network() {
         plan
     );
 }
+
+#[test]
+fn nothing_is_planted_where_nothing_is_answered() {
+    let text = "name = \"t\"\n[factors]\nnetwork = [\"host\", \"host+2us\"]\n[[workload]]\nkind = \"stream\"\n";
+    let experiment = Experiment::parse(text, "t.toml").unwrap();
+    let error = experiment.draft(1, &expand).unwrap_err().to_string();
+    assert!(
+        error.contains("nothing can be planted in `host+2us`"),
+        "{error}"
+    );
+}

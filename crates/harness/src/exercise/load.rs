@@ -31,12 +31,12 @@ pub(crate) const LEAD_NS: u64 = 60_000_000;
 const NEAR_SATURATION: f64 = 0.80;
 
 /// A load from one agent to another, or to several behind one address.
-pub(crate) struct LoadExercise<'a> {
-    pub(crate) workload: &'a Workload,
+pub(crate) struct LoadExercise {
+    pub(crate) workload: Workload,
     pub(crate) timing: Timing,
 }
 
-impl Exercise for LoadExercise<'_> {
+impl Exercise for LoadExercise {
     /// The load starts together with those of other trials, if there are any. A
     /// trial that fails before lets the others go on without it.
     fn run(&self, path: &dyn Path, mut order: TrialOrder<'_>) -> Result<Done, TrialError> {
@@ -46,7 +46,7 @@ impl Exercise for LoadExercise<'_> {
         receivers.greet(interrupted)?;
         client.greet(ANSWER, interrupted)?;
         let secret = Secret::random().map_err(|error| TargetError::Failed(error.to_string()))?;
-        let serving = (self.workload, secret);
+        let serving = (&self.workload, secret);
         let target = receivers.listen(path, serving, order.settings, interrupted)?;
         let mut together_ns = 0;
         if let Some(ticket) = order.others.take() {
@@ -65,20 +65,20 @@ impl Exercise for LoadExercise<'_> {
         let served = receivers.stop(interrupted)?;
         client.end()?;
         receivers.end()?;
-        let least = least_packets(self.workload, &served);
+        let least = least_packets(&self.workload, &served);
         let seen = observation(*measured, *served, path.is_on_two_machines());
         Ok(Done { seen, least })
     }
 
     fn judge(&self, seen: &Observation, settings: &Settings) -> Vec<GateFailure> {
         seen.load().map_or(Vec::new(), |load| {
-            gate::judge(self.workload, &seen.common, load, &settings.thresholds)
+            gate::judge(&self.workload, &seen.common, load, &settings.thresholds)
         })
     }
 
     fn distrust(&self, seen: &Observation, settings: &Settings) -> Vec<Warning> {
         seen.load().map_or(Vec::new(), |load| {
-            doubts(self.workload, &seen.common, load, &settings.thresholds)
+            doubts(&self.workload, &seen.common, load, &settings.thresholds)
         })
     }
 
@@ -95,7 +95,7 @@ impl Exercise for LoadExercise<'_> {
     }
 }
 
-impl LoadExercise<'_> {
+impl LoadExercise {
     fn send(
         &self,
         client: &mut Agent,

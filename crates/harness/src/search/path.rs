@@ -88,7 +88,7 @@ pub fn search_path(
     let mut failed = Vec::new();
     let mut measure = |step: &SearchStep| {
         let load = LoadExercise {
-            workload: &at_rate(workload, step.rate),
+            workload: at_rate(workload, step.rate),
             timing: Timing {
                 warm_up_ns: WARM_UP_NS,
                 measure_ns: step.measure.as_nanos() as u64,
@@ -182,7 +182,7 @@ pub fn maximum(record: &SearchRecord) -> Result<Maximum, SearchFailure> {
 /// One trial with fresh agents; what the path's own checks say ends the search.
 fn one(
     treatment: &Treatment,
-    load: &LoadExercise<'_>,
+    load: &LoadExercise,
     target: &mut dyn Target,
     seed: u64,
     settings: &Settings,
