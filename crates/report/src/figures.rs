@@ -148,6 +148,7 @@ fn request_columns(task: &Task) -> Vec<Figure> {
     };
     columns.push(count("errors", |rates| rates.errors));
     columns.push(count("unanswered", |rates| rates.censored));
+    columns.push(packets("dropped", |packets| packets.dropped));
     columns.push(packets("TCP timeouts", |packets| packets.timeouts));
     columns.push(column("trials", trials));
     columns

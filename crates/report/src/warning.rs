@@ -69,6 +69,15 @@ pub fn text(warning: &Warning) -> String {
             "the sender itself was {} busy, so answers waited for it; lower the rate",
             percent(*share)
         ),
+        // Only in runs of earlier builds, which held it against no answer at all.
+        Warning::TailLag {
+            lag_ns,
+            latency_ns: 0,
+        } => format!(
+            "the sender itself was {} late at p99, and nothing was answered in time; lower the rate, \
+             or use a machine with more CPUs",
+            microseconds(*lag_ns)
+        ),
         Warning::TailLag { lag_ns, latency_ns } => format!(
             "the sender itself was {} late at p99, more than half of the latency of {} there: from \
              p99 up that is the generator, not the network; use --wait spin, or a machine with \

@@ -1,6 +1,7 @@
 //! Latencies of one treatment.
 
 use plumbline_record::{Histogram, LoadObservation, Observation, Trial, Warning};
+use plumbline_stats::exceedance::{self, ExceedanceSlice};
 use plumbline_stats::order::percentile_fractions;
 
 use super::LEVEL;
@@ -41,11 +42,14 @@ impl Latency {
         let late_tails = trials.iter().filter(|(trial, _)| has_late_tail(trial));
         let late_tails = late_tails.count();
         let is_mostly_late = 2 * late_tails > trials.len();
-        let pool = trials
-            .iter()
-            .filter(|(trial, _)| is_mostly_late || !has_late_tail(trial))
-            .filter_map(|&(_, observation)| observation.load());
-        let mut pool = Pool::of(pool);
+        let loads = || {
+            let punctual = trials
+                .iter()
+                .filter(|(trial, _)| is_mostly_late || !has_late_tail(trial));
+            punctual.filter_map(|&(_, observation)| observation.load())
+        };
+        let mut pool = Pool::of(loads());
+        let single: Vec<&Histogram> = loads().map(|seen| &seen.load.latency).collect();
         if is_mostly_late {
             pool.support.end = TAIL;
         }
@@ -55,7 +59,7 @@ impl Latency {
         };
         (!pool.latency.is_empty()).then(|| Self {
             figures: LatencySummary::with_support(&pool.latency, pool.support),
-            intervals: QUANTILES.map(|q| interval(&pool.latency, pool.support, q)),
+            intervals: QUANTILES.map(|q| interval(&single, &pool.latency, pool.support, q)),
             service_time: LatencySummary::with_support(&pool.service_time, whole),
             send_lag: LatencySummary::new(&pool.send_lag),
             late_tails,
@@ -115,11 +119,117 @@ impl Pool {
     }
 }
 
-/// The samples that bound a percentile that is shown (L-14).
-fn interval(latency: &Histogram, support: Support, quantile: f64) -> Option<(u64, u64)> {
+/// The samples that bound a percentile that is shown (L-14). How many of them are
+/// independent is what single trials show of that percentile: slow requests come in
+/// bursts, and some trials have more than others (L-21). `None` with fewer than ten trials.
+fn interval(
+    trials: &[&Histogram],
+    latency: &Histogram,
+    support: Support,
+    quantile: f64,
+) -> Option<(u64, u64)> {
     if !support.shows(quantile) {
         return None;
     }
-    let (low, high) = percentile_fractions(support.effective_samples, quantile, LEVEL);
+    let at = latency.value_at(quantile);
+    let slice = |of: &&Histogram| ExceedanceSlice {
+        beyond: of.len() - of.count_at_or_below(at),
+        samples: of.len(),
+    };
+    let slices: Vec<ExceedanceSlice> = trials.iter().map(slice).collect();
+    let samples = exceedance::effective_samples(&slices).min(support.effective_samples);
+    let (low, high) = percentile_fractions(samples, quantile, LEVEL);
     Some((latency.value_at(low?), latency.value_at(high?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SplitMix64.
+    struct Noise(u64);
+
+    impl Noise {
+        fn uniform(&mut self) -> f64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = self.0;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        }
+    }
+
+    /// Requests of each trial.
+    const REQUESTS: u64 = 2_000;
+
+    /// A trial of bursts of 40 requests: in one of 25 all are slow, ten times as much.
+    fn bursty(noise: &mut Noise) -> Histogram {
+        let mut histogram = Histogram::new();
+        for _ in 0..REQUESTS / 40 {
+            let factor = if noise.uniform() < 0.04 { 10.0 } else { 1.0 };
+            for _ in 0..40 {
+                let latency = -20_000.0 * noise.uniform().max(1e-12).ln() * factor;
+                histogram.record(latency as u64 + 1);
+            }
+        }
+        histogram
+    }
+
+    /// Where 1 − q of such requests lie beyond.
+    fn truth(quantile: f64) -> f64 {
+        let beyond = |x: f64| 0.96 * (-x / 20_000.0).exp() + 0.04 * (-x / 200_000.0).exp();
+        let (mut low, mut high) = (0.0, 1e9);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            let is_below = beyond(middle) > 1.0 - quantile;
+            (low, high) = if is_below {
+                (middle, high)
+            } else {
+                (low, middle)
+            };
+        }
+        low
+    }
+
+    /// Whether the intervals of p50, p90 and p99 of 20 trials hold the truth, and at last
+    /// that of p99 as if every request were one of its own; `None` without an interval.
+    fn hold_truth(seed: u64) -> [Option<bool>; 4] {
+        let mut noise = Noise(seed);
+        let trials: Vec<Histogram> = (0..20).map(|_| bursty(&mut noise)).collect();
+        let mut pooled = Histogram::new();
+        trials.iter().for_each(|one| pooled.merge(one));
+        let single: Vec<&Histogram> = trials.iter().collect();
+        let support = Support::of(&pooled);
+        let holds = |(low, high): (u64, u64), quantile: f64| {
+            let truth = truth(quantile);
+            low as f64 <= truth && truth <= high as f64
+        };
+        let of = |quantile| {
+            let found = interval(&single, &pooled, support, quantile)?;
+            Some(holds(found, quantile))
+        };
+        let (low, high) = percentile_fractions(pooled.len() as f64, 0.99, LEVEL);
+        let naive = low.zip(high);
+        let naive = naive.map(|(low, high)| (pooled.value_at(low), pooled.value_at(high)));
+        [
+            of(0.5),
+            of(0.9),
+            of(0.99),
+            naive.map(|found| holds(found, 0.99)),
+        ]
+    }
+
+    #[test]
+    fn intervals_of_bursty_requests_hold_the_truth_as_often_as_they_say() {
+        let runs: Vec<_> = (0..200).map(hold_truth).collect();
+        let share = |at: usize| {
+            let bounded: Vec<bool> = runs.iter().filter_map(|run| run[at]).collect();
+            assert!(bounded.len() >= 180, "{at}: only {} bounded", bounded.len());
+            bounded.iter().filter(|holds| **holds).count() as f64 / bounded.len() as f64
+        };
+        for at in 0..3 {
+            assert!(share(at) >= 0.92, "{at}: {}", share(at));
+        }
+        assert!(share(3) < 0.7, "{}", share(3));
+    }
 }
