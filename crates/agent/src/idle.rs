@@ -13,8 +13,8 @@ use plumbline_sys::cpu;
 use crate::meter::MachineMeter;
 
 /// How far the two ways of counting idle time may be apart, as a share of the time in
-/// which CPUs were not idle; beside the ticks of the coarser one. Timers that wake an
-/// idle CPU make 1 to 2 % on an ordinary machine, whatever the network.
+/// which CPUs were not idle; beside the ticks of the coarser one. The finer one counts
+/// the timers that an idle CPU serves as idle.
 const DISAGREEMENT: f64 = 0.05;
 /// The ticks of one CPU at both ends.
 const TICKS_NS: u64 = 20_000_000;
