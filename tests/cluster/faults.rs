@@ -1,5 +1,5 @@
-//! What keeps a run from starting: an exit code, a sentence with the remedy,
-//! nothing left.
+//! What keeps a run from starting: it ends with an exit code and a sentence with the
+//! remedy, and leaves nothing behind.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -107,7 +107,7 @@ fn nodes_that_cannot_be_used_are_named() {
     assert_eq!(cluster.inventory(), before);
 }
 
-/// A program of another version, as far as its greeting goes.
+/// A program that greets as another version.
 const OTHER_VERSION: &str = r#"#!/bin/busybox sh
 hello='{"message":"hello","protocol":2,"version":"9.9.9"}'
 case $1 in

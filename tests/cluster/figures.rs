@@ -1,4 +1,4 @@
-//! What a run in a cluster costs beside the load itself.
+//! What a run in a cluster costs besides the load itself.
 
 use std::time::{Duration, Instant};
 
@@ -64,7 +64,7 @@ fn a_run_starts_soon_and_its_controller_takes_little() {
 /// User and system time of a process (proc(5)).
 fn cpu_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // The name stands in parentheses, and may have blanks.
+    // The name is in parentheses, and may contain spaces.
     let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..].split(' ').collect();
     let ticks: u64 = fields[12].parse::<u64>().unwrap() + fields[13].parse::<u64>().unwrap();
     // USER_HZ, which is 100 wherever this runs.

@@ -1,4 +1,4 @@
-//! What is left in the cluster after a run that did not come to its end.
+//! What is left in the cluster after a run that was cut off.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use super::{Cluster, cluster, short};
 use crate::world::{Running, eventually, stderr, stdout, trials};
 
-/// Long enough to be stopped in the middle.
+/// Long enough to be interrupted.
 const LONG: &[&str] = &["--blocks", "200", "--network", "pod"];
 
 /// A run of which a trial has ended.

@@ -1,4 +1,4 @@
-//! Many nodes, as many as the cluster has: a mesh of them, and pairs at once.
+//! All nodes that the cluster has: as a mesh, and as pairs at the same time.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn a_mesh_measures_the_nodes_of_the_cluster_and_leaves_nothing() {
     let (record, trials) = read(&run);
     let nodes = record["plan"]["pairing"]["nodes"].as_array().unwrap();
     assert!(nodes.len() >= 2, "{}", stderr(&output));
-    // Two blocks of three paths, in which each pair has its turn, each way round once.
+    // Two blocks of three paths: each pair is measured once in each direction.
     let first = trials.iter().filter(|it| it["attempt"] == 0);
     let first: Vec<_> = first.collect();
     let pairs = nodes.len() * (nodes.len() - 1) / 2;

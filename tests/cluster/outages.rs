@@ -1,5 +1,5 @@
-//! What goes wrong while a run is under way: an exit code, a sentence, nothing
-//! left, and the trials that were finished are kept.
+//! What goes wrong while a run is under way: the run ends with an exit code and a
+//! sentence, leaves nothing behind, and keeps the trials that were finished.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
     (run, namespace.trim_start_matches("namespace/").to_owned())
 }
 
-/// Deletes a pod without asking it.
+/// Deletes a pod with no grace period.
 fn kill(cluster: &Cluster, namespace: &str) {
     let now = ["--grace-period=0", "--force"];
     let pod = ["delete", "pod", "server", "--namespace", namespace];
@@ -45,7 +45,7 @@ fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let (mut run, namespace) = under_way(&cluster, &["--duration", "5s", "--blocks", blocks]);
-    // Into the next one.
+    // Until the next trial is under way.
     std::thread::sleep(Duration::from_secs(1));
     take_away(&cluster, &namespace);
     run.wait(Duration::from_secs(120));
@@ -88,8 +88,8 @@ fn a_pod_that_is_evicted_costs_its_trial_only() {
     });
 }
 
-/// As a kubelet does that runs out of memory: the pod stays, as failed. It looks
-/// for pods that are over time every 10 s only.
+/// Has the kubelet end a pod, as it does when it runs out of memory: the pod stays, as
+/// failed. The kubelet looks for pods beyond their deadline only every 10 s.
 #[test]
 fn a_pod_that_its_kubelet_ends_costs_its_trial_only() {
     costs_its_trial_only("8", |cluster, namespace| {
@@ -99,8 +99,8 @@ fn a_pod_that_its_kubelet_ends_costs_its_trial_only() {
     });
 }
 
-/// Waits for the end of a run that cannot go on, and looks at what it said and
-/// kept. Then it can be gone on with.
+/// Waits for the end of a run that cannot go on, and checks what it said and kept, and
+/// that it can be resumed.
 #[track_caller]
 fn ended_by(cluster: &Cluster, run: &mut Running, says: &[&str]) {
     assert_eq!(
@@ -280,9 +280,9 @@ fn a_kubelet_that_is_away_ends_the_run_and_nothing_is_left() {
     until_nodes_stay_ready(&cluster);
 }
 
-/// The next test gets the cluster as this one did. Some seconds after an API
-/// server is back the controllers take all nodes for lost, since none has been
-/// heard of, and see within a minute that they are not.
+/// Gives the next test the cluster as this one found it. Some seconds after an API
+/// server is back, the controllers take all nodes for lost, because none has reported
+/// yet; within a minute they see that none is.
 #[track_caller]
 fn until_nodes_stay_ready(cluster: &Cluster) {
     const STAY: Duration = Duration::from_secs(15);

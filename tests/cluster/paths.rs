@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Cluster, cluster, gates, read, short, statuses};
 use crate::world::{run_directory, stderr};
 
-/// What a path that leads elsewhere, or breaks content, would fail.
+/// The gates that a path fails that leads elsewhere or damages content.
 const NEVER: &[&str] = &["wrong-path", "path-fault"];
 
 #[test]
@@ -85,8 +85,8 @@ fn every_workload_goes_through_a_cluster_ip() {
     carries_every_workload(&cluster, "cluster-ip", "2");
 }
 
-/// Each connection is led to one of them, and all get some: that one of three is
-/// missed by 24 at random happens twice in ten thousand runs.
+/// Each connection goes to one of them, and all get some. That 24 random connections
+/// miss one of three happens twice in ten thousand runs.
 #[test]
 fn every_workload_goes_to_several_pods_behind_a_cluster_ip() {
     let Some(cluster) = cluster() else { return };

@@ -67,14 +67,14 @@ impl Fake {
         command
             .args(["--provision", &self.command("up")])
             .env("FAKE_KUBECONFIG", real)
-            // The test's cluster has its image; and whose configuration is used
-            // has to be what the command handed over.
+            // The test's cluster has the image already, and the configuration that is
+            // used has to be the one that the command handed over.
             .env("PLUMBLINE_IMAGE", "there already")
             .env("KUBECONFIG", "/nonexistent/kubeconfig");
         command
     }
 
-    /// Such a run under way, without its words.
+    /// Such a run under way, with its output discarded.
     fn start(&self, cluster: &Cluster, networks: &str, blocks: &str) -> Running {
         let down = self.command("down");
         let flags = ["--unprovision", &down, "--blocks", blocks];
@@ -222,7 +222,7 @@ fn when_nothing_comes_up_the_run_ends_and_says_why() {
     assert!(text.contains("KUBECONFIG=FILE"), "{text}");
     assert!(fake.calls().contains(&"down mute".to_owned()));
 
-    // Nobody knows how to end it: said at once, with the remedy.
+    // Nothing says how to take it down: the run says so at once, with the remedy.
     let output = fake.run(&cluster, "one", &[]).output().unwrap();
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");

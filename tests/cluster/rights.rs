@@ -1,4 +1,4 @@
-//! The least role suffices, and gives no more than it says.
+//! The Role in one namespace suffices, and gives no more than it says.
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};

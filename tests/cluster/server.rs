@@ -1,5 +1,4 @@
-//! A server that the image does not hold. No cluster is needed: nothing is asked
-//! of one.
+//! A server that the image does not hold. No cluster is needed, because none is asked.
 
 use std::fs;
 
