@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Scene, Task, Timing, Workload};
+use crate::{Scene, Task, Timing};
 
 /// Index of a treatment in [`Plan::treatments`](crate::Plan::treatments).
 pub type TreatmentId = usize;
@@ -44,12 +44,11 @@ fn is_first(copy: &u32) -> bool {
 impl Treatment {
     /// Its task as it is done in its scene: with what is planted there.
     pub fn performed(&self) -> Task {
-        match &self.task {
-            Task::Load(workload) => Task::Load(Workload {
-                think_ns: workload.think_ns.saturating_add(self.scene.planted_ns),
-                ..workload.clone()
-            }),
+        let mut task = self.task.clone();
+        if let Some(load) = task.load_mut() {
+            load.think_ns = load.think_ns.saturating_add(self.scene.planted_ns);
         }
+        task
     }
 
     /// Whether two treatments are equal in all but the network under test, so
