@@ -1,6 +1,7 @@
 //! How long the CPUs were idle in the slices of those that take turns.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -12,12 +13,13 @@ use plumbline_sys::cpu;
 
 use crate::meter::MachineMeter;
 
-/// How far the two ways of counting idle time may be apart, as a share of the time in
-/// which CPUs were not idle; beside the ticks of the coarser one. The finer one counts
-/// the timers that an idle CPU serves as idle.
-const DISAGREEMENT: f64 = 0.05;
+/// What the CPUs worked by the ticks over what they worked by the finer count, as far as
+/// the difference can be interrupts that met an idle CPU.
+const EXPLAINED: RangeInclusive<f64> = 0.75..=1.5;
 /// The ticks of one CPU at both ends.
 const TICKS_NS: u64 = 20_000_000;
+/// The work for which these ticks are few, as a multiple of them.
+const FEW: u64 = 10;
 
 /// The CPUs during a rotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +49,10 @@ impl IdleTime {
         time.capacity_ns = self.capacity_ns;
         time.idle_ns = idle_ns.saturating_sub(time.iowait_ns);
         time.busy_ns = (self.capacity_ns - idle_ns).saturating_sub(time.steal_ns);
+    }
+
+    fn worked_ns(&self) -> u64 {
+        self.capacity_ns.saturating_sub(self.idle_ns)
     }
 
     fn add(&mut self, from: &IdleReading, to: &IdleReading) {
@@ -179,8 +185,9 @@ fn watch_one(
     Ok(times)
 }
 
-/// The sums over CPUs for each member, if they agree with the ticks from the first
-/// edge to the last.
+/// The sums over CPUs for each member, with as much work over the whole time as the
+/// ticks say: these know how much there was, and the finer count when. `None` where the
+/// two are too far apart to be about the same.
 fn agreeing(
     cpus: Vec<Vec<IdleTime>>,
     first: &CpuTotals,
@@ -203,9 +210,22 @@ fn agreeing(
         totals.cpus.iter().map(of_one).sum::<u64>()
     };
     let ticks_ns = away(last).saturating_sub(away(first));
-    let worked_ns = whole.capacity_ns.saturating_sub(ticks_ns);
-    let apart = (worked_ns as f64 * DISAGREEMENT) as u64 + TICKS_NS * cpus.len() as u64;
-    (whole.idle_ns.abs_diff(ticks_ns) <= apart).then_some(sums)
+    let by_ticks_ns = whole.capacity_ns.saturating_sub(ticks_ns);
+    let rounding_ns = TICKS_NS * cpus.len() as u64;
+    if whole.worked_ns().max(by_ticks_ns) < FEW * rounding_ns {
+        let is_alike = whole.worked_ns().abs_diff(by_ticks_ns) <= FEW * rounding_ns / 2;
+        return is_alike.then_some(sums);
+    }
+    let ratio = by_ticks_ns as f64 / whole.worked_ns() as f64;
+    let scaled = |sum: IdleTime| {
+        let worked_ns = (sum.worked_ns() as f64 * ratio) as u64;
+        IdleTime {
+            idle_ns: sum.capacity_ns.saturating_sub(worked_ns),
+            ..sum
+        }
+    };
+    let is_explained = EXPLAINED.contains(&ratio);
+    is_explained.then(|| sums.into_iter().map(scaled).collect())
 }
 
 #[cfg(test)]
@@ -236,17 +256,29 @@ mod tests {
     }
 
     #[test]
-    fn cpus_add_up_where_the_ticks_agree() {
+    fn cpus_add_up_to_as_much_work_as_the_ticks_count() {
         let cpus = vec![
-            vec![time(400, 123), time(400, 300), time(1000, 503)],
-            vec![time(400, 77), time(400, 310), time(1000, 489)],
+            vec![time(400, 100), time(400, 300), time(2000, 1000)],
+            vec![time(400, 100), time(400, 350), time(2000, 1000)],
         ];
-        let (first, last) = (ticks([10, 20]), ticks([510, 510]));
-        let sums = agreeing(cpus.clone(), &first, &last).unwrap();
-        assert_eq!(sums, [time(800, 200), time(800, 610)]);
+        let first = ticks([10, 20]);
+        let sums = agreeing(cpus.clone(), &first, &ticks([1010, 1020])).unwrap();
+        assert_eq!(sums, [time(800, 200), time(800, 650)]);
         // Interrupts that met an idle CPU: a tenth of what was worked.
-        assert_eq!(agreeing(cpus, &first, &ticks([440, 440])), None);
-        assert_eq!(agreeing(Vec::new(), &first, &last), None);
+        let sums = agreeing(cpus.clone(), &first, &ticks([910, 920])).unwrap();
+        assert_eq!(sums, [time(800, 140), time(800, 635)]);
+        // Twice as much cannot be interrupts.
+        assert_eq!(agreeing(cpus, &first, &ticks([10, 20])), None);
+        assert_eq!(agreeing(Vec::new(), &first, &ticks([10, 20])), None);
+    }
+
+    #[test]
+    fn where_little_was_worked_the_ticks_are_too_coarse_to_correct_anything() {
+        let cpus = vec![vec![time(400, 390), time(1000, 970)]];
+        let first = ticks([0, 0]);
+        let sums = agreeing(cpus.clone(), &first, &ticks([450, 500])).unwrap();
+        assert_eq!(sums, [time(400, 390)]);
+        assert_eq!(agreeing(cpus, &first, &ticks([400, 400])), None);
     }
 
     #[test]
