@@ -69,7 +69,7 @@ fn a_run_goes_from_experiment_to_report() {
     );
     for (format, has) in [
         ("html", "</html>"),
-        ("markdown", "|"),
+        ("markdown", "vxlan"),
         ("csv", "vxlan"),
         ("json", "\"treatments\""),
     ] {

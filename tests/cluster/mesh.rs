@@ -48,7 +48,7 @@ fn a_mesh_measures_the_nodes_of_the_cluster_and_leaves_nothing() {
     let shown = stdout(&output);
     assert!(
         shown.contains(&format!(
-            "p50 between nodes: pod, rr; {} nodes",
+            "p50 between nodes: pod, rr\n{} nodes",
             nodes.len()
         )),
         "{shown}"

@@ -46,7 +46,7 @@ fn every_host_is_measured_with_every_other() {
     assert_eq!(pairs.len(), 12);
     let shown = stdout(&output);
     assert!(
-        shown.contains("p50 between nodes: host, rr; 4 nodes"),
+        shown.contains("p50 between nodes: host, rr\n4 nodes, "),
         "{shown}"
     );
     let page = std::fs::read_to_string(run_directory(&hosts.path("out")).join("report.html"));

@@ -93,10 +93,10 @@ pub fn watch(start_ns: u64, members: &[Vec<Slice>], stop: &AtomicBool) -> io::Re
             scope.spawn(move || watch_one(cpu, start_ns, (members.len(), course), stop))
         };
         let threads: Vec<_> = cpus.iter().map(|it| one(it.number)).collect();
-        sleep_until_ns(start_ns + from_ns);
+        sleep_unless(stop, start_ns + from_ns);
         let first = counters::cpu()?;
         let rest = rest(start_ns, members.last().map_or(&[], Vec::as_slice), stop)?;
-        sleep_until_ns(start_ns + to_ns);
+        sleep_unless(stop, start_ns + to_ns);
         let last = counters::cpu()?;
         let watched = threads.into_iter().map(|thread| {
             let watched = thread.join();
@@ -137,13 +137,25 @@ fn span(course: &Course) -> Option<(u64, u64)> {
     Some((course.first()?.1.open_ns, course.last()?.1.end_ns))
 }
 
+/// Sleeps until a moment of the monotonic clock, or until `stop` is true, at which it
+/// looks every 50 ms.
+fn sleep_unless(stop: &AtomicBool, deadline_ns: u64) {
+    while !stop.load(Ordering::Relaxed) {
+        let now_ns = now_ns();
+        if now_ns >= deadline_ns {
+            return;
+        }
+        sleep_until_ns(deadline_ns.min(now_ns + 50_000_000));
+    }
+}
+
 /// The machine by its ticks.
 fn rest(start_ns: u64, slices: &[Slice], stop: &AtomicBool) -> io::Result<CpuTime> {
     let mut meter = MachineMeter::default();
     for slice in slices.iter().filter(|it| it.recorded_ns() > 0) {
-        sleep_until_ns(start_ns + slice.open_ns);
+        sleep_unless(stop, start_ns + slice.open_ns);
         meter.opens()?;
-        sleep_until_ns(start_ns + slice.end_ns);
+        sleep_unless(stop, start_ns + slice.end_ns);
         meter.closes()?;
         if stop.load(Ordering::Relaxed) {
             break;
@@ -164,7 +176,7 @@ fn watch_one(
     // Woken 50 µs late otherwise, which the part that is not recorded can bear.
     let _ = cpu::set_timer_slack_ns(1);
     let read = |slice_ns: u64| -> io::Result<IdleReading> {
-        sleep_until_ns(start_ns + slice_ns);
+        sleep_unless(stop, start_ns + slice_ns);
         let at_ns = now_ns();
         let idle_ns = clock.read_ns()?;
         Ok(IdleReading { at_ns, idle_ns })
@@ -315,6 +327,17 @@ mod tests {
         assert_eq!(order, [1, 0, 2]);
         assert_eq!(span(&course), Some((2, 25)));
         assert_eq!(span(&[]), None);
+    }
+
+    #[test]
+    fn a_watch_ends_when_it_is_stopped() {
+        let far = Slice {
+            begin_ns: 0,
+            open_ns: 3_600_000 * MS,
+            end_ns: 3_600_005 * MS,
+        };
+        let stopped = AtomicBool::new(true);
+        watch(now_ns(), &[vec![far]], &stopped).unwrap();
     }
 
     #[test]
