@@ -1,24 +1,33 @@
 //! How exactly a machine measures: what it shows where nothing differs, and how narrow
 //! the intervals became.
 
-use crate::analysis::{Comparison, Summary};
+use crate::analysis::Summary;
 use crate::{describe, number};
 
 /// `, between host and a copy of it, this machine shows p50 −0.4 to 0.6 % under rr`.
 pub(super) fn controls(summary: &Summary) -> Option<String> {
-    let shown = |one: &Comparison| {
-        let interval = one.effect?.interval?;
-        let baseline = &summary.treatments[one.baseline].treatment;
+    let mut by_task: Vec<(String, Vec<String>)> = Vec::new();
+    for one in &summary.controls {
+        let Some(interval) = one.effect.and_then(|effect| effect.interval) else {
+            continue;
+        };
+        let task = describe::clean(summary.treatments[one.baseline].treatment.task.name());
         let between = number::percent_interval(interval.low, interval.high);
-        let task = describe::clean(baseline.task.name());
-        Some(format!("{} {between} under {task}", one.metric.words))
-    };
-    let shown: Vec<String> = summary.controls.iter().filter_map(shown).collect();
+        let shown = format!("{} {between}", one.metric.title);
+        match by_task.last_mut().filter(|(last, _)| *last == task) {
+            Some((_, all)) => all.push(shown),
+            None => by_task.push((task, vec![shown])),
+        }
+    }
+    let shown: Vec<String> = by_task
+        .into_iter()
+        .map(|(task, all)| format!("under {task} {}", all.join(", ")))
+        .collect();
     let first = summary.controls.first()?;
     let baseline = describe::clean(&summary.treatments[first.baseline].treatment.label);
     let what = match shown.is_empty() {
         true => "too few blocks to say".to_owned(),
-        false => shown.join(", "),
+        false => shown.join("; "),
     };
     Some(format!(
         ", between {baseline} and a copy of it, this machine shows {what}"

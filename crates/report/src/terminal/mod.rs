@@ -68,6 +68,8 @@ pub(crate) fn wrapped(text: &str, style: Style) -> String {
 /// Lines that sentences and warnings may take; the page has all of them.
 const MOST_SENTENCES: usize = 6;
 const MOST_WARNINGS: usize = 5;
+/// Rows of tables for whose sake no interval is left out.
+const MOST_ROWS: usize = 24;
 
 /// All networks by all metrics that count, in as many tables as the width asks for;
 /// what the signs mean, and what the workloads are.
@@ -81,21 +83,13 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
         .iter()
         .map(|row| Cell::plain(row.label.clone()));
     let labels = Column::left("network", labels.collect());
-    let mut tables: Vec<Vec<Column>> = Vec::new();
-    for group in columns::overview(&overview) {
-        let with = |table: &[Column]| [table, &group].concat();
-        match tables.last_mut() {
-            Some(table) if Columns::new(with(table)).least_width() <= style.width => {
-                *table = with(table);
-            }
-            _ => tables.push(with(std::slice::from_ref(&labels))),
-        }
+    let groups = columns::overview(&overview);
+    let mut tables = side_by_side(&labels, &groups, style.width, Columns::width);
+    if tables.len() * overview.rows.len() > MOST_ROWS {
+        tables = side_by_side(&labels, &groups, style.width, Columns::least_width);
     }
-    let tables: Vec<String> = tables
-        .into_iter()
-        .map(|table| Columns::new(table).render(style))
-        .collect();
-    let mut out = tables.join("\n");
+    let tables = tables.into_iter().map(|table| table.render(style));
+    let mut out = tables.collect::<Vec<_>>().join("\n");
     if !summary.comparisons.is_empty() {
         out += &style.lines(Tint::Faint, overview::LEGEND);
     }
@@ -106,6 +100,25 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
         out += &style.lines(Tint::Faint, &sentence.to_string());
     }
     out
+}
+
+/// Groups of columns beside each other behind the labels, a new table wherever one
+/// would be wider than `most`.
+fn side_by_side(
+    labels: &Column,
+    groups: &[Vec<Column>],
+    most: usize,
+    width: fn(&Columns) -> usize,
+) -> Vec<Columns> {
+    let mut tables: Vec<Vec<Column>> = Vec::new();
+    for group in groups {
+        let with = |table: &[Column]| [table, group].concat();
+        match tables.last_mut() {
+            Some(table) if width(&Columns::new(with(table))) <= most => *table = with(table),
+            _ => tables.push(with(std::slice::from_ref(labels))),
+        }
+    }
+    tables.into_iter().map(Columns::new).collect()
 }
 
 /// What the rows are that were asked for by another name.

@@ -101,6 +101,7 @@ impl Columns {
     /// The table in lines no wider than `style.width`, as long as that leaves
     /// room for a label and one figure.
     pub(super) fn render(mut self, style: Style) -> String {
+        self.merge_heading();
         self.fit(style.width);
         let rows = self.columns[0].forms[0].len();
         let titles: Vec<Cell> = self
@@ -115,6 +116,15 @@ impl Columns {
             out += &self.line(&cells, style);
         }
         out
+    }
+
+    /// A heading that all columns share takes the place of the labels' title, and so
+    /// no line of its own.
+    fn merge_heading(&mut self) {
+        let mut headed = self.columns.iter_mut().filter(|it| !it.group.is_empty());
+        if let (Some(one), None) = (headed.next(), headed.next()) {
+            self.columns[0].title = std::mem::take(&mut one.group);
+        }
     }
 
     /// The headings above titles, where there are any.
@@ -166,7 +176,8 @@ impl Columns {
         }
     }
 
-    fn width(&self) -> usize {
+    /// How wide it is with every column in its widest form that is left.
+    pub(super) fn width(&self) -> usize {
         let columns: usize = self.columns.iter().map(Column::width).sum();
         columns + GAP * (self.columns.len() - 1)
     }

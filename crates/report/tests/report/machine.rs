@@ -71,7 +71,7 @@ fn every_output_says_what_the_machine_shows_where_nothing_differs() {
         ("html", html::render(&summary, &run, &trials)),
         ("json", json::render(&summary)),
     ] {
-        let said = "between host and a copy of it, this machine shows p50";
+        let said = "between host and a copy of it, this machine shows under rr p50";
         assert_eq!(text.matches(said).count(), 1, "{format}: {text}");
         assert!(!text.contains("host#2"), "{format}: {text}");
     }
