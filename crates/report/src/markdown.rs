@@ -20,7 +20,8 @@ pub fn render(summary: &Summary) -> String {
     }
     if summary.has_results() {
         let overview = overview::table(summary);
-        out += &format!("{}\n{}\n\n", table(&overview), escape(overview::LEGEND));
+        let legend = escape(&overview::legend(summary));
+        out += &format!("{}\n{legend}\n\n", table(&overview));
     }
     for sentence in sentence::sentences(summary) {
         let mark = if sentence.subject == Subject::Compared {

@@ -172,8 +172,16 @@ pub(crate) fn table(summary: &Summary) -> Table {
     }
 }
 
-/// What the signs of the table mean.
-pub(crate) const LEGEND: &str = "Change against the baseline ± half of its 95\u{a0}% interval; \
+/// What the signs of the table mean, and a title that does not say it itself.
+pub(crate) fn legend(summary: &Summary) -> String {
+    let of_processes = |one: &Comparison| one.metric.words.starts_with("processes'");
+    match summary.comparisons.iter().any(of_processes) {
+        true => format!("{LEGEND} procs: the CPU time of the processes that do the work."),
+        false => LEGEND.to_owned(),
+    }
+}
+
+const LEGEND: &str = "Change against the baseline ± half of its 95\u{a0}% interval; \
     all intervals hold together. =\u{a0}the same within the margin, ?\u{a0}undecided.";
 
 /// More networks than this in one sentence are given by their range.

@@ -91,7 +91,7 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
     let tables = tables.into_iter().map(|table| table.render(style));
     let mut out = tables.collect::<Vec<_>>().join("\n");
     if !summary.comparisons.is_empty() {
-        out += &style.lines(Tint::Faint, overview::LEGEND);
+        out += &style.lines(Tint::Faint, &overview::legend(summary));
     }
     for section in &summary.sections {
         out += &style.lines(Tint::Faint, &heading(summary, section));

@@ -132,7 +132,7 @@ fn row_middle(row: usize) -> f64 {
 }
 
 fn frame(svg: &mut Svg, panel: &Panel<'_>, axis: &Axis, left: f64, bottom: f64) {
-    svg.text("heading", (left, 16.0), Anchor::Start, panel.metric.words);
+    svg.text("heading", (left, 16.0), Anchor::Start, panel.metric.title);
     if !panel.is_primary {
         svg.text("caption", (left, 32.0), Anchor::Start, "exploratory");
     }
