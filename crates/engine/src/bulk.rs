@@ -1,5 +1,6 @@
 //! Bulk: bytes and datagrams that go one way.
 
+mod backlog;
 mod datagram;
 mod stream;
 mod tally;

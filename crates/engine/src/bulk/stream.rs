@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
 
+use super::backlog::Backlog;
 use super::zero_copy::ZeroCopy;
 use crate::driver::{Driver, Event, WatchMode};
 use crate::event_loop::LoadClient;
@@ -87,6 +88,7 @@ pub(crate) struct Stream {
     next_mark: u64,
     /// The end of the slice that the load is in; 0 before the first.
     until: u64,
+    backlog: Backlog,
 }
 
 impl Stream {
@@ -112,6 +114,7 @@ impl Stream {
             mark: None,
             next_mark: u64::MAX,
             until: 0,
+            backlog: Backlog::default(),
         }
     }
 
@@ -221,10 +224,25 @@ impl Stream {
         is_sound && socket.tcp_info().is_ok_and(|info| info.established)
     }
 
+    /// Bytes acknowledged on all connections.
+    fn acked<D: Driver>(&self, io: &D) -> u64 {
+        self.gone + (0..self.lines.len()).map(|s| acked(io, s)).sum::<u64>()
+    }
+
+    /// Bytes that were written and are not acknowledged.
+    fn queued<D: Driver>(&self, io: &D) -> u64 {
+        let is_up =
+            |line: &StreamConnection| matches!(line.state, StreamState::Ready | StreamState::Full);
+        let lines = self.lines.iter().enumerate();
+        let up = lines.filter(|(_, line)| is_up(line));
+        let queued = up.map(|(slot, line)| line.position.saturating_sub(acked(io, slot)));
+        queued.sum()
+    }
+
     /// Books the bytes acknowledged since the last mark; those of the second that ends
     /// at `boundary`.
     fn mark<D: Driver>(&mut self, io: &D, now: u64, boundary: u64) {
-        let total = self.gone + (0..self.lines.len()).map(|s| acked(io, s)).sum::<u64>();
+        let total = self.acked(io);
         if let Some((then, marked)) = self.mark.replace((now, total)) {
             self.recorder
                 .carried(boundary - 1, now - then, total - marked);
@@ -267,8 +285,9 @@ impl<D: Driver> LoadClient<D> for Stream {
         self.running = true;
     }
 
-    fn slice_begins(&mut self, _: &mut D, until: u64) {
+    fn slice_begins(&mut self, io: &mut D, until: u64) {
         self.until = until;
+        self.backlog.begins(now_ns(), self.acked(io));
     }
 
     fn recording_begins(&mut self, io: &mut D, at: u64) {
@@ -293,6 +312,15 @@ impl<D: Driver> LoadClient<D> for Stream {
             self.mark(io, now, self.next_mark);
         }
         if now >= self.until {
+            if self.backlog.is_in_slice() {
+                self.backlog.ends(now, self.acked(io));
+            }
+            return false;
+        }
+        if self.backlog.is_due(now) {
+            self.backlog.look(now, self.queued(io), self.until - now);
+        }
+        if self.backlog.is_enough() {
             return false;
         }
         let mut more = false;
