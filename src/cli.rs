@@ -135,6 +135,9 @@ pub(crate) struct RunArgs {
     /// With --resume, go on although another build of Plumbline began the run; tables say so
     #[arg(long, requires = "resume")]
     pub(crate) mix_builds: bool,
+    /// Record and show pseudonyms in place of names, addresses and paths; cannot be resumed
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) anonymise: bool,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -183,6 +186,9 @@ pub(crate) struct ReportArgs {
     /// Compare with this network of the run instead of the run's own baseline
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
+    /// Show pseudonyms in place of names, addresses and paths
+    #[arg(long)]
+    pub(crate) anonymise: bool,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -100,15 +100,7 @@ impl Progress for Reporter {
     }
 
     fn ended(&mut self, step: &Step<'_>, trial: &Trial) {
-        let between = trial.pair.as_ref();
-        let between = between.map(|pair| format!(" from {} to {}", pair.client, pair.server));
-        let what = format!(
-            "{} {}{}, block {}",
-            step.treatment.label,
-            step.treatment.task.name(),
-            between.unwrap_or_default(),
-            step.block + 1
-        );
+        let what = words::trial(step.treatment, trial);
         match &trial.status {
             TrialStatus::Valid => {}
             TrialStatus::Invalid { gates } => {
@@ -117,6 +109,13 @@ impl Progress for Reporter {
             }
             TrialStatus::Failed { error } => self.say(&format!("{what}: failed, {error}")),
         }
+    }
+
+    fn took_turns(&mut self, steps: &[Step<'_>], trials: &[Trial]) {
+        let members: Vec<_> = steps.iter().map(|it| it.treatment).zip(trials).collect();
+        words::turns(&members)
+            .iter()
+            .for_each(|line| self.say(line));
     }
 }
 

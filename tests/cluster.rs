@@ -12,9 +12,11 @@ mod left;
 mod mesh;
 mod outages;
 mod paths;
+mod policy;
 mod provision;
 mod rights;
 mod server;
+mod turns;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -142,7 +144,7 @@ impl Cluster {
     /// Everything of the cluster that a run could leave behind.
     #[track_caller]
     pub(crate) fn inventory(&self) -> Vec<String> {
-        let kinds = "namespaces,pods,services,endpointslices,configmaps,secrets,serviceaccounts";
+        let kinds = "namespaces,pods,services,endpointslices,configmaps,secrets,serviceaccounts,networkpolicies";
         let bound = "clusterroles,clusterrolebindings,roles,rolebindings";
         let all = format!("{kinds},{bound}");
         let names = self.kubectl(&["get", &all, "--all-namespaces", "--output", "name"]);

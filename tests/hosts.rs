@@ -78,6 +78,9 @@ fn two_hosts_are_measured_over_the_networks_that_were_chosen() {
     for trial in &trials {
         assert_measured(trial);
         let seen = &trial["observation"];
+        // Both networks of the two hosts took turns.
+        let rotation = &seen["common"]["rotation"];
+        assert_eq!(rotation["treatments"], 2, "{rotation}");
         let network = &run["plan"]["treatments"][trial["treatment"].as_u64().unwrap() as usize];
         let device = if network["label"] == "fast" {
             "direct"
@@ -127,6 +130,9 @@ fn pairs_of_hosts_are_compared_in_one_run() {
     let labels: Vec<&Value> = labels.map(|one| &one["label"]).collect();
     assert_eq!(labels, ["there", "back"]);
     trials.iter().for_each(assert_measured);
+    // Pairs are machines of their own and take no turns.
+    let rotation = |trial: &Value| trial["observation"]["common"]["rotation"].clone();
+    assert!(trials.iter().all(|it| rotation(it).is_null()));
     // Of the second pair both machines are others than the first sender's, as
     // far as the run can know.
     let others = run["fingerprint"]["others"].as_object().unwrap();
@@ -224,8 +230,10 @@ fn long_trial(hosts: &TwoHosts, before: &[&str], more: &[&str]) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    eventually("four agents run", Duration::from_secs(30), || {
-        hosts.agents() == 4
+    // The run directory is there once every path was tried.
+    let out = hosts.path("out");
+    eventually("four agents run a trial", Duration::from_secs(30), || {
+        std::fs::read_dir(&out).is_ok_and(|it| it.count() > 0) && hosts.agents() == 4
     });
     child
 }

@@ -108,7 +108,9 @@ fn carried_load(treatment: &Value, observation: &Value) {
     for count in both {
         assert!(count.as_u64().unwrap() > 0, "{treatment}: {load} {serve}");
     }
-    assert!(load["completed"].as_u64().unwrap() > 0, "{treatment}");
+    // Of a slow stream that takes turns all may be written before the recorded parts.
+    let is_answered = kind == "stream" || load["completed"].as_u64().unwrap() > 0;
+    assert!(is_answered, "{treatment}");
     for (error, count) in load["errors"].as_object().unwrap() {
         assert_eq!(count, 0, "{treatment}: {error}");
     }

@@ -1,9 +1,13 @@
 //! The program as people and scripts meet it: one binary of tests, a file for
 //! each intent.
 
+mod anonymous;
 mod architecture;
 mod builds;
 mod cluster;
+#[allow(dead_code, reason = "tests of reports use more of it")]
+#[path = "../crates/report/tests/report/documented.rs"]
+mod documented;
 mod engine;
 mod faults;
 mod find_max;
@@ -20,6 +24,7 @@ mod runs;
 mod shares;
 mod stamps;
 mod studies;
+mod tried;
 mod usage;
 mod validate;
 mod world;

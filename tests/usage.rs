@@ -1,6 +1,7 @@
 //! Bad usage, bad files, and what does not touch the machine.
 
 use std::fs;
+use std::path::Path;
 
 use crate::world::{output, stderr, stdout};
 
@@ -124,17 +125,8 @@ fn a_target_without_its_hosts_asks_for_them() {
     refused(
         &["run", "cni-comparison"],
         64,
-        &["bridge-host-gw", "--provision 'COMMAND'", "--context"],
+        &["flannel-vxlan", "--provision 'COMMAND'", "--context"],
     );
-    // Whoever wrote the file: nothing of it is run before it was read.
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let touched = tempfile::tempdir().unwrap().path().join("touched");
-    let up = format!("touch {}", touched.display());
-    let text = format!("name = \"x\"\n[target.kubernetes]\nup = \"{up}\"\n{workload}");
-    fs::write(file.path(), text).unwrap();
-    let run = ["run", file.path().to_str().unwrap()];
-    refused(&run, 64, &[&up, "--allow-commands"]);
-    assert!(!touched.exists());
     let cluster = ["run", "--target", "kubernetes"];
     let both = ["--provision", "up", "--context", "a"];
     refused(
@@ -152,6 +144,31 @@ fn a_target_without_its_hosts_asks_for_them() {
         64,
         &["--pair bare-metal=HOST,HOST --pair vm=HOST,HOST", "ssh"],
     );
+}
+
+/// They may come from somebody else, so nothing of them is run unseen.
+#[test]
+fn commands_of_a_file_or_of_a_run_that_was_handed_over_are_shown_first() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    let up = format!("touch {}", at("touched").display());
+    let text = format!(
+        "name = \"x\"\n[target.kubernetes]\nup = \"{up}\"\n[[workload]]\nkind = \"rr\"\nrate = 100\n"
+    );
+    fs::write(at("x.toml"), &text).unwrap();
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/report/tests/older/tour");
+    let run = fs::read(recorded.join("run.json")).unwrap();
+    let mut run: serde_json::Value = serde_json::from_slice(&run).unwrap();
+    run["experiment_text"] = text.into();
+    fs::write(at("run.json"), run.to_string()).unwrap();
+    fs::copy(recorded.join("trials.jsonl"), at("trials.jsonl")).unwrap();
+    for arguments in [
+        &["run", at("x.toml").to_str().unwrap()][..],
+        &["run", "--resume", scratch.path().to_str().unwrap()],
+    ] {
+        refused(arguments, 64, &[&up, "--allow-commands"]);
+        assert!(!at("touched").exists());
+    }
 }
 
 #[test]

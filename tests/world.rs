@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::documented;
+
 /// Prints and counts a skip, as `testkit` does. That crate is not used here: it
 /// would put these tests, and the program under test, into a user namespace in
 /// which everybody is root.
@@ -49,7 +51,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs it, and gives what it printed as JSON.
+/// Runs it, and gives what it printed as JSON, all of which is described.
 #[track_caller]
 pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
     let output = output(arguments);
@@ -58,8 +60,18 @@ pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
         "{arguments:?}: {}",
         stderr(&output)
     );
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{arguments:?}: {e}: {}", stdout(&output)))
+    let value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{arguments:?}: {e}: {}", stdout(&output)));
+    let what = match arguments[0] {
+        "doctor" => "findings",
+        "list" => "listed",
+        "load" if arguments.contains(&"--find-max") => "search",
+        "load" => "load",
+        "validate" => "validation",
+        _ => "report",
+    };
+    documented::check(what, &value);
+    value
 }
 
 /// Tests that measure do so one after the other: they would disturb each other.

@@ -85,8 +85,7 @@ pub(crate) struct ClusterArgs {
     /// Context of the kubeconfig instead of the current one; repeat it to compare clusters
     #[arg(long, value_name = "NAME", conflicts_with = "provision")]
     pub(crate) context: Vec<String>,
-    /// Command that brings up a cluster with one network ({network}); runs for each network in
-    /// each block
+    /// Command that brings up a cluster with one network ({network}), in each block anew
     #[arg(long, value_name = "COMMAND")]
     pub(crate) provision: Option<String>,
     /// Command that takes it down again, unless --provision says how
@@ -95,12 +94,10 @@ pub(crate) struct ClusterArgs {
     /// Run the commands that the experiment's file names; without it they are only shown
     #[arg(long)]
     pub(crate) allow_commands: bool,
-    /// Nodes of the sender and the receiver, or all nodes of a mesh or of pairs; workers are
-    /// chosen unless given
+    /// Nodes of sender and receiver, or all of a mesh or of pairs; workers unless given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
-    /// Namespace for the pods that an administrator made, with the rights of `plumbline manifest
-    /// role`; otherwise each run makes one
+    /// Namespace that an administrator made (`manifest role`); otherwise each run makes one
     #[arg(long, value_name = "NAME", conflicts_with = "provision")]
     pub(crate) namespace: Option<String>,
     /// Image of the pods, such as one in your registry; `plumbline image` makes it
@@ -109,6 +106,9 @@ pub(crate) struct ClusterArgs {
     /// Also run pods in the nodes' own networks (the baseline), in a privileged namespace
     #[arg(long)]
     pub(crate) allow_host_network: bool,
+    /// Make no NetworkPolicy, which otherwise admits only the run's own pods to its receivers
+    #[arg(long)]
+    pub(crate) no_policy: bool,
 }
 
 impl ClusterArgs {
@@ -123,6 +123,7 @@ impl ClusterArgs {
             ("--namespace", self.namespace.is_some()),
             ("--image", self.image.is_some()),
             ("--allow-host-network", self.allow_host_network),
+            ("--no-policy", self.no_policy),
         ];
         given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
     }
@@ -143,8 +144,7 @@ pub(crate) struct InLabArgs {
     /// Kernel to run in; uml needs Debian's packages user-mode-linux and kmod
     #[arg(long, value_enum, default_value = "host")]
     pub(crate) kernel: Kernel,
-    /// Directory with the plugins of `--network cni:FILE`; CNI_PATH, else /usr/lib/cni
-    /// and /opt/cni/bin
+    /// Directory with plugins of CNI; CNI_PATH, else /usr/lib/cni and /opt/cni/bin
     #[arg(long, value_name = "DIR")]
     pub(crate) cni_bin: Vec<PathBuf>,
 }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use plumbline_record::{Run, RunDirectory, Trial, write_atomically};
+use plumbline_record::{Pseudonyms, Run, RunDirectory, Trial, write_atomically};
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
@@ -11,11 +11,17 @@ use super::{BadUsage, print};
 use crate::cli::{Format, ReportArgs};
 
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let (mut run, trials) = RunDirectory::read(&args.run)?;
+    let (mut run, mut trials) = RunDirectory::read(&args.run)?;
     if let Some(baseline) = &args.baseline {
-        run.plan
-            .compare_with(baseline)
-            .map_err(|known| unknown_baseline(baseline, &known))?;
+        run.plan.compare_with(baseline).map_err(|known| {
+            BadUsage(format!(
+                "the run has no network `{baseline}` to compare with; it has {}",
+                known.join(", ")
+            ))
+        })?;
+    }
+    if args.anonymise {
+        (run, trials) = Pseudonyms::default().record(&run, &trials)?;
     }
     let format = if args.json { Format::Json } else { args.format };
     let text = render(&run, &trials, format);
@@ -24,13 +30,6 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         None => print(&text)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn unknown_baseline(name: &str, known: &[String]) -> BadUsage {
-    BadUsage(format!(
-        "the run has no network `{name}` to compare with; it has {}",
-        known.join(", ")
-    ))
 }
 
 pub(crate) fn render(run: &Run, trials: &[Trial], format: Format) -> String {

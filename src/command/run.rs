@@ -34,6 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let order = RunOptions {
         out: &args.out,
         command: std::env::args().collect(),
+        anonymise: args.anonymise,
         layout: args.target.pairing.layout(),
         across_environments: args.across_environments,
         mix_builds: args.mix_builds,
@@ -162,7 +163,7 @@ fn show(
         Ok(()) => progress::say(&format!("\nThe page: {}", page.display())),
         Err(_) => progress::say(&format!("\nThe trials: {}", directory.display())),
     }
-    if unfinished {
+    if unfinished && !args.anonymise {
         // The lab is the default.
         let target = &run.provenance.target;
         let (target, flags) = if target == "lab" && !cli::is_plugin() {

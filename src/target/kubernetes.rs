@@ -23,6 +23,7 @@ pub(super) fn pick(
         namespace: args.namespace.clone(),
         image: args.image.clone(),
         host_network: args.allow_host_network,
+        policy: !args.no_policy,
         layout: layout(&run.target.pairing),
         across_environments: run.across_environments,
         logs: match &run.resume {

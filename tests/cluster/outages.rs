@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::{Cluster, cluster, read, short, statuses};
 use crate::world::{Running, eventually, run_directory, skip, stdout, trials};
 
+/// The receiver's pod of the path `pod`.
+const SERVER: &str = "server-pod";
+
 /// A run of which a trial has ended, and the namespace of its pods.
 #[track_caller]
 fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
@@ -23,7 +26,7 @@ fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
 /// Deletes a pod with no grace period.
 fn kill(cluster: &Cluster, namespace: &str) {
     let now = ["--grace-period=0", "--force"];
-    let pod = ["delete", "pod", "server", "--namespace", namespace];
+    let pod = ["delete", "pod", SERVER, "--namespace", namespace];
     cluster.kubectl(&[&pod, &now[..]].concat());
 }
 
@@ -53,7 +56,7 @@ fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
     let lost = failed(&trials);
     assert_eq!(lost.len(), 1, "{:?}", statuses(&trials));
     let why = lost[0]["status"]["error"].as_str().unwrap();
-    assert!(why.contains("/server"), "{why}");
+    assert!(why.contains(&format!("/{SERVER}")), "{why}");
     // Disturbance repeats trials too: what counts is that the next one ran.
     let at = trials
         .iter()
@@ -79,10 +82,10 @@ fn a_pod_that_is_evicted_costs_its_trial_only() {
         let eviction = serde_json::json!({
             "apiVersion": "policy/v1",
             "kind": "Eviction",
-            "metadata": { "name": "server", "namespace": namespace },
+            "metadata": { "name": SERVER, "namespace": namespace },
         });
         std::fs::write(file.path(), eviction.to_string()).unwrap();
-        let path = format!("/api/v1/namespaces/{namespace}/pods/server/eviction");
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{SERVER}/eviction");
         let file = file.path().to_str().unwrap();
         cluster.kubectl(&["create", "--raw", &path, "--filename", file]);
     });
@@ -94,7 +97,7 @@ fn a_pod_that_is_evicted_costs_its_trial_only() {
 fn a_pod_that_its_kubelet_ends_costs_its_trial_only() {
     costs_its_trial_only("8", |cluster, namespace| {
         let over = r#"{"spec":{"activeDeadlineSeconds":1}}"#;
-        let pod = ["patch", "pod", "server", "--namespace", namespace];
+        let pod = ["patch", "pod", SERVER, "--namespace", namespace];
         cluster.kubectl(&[&pod, &["--patch", over][..]].concat());
     });
 }

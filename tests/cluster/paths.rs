@@ -8,7 +8,7 @@ use super::{Cluster, cluster, gates, read, short, statuses};
 use crate::world::{run_directory, stderr};
 
 /// The gates that a path fails that leads elsewhere or damages content.
-const NEVER: &[&str] = &["wrong-path", "path-fault"];
+pub(super) const NEVER: &[&str] = &["wrong-path", "path-fault"];
 
 #[test]
 fn every_path_carries_packets_where_it_says_and_nothing_is_left() {
@@ -93,7 +93,7 @@ fn every_workload_goes_to_several_pods_behind_a_cluster_ip() {
     let before = cluster.inventory();
     let trials = carries_every_workload(&cluster, "cluster-ip:3", "24");
     for index in 1..=3 {
-        let pod = format!("server-of-3-{index}");
+        let pod = format!("server-cluster-ip-3-{index}");
         for trial in &trials {
             let devices = trial["observation"]["common"]["devices"].as_array();
             let mut own = devices.into_iter().flatten();

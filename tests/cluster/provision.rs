@@ -99,6 +99,16 @@ fn until_a_trial_has_ended(cluster: &Cluster) {
     });
 }
 
+/// A cluster that is made for the run is taken down at once, with what is in it. The one
+/// behind the script stays, and removes what it was told to in its own time.
+#[track_caller]
+fn until_it_is(cluster: &Cluster, before: &[String]) {
+    let what = "what the run made is gone";
+    eventually(what, Duration::from_secs(180), || {
+        cluster.inventory() == before
+    });
+}
+
 fn is_set_up(trial: &Value) -> bool {
     trial["observation"]["what"]["exercise"] == "set-up"
 }
@@ -161,7 +171,7 @@ fn each_block_has_a_fresh_cluster_for_each_network() {
         text.contains("## Set-up cost") && text.contains("2 of 2"),
         "{text}"
     );
-    assert_eq!(cluster.inventory(), before);
+    until_it_is(&cluster, &before);
 }
 
 #[test]
@@ -256,7 +266,7 @@ fn an_image_that_no_node_has_is_said_and_the_cluster_is_taken_down() {
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("localhost/absent:1"), "{text}");
     assert_eq!(fake.calls(), ["up one", "down one"]);
-    assert_eq!(cluster.inventory(), before);
+    until_it_is(&cluster, &before);
 }
 
 #[test]
@@ -270,7 +280,7 @@ fn ctrl_c_takes_the_cluster_down() {
     run.signal(Signal::SIGINT);
     assert_eq!(run.wait(Duration::from_secs(90)), Some(2));
     assert_eq!(fake.calls().last().unwrap(), "down one");
-    assert_eq!(cluster.inventory(), before);
+    until_it_is(&cluster, &before);
     let kept = cluster.run_directory().expect("it was made");
     assert!(trials(&kept) > 0 && !provision_logs(&kept).is_empty());
 
@@ -313,7 +323,7 @@ fn a_run_that_was_cut_off_goes_on_with_fresh_clusters() {
         all_logs.len() > logs.len() && logs.iter().all(|it| all_logs.contains(it)),
         "what the first part said is kept: {logs:?}, {all_logs:?}"
     );
-    assert_eq!(cluster.inventory(), before);
+    until_it_is(&cluster, &before);
 }
 
 #[test]

@@ -9,19 +9,19 @@ use nix::sys::signal::Signal;
 use super::{Cluster, cluster, read, short};
 use crate::world::{eventually, run_directory, runs_in, stderr, stdout, trials};
 
-const ACCOUNT: &str = "plumbline-tester";
+pub(super) const ACCOUNT: &str = "plumbline-tester";
 
 /// The namespace that the administrator made.
-const SHARED: &str = "shared-by-testers";
+pub(super) const SHARED: &str = "shared-by-testers";
 
 /// A service account, removed when dropped.
-struct Account<'a> {
-    cluster: &'a Cluster,
-    config: tempfile::NamedTempFile,
+pub(super) struct Account<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) config: tempfile::NamedTempFile,
 }
 
 impl<'a> Account<'a> {
-    fn new(cluster: &'a Cluster) -> Self {
+    pub(super) fn new(cluster: &'a Cluster) -> Self {
         cluster.kubectl(&[
             "create",
             "serviceaccount",
@@ -46,7 +46,7 @@ impl<'a> Account<'a> {
 
     /// Applies what `plumbline manifest` prints, and binds it in the shared namespace, or
     /// in the whole cluster.
-    fn is_granted(&self, manifest: &str, bind: &[&str]) {
+    pub(super) fn is_granted(&self, manifest: &str, bind: &[&str]) {
         let printed = self.cluster.plumbline(&["manifest", manifest]).output();
         let mut apply = Command::new("kubectl")
             .args(["apply", "--namespace", SHARED, "--filename", "-"])
@@ -76,17 +76,17 @@ impl<'a> Account<'a> {
     }
 
     /// A run in the shared namespace, but for what `other` flags say.
-    fn run(&self, other: &[&str]) -> Output {
+    pub(super) fn run(&self, other: &[&str]) -> Output {
         let mut command = self.cluster.run(&short(&["--namespace", SHARED]));
         command.args(other).env("KUBECONFIG", self.config.path());
         command.output().unwrap()
     }
 
     /// What is in the shared namespace.
-    fn shared(&self) -> String {
+    pub(super) fn shared(&self) -> String {
         let list = [
             "get",
-            "pods,services",
+            "pods,services,networkpolicies",
             "--namespace",
             SHARED,
             "--output",
@@ -139,6 +139,7 @@ fn the_role_suffices_and_gives_no_more_than_it_says() {
         ("create", "pods"),
         ("get", "pods/exec"),
         ("create", "services"),
+        ("patch", "networkpolicies.networking.k8s.io"),
     ] {
         assert!(account.may(verb, what, Some(SHARED)), "{verb} {what}");
         for elsewhere in [Some("default"), None] {
@@ -220,7 +221,7 @@ fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
     };
     let listed = cleanup(&[]);
     assert!(
-        listed.contains("run ") && listed.contains("2 pods"),
+        listed.contains("run ") && listed.contains("4 pods"),
         "{listed}"
     );
     assert!(account.shared().contains("service/"));

@@ -1,6 +1,7 @@
-//! Ctrl-C while hosts connect. A program stands for ssh that never logs in.
+//! Ctrl-C while hosts connect. A program stands for ssh that comes to no end.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,14 +10,27 @@ use nix::sys::signal::Signal;
 
 use crate::world::{self, Running, eventually};
 
-/// Tells that it was started, and then says nothing.
-const SSH: &str = "#!/bin/sh\n: > \"$STARTED\"\nexec sleep 1000\n";
+/// Logs in, and takes one byte of the program.
+const LOGIN: &str = r#"echo "plumbline-at $(uname -s) $(uname -m) /nonexistent"
+head -c 1 > /dev/null"#;
 
 #[test]
 fn ctrl_c_is_heard_while_hosts_connect() {
+    is_heard_after("");
+}
+
+#[test]
+fn ctrl_c_is_heard_while_the_program_is_copied() {
+    is_heard_after(LOGIN);
+}
+
+/// Stops a run whose ssh says nothing after what `first` does.
+#[track_caller]
+fn is_heard_after(first: &str) {
     let directory = tempfile::tempdir().unwrap();
     let ssh = directory.path().join("ssh");
-    fs::write(&ssh, SSH).unwrap();
+    let script = format!("#!/bin/sh\n{first}\n: > \"$STARTED\"\nexec sleep 1000\n");
+    fs::write(&ssh, script).unwrap();
     fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
     let started = directory.path().join("started");
     let path = std::env::var("PATH").unwrap();
@@ -31,11 +45,13 @@ fn ctrl_c_is_heard_while_hosts_connect() {
         .spawn()
         .expect("the program starts");
     let mut run = Running(child);
-    eventually("ssh was started", Duration::from_secs(30), || {
+    eventually("ssh got that far", Duration::from_secs(30), || {
         started.exists()
     });
     run.signal(Signal::SIGINT);
-    // A login is waited for longer than that.
+    // What ssh does is waited for longer than that.
     run.wait(Duration::from_secs(15));
+    let said = io::read_to_string(run.0.stderr.take().unwrap()).unwrap();
+    assert!(said.contains("interrupted"), "{said}");
     assert!(!directory.path().join("out").exists(), "there is a run");
 }

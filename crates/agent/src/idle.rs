@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use plumbline_experiment::Slice;
-use plumbline_record::{CpuTime, IdleSample};
+use plumbline_record::{CpuTime, IdleSample, SoftnetCounters};
 use plumbline_sys::clock::{now_ns, sleep_until_ns};
 use plumbline_sys::counters::{self, CpuTotals, IdleClock};
 use plumbline_sys::cpu;
+use serde::{Deserialize, Serialize};
 
 use crate::meter::MachineMeter;
 
@@ -21,11 +22,26 @@ const TICKS_NS: u64 = 20_000_000;
 /// The work for which these ticks are few, as a multiple of them.
 const FEW: u64 = 10;
 
-/// The CPUs during a rotation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How to watch the CPUs during a rotation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchOrder {
+    /// The start of the rotation, nanoseconds of the monotonic clock of the agent.
+    pub start_ns: u64,
+    /// The slices of each member; the last member does not send.
+    pub members: Vec<Vec<Slice>>,
+    /// Whether to meter the machine in the slices of all members, and not only of the
+    /// last: where no sender does.
+    pub all: bool,
+}
+
+/// A machine during a rotation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
     /// The machine in the slices in which nobody sends.
     pub rest: IdleSample,
+    /// The machine in the slices of each member that sends, where that was ordered;
+    /// else nothing.
+    pub members: Vec<MachineGains>,
     /// Idle time in the slices of each member, those in which nobody sends last. `None`
     /// where the kernel counts it in ticks alone, or where what it counts in
     /// microseconds is something else: then the ticks that the senders read are all
@@ -33,8 +49,20 @@ pub struct Watched {
     pub idle: Option<Vec<IdleTime>>,
 }
 
+/// What the counters of a machine gained in the slices of one member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineGains {
+    /// CPU time.
+    pub machine: CpuTime,
+    /// Receive queues.
+    pub softnet: SoftnetCounters,
+    /// CPU time of its threads for soft interrupts, nanoseconds; 0 where they cannot be
+    /// seen.
+    pub ksoftirqd_ns: u64,
+}
+
 /// Idle time of all CPUs over some slices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleTime {
     /// Wall time times CPUs, nanoseconds.
     pub capacity_ns: u64,
@@ -71,8 +99,7 @@ struct IdleReading {
 type Course = [(usize, Slice)];
 
 /// Watches the CPUs in the recorded slices of all members of a rotation, of whom the
-/// last does not send. The slices begin `start_ns` after the origin of the monotonic
-/// clock. Returns early when `stop` becomes true.
+/// last does not send. Returns early when `stop` becomes true.
 ///
 /// A thread on each CPU wakes at the edges of the slices. That ends the idle state of
 /// its CPU, and what the kernel says about it is up to date.
@@ -80,22 +107,27 @@ type Course = [(usize, Slice)];
 /// # Errors
 ///
 /// Counters that cannot be read.
-pub fn watch(start_ns: u64, members: &[Vec<Slice>], stop: &AtomicBool) -> io::Result<Watched> {
-    let course = course(members);
+pub(crate) fn watch(order: &WatchOrder, stop: &AtomicBool) -> io::Result<Watched> {
+    let (start_ns, members) = (order.start_ns, order.members.len());
+    let course = course(&order.members);
     let Some((from_ns, to_ns)) = span(&course) else {
-        let rest = IdleSample::default();
-        return Ok(Watched { rest, idle: None });
+        return Ok(gained(Vec::new(), None));
     };
     let cpus = counters::cpu()?.cpus;
     thread::scope(|scope| {
         let one = |cpu: u32| {
             let course = &course;
-            scope.spawn(move || watch_one(cpu, start_ns, (members.len(), course), stop))
+            scope.spawn(move || watch_one(cpu, start_ns, (members, course), stop))
         };
         let threads: Vec<_> = cpus.iter().map(|it| one(it.number)).collect();
+        let first_metered = if order.all { 0 } else { members - 1 };
+        let mut meters = vec![MachineMeter::default(); members - first_metered];
         sleep_unless(stop, start_ns + from_ns);
         let first = counters::cpu()?;
-        let rest = rest(start_ns, members.last().map_or(&[], Vec::as_slice), stop)?;
+        let metered = course
+            .iter()
+            .filter_map(|(member, slice)| Some((member.checked_sub(first_metered)?, slice)));
+        meter(start_ns, metered, &mut meters, stop)?;
         sleep_unless(stop, start_ns + to_ns);
         let last = counters::cpu()?;
         let watched = threads.into_iter().map(|thread| {
@@ -105,20 +137,35 @@ pub fn watch(start_ns: u64, members: &[Vec<Slice>], stop: &AtomicBool) -> io::Re
         // Where one CPU cannot be watched, there is no total.
         let watched: io::Result<Vec<Vec<IdleTime>>> = watched.collect();
         let idle = watched.ok().and_then(|all| agreeing(all, &first, &last));
-        Ok(exactly(rest, idle))
+        Ok(gained(meters, idle))
     })
 }
 
-fn exactly(rest: CpuTime, idle: Option<Vec<IdleTime>>) -> Watched {
-    let mut rest = rest;
-    if let Some(of_rest) = idle.as_ref().and_then(|idle| idle.last()) {
-        of_rest.correct(&mut rest);
-    }
+/// What the meters of the last members gained, as exactly as is known.
+fn gained(meters: Vec<MachineMeter>, idle: Option<Vec<IdleTime>>) -> Watched {
+    let exact = |number: usize| {
+        let idle = idle.as_ref()?;
+        idle.get(idle.len() - meters.len() + number)
+    };
+    let gains = meters.iter().enumerate().map(|(number, meter)| {
+        let mut machine = meter.cpu();
+        if let Some(idle) = exact(number) {
+            idle.correct(&mut machine);
+        }
+        MachineGains {
+            machine,
+            softnet: meter.softnet(),
+            ksoftirqd_ns: meter.ksoftirqd_ns(),
+        }
+    });
+    let mut members: Vec<MachineGains> = gains.collect();
+    let rest = members.pop().unwrap_or_default().machine;
     Watched {
         rest: IdleSample {
             busy_ns: rest.busy_ns,
             capacity_ns: rest.capacity_ns,
         },
+        members,
         idle,
     }
 }
@@ -149,19 +196,23 @@ fn sleep_unless(stop: &AtomicBool, deadline_ns: u64) {
     }
 }
 
-/// The machine by its ticks.
-fn rest(start_ns: u64, slices: &[Slice], stop: &AtomicBool) -> io::Result<CpuTime> {
-    let mut meter = MachineMeter::default();
-    for slice in slices.iter().filter(|it| it.recorded_ns() > 0) {
+/// Reads the machine's counters at the edges of slices, each by the meter of its member.
+fn meter<'a>(
+    start_ns: u64,
+    course: impl Iterator<Item = (usize, &'a Slice)>,
+    meters: &mut [MachineMeter],
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    for (member, slice) in course {
         sleep_unless(stop, start_ns + slice.open_ns);
-        meter.opens()?;
+        meters[member].opens()?;
         sleep_unless(stop, start_ns + slice.end_ns);
-        meter.closes()?;
+        meters[member].closes()?;
         if stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    Ok(meter.cpu())
+    Ok(())
 }
 
 /// Idle time of one CPU for each member, and last from the first edge to the last.
@@ -329,6 +380,14 @@ mod tests {
         assert_eq!(span(&[]), None);
     }
 
+    fn order(members: Vec<Vec<Slice>>, all: bool) -> WatchOrder {
+        WatchOrder {
+            start_ns: now_ns() + MS,
+            members,
+            all,
+        }
+    }
+
     #[test]
     fn a_watch_ends_when_it_is_stopped() {
         let far = Slice {
@@ -337,7 +396,7 @@ mod tests {
             end_ns: 3_600_005 * MS,
         };
         let stopped = AtomicBool::new(true);
-        watch(now_ns(), &[vec![far]], &stopped).unwrap();
+        watch(&order(vec![vec![far]], true), &stopped).unwrap();
     }
 
     #[test]
@@ -347,10 +406,32 @@ mod tests {
             open_ns: number * 5 * MS + MS,
             end_ns: number * 5 * MS + 5 * MS,
         };
-        let members = [vec![slice(0), slice(3)], vec![slice(1), slice(2)]];
+        let members = || vec![vec![slice(0), slice(3)], vec![slice(1), slice(2)]];
         let never = AtomicBool::new(false);
-        let watched = watch(now_ns() + MS, &members, &never).unwrap();
-        assert!(watched.rest.capacity_ns > 0);
-        assert!(watched.idle.is_none_or(|times| times.len() == 2));
+        for (all, metered) in [(false, 0), (true, 1)] {
+            let watched = watch(&order(members(), all), &never).unwrap();
+            assert!(watched.rest.capacity_ns > 0);
+            assert!(watched.idle.is_none_or(|times| times.len() == 2));
+            assert_eq!(watched.members.len(), metered);
+            let is_metered = |it: &MachineGains| it.machine.capacity_ns > 0;
+            assert!(watched.members.iter().all(is_metered));
+        }
+        let nobody = watch(&order(Vec::new(), true), &never).unwrap();
+        assert_eq!(nobody.rest, IdleSample::default());
+    }
+
+    #[test]
+    fn what_is_known_more_exactly_goes_to_the_members_that_were_metered() {
+        let idle = vec![time(800, 200), time(800, 300), time(800, 790)];
+        let busy = |watched: &Watched| {
+            let members = watched.members.iter().map(|it| it.machine.busy_ns / MS);
+            (members.collect::<Vec<_>>(), watched.rest.busy_ns / MS)
+        };
+        let meters = |count| vec![MachineMeter::default(); count];
+        let all = gained(meters(3), Some(idle.clone()));
+        assert_eq!(busy(&all), (vec![600, 500], 10));
+        let only_rest = gained(meters(1), Some(idle));
+        assert_eq!(busy(&only_rest), (vec![], 10));
+        assert_eq!(busy(&gained(meters(2), None)), (vec![0], 0));
     }
 }

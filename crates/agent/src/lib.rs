@@ -24,10 +24,11 @@ mod sight;
 pub use build::{SOURCES, build, sha256};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use hold::hold;
-pub use idle::{IdleTime, Watched, watch};
+pub use idle::{IdleTime, MachineGains, WatchOrder, Watched};
 pub use machine::{fingerprint, is_user_mode};
 pub use message::{
-    FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served, ToAgent,
+    ClockReading, FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served,
+    ToAgent,
 };
 pub use meter::{MachineMeter, idle_sample, protocol_counters};
 pub use nginx::check_server;

@@ -10,10 +10,11 @@ use plumbline_record::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::idle::{WatchOrder, Watched};
 use crate::sight::{LookOrder, NamespaceCounters, Sight};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub enum ToAgent {
     Serve(ServeOrder),
     /// Act as the sender, once.
     Load(LoadOrder),
-    /// Look at this machine. This and the next three may be ordered any number
+    /// Look at this machine. This and the next five may be ordered any number
     /// of times, to observe a machine that is not the controller's own.
     Look(LookOrder),
     /// Read the counters of these devices, and of the namespace.
@@ -50,6 +51,11 @@ pub enum ToAgent {
         /// CPUs of the receiver; empty for any.
         server_cpus: Vec<usize>,
     },
+    /// Say what the clock shows that slices are dates of. A sender and a receiver
+    /// answer too.
+    Clock,
+    /// Watch the CPUs of this machine while treatments take turns.
+    Watch(WatchOrder),
     /// Stop what runs, and report what was seen.
     Stop,
     /// The controller is alive.
@@ -93,6 +99,10 @@ pub enum FromAgent {
         /// Its floor; `None` when it was stopped.
         floor: Option<Floor>,
     },
+    /// What the clock shows.
+    Clock(ClockReading),
+    /// The CPUs while treatments took turns.
+    Watched(Box<Watched>),
     /// What was ordered could not be done.
     Failed {
         /// Why, with the remedy.
@@ -135,6 +145,16 @@ pub struct LoadOrder {
     pub seed: u64,
     /// CPUs to run on; empty for any.
     pub cpus: Vec<usize>,
+}
+
+/// The monotonic clock of an agent, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockReading {
+    /// What it shows, nanoseconds.
+    pub now_ns: u64,
+    /// A random number that every kernel draws at its start: two agents with the same
+    /// number run on one kernel. Empty where it is not shown.
+    pub boot: String,
 }
 
 /// What the sender measured.

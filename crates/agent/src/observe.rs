@@ -7,10 +7,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint};
+use plumbline_sys::clock::now_ns;
 use plumbline_sys::ethtool;
 use plumbline_sys::netlink::{DeviceInfo, NetlinkError, NetlinkSocket};
 
-use crate::message::{FromAgent, JobOutcome, ToAgent};
+use crate::idle;
+use crate::message::{ClockReading, FromAgent, JobOutcome, ToAgent};
 use crate::nginx;
 use crate::proxy;
 use crate::sight::{LocalAddress, LookOrder, NamespaceCounters, Sight, Way};
@@ -29,6 +31,11 @@ pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> JobOutcome {
         } => FromAgent::Floored {
             floor: plumbline_engine::floor(client_cpus, server_cpus, stop)?,
         },
+        ToAgent::Clock => FromAgent::Clock(ClockReading {
+            boot: boot(),
+            now_ns: now_ns(),
+        }),
+        ToAgent::Watch(order) => FromAgent::Watched(Box::new(idle::watch(order, stop)?)),
         _ => return Err("this is not an order to observe".into()),
     })
 }
@@ -80,7 +87,7 @@ fn look(order: &LookOrder) -> Result<Sight, Box<dyn Error>> {
             machine: identity(),
             ..crate::fingerprint()
         },
-        boot: read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+        boot: boot(),
         cpus: plumbline_sys::cpu::allowed()?,
         addresses: addresses.collect(),
         ways,
@@ -88,6 +95,10 @@ fn look(order: &LookOrder) -> Result<Sight, Box<dyn Error>> {
         kube_proxy: order.kube_proxy.then(proxy::mode).flatten(),
         servers: nginx::servers(),
     })
+}
+
+fn boot() -> String {
+    read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 fn describe(link: &DeviceInfo) -> DeviceFingerprint {

@@ -275,3 +275,45 @@ fn load(order: &LoadOrder, stop: &AtomicBool) -> JobOutcome {
         protocol: protocol_counters("client")?.since(&protocol),
     })))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpStream};
+
+    use plumbline_engine::Secret;
+    use plumbline_experiment::{Workload, WorkloadKind};
+
+    use super::*;
+
+    #[test]
+    fn a_receiver_wants_to_be_shown_the_secret_of_its_order() {
+        let order = ServeOrder {
+            workload: Workload::of_kind(WorkloadKind::Rr),
+            address: [127, 0, 0, 1].into(),
+            port: 0,
+            secret: Secret::random().unwrap(),
+            cpus: Vec::new(),
+        };
+        let stop = AtomicBool::new(false);
+        let strange = |address: SocketAddr| {
+            let mut client = TcpStream::connect(address).unwrap();
+            let request = vec![b'G'; order.workload.request_size as usize];
+            client.write_all(&request).unwrap();
+            // It may be closed with what was sent still unread.
+            let answered = client.read(&mut [0]).is_ok_and(|it| it > 0);
+            stop.store(true, Ordering::SeqCst);
+            assert!(!answered);
+        };
+        let served = thread::scope(|scope| {
+            let report = |said| match said {
+                FromAgent::Listening { address } => drop(scope.spawn(move || strange(address))),
+                other => panic!("{other:?}"),
+            };
+            serve(&order, &report, &stop).unwrap()
+        });
+        let FromAgent::Served(served) = served else {
+            panic!("{served:?}")
+        };
+        assert_eq!((served.serve.strangers, served.serve.requests), (1, 0));
+    }
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::ceiling::MIN_DURATION;
-use crate::{Timing, Treatment};
+use crate::{Plan, Timing};
 
 /// What a trial takes beside its phases: two agents started and ended, counters
 /// read. Measured: a tour of 168 trials took 21 ms more for each than its
@@ -20,19 +20,19 @@ const LEAST_SHARE: f64 = 0.25;
 /// Shortens all phases in one proportion so that the blocks take no longer
 /// than the budget, if that is possible. Gives the proportion; 1 when nothing
 /// had to be shortened. The number of blocks stays: it is what comparisons
-/// need (C-7).
-pub(crate) fn shorten(treatments: &mut [Treatment], blocks: u32, budget: Option<Duration>) -> f64 {
+/// need (C-7). Precision may add to them later.
+pub(crate) fn shorten(plan: &mut Plan, blocks: u32, budget: Option<Duration>) -> f64 {
     let Some(budget) = budget else { return 1.0 };
-    let phases: Duration = treatments.iter().map(|one| one.timing.expected()).sum();
+    let phases = plan.phases_of(0);
     // A plan has at most 100,000 trials, far below 2^32.
-    let fixed = BESIDE_PHASES * treatments.len() as u32 + BESIDE_TRIALS;
+    let fixed = BESIDE_PHASES * plan.treatments.len() as u32 + BESIDE_TRIALS;
     let per_block = budget / blocks.max(1);
     if fixed + phases <= per_block || phases.is_zero() {
         return 1.0;
     }
     let left = per_block.saturating_sub(fixed).as_secs_f64();
     let share = (left / phases.as_secs_f64()).clamp(LEAST_SHARE, 1.0);
-    for treatment in treatments {
+    for treatment in &mut plan.treatments {
         treatment.timing = scaled(treatment.timing, share);
     }
     share

@@ -78,6 +78,51 @@ impl Draft {
         self
     }
 
+    /// The draft without some treatments, such as those of a network that carries nothing;
+    /// the others get new numbers. `None` when others are compared with one of them, or
+    /// nothing that was to be compared is left.
+    #[must_use]
+    pub fn without(self, gone: &[TreatmentId]) -> Option<Self> {
+        let Self {
+            mut plan,
+            shares,
+            window_share,
+            ..
+        } = self;
+        let is_compared = |plan: &Plan| {
+            let mut compared = plan.treatments[..plan.compared()].iter();
+            compared.any(|it| it.baseline.is_some())
+        };
+        let was_compared = is_compared(&plan);
+        let (before, compared) = (plan.treatments.len(), plan.compared());
+        let kept: Vec<TreatmentId> = (0..before).filter(|id| !gone.contains(id)).collect();
+        let number = |id: TreatmentId| kept.binary_search(&id).ok();
+        let renumbered = |(id, old): (TreatmentId, &TreatmentId)| {
+            let treatment = plan.treatments[*old].clone();
+            let baseline = match treatment.baseline {
+                None => None,
+                Some(one) => Some(number(one)?),
+            };
+            Some(Treatment {
+                id,
+                baseline,
+                ..treatment
+            })
+        };
+        plan.treatments = kept
+            .iter()
+            .enumerate()
+            .map(renumbered)
+            .collect::<Option<_>>()?;
+        plan.controls = kept.iter().filter(|id| **id >= compared).count();
+        for block in &mut plan.blocks {
+            *block = block.iter().filter_map(|id| number(*id)).collect();
+        }
+        let shares = kept.iter().map(|id| shares[*id].clone()).collect();
+        let is_of_use = !plan.treatments.is_empty() && is_compared(&plan) == was_compared;
+        is_of_use.then(|| Self::new(plan, shares, window_share))
+    }
+
     /// Seed of the search for the maximum at this position of
     /// `sought`. It follows from the plan's seed, so that the
     /// same seed searches with the same arrivals.
@@ -169,4 +214,57 @@ fn impossible(share: &Share, maximum: f64) -> SpecError {
         ),
         "use another share, or a longer duration",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Draft, Experiment, Scene};
+
+    /// Two workloads on each of three networks, and the control.
+    fn draft() -> Draft {
+        let text = "name = \"x\"\nfactors.network = [\"host\", \"a\", \"b\"]\n\
+                    [[workload]]\nkind = \"rr\"\nrate = 100\n\
+                    [[workload]]\nkind = \"crr\"\nrate = 100\n";
+        let experiment = Experiment::parse(text, "x.toml").unwrap().with_control();
+        let scenes = |asked: &crate::Asked<'_>| Ok(vec![Scene::of(asked.network.word())]);
+        experiment.draft(1, &scenes).unwrap()
+    }
+
+    fn of(draft: &Draft, network: &str) -> Vec<usize> {
+        let all = draft.plan.treatments.iter();
+        let own = all.filter(|it| it.scene.network == network && it.copy == 1);
+        own.map(|it| it.id).collect()
+    }
+
+    #[test]
+    fn a_network_can_be_left_out() {
+        let whole = draft();
+        let gone = of(&whole, "a");
+        assert_eq!(gone.len(), 2);
+        let (controls, blocks) = (whole.plan.controls, whole.plan.blocks.len());
+        assert!(controls > 0);
+        let rest = whole.without(&gone).unwrap();
+        assert_eq!(
+            (rest.plan.controls, rest.plan.blocks.len()),
+            (controls, blocks)
+        );
+        assert!(of(&rest, "a").is_empty());
+        assert_eq!((of(&rest, "host").len(), of(&rest, "b").len()), (2, 2));
+        rest.plan.validate().unwrap();
+        for id in of(&rest, "b") {
+            let baseline = rest.plan.treatments[id].baseline.unwrap();
+            assert_eq!(rest.plan.treatments[baseline].scene.network, "host");
+            assert!(rest.plan.treatments[baseline].is_like(&rest.plan.treatments[id]));
+        }
+    }
+
+    #[test]
+    fn the_baseline_and_all_that_is_compared_cannot() {
+        let baselines = of(&draft(), "host");
+        assert!(draft().without(&baselines).is_none());
+        assert!(draft().without(&baselines[..1]).is_none());
+        let compared: Vec<usize> = [of(&draft(), "a"), of(&draft(), "b")].concat();
+        assert!(draft().without(&compared).is_none());
+        assert!(draft().without(&compared[1..]).is_some());
+    }
 }

@@ -40,6 +40,7 @@ pub(crate) const DESIGN: &[&str] = &[
     "drain",
     "budget",
     "rotate",
+    "slice",
     "precision",
     "control",
     "retries",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rotation::SLICE_NS;
 use crate::{Link, Pairing, Precision, Scene, Treatment, TreatmentId, reference};
 
 /// Everything that a harness needs to run, fully resolved and reproducible
@@ -39,6 +40,10 @@ pub struct Plan {
     /// target allows that ([`Plan::turns`]); false in runs made before they could.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rotate: bool,
+    /// How long a slice is at most, nanoseconds. Runs made before it could be chosen had
+    /// slices of 25 ms, and of 50 ms for bulk.
+    #[serde(default = "slice_ns")]
+    pub slice_ns: u64,
     /// How often a trial that fails a validity gate is repeated (C-14).
     pub retries: u32,
     /// The pairs of nodes that every trial is run on; null where there are two
@@ -55,6 +60,10 @@ pub struct Plan {
     /// deviation, beside its figures.
     #[serde(default)]
     pub distribution: bool,
+}
+
+fn slice_ns() -> u64 {
+    SLICE_NS
 }
 
 fn is_zero(controls: &usize) -> bool {
@@ -174,11 +183,20 @@ impl Plan {
     /// How long the plan takes on one pair when nothing is repeated, given what a trial
     /// costs beside its phases (agents started, counters read).
     pub fn duration_estimate(&self, per_trial: Duration) -> Duration {
-        self.blocks
-            .iter()
-            .flatten()
-            .filter_map(|id| self.treatments.get(*id))
-            .map(|treatment| treatment.timing.expected() + per_trial)
-            .sum()
+        let of_block = |(number, block): (usize, &Vec<TreatmentId>)| {
+            self.phases_of(number) + per_trial * block.len() as u32
+        };
+        self.blocks.iter().enumerate().map(of_block).sum()
+    }
+
+    /// The phases of all trials of a block. Where treatments take turns, nobody sends for
+    /// as long as one of them does.
+    pub(crate) fn phases_of(&self, block: usize) -> Duration {
+        let order = &self.blocks[block];
+        let of_set = |set: Vec<usize>| {
+            let members = set.len() + usize::from(set.len() > 1);
+            self.treatments[order[set[0]]].timing.expected() * members as u32
+        };
+        self.turns(block).into_iter().map(of_set).sum()
     }
 }

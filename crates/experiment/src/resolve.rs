@@ -72,7 +72,6 @@ pub(crate) fn draft(
             "use fewer levels or blocks",
         ));
     }
-    let window_share = budget::shorten(&mut treatments, spec.blocks, spec.budget);
     let seed = spec.seed.unwrap_or(seed);
     let precision = spec.precision.map(|half_width| Precision {
         half_width,
@@ -87,7 +86,7 @@ pub(crate) fn draft(
             .clamp(spec.blocks, MAX_BLOCKS),
         None => spec.blocks,
     };
-    let plan = Plan {
+    let mut plan = Plan {
         seed,
         blocks: blocks(treatments.len(), most, seed),
         precision,
@@ -95,6 +94,7 @@ pub(crate) fn draft(
         treatments,
         ..spec.outline
     };
+    let window_share = budget::shorten(&mut plan, spec.blocks, spec.budget);
     Ok(Draft::new(plan, shares, window_share))
 }
 

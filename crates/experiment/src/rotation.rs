@@ -1,19 +1,24 @@
 //! Slices of time, in which treatments take turns.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::Timing;
-use crate::metric::Traffic;
 
 /// The first part of a slice, nanoseconds: load is sent but not recorded, while
 /// caches and queues become those of this treatment.
 const SKIPPED_NS: u64 = 3_000_000;
-/// The recorded part of a slice of requests and answers, and of bulk.
-const RECORDED_NS: u64 = 22_000_000;
-const RECORDED_OF_BULK_NS: u64 = 47_000_000;
+/// Length of a slice where an experiment says nothing, nanoseconds. Longer ones gain
+/// nothing, not even for bulk (docs/method.md, "Calibration").
+pub(crate) const SLICE_NS: u64 = 25_000_000;
+/// Lengths of slices that may be asked for.
+pub(crate) const SLICES: RangeInclusive<Duration> =
+    Duration::from_nanos(2 * SKIPPED_NS)..=Duration::from_secs(10);
 
 /// A slice of time in which one treatment has the machine. Nanoseconds after the
 /// start that all treatments share.
@@ -48,15 +53,11 @@ pub struct Rotation {
 
 impl Rotation {
     /// A rotation of `members` in which the recorded parts of each add up to the
-    /// window of `timing`, after as many unrecorded slices as make its warm-up. The
-    /// order follows from `seed`.
-    pub fn new(members: usize, traffic: Traffic, timing: Timing, seed: u64) -> Self {
-        let nominal_ns = if traffic.is_bulk() {
-            RECORDED_OF_BULK_NS
-        } else {
-            RECORDED_NS
-        };
-        let recorded = timing.measure_ns.div_ceil(nominal_ns).max(1);
+    /// window of `timing`, after as many unrecorded slices as make its warm-up. No slice
+    /// is longer than `slice_ns`. The order follows from `seed`.
+    pub fn new(members: usize, slice_ns: u64, timing: Timing, seed: u64) -> Self {
+        let most_ns = slice_ns.saturating_sub(SKIPPED_NS).max(1);
+        let recorded = timing.measure_ns.div_ceil(most_ns).max(1);
         let slice_ns = SKIPPED_NS + timing.measure_ns.div_ceil(recorded);
         let warm_up = timing.warm_up_ns.div_ceil(slice_ns);
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn every_rotation_holds_each_member_once_without_gap_or_overlap() {
-        let rotation = Rotation::new(5, Traffic::Open, TIMING, 7);
+        let rotation = Rotation::new(5, SLICE_NS, TIMING, 7);
         let mut all: Vec<(u64, u64, usize)> = Vec::new();
         for (member, slices) in rotation.members.iter().enumerate() {
             all.extend(slices.iter().map(|it| (it.begin_ns, it.end_ns, member)));
@@ -132,8 +133,9 @@ mod tests {
 
     #[test]
     fn the_recorded_parts_are_the_window_and_the_first_slices_the_warm_up() {
-        for traffic in [Traffic::Open, Traffic::Bulk] {
-            let rotation = Rotation::new(3, traffic, TIMING, 1);
+        for slice_ns in [SLICE_NS, 2 * SLICE_NS, 8 * MS] {
+            let rotation = Rotation::new(3, slice_ns, TIMING, 1);
+            assert!(rotation.slice_ns <= slice_ns);
             for slices in &rotation.members {
                 let recorded: u64 = slices.iter().map(Slice::recorded_ns).sum();
                 assert!(recorded.abs_diff(TIMING.measure_ns) < slices.len() as u64);
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_order_follows_from_the_seed() {
-        let with = |seed| Rotation::new(4, Traffic::Open, TIMING, seed);
+        let with = |seed| Rotation::new(4, SLICE_NS, TIMING, seed);
         assert_eq!(with(3), with(3));
         assert_ne!(with(3), with(4));
     }

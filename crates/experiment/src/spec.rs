@@ -8,6 +8,7 @@ use crate::factor::{FACTORS, LevelSyntax, Word, WrittenLevel};
 use crate::keys;
 use crate::load::{self, TimedTask};
 use crate::nearest::suggestion;
+use crate::rotation::{SLICE_NS, SLICES};
 use crate::section::{self, FileSection};
 use crate::study::Study;
 use crate::tree::{Data, SectionTable, SpannedValue};
@@ -110,12 +111,18 @@ fn outline(root: &FileSection<'_>, design: &FileSection<'_>) -> Result<Plan, Spe
         blocks: Vec::new(),
         precision: None,
         rotate: design.choice("rotate", keys::SWITCH)?.unwrap_or(true),
+        slice_ns: slice_ns(design)?,
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
         pairing: None,
         limits: limits(root)?,
         link: link::read(root)?,
         distribution: root.boolean("distribution")?.unwrap_or(false),
     })
+}
+
+fn slice_ns(design: &FileSection<'_>) -> Result<u64, SpecError> {
+    let length = design.duration("slice", SLICES)?;
+    Ok(length.map_or(SLICE_NS, |it| it.as_nanos() as u64))
 }
 
 /// The name goes into the name of the run directory.

@@ -127,6 +127,6 @@ fn the_comparison_of_networks_asks_for_clusters() {
         .unwrap();
     let experiment = Experiment::parse(text, name).unwrap();
     assert_eq!(experiment.target(), "kubernetes");
-    assert_eq!(experiment.networks().unwrap().len(), 6);
+    assert_eq!(experiment.networks().unwrap().len(), 5);
     assert_eq!(experiment.paths().unwrap(), ["pod", "cluster-ip"]);
 }

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use plumbline_agent::{
     FrameError, FromAgent, PROTOCOL_VERSION, SOURCES, ToAgent, read_frame, write_frame,
 };
+use plumbline_sys::clock::now_ns;
 
+use crate::clock::{ClockAnswer, ClockError};
 use crate::error::TargetError;
 use crate::path::{AgentLink, AgentProcess, Site};
 
@@ -21,6 +23,10 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// Longest wait for an agent to start, and for a receiver to listen or to stop.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);
+
+/// How often an agent is asked for its clock, unless an answer comes as soon as this.
+const CLOCK_ANSWERS: usize = 8;
+const SWIFT_NS: u64 = 500_000;
 
 /// Longest wait for an agent that has been told to end.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -34,6 +40,9 @@ pub(crate) enum TrialError {
     /// The place failed.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// Treatments that were to take turns share no clock.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
     /// An agent ended, failed, or said something else than was asked.
     #[error("the agent on {site} {what}")]
     Agent { site: String, what: String },
@@ -154,6 +163,42 @@ impl Agent {
         }
     }
 
+    /// Asks for the agent's clock, several times where an answer takes long: the one
+    /// that took least says most.
+    pub(crate) fn clock(&mut self, interrupted: &AtomicBool) -> Result<ClockAnswer, TrialError> {
+        let mut best = self.ask_clock(interrupted)?;
+        for _ in 1..CLOCK_ANSWERS {
+            if best.round_trip_ns() <= SWIFT_NS {
+                break;
+            }
+            let next = self.ask_clock(interrupted)?;
+            let slowest_ns = best.slowest_ns.max(next.slowest_ns);
+            if next.round_trip_ns() < best.round_trip_ns() {
+                best = next;
+            }
+            best.slowest_ns = slowest_ns;
+        }
+        Ok(best)
+    }
+
+    fn ask_clock(&mut self, interrupted: &AtomicBool) -> Result<ClockAnswer, TrialError> {
+        let asked_ns = now_ns();
+        self.send(&ToAgent::Clock)?;
+        match self.receive(ANSWER, interrupted, &mut [])? {
+            FromAgent::Clock(reading) => {
+                let answered_ns = now_ns();
+                Ok(ClockAnswer {
+                    site: self.site.clone(),
+                    asked_ns,
+                    answered_ns,
+                    reading,
+                    slowest_ns: answered_ns - asked_ns,
+                })
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
     /// Tells the agent that the controller lives; an error when the agent has
     /// ended or said anything, for it was not asked.
     pub(crate) fn still_works(&mut self) -> Result<(), TrialError> {
@@ -203,6 +248,8 @@ impl Agent {
             FromAgent::Counted(_) => "counted",
             FromAgent::Rested { .. } => "rested",
             FromAgent::Floored { .. } => "floored",
+            FromAgent::Clock(_) => "clock",
+            FromAgent::Watched(_) => "watched",
             FromAgent::Failed { .. } => "failed",
         };
         self.error(format!("said `{name}`, which was not asked"))

@@ -2,18 +2,24 @@
 //! treatments, attempts.
 
 mod group;
+mod openings;
 mod rest;
 mod turns;
+mod watchers;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::{Ends, Layout, Plan, Treatment, TreatmentId};
-use plumbline_record::{NodePair, Trial, TrialStatus};
+use plumbline_experiment::{Ends, Layout, Plan, Treatment};
+use plumbline_record::{Trial, TrialStatus};
 
 use crate::settings::Settings;
 use crate::target::Target;
 use group::{FIRST_TWO, Group, TrialSlot, spread};
+use openings::{PairBlock, openings, repetitions_left};
+use turns::{TurnMember, Turned};
+
+pub use openings::pending;
 
 /// After how many blocks in a row that yielded no observation a run ends. A short
 /// outage costs the block that it meets; what lasts into the next will not pass by
@@ -62,6 +68,12 @@ pub trait Progress {
     fn starts(&mut self, step: &Step<'_>);
     /// A trial has ended and is kept.
     fn ended(&mut self, step: &Step<'_>, trial: &Trial);
+    /// The trials of treatments that took turns have ended and are kept.
+    fn took_turns(&mut self, steps: &[Step<'_>], trials: &[Trial]) {
+        for (step, trial) in steps.iter().zip(trials) {
+            self.ended(step, trial);
+        }
+    }
 }
 
 /// How a run ended.
@@ -141,74 +153,6 @@ fn rounds(plan: &Plan, block: usize) -> Box<dyn Iterator<Item = Vec<Ends>> + '_>
             Box::new(schedule.map(|(_, pairs)| pairs.collect()))
         }
     }
-}
-
-/// Repetitions that a whole run may spend: a quarter of its trials, or twice
-/// each treatment for short plans. A machine that disturbs everything gives a
-/// report that says so, not a run without end (C-14).
-fn repetitions_left(plan: &Plan, done: &[Trial]) -> usize {
-    let allowed = (plan.trials() / 4).max(plan.treatments.len() * 2);
-    let tries = tries(done);
-    let positions = tries.values().flat_map(BTreeMap::values);
-    let repeated: u32 = positions.map(|(tries, _)| tries - 1).sum();
-    allowed.saturating_sub(repeated as usize)
-}
-
-/// A block on one pair of nodes: what is compared lies within it.
-type PairBlock = (u32, Option<NodePair>);
-
-/// How often each position was tried, and the last try.
-type Tries<'a> = BTreeMap<u32, (u32, &'a Trial)>;
-
-/// The tries of each cell in each part of a run.
-fn tries(done: &[Trial]) -> BTreeMap<(PairBlock, u32), Tries<'_>> {
-    let mut tries: BTreeMap<_, Tries<'_>> = BTreeMap::new();
-    for trial in done.iter().filter(|trial| trial.set_up().is_none()) {
-        let cell = (trial.block, trial.pair.clone());
-        let part = tries.entry((cell, trial.session)).or_default();
-        let (count, last) = part.entry(trial.position).or_insert((0, trial));
-        *count += 1;
-        if trial.attempt >= last.attempt {
-            *last = trial;
-        }
-    }
-    tries
-}
-
-/// For each cell that was begun the attempt that its trials begin with now; `None`
-/// where nothing is left to do, because one part of the run finished it.
-fn openings(plan: &Plan, done: &[Trial]) -> BTreeMap<PairBlock, Option<u32>> {
-    let spare = repetitions_left(plan, done);
-    let is_finished = |(tries, last): &(u32, &Trial)| match last.status {
-        TrialStatus::Valid => true,
-        TrialStatus::Invalid { .. } => *tries > plan.retries || spare == 0,
-        TrialStatus::Failed { .. } => false,
-    };
-    let mut openings = BTreeMap::new();
-    for ((cell, _), part) in tries(done) {
-        let positions = plan.blocks.get(cell.0 as usize).map_or(0, Vec::len);
-        let is_whole = part.values().filter(|it| is_finished(it)).count() >= positions;
-        let next = part.values().map(|(_, last)| last.attempt + 1).max();
-        let opening = openings.entry(cell).or_insert(Some(0));
-        *opening = match *opening {
-            Some(before) if !is_whole => next.max(Some(before)),
-            _ => None,
-        };
-    }
-    openings
-}
-
-/// The treatments of the first block in which something is left to do, in its order.
-pub fn pending(plan: &Plan, done: &[Trial]) -> Vec<TreatmentId> {
-    let openings = openings(plan, done);
-    let is_open = |block: &usize| {
-        let cells = openings
-            .iter()
-            .filter(|((of, _), _)| *of as usize == *block);
-        cells.filter(|(_, opening)| opening.is_none()).count() < plan.pairs()
-    };
-    let first = (0..plan.blocks.len()).find(is_open);
-    first.map_or(Vec::new(), |block| plan.blocks[block].clone())
 }
 
 /// Blocks that yielded nothing.
@@ -314,18 +258,30 @@ impl Loop<'_> {
     /// The attempt that the trials of a block on one pair begin with; `None` where
     /// nothing is left to do.
     fn opening(&self, block: usize, ends: Ends) -> Option<u32> {
-        let cell = (block as u32, self.group.named(ends));
+        let cell = self.cell(block, ends);
         self.openings.get(&cell).copied().unwrap_or(Some(0))
+    }
+
+    fn cell(&self, block: usize, ends: Ends) -> PairBlock {
+        (block as u32, self.group.named(ends))
     }
 
     /// The positions of a block in sets of those that take turns. Whole windows have the
     /// order of the plan in the first round of a block, and in each later round one of
     /// its own; not where one place is left for the next only at a cost.
     fn sets(&self, block: usize, round: usize) -> Vec<Vec<usize>> {
-        if self.group.can_rotate() {
-            return self.plan.turns(block);
+        let order = &self.plan.blocks[block];
+        let sets = self.plan.turns(block).into_iter().flat_map(|set| {
+            let of = |position: usize| &self.plan.treatments[order[position]];
+            self.group.that_rotate(set, of)
+        });
+        let mut sets: Vec<Vec<usize>> = sets.collect();
+        if sets.len() < order.len() {
+            // Those of one site follow each other, as the plan has them.
+            sets.sort_unstable();
+            return sets;
         }
-        let mut positions: Vec<usize> = (0..self.plan.blocks[block].len()).collect();
+        let mut positions: Vec<usize> = (0..order.len()).collect();
         if round > 0 && !self.group.keeps_sites_together() {
             let round = spread((block as u64) << 32 | round as u64);
             positions.sort_by_key(|&position| {
@@ -341,6 +297,9 @@ impl Loop<'_> {
     /// attempt is kept: only what ran side by side may be compared.
     fn finish_set(&mut self, round: &Round, set: &[usize]) -> Result<(), HarnessError> {
         let (block, order) = (round.block, &self.plan.blocks[round.block]);
+        if self.group.has_refused(&self.plan.treatments[order[set[0]]]) {
+            return self.finish_each(round, set);
+        }
         let opening = self.opening(block, FIRST_TWO);
         let first = opening.unwrap_or_default();
         let (mut attempt, mut again) = (first, opening.is_some());
@@ -353,7 +312,7 @@ impl Loop<'_> {
                 };
                 (slot, &self.plan.treatments[order[position]])
             });
-            let members: Vec<turns::TurnMember<'_>> = members.collect();
+            let members: Vec<TurnMember<'_>> = members.collect();
             let step = |treatment| Step {
                 block,
                 blocks: self.plan.blocks.len(),
@@ -364,24 +323,52 @@ impl Loop<'_> {
             };
             let steps: Vec<Step<'_>> = members.iter().map(|(_, one)| step(*one)).collect();
             self.progress.starts(&steps[0]);
-            let Some(trials) = self.group.rotate(&members) else {
-                self.ending.interrupted = true;
-                return Ok(());
+            let turned = self.group.rotate(&members);
+            for set_up in self.group.take_set_ups() {
+                (self.keep)(&set_up).map_err(HarnessError::Keep)?;
+            }
+            let trials = match turned {
+                Turned::Trials(trials) => trials,
+                Turned::Refused(why) => {
+                    self.group.refuse_turns(members[0].1, &why);
+                    self.openings
+                        .insert(self.cell(block, FIRST_TWO), Some(attempt));
+                    return self.finish_each(round, set);
+                }
+                Turned::Interrupted => {
+                    self.ending.interrupted = true;
+                    return Ok(());
+                }
             };
-            again = false;
-            for (step, trial) in steps.iter().zip(&trials) {
+            for trial in &trials {
                 (self.keep)(trial).map_err(HarnessError::Keep)?;
                 self.silence.hear(&trial.status);
-                self.progress.ended(step, trial);
-                again |= trial.status != TrialStatus::Valid;
             }
-            again = again && attempt - first < self.plan.retries && self.spare >= set.len();
+            self.progress.took_turns(&steps, &trials);
+            let is_again = |it: &Trial| it.status != TrialStatus::Valid;
+            let may_again = |(_, treatment): &TurnMember<'_>| self.group.may_try_again(treatment);
+            again = trials.iter().any(is_again)
+                && members.iter().all(may_again)
+                && attempt - first < self.plan.retries
+                && self.spare >= set.len();
             if again {
                 self.spare -= set.len();
                 attempt += 1;
             }
         }
         self.ending.finished += set.len();
+        Ok(())
+    }
+
+    /// Runs treatments that were to take turns, and cannot, one after the other.
+    fn finish_each(&mut self, round: &Round, set: &[usize]) -> Result<(), HarnessError> {
+        let order = &self.plan.blocks[round.block];
+        for &position in set {
+            self.finish(round, position, &self.plan.treatments[order[position]])?;
+            if self.ending.interrupted {
+                break;
+            }
+        }
         Ok(())
     }
 

@@ -13,6 +13,9 @@ pub enum TargetError {
         /// What is missing, and how to get it.
         needs: String,
     },
+    /// No packet gets through a path; why.
+    #[error("{0}")]
+    Unreached(String),
     /// Something that should have worked did not. The text holds what, on
     /// what, the probable cause and the remedy.
     #[error("{0}")]

@@ -5,7 +5,7 @@ mod order;
 
 use plumbline_experiment::{Task, Treatment};
 
-pub(crate) use load::{LEAD_NS, LoadExercise};
+pub(crate) use load::LoadExercise;
 pub(crate) use order::{Done, Exercise, TrialOrder};
 
 /// The exercise that does the task of a treatment.

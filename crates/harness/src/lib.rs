@@ -6,6 +6,7 @@
 //! and the proof that packets took the path. Neither knows the other's business.
 
 mod agent;
+mod clock;
 mod conduct;
 mod error;
 mod exercise;
@@ -29,6 +30,7 @@ mod thresholds;
 mod together;
 mod trial;
 
+pub use clock::ClockError;
 pub use conduct::{Cause, Ending, HarnessError, Progress, Step, conduct, pending};
 pub use error::TargetError;
 pub use gate::judge;
@@ -37,7 +39,7 @@ pub use observer::Observer;
 pub use path::{AgentLink, AgentProcess, Path, Site};
 pub use prepare::{prepare, refuse};
 pub use proof::{Least, Leg, Side};
-pub use reach::reach;
+pub use reach::{reach, unreached};
 pub use search::path::{SearchFailure, maximum, search_path};
 pub use search::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 pub use self_check::{warnings as self_check, was_the_limit};

@@ -45,6 +45,12 @@ pub trait Path {
     /// to server.
     fn legs(&self) -> Vec<Leg>;
 
+    /// Namespace and name of devices that packets of other paths cross too, though these
+    /// do not list them.
+    fn crossed_by_others(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// Says what is wrong when packets did not take the path between two
     /// snapshots; `None` when they did.
     fn check_path(
@@ -84,6 +90,10 @@ impl<P: Path + ?Sized> Path for &P {
 
     fn legs(&self) -> Vec<Leg> {
         (**self).legs()
+    }
+
+    fn crossed_by_others(&self) -> Vec<(String, String)> {
+        (**self).crossed_by_others()
     }
 
     fn check_path(

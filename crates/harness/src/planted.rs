@@ -1,15 +1,11 @@
 //! Made-up observations and a made-up place, for tests.
 
-use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr};
-use std::os::unix::net::UnixStream;
+mod actor;
+
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plumbline_agent::{
-    FromAgent, PROTOCOL_VERSION, SOURCES, SenderMeasurement, Served, ToAgent, read_frame,
-    write_frame,
-};
 use plumbline_experiment::{
     Arrival, Asked, DriverChoice, Ends, Family, Plan, Protocol, Scene, Timing, Treatment, Wait,
     Workload, WorkloadKind,
@@ -20,10 +16,12 @@ use plumbline_record::{
 };
 
 use crate::error::TargetError;
-use crate::path::{AgentLink, AgentProcess, Path, Site};
+use crate::path::{Path, Site};
 use crate::proof::{Least, Leg};
 use crate::snapshot::PathSnapshot;
 use crate::target::{Demand, Levels, Target};
+use actor::Actor;
+pub(crate) use actor::PlantedClock;
 
 pub(crate) const MS: u64 = 1_000_000;
 
@@ -105,7 +103,7 @@ pub(crate) fn healthy() -> Planted {
                 idle_ns: 670 * MS,
                 ..CpuTime::default()
             }],
-            forwarders_cpu: ProcessCpu::default(),
+            forwarders_cpu: Some(ProcessCpu::default()),
             ksoftirqd_ns: Some(0),
             companions_cpu: ProcessCpu::default(),
             devices: Vec::new(),
@@ -155,6 +153,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
         limits: std::collections::BTreeMap::new(),
         link: plumbline_experiment::Link::default(),
         rotate: false,
+        slice_ns: 25_000_000,
         distribution: false,
         controls: 0,
         precision: None,
@@ -181,8 +180,8 @@ pub(crate) enum Act {
 /// A target whose sender follows a script: one act per trial, then healthy ones.
 pub(crate) struct PlantedTarget {
     acts: Arc<Mutex<Vec<Act>>>,
-    server: Actor,
-    client: Actor,
+    pub(crate) server: Actor,
+    pub(crate) client: Actor,
     /// What the path's own check says.
     pub(crate) wrong_path: Option<String>,
     /// Whether each end has a machine of its own.
@@ -191,6 +190,7 @@ pub(crate) struct PlantedTarget {
     prepared: usize,
     /// Whether treatments may take turns.
     pub(crate) rotates: bool,
+    pub(crate) site_of: fn(&Treatment) -> String,
     /// Blocks in which no machine answers.
     pub(crate) outage: Vec<usize>,
     block: usize,
@@ -210,6 +210,7 @@ impl PlantedTarget {
         let actor = |acts: Option<_>| Actor {
             acts,
             listens: ([198, 18, 0, 1], 4000).into(),
+            clock: PlantedClock::default(),
         };
         Self {
             server: actor(None),
@@ -220,6 +221,7 @@ impl PlantedTarget {
             levels: Vec::new(),
             prepared: 0,
             rotates: false,
+            site_of: |_| String::new(),
             outage: Vec::new(),
             block: 0,
             set_ups: Vec::new(),
@@ -286,7 +288,11 @@ impl Target for PlantedTarget {
         !self.two_machines
     }
 
-    fn can_rotate(&self) -> bool {
+    fn site_of(&self, treatment: &Treatment) -> String {
+        (self.site_of)(treatment)
+    }
+
+    fn can_rotate(&self, _: &Treatment, _: &Treatment) -> bool {
         self.rotates
     }
 
@@ -356,127 +362,4 @@ impl Path for PlantedTarget {
     fn check_path(&self, _: &PathSnapshot, _: &PathSnapshot, _: Least) -> Option<String> {
         self.wrong_path.clone()
     }
-}
-
-/// A made-up agent: the sender if it has a script, else the receiver.
-struct Actor {
-    acts: Option<Arc<Mutex<Vec<Act>>>>,
-    /// Where the receiver says that it listens.
-    listens: SocketAddr,
-}
-
-impl Site for Actor {
-    fn name(&self) -> &str {
-        if self.acts.is_some() {
-            "client"
-        } else {
-            "server"
-        }
-    }
-
-    fn address(&self) -> IpAddr {
-        [198, 18, 0, 1].into()
-    }
-
-    fn start_agent(&self) -> Result<AgentLink, TargetError> {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let act = self.acts.as_ref().map(|acts| {
-            let next = acts.lock().unwrap().pop();
-            next.unwrap_or_else(|| Act::Measure(Box::new(healthy())))
-        });
-        let mut output = theirs.try_clone().unwrap();
-        let listens = self.listens;
-        std::thread::spawn(move || play((act, listens), theirs, &mut output));
-        Ok(AgentLink {
-            input: Box::new(HalfClose(ours.try_clone().unwrap())),
-            output: Box::new(ours),
-            process: Box::new(NoProcess),
-        })
-    }
-}
-
-/// Closes the writing side when dropped, as a pipe would.
-struct HalfClose(UnixStream);
-
-impl Write for HalfClose {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for HalfClose {
-    fn drop(&mut self) {
-        let _ = self.0.shutdown(std::net::Shutdown::Write);
-    }
-}
-
-struct NoProcess;
-
-impl AgentProcess for NoProcess {
-    fn kill(&mut self) {}
-
-    fn wait(&mut self, _: Duration) -> Result<(), TargetError> {
-        Ok(())
-    }
-}
-
-fn play((act, listens): (Option<Act>, SocketAddr), mut input: impl Read, output: &mut impl Write) {
-    while let Ok(message) = read_frame::<ToAgent>(&mut input) {
-        let answer = match (message, &act) {
-            (ToAgent::Hello { .. }, act) => {
-                let skewed = matches!(act, Some(Act::Skew));
-                let version = if skewed {
-                    "9.9.9"
-                } else {
-                    env!("CARGO_PKG_VERSION")
-                };
-                FromAgent::Hello {
-                    protocol: PROTOCOL_VERSION,
-                    version: version.into(),
-                    sources: if matches!(act, Some(Act::Rebuilt)) {
-                        "other".into()
-                    } else {
-                        SOURCES.into()
-                    },
-                }
-            }
-            (ToAgent::Serve(_), _) => FromAgent::Listening { address: listens },
-            (ToAgent::Load(_), Some(Act::Measure(seen))) => loaded(seen),
-            (ToAgent::Load(_), Some(Act::Fail(why))) => FromAgent::Failed {
-                error: (*why).into(),
-            },
-            (ToAgent::Load(_), Some(Act::Vanish)) => return,
-            (ToAgent::Stop, None) => served(),
-            _ => continue,
-        };
-        if write_frame(output, &answer).is_err() {
-            return;
-        }
-    }
-}
-
-fn loaded(seen: &Planted) -> FromAgent {
-    FromAgent::Loaded(Box::new(SenderMeasurement {
-        load: seen.load.load.clone(),
-        machine: seen.common.machines[0],
-        softnet: seen.common.softnet,
-        ksoftirqd_ns: 0,
-        protocol: seen.common.protocols[0].clone(),
-    }))
-}
-
-fn served() -> FromAgent {
-    let healthy = healthy();
-    FromAgent::Served(Box::new(Served {
-        serve: healthy.load.serve,
-        cpu: healthy.load.server_cpu,
-        machine: healthy.common.machines[0],
-        softnet: healthy.common.softnet,
-        ksoftirqd_ns: 0,
-        protocol: healthy.common.protocols[0].clone(),
-    }))
 }

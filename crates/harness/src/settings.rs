@@ -14,6 +14,9 @@ pub struct Settings {
     pub thresholds: Thresholds,
     /// Length of the idle sample at the head of each round.
     pub idle: Duration,
+    /// How many times as long as usual slices are in which treatments take turns: more
+    /// where wake-ups are late.
+    pub slice_scale: u64,
     /// Gives the time for records, RFC 3339.
     pub now: fn() -> String,
 }
@@ -25,6 +28,7 @@ impl Settings {
             cpus: Cpus::default(),
             thresholds: Thresholds::default(),
             idle: Duration::ZERO,
+            slice_scale: 1,
             now: String::new,
         }
     }

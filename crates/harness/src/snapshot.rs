@@ -9,6 +9,7 @@ pub struct PathSnapshot {
     pub devices: Vec<DeviceCounters>,
     /// Namespaces of the path.
     pub protocols: Vec<ProtocolCounters>,
-    /// CPU time of processes that forward packets of the path.
-    pub forwarders: ProcessCpu,
+    /// CPU time of processes that forward packets of the path; `None` where it cannot be
+    /// seen which they are.
+    pub forwarders: Option<ProcessCpu>,
 }

@@ -186,7 +186,8 @@ pub trait Target: Sync {
 
     /// Gives the path of a treatment from the first of two nodes to the second;
     /// both are the same node where the treatment wants that. Called from a thread
-    /// for each pair; no node is asked for twice at the same time.
+    /// for each pair; no node is asked for twice at the same time. The paths of
+    /// treatments that take turns are given one after the other, and stand together.
     ///
     /// # Errors
     ///
@@ -222,10 +223,12 @@ pub trait Target: Sync {
         true
     }
 
-    /// Whether all its paths can stand and carry load side by side, each counted apart
-    /// from the others, from senders that share the monotonic clock of the caller: then
-    /// treatments may take turns. By default they may not.
-    fn can_rotate(&self) -> bool {
+    /// Whether two treatments of one [`site_of`](Self::site_of) may take turns: their
+    /// paths can stand and carry load side by side, their senders are on one machine, and
+    /// their receivers are on one machine, the same or another. That these machines have
+    /// the clocks that this needs is seen to where they take turns: agents on the client
+    /// and the server are asked. By default no two may.
+    fn can_rotate(&self, _one: &Treatment, _other: &Treatment) -> bool {
         false
     }
 
@@ -233,6 +236,12 @@ pub trait Target: Sync {
     /// block. By default every one is.
     fn may_try_again(&self, _treatment: &Treatment) -> bool {
         true
+    }
+
+    /// Whether packets were seen to get through the path of a treatment when it was made,
+    /// so that it need not be tried again. By default they were not.
+    fn has_tried(&self, _treatment: &Treatment) -> bool {
+        false
     }
 
     /// Undoes everything, in reverse, without stopping at an error.

@@ -1,13 +1,14 @@
 //! A start at the same moment, for trials that run side by side.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use plumbline_sys::clock::now_ns;
 
 use crate::agent::TrialError;
+use crate::clock::{Beginning, ClockError, Clocks};
 
 /// How often a trial that waits looks after its agents: well within their lease.
 const TICK: Duration = Duration::from_millis(200);
@@ -24,13 +25,37 @@ struct Awaited {
     left: usize,
     /// When the last of them did, by the monotonic clock.
     since_ns: u64,
+    /// What those that take turns said of their clocks.
+    clocks: Clocks,
+}
+
+/// All that are awaited have come or given up.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    /// Since this moment of the monotonic clock.
+    since_ns: u64,
+    /// The clocks of those that came.
+    clocks: Clocks,
+}
+
+impl Gathered {
+    /// When the slices begin in which they take turns.
+    pub(crate) fn begin(&self) -> Result<Beginning, ClockError> {
+        self.clocks.begin_after(self.since_ns)
+    }
 }
 
 impl Start {
     pub(crate) fn of(trials: usize) -> Self {
+        Self::in_turns(trials, Clocks::default())
+    }
+
+    /// Of trials that take turns; `clocks` says for what.
+    pub(crate) fn in_turns(trials: usize, clocks: Clocks) -> Self {
         let awaited = Awaited {
             left: trials,
             since_ns: 0,
+            clocks,
         };
         Self {
             awaited: Mutex::new(awaited),
@@ -43,8 +68,12 @@ impl Start {
         Ticket(self)
     }
 
+    fn awaited(&self) -> MutexGuard<'_, Awaited> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn one_less(&self) {
-        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut awaited = self.awaited();
         awaited.left = awaited.left.saturating_sub(1);
         if awaited.left == 0 {
             awaited.since_ns = now_ns();
@@ -52,14 +81,16 @@ impl Start {
         }
     }
 
-    /// Waits at most a tick; says since when all have come.
-    fn open_soon(&self) -> Option<u64> {
-        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits at most a tick for all to come.
+    fn open_soon(&self) -> Option<Gathered> {
         let waited = self
             .open
-            .wait_timeout_while(awaited, TICK, |awaited| awaited.left > 0);
+            .wait_timeout_while(self.awaited(), TICK, |awaited| awaited.left > 0);
         let (awaited, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (awaited.left == 0).then_some(awaited.since_ns)
+        (awaited.left == 0).then(|| Gathered {
+            since_ns: awaited.since_ns,
+            clocks: awaited.clocks.clone(),
+        })
     }
 }
 
@@ -79,20 +110,24 @@ impl Drop for Ticket<'_> {
 }
 
 impl<'a> Ticket<'a> {
+    /// Tells what agents said of their clocks.
+    pub(crate) fn tell(&self, tell: impl FnOnce(&mut Clocks)) {
+        tell(&mut self.0.awaited().clocks);
+    }
+
     /// Waits until every other has come or given up, and calls `meanwhile` every
-    /// now and then. Gives the moment of the monotonic clock at which the last of them
-    /// did, which is the same for all. There is no limit of its own: each step before
-    /// it has one.
+    /// now and then. What it gives is the same for all. There is no limit of its own:
+    /// each step before it has one.
     pub(crate) fn wait_for_all(
         self,
         interrupted: &AtomicBool,
         mut meanwhile: impl FnMut() -> Result<(), TrialError>,
-    ) -> Result<u64, TrialError> {
+    ) -> Result<Gathered, TrialError> {
         let start: &'a Start = self.0;
         drop(self);
         loop {
-            if let Some(since_ns) = start.open_soon() {
-                return Ok(since_ns);
+            if let Some(gathered) = start.open_soon() {
+                return Ok(gathered);
             }
             if interrupted.load(Ordering::SeqCst) {
                 return Err(TrialError::Interrupted);

@@ -36,12 +36,12 @@ pub(crate) fn run(
     Ok((seen, gates))
 }
 
-fn forwarders_between(before: &PathSnapshot, after: &PathSnapshot) -> ProcessCpu {
-    let (early, late) = (&before.forwarders, &after.forwarders);
-    ProcessCpu {
+fn forwarders_between(before: &PathSnapshot, after: &PathSnapshot) -> Option<ProcessCpu> {
+    let (early, late) = (before.forwarders?, after.forwarders?);
+    Some(ProcessCpu {
         user_ns: late.user_ns.saturating_sub(early.user_ns),
         system_ns: late.system_ns.saturating_sub(early.system_ns),
-    }
+    })
 }
 
 fn devices_between(before: &PathSnapshot, after: &PathSnapshot) -> Vec<DeviceCounters> {

@@ -369,6 +369,11 @@ impl Target for Hosts {
         pair.map(|(_, name)| name.clone()).unwrap_or_default()
     }
 
+    /// The networks of one pair are between the same two machines.
+    fn can_rotate(&self, _: &Treatment, _: &Treatment) -> bool {
+        matches!(self.between, Between::Pairs(_))
+    }
+
     fn stage(
         &self,
         treatment: &Treatment,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plumbline_agent::{LocalAddress, LookOrder, NamespaceCounters, Sight, Way};
 use plumbline_experiment::Family;
 use plumbline_harness::{AgentLink, Leg, Path, PathSnapshot, Side, Site, TargetError};
-use plumbline_record::{DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
+use plumbline_record::{DeviceCounters, DeviceFingerprint, ProtocolCounters};
 
 use crate::choice::{Selector, list};
 use crate::connection::{ConnectedHost, SshLauncher};
@@ -219,7 +219,7 @@ impl Path for HostPath {
             devices: vec![client.0, server.0],
             protocols: vec![client.1, server.1],
             // What forwards between two hosts is theirs, and we do not know it.
-            forwarders: ProcessCpu::default(),
+            forwarders: None,
         })
     }
 

@@ -2,9 +2,12 @@
 
 use plumbline_record::Fingerprint;
 
-/// Facts of a cluster's software that are not the network's.
-const VERSIONS: [&str; 7] = [
+use crate::fingerprint::POLICY;
+
+/// Facts of a cluster that are not the network's.
+const FACTS: [&str; 8] = [
     "kubernetes",
+    POLICY,
     "client node kubelet",
     "client node runtime",
     "client node system",
@@ -22,7 +25,7 @@ pub(crate) fn differences(first: &Fingerprint, other: &Fingerprint) -> Vec<Strin
     if let (Some(first), Some(other)) = (server(first), server(other)) {
         found.extend(machines("the server's ", &first, &other));
     }
-    for fact in VERSIONS {
+    for fact in FACTS {
         let value = |of: &Fingerprint| of.versions.get(fact).cloned().unwrap_or_default();
         found.extend(differing("", fact, value(first), value(other)));
     }

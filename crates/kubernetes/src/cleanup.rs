@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
@@ -13,7 +14,7 @@ use crate::error::ClusterError;
 use crate::manifest::{OWNER, RUN, STARTED_BY};
 use crate::request::is_own;
 use crate::session::ClusterConnection;
-use crate::teardown::{delete_namespaces, delete_selected};
+use crate::teardown::{delete_namespaces, delete_selected, policies_of};
 
 /// How long a run that has just begun may have no pod yet.
 const BEGINNING: Duration = Duration::from_secs(120);
@@ -111,10 +112,14 @@ fn within(session: &ClusterConnection, namespace: &str) -> Result<Vec<Left>, Clu
     let services: Api<Service> = Api::namespaced(session.client(), namespace);
     let what = format!("list the services of namespace {namespace}");
     let services = session.call(&what, services.list(&ours))?.items;
+    let policies: Api<NetworkPolicy> = Api::namespaced(session.client(), namespace);
+    let policies = policies_of(session, &policies, &ours)?;
+    let of_policies = policies.into_iter().map(|it| (it.metadata, None));
     let of_services = services.into_iter().map(|it| (it.metadata, None));
+    let without_pods = of_services.chain(of_policies);
     let of_pods = pods.into_iter().map(|it| (it.metadata.clone(), Some(it)));
     let mut runs: BTreeMap<String, (ObjectMeta, Vec<Pod>)> = BTreeMap::new();
-    for (metadata, pod) in of_services.chain(of_pods) {
+    for (metadata, pod) in without_pods.chain(of_pods) {
         let label = metadata.labels.as_ref().and_then(|it| it.get(RUN)).cloned();
         if let Some(run) = label {
             let (_, pods) = runs.entry(run).or_insert((metadata, Vec::new()));
@@ -200,15 +205,16 @@ fn age(created: &Time) -> Duration {
 mod tests {
     use super::*;
     use crate::manifest::{self, RunMark, Spot, namespace_name};
+    use crate::planted::{PlantedServer, Reply};
     use crate::request::started_by;
-    use crate::route::Seat;
+    use crate::seat::{Seat, tests::POD};
 
     fn long_ago() -> Option<Time> {
         Some(Time("2026-01-01T00:00:00Z".parse().unwrap()))
     }
 
     fn pod(phase: &str) -> Pod {
-        let mut pod = manifest::pod(Seat::Client, Spot::Anywhere, "image:1", &mark());
+        let mut pod = manifest::pod(Seat::Client(POD), Spot::Anywhere, "image:1", &mark());
         pod.status.get_or_insert_default().phase = Some(phase.to_owned());
         pod
     }
@@ -253,6 +259,16 @@ mod tests {
         }
         let unknown = choose(&all, Chosen::Named(&["default".to_owned()])).unwrap_err();
         assert!(unknown.to_string().contains("no run default"), "{unknown}");
+    }
+
+    /// Its pods ended, and somebody deleted them.
+    #[test]
+    fn a_policy_that_a_run_left_is_found() {
+        let policy = Reply::Policy("3fa2");
+        let server = PlantedServer::start([Reply::Gone, Reply::Gone, policy], Reply::Gone);
+        let left = within(&server.session(), "shared").unwrap();
+        let [one] = &left[..] else { panic!("{left:?}") };
+        assert_eq!((one.name(), one.pods, one.may_go_on), ("3fa2", 0, false));
     }
 
     #[test]

@@ -19,7 +19,8 @@ use crate::image;
 use crate::manifest::{RunMark, word};
 use crate::nodes;
 use crate::path::{ClusterPath, Observers, PodSite, lock};
-use crate::route::{ClusterRoute, NEEDS_HOST_NETWORK, Seat};
+use crate::route::{ClusterRoute, NEEDS_HOST_NETWORK};
+use crate::seat::{PathKey, Seat};
 use crate::session::ClusterConnection;
 use crate::standing::StandingPods;
 
@@ -39,6 +40,8 @@ pub(crate) struct ClusterOptions {
     pub(crate) image: String,
     /// Whether pods may be in the nodes' networks, in a namespace that allows it.
     pub(crate) host_network: bool,
+    /// Whether a NetworkPolicy keeps all but the run's own pods from those that receive.
+    pub(crate) policy: bool,
     /// Namespace that the pods go to; one of the run's own where there is none.
     pub(crate) namespace: Option<String>,
     /// User and machine that start the run; what it makes is marked with it.
@@ -47,11 +50,8 @@ pub(crate) struct ClusterOptions {
     pub(crate) interrupted: &'static AtomicBool,
 }
 
-/// What distinguishes one path from another, nodes aside.
-pub(crate) type PathKey = (ClusterRoute, Placement, Family);
-
-/// Paths in a cluster. A pair has pods that send and pods that receive; where there
-/// are many nodes, each has one pod, which sends in some trials and receives in
+/// Paths in a cluster. Between two nodes each path has pods of its own; where there are
+/// many nodes, each of them has one pod, which sends in some trials and receives in
 /// others. Dropping it removes all that it made.
 pub(crate) struct Cluster {
     options: ClusterOptions,
@@ -62,11 +62,15 @@ pub(crate) struct Cluster {
     standing: Mutex<StandingPods>,
     observers: Observers,
     /// Servers that have been reached through a service.
-    reached: Mutex<BTreeSet<(ClusterRoute, Seat, Family)>>,
+    reached: Mutex<BTreeSet<(PathKey, Seat)>>,
     /// Between the first two nodes, as they were made before the first trial.
     first: BTreeMap<PathKey, ClusterPath>,
+    /// Why no packet gets through others of them.
+    unreached: BTreeMap<PathKey, String>,
     /// Of each of many nodes.
     sights: Vec<Sight>,
+    /// Whether the record says what the environment is: a policy that stands stays.
+    is_recorded: bool,
 }
 
 impl Cluster {
@@ -88,6 +92,7 @@ impl Cluster {
                 started_by: options.started_by.clone(),
                 shares_namespace: options.namespace.is_some(),
             },
+            options.policy,
         );
         Ok(Self {
             options,
@@ -98,7 +103,9 @@ impl Cluster {
             observers: Observers::default(),
             reached: Mutex::default(),
             first: BTreeMap::new(),
+            unreached: BTreeMap::new(),
             sights: Vec::new(),
+            is_recorded: false,
         })
     }
 
@@ -110,6 +117,24 @@ impl Cluster {
             "family" => Levels::These(&["6"]),
             _ => Levels::Default,
         }
+    }
+
+    /// Whether two paths between a pair of nodes may take turns: all senders are on the
+    /// first node, and the receivers of one placement on one.
+    pub(crate) fn pair_rotates(one: &Treatment, other: &Treatment) -> bool {
+        one.scene.placement == other.scene.placement
+    }
+
+    /// Has all that it made deleted, and does not wait for it: what it is in goes next.
+    pub(crate) fn release(&mut self) -> Vec<TargetError> {
+        self.end(StandingPods::release)
+    }
+
+    fn end(&mut self, remove: fn(&mut StandingPods) -> Vec<ClusterError>) -> Vec<TargetError> {
+        self.first.clear();
+        self.observers.end();
+        let errors = remove(&mut lock(&self.standing));
+        errors.into_iter().map(TargetError::from).collect()
     }
 
     fn is_pair(&self) -> bool {
@@ -146,9 +171,13 @@ impl Cluster {
 
     /// Leaves the choice of the nodes to the scheduler, where the account may not see them.
     fn scout(&self, treatments: &[Treatment]) -> Result<Members, ClusterError> {
-        let crosses = |it: &Treatment| it.scene.placement == Placement::CrossNode;
-        let far = treatments.iter().any(crosses).then_some(Seat::Server);
-        let seats: Vec<Seat> = [Seat::Client].into_iter().chain(far).collect();
+        let keys: Vec<PathKey> = treatments.iter().flat_map(PathKey::of).collect();
+        let crossing = keys.iter().find(|it| it.placement == Placement::CrossNode);
+        let seats = match (crossing, keys.first()) {
+            (Some(key), _) => Vec::from(<[Seat; 2]>::from(key.seats())),
+            (None, first) => first.map(|key| key.seats().0).into_iter().collect(),
+        };
+        lock(&self.standing).guard(&seats)?;
         let nodes = lock(&self.standing).scout(&seats, &self.options.nodes)?;
         let names: Vec<&str> = nodes.iter().map(|node| &*node.name).collect();
         let remark = format!(
@@ -169,8 +198,8 @@ impl Cluster {
     /// What a treatment asks for, where these nodes have it.
     fn key(&self, treatment: &Treatment) -> Result<PathKey, TargetError> {
         let unsupported = |what: String, needs: String| TargetError::Unsupported { what, needs };
-        let scene = &treatment.scene;
-        let route = ClusterRoute::of(scene)?;
+        let key = PathKey::of(treatment)?;
+        let route = key.route;
         if matches!(route, ClusterRoute::ClusterIp { backends: 2.. }) && !self.is_pair() {
             return Err(unsupported(
                 format!("the path `{}`", route.name()),
@@ -183,13 +212,13 @@ impl Cluster {
                 NEEDS_HOST_NETWORK.to_owned(),
             ));
         }
-        let key = (route, scene.placement, scene.family);
         self.check_nodes(key)?;
         Ok(key)
     }
 
-    fn check_nodes(&self, (_, placement, family): PathKey) -> Result<(), TargetError> {
-        let nodes = match (placement, self.members()) {
+    fn check_nodes(&self, key: PathKey) -> Result<(), TargetError> {
+        let family = key.family;
+        let nodes = match (key.placement, self.members()) {
             (Placement::CrossNode, [only]) => {
                 return Err(TargetError::Unsupported {
                     what: "a path between nodes".to_owned(),
@@ -213,11 +242,11 @@ impl Cluster {
         }
     }
 
-    fn seats_of(&self, (route, placement, _): PathKey, ends: Ends) -> (Seat, Seat) {
+    fn seats_of(&self, key: PathKey, ends: Ends) -> (Seat, Seat) {
         if self.is_pair() {
-            return route.seats(placement);
+            return key.seats();
         }
-        route.members(ends.map(|end| end as u16))
+        key.members(ends.map(|end| end as u16))
     }
 
     /// The pods of some nodes that the plan asks for; of a pair, all.
@@ -251,6 +280,7 @@ impl Cluster {
         let seats = self.planned_seats(nodes);
         let mut standing = lock(&self.standing);
         standing.refresh()?;
+        standing.guard(&Vec::from_iter(seats.iter().copied()))?;
         standing.seat(&seats, |seat| self.node_of(seat))?;
         self.observers.keep(&standing);
         Ok(())
@@ -282,28 +312,36 @@ impl Cluster {
         self.observers.at(&site)
     }
 
-    /// Examines all of many nodes, some at a time.
+    /// Examines all of many nodes.
     fn look_at_all(&self) -> Result<Vec<Sight>, TargetError> {
-        let numbers: Vec<usize> = (0..self.members().len()).collect();
-        let look = |&node: &usize| {
+        self.of_each_node(|node| {
             let seats = self.planned_seats(&[node]);
             match seats.first() {
                 Some(&seat) => self.observer(seat)?.look(LookOrder::default()),
                 None => Err(TargetError::Failed("no path was asked for yet".to_owned())),
             }
-        };
-        let mut sights = Vec::new();
+        })
+    }
+
+    /// Asks something of each of many nodes, of some at a time.
+    fn of_each_node<T: Send>(
+        &self,
+        ask: impl Fn(usize) -> Result<T, TargetError> + Sync,
+    ) -> Result<Vec<T>, TargetError> {
+        let numbers: Vec<usize> = (0..self.members().len()).collect();
+        let (ask, mut all) = (&ask, Vec::new());
         for some in numbers.chunks(AT_ONCE) {
-            let seen = thread::scope(|scope| {
-                let threads: Vec<_> = some.iter().map(|node| scope.spawn(|| look(node))).collect();
+            let answers = thread::scope(|scope| {
+                let asked = some.iter().map(|&node| scope.spawn(move || ask(node)));
+                let threads: Vec<_> = asked.collect();
                 let joined = threads.into_iter().map(|thread| {
                     let result = thread.join();
                     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 });
-                joined.collect::<Result<Vec<Sight>, TargetError>>()
+                joined.collect::<Result<Vec<T>, TargetError>>()
             })?;
-            sights.extend(seen);
+            all.extend(answers);
         }
-        Ok(sights)
+        Ok(all)
     }
 }

@@ -105,7 +105,7 @@ impl Clusters {
             return Ok(());
         };
         let network = level::cluster_of(treatment)?;
-        fresh.ask(network)?;
+        fresh.ask(&treatment.scene)?;
         if self.members.iter().all(|it| it.name != network) {
             for other in self.members.drain(..) {
                 fresh.take_down(other);
@@ -303,7 +303,7 @@ impl Target for Clusters {
 
     fn may_try_again(&self, treatment: &Treatment) -> bool {
         let fresh = self.fresh.as_ref();
-        !fresh.is_some_and(|it| it.has_failed(&treatment.scene.network))
+        !fresh.is_some_and(|it| it.has_failed(&treatment.scene))
     }
 
     fn stage(
@@ -329,15 +329,23 @@ impl Target for Clusters {
         cluster.is_ok_and(|it| it.shares_kernel(treatment, ends))
     }
 
+    /// Within one cluster, which need not stand yet.
+    fn can_rotate(&self, one: &Treatment, other: &Treatment) -> bool {
+        Cluster::pair_rotates(one, other)
+    }
+
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = Vec::new();
         for member in &self.members {
             for warning in member.cluster.warnings() {
+                let here = |text| format!("in {}: {text}", member.name);
                 let warning = match warning {
                     // Where clusters are made, it concerns all of them.
-                    Warning::Nodes { detail } if self.fresh.is_none() => Warning::Nodes {
-                        detail: format!("in {}: {detail}", member.name),
+                    other if self.fresh.is_some() => other,
+                    Warning::Nodes { detail } => Warning::Nodes {
+                        detail: here(detail),
                     },
+                    Warning::Unguarded { why } => Warning::Unguarded { why: here(why) },
                     other => other,
                 };
                 if !warnings.contains(&warning) {
@@ -346,6 +354,11 @@ impl Target for Clusters {
             }
         }
         warnings
+    }
+
+    fn has_tried(&self, treatment: &Treatment) -> bool {
+        let cluster = self.cluster_of(treatment);
+        cluster.is_ok_and(|it| it.has_tried(treatment))
     }
 
     fn teardown(&mut self) -> Vec<TargetError> {

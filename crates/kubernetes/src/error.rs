@@ -142,14 +142,30 @@ impl From<ClusterError> for TargetError {
 mod tests {
     use super::*;
 
-    fn told(code: u16, message: &str) -> String {
+    fn answer(code: u16, message: &str) -> ClusterError {
         let status = kube::core::Status {
             code,
             message: message.to_owned(),
             ..kube::core::Status::default()
         };
         let error = kube::Error::Api(Box::new(status));
-        ClusterError::of("create pod a/b", "https://c", error).to_string()
+        ClusterError::of("create pod a/b", "https://c", error)
+    }
+
+    fn told(code: u16, message: &str) -> String {
+        answer(code, message).to_string()
+    }
+
+    /// The client library tries some of them again too, but not for as long.
+    #[test]
+    fn what_may_pass_is_told_from_what_does_not() {
+        let may_pass = |code| answer(code, "etcd is slow").is_away();
+        for code in [429, 500, 502, 503, 504] {
+            assert!(may_pass(code), "{code}");
+        }
+        for code in [400, 401, 403, 404, 409, 422, 501] {
+            assert!(!may_pass(code), "{code}");
+        }
     }
 
     #[test]

@@ -6,13 +6,14 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::Placement;
 use plumbline_harness::TargetError;
 use plumbline_record::{DeviceFingerprint, Fingerprint};
 
 use crate::error::ClusterError;
 use crate::path::ClusterPath;
-use crate::route::ClusterRoute;
+use crate::policy::RunPolicy;
+use crate::seat::PathKey;
 use crate::session::ClusterConnection;
 
 /// Annotations of nodes by which networks say what they are.
@@ -45,6 +46,9 @@ const NETWORK_DAEMONS: &[&str] = &[
     "multus",
 ];
 
+/// Groups of the API by which networks are known whose daemons are not DaemonSets.
+const NETWORK_APIS: &[&str] = &["cilium.io", "crd.projectcalico.org", "crd.antrea.io"];
+
 /// What of Cilium's configuration says which way packets take.
 const CILIUM_SETTINGS: &[&str] = &[
     "routing-mode",
@@ -53,26 +57,20 @@ const CILIUM_SETTINGS: &[&str] = &[
     "kube-proxy-replacement",
 ];
 
+/// The fact that the run's own NetworkPolicy stands.
+pub(crate) const POLICY: &str = "policy of the run";
+
 const HIDDEN: &str = "not shown to this account";
 
 /// What the agents saw of the machines, and the devices of the paths.
-pub(crate) fn of_paths(
-    paths: &BTreeMap<(ClusterRoute, Placement, Family), ClusterPath>,
-) -> Result<Fingerprint, TargetError> {
+pub(crate) fn of_paths(paths: &BTreeMap<PathKey, ClusterPath>) -> Result<Fingerprint, TargetError> {
     let mut whole: Option<Fingerprint> = None;
     let mut devices = BTreeMap::new();
     let mut others = BTreeMap::new();
-    for ((route, placement, family), path) in paths {
-        let mut name = route.name().into_owned();
-        if *placement == Placement::SameNode {
-            name += " same-node";
-        }
-        if *family == Family::V6 {
-            name += " v6";
-        }
+    for (key, path) in paths {
         let (near, far) = path.machines();
         whole.get_or_insert_with(|| near.fingerprint.clone());
-        if *placement == Placement::CrossNode && !path.is_one_kernel_posing_as_two() {
+        if key.placement == Placement::CrossNode && !path.is_one_kernel_posing_as_two() {
             others
                 .entry("server".to_owned())
                 .or_insert_with(|| far.fingerprint.clone());
@@ -83,7 +81,8 @@ pub(crate) fn of_paths(
                 ..device.clone()
             })
         });
-        devices.insert(name, seen.collect());
+        // Copies are alike.
+        devices.entry(key.name()).or_insert_with(|| seen.collect());
     }
     let mut whole = whole.unwrap_or_else(plumbline_agent::fingerprint);
     whole.versions.extend(proxies(paths));
@@ -94,9 +93,7 @@ pub(crate) fn of_paths(
 
 /// The mode of kube-proxy on both nodes, which pods in their networks can ask
 /// it for; nothing where there are none.
-fn proxies(
-    paths: &BTreeMap<(ClusterRoute, Placement, Family), ClusterPath>,
-) -> BTreeMap<String, String> {
+fn proxies(paths: &BTreeMap<PathKey, ClusterPath>) -> BTreeMap<String, String> {
     let mut modes = BTreeMap::new();
     for (sight, seat) in paths.values().flat_map(ClusterPath::sights) {
         let side = match &*seat {
@@ -141,6 +138,18 @@ pub(crate) fn add_cluster<'a>(
         }
         Err(error) => return Err(error),
     }
+    if !facts.keys().any(|fact| fact.starts_with("daemon ")) {
+        match session.call("list the groups of the API", client.list_api_groups()) {
+            Ok(found) => {
+                let names = found.groups.into_iter().map(|group| group.name);
+                let networks = names.filter(|name| NETWORK_APIS.contains(&name.as_str()));
+                let fact = |name| (format!("network api {name}"), "served".to_owned());
+                facts.extend(networks.map(fact));
+            }
+            Err(ClusterError::Forbidden { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
     if facts.contains_key("daemon cilium") {
         let maps: Api<ConfigMap> = Api::namespaced(session.client(), "kube-system");
         match session.call("read Cilium's settings", maps.get_opt("cilium-config")) {
@@ -151,6 +160,15 @@ pub(crate) fn add_cluster<'a>(
     }
     whole.versions.extend(facts);
     Ok(())
+}
+
+/// The policy of the run, which is a part of what is measured; nothing where none stands,
+/// as in runs of earlier builds.
+pub(crate) fn add_policy(whole: &mut Fingerprint, policy: &RunPolicy) {
+    if let RunPolicy::Stands(_) = policy {
+        let fact = "admits its own pods".to_owned();
+        whole.versions.insert(POLICY.to_owned(), fact);
+    }
 }
 
 fn of_node(facts: &mut BTreeMap<String, String>, side: &str, node: &Node) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::Treatment;
+use plumbline_experiment::{Scene, Treatment};
 use plumbline_harness::{Target as _, TargetError};
 use plumbline_record::{Fingerprint, IdleSample, SetUp};
 
@@ -39,6 +39,10 @@ pub(crate) struct FreshClusters {
     used: bool,
     /// Networks that did not come up in this block, and why.
     failed: BTreeMap<String, String>,
+    /// Scenes through which packets got in a cluster of this run, and those through which
+    /// none did in the first one, with the reason: these are not tried again.
+    reached: BTreeSet<Scene>,
+    unreached: BTreeMap<Scene, String>,
     /// Those that were not recorded yet.
     set_ups: Vec<SetUp>,
     /// The network of the last request.
@@ -60,6 +64,8 @@ impl FreshClusters {
             has_begun: false,
             used: false,
             failed: BTreeMap::new(),
+            reached: BTreeSet::new(),
+            unreached: BTreeMap::new(),
             set_ups: Vec::new(),
             asked: String::new(),
             first: None,
@@ -102,19 +108,22 @@ impl FreshClusters {
         has_ended
     }
 
-    /// Notes that a network is asked for.
+    /// Notes that a scene is asked for.
     ///
     /// # Errors
     ///
-    /// Its cluster did not come up in this block.
-    pub(crate) fn ask(&mut self, network: &str) -> Result<(), TargetError> {
+    /// The cluster of its network did not come up in this block, or the scene carried
+    /// nothing in the first one.
+    pub(crate) fn ask(&mut self, scene: &Scene) -> Result<(), TargetError> {
+        let network = &scene.network;
         self.used = true;
         network.clone_into(&mut self.asked);
         let Some(why) = self.failed.get(network) else {
-            return Ok(());
+            let carries_nothing = self.unreached.get(scene).cloned();
+            return carries_nothing.map_or(Ok(()), |why| Err(TargetError::Unreached(why)));
         };
         // The reason once, in full; later trials refer to it.
-        let is_news = self.set_ups.iter().any(|it| it.network == network);
+        let is_news = self.set_ups.iter().any(|it| it.network == *network);
         Err(if is_news {
             TargetError::Failed(why.clone())
         } else {
@@ -122,8 +131,8 @@ impl FreshClusters {
         })
     }
 
-    pub(crate) fn has_failed(&self, network: &str) -> bool {
-        self.failed.contains_key(network)
+    pub(crate) fn has_failed(&self, scene: &Scene) -> bool {
+        self.failed.contains_key(&scene.network) || self.unreached.contains_key(scene)
     }
 
     pub(crate) fn none_came_up(&self) -> TargetError {
@@ -218,6 +227,7 @@ impl FreshClusters {
         let opened = Cluster::open(ClusterOptions {
             kubeconfig: Some(made.kubeconfig.clone()),
             host_network: self.options.host_network || made.for_run,
+            policy: self.options.policy && !made.for_run,
             ..self.options.clone()
         });
         opened.map_err(|error| error.to_string())
@@ -237,17 +247,20 @@ impl FreshClusters {
     /// Makes every path that the plan wants of a network, and gives a treatment whose
     /// path could be made. One that cannot be made fails its own trials; when none can,
     /// the network is not up.
-    fn make_paths(&self, member: &mut Member) -> Result<Treatment, String> {
+    fn make_paths(&mut self, member: &mut Member) -> Result<Treatment, String> {
         // A path is the same for every workload.
         let mut seen = BTreeSet::new();
         let own = self.planned.iter();
-        let own = own.filter(|it| it.scene.network == member.name && seen.insert(&it.scene));
+        let own =
+            own.filter(|it| it.scene.network == member.name && seen.insert((&it.scene, it.copy)));
         let own: Vec<Treatment> = own.cloned().collect();
         self.wait_for_nodes(member, &own)?;
         let mut works = None;
         let mut first_error = None;
         for treatment in own {
-            match member.cluster.ready(&treatment, &[0, 1]) {
+            let made = member.cluster.ready(&treatment, &[0, 1]);
+            self.note(&treatment.scene, &made);
+            match made {
                 Ok(()) => works = works.or(Some(treatment)),
                 Err(error) if self.is_interrupted() => return Err(error.to_string()),
                 Err(error) => first_error = first_error.or(Some(error.to_string())),
@@ -255,6 +268,19 @@ impl FreshClusters {
         }
         let why = || first_error.unwrap_or_else(|| "the plan has no path in it".to_owned());
         works.ok_or_else(why)
+    }
+
+    /// Notes whether a scene carries packets.
+    fn note(&mut self, scene: &Scene, made: &Result<(), TargetError>) {
+        match made {
+            Ok(()) => {
+                self.reached.insert(scene.clone());
+            }
+            Err(TargetError::Unreached(why)) if !self.reached.contains(scene) => {
+                self.unreached.insert(scene.clone(), why.clone());
+            }
+            Err(_) => {}
+        }
     }
 
     /// Waits until the nodes that the paths need take pods: the command may end
@@ -292,7 +318,12 @@ impl FreshClusters {
     /// Takes a cluster down. What goes wrong is kept for the end.
     pub(crate) fn take_down(&mut self, mut member: Member) {
         // The command may keep the cluster for others, without its networks.
-        let in_it = member.cluster.teardown();
+        let for_run = member.made.as_ref().is_some_and(|made| made.for_run);
+        let in_it = if for_run {
+            member.cluster.release()
+        } else {
+            member.cluster.teardown()
+        };
         if !member.made.is_some_and(|made| self.maker.unmake(&made)) {
             self.maker.left.extend(in_it);
         }
@@ -348,7 +379,7 @@ fn nanoseconds(length: Duration) -> u64 {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use plumbline_experiment::{Asked, Experiment, Scene};
+    use plumbline_experiment::{Asked, Experiment};
 
     use super::*;
     use crate::choice::ClusterLayout;
@@ -362,6 +393,7 @@ mod tests {
         let logs = scratch.path().join("logs");
         let maker = Maker::new(up, Some(note("down")), None, logs, &INTERRUPTED).unwrap();
         let options = ClusterOptions {
+            policy: true,
             kubeconfig: None,
             context: None,
             layout: ClusterLayout::Pair,
@@ -399,6 +431,24 @@ mod tests {
         );
         let calls = std::fs::read_to_string(scratch.path().join("calls"));
         assert_eq!(calls.unwrap(), "up\ndown\n");
+    }
+
+    #[test]
+    fn what_carries_nothing_in_the_first_cluster_is_not_tried_again() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut fresh = fresh(&scratch, true);
+        let (dead, alive) = (Scene::of("a").by("pod"), Scene::of("a").by("host"));
+        let silent = || Err(TargetError::Unreached("leads nowhere".to_owned()));
+        fresh.note(&dead, &silent());
+        fresh.note(&alive, &Ok(()));
+        // It has worked before: an outage.
+        fresh.note(&alive, &silent());
+        for _ in 0..2 {
+            fresh.begin_block();
+            assert_eq!(fresh.ask(&dead).unwrap_err().to_string(), "leads nowhere");
+            fresh.ask(&alive).unwrap();
+            assert!(fresh.has_failed(&dead) && !fresh.has_failed(&alive));
+        }
     }
 
     #[test]

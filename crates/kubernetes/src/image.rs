@@ -291,6 +291,15 @@ mod tests {
         assert!(files.contains_key(docker[0]["Layers"][0].as_str().unwrap()));
     }
 
+    /// A node keeps what it once got under a reference.
+    #[test]
+    fn another_build_has_another_reference() {
+        let reference = local_reference();
+        let tag = reference.strip_prefix("localhost/plumbline:").unwrap();
+        assert!(tag.ends_with(plumbline_agent::SOURCES), "{tag}");
+        assert!(tag.len() <= 128, "a registry takes no longer one: {tag}");
+    }
+
     #[test]
     fn the_same_program_gives_the_same_bytes() {
         let image = || {

@@ -26,10 +26,12 @@ mod path;
 #[cfg(test)]
 mod planted;
 mod pods;
+mod policy;
 mod provisioner;
 mod reach;
 mod request;
 mod route;
+mod seat;
 mod session;
 mod standing;
 mod teardown;

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use serde_json::{Value, json};
 
-use crate::route::Seat;
+use crate::seat::Seat;
 
 /// Where the image has the program.
 pub(crate) const PROGRAM: &str = "/plumbline";
@@ -15,6 +15,9 @@ pub(crate) const OWNER: &str = "app.kubernetes.io/managed-by=plumbline";
 
 /// The label that tells what one run made from what others did.
 pub(crate) const RUN: &str = "plumbline/run";
+
+/// The label that tells pods that receive in a network of their own from others.
+pub(crate) const GUARDED: &str = "plumbline/guarded";
 
 /// The annotation that says who started a run.
 pub(crate) const STARTED_BY: &str = "plumbline/started-by";
@@ -30,7 +33,7 @@ const USER: u32 = 65_532;
 /// much earlier when no agent runs in it, which is how a run renews its lease.
 const LONGEST_LIFE: u32 = 24 * 3600;
 
-/// What marks the pods and services of a run.
+/// What marks all that a run makes in a namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct RunMark {
     /// A word of its own.
@@ -56,16 +59,22 @@ impl RunMark {
         format!("{RUN}={}", self.run)
     }
 
-    fn metadata(&self, name: &str, seat: Seat) -> Value {
+    pub(crate) fn metadata(&self, name: &str) -> Value {
         json!({
             "name": self.name(name),
             "labels": {
                 "app.kubernetes.io/managed-by": "plumbline",
                 RUN: self.run,
-                "plumbline/seat": seat.group(),
             },
             "annotations": { STARTED_BY: self.started_by },
         })
+    }
+
+    fn of_seat(&self, name: &str, seat: Seat) -> Value {
+        let mut metadata = self.metadata(name);
+        metadata["labels"]["plumbline/seat"] = seat.group().into();
+        metadata["labels"][GUARDED] = seat.is_guarded().to_string().into();
+        metadata
     }
 }
 
@@ -158,7 +167,7 @@ pub(crate) fn namespace(name: &str, host: bool, started_by: &str) -> Namespace {
 /// A pod that sleeps until an agent is started in it.
 pub(crate) fn pod(seat: Seat, spot: Spot<'_>, image: &str, mark: &RunMark) -> Pod {
     built(json!({
-        "metadata": mark.metadata(&seat.name(), seat),
+        "metadata": mark.of_seat(&seat.pod(), seat),
         "spec": {
             "affinity": spot.affinity(mark),
             "tolerations": spot.tolerations(),
@@ -196,7 +205,7 @@ pub(crate) fn pod(seat: Seat, spot: Spot<'_>, image: &str, mark: &RunMark) -> Po
 pub(crate) fn service(seat: Seat, node_port: bool, v6: bool, mark: &RunMark) -> Service {
     let port = |name, protocol| json!({ "name": name, "protocol": protocol, "port": PORT, "targetPort": PORT });
     built(json!({
-        "metadata": mark.metadata(&seat.group(), seat),
+        "metadata": mark.of_seat(&seat.group(), seat),
         "spec": {
             "type": if node_port { "NodePort" } else { "ClusterIP" },
             "ipFamilyPolicy": "SingleStack",
@@ -209,13 +218,17 @@ pub(crate) fn service(seat: Seat, node_port: bool, v6: bool, mark: &RunMark) -> 
 
 /// The structures above are constants apart from strings: a value that the API's
 /// types reject is a mistake in this file, and every test here would find it.
-fn built<T: serde::de::DeserializeOwned>(value: Value) -> T {
+pub(crate) fn built<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("the manifest has the API's form")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seat::tests::POD;
+
+    const CLIENT: Seat = Seat::Client(POD);
+    const SERVER: Seat = Seat::Server { of: POD, index: 1 };
 
     fn mark(shares_namespace: bool) -> RunMark {
         RunMark {
@@ -235,21 +248,21 @@ mod tests {
 
     #[test]
     fn runs_in_one_namespace_have_names_and_services_of_their_own() {
-        let alone = on_a(Seat::Client);
-        assert_eq!(alone.metadata.name.as_deref(), Some("client"));
+        let alone = on_a(CLIENT);
+        assert_eq!(alone.metadata.name.as_deref(), Some("client-pod"));
         let shared = mark(true);
-        let beside = pod(Seat::Client, Spot::Anywhere, "image:1", &shared);
-        assert_eq!(beside.metadata.name.as_deref(), Some("client-3fa2"));
+        let beside = pod(CLIENT, Spot::Anywhere, "image:1", &shared);
+        assert_eq!(beside.metadata.name.as_deref(), Some("client-pod-3fa2"));
         assert_eq!(beside.metadata.labels.unwrap()[RUN], "3fa2");
-        let before = service(Seat::Server, false, false, &shared);
-        assert_eq!(before.metadata.name.as_deref(), Some("server-3fa2"));
+        let before = service(SERVER, false, false, &shared);
+        assert_eq!(before.metadata.name.as_deref(), Some("server-pod-3fa2"));
         assert_eq!(before.spec.unwrap().selector.unwrap()[RUN], "3fa2");
     }
 
     #[test]
     fn where_nodes_are_unknown_the_scheduler_keeps_the_ends_apart() {
-        let spot = Spot::ApartFrom(Seat::Client);
-        let server = pod(Seat::Server, spot, "image:1", &mark(true));
+        let spot = Spot::ApartFrom(CLIENT);
+        let server = pod(SERVER, spot, "image:1", &mark(true));
         let affinity = server.spec.unwrap().affinity.unwrap();
         let apart = affinity.pod_anti_affinity.unwrap();
         let terms = apart.required_during_scheduling_ignored_during_execution;
@@ -258,18 +271,13 @@ mod tests {
         let labels = term.label_selector.unwrap().match_labels.unwrap();
         assert_eq!(
             (&*labels[RUN], &*labels["plumbline/seat"]),
-            ("3fa2", "client")
+            ("3fa2", "client-pod")
         );
     }
 
     #[test]
     fn the_pods_keep_to_the_restricted_profile() {
-        for seat in [
-            Seat::Client,
-            Seat::Server,
-            Seat::Neighbour,
-            Seat::HostClient,
-        ] {
+        for seat in [CLIENT, SERVER, Seat::HostClient] {
             let spec = on_a(seat).spec.unwrap();
             assert_eq!(spec.host_network == Some(true), seat.is_host());
             assert_eq!(spec.automount_service_account_token, Some(false));
@@ -292,16 +300,14 @@ mod tests {
 
     #[test]
     fn a_pod_does_not_outlive_a_day_and_is_not_started_again() {
-        let spec = on_a(Seat::Client).spec.unwrap();
+        let spec = on_a(CLIENT).spec.unwrap();
         assert_eq!(spec.active_deadline_seconds, Some(86_400));
         assert_eq!(spec.restart_policy.as_deref(), Some("Never"));
     }
 
     #[test]
     fn both_protocols_go_through_one_port() {
-        let spec = service(Seat::Server, true, false, &mark(false))
-            .spec
-            .unwrap();
+        let spec = service(SERVER, true, false, &mark(false)).spec.unwrap();
         let ports = spec.ports.unwrap();
         assert!(ports.iter().all(|port| port.port == i32::from(PORT)));
         assert_eq!(ports.len(), 2);

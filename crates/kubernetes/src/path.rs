@@ -15,7 +15,7 @@ use plumbline_record::{DeviceCounters, Floor};
 use crate::ClusterError;
 use crate::exec;
 use crate::pods::RunningPod;
-use crate::route::Seat;
+use crate::seat::Seat;
 use crate::session::ClusterConnection;
 use crate::standing::StandingPods;
 
@@ -163,6 +163,13 @@ impl End {
             devices,
         })
     }
+
+    /// Each with its pod.
+    fn named_devices(&self) -> Vec<(String, String)> {
+        let namespace = self.site.seat.pod();
+        let named = |device: &String| (namespace.clone(), device.clone());
+        self.devices.iter().map(named).collect()
+    }
 }
 
 /// The addresses by which one end may know the other.
@@ -232,6 +239,16 @@ impl ClusterPath {
         self.ends().map(|end| (&end.sight, end.site.seat.name()))
     }
 
+    /// The addresses of the sender's node that packets may come from.
+    pub(crate) fn sender_addresses(&self) -> Vec<IpAddr> {
+        let End { site, sight, .. } = &self.client;
+        let mut addresses = site.pod.node_addresses.clone();
+        if site.seat.is_host() {
+            addresses.extend(sight.ways.iter().flatten().filter_map(|way| way.source));
+        }
+        addresses
+    }
+
     fn has_one_kernel(&self) -> bool {
         let (here, there) = (&self.client.sight.boot, &self.server.sight.boot);
         !here.is_empty() && here == there
@@ -283,7 +300,7 @@ impl Path for ClusterPath {
         let mut snapshot = PathSnapshot::default();
         for end in self.ends() {
             let seen = end.observer.count(end.devices.clone())?;
-            let namespace = end.site.seat.name();
+            let namespace = end.site.seat.pod();
             if snapshot
                 .protocols
                 .iter()
@@ -293,40 +310,47 @@ impl Path for ClusterPath {
                 continue;
             }
             let named = |counters: DeviceCounters| DeviceCounters {
-                namespace: namespace.to_string(),
+                namespace: namespace.clone(),
                 ..counters
             };
             snapshot.devices.extend(seen.devices.into_iter().map(named));
             let mut protocol = seen.protocol;
-            protocol.namespace = namespace.into_owned();
+            protocol.namespace = namespace;
             snapshot.protocols.push(protocol);
         }
         Ok(snapshot)
     }
 
+    /// What goes from pod to pod crosses the networks of their nodes.
+    fn crossed_by_others(&self) -> Vec<(String, String)> {
+        let in_nodes = self.ends().filter(|end| end.site.seat.is_host());
+        in_nodes.flat_map(End::named_devices).collect()
+    }
+
     /// The devices of each end, those of several servers together. What lies between
     /// them belongs to the cluster and cannot be seen from pods.
     fn legs(&self) -> Vec<Leg> {
-        let devices = |end: &End| {
-            let namespace = end.site.seat.name();
-            let named = |device: &String| (namespace.to_string(), device.clone());
-            end.devices.iter().map(named).collect::<Vec<_>>()
-        };
         let servers = std::iter::once(&self.server).chain(&self.further);
         let (client, server) = (&self.client, &self.server);
         // Both ends in the network of one node have the same devices.
         let others = servers.filter(|end| end.site.seat != client.site.seat);
-        let others: Vec<_> = others.flat_map(devices).collect();
+        let others: Vec<_> = others.flat_map(End::named_devices).collect();
         let sides = [
-            (devices(client), counted(Side::Sends, client, server)),
-            (others, counted(Side::Receives, server, client)),
+            (
+                client.named_devices(),
+                client,
+                counted(Side::Sends, client, server),
+            ),
+            (others, server, counted(Side::Receives, server, client)),
         ];
-        let leg = |(devices, side)| Leg {
+        let leg = |(devices, end, side): (_, &End, _)| Leg {
             devices,
             side,
-            is_private: false,
+            is_private: end.site.seat.is_private(),
         };
-        let used = sides.into_iter().filter(|(devices, _)| !devices.is_empty());
+        let used = sides
+            .into_iter()
+            .filter(|(devices, ..)| !devices.is_empty());
         used.map(leg).collect()
     }
 }

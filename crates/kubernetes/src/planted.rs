@@ -8,6 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::manifest::RUN;
 use crate::session::ClusterConnection;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -19,18 +20,26 @@ pub(crate) enum Reply {
     Nothing,
     /// Says that what was asked for is an empty list now.
     Gone,
+    /// Says that what was sent is there now.
+    Echo,
+    /// Lists one NetworkPolicy, which the run of this word made long ago.
+    Policy(&'static str),
     /// Refuses with a code, a reason and a message.
     Status(u16, &'static str, &'static str),
 }
 
 impl Reply {
-    fn body(self) -> Option<(u16, Value)> {
+    fn body(self, sent: &str) -> Option<(u16, Value)> {
+        let list = |items: &[Value]| json!({ "kind": "List", "apiVersion": "v1", "metadata": {}, "items": items });
         match self {
             Self::Nothing => None,
-            Self::Gone => Some((
-                200,
-                json!({ "kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [] }),
-            )),
+            Self::Gone => Some((200, list(&[]))),
+            Self::Echo => Some((200, serde_json::from_str(sent).unwrap())),
+            Self::Policy(run) => {
+                let metadata = json!({ "name": "own-pods", "labels": { RUN: run },
+                    "creationTimestamp": "2026-01-01T00:00:00Z" });
+                Some((200, list(&[json!({ "metadata": metadata })])))
+            }
             Self::Status(code, reason, message) => Some((
                 code,
                 json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -43,8 +52,11 @@ impl Reply {
 /// Serves until the process ends.
 pub(crate) struct PlantedServer {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
 }
+
+/// A request: its method and path, and its body.
+type Asked = (String, String);
 
 impl PlantedServer {
     /// Gives these replies in turn, and then the last one to everything.
@@ -58,8 +70,10 @@ impl PlantedServer {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let stream = stream.unwrap();
-                heard.lock().unwrap().push(read_request(&stream));
-                answer(stream, replies.pop().unwrap_or(then));
+                let asked = read_request(&stream);
+                let reply = replies.pop().unwrap_or(then).body(&asked.1);
+                heard.lock().unwrap().push(asked);
+                answer(stream, reply);
             }
         });
         Self { address, asked }
@@ -67,7 +81,13 @@ impl PlantedServer {
 
     /// Method and path of all requests so far.
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        let asked = self.asked.lock().unwrap();
+        asked.iter().map(|(line, _)| line.clone()).collect()
+    }
+
+    /// What the request of this number, from 0, brought.
+    pub(crate) fn body(&self, number: usize) -> String {
+        self.asked.lock().unwrap()[number].1.clone()
     }
 
     pub(crate) fn session(&self) -> ClusterConnection {
@@ -84,8 +104,7 @@ impl PlantedServer {
     }
 }
 
-/// The method and the path; the body is read too, so that closing resets nothing.
-fn read_request(stream: &TcpStream) -> String {
+fn read_request(stream: &TcpStream) -> Asked {
     let mut reader = BufReader::new(stream);
     let mut lines = Vec::new();
     loop {
@@ -103,12 +122,13 @@ fn read_request(stream: &TcpStream) -> String {
         .iter()
         .find_map(|it| it.strip_prefix("content-length: "));
     let length: u64 = length.map_or(0, |it| it.parse().unwrap());
-    reader.take(length).read_to_end(&mut Vec::new()).unwrap();
-    lines.swap_remove(0)
+    let mut body = String::new();
+    reader.take(length).read_to_string(&mut body).unwrap();
+    (lines.swap_remove(0), body)
 }
 
-fn answer(mut stream: TcpStream, reply: Reply) {
-    let Some((code, body)) = reply.body() else {
+fn answer(mut stream: TcpStream, reply: Option<(u16, Value)>) {
+    let Some((code, body)) = reply else {
         return;
     };
     let body = body.to_string();

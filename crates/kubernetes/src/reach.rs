@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::Treatment;
+use plumbline_experiment::{Protocol, Treatment};
 use plumbline_harness::{Path as _, TargetError, reach};
 
 use crate::ClusterError;
@@ -12,7 +12,7 @@ use crate::session::ClusterConnection;
 
 /// How long it may take until pods behind a service are reached: kube-proxy writes
 /// its rules a moment after a pod is ready.
-const REACH: Duration = Duration::from_secs(20);
+pub(crate) const REACH: Duration = Duration::from_secs(20);
 
 /// How long it may take until the end of a pod is reported, and how often that is
 /// waited for.
@@ -41,17 +41,18 @@ pub(crate) fn until_reached(
     session: &ClusterConnection,
     path: &ClusterPath,
     treatment: &Treatment,
+    limit: Duration,
 ) -> Result<(), ClusterError> {
     let started = Instant::now();
     loop {
         let interrupted = session.interrupted();
-        match reach(path, interrupted) {
+        match reach(path, Protocol::Tcp, interrupted) {
             Ok(()) => return Ok(()),
             Err(_) if interrupted.load(Ordering::SeqCst) => {
                 return Err(ClusterError::Interrupted);
             }
-            Err(error) if started.elapsed() > REACH => {
-                return Err(ClusterError::Agent(TargetError::Failed(format!(
+            Err(error) if started.elapsed() > limit => {
+                return Err(ClusterError::Agent(TargetError::Unreached(format!(
                     "the path `{}` leads nowhere: {error}; is a NetworkPolicy or a firewall \
                      between {} and {}?",
                     treatment.label,

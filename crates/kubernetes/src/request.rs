@@ -34,6 +34,8 @@ pub struct ClusterRequest {
     pub image: Option<String>,
     /// Whether pods may be in the nodes' networks.
     pub host_network: bool,
+    /// Whether a NetworkPolicy keeps all but the run's own pods from those that receive.
+    pub policy: bool,
     /// Which nodes are measured with which.
     pub layout: ClusterLayout,
     /// Whether environments may differ between clusters.
@@ -132,6 +134,7 @@ impl ClusterRequest {
             namespace: self.namespace.clone(),
             image: self.image.clone().unwrap_or_else(image::local_reference),
             host_network: self.host_network,
+            policy: self.policy,
             started_by: started_by(),
             interrupted: self.interrupted,
         }

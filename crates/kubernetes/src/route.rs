@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use plumbline_experiment::{Placement, Scene};
+use plumbline_experiment::Scene;
 use plumbline_harness::TargetError;
 use plumbline_record::Warning;
 
@@ -102,12 +102,12 @@ impl ClusterRoute {
 
     /// A scene that takes this route through a cluster.
     pub(crate) fn through(self, cluster: &str) -> Scene {
-        let (path, backends) = match self {
-            Self::ClusterIp { backends } => ("cluster-ip".into(), backends),
-            route => (route.name(), 1),
+        let path = match self {
+            Self::ClusterIp { .. } => "cluster-ip".into(),
+            route => route.name(),
         };
         Scene {
-            backends: backends.into(),
+            backends: self.backends().into(),
             ..Scene::of(cluster).by(path)
         }
     }
@@ -115,44 +115,34 @@ impl ClusterRoute {
     /// Whether an endpoint is in a node's own network, which needs a namespace
     /// that allows it.
     pub(crate) fn needs_host_network(self) -> bool {
-        matches!(self, Self::Host | Self::HostPod | Self::PodHost)
+        self.in_nodes().contains(&true)
+    }
+
+    /// Whether client and server are in the nodes' own networks.
+    pub(crate) fn in_nodes(self) -> [bool; 2] {
+        [
+            matches!(self, Self::Host | Self::HostPod),
+            matches!(self, Self::Host | Self::PodHost),
+        ]
+    }
+
+    /// Pods that share what is sent to the receiver's address.
+    pub(crate) fn backends(self) -> u8 {
+        match self {
+            Self::ClusterIp { backends } => backends,
+            _ => 1,
+        }
+    }
+
+    /// Whether packets may come to a pod from an address of the sender's node: a node's
+    /// port is outside of the pods' network, to which some networks masquerade.
+    pub(crate) fn comes_from_node(self) -> bool {
+        matches!(self, Self::HostPod | Self::NodePort)
     }
 
     /// The service port in front of the server, if any.
     pub(crate) fn is_service(self) -> bool {
         matches!(self, Self::ClusterIp { .. } | Self::NodePort)
-    }
-
-    /// Where they sit where there are many nodes, the sender on the first of two.
-    pub(crate) fn members(self, [client, server]: [u16; 2]) -> (Seat, Seat) {
-        let (at_client, at_server) = self.seats(Placement::CrossNode);
-        let member = |seat: Seat, number| {
-            if seat.is_host() {
-                Seat::HostMember(number)
-            } else {
-                Seat::Member(number)
-            }
-        };
-        (member(at_client, client), member(at_server, server))
-    }
-
-    pub(crate) fn seats(self, placement: Placement) -> (Seat, Seat) {
-        let client = match self {
-            Self::Host | Self::HostPod => Seat::HostClient,
-            _ => Seat::Client,
-        };
-        let server = match (self, placement) {
-            (Self::Host | Self::PodHost, Placement::CrossNode) => Seat::HostServer,
-            (Self::Host | Self::PodHost, Placement::SameNode) => Seat::HostClient,
-            (Self::ClusterIp { backends: of @ 2.. }, _) => Seat::Behind {
-                of,
-                index: 1,
-                far: placement == Placement::CrossNode,
-            },
-            (_, Placement::CrossNode) => Seat::Server,
-            (_, Placement::SameNode) => Seat::Neighbour,
-        };
-        (client, server)
     }
 }
 
@@ -169,84 +159,6 @@ pub(crate) fn available(host_network: bool) -> (Vec<ClusterRoute>, Vec<Warning>)
         needs: NEEDS_HOST_NETWORK.to_owned(),
     });
     (here, missing.collect())
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Seat {
-    /// On the first node.
-    Client,
-    /// On the second node.
-    Server,
-    /// On the first node, beside the client.
-    Neighbour,
-    /// In the network of the first node.
-    HostClient,
-    /// In the network of the second node.
-    HostServer,
-    /// On one of many nodes, to send or to receive.
-    Member(u16),
-    /// In the network of one of many nodes.
-    HostMember(u16),
-    /// One of several behind a service.
-    Behind {
-        /// How many they are.
-        of: u8,
-        /// Which one, from 1.
-        index: u8,
-        /// On the second node, or beside the client.
-        far: bool,
-    },
-}
-
-impl Seat {
-    pub(crate) fn name(self) -> Cow<'static, str> {
-        match self {
-            Self::Behind { index, .. } => format!("{}-{index}", self.group()).into(),
-            other => other.group(),
-        }
-    }
-
-    /// Name of the service before it, and of the label by which that finds it.
-    pub(crate) fn group(self) -> Cow<'static, str> {
-        Cow::Borrowed(match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Neighbour => "neighbour",
-            Self::HostClient => "host-client",
-            Self::HostServer => "host-server",
-            Self::Member(number) => return format!("member-{}", number + 1).into(),
-            Self::HostMember(number) => return format!("host-member-{}", number + 1).into(),
-            Self::Behind { of, far, .. } => {
-                let base = if far { Self::Server } else { Self::Neighbour };
-                return format!("{}-of-{of}", base.group()).into();
-            }
-        })
-    }
-
-    /// It, and those that are behind the same service.
-    pub(crate) fn together(self) -> Vec<Self> {
-        match self {
-            Self::Behind { of, far, .. } => (1..=of)
-                .map(|index| Self::Behind { of, index, far })
-                .collect(),
-            alone => vec![alone],
-        }
-    }
-
-    pub(crate) fn is_host(self) -> bool {
-        matches!(
-            self,
-            Self::HostClient | Self::HostServer | Self::HostMember(_)
-        )
-    }
-
-    /// Whether it is on another node than the pod that sends to it.
-    pub(crate) fn is_far(self) -> bool {
-        !matches!(
-            self,
-            Self::Client | Self::Neighbour | Self::HostClient | Self::Behind { far: false, .. }
-        )
-    }
 }
 
 #[cfg(test)]
@@ -267,33 +179,6 @@ mod tests {
         );
         for none in ["vxlan", "cluster-ip:0", "cluster-ip:17", "cluster-ip:x"] {
             assert_eq!(ClusterRoute::parse(none), None);
-        }
-    }
-
-    #[test]
-    fn several_pods_stand_behind_one_service() {
-        let (_, first) = ClusterRoute::ClusterIp { backends: 3 }.seats(Placement::CrossNode);
-        let all = first.together();
-        let names: Vec<_> = all.iter().map(|seat| seat.name()).collect();
-        assert_eq!(names, ["server-of-3-1", "server-of-3-2", "server-of-3-3"]);
-        assert!(
-            all.iter()
-                .all(|seat| seat.group() == "server-of-3" && seat.is_far())
-        );
-        let (_, near) = ClusterRoute::ClusterIp { backends: 3 }.seats(Placement::SameNode);
-        assert_eq!(near.name(), "neighbour-of-3-1");
-        assert_eq!(Seat::Server.together(), [Seat::Server]);
-    }
-
-    #[test]
-    fn the_server_is_on_the_other_node_unless_the_same_is_asked_for() {
-        for route in ROUTES {
-            let (client, server) = route.seats(Placement::CrossNode);
-            assert!(!client.is_far() && server.is_far(), "{route:?}");
-            let (client, server) = route.seats(Placement::SameNode);
-            assert!(!client.is_far() && !server.is_far(), "{route:?}");
-            let host = client.is_host() || server.is_host();
-            assert_eq!(host, route.needs_host_network(), "{route:?}");
         }
     }
 }

@@ -1,4 +1,6 @@
-//! What stands in the cluster for a run: namespaces, pods, services.
+//! What stands in the cluster for a run: namespaces, pods, services, a policy.
+
+mod policy;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,9 +16,10 @@ use crate::ClusterError;
 use crate::choice::NodeFacts;
 use crate::manifest::{self, RunMark, Spot};
 use crate::pods::{RunningPod, is_running, said, state};
-use crate::route::Seat;
+use crate::policy::RunPolicy;
+use crate::seat::Seat;
 use crate::session::ClusterConnection;
-use crate::teardown::{delete_namespaces, delete_selected, found};
+use crate::teardown::{begin_to_delete, delete_namespaces, delete_selected, found};
 
 /// Longest wait for pods to run. Pulling an image of 15 MB takes seconds.
 const START: Duration = Duration::from_secs(60);
@@ -43,6 +46,7 @@ pub(crate) struct StandingPods {
     unanswered: Vec<String>,
     pods: BTreeMap<Seat, RunningPod>,
     services: BTreeMap<(Seat, bool), Front>,
+    policy: RunPolicy,
 }
 
 impl StandingPods {
@@ -51,6 +55,7 @@ impl StandingPods {
         image: String,
         given: Option<String>,
         mark: RunMark,
+        wants_policy: bool,
     ) -> Self {
         Self {
             session,
@@ -61,6 +66,11 @@ impl StandingPods {
             unanswered: Vec::new(),
             pods: BTreeMap::new(),
             services: BTreeMap::new(),
+            policy: if wants_policy {
+                RunPolicy::Wanted
+            } else {
+                RunPolicy::Unwanted
+            },
         }
     }
 
@@ -168,7 +178,7 @@ impl StandingPods {
 
     /// What the pod of a seat is called.
     fn name_of(&self, seat: Seat) -> String {
-        self.mark.name(&seat.name())
+        self.mark.name(&seat.pod())
     }
 
     fn wait_for(&mut self, seats: &[Seat]) -> Result<(), ClusterError> {
@@ -289,6 +299,19 @@ impl StandingPods {
     /// Deletes the namespaces with all that is in them, or what the run made in the one that
     /// was given, and waits until all is gone. Gives what could not be done.
     pub(crate) fn take_down(&mut self) -> Vec<ClusterError> {
+        self.remove_all(delete_namespaces)
+    }
+
+    /// As [`take_down`](Self::take_down), without waiting for the end of namespaces of the
+    /// run's own.
+    pub(crate) fn release(&mut self) -> Vec<ClusterError> {
+        self.remove_all(|session, names| begin_to_delete(session, names).1)
+    }
+
+    fn remove_all(
+        &mut self,
+        delete: impl Fn(&ClusterConnection, &[String]) -> Vec<ClusterError>,
+    ) -> Vec<ClusterError> {
         self.pods.clear();
         self.services.clear();
         let used = std::mem::take(&mut self.namespaces);
@@ -298,7 +321,7 @@ impl StandingPods {
             None => {
                 let mut names = Vec::from_iter(used.into_values());
                 names.append(&mut self.unanswered);
-                delete_namespaces(&self.session, &names)
+                delete(&self.session, &names)
             }
         }
     }
@@ -332,7 +355,7 @@ mod tests {
             started_by: "me".to_owned(),
             shares_namespace: false,
         };
-        StandingPods::new(session, "image:1".into(), None, mark)
+        StandingPods::new(session, "image:1".into(), None, mark, true)
     }
 
     /// Whether the server made it before the connection was lost, nobody knows.

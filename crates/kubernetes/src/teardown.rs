@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams};
 
@@ -21,6 +22,20 @@ pub(crate) fn delete_namespaces(
     session: &ClusterConnection,
     names: &[String],
 ) -> Vec<ClusterError> {
+    let (going, mut errors) = begin_to_delete(session, names);
+    let started = Instant::now();
+    let api: Api<Namespace> = Api::all(session.client());
+    for name in going {
+        errors.extend(wait_until_gone(session, &api, name, started).err());
+    }
+    errors
+}
+
+/// As [`delete_namespaces`], but gives those that are going instead of waiting.
+pub(crate) fn begin_to_delete<'n>(
+    session: &ClusterConnection,
+    names: &'n [String],
+) -> (Vec<&'n String>, Vec<ClusterError>) {
     let mut errors = Vec::new();
     let mut going = Vec::new();
     let until = Instant::now() + PATIENCE;
@@ -45,11 +60,7 @@ pub(crate) fn delete_namespaces(
             Err(error) => errors.push(error),
         }
     }
-    let started = Instant::now();
-    for name in going {
-        errors.extend(wait_until_gone(session, &api, name, started).err());
-    }
-    errors
+    (going, errors)
 }
 
 fn wait_until_gone(
@@ -94,8 +105,8 @@ fn why_it_stays(namespace: &Namespace) -> String {
     }
 }
 
-/// Deletes the pods and services that a selector finds in a namespace, and waits until the
-/// pods are gone. An API server that is away is waited for.
+/// Deletes the pods, services and policies that a selector finds in a namespace, and waits
+/// until the pods are gone. An API server that is away is waited for.
 pub(crate) fn delete_selected(
     session: &ClusterConnection,
     namespace: &str,
@@ -117,7 +128,41 @@ pub(crate) fn delete_selected(
     });
     let gone = deleted.and_then(|_| wait_until_none(session, &pods, &ours));
     errors.extend(gone.err());
+    // After the pods, which it keeps others from.
+    errors.extend(delete_policies(session, namespace, &ours).err());
     errors
+}
+
+fn delete_policies(
+    session: &ClusterConnection,
+    namespace: &str,
+    ours: &ListParams,
+) -> Result<(), ClusterError> {
+    let policies: Api<NetworkPolicy> = Api::namespaced(session.client(), namespace);
+    if policies_of(session, &policies, ours)?.is_empty() {
+        return Ok(());
+    }
+    let until = Instant::now() + PATIENCE;
+    let what = format!("delete the NetworkPolicy of the run in namespace {namespace}");
+    let now = DeleteParams::default();
+    let deleted = session.insist(&what, until, || policies.delete_collection(&now, ours));
+    deleted.map(|_| ())
+}
+
+/// Those that a selector finds; none where the account may not see them, which then could
+/// not make any.
+pub(crate) fn policies_of(
+    session: &ClusterConnection,
+    policies: &Api<NetworkPolicy>,
+    ours: &ListParams,
+) -> Result<Vec<NetworkPolicy>, ClusterError> {
+    let until = Instant::now() + PATIENCE;
+    let list = || async { found(policies.list(ours).await) };
+    match session.insist("list NetworkPolicies", until, list) {
+        Ok(found) => Ok(found.map_or_else(Vec::new, |it| it.items)),
+        Err(ClusterError::Forbidden { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 fn wait_until_none(
@@ -190,10 +235,32 @@ mod tests {
         let asked = server.asked();
         let ours = "labelSelector=plumbline%2Frun%3D3fa2";
         assert!(asked.iter().all(|it| it.contains(ours)), "{asked:?}");
-        for (kind, times) in [("DELETE", 3), ("GET", 1)] {
+        for (kind, times) in [("DELETE", 3), ("GET", 2)] {
             let of_kind = asked.iter().filter(|it| it.starts_with(kind));
             assert_eq!(of_kind.count(), times, "{asked:?}");
         }
+    }
+
+    #[test]
+    fn a_policy_of_the_run_goes_after_its_pods() {
+        let made = Reply::Policy("3fa2");
+        let server =
+            PlantedServer::start([Reply::Gone, Reply::Gone, Reply::Gone, made], Reply::Gone);
+        let errors = delete_selected(&server.session(), "shared", "plumbline/run=3fa2");
+        assert!(errors.is_empty(), "{errors:?}");
+        let asked = server.asked();
+        let policies = "DELETE /apis/networking.k8s.io/v1/namespaces/shared/networkpolicies?";
+        assert!(asked.last().unwrap().starts_with(policies), "{asked:?}");
+        assert_eq!(asked.len(), 5, "{asked:?}");
+    }
+
+    #[test]
+    fn an_account_that_may_not_see_policies_made_none() {
+        let forbidden = Reply::Status(403, "Forbidden", "is forbidden: User \"ann\" cannot list");
+        let server = PlantedServer::start([Reply::Gone, Reply::Gone, Reply::Gone], forbidden);
+        let errors = delete_selected(&server.session(), "shared", "plumbline/run=3fa2");
+        assert!(errors.is_empty(), "{errors:?}");
+        assert_eq!(server.asked().len(), 4);
     }
 
     #[test]

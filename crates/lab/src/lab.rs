@@ -1,6 +1,7 @@
 //! The Target: paths on one machine, made when first asked for.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,11 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use plumbline_experiment::{Asked, Ends, Family, Link, Placement, Scene, Treatment, Wanted};
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Warning};
+use plumbline_sys::clock::now_ns;
 
 use crate::agent::Launcher;
 use crate::error::LabError;
 use crate::network::catalogue::{self, Catalogue};
 use crate::network::{Network, cni};
+use crate::renewal::Renewal;
 use crate::spec::PathSpec;
 use crate::standing::StandingNetwork;
 
@@ -54,14 +57,23 @@ impl LabOptions {
     }
 }
 
-/// Network, placement, family, and which copy of these.
-type SceneKey = (&'static str, Placement, Family, u32);
+/// What each path is made for: treatments that take turns have one of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SceneKey {
+    network: &'static str,
+    placement: Placement,
+    family: Family,
+    planted_ns: u64,
+    copy: u32,
+}
 
 /// Paths on one machine. To be used in private namespaces, from a thread that
 /// outlives its agents (see [`Command::spawn_in`]).
 ///
 /// Each path has nodes of its own, so that no network pays for the devices and
-/// routes of another. Dropping the lab takes all down.
+/// routes of another. Between blocks all are made anew as often as that takes less
+/// than a tenth of the time: so a network is compared with a copy of itself in many
+/// instances of both, and not in one. Dropping the lab takes all down.
 ///
 /// [`Command::spawn_in`]: plumbline_sys::process::Command::spawn_in
 pub struct Lab {
@@ -69,6 +81,11 @@ pub struct Lab {
     link: Link,
     catalogue: Mutex<Catalogue>,
     standing: BTreeMap<SceneKey, StandingNetwork>,
+    renewal: Renewal,
+    /// Nanoseconds since a fixed moment.
+    clock: fn() -> u64,
+    /// What could not be undone so far.
+    left: Vec<LabError>,
 }
 
 impl Lab {
@@ -82,7 +99,17 @@ impl Lab {
             },
             catalogue: Mutex::new(Catalogue::new(options.cni_directories)),
             standing: BTreeMap::new(),
+            renewal: Renewal::default(),
+            clock: now_ns,
+            left: Vec::new(),
         }
+    }
+
+    /// Tells by this clock, in nanoseconds, when paths are made anew.
+    #[must_use]
+    pub fn with_clock(mut self, clock: fn() -> u64) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// The network of this name, alias or file (`cni:FILE`).
@@ -103,35 +130,57 @@ impl Lab {
         placement: Placement,
         family: Family,
     ) -> Result<&mut StandingNetwork, LabError> {
-        self.stand_copy(network, placement, family, 1)
-    }
-
-    fn stand_copy(
-        &mut self,
-        network: &str,
-        placement: Placement,
-        family: Family,
-        copy: u32,
-    ) -> Result<&mut StandingNetwork, LabError> {
-        let spec = self.spec(network, placement, family);
-        let catalogue = self
-            .catalogue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let key = (
-            catalogue.find(network)?.about().name,
+        let network = self.find(network)?.about().name;
+        self.stand_for(SceneKey {
+            network,
             placement,
             family,
-            copy,
-        );
+            planted_ns: 0,
+            copy: 1,
+        })
+    }
+
+    fn stand_for(&mut self, key: SceneKey) -> Result<&mut StandingNetwork, LabError> {
+        let spec = self.spec(key.network, key.placement, key.family);
         match self.standing.entry(key) {
-            std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-            std::collections::btree_map::Entry::Vacant(entry) => {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let catalogue = self
+                    .catalogue
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 let validated = spec.validate(&catalogue)?.over(self.link, &catalogue)?;
                 let standing = validated.build(&self.launcher)?;
                 Ok(entry.insert(standing))
             }
         }
+    }
+
+    fn key(&self, treatment: &Treatment) -> Result<SceneKey, LabError> {
+        let scene = &treatment.scene;
+        Ok(SceneKey {
+            network: self.find(&scene.network)?.about().name,
+            placement: scene.placement,
+            family: scene.family,
+            planted_ns: scene.planted_ns,
+            copy: treatment.copy,
+        })
+    }
+
+    /// Takes all paths down, and gives all errors.
+    fn clear(&mut self) -> Vec<LabError> {
+        self.launcher.end_all();
+        let mut standing: Vec<StandingNetwork> =
+            std::mem::take(&mut self.standing).into_values().collect();
+        // Paths share nothing, and what takes long is that the kernel waits.
+        std::thread::scope(|scope| {
+            let take_down = |path| scope.spawn(|| StandingNetwork::take_down(path));
+            let threads: Vec<_> = standing.iter_mut().map(take_down).collect();
+            threads
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        })
     }
 
     fn spec(&self, network: &str, placement: Placement, family: Family) -> PathSpec {
@@ -210,10 +259,11 @@ impl Target for Lab {
                 needs: error.to_string(),
             })?;
         }
-        for it in demand.treatments {
-            let scene = &it.scene;
-            self.stand_copy(&scene.network, scene.placement, scene.family, it.copy)?;
+        let began = (self.clock)();
+        for treatment in demand.treatments {
+            self.stand_for(self.key(treatment)?)?;
         }
+        self.renewal = Renewal::between(began, (self.clock)());
         Ok(())
     }
 
@@ -225,10 +275,30 @@ impl Target for Lab {
         true
     }
 
-    /// Each path has nodes and counters of its own. A kernel that runs as a program is
-    /// left out: there wake-ups are as late as a slice is long.
-    fn can_rotate(&self) -> bool {
-        !plumbline_agent::is_user_mode()
+    /// Each path has nodes and counters of its own.
+    fn can_rotate(&self, _: &Treatment, _: &Treatment) -> bool {
+        true
+    }
+
+    /// Makes all paths anew where that is due.
+    fn begin_block(&mut self, _: usize) {
+        let began = (self.clock)();
+        if !self.renewal.is_due(began) {
+            return;
+        }
+        let keys: Vec<SceneKey> = self.standing.keys().copied().collect();
+        let left = self.clear();
+        self.left.extend(left);
+        for key in keys {
+            // What fails is tried again, and its error told, by `ready`.
+            let _ = self.stand_for(key);
+        }
+        self.renewal = Renewal::between(began, (self.clock)());
+    }
+
+    fn ready(&mut self, treatment: &Treatment, _: &[usize]) -> Result<(), TargetError> {
+        self.stand_for(self.key(treatment)?)?;
+        Ok(())
     }
 
     fn stage(
@@ -236,31 +306,29 @@ impl Target for Lab {
         treatment: &Treatment,
         _: Ends,
     ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
-        let name = self.find(&treatment.scene.network)?.about().name;
-        let scene = &treatment.scene;
-        let key = (name, scene.placement, scene.family, treatment.copy);
-        match self.standing.get(&key) {
+        match self.standing.get(&self.key(treatment)?) {
             Some(standing) => Ok(Box::new(standing)),
             None => Err(TargetError::Failed(format!(
-                "{name} was not built before the first trial"
+                "{} was not built before the trial",
+                treatment.scene.network
             ))),
         }
     }
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
         let mut fingerprint = plumbline_agent::fingerprint();
-        let firsts = self.standing.iter().filter(|((.., copy), _)| *copy == 1);
-        for ((network, placement, family, _), standing) in firsts {
-            let mut name = network.to_string();
-            if *placement == Placement::SameNode {
+        let firsts = self.standing.iter().filter(|(key, _)| key.copy == 1);
+        for (key, standing) in firsts {
+            let mut name = key.network.to_owned();
+            if key.placement == Placement::SameNode {
                 name += " same-node";
             }
-            if *family == Family::V6 {
+            if key.family == Family::V6 {
                 name += " v6";
             }
             fingerprint.devices.insert(name, standing.devices()?);
             if let Some(list) = standing.list()? {
-                fingerprint.cni.insert(network.to_string(), list);
+                fingerprint.cni.insert(key.network.to_owned(), list);
             }
         }
         Ok(fingerprint)
@@ -280,19 +348,9 @@ impl Target for Lab {
     }
 
     fn teardown(&mut self) -> Vec<TargetError> {
-        self.launcher.end_all();
-        let mut standing: Vec<StandingNetwork> =
-            std::mem::take(&mut self.standing).into_values().collect();
-        // Paths share nothing, and what takes long is that the kernel waits.
-        let errors = std::thread::scope(|scope| {
-            let take_down = |path| scope.spawn(|| StandingNetwork::take_down(path));
-            let threads: Vec<_> = standing.iter_mut().map(take_down).collect();
-            threads
-                .into_iter()
-                .flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                .collect::<Vec<_>>()
-        });
-        errors.into_iter().map(TargetError::from).collect()
+        let last = self.clear();
+        let all = std::mem::take(&mut self.left).into_iter().chain(last);
+        all.map(TargetError::from).collect()
     }
 }
 

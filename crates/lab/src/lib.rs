@@ -19,6 +19,7 @@ mod need;
 pub mod network;
 mod place;
 mod probe;
+mod renewal;
 mod spec;
 mod standing;
 mod topology;

@@ -93,10 +93,20 @@ impl Need {
 
     /// Tries it, and gives what is missing.
     pub(crate) fn lacks(&self, bench: &ScratchNamespace) -> Result<Option<String>, LabError> {
-        if self.waits_to_be_loaded(Path::new("/")) {
+        self.tried(Path::new("/"), || (self.attempt)(bench))
+    }
+
+    /// What an attempt finds missing; it is not made where it would load a module that
+    /// makes devices. `root` is `/`, or a stand-in for tests.
+    fn tried(
+        &self,
+        root: &Path,
+        attempt: impl FnOnce() -> Result<Presence, LabError>,
+    ) -> Result<Option<String>, LabError> {
+        if self.waits_to_be_loaded(root) {
             return Ok(None);
         }
-        Ok(match (self.attempt)(bench)? {
+        Ok(match attempt()? {
             Presence::Present => None,
             Presence::Missing => Some(self.remedy()),
             Presence::MissingBecause(reason) => Some(format!("{} ({reason})", self.remedy())),
@@ -104,8 +114,7 @@ impl Need {
         })
     }
 
-    /// Whether trying it would load a module that makes devices. `root` is `/`, or a
-    /// stand-in for tests.
+    /// Whether trying it would load a module that makes devices.
     fn waits_to_be_loaded(&self, root: &Path) -> bool {
         let (true, Remedy::Module(_, module)) = (self.makes_devices, &self.remedy) else {
             return false;
@@ -241,8 +250,11 @@ mod tests {
         assert!(!tunnel.waits_to_be_loaded(root.path()), "it makes none");
         let tunnel = tunnel.that_makes_devices();
         assert!(tunnel.waits_to_be_loaded(root.path()));
+        let lacks = || tunnel.tried(root.path(), || Ok(Presence::Missing)).unwrap();
+        assert_eq!(lacks(), None, "it is not tried");
         write("sys/module/ipip/refcnt", "0\n");
         assert!(!tunnel.waits_to_be_loaded(root.path()), "it is loaded");
+        assert_eq!(lacks(), Some(tunnel.remedy()));
         let other = Need::module("CONFIG_GRE", "gre", |_| Ok(Presence::Missing));
         let other = other.that_makes_devices();
         assert!(!other.waits_to_be_loaded(root.path()), "there is none");

@@ -201,10 +201,10 @@ impl StandingNetwork {
         Ok(PathSnapshot {
             devices: devices.collect::<Result<_, _>>()?,
             protocols: protocols.collect::<Result<_, _>>()?,
-            forwarders: ProcessCpu {
+            forwarders: Some(ProcessCpu {
                 user_ns: forwarders.user_ns,
                 system_ns: forwarders.system_ns,
-            },
+            }),
         })
     }
 }

@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Family, Placement};
-use plumbline_harness::Path;
+use plumbline_harness::{Path, Target};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_testkit as testkit;
 
@@ -19,10 +19,12 @@ const LIMIT: Duration = Duration::from_secs(5);
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("hold") => hold(),
+        Some("renew") => renew(),
         _ => {
             if testkit::in_private_namespaces("a killed lab leaves nothing") {
                 a_killed_lab_leaves_nothing();
                 an_agent_killed_leaves_the_lab_standing();
+                a_lab_killed_while_it_is_made_anew_leaves_nothing();
             }
             println!("killed: ok");
         }
@@ -30,14 +32,32 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Holds a lab with two agents, tells its namespaces and processes, and waits.
-fn hold() {
-    let mut lab = Lab::new(LabOptions {
+fn lab() -> Lab {
+    Lab::new(LabOptions {
         agent: "/bin/cat".into(),
         agent_arguments: Vec::new(),
         mtu: 1500,
         cni_directories: Vec::new(),
-    });
+    })
+}
+
+/// Makes the paths of a lab anew all the time, and tells when it does.
+fn renew() {
+    let mut lab = lab().with_clock(|| 0);
+    for network in ["vxlan", "host-gw"] {
+        let standing = lab.stand(network, Placement::CrossNode, Family::V4);
+        standing.expect("stands");
+    }
+    for block in 0.. {
+        println!("{block}");
+        std::io::stdout().flush().expect("flushed");
+        lab.begin_block(block);
+    }
+}
+
+/// Holds a lab with two agents, tells its namespaces and processes, and waits.
+fn hold() {
+    let mut lab = lab();
     let standing = lab.stand("vxlan", Placement::CrossNode, Family::V4);
     let standing = standing.expect("stands");
     let mut agents = Vec::new();
@@ -63,10 +83,11 @@ struct Holder {
     namespaces: BTreeSet<u64>,
 }
 
-fn holder() -> Holder {
+/// This program in another part, and the first line that it told.
+fn started(part: &str) -> (Child, String) {
     let program = std::env::current_exe().expect("this program");
     let mut process = Command::new(program)
-        .arg("hold")
+        .arg(part)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -74,6 +95,11 @@ fn holder() -> Holder {
     let mut line = String::new();
     let mut output = BufReader::new(process.stdout.take().expect("piped"));
     output.read_line(&mut line).expect("told");
+    (process, line)
+}
+
+fn holder() -> Holder {
+    let (process, line) = started("hold");
     let namespaces = line
         .split_whitespace()
         .map(|inode| inode.parse().expect("a number"));
@@ -96,10 +122,15 @@ fn a_killed_lab_leaves_nothing() {
 
     holder.process.kill().expect("killed");
     holder.process.wait().expect("reaped");
+    nothing_is_left(&holder.namespaces);
+}
+
+/// Waits until no process is in one of these namespaces, or holds it.
+fn nothing_is_left(namespaces: &BTreeSet<u64>) {
     let deadline = Instant::now() + LIMIT;
     loop {
-        let processes = inside(&holder.namespaces);
-        let held = processes_with_descriptors(&holder.namespaces);
+        let processes = inside(namespaces);
+        let held = processes_with_descriptors(namespaces);
         if processes.is_empty() && held.is_empty() {
             return;
         }
@@ -115,10 +146,7 @@ fn an_agent_killed_leaves_the_lab_standing() {
     let mut holder = holder();
     let agents = inside(&holder.namespaces);
     let victim = *agents.first().expect("an agent");
-    let status = Command::new("kill")
-        .args(["-9", &victim.to_string()])
-        .status();
-    assert!(status.expect("kill is there").success());
+    signal(victim, "-9");
     let deadline = Instant::now() + LIMIT;
     while inside(&holder.namespaces).contains(&victim) {
         assert!(Instant::now() < deadline, "the agent does not end");
@@ -137,6 +165,30 @@ fn an_agent_killed_leaves_the_lab_standing() {
     holder.process.wait().expect("reaped");
 }
 
+/// Several times, each somewhere else in the middle: it does nothing but that.
+fn a_lab_killed_while_it_is_made_anew_leaves_nothing() {
+    let mut seen = 0;
+    for pause_ms in [0, 5, 20, 45, 80] {
+        let (mut process, _) = started("renew");
+        std::thread::sleep(Duration::from_millis(pause_ms));
+        // Stopped, it cannot make others while these are looked at.
+        signal(process.id(), "-STOP");
+        let namespaces = held(process.id());
+        seen += namespaces.len();
+        process.kill().expect("killed");
+        process.wait().expect("reaped");
+        nothing_is_left(&namespaces);
+    }
+    assert!(seen > 0, "some of it stood");
+}
+
+fn signal(pid: u32, signal: &str) {
+    let status = Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(status.expect("kill is there").success());
+}
+
 /// Processes that run in one of the namespaces.
 fn inside(namespaces: &BTreeSet<u64>) -> BTreeSet<u32> {
     let runs_inside = |pid: &u32| {
@@ -152,20 +204,29 @@ fn processes_with_descriptors(namespaces: &BTreeSet<u64>) -> BTreeSet<u32> {
 }
 
 fn held_by(pid: u32, namespaces: &BTreeSet<u64>) -> bool {
+    !held(pid).is_disjoint(namespaces)
+}
+
+/// Namespaces that a process has descriptors of.
+fn held(pid: u32) -> BTreeSet<u64> {
     let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
-        return false;
+        return BTreeSet::new();
     };
     descriptors
         .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
-        .any(|link| names_one(&link.to_string_lossy(), namespaces))
+        .filter_map(|link| inode(&link.to_string_lossy()))
+        .collect()
 }
 
 /// Whether a link such as `net:[4026532008]` is one of the namespaces.
 fn names_one(link: &str, namespaces: &BTreeSet<u64>) -> bool {
-    link.strip_prefix("net:[")
-        .and_then(|rest| rest.strip_suffix(']'))
-        .and_then(|inode| inode.parse().ok())
-        .is_some_and(|inode| namespaces.contains(&inode))
+    inode(link).is_some_and(|inode| namespaces.contains(&inode))
+}
+
+/// The inode of a network namespace, given a link such as `net:[4026532008]`.
+fn inode(link: &str) -> Option<u64> {
+    let number = link.strip_prefix("net:[")?.strip_suffix(']')?;
+    number.parse().ok()
 }
 
 fn pids() -> impl Iterator<Item = u32> {

@@ -4,6 +4,7 @@
 //! trial writes as one line of `trials.jsonl` and what a run writes once as
 //! `run.json`; `report` and `compare` need nothing else, on any machine.
 
+mod anonymous;
 mod command_line;
 mod counters;
 mod file;
@@ -20,6 +21,7 @@ mod spans;
 mod trial;
 mod warning;
 
+pub use anonymous::{AnonymityError, Pseudonyms};
 pub use command_line::without_secrets;
 pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, SoftnetCounters};
 pub use file::{WriteError, write_atomically};

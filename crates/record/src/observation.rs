@@ -37,9 +37,10 @@ pub struct Common {
     /// both endpoints share a kernel, else client's and server's (N-12).
     pub machines: Vec<CpuTime>,
     /// CPU of the network's own processes over the whole trial: what forwards
-    /// packets in user space. It is part of the machine's, as all cost is.
+    /// packets in user space. It is part of the machine's, as all cost is. Null where it
+    /// cannot be seen which they are; then earlier builds said that they used nothing.
     #[serde(default)]
-    pub forwarders_cpu: ProcessCpu,
+    pub forwarders_cpu: Option<ProcessCpu>,
     /// CPU of the kernel's threads for soft interrupts (`ksoftirqd`) over the window, as
     /// far as they can be seen, nanoseconds; null in runs that did not read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +76,10 @@ pub struct RotationRecord {
     pub slice_ns: u64,
     /// The first part of each slice, which was not recorded, nanoseconds.
     pub skipped_ns: u64,
+    /// How much earlier or later than on the sender's machine the slices may have been on
+    /// the receiver's, nanoseconds; null where they are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_error_ns: Option<u64>,
 }
 
 /// What both ends of a load saw.

@@ -78,6 +78,9 @@ pub struct Provenance {
     pub started: String,
     /// `lab`, `kubernetes` or `hosts`.
     pub target: String,
+    /// Whether pseudonyms stand for names (`--anonymise`): then the run cannot go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anonymised: bool,
     /// The generator's own floor on this machine, measured before the first
     /// trial (L-13); null in runs made before it was measured.
     #[serde(default)]

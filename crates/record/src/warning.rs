@@ -27,6 +27,11 @@ pub enum Warning {
         /// What is wrong with them, and the remedy.
         detail: String,
     },
+    /// No NetworkPolicy keeps others from the pods that receive, though the run wanted one.
+    Unguarded {
+        /// Why there is none, and the remedy.
+        why: String,
+    },
     /// Too few CPUs to keep sender and receiver apart.
     SharedCpus {
         /// Online CPUs.
@@ -47,6 +52,12 @@ pub enum Warning {
         /// Blocks that it takes.
         needed: u32,
     },
+    /// Treatments did not take turns, because agents have no clock in common that is
+    /// known well enough.
+    NoTurns {
+        /// Which agents, and what is wrong with their clocks.
+        why: String,
+    },
     /// The hypervisor took CPU time.
     Steal {
         /// Share of capacity, 0 to 1.
@@ -58,6 +69,14 @@ pub enum Warning {
         network: String,
         /// What it needs.
         needs: String,
+    },
+    /// No packet got through a network of the experiment, as one try before the first trial
+    /// showed; its treatments were left out.
+    CarriesNothing {
+        /// Which: the label of its treatments.
+        network: String,
+        /// What the try said.
+        reason: String,
     },
     /// A network was asked for by the name of a system that programs its path.
     StandsFor {

@@ -1,6 +1,7 @@
 //! Writes reports of synthetic figures, to look at:
-//! `cargo run -p plumbline-report --example demo -- good.html rough.html`.
-//! The second run was cut off, lost trials, and lacks a network.
+//! `cargo run -p plumbline-report --example demo -- good.html rough.html wide.html`.
+//! The second run was cut off, lost trials, and lacks a network. The third has 18 networks
+//! under five workloads, whose table is to fit on one screen.
 
 #[allow(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/report/fake.rs"]
@@ -22,6 +23,16 @@ fn main() -> std::io::Result<()> {
     let (run, trials) = rough(run, trials);
     write(
         &paths.next().unwrap_or("rough.html".to_owned()),
+        &run,
+        &trials,
+    )?;
+    let (run, mut trials) = fake::wide().run();
+    for seen in trials.iter_mut().filter_map(|it| it.observation.as_mut()) {
+        // As recorded since there are figures of the processes.
+        seen.common.ksoftirqd_ns = Some(0);
+    }
+    write(
+        &paths.next().unwrap_or("wide.html".to_owned()),
         &run,
         &trials,
     )

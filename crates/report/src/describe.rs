@@ -58,13 +58,17 @@ pub(crate) fn cluster(of: &FoundCluster) -> String {
     };
     let mtu = of.mtu.map(|mtu| format!(", MTU {mtu}"));
     let proxy = of.proxy.as_deref().unwrap_or("kube-proxy’s mode unknown");
+    let policy = of
+        .policy
+        .then_some("; a NetworkPolicy of the run before its receiving pods");
     let node = |node: &FoundNode| format!("{} (Linux {})", node.name, node.kernel);
     let nodes: Vec<String> = of.nodes.iter().map(node).collect();
     let nodes = (!nodes.is_empty()).then(|| format!("; nodes {}", nodes.join(" and ")));
     clean(&format!(
-        "Found{}: {network}{}; {proxy}{}.",
+        "Found{}: {network}{}; {proxy}{}{}.",
         name.unwrap_or_default(),
         mtu.unwrap_or_default(),
+        policy.unwrap_or_default(),
         nodes.unwrap_or_default()
     ))
 }

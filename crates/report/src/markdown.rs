@@ -9,9 +9,6 @@ use crate::{describe, number, overview, terminal};
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
     let mut out = format!("# {}\n\n", escape(&summary.question));
-    for cluster in &summary.clusters {
-        out += &format!("{}\n\n", escape(&describe::cluster(cluster)));
-    }
     if summary.is_cut_off() {
         out += "**This run was cut off; what follows is what there is of it.**\n\n";
     }
@@ -22,6 +19,9 @@ pub fn render(summary: &Summary) -> String {
         let overview = overview::table(summary);
         let legend = escape(&overview::legend(summary));
         out += &format!("{}\n{legend}\n\n", table(&overview));
+    }
+    for cluster in &summary.clusters {
+        out += &format!("{}\n\n", escape(&describe::cluster(cluster)));
     }
     for sentence in sentence::sentences(summary) {
         let mark = if sentence.subject == Subject::Compared {

@@ -134,10 +134,15 @@ fn cell(summary: &Summary, of: &[&TreatmentSummary], column: &OverviewColumn<'_>
 /// `+12 % ±2`, with `=` where it is equivalent and `?` where it is undecided.
 pub(crate) fn change(effect: &Effect) -> String {
     let change = number::signed_percent(effect.ratio_minus_one);
+    format!("{change}{}", doubt(effect))
+}
+
+/// What follows the figure: ` ±2`, and the mark of its verdict.
+pub(crate) fn doubt(effect: &Effect) -> String {
     let half = effect
         .interval
         .map(|one| number::half_width(effect.ratio_minus_one, &one));
-    format!("{change}{}{}", half.unwrap_or_default(), mark(effect))
+    format!("{}{}", half.unwrap_or_default(), mark(effect))
 }
 
 /// What a verdict adds to a figure.
@@ -176,7 +181,13 @@ pub(crate) fn table(summary: &Summary) -> Table {
 pub(crate) fn legend(summary: &Summary) -> String {
     let of_processes = |one: &Comparison| one.metric.words.starts_with("processes'");
     match summary.comparisons.iter().any(of_processes) {
-        true => format!("{LEGEND} procs: the CPU time of the processes that do the work."),
+        true if summary.target == "lab" => {
+            format!("{LEGEND} procs: the CPU time of the processes that do the work.")
+        }
+        true => format!(
+            "{LEGEND} procs: the CPU time of sender, receiver and the kernel's threads; what the \
+             network's own processes used is not seen."
+        ),
         false => LEGEND.to_owned(),
     }
 }
@@ -249,8 +260,17 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
         1 => String::new(),
         _ => format!(", under {},", describe::clean(baseline.task.name())),
     };
-    let label = describe::clean(&baseline.label);
+    let label = match found.iter().all(|it| it.1.baseline == section.baseline) {
+        true => describe::clean(&baseline.label),
+        false => in_its_cluster(&describe::clean(&baseline.label)),
+    };
     Some(format!("Against {label}{workload} {}", parts.join("; ")))
+}
+
+/// What the networks of several clusters are compared with: in each its own.
+fn in_its_cluster(label: &str) -> String {
+    let path = label.split_once('/').map_or(label, |(_, path)| path);
+    format!("{path} of the same cluster")
 }
 
 /// A network's label, and its effect on the metric that leads the section.

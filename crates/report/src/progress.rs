@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use plumbline_experiment::{Limit, Pairing, Sought};
-use plumbline_record::{GateFailure, SearchTrial};
+use plumbline_experiment::{Limit, Pairing, Sought, Treatment};
+use plumbline_record::{GateFailure, SearchTrial, Trial, TrialStatus};
 
 use crate::{describe, number};
 
@@ -73,6 +73,53 @@ pub fn pairs(pairing: &Pairing, at_once: bool, blocks: usize, estimate: Duration
             seconds => format!("{} min", seconds.div_ceil(60)),
         }
     )
+}
+
+/// `vxlan rr from a to b, block 3`.
+pub fn trial(treatment: &Treatment, trial: &Trial) -> String {
+    let between = trial.pair.as_ref();
+    let between = between.map(|pair| format!(" from {} to {}", pair.client, pair.server));
+    format!(
+        "{} {}{}, block {}",
+        treatment.label,
+        treatment.task.name(),
+        between.unwrap_or_default(),
+        trial.block + 1
+    )
+}
+
+/// `rr in turns, block 3: not counted, disturbed by steal: 2 %, allowed 0.5 %`, of
+/// treatments that took turns; `None` when all count. What not all of them failed with
+/// is said with their names.
+pub fn turns(members: &[(&Treatment, &Trial)]) -> Option<String> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for (treatment, trial) in members {
+        let own = match &trial.status {
+            TrialStatus::Valid => Vec::new(),
+            TrialStatus::Invalid { gates } => gates.iter().map(gate).collect(),
+            TrialStatus::Failed { error } => vec![format!("failed, {error}")],
+        };
+        for reason in own {
+            match reasons.iter_mut().find(|it| it.0 == reason) {
+                Some((_, labels)) => labels.push(&treatment.label),
+                None => reasons.push((reason, vec![&treatment.label])),
+            }
+        }
+    }
+    let (treatment, trial) = members.first().filter(|_| !reasons.is_empty())?;
+    let said = reasons.into_iter().map(|(reason, labels)| {
+        if labels.len() == members.len() {
+            return reason;
+        }
+        format!("{}: {reason}", labels.join(", "))
+    });
+    let said: Vec<String> = said.collect();
+    Some(format!(
+        "{} in turns, block {}: not counted, {}",
+        treatment.task.name(),
+        trial.block + 1,
+        said.join("; ")
+    ))
 }
 
 /// A gate that a trial failed, in words with its figures.

@@ -7,6 +7,9 @@ use plumbline_record::Warning;
 pub fn text(warning: &Warning) -> String {
     match warning {
         Warning::Nodes { detail } => detail.clone(),
+        Warning::Unguarded { why } => {
+            format!("no NetworkPolicy kept others from the pods of the run: {why}")
+        }
         Warning::OneKernel => ONE_KERNEL.to_owned(),
         Warning::UserModeKernel => USER_MODE_KERNEL.to_owned(),
         Warning::SharedCpus { cpus } => format!(
@@ -19,6 +22,9 @@ pub fn text(warning: &Warning) -> String {
              {wanted} to compare with what others measured against it"
         ),
         Warning::Unsupported { network, needs } => format!("{network} was left out: {needs}"),
+        Warning::CarriesNothing { network, reason } => {
+            format!("{network} could not carry a packet: {reason}")
+        }
         Warning::StandsFor { alias, network } => format!(
             "{}: {MODELLED}; docs/networks.md says what is modelled",
             measured_as(alias, network)
@@ -60,6 +66,9 @@ pub fn text(warning: &Warning) -> String {
             "other programs used {} of the CPU time, so intervals are wider than they could be; \
              stop what else runs",
             percent(*share)
+        ),
+        Warning::NoTurns { why } => format!(
+            "networks were measured one after the other and not in turns, so intervals are wider: {why}"
         ),
         Warning::NearSaturation { share } => format!(
             "the machine was {} busy at a held rate; lower --rate for latencies without queueing",

@@ -6,8 +6,9 @@ use plumbline_experiment::{Asked, Draft, Experiment, Link, Treatment, TreatmentI
 use plumbline_harness::{Demand, Target, prepare, refuse};
 use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning, without_secrets};
 
+use crate::anonymous::Anonymous;
 use crate::prepared::Prepared;
-use crate::{RunOptions, SessionError, Watch, conditions, maxima};
+use crate::{RunOptions, SessionError, Watch, conditions, maxima, tried};
 
 /// Resolves the plan, has the target make everything that it needs, and only
 /// then makes the run directory.
@@ -18,25 +19,17 @@ pub(crate) fn begin(
     watch: &mut dyn Watch,
 ) -> Result<Prepared, SessionError> {
     let text = experiment.text().to_owned();
-    let name = experiment.name().to_owned();
     let experiment = match target.name() {
         "lab" => experiment.with_control(),
         _ => experiment,
     };
-    let (draft, said) = draft(experiment, target)?;
+    let (draft, mut said) = draft(experiment, target)?;
     let first = draft.plan.blocks.first().cloned().unwrap_or_default();
     make(target, draft.plan.link, &draft.plan.treatments, &first)?;
+    let draft = tried::leave_out(draft, target, options, &mut said)?;
     let settings = conditions::settings(target);
     let floor = target.floor(settings.cpus.clone(), options.interrupted)?;
-    let kept_in = (options.out, name.as_str());
-    let maxima = maxima::measure(
-        &draft,
-        target,
-        &settings,
-        options.interrupted,
-        watch,
-        kept_in,
-    )?;
+    let maxima = maxima::measure(&draft, target, &settings, options, watch)?;
     let share = draft.window_share;
     let mut plan = draft.settle(&maxima.rates())?;
     plan.pairing = options.pairing(target);
@@ -53,6 +46,7 @@ pub(crate) fn begin(
             command: without_secrets(&options.command),
             started: conditions::now(),
             target: target.name().to_owned(),
+            anonymised: false,
             floor,
         },
         fingerprint: target.fingerprint()?,
@@ -62,9 +56,16 @@ pub(crate) fn begin(
         warnings,
         plan,
     };
-    let directory = RunDirectory::create(options.out, &name, &run, &maxima.searches)?;
+    let mut searches = maxima.searches;
+    let anonymous = match options.anonymise {
+        true => Some(Anonymous::begin(&run, &mut searches)?),
+        false => None,
+    };
+    let shown = anonymous.as_ref().map_or(&run, |it| &it.run);
+    let directory = RunDirectory::create(options.out, &shown.plan.experiment, shown, &searches)?;
     Ok(Prepared {
         directory,
+        anonymous,
         run,
         trials: Vec::new(),
         build: None,

@@ -18,6 +18,7 @@ pub(crate) fn settings(target: &dyn Target) -> Settings {
             Thresholds::default()
         },
         idle: IDLE,
+        slice_scale: slice_scale(),
         now,
     }
 }
@@ -43,7 +44,18 @@ pub(crate) fn restored(recorded: &Conditions) -> Settings {
         },
         thresholds: Thresholds::named(&recorded.thresholds),
         idle: Duration::from_nanos(recorded.idle_ns),
+        slice_scale: slice_scale(),
         now,
+    }
+}
+
+/// A kernel that runs as a program has one CPU, for which an agent that is to wake at the
+/// edge of a slice waits as long as others have it.
+fn slice_scale() -> u64 {
+    if plumbline_agent::is_user_mode() {
+        8
+    } else {
+        1
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use plumbline_experiment::SpecError;
 use plumbline_harness::{HarnessError, SearchFailure, TargetError};
-use plumbline_record::RunDirectoryError;
+use plumbline_record::{AnonymityError, RunDirectoryError};
 use plumbline_report::compare::CompareError;
 
 /// Why there is no run, or only a part of one.
@@ -20,6 +20,9 @@ pub enum SessionError {
     /// The target could not be prepared or looked at.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// Packets do not get through what everything is compared with, or through anything.
+    #[error("{}; there is nothing left to compare", .0.join("; "))]
+    CarriesNothing(Vec<String>),
     /// A maximum that loads are shares of was not found.
     #[error("{failure}; {}", kept_at(.kept))]
     Search {
@@ -38,6 +41,9 @@ pub enum SessionError {
     /// The program cannot find out which build it is.
     #[error("this program cannot be read, so its records could not say which build made them")]
     Build(#[source] io::Error),
+    /// The record could not be written without names.
+    #[error(transparent)]
+    Anonymity(#[from] AnonymityError),
     /// What belongs to the target could not be put into the run directory.
     #[error("the run directory could not take what the target keeps there")]
     Logs(#[source] io::Error),

@@ -5,6 +5,7 @@
 //!
 //! Nothing here knows a terminal: a [`Watch`] follows how it goes.
 
+mod anonymous;
 mod begin;
 mod conditions;
 mod error;
@@ -14,6 +15,7 @@ mod precision;
 mod prepared;
 mod resume;
 mod session;
+mod tried;
 mod undo;
 mod watch;
 

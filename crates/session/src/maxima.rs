@@ -1,14 +1,16 @@
 //! The maxima that an experiment's loads are shares of, measured before its
 //! first block on the baseline's path.
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use plumbline_experiment::{Draft, ceiling};
 use plumbline_harness::{SearchFailure, SearchPlan, Settings, Target, maximum, search_path};
-use plumbline_record::{Maximum, RunDirectory, SearchRecord, SearchTrial, Warning};
+use plumbline_record::{Maximum, Pseudonyms, RunDirectory, SearchRecord, SearchTrial, Warning};
 
-use crate::{News, SessionError, Watch};
+use crate::{News, RunOptions, SessionError, Watch};
+
+/// The name of an experiment whose own stays out of what is kept.
+const ANONYMOUS: &str = "experiment";
 
 #[derive(Default)]
 pub(crate) struct Maxima {
@@ -38,17 +40,26 @@ pub(crate) fn measure(
     draft: &Draft,
     target: &mut dyn Target,
     settings: &Settings,
-    interrupted: &AtomicBool,
+    options: &RunOptions<'_>,
     watch: &mut dyn Watch,
-    (out, experiment): (&Path, &str),
 ) -> Result<Maxima, SessionError> {
     let mut maxima = Maxima::default();
-    let searched = search_all(draft, target, settings, interrupted, watch, &mut maxima);
+    let stop = options.interrupted;
+    let searched = search_all(draft, target, settings, stop, watch, &mut maxima);
     let Err(failure) = searched else {
         return Ok(maxima);
     };
-    let has_trials = maxima.searches.iter().any(|one| !one.trials.is_empty());
-    let keep = || RunDirectory::keep_searches(out, experiment, &maxima.searches);
+    let Maxima { mut searches, .. } = maxima;
+    let mut experiment = draft.plan.experiment.clone();
+    if options.anonymise {
+        experiment = ANONYMOUS.to_owned();
+        let mut names = Pseudonyms::default();
+        for search in &mut searches {
+            *search = names.search(search)?;
+        }
+    }
+    let has_trials = searches.iter().any(|one| !one.trials.is_empty());
+    let keep = || RunDirectory::keep_searches(options.out, &experiment, &searches);
     let kept = has_trials.then(keep).map(Box::new);
     Err(SessionError::Search { failure, kept })
 }

@@ -13,6 +13,8 @@ pub struct RunOptions<'a> {
     pub out: &'a Path,
     /// Command line, for the record.
     pub command: Vec<String>,
+    /// Record and show pseudonyms in place of names.
+    pub anonymise: bool,
     /// How pairs are made of nodes; `None` for one pair.
     pub layout: Option<Layout>,
     /// Go on with a run although the environment is another.

@@ -28,6 +28,13 @@ pub(crate) fn resume(
              again, as in `{command}`"
         )));
     }
+    if run.provenance.anonymised {
+        return Err(refused(
+            "it was recorded with --anonymise, and lacks the names that it needs to go on; run \
+             the experiment anew"
+                .to_owned(),
+        ));
+    }
     let build = other_build(&run, options)?;
     let begun = run.plan.clone().as_begun(precision::begun(&trials));
     let first = pending(&begun, &trials);
@@ -46,6 +53,7 @@ pub(crate) fn resume(
     let settings = recorded.map_or_else(|| conditions::settings(target), conditions::restored);
     Ok(Prepared {
         directory,
+        anonymous: None,
         run,
         trials,
         build,

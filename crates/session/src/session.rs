@@ -57,7 +57,11 @@ impl<'a> Session<'a> {
         options: &RunOptions<'a>,
     ) -> Result<Self, SessionError> {
         let ready = prepared.and_then(|prepared| {
-            let kept = target.run_directory(prepared.directory.path());
+            // What a target keeps there is full of names.
+            let kept = match &prepared.anonymous {
+                Some(_) => Ok(()),
+                None => target.run_directory(prepared.directory.path()),
+            };
             kept.map(|()| prepared).map_err(SessionError::Logs)
         });
         match ready {
@@ -76,14 +80,16 @@ impl<'a> Session<'a> {
         self.prepared.directory.path()
     }
 
-    /// The plan, and everything else that is known before the first trial.
+    /// The plan, and everything else that is known before the first trial, as recorded.
     pub fn run(&self) -> &Run {
-        &self.prepared.run
+        let anonymous = self.prepared.anonymous.as_ref();
+        anonymous.map_or(&self.prepared.run, |it| &it.run)
     }
 
-    /// All trials that were kept so far, those of earlier parts included.
+    /// All trials that were kept so far, those of earlier parts included, as recorded.
     pub fn trials(&self) -> &[Trial] {
-        &self.prepared.trials
+        let anonymous = self.prepared.anonymous.as_ref();
+        anonymous.map_or(&self.prepared.trials, |it| &it.trials)
     }
 
     /// Runs every trial that is left, keeps each as it ends, and takes the target
@@ -103,6 +109,7 @@ impl<'a> Session<'a> {
     fn run_blocks(&mut self, watch: &mut dyn Watch) -> Result<Ending, SessionError> {
         let Prepared {
             directory,
+            anonymous,
             run,
             trials,
             build,
@@ -117,7 +124,10 @@ impl<'a> Session<'a> {
                     build: build.clone(),
                     ..trial.clone()
                 };
-                directory.append(&trial)?;
+                match anonymous {
+                    Some(anonymous) => directory.append(anonymous.hide(&trial)?)?,
+                    None => directory.append(&trial)?,
+                }
                 trials.push(trial);
                 Ok(())
             };

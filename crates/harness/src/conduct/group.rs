@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Instant;
 
 use plumbline_experiment::{Ends, Plan, Treatment};
-use plumbline_record::{IdleSample, NodePair, Observation, ProcessCpu, Trial, TrialStatus, plain};
+use plumbline_record::{
+    IdleSample, NodePair, Observation, ProcessCpu, Trial, TrialStatus, Warning, plain,
+};
 
 use super::rest::Rest;
 use crate::agent::TrialError;
@@ -44,24 +46,27 @@ impl Faults {
         let of_node = ends.iter().find_map(|end| self.of_node.get(end))?;
         Some(self.of_all.as_ref().unwrap_or(of_node))
     }
+}
 
-    /// The reason why a trial failed, where it is one of before.
-    fn behind(&self, error: TrialError) -> TrialError {
-        match (&self.of_all, error) {
-            (Some(fault), TrialError::Target(_)) => TargetError::Failed(fault.clone()).into(),
-            (_, error) => error,
-        }
+/// The reason why a trial failed, where it is a fault of before.
+pub(super) fn behind(fault: Option<&str>, error: TrialError) -> TrialError {
+    match (fault, error) {
+        (Some(fault), TrialError::Target(_)) => TargetError::Failed(fault.to_owned()).into(),
+        (_, error) => error,
     }
 }
 
 /// Runs the trials of a plan, those of several pairs at the same time.
 pub(super) struct Group<'a> {
-    plan: &'a Plan,
+    pub(super) plan: &'a Plan,
     session: u32,
     pub(super) target: &'a mut dyn Target,
     pub(super) settings: &'a Settings,
     pub(super) interrupted: &'a AtomicBool,
     rest: Rest,
+    /// The sites whose treatments cannot take turns although the target lets them, and
+    /// why.
+    pub(super) refused: BTreeMap<String, String>,
     /// What was set up and is not kept yet.
     set_ups: Vec<Trial>,
 }
@@ -82,6 +87,7 @@ impl<'a> Group<'a> {
             settings,
             interrupted,
             rest: Rest::default(),
+            refused: BTreeMap::new(),
             set_ups: Vec::new(),
         }
     }
@@ -123,7 +129,7 @@ impl<'a> Group<'a> {
     ) -> Option<Vec<(Ends, Trial)>> {
         let faults = self.make_ready(pairs, treatment);
         let started = (self.settings.now)();
-        self.note_set_up(slot, treatment, &started, &faults);
+        self.note_set_up(slot, treatment, &started, faults.of_all.as_deref());
         let clock = Instant::now();
         let results = self.run_all(slot, pairs, treatment, &faults);
         if self.is_interrupted(&results) {
@@ -149,10 +155,12 @@ impl<'a> Group<'a> {
         took_ns: u64,
         result: Result<CheckedObservation, TrialError>,
     ) -> Trial {
-        let warnings = match &result {
+        let mut warnings = match &result {
             Ok((seen, _)) => exercise::of(treatment).distrust(seen, self.settings),
             Err(_) => Vec::new(),
         };
+        let refused = self.refused.get(&self.target.site_of(treatment)).cloned();
+        warnings.extend(refused.map(|why| Warning::NoTurns { why }));
         let (status, observation) = self.judged(treatment, result);
         Trial {
             took_ns,
@@ -182,14 +190,14 @@ impl<'a> Group<'a> {
     }
 
     /// Notes what the target had to set up for the trials that come next.
-    fn note_set_up(
+    pub(super) fn note_set_up(
         &mut self,
         slot: TrialSlot,
         treatment: &Treatment,
         started: &str,
-        faults: &Faults,
+        fault: Option<&str>,
     ) {
-        if let Some(set_up) = set_up::recorded(self.target, faults.of_all.as_deref()) {
+        if let Some(set_up) = set_up::recorded(self.target, fault) {
             let line = Trial {
                 took_ns: set_up.took_ns,
                 status: set_up.status,
@@ -255,7 +263,7 @@ impl<'a> Group<'a> {
                 return Err(TargetError::Failed(fault.clone()).into());
             }
             let result = self.run_one(treatment, ends, self.seed_of(slot, pair), ticket);
-            result.map_err(|error| faults.behind(error))
+            result.map_err(|error| behind(faults.of_all.as_deref(), error))
         };
         thread::scope(|scope| {
             let trials = pairs.iter().map(|&pair| {

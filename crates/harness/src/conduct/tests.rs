@@ -20,6 +20,7 @@ pub(super) fn settings() -> Settings {
             ..Thresholds::default()
         },
         idle: Duration::from_millis(1),
+        slice_scale: 1,
         now: || "2026-01-01T00:00:00Z".into(),
     }
 }
@@ -415,7 +416,7 @@ fn an_outage_that_lasts_ends_the_run_which_tries_again_when_resumed() {
     assert_eq!(resumed.ending.finished, 8);
 }
 
-fn set_up(came_up: bool) -> SetUp {
+pub(super) fn set_up(came_up: bool) -> SetUp {
     SetUp {
         network: "calico".into(),
         took_ns: 5 * MS,

@@ -1,18 +1,21 @@
 //! Treatments of one workload that take turns in a block, and *no load* with them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
-use plumbline_agent::Watched;
 use plumbline_experiment::{Rotation, Slice, Treatment};
-use plumbline_record::{IdleSample, RotationRecord, Trial};
+use plumbline_record::{DeviceCounters, IdleSample, RotationRecord, Trial};
 
-use super::group::{FIRST_TWO, Group, TrialSlot, spread};
+use super::group::{FIRST_TWO, Group, TrialSlot, behind, spread};
+use super::watchers::{WatchedMachines, Watchers};
 use crate::agent::TrialError;
+use crate::clock::{ClockError, Clocks};
 use crate::error::TargetError;
-use crate::exercise::{self, LEAD_NS, TrialOrder};
+use crate::exercise::{self, TrialOrder};
 use crate::gate;
+use crate::path::Path;
 use crate::target::ends_of;
 use crate::together::{Start, Ticket, joined};
 use crate::trial::{self, CheckedObservation};
@@ -21,84 +24,155 @@ use crate::trial::{self, CheckedObservation};
 pub(super) type TurnMember<'a> = (TrialSlot, &'a Treatment);
 
 type TrialResult = Result<CheckedObservation, TrialError>;
+type StagedPath<'a> = Result<Box<dyn Path + Send + 'a>, TargetError>;
+
+/// What came of treatments that were to take turns.
+pub(super) enum Turned {
+    /// A trial of each.
+    Trials(Vec<Trial>),
+    /// Their agents have no clock in common.
+    Refused(ClockError),
+    /// The user wants to stop.
+    Interrupted,
+}
 
 impl Group<'_> {
-    /// Whether treatments may take turns here.
-    pub(super) fn can_rotate(&self) -> bool {
-        self.target.can_rotate()
+    /// Splits positions of a block, whose treatments `of` gives, into sets of those that
+    /// may take turns here.
+    pub(super) fn that_rotate<'t>(
+        &self,
+        positions: Vec<usize>,
+        of: impl Fn(usize) -> &'t Treatment,
+    ) -> Vec<Vec<usize>> {
+        let may_rotate = |one: &Treatment, other: &Treatment| {
+            self.target.site_of(one) == self.target.site_of(other)
+                && !self.has_refused(one)
+                && self.target.can_rotate(one, other)
+        };
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        for position in positions {
+            let with_all =
+                |set: &&mut Vec<usize>| set.iter().all(|it| may_rotate(of(*it), of(position)));
+            match sets.iter_mut().find(with_all) {
+                Some(set) => set.push(position),
+                None => sets.push(vec![position]),
+            }
+        }
+        sets
+    }
+
+    /// From now on treatments of this one's site have whole windows, for a reason that
+    /// their trials tell.
+    pub(super) fn refuse_turns(&mut self, treatment: &Treatment, why: &ClockError) {
+        let site = self.target.site_of(treatment);
+        self.refused.insert(site, why.to_string());
+    }
+
+    /// Whether treatments of this one's site cannot take turns.
+    pub(super) fn has_refused(&self, treatment: &Treatment) -> bool {
+        self.refused.contains_key(&self.target.site_of(treatment))
     }
 
     pub(super) fn keeps_sites_together(&self) -> bool {
         self.target.keeps_sites_together()
     }
 
-    /// Runs treatments that have the same load once, in turns; `None` when it was
-    /// interrupted.
-    pub(super) fn rotate(&mut self, members: &[TurnMember<'_>]) -> Option<Vec<Trial>> {
+    /// Runs treatments that have the same load once, in turns.
+    pub(super) fn rotate(&mut self, members: &[TurnMember<'_>]) -> Turned {
         let (slot, first) = members[0];
         let started = (self.settings.now)();
+        let faults = self.make_all_ready(members, &started);
         let clock = Instant::now();
-        let faults = members.iter().map(|(_, treatment)| {
-            let ready = self.target.ready(treatment, &ends_of(treatment, FIRST_TWO));
-            ready.err().map(|error| error.to_string())
-        });
-        let faults: Vec<Option<String>> = faults.collect();
         let seed = self.seed_of(slot, FIRST_TWO) ^ spread(slot.position as u64 + 1);
-        let traffic = first.task.traffic();
-        let rotation = Rotation::new(members.len() + 1, traffic, first.timing, seed);
-        let (mut results, watched) = self.take_turns(members, &faults, &rotation);
+        let slice_ns = self.plan.slice_ns * self.settings.slice_scale;
+        let rotation = Rotation::new(members.len() + 1, slice_ns, first.timing, seed);
+        let mut results = self.take_turns(members, &rotation);
         if self.is_interrupted(&results) || self.interrupted.load(Ordering::SeqCst) {
-            return None;
+            return Turned::Interrupted;
+        }
+        let refused = results.iter().find_map(|result| match result {
+            Err(TrialError::Clock(why)) => Some(why.clone()),
+            _ => None,
+        });
+        if let Some(why) = refused {
+            return Turned::Refused(why);
         }
         // The turns of all together, shared out equally.
         let took_ns = clock.elapsed().as_nanos() as u64 / members.len() as u64;
-        self.complete(members, &mut results, &rotation, watched);
-        let trials = members.iter().zip(results);
-        let trials = trials.map(|(&(slot, treatment), result)| {
+        self.judge_all(members, &mut results);
+        let trials = members.iter().zip(results).zip(faults);
+        let trials = trials.map(|((&(slot, treatment), result), fault)| {
+            let result = result.map_err(|error| behind(fault.as_deref(), error));
             let trial = self.line(slot, treatment, &started);
             self.finished(trial, treatment, took_ns, result)
         });
-        Some(trials.collect())
+        Turned::Trials(trials.collect())
     }
 
-    /// All side by side, each in a thread of its own, while the CPUs are watched; in the
-    /// last slices of each rotation nobody sends.
-    fn take_turns(
-        &self,
-        members: &[TurnMember<'_>],
-        faults: &[Option<String>],
-        rotation: &Rotation,
-    ) -> (Vec<TrialResult>, Result<Watched, TrialError>) {
-        let start = Start::of(members.len() + 1);
-        thread::scope(|scope| {
-            let slices = &rotation.members;
-            let trials = members.iter().zip(faults).zip(slices);
-            let trials = trials.map(|((member, fault), slices)| {
+    /// Gives what is wrong with the target for each.
+    fn make_all_ready(&mut self, members: &[TurnMember<'_>], started: &str) -> Vec<Option<String>> {
+        let faults = members.iter().map(|&(slot, treatment)| {
+            let ready = self.target.ready(treatment, &ends_of(treatment, FIRST_TWO));
+            let fault = ready.err().map(|error| error.to_string());
+            self.note_set_up(slot, treatment, started, fault.as_deref());
+            fault
+        });
+        faults.collect()
+    }
+
+    /// All side by side, each in a thread of its own, while their machines are watched;
+    /// in the last slices of each rotation nobody sends.
+    fn take_turns(&self, members: &[TurnMember<'_>], rotation: &Rotation) -> Vec<TrialResult> {
+        let stage = |(_, treatment): &TurnMember<'_>| {
+            let ends = ends_of(treatment, FIRST_TWO);
+            self.target.stage(treatment, ends)
+        };
+        let paths: Vec<StagedPath<'_>> = members.iter().map(stage).collect();
+        let standing = paths.iter().flatten().map(|path| &**path as &dyn Path);
+        let shared = shared_devices(standing.clone());
+        let is_apart =
+            |path: &StagedPath<'_>| path.as_ref().is_ok_and(|it| it.is_on_two_machines());
+        let apart: Vec<bool> = paths.iter().map(is_apart).collect();
+        let watchers = Watchers::start(standing);
+        let start = Start::in_turns(
+            members.len() + 1,
+            Clocks {
+                skipped_ns: rotation.skipped_ns,
+                length_ns: rotation.length_ns(),
+                ..Clocks::default()
+            },
+        );
+        let slices = &rotation.members;
+        let (mut results, watched) = thread::scope(|scope| {
+            let trials = members.iter().zip(paths).zip(slices);
+            let trials = trials.map(|((member, path), slices)| {
                 let ticket = start.ticket();
-                scope.spawn(move || match fault {
-                    Some(fault) => Err(TargetError::Failed(fault.clone()).into()),
-                    None => self.turn(member, slices, ticket),
-                })
+                scope.spawn(move || self.turn(member, path, slices, ticket))
             });
             // All are started before the first is waited for.
             let trials: Vec<_> = trials.collect();
             let ticket = start.ticket();
-            let watched = self.watch(slices, ticket);
-            (trials.into_iter().map(joined).collect(), watched)
-        })
+            let watched = watchers.and_then(|it| it.watch(slices, ticket, self.interrupted));
+            (trials.into_iter().map(joined).collect::<Vec<_>>(), watched)
+        });
+        for (seen, _) in results.iter_mut().flatten() {
+            let is_own =
+                |it: &DeviceCounters| !shared.contains(&(it.namespace.clone(), it.device.clone()));
+            seen.common.devices.retain(is_own);
+        }
+        complete(&mut results, &apart, rotation, watched);
+        results
     }
 
     fn turn(
         &self,
         &(slot, treatment): &TurnMember<'_>,
+        path: StagedPath<'_>,
         slices: &[Slice],
         ticket: Ticket<'_>,
     ) -> TrialResult {
-        let path = self
-            .target
-            .stage(treatment, ends_of(treatment, FIRST_TWO))?;
         trial::run(
-            &*path,
+            &*path?,
             &*exercise::of(treatment),
             TrialOrder {
                 seed: self.seed_of(slot, FIRST_TWO),
@@ -112,59 +186,66 @@ impl Group<'_> {
         )
     }
 
-    fn watch(&self, members: &[Vec<Slice>], ticket: Ticket<'_>) -> Result<Watched, TrialError> {
-        let together_ns = ticket.wait_for_all(self.interrupted, || Ok(()))?;
-        let start_ns = together_ns + LEAD_NS;
-        let watched = plumbline_agent::watch(start_ns, members, self.interrupted);
-        watched.map_err(|error| {
-            let fault = format!("the CPU time of this machine cannot be read: {error}");
-            TargetError::Failed(fault).into()
-        })
-    }
-
-    /// Adds what concerns all of them.
-    fn complete(
-        &self,
-        members: &[TurnMember<'_>],
-        results: &mut [TrialResult],
-        rotation: &Rotation,
-        watched: Result<Watched, TrialError>,
-    ) {
-        let watched = match watched {
-            Ok(watched) => watched,
-            Err(error) => {
-                let fault = error.to_string();
-                for result in results {
-                    *result = Err(TargetError::Failed(fault.clone()).into());
-                }
-                return;
-            }
-        };
-        for (result, idle) in results.iter_mut().zip(watched.idle.iter().flatten()) {
-            if let Ok((seen, _)) = result
-                && let [machine] = &mut seen.common.machines[..]
-            {
-                idle.correct(machine);
-            }
-        }
+    fn judge_all(&self, members: &[TurnMember<'_>], results: &mut [TrialResult]) {
         let seen = members.iter().zip(&*results);
         let seen = seen.map(|((_, treatment), it)| Some((*treatment, &it.as_ref().ok()?.0)));
         let seen: Vec<_> = seen.collect();
         let (of_all, of_each) = gate::judge_together(&seen, &self.settings.thresholds);
-        let recorded =
-            |slices: &Vec<Slice>| slices.iter().filter(|it| it.recorded_ns() > 0).count();
-        let record = RotationRecord {
-            treatments: results.len() as u32,
-            slices: rotation.members.first().map_or(0, recorded) as u32,
-            slice_ns: rotation.slice_ns,
-            skipped_ns: rotation.skipped_ns,
-        };
         for (result, own) in results.iter_mut().zip(of_each) {
-            if let Ok((seen, gates)) = result {
-                seen.common.idle = watched.rest;
-                seen.common.rotation = Some(record);
+            if let Ok((_, gates)) = result {
                 gates.extend(own.into_iter().chain(of_all.clone()));
             }
+        }
+    }
+}
+
+/// Devices of several paths, which count the packets of all that take turns. Of those
+/// that are private, names say nothing: each path has its own.
+fn shared_devices<'a>(paths: impl Iterator<Item = &'a dyn Path>) -> BTreeSet<(String, String)> {
+    let (mut known, mut shared) = (BTreeSet::new(), BTreeSet::new());
+    for path in paths {
+        let legs = path.legs().into_iter().filter(|leg| !leg.is_private);
+        let own: BTreeSet<(String, String)> = legs.flat_map(|leg| leg.devices).collect();
+        shared.extend(own.intersection(&known).cloned());
+        shared.extend(path.crossed_by_others());
+        known.extend(own);
+    }
+    shared
+}
+
+/// Adds what was seen of the machines in the slices of each. `apart` says which have
+/// two.
+fn complete(
+    results: &mut [TrialResult],
+    apart: &[bool],
+    rotation: &Rotation,
+    watched: Result<WatchedMachines, TrialError>,
+) {
+    let watched = match watched {
+        Ok(watched) => watched,
+        Err(error) => {
+            let fault = error.to_string();
+            for result in results.iter_mut().filter(|it| it.is_ok()) {
+                *result = Err(TargetError::Failed(fault.clone()).into());
+            }
+            return;
+        }
+    };
+    let recorded = |slices: &Vec<Slice>| slices.iter().filter(|it| it.recorded_ns() > 0).count();
+    let record = RotationRecord {
+        treatments: results.len() as u32,
+        slices: rotation.members.first().map_or(0, recorded) as u32,
+        slice_ns: rotation.slice_ns,
+        skipped_ns: rotation.skipped_ns,
+        receiver_error_ns: None,
+    };
+    for (number, (result, &apart)) in results.iter_mut().zip(apart).enumerate() {
+        if let Ok((seen, _)) = result {
+            watched.complete(number, apart, &mut seen.common);
+            seen.common.rotation = Some(RotationRecord {
+                receiver_error_ns: watched.receiver_error_ns.filter(|_| apart),
+                ..record
+            });
         }
     }
 }

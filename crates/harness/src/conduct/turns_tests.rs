@@ -1,9 +1,11 @@
 //! Treatments that take turns, against a made-up place.
 
 use plumbline_experiment::Plan;
-use plumbline_record::GateFailure;
+use plumbline_record::{Common, GateFailure, Warning};
 
-use super::tests::{Played, late, play};
+use std::time::Duration;
+
+use super::tests::{Played, late, play, set_up};
 use super::*;
 use crate::planted::{Act, MS, PlantedTarget, healthy, histogram, plan};
 
@@ -135,6 +137,154 @@ fn one_that_fails_does_not_hold_up_the_others() {
     assert_eq!(played.trials.len(), 2);
 }
 
+/// Seconds by which a clock that is no other one may differ from what is planted.
+const NEAR_NS: u64 = 5_000 * MS;
+const HOURS_NS: u64 = 36_000_000 * MS;
+
+fn common(trial: &Trial) -> &Common {
+    &trial.observation.as_ref().unwrap().common
+}
+
+fn warned(trial: &Trial) -> Option<&str> {
+    let why = |it: &Warning| matches!(it, Warning::NoTurns { .. });
+    match trial.warnings.iter().find(|it| why(it)) {
+        Some(Warning::NoTurns { why }) => Some(why),
+        _ => None,
+    }
+}
+
+#[test]
+fn slices_are_dates_of_the_clocks_of_the_machines_that_the_agents_are_on() {
+    let (plan, mut target) = in_turns(1, []);
+    target.two_machines = true;
+    target.client.clock.ahead_ns = HOURS_NS;
+    target.server.clock.ahead_ns = 3 * HOURS_NS;
+    target.server.clock.boot = "another kernel";
+    let before_ns = plumbline_sys::clock::now_ns();
+    let played = play(&plan, &[], &mut target, None);
+    assert!(kept(&played).iter().all(|it| it.3), "{:?}", kept(&played));
+    for (clock, ahead_ns) in [
+        (&target.client.clock, HOURS_NS),
+        (&target.server.clock, 3 * HOURS_NS),
+    ] {
+        let starts = clock.starts.lock().unwrap();
+        assert_eq!(starts.len(), 1);
+        let ahead_of_then_ns = starts[0] - ahead_ns - before_ns;
+        assert!(ahead_of_then_ns < NEAR_NS, "{ahead_of_then_ns}");
+    }
+    for trial in &played.trials {
+        let common = common(trial);
+        // The receiver's machine is that of the slices, not of the receiver's life.
+        let [_, server] = &common.machines[..] else {
+            panic!("{:?}", common.machines)
+        };
+        assert_eq!(server.busy_ns, 10 * MS * (u64::from(trial.position) + 1));
+        assert_eq!(
+            (common.idle.busy_ns, common.idle.capacity_ns),
+            (20 * MS, 200 * MS)
+        );
+        assert_eq!(common.softnet.processed, 20_000 + 7);
+        assert_eq!(common.ksoftirqd_ns, Some(MS));
+        let error_ns = common.rotation.unwrap().receiver_error_ns.unwrap();
+        assert!(error_ns < 2 * MS, "{error_ns}");
+    }
+}
+
+#[test]
+fn on_one_machine_nothing_is_added_to_the_senders() {
+    let (plan, mut target) = in_turns(1, []);
+    target.client.clock.ahead_ns = HOURS_NS;
+    let played = play(&plan, &[], &mut target, None);
+    for trial in &played.trials {
+        let common = common(trial);
+        assert_eq!(common.machines, healthy().common.machines);
+        assert_eq!(
+            (common.idle.busy_ns, common.idle.capacity_ns),
+            (10 * MS, 100 * MS)
+        );
+        assert_eq!(common.rotation.unwrap().receiver_error_ns, None);
+    }
+}
+
+/// Two blocks that were to be run in turns, and were in whole windows.
+fn refused(target: &mut PlantedTarget, why: &str) {
+    let (plan, _) = in_turns(2, []);
+    let played = play(&plan, &[], target, None);
+    let all = [
+        (0, 0, 0, true),
+        (0, 1, 0, true),
+        (1, 0, 0, true),
+        (1, 1, 0, true),
+    ];
+    assert_eq!(kept(&played), all);
+    assert_eq!(played.ending.finished, 4);
+    for trial in &played.trials {
+        assert_eq!(common(trial).rotation, None);
+        assert!(warned(trial).unwrap().contains(why), "{:?}", trial.warnings);
+    }
+    // Tried once and not in each block.
+    assert_eq!(played.started.len(), 5);
+}
+
+#[test]
+fn senders_of_two_kernels_take_no_turns() {
+    let (_, mut target) = in_turns(1, []);
+    let mut second = PlantedTarget::new([]);
+    second.client.clock.boot = "another kernel";
+    target.second = Some(Box::new(second));
+    refused(&mut target, "share a kernel");
+}
+
+#[test]
+fn senders_in_two_time_namespaces_take_no_turns() {
+    let (_, mut target) = in_turns(1, []);
+    let mut second = PlantedTarget::new([]);
+    second.client.clock.ahead_ns = HOURS_NS;
+    target.second = Some(Box::new(second));
+    refused(&mut target, "time namespace");
+}
+
+#[test]
+fn a_receiver_behind_a_long_round_trip_takes_no_turns() {
+    let (_, mut target) = in_turns(1, []);
+    target.two_machines = true;
+    target.server.clock.boot = "another kernel";
+    target.server.clock.delay = Duration::from_millis(20);
+    refused(&mut target, "round trip is too long");
+    // A sender's way may be long: all that share its clock are as far away.
+    let (plan, mut target) = in_turns(1, []);
+    target.client.clock.delay = Duration::from_millis(20);
+    let played = play(&plan, &[], &mut target, None);
+    assert!(played.trials.iter().all(|it| warned(it).is_none()));
+}
+
+#[test]
+fn each_site_has_a_rotation_of_its_own() {
+    let (mut plan, mut target) = in_turns(1, []);
+    let mut more = plan.treatments.clone();
+    for (id, treatment) in more.iter_mut().enumerate() {
+        treatment.id = 2 + id;
+        treatment.scene.path = "b".into();
+    }
+    plan.treatments.extend(more);
+    plan.blocks = vec![vec![2, 0, 3, 1]];
+    target.site_of = |treatment| treatment.scene.path.clone();
+    target.set_ups = vec![set_up(true), set_up(true)];
+    let played = play(&plan, &[], &mut target, None);
+    let (set_ups, trials): (Vec<&Trial>, Vec<&Trial>) =
+        played.trials.iter().partition(|it| it.set_up().is_some());
+    let order: Vec<u32> = trials.iter().map(|it| it.position).collect();
+    assert_eq!(order, [0, 2, 1, 3]);
+    assert!(
+        trials
+            .iter()
+            .all(|it| common(it).rotation.unwrap().treatments == 2)
+    );
+    assert_eq!(target.client.clock.starts.lock().unwrap().len(), 2);
+    // What was brought up for them is in the record too.
+    assert_eq!(set_ups.len(), 2);
+}
+
 #[test]
 fn other_loads_and_a_link_with_distance_take_no_turns() {
     let (mut plan, _) = in_turns(1, []);
@@ -147,4 +297,16 @@ fn other_loads_and_a_link_with_distance_take_no_turns() {
     plan.treatments[1] = plan.treatments[0].clone();
     plan.rotate = false;
     assert_eq!(plan.turns(0), [vec![0], vec![1]]);
+}
+
+#[test]
+fn the_slices_in_which_nobody_sends_take_time_too() {
+    let (plan, _) = in_turns(1, []);
+    let alone = Plan {
+        rotate: false,
+        ..plan.clone()
+    };
+    let per_trial = Duration::from_millis(1);
+    assert_eq!(alone.duration_estimate(per_trial).as_millis(), 2 * 2 + 2);
+    assert_eq!(plan.duration_estimate(per_trial).as_millis(), 3 * 2 + 2);
 }

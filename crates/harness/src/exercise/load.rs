@@ -1,6 +1,7 @@
 //! A load between two agents: warm-up, measure, drain.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_agent::{FromAgent, LoadOrder, Secret, SenderMeasurement, Served, ToAgent, Turns};
@@ -18,14 +19,12 @@ use crate::proof::Least;
 use crate::receivers::Receivers;
 use crate::settings::Settings;
 use crate::thresholds::Thresholds;
+use crate::together::Ticket;
 use crate::{gate, self_check};
 
-/// What a load may take beyond its phases, to connect and to report.
+/// What a load may take beyond its phases, to wait for its start, to connect and to
+/// report.
 const SLACK: Duration = Duration::from_secs(20);
-
-/// From the moment at which all agents are ready to the first slice, in which senders
-/// open their connections. Only unrecorded slices may begin before they have.
-pub(crate) const LEAD_NS: u64 = 60_000_000;
 
 /// Share of the machine above which a held rate queues for CPU (N-12).
 const NEAR_SATURATION: f64 = 0.80;
@@ -48,25 +47,18 @@ impl Exercise for LoadExercise {
         let secret = Secret::random().map_err(|error| TargetError::Failed(error.to_string()))?;
         let serving = (&self.workload, secret);
         let target = receivers.listen(path, serving, order.settings, interrupted)?;
-        let mut together_ns = 0;
-        if let Some(ticket) = order.others.take() {
-            together_ns = ticket.wait_for_all(interrupted, || {
-                let mut agents = receivers.agents();
-                agents.push(&mut client);
-                agents.into_iter().try_for_each(Agent::still_works)
-            })?;
-        }
-        let turns = order.slices.take().map(|slices| Turns {
-            start_ns: together_ns + LEAD_NS,
-            slices,
-        });
+        let turns = gather(path, &mut client, &mut receivers, &mut order)?;
+        let in_turns = turns.is_some();
         let whither = (target, secret, turns);
         let measured = self.send(&mut client, &mut receivers, whither, &order)?;
         let served = receivers.stop(interrupted)?;
         client.end()?;
         receivers.end()?;
         let least = least_packets(&self.workload, &served);
-        let seen = observation(*measured, *served, path.is_on_two_machines());
+        // Where it takes turns, the receiver's whole life has those of others in it: then
+        // its machine is watched in the slices.
+        let add_receiver = path.is_on_two_machines() && !in_turns;
+        let seen = observation(*measured, *served, add_receiver);
         Ok(Done { seen, least })
     }
 
@@ -106,7 +98,7 @@ impl LoadExercise {
         let timing = self.timing;
         let runs_ns = match &turns {
             None => timing.warm_up_ns + timing.measure_ns,
-            Some(turns) => LEAD_NS + turns.slices.last().map_or(0, |last| last.end_ns),
+            Some(turns) => turns.slices.last().map_or(0, |last| last.end_ns),
         };
         client.send(&ToAgent::Load(LoadOrder {
             workload: self.workload.clone(),
@@ -123,6 +115,51 @@ impl LoadExercise {
             other => Err(client.unexpected(&other)),
         }
     }
+}
+
+/// Waits for the other trials. Gives the dates at which it takes turns with them, if it
+/// does.
+fn gather(
+    path: &dyn Path,
+    client: &mut Agent,
+    receivers: &mut Receivers,
+    order: &mut TrialOrder<'_>,
+) -> Result<Option<Turns>, TrialError> {
+    let slices = order.slices.take();
+    let Some(ticket) = order.others.take() else {
+        return Ok(None);
+    };
+    if slices.is_some() {
+        tell_clocks(&ticket, path, (client, receivers), order.interrupted)?;
+    }
+    let gathered = ticket.wait_for_all(order.interrupted, || {
+        let mut agents = receivers.agents();
+        agents.push(client);
+        agents.into_iter().try_for_each(Agent::still_works)
+    })?;
+    let Some(slices) = slices else {
+        return Ok(None);
+    };
+    let start_ns = gathered.begin()?.sender_ns;
+    Ok(Some(Turns { start_ns, slices }))
+}
+
+/// The sender's clock, and the receivers' where that is another machine's.
+fn tell_clocks(
+    ticket: &Ticket<'_>,
+    path: &dyn Path,
+    (client, receivers): (&mut Agent, &mut Receivers),
+    interrupted: &AtomicBool,
+) -> Result<(), TrialError> {
+    let sender = client.clock(interrupted)?;
+    ticket.tell(|clocks| clocks.senders.push(sender));
+    if path.is_on_two_machines() {
+        for agent in receivers.agents() {
+            let receiver = agent.clock(interrupted)?;
+            ticket.tell(|clocks| clocks.receivers.push(receiver));
+        }
+    }
+    Ok(())
 }
 
 fn doubts(workload: &Workload, common: &Common, seen: &Seen, limits: &Thresholds) -> Vec<Warning> {
@@ -164,7 +201,7 @@ fn least_packets(workload: &Workload, served: &Served) -> Least {
 }
 
 /// What the agents saw; what the path counted is the trial's to add.
-fn observation(measured: SenderMeasurement, served: Served, on_two_machines: bool) -> Observation {
+fn observation(measured: SenderMeasurement, served: Served, add_receiver: bool) -> Observation {
     let seen = Seen {
         load: measured.load,
         serve: served.serve,
@@ -177,7 +214,7 @@ fn observation(measured: SenderMeasurement, served: Served, on_two_machines: boo
         ksoftirqd_ns: Some(measured.ksoftirqd_ns),
         ..Common::default()
     };
-    if on_two_machines {
+    if add_receiver {
         let share = seen.window_share().unwrap_or(1.0);
         add_machine(&mut common, share, served.machine, served.softnet);
         let theirs = (served.ksoftirqd_ns as f64 * share) as u64;

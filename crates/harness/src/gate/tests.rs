@@ -146,6 +146,24 @@ fn a_trial_without_any_answer_fails() {
 }
 
 #[test]
+fn a_stream_passes_by_what_was_acknowledged_and_not_by_what_was_written() {
+    let stream = Workload {
+        kind: WorkloadKind::Stream,
+        arrival: Arrival::Closed,
+        ..workload()
+    };
+    let mut observation = healthy();
+    let load = &mut observation.load.load;
+    (load.planned, load.sent, load.completed) = (0, 0, 0);
+    for (acknowledged, expected) in [(1_000_000, 0), (0, 1)] {
+        observation.load.load.bytes_sent = acknowledged;
+        let limits = Thresholds::default();
+        let found = judge(&stream, &observation.common, &observation.load, &limits);
+        assert_eq!(found.len(), expected, "{found:?}");
+    }
+}
+
+#[test]
 fn one_wrong_answer_is_a_wrong_path() {
     for plant in [
         |o: &mut Planted| o.load.load.errors.corrupt = 1,
@@ -213,6 +231,48 @@ fn each_of_two_machines_is_judged_by_its_own_end() {
         disturbances(|o| second(o, server_ns + limit_ns + sender_ns / 2)),
         ["other-load"]
     );
+}
+
+#[test]
+fn where_it_cannot_be_seen_what_carries_the_network_others_are_judged_without_load() {
+    let working = |o: &mut Planted| o.common.machines[0].user_ns += 600 * MS;
+    assert_eq!(disturbances(working), ["other-load"]);
+    let unseen = |plant: fn(&mut Planted)| {
+        disturbances(|o| {
+            o.common.forwarders_cpu = None;
+            working(o);
+            plant(o);
+        })
+    };
+    assert!(unseen(|_| {}).is_empty());
+    assert_eq!(
+        unseen(|o| o.common.machines[0].steal_ns = 30 * MS),
+        ["steal"]
+    );
+    let at_rest = unseen(|o| o.common.idle.busy_ns = 120 * MS);
+    assert_eq!(at_rest, ["load-while-idle"]);
+}
+
+#[test]
+fn in_turns_too() {
+    let plan = plan(1, 0);
+    let host = &plan.treatments[0];
+    let together = |forwarders, steal_ns| {
+        let mut planted = healthy();
+        planted.common.forwarders_cpu = forwarders;
+        planted.common.machines[0].user_ns += 600 * MS;
+        planted.common.machines[0].steal_ns = steal_ns;
+        let seen = seen(planted);
+        let (of_all, _) = judge_together(&[Some((host, &seen))], &Thresholds::default());
+        let by = of_all.into_iter().map(|gate| match gate {
+            GateFailure::Disturbed { by, .. } => by,
+            other => panic!("{other:?}"),
+        });
+        by.collect::<Vec<_>>()
+    };
+    assert_eq!(together(Some(Default::default()), 0), ["other-load"]);
+    assert!(together(None, 0).is_empty());
+    assert_eq!(together(None, 30 * MS), ["steal"]);
 }
 
 #[test]

@@ -10,7 +10,9 @@ use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 
 use super::Cluster;
 use crate::path::{ClusterPath, lock};
+use crate::policy::RunPolicy;
 use crate::route::ClusterRoute;
+use crate::standing::StandingPods;
 use crate::{fingerprint, level, nodes};
 
 impl Target for Cluster {
@@ -47,10 +49,11 @@ impl Target for Cluster {
         let all: Vec<usize> = (0..self.members().len()).collect();
         self.seat(&all)?;
         for treatment in demand.treatments {
-            self.make_first(treatment)?;
+            self.try_first(treatment)?;
         }
         if !self.is_pair() {
             self.sights = self.look_at_all()?;
+            self.admit_nodes()?;
         }
         Ok(())
     }
@@ -93,6 +96,8 @@ impl Target for Cluster {
         let mut whole = fingerprint::of_paths(&self.first)?;
         let first_two = self.members().iter().take(2).map(|node| &*node.name);
         fingerprint::add_cluster(&mut whole, &self.session, first_two)?;
+        fingerprint::add_policy(&mut whole, lock(&self.standing).policy());
+        self.is_recorded = true;
         if self.is_pair() {
             return Ok(whole);
         }
@@ -116,6 +121,9 @@ impl Target for Cluster {
     fn warnings(&self) -> Vec<Warning> {
         let remarks = self.members.iter().flat_map(|it| it.remarks.clone());
         let mut warnings: Vec<Warning> = remarks.map(|detail| Warning::Nodes { detail }).collect();
+        if let RunPolicy::Missing(why) = lock(&self.standing).policy() {
+            warnings.push(Warning::Unguarded { why: why.clone() });
+        }
         let posing = ClusterPath::is_one_kernel_posing_as_two;
         if self.is_one_kernel() || self.first.values().any(posing) {
             warnings.push(Warning::OneKernel);
@@ -138,6 +146,9 @@ impl Target for Cluster {
         ends: Ends,
     ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
         let key = self.key(treatment)?;
+        if let Some(why) = self.unreached.get(&key).filter(|_| self.is_pair()) {
+            return Err(TargetError::Unreached(why.clone()));
+        }
         if let Some(path) = self.standing_first(key, ends) {
             return Ok(Box::new(path));
         }
@@ -170,11 +181,17 @@ impl Target for Cluster {
         path.map_or(client == server, |path| !path.is_on_two_machines())
     }
 
+    fn can_rotate(&self, one: &Treatment, other: &Treatment) -> bool {
+        self.is_pair() && Self::pair_rotates(one, other)
+    }
+
+    fn has_tried(&self, treatment: &Treatment) -> bool {
+        let key = self.key(treatment).ok();
+        self.is_pair() && key.is_some_and(|key| self.first.contains_key(&key))
+    }
+
     fn teardown(&mut self) -> Vec<TargetError> {
-        self.first.clear();
-        self.observers.end();
-        let errors = lock(&self.standing).take_down();
-        errors.into_iter().map(TargetError::from).collect()
+        self.end(StandingPods::take_down)
     }
 }
 

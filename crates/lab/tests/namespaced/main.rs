@@ -8,5 +8,6 @@ mod link;
 mod made;
 mod packets;
 mod proof;
+mod renewal;
 mod undo;
 mod wire;

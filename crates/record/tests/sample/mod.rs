@@ -38,6 +38,7 @@ pub(crate) fn run() -> Run {
             command: vec!["plumbline".to_owned(), "run".to_owned()],
             started: "2026-01-31T23:59:59Z".to_owned(),
             target: "lab".to_owned(),
+            anonymised: false,
             build: None,
             floor: Some(Floor {
                 round_trips: 9_000,
@@ -94,7 +95,7 @@ fn observation(n: u64) -> Observation {
         })),
         common: Common {
             machines: vec![CpuTime::default()],
-            forwarders_cpu: ProcessCpu::default(),
+            forwarders_cpu: Some(ProcessCpu::default()),
             ksoftirqd_ns: None,
             companions_cpu: ProcessCpu::default(),
             devices: ["eth0", "vxlan1", "cni0", "veth1", "veth2", "eth0"]

@@ -17,6 +17,8 @@ pub struct FoundCluster {
     pub mtu: Option<u32>,
     /// The mode of kube-proxy, or what replaces it; `None` where it is unknown.
     pub proxy: Option<String>,
+    /// Whether a NetworkPolicy of the run stood before the pods that received.
+    pub policy: bool,
     /// The two nodes that stand in all figures, each with its kernel.
     pub nodes: Vec<FoundNode>,
 }
@@ -44,6 +46,15 @@ const SYSTEMS: [(&str, &str); 12] = [
     ("aws-node", "Amazon VPC CNI"),
     ("azure-cni", "Azure CNI"),
     ("gke-netd", "GKE netd"),
+];
+
+/// Facts by which a system is known whose daemons the API server does not show.
+const TRACES: [(&str, &str); 5] = [
+    ("network api cilium.io", "Cilium"),
+    ("client node network projectcalico.org", "Calico"),
+    ("network api crd.projectcalico.org", "Calico"),
+    ("client node network flannel.alpha.coreos.com", "Flannel"),
+    ("network api crd.antrea.io", "Antrea"),
 ];
 
 /// Those of a run; none outside of Kubernetes. Where clusters were brought up for it,
@@ -85,8 +96,13 @@ fn one(name: Option<String>, of: &Fingerprint) -> FoundCluster {
                 .is_some_and(|it| it.contains(part))
         })
     };
-    let system = SYSTEMS.iter().find(|(part, _)| has_daemon(part));
-    let system = system.map(|(_, system)| *system);
+    let by_daemon = SYSTEMS.iter().find(|(part, _)| has_daemon(part));
+    let by_trace = || {
+        TRACES
+            .iter()
+            .find(|(fact, _)| of.versions.contains_key(*fact))
+    };
+    let system = by_daemon.or_else(by_trace).map(|(_, system)| *system);
     let node = |side: &str, machine: Option<&Fingerprint>| {
         Some(FoundNode {
             name: of.versions.get(&format!("{side} node name"))?.clone(),
@@ -103,6 +119,7 @@ fn one(name: Option<String>, of: &Fingerprint) -> FoundCluster {
         transport: transport(system, of),
         mtu: mtu(of),
         proxy: proxy(of),
+        policy: of.versions.contains_key("policy of the run"),
         nodes: nodes.into_iter().flatten().collect(),
     }
 }
@@ -128,7 +145,11 @@ fn transport(system: Option<&str>, of: &Fingerprint) -> Option<String> {
         }),
         Some("Flannel" | "Canal") => {
             let backend = annotation("flannel.alpha.coreos.com");
-            backend.and_then(|text| Some(text.split_once('=')?.1))
+            // Its UDP backend writes no type.
+            backend.and_then(|text| match text.split_once('=')?.1 {
+                "" => Some("udp"),
+                backend => Some(backend),
+            })
         }
         Some("kindnet") => Some("native routes"),
         _ => None,

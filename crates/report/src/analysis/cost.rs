@@ -99,7 +99,7 @@ pub(crate) fn cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64
 /// `None` in runs of builds that did not read it, and when nothing was completed.
 pub(crate) fn process_cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64> {
     let (common, seen) = (&observation.common, observation.load()?);
-    let forwarders_ns = busy_of(common.forwarders_cpu) * seen.window_share()?;
+    let forwarders_ns = busy_of(common.forwarders_cpu.unwrap_or_default()) * seen.window_share()?;
     let ours_ns = client_ns(seen) + server_ns(seen)? + forwarders_ns;
     per_unit(ours_ns + common.ksoftirqd_ns? as f64, task, seen)
 }

@@ -163,13 +163,14 @@ impl Summary {
         let comparisons = compare(&treatments, &treatments);
         let sections = section::sections(&treatments, &comparisons);
         let builds = builds(trials);
+        let clusters = cluster::found(run, trials);
         let asked = plan.distribution;
         let distribution = |one| asked.then(|| Distribution::new(one, &treatments)).flatten();
         Self {
             distributions: sections.iter().map(distribution).collect(),
             experiment: plan.experiment.clone(),
-            question: question(plan, &run.provenance.target),
-            clusters: cluster::found(run, trials),
+            question: question(plan, &run.provenance.target, clusters.len()),
+            clusters,
             started: run.provenance.started.clone(),
             target: run.provenance.target.clone(),
             link: plan.link,
@@ -216,8 +217,9 @@ impl Summary {
 }
 
 /// The plan's question. That of the tour was asked of a lab, whatever its target.
-fn question(plan: &Plan, target: &str) -> String {
+fn question(plan: &Plan, target: &str, clusters: usize) -> String {
     let paths = match target {
+        "kubernetes" if clusters > 1 => "paths through these clusters",
         "kubernetes" => "paths through this cluster",
         "hosts" => "paths between these hosts",
         _ => return plan.question.clone(),

@@ -99,6 +99,7 @@ fn doubt(warning: &Warning) -> Doubt {
         | Warning::ShorterWindows { .. }
         | Warning::ClosedLoop { .. }
         | Warning::Steal { .. }
+        | Warning::NoTurns { .. }
         | Warning::OtherLoad { .. }
         | Warning::NearSaturation { .. }
         | Warning::ArrivalsDistorted { .. }
@@ -106,7 +107,9 @@ fn doubt(warning: &Warning) -> Doubt {
         | Warning::LevelChanged { .. } => Doubt::Precision,
         Warning::OneKernel
         | Warning::SharedCpus { .. }
+        | Warning::Unguarded { .. }
         | Warning::Unsupported { .. }
+        | Warning::CarriesNothing { .. }
         | Warning::StandsFor { .. } => Doubt::Setting,
     }
 }
@@ -216,7 +219,7 @@ fn kind(warning: &Warning) -> Discriminant<Warning> {
 fn is_said_once(warning: &Warning) -> bool {
     matches!(
         warning,
-        Warning::CutOff { .. } | Warning::TooFewBlocks { .. }
+        Warning::CutOff { .. } | Warning::TooFewBlocks { .. } | Warning::NoTurns { .. }
     )
 }
 

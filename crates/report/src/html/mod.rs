@@ -86,10 +86,22 @@ struct OverviewTable {
     rows: Vec<(String, Vec<OverviewBar>)>,
 }
 
+impl OverviewTable {
+    /// Whether letters have to be small for all columns to fit on a screen.
+    fn is_dense(&self) -> bool {
+        self.titles.len() > MOST_AT_EASE
+    }
+}
+
+/// Columns that fit on a screen at the usual size.
+const MOST_AT_EASE: usize = 10;
+
 /// A cell with a bar to scale, as a `share` of the longest in its column.
 struct OverviewBar {
     class: &'static str,
     text: String,
+    /// How sure it is, in smaller letters.
+    doubt: String,
     share: f64,
 }
 
@@ -137,25 +149,30 @@ fn overview_table(summary: &Summary) -> OverviewTable {
 }
 
 fn bar(cell: &OverviewCell, extent: f64) -> OverviewBar {
-    let (class, text, share) = match cell {
-        OverviewCell::Missing => ("undecided", number::NONE.to_owned(), 0.0),
-        OverviewCell::Figure(text) => ("figure", text.clone(), 0.0),
-        OverviewCell::Change(effect) => {
-            let class = match effect.verdict {
-                Some(Verdict::Worse) => "worse",
-                Some(Verdict::Better) => "better",
-                Some(Verdict::Equivalent) => "same",
-                Some(Verdict::Undecided) | None => "undecided",
-            };
-            let share = effect.ratio_minus_one.abs() / extent.max(f64::MIN_POSITIVE);
-            (
-                class,
-                overview::change(effect),
-                (share * 100.0).round() / 100.0,
-            )
-        }
+    let plain = |class, text| OverviewBar {
+        class,
+        text,
+        doubt: String::new(),
+        share: 0.0,
     };
-    OverviewBar { class, text, share }
+    let effect = match cell {
+        OverviewCell::Missing => return plain("undecided", number::NONE.to_owned()),
+        OverviewCell::Figure(text) => return plain("figure", text.clone()),
+        OverviewCell::Change(effect) => effect,
+    };
+    let class = match effect.verdict {
+        Some(Verdict::Worse) => "worse",
+        Some(Verdict::Better) => "better",
+        Some(Verdict::Equivalent) => "same",
+        Some(Verdict::Undecided) | None => "undecided",
+    };
+    let share = effect.ratio_minus_one.abs() / extent.max(f64::MIN_POSITIVE);
+    OverviewBar {
+        class,
+        text: number::signed_percent(effect.ratio_minus_one),
+        doubt: overview::doubt(effect),
+        share: (share * 100.0).round() / 100.0,
+    }
 }
 
 fn answers(summary: &Summary) -> Vec<AnswerLine> {

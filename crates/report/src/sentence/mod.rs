@@ -208,12 +208,16 @@ fn figures(summary: &Summary, treatment: &TreatmentSummary) -> String {
 }
 
 fn unsupported(notice: &crate::analysis::Notice) -> Option<Sentence> {
-    let Warning::Unsupported { network, needs } = &notice.warning else {
-        return None;
+    let (network, why, reason) = match &notice.warning {
+        Warning::Unsupported { network, needs } => (network, "was left out", needs),
+        Warning::CarriesNothing { network, reason } => {
+            (network, "could not carry a packet", reason)
+        }
+        _ => return None,
     };
     Some(Sentence {
         subject: Subject::Unsupported,
         label: describe::clean(network),
-        rest: format!(" was left out: {}", describe::clean(needs)),
+        rest: format!(" {why}: {}", describe::clean(reason)),
     })
 }

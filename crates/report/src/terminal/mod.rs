@@ -152,55 +152,70 @@ fn answers(summary: &Summary, style: Style) -> String {
         sentences.retain(|one| one.subject != Subject::Baseline);
     }
     sentences.sort_by_key(|one| one.subject == Subject::Compared);
-    let text = |one: &Sentence| match one.subject {
-        Subject::Unsupported => style.lines(Tint::Faint, &one.to_string()),
-        Subject::Run => style.lines(Tint::Warning, &one.to_string()),
-        _ => style.lines(Tint::Plain, &one.to_string()),
+    let tint = |subject| match subject {
+        Subject::Unsupported => Tint::Faint,
+        Subject::Run => Tint::Warning,
+        _ => Tint::Plain,
     };
-    let all: Vec<String> = sentences.iter().map(text).collect();
-    at_most(&all, MOST_SENTENCES, "sentences", style)
+    let text = |one: &Sentence| (tint(one.subject), one.to_string());
+    let all = sentences.iter().map(text).collect();
+    at_most(all, MOST_SENTENCES, "sentence", style)
 }
 
-/// As many whole texts as fit into some lines, the first in any case, and how many
-/// more there are.
-fn at_most(all: &[String], lines: usize, what: &str, style: Style) -> String {
-    let height = |text: &String| text.lines().count();
-    if all.iter().map(height).sum::<usize>() <= lines {
-        return all.concat();
+/// As many whole texts as fit into some lines, and how many more there are; of the first
+/// in any case the beginning.
+fn at_most(mut all: Vec<(Tint, String)>, most: usize, what: &str, style: Style) -> String {
+    let height = |text: &str| text.lines().count();
+    for (_, text) in &mut all {
+        *text = text::wrap(text, style.width, 2);
     }
-    let mut free = lines - 1;
-    let fits = |text: &&String| {
-        let is_first = free == lines - 1;
-        let fits = is_first || height(text) <= free;
-        free = free.saturating_sub(height(text));
-        fits
+    let has_room = all.iter().map(|(_, text)| height(text)).sum::<usize>() <= most;
+    let mut free = if has_room { most } else { most - 1 };
+    if let Some((_, first)) = all.first_mut() {
+        *first = text::beginning(first, free, style.width);
+    }
+    let mut out = String::new();
+    let mut more = all.len();
+    for (tint, text) in &all {
+        if height(text) > free {
+            break;
+        }
+        free -= height(text);
+        more -= 1;
+        out += &format!("{}\n", style.paint(*tint, text));
+    }
+    let rest = match more {
+        _ if has_room => return out,
+        0 => "the rest is in the page".to_owned(),
+        1 => format!("1 more {what} in the page"),
+        more => format!("{more} more {what}s in the page"),
     };
-    let shown: Vec<&String> = all.iter().take_while(fits).collect();
-    let shown_text: String = shown.iter().map(|text| text.as_str()).collect();
-    let more = format!("{} more {what} in the page", all.len() - shown.len());
-    shown_text + &style.lines(Tint::Faint, &more)
+    out + &style.lines(Tint::Faint, &rest)
 }
 
 fn notices(summary: &Summary, style: Style) -> String {
     // What has been said already, in sentences and below the table.
     let is_new = |one: &&Notice| {
-        use Warning::{StandsFor, Unsupported};
-        !matches!(one.warning, Unsupported { .. } | StandsFor { .. })
+        use Warning::{CarriesNothing, StandsFor, Unsupported};
+        !matches!(
+            one.warning,
+            Unsupported { .. } | CarriesNothing { .. } | StandsFor { .. }
+        )
     };
-    let line = |one: &Notice| {
+    let text = |one: &Notice| {
         let text = format!("warning: {}", notice_text(summary, one));
-        style.lines(Tint::Warning, &text)
+        (Tint::Warning, text)
     };
-    let mut all: Vec<String> = summary.notices.iter().filter(is_new).map(line).collect();
+    let mut all: Vec<(Tint, String)> = summary.notices.iter().filter(is_new).map(text).collect();
     all.extend(
         outliers(summary)
-            .iter()
-            .map(|line| style.lines(Tint::Faint, line)),
+            .into_iter()
+            .map(|text| (Tint::Faint, text)),
     );
     if all.is_empty() {
         return String::new();
     }
-    format!("\n{}", at_most(&all, MOST_WARNINGS, "warnings", style))
+    format!("\n{}", at_most(all, MOST_WARNINGS, "warning", style))
 }
 
 /// A notice, what to do first: `use more blocks: 7 trials of host, vxlan: …`.
@@ -312,12 +327,12 @@ pub(crate) fn account_text(summary: &Summary) -> String {
         text += &format!("; {left_out} pairs left out of comparisons, having no ratio");
     }
     if let Some((least, most)) = summary.slices_ns {
-        let [least, most] = [least, most].map(|ns| number::duration(ns as f64));
+        let [least, most] = [least, most].map(nominal_ms);
         let length = match least == most {
-            true => least,
+            true => format!("{least}"),
             false => format!("{least} to {most}"),
         };
-        text += &format!(". Within a block treatments took turns in slices of {length}");
+        text += &format!(". Within a block treatments took turns in slices of {length} ms");
     }
     if let Some(floor) = summary.floor {
         text += &format!(
@@ -326,4 +341,10 @@ pub(crate) fn account_text(summary: &Summary) -> String {
         );
     }
     text
+}
+
+/// Whole milliseconds: slices are cut a little shorter or longer than asked, so that a
+/// whole number of them makes the window.
+fn nominal_ms(ns: u64) -> u64 {
+    (ns + 500_000) / 1_000_000
 }

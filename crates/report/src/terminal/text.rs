@@ -17,6 +17,18 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// At most `lines` lines of a wrapped text, with an ellipsis where something is gone.
+pub(super) fn beginning(text: &str, lines: usize, width: usize) -> String {
+    let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
+    if all.len() > lines {
+        all.truncate(lines);
+        if let Some(last) = all.last_mut() {
+            *last = cut(&format!("{last} …"), width);
+        }
+    }
+    all.join("\n")
+}
+
 /// The text in lines of at most `width` columns, broken at spaces but not at
 /// no-break spaces, which become plain ones; lines after the first are
 /// indented. A word that is longer than a line stays whole, as cutting it
@@ -53,6 +65,14 @@ mod tests {
             wrapped.split_whitespace().collect::<Vec<_>>().join(" "),
             text
         );
+    }
+
+    #[test]
+    fn a_beginning_says_that_more_follows() {
+        let text = "one two\nthree\nfour";
+        assert_eq!(beginning(text, 2, 9), "one two\nthree …");
+        assert_eq!(beginning(text, 1, 7), "one tw…");
+        assert_eq!(beginning(text, 3, 9), text);
     }
 
     #[test]

@@ -52,6 +52,11 @@ fn each_cluster_is_compared_with_its_own_nodes_and_its_set_up_is_told() {
     set_up(&mut trials, 2, "b", 9, true);
     set_up(&mut trials, 0, "a", 14, true);
     let summary = Summary::new(&run, &trials);
+    let answer = terminal::render(&summary, Style::default());
+    assert!(
+        answer.starts_with("Against host of the same cluster"),
+        "{answer}"
+    );
     assert_eq!(summary.account, alone.account, "no trials of the plan");
     let page = html::render(&summary, &run, &trials);
     assert_eq!(page.matches("<td>kept</td>").count(), trials.len() - 4);
@@ -131,15 +136,17 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
     let modes = ["client", "server"].map(|side| format!("{side} node kube-proxy"));
     let [near, far] = modes.each_ref().map(String::as_str);
     let calico = "client node network projectcalico.org";
-    let cases: [(&[(&str, &str)], &str); 6] = [
+    let cases: [(&[(&str, &str)], &str); 9] = [
         (
             &[
                 ("daemon calico-node", "calico/node:v3.29.1"),
                 (calico, "projectcalico.org/IPv4VXLANTunnelAddr=present"),
                 (near, "iptables"),
                 (far, "iptables"),
+                ("policy of the run", "admits its own pods"),
             ],
-            "Calico with VXLAN, MTU 1450; kube-proxy with iptables;",
+            "Calico with VXLAN, MTU 1450; kube-proxy with iptables; a NetworkPolicy of the run \
+             before its receiving pods;",
         ),
         (
             &[
@@ -171,6 +178,27 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
             ],
             "Flannel with native routes (host-gw), MTU 1450;",
         ),
+        (
+            &[(
+                "client node network flannel.alpha.coreos.com",
+                "flannel.alpha.coreos.com/backend-type=udp",
+            )],
+            "Flannel with UDP in user space, MTU 1450;",
+        ),
+        (
+            &[("network api cilium.io", "served")],
+            "Cilium, unknown how packets cross between nodes, MTU 1450;",
+        ),
+        (
+            &[
+                ("daemon kube-flannel-ds", "flannel:v0.27"),
+                (
+                    "client node network flannel.alpha.coreos.com",
+                    "flannel.alpha.coreos.com/backend-type=",
+                ),
+            ],
+            "Flannel with UDP in user space, MTU 1450;",
+        ),
         (&[], "an unknown network, MTU 1450;"),
     ];
     for (facts, expected) in cases {
@@ -196,4 +224,8 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
     let object: serde_json::Value = documented::read(&json::render(&summary));
     assert_eq!(object["clusters"][0]["nodes"][1]["kernel"], "6.2");
     assert!(object["clusters"][0]["network"].is_null());
+    let second = run.fingerprint.clone();
+    run.fingerprint.others.insert("second".to_owned(), second);
+    let asked = Summary::new(&run, &trials).question;
+    assert_eq!(asked, "What do the paths through these clusters cost?");
 }

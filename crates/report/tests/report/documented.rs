@@ -1,7 +1,7 @@
-//! Every key of the JSON that these tests make is in docs/json.md.
+//! Every key of the JSON that tests see is in docs/json.md. Those that run the program
+//! use this too.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The keys of each object by its path, such as `treatments[].latency_ns`: headings name
 /// paths, the rows below them keys. `*` stands for keys that the run gives their names.
 static DOCUMENTED: LazyLock<BTreeMap<String, BTreeSet<String>>> = LazyLock::new(|| {
-    let text = fs::read_to_string("../../docs/json.md").expect("docs/json.md is there");
+    let text = include_str!("../../../../docs/json.md");
     let mut documented: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut paths: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -51,10 +51,16 @@ pub(crate) fn read_compared(text: &str) -> Value {
 #[track_caller]
 fn read_as(what: &str, text: &str) -> Value {
     let value: Value = serde_json::from_str(text).expect("a report is JSON");
-    let mut missing = BTreeSet::new();
-    compare(what, &value, &mut missing);
-    assert!(missing.is_empty(), "not in docs/json.md: {missing:#?}");
+    check(what, &value);
     value
+}
+
+/// Holds JSON of this name to what is described.
+#[track_caller]
+pub(crate) fn check(what: &str, value: &Value) {
+    let mut missing = BTreeSet::new();
+    compare(what, value, &mut missing);
+    assert!(missing.is_empty(), "not in docs/json.md: {missing:#?}");
 }
 
 fn compare(path: &str, value: &Value, missing: &mut BTreeSet<String>) {

@@ -136,6 +136,7 @@ impl Fake {
             limits: Default::default(),
             link: Default::default(),
             rotate: false,
+            slice_ns: 25_000_000,
             distribution: false,
             controls: 0,
             precision: None,
@@ -208,6 +209,57 @@ pub(crate) fn networks() -> Vec<Network> {
     ]
 }
 
+/// As many networks and workloads as a first screen has to hold.
+pub(crate) fn wide() -> Fake {
+    const LABELS: [&str; 18] = [
+        "host",
+        "macvlan",
+        "ipvlan-l2",
+        "cilium",
+        "routed",
+        "host-gw",
+        "romana",
+        "kube-router",
+        "aws-cni",
+        "aws-vpc",
+        "ipip",
+        "geneve",
+        "vxlan",
+        "calico-vxlan",
+        "cilium-geneve",
+        "weave-fastdp",
+        "wireguard",
+        "flannel-udp",
+    ];
+    let network = |(place, label): (usize, &&'static str)| {
+        let cost = place as f64 * 0.02;
+        Network {
+            label,
+            latency: 1.0 + cost,
+            tail: 1.0 + cost,
+            cpu: 1.0 + 1.5 * cost,
+            throughput: 1.0 - cost,
+        }
+    };
+    let of_kind = |name: &str, kind| Workload {
+        name: name.to_owned(),
+        kind,
+        ..rr()
+    };
+    let networks: Vec<Network> = LABELS.iter().enumerate().map(network).collect();
+    Fake {
+        workloads: vec![
+            rr(),
+            of_kind("crr", WorkloadKind::Crr),
+            of_kind("http", WorkloadKind::Http),
+            stream(),
+            datagram(),
+        ],
+        noise: 0.03,
+        ..Fake::new(&networks)
+    }
+}
+
 /// Every treatment once, by a fixed permutation of the order.
 fn shuffled_whole(order: Vec<usize>, count: usize) -> Vec<usize> {
     let mut whole: Vec<usize> = (0..count).collect();
@@ -228,6 +280,7 @@ fn run_of(plan: Plan) -> Run {
             command: vec!["plumbline".to_owned(), "run".to_owned()],
             started: "2026-01-01T12:00:00Z".to_owned(),
             target: "lab".to_owned(),
+            anonymised: false,
             build: None,
             floor: Some(Floor {
                 round_trips: 9_000,

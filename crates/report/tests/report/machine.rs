@@ -5,6 +5,7 @@ use plumbline_record::{Run, Trial};
 use plumbline_report::terminal::{self, Style};
 use plumbline_report::{Summary, csv, html, json, markdown};
 
+use crate::documented;
 use crate::fake::{Fake, Network, rr};
 
 const WIDE: Style = Style {
@@ -75,7 +76,7 @@ fn every_output_says_what_the_machine_shows_where_nothing_differs() {
         assert_eq!(text.matches(said).count(), 1, "{format}: {text}");
         assert!(!text.contains("host#2"), "{format}: {text}");
     }
-    let object: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    let object = documented::read(&json::render(&summary));
     assert_eq!(object["controls"][0]["baseline"], "host");
     assert!(object["controls"][0]["change_low"].is_number());
 }
@@ -115,7 +116,7 @@ fn a_precision_that_was_not_reached_is_said_with_the_widest_interval() {
         text.contains("±0.1 % was not reached in 10 blocks, the widest is ±"),
         "{text}"
     );
-    let object: serde_json::Value = serde_json::from_str(&json::render(&summary)).unwrap();
+    let object = documented::read(&json::render(&summary));
     assert_eq!(object["precision"]["reached"], false);
 }
 

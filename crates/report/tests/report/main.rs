@@ -1,6 +1,7 @@
 //! The report against runs whose effects are known.
 
 mod analysis;
+mod anonymous;
 mod beside;
 mod builds;
 mod clusters;
@@ -11,6 +12,7 @@ mod factors;
 mod fake;
 mod formats;
 mod hostile;
+mod load;
 mod machine;
 mod mesh;
 mod older;

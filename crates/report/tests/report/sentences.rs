@@ -207,8 +207,18 @@ fn what_could_not_be_built_is_said_last() {
         network: "ipvlan-l2".to_owned(),
         needs: "the kernel module ipvlan".to_owned(),
     });
+    run.warnings.push(Warning::CarriesNothing {
+        network: "macvlan".to_owned(),
+        reason: "no request was answered".to_owned(),
+    });
     let found = sentences(&Summary::new(&run, &trials));
-    assert_eq!(found[2], "ipvlan-l2 was left out: the kernel module ipvlan");
+    assert_eq!(
+        found[2..],
+        [
+            "ipvlan-l2 was left out: the kernel module ipvlan",
+            "macvlan could not carry a packet: no request was answered"
+        ]
+    );
 }
 
 #[test]
@@ -304,4 +314,43 @@ fn a_closed_loop_is_labelled_so() {
         text.contains("warning: set a rate for an open loop: "),
         "{text}"
     );
+}
+
+#[test]
+fn a_rotation_that_does_not_count_is_one_line() {
+    let fake = Fake::new(&[
+        network("host", 1.0, 1.0, 1.0),
+        network("vxlan", 1.0, 1.0, 1.0),
+    ]);
+    let (run, mut trials) = fake.run();
+    let treatments = &run.plan.treatments[..2];
+    let line = |trials: &[Trial]| {
+        let members: Vec<_> = treatments.iter().zip(trials).collect();
+        plumbline_report::progress::turns(&members)
+    };
+    trials[1].block = trials[0].block;
+    assert_eq!(line(&trials[..2]), None);
+    let stolen = || GateFailure::Disturbed {
+        by: "steal".to_owned(),
+        amount: 0.02,
+        limit: 0.005,
+    };
+    let unanswered = GateFailure::Errors {
+        failed: 3,
+        planned: 100,
+    };
+    trials[0].status = TrialStatus::Invalid {
+        gates: vec![stolen()],
+    };
+    trials[1].status = TrialStatus::Invalid {
+        gates: vec![unanswered, stolen()],
+    };
+    let said = line(&trials[..2]).unwrap();
+    assert_eq!(said.matches("steal").count(), 1, "{said}");
+    assert!(
+        said.contains("block 1: not counted, disturbed by steal"),
+        "{said}"
+    );
+    let own = format!("{}: 3 of 100 requests failed", treatments[1].label);
+    assert!(said.contains(&own), "{said}");
 }

@@ -19,6 +19,32 @@ fn the_tour_fits_80_columns() {
 }
 
 #[test]
+fn sentences_take_few_lines_however_many_networks_there_are() {
+    let (mut run, trials) = fake::wide().run();
+    run.warnings.extend([
+        Warning::SharedCpus { cpus: 2 },
+        Warning::ShorterWindows { share: 0.5 },
+        Warning::Steal { share: 0.02 },
+    ]);
+    let text = terminal::render(&Summary::new(&run, &trials), Style::default());
+    let paragraph = |end: &str| {
+        let found = text.split("\n\n").find(|it| it.trim_end().ends_with(end));
+        found.unwrap_or_else(|| panic!("{end}: {text}")).lines()
+    };
+    assert!(
+        paragraph("more sentences in the page").count() <= 6,
+        "{text}"
+    );
+    assert!(
+        paragraph("more warnings in the page").count() <= 5,
+        "{text}"
+    );
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "too wide: {line}");
+    }
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     let fake = Fake::new(&fake::networks());
     let plain = render(&fake, Style::default());

@@ -1,0 +1,90 @@
+//! The paths of one client node take turns.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::paths::NEVER;
+use super::{cluster, gates, read, statuses};
+use crate::world::{run_directory, stderr};
+
+#[test]
+fn paths_stand_side_by_side_and_each_is_counted_apart() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let output = cluster
+        .run(&[
+            "--allow-host-network",
+            "--network",
+            "host,pod,cluster-ip,cluster-ip:2,node-port",
+        ])
+        .args([
+            "--workload",
+            "rr,crr,stream",
+            "--rate",
+            "300",
+            "--connections",
+            "16",
+        ])
+        .args(["--duration", "200ms", "--blocks", "2"])
+        .output()
+        .unwrap();
+    let (record, trials) = read(&run_directory(cluster.out()));
+    let said = stderr(&output);
+    let treatments = record["plan"]["treatments"].as_array().unwrap();
+    assert_eq!(treatments.len(), 15, "{said}");
+    let mut measured = BTreeSet::new();
+    for trial in &trials {
+        let treatment = &treatments[trial["treatment"].as_u64().unwrap() as usize];
+        let label = format!("{} {}", treatment["label"], treatment["workload"]["name"]);
+        assert_ne!(
+            trial["status"]["status"], "failed",
+            "{label}: {}",
+            trial["status"]
+        );
+        let failed = gates(trial);
+        assert!(
+            !failed.iter().any(|gate| NEVER.contains(&gate.as_str())),
+            "{label}: {}",
+            trial["status"]
+        );
+        let common = &trial["observation"]["common"];
+        assert_eq!(common["rotation"]["treatments"], 5, "{label}: {common}");
+        measured.insert(trial["treatment"].as_u64());
+        check_packets(&label, treatment, &trial["observation"]);
+    }
+    assert_eq!(measured.len(), 15, "{:?}", statuses(&trials));
+    assert_eq!(cluster.inventory(), before);
+}
+
+/// Between pods the devices count what this treatment sent and no more: the others, which
+/// sent as much at the same time, would double it at least.
+fn check_packets(label: &str, treatment: &Value, observation: &Value) {
+    let devices = observation["common"]["devices"].as_array().unwrap();
+    let path = treatment["path"].as_str().unwrap();
+    if path == "host" {
+        assert!(devices.is_empty(), "{label}: all share them: {devices:?}");
+        return;
+    }
+    let received = |of: &str| -> u64 {
+        let own = devices
+            .iter()
+            .filter(|it| it["namespace"].as_str().unwrap().starts_with(of));
+        own.map(|it| it["rx_packets"].as_u64().unwrap()).sum()
+    };
+    let (answers, asked) = (received("client"), received("server"));
+    assert!(answers > 0 && asked > 0, "{label}: {devices:?}");
+    if treatment["workload"]["name"] != "crr" {
+        return;
+    }
+    // A request on a connection of its own takes five packets each way, with what is
+    // merged or sent again one or two fewer or more.
+    let requests = observation["what"]["serve"]["requests"].as_u64().unwrap();
+    for packets in [answers, asked] {
+        let of_each = packets as f64 / requests as f64;
+        assert!(
+            (3.0..8.0).contains(&of_each),
+            "{label}: {packets} for {requests}"
+        );
+    }
+}
