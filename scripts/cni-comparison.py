@@ -3,19 +3,20 @@
 
 Runs the experiment `cni-comparison` with clusters of tests/kubelab (run `kubelab
 build`, `kubelab build calico` and `kubelab build cilium` once before), and writes
-docs/cni-comparison.md: the command, the machine, the date, and the report as
-`plumbline report --format markdown` prints it. If no trial counts, nothing is
-written. Nothing else may run on the machine. A verdict on all networks takes at
-least thirteen blocks, which take 45 minutes with windows of 300 ms.
+docs/cni-comparison.md: the report as `plumbline report --format markdown` prints it,
+and then the command, the machine and the date. If no trial counts, nothing is
+written. Nothing else may run on the machine.
 
 usage: sudo scripts/cni-comparison.py PLUMBLINE [FLAG OF RUN ...]
-       sudo scripts/cni-comparison.py target/x86_64-unknown-linux-musl/dist/plumbline --duration 300ms
+       sudo scripts/cni-comparison.py target/x86_64-unknown-linux-musl/dist/plumbline
 
 PLUMBLINE must be a static build, because pods run it. `--resume RUN` continues a
 run that was cut off.
 """
 
+import datetime
 import json
+import math
 import pathlib
 import shlex
 import subprocess
@@ -52,28 +53,42 @@ def machine(record):
     )
 
 
+def minutes(directory):
+    """From the start of the run to its last trial."""
+    record = json.loads((directory / "run.json").read_text())
+    lines = (directory / "trials.jsonl").read_text().splitlines()
+    moment = lambda text: datetime.datetime.fromisoformat(text[:19])
+    first, last = record["provenance"]["started"], json.loads(lines[-1])["started"]
+    return math.ceil((moment(last) - moment(first)).total_seconds() / 60)
+
+
 def page(program, directory):
+    """The report begins with the answer, so what was done comes last."""
     record = json.loads((directory / "run.json").read_text())
     command = record["provenance"]["command"]
     command[0] = "plumbline"
     report = subprocess.run(
         [program, "report", "--format", "markdown", directory], capture_output=True, text=True, check=True
     )
-    head = f"""<!-- Made by scripts/cni-comparison.py; do not edit. -->
+    return f"""<!-- Made by scripts/cni-comparison.py; do not edit. -->
 
-Measured on {record['provenance']['started'][:10]} with Plumbline {record['provenance']['version']} on one machine:
-{machine(record)}.
+{report.stdout.rstrip()}
+
+## How this was measured
+
+On {record['provenance']['started'][:10]} with Plumbline {record['provenance']['version']}, in
+{minutes(directory)} minutes, on one machine: {machine(record)}.
 
 ```
 {shlex.join(command)}
 ```
 
-Both nodes are namespaces of that machine, so read the figures as relative: what
-they show is the work that each network adds, not what a wire does to it.
-[How clusters are made for a run](kubernetes.md#several-networks-in-one-run).
-
+In each block every network had a cluster of its own, made for that block, and in it
+the paths took turns in slices of 25 ms. Both nodes are namespaces of one machine, so
+read the figures as relative: what they show is the work that each network adds, not
+what a wire does to it. [How clusters are made for a
+run](kubernetes.md#several-networks-in-one-run).
 """
-    return head + report.stdout
 
 
 def main():
