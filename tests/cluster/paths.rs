@@ -8,7 +8,17 @@ use super::{Cluster, cluster, gates, read, short, statuses};
 use crate::world::{run_directory, stderr};
 
 /// The gates that a path fails that leads elsewhere or damages content.
-pub(super) const NEVER: &[&str] = &["wrong-path", "path-fault"];
+const NEVER: &[&str] = &["wrong-path", "path-fault"];
+
+/// The trial ran, and its packets took their path whole.
+#[track_caller]
+pub(super) fn assert_sound(label: &dyn std::fmt::Display, trial: &Value) {
+    let status = &trial["status"];
+    assert_ne!(status["status"], "failed", "{label}: {trial}");
+    let failed = gates(trial);
+    let is_never = |gate: &String| NEVER.contains(&gate.as_str());
+    assert!(!failed.iter().any(is_never), "{label}: {status}");
+}
 
 #[test]
 fn every_path_carries_packets_where_it_says_and_nothing_is_left() {
@@ -48,17 +58,7 @@ fn every_path_carries_packets_where_it_says_and_nothing_is_left() {
         };
         assert!(own().count() > 0, "{label} was not run");
         for trial in own() {
-            assert_ne!(
-                trial["status"]["status"], "failed",
-                "{label}: {}",
-                trial["status"]
-            );
-            let failed = gates(trial);
-            assert!(
-                !failed.iter().any(|gate| NEVER.contains(&gate.as_str())),
-                "{label}: {}",
-                trial["status"]
-            );
+            assert_sound(label, trial);
         }
     }
     // C-13: what the cluster is made of.

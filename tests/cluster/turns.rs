@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::paths::NEVER;
-use super::{cluster, gates, read, statuses};
+use super::paths::assert_sound;
+use super::{cluster, read, statuses};
 use crate::world::{run_directory, stderr};
 
 #[test]
@@ -37,17 +37,7 @@ fn paths_stand_side_by_side_and_each_is_counted_apart() {
     for trial in &trials {
         let treatment = &treatments[trial["treatment"].as_u64().unwrap() as usize];
         let label = format!("{} {}", treatment["label"], treatment["workload"]["name"]);
-        assert_ne!(
-            trial["status"]["status"], "failed",
-            "{label}: {}",
-            trial["status"]
-        );
-        let failed = gates(trial);
-        assert!(
-            !failed.iter().any(|gate| NEVER.contains(&gate.as_str())),
-            "{label}: {}",
-            trial["status"]
-        );
+        assert_sound(&label, trial);
         let common = &trial["observation"]["common"];
         assert_eq!(common["rotation"]["treatments"], 5, "{label}: {common}");
         measured.insert(trial["treatment"].as_u64());

@@ -7,10 +7,10 @@ mod rest;
 mod turns;
 mod watchers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::{Ends, Layout, Plan, Treatment};
+use plumbline_experiment::{Ends, Layout, Plan, Treatment, TreatmentId};
 use plumbline_record::{Trial, TrialStatus};
 
 use crate::settings::Settings;
@@ -121,14 +121,18 @@ pub fn conduct(
         progress,
         ending: Ending::default(),
         silence: Silence::default(),
+        dead: BTreeSet::new(),
     };
     for (block, order) in plan.blocks.iter().enumerate() {
         run.group.begin_block(block);
         for (number, pairs) in rounds(plan, block).enumerate() {
             run.group.begin_round();
             let round = Round { block, pairs };
-            for set in run.sets(block, number) {
+            run.ending.finished += run.dead.len() * round.pairs.len();
+            for mut set in run.sets(block, number) {
+                set.retain(|&position| !run.dead.contains(&order[position]));
                 match set[..] {
+                    [] => {}
                     [position] => {
                         run.finish(&round, position, &plan.treatments[order[position]])?;
                     }
@@ -210,6 +214,9 @@ struct Loop<'a> {
     progress: &'a mut dyn Progress,
     ending: Ending,
     silence: Silence,
+    /// Treatments whose path carries nothing: their first trial says so, and there are no
+    /// others.
+    dead: BTreeSet<TreatmentId>,
 }
 
 impl Loop<'_> {
@@ -341,8 +348,7 @@ impl Loop<'_> {
                 }
             };
             for trial in &trials {
-                (self.keep)(trial).map_err(HarnessError::Keep)?;
-                self.silence.hear(&trial.status);
+                self.keep(trial)?;
             }
             self.progress.took_turns(&steps, &trials);
             let is_again = |it: &Trial| it.status != TrialStatus::Valid;
@@ -390,6 +396,18 @@ impl Loop<'_> {
         Some(trials)
     }
 
+    /// Keeps a trial, and notes what it says of those to come.
+    fn keep(&mut self, trial: &Trial) -> Result<(), HarnessError> {
+        (self.keep)(trial).map_err(HarnessError::Keep)?;
+        self.silence.hear(&trial.status);
+        let treatment = &self.plan.treatments[trial.treatment];
+        let has_failed = matches!(trial.status, TrialStatus::Failed { .. });
+        if has_failed && self.group.carries_nothing(treatment) {
+            self.dead.insert(treatment.id);
+        }
+        Ok(())
+    }
+
     /// Keeps a trial where it was wanted, and decides whether it is repeated.
     fn settle(
         &mut self,
@@ -402,8 +420,7 @@ impl Loop<'_> {
             return Ok(());
         };
         trial.attempt = attempt;
-        (self.keep)(&trial).map_err(HarnessError::Keep)?;
-        self.silence.hear(&trial.status);
+        self.keep(&trial)?;
         self.progress.ended(step, &trial);
         let first = self.opening(step.block, ends).unwrap_or_default();
         let again = trial.status != TrialStatus::Valid
@@ -421,6 +438,8 @@ impl Loop<'_> {
     }
 }
 
+#[cfg(test)]
+mod dead_tests;
 #[cfg(test)]
 mod pairs_tests;
 #[cfg(test)]

@@ -200,6 +200,8 @@ pub(crate) struct PlantedTarget {
     pub(crate) fault: Option<&'static str>,
     /// The path of the second treatment, where that is another.
     pub(crate) second: Option<Box<PlantedTarget>>,
+    /// Whether no packet gets through the path of the second treatment.
+    pub(crate) second_is_dead: bool,
 }
 
 impl PlantedTarget {
@@ -227,6 +229,7 @@ impl PlantedTarget {
             set_ups: Vec::new(),
             fault: None,
             second: None,
+            second_is_dead: false,
         }
     }
 
@@ -309,11 +312,22 @@ impl Target for PlantedTarget {
         self.set_ups.pop()
     }
 
+    fn may_try_again(&self, treatment: &Treatment) -> bool {
+        !self.carries_nothing(treatment)
+    }
+
+    fn carries_nothing(&self, treatment: &Treatment) -> bool {
+        self.second_is_dead && treatment.id == 1
+    }
+
     fn stage(
         &self,
         treatment: &Treatment,
         _: Ends,
     ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
+        if self.carries_nothing(treatment) {
+            return Err(TargetError::Unreached("it leads nowhere".to_owned()));
+        }
         let second = self.second.as_deref().filter(|_| treatment.id == 1);
         Ok(Box::new(second.unwrap_or(self)))
     }

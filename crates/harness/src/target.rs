@@ -238,6 +238,12 @@ pub trait Target: Sync {
         true
     }
 
+    /// Whether no packet got through the path of a treatment when it was tried, so that
+    /// later blocks do without it. By default every one is run in each.
+    fn carries_nothing(&self, _treatment: &Treatment) -> bool {
+        false
+    }
+
     /// Whether packets were seen to get through the path of a treatment when it was made,
     /// so that it need not be tried again. By default they were not.
     fn has_tried(&self, _treatment: &Treatment) -> bool {

@@ -306,6 +306,11 @@ impl Target for Clusters {
         !fresh.is_some_and(|it| it.has_failed(&treatment.scene))
     }
 
+    fn carries_nothing(&self, treatment: &Treatment) -> bool {
+        let fresh = self.fresh.as_ref();
+        fresh.is_some_and(|it| it.carries_nothing(&treatment.scene))
+    }
+
     fn stage(
         &self,
         treatment: &Treatment,

@@ -132,7 +132,11 @@ impl FreshClusters {
     }
 
     pub(crate) fn has_failed(&self, scene: &Scene) -> bool {
-        self.failed.contains_key(&scene.network) || self.unreached.contains_key(scene)
+        self.failed.contains_key(&scene.network) || self.carries_nothing(scene)
+    }
+
+    pub(crate) fn carries_nothing(&self, scene: &Scene) -> bool {
+        self.unreached.contains_key(scene)
     }
 
     pub(crate) fn none_came_up(&self) -> TargetError {

@@ -110,6 +110,10 @@ impl<'a> Group<'a> {
         self.target.may_try_again(treatment)
     }
 
+    pub(super) fn carries_nothing(&self, treatment: &Treatment) -> bool {
+        self.target.carries_nothing(treatment)
+    }
+
     /// The names of a pair, as the plan has them; `None` for the only one.
     pub(super) fn named(&self, [client, server]: Ends) -> Option<NodePair> {
         let names = &self.plan.pairing.as_ref()?.nodes;
