@@ -85,6 +85,11 @@ impl Cluster {
     pub(crate) fn run(&self, arguments: &[&str]) -> Command {
         let mut command = self.plumbline(&["run", "--target", "kubernetes", "--out"]);
         command.arg(self.out()).args(arguments);
+        // Of an account that has the Role in this namespace, and no other right.
+        if let Some(config) = std::env::var_os("PLUMBLINE_TEST_ROLE") {
+            command.env("KUBECONFIG", config);
+            command.args(["--namespace", "plumbline-role"]);
+        }
         if !arguments.contains(&"--image") {
             add_image(&mut command);
         }

@@ -99,6 +99,14 @@ fn until_a_trial_has_ended(cluster: &Cluster) {
     });
 }
 
+/// What is in the cluster once all that earlier runs had removed is gone.
+#[track_caller]
+fn settled(cluster: &Cluster) -> Vec<String> {
+    let what = "what earlier runs made is gone";
+    eventually(what, Duration::from_secs(180), || cluster.ours().is_empty());
+    cluster.inventory()
+}
+
 /// A cluster that is made for the run is taken down at once, with what is in it. The one
 /// behind the script stays, and removes what it was told to in its own time.
 #[track_caller]
@@ -135,7 +143,7 @@ fn provision_logs(run: &Path) -> Vec<PathBuf> {
 #[test]
 fn each_block_has_a_fresh_cluster_for_each_network() {
     let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
+    let before = settled(&cluster);
     let fake = Fake::new();
     fake.outcome(&cluster, "one,two", &["--blocks", "2"]);
     let calls = fake.calls();
@@ -263,7 +271,7 @@ fn host_networking_is_asked_about_where_others_use_the_cluster() {
 #[test]
 fn an_image_that_no_node_has_is_said_and_the_cluster_is_taken_down() {
     let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
+    let before = settled(&cluster);
     let fake = Fake::new();
     let absent = ["--image", "localhost/absent:1"];
     let output = fake.outcome(&cluster, "one", &absent);
@@ -277,7 +285,7 @@ fn an_image_that_no_node_has_is_said_and_the_cluster_is_taken_down() {
 #[test]
 fn ctrl_c_takes_the_cluster_down() {
     let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
+    let before = settled(&cluster);
     let fake = Fake::new();
     // While trials run.
     let mut run = fake.start(&cluster, "one", "90");
@@ -302,7 +310,7 @@ fn ctrl_c_takes_the_cluster_down() {
 #[test]
 fn a_run_that_was_cut_off_goes_on_with_fresh_clusters() {
     let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
+    let before = settled(&cluster);
     let fake = Fake::new();
     let mut run = fake.start(&cluster, "one", "3");
     until_a_trial_has_ended(&cluster);
@@ -335,7 +343,7 @@ fn a_run_that_was_cut_off_goes_on_with_fresh_clusters() {
 #[test]
 fn two_contexts_are_compared_path_by_path() {
     let Some(cluster) = cluster() else { return };
-    let before = cluster.inventory();
+    let before = settled(&cluster);
     // One cluster under two names: what a comparison of clusters must find equal.
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("config");

@@ -34,9 +34,22 @@ fn paths_stand_side_by_side_and_each_is_counted_apart() {
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     assert_eq!(treatments.len(), 15, "{said}");
     let mut measured = BTreeSet::new();
-    for trial in &trials {
+    for (at, trial) in trials.iter().enumerate() {
         let treatment = &treatments[trial["treatment"].as_u64().unwrap() as usize];
         let label = format!("{} {}", treatment["label"], treatment["workload"]["name"]);
+        // The rules before a service are kube-proxy's, and were once seen to be away for a
+        // moment on a machine with much to do: such a set is repeated.
+        let is_repetition = |it: &Value| {
+            let is_its = ["block", "position"]
+                .iter()
+                .all(|key| it[*key] == trial[*key]);
+            is_its && it["attempt"].as_u64() > trial["attempt"].as_u64()
+        };
+        let why = trial["status"]["error"].as_str().unwrap_or_default();
+        if why.contains("cannot be reached") && trials[at..].iter().any(is_repetition) {
+            eprintln!("{label}: {why}");
+            continue;
+        }
         assert_sound(&label, trial);
         let common = &trial["observation"]["common"];
         assert_eq!(common["rotation"]["treatments"], 5, "{label}: {common}");

@@ -65,8 +65,9 @@ pub(crate) fn wrapped(text: &str, style: Style) -> String {
     style.lines(Tint::Plain, text)
 }
 
-/// Lines that sentences and warnings may take; the page has all of them.
-const MOST_SENTENCES: usize = 6;
+/// Lines that sentences and warnings may take, so that a tour of which all is said fits
+/// into 45; the page has all of them.
+const MOST_SENTENCES: usize = 5;
 const MOST_WARNINGS: usize = 5;
 /// Rows of tables for whose sake no interval is left out.
 const MOST_ROWS: usize = 24;
