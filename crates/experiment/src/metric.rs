@@ -38,6 +38,8 @@ pub struct DeclaredMetric {
     pub primary: &'static [Traffic],
     /// The traffic for which it is looked at as well.
     pub exploratory: &'static [Traffic],
+    /// Whether it means nothing where connections are opened before the load.
+    pub is_of_connecting: bool,
 }
 
 /// How much a metric weighs under a workload.
@@ -50,8 +52,12 @@ pub enum Role {
 }
 
 impl DeclaredMetric {
-    /// Its role under a kind of traffic; `None` where it means nothing.
-    pub fn role(&self, traffic: Traffic) -> Option<Role> {
+    /// Its role under a kind of traffic, whose every request may open a connection of
+    /// its own; `None` where it means nothing.
+    pub fn role(&self, traffic: Traffic, connects: bool) -> Option<Role> {
+        if self.is_of_connecting && !connects {
+            return None;
+        }
         if self.primary.contains(&traffic) {
             return Some(Role::Primary);
         }
@@ -69,6 +75,7 @@ const fn row(
         name,
         primary,
         exploratory,
+        is_of_connecting: false,
     }
 }
 
@@ -81,6 +88,12 @@ pub static REQUEST_RATE: DeclaredMetric = row("throughput", &[Closed], &[]);
 /// Median latency of a trial. With so many requests outstanding it is the rate seen
 /// from the other side (Little's law), so in a closed loop only one of them counts.
 pub static P50: DeclaredMetric = row("p50", &[Open], &[Closed]);
+/// Median time to open a connection. It is part of the latency of each request that
+/// opens one, so it says where a difference comes from, and is none of its own.
+pub static HANDSHAKE: DeclaredMetric = DeclaredMetric {
+    is_of_connecting: true,
+    ..row("handshake", &[], &[Open, Closed])
+};
 /// CPU time of the machines per request.
 pub static CPU_PER_REQUEST: DeclaredMetric = row("cpu_per_request", &[Open], &[Closed]);
 /// CPU time of the machines per byte of payload.
@@ -96,11 +109,12 @@ pub static PROCESS_CPU_PER_BYTE: DeclaredMetric = row("process_cpu_per_byte", &[
 pub static P99: DeclaredMetric = row("p99", &[], &[Open, Closed]);
 
 /// All of them, in the order in which comparisons are listed.
-pub static DECLARED: [&DeclaredMetric; 9] = [
+pub static DECLARED: [&DeclaredMetric; 10] = [
     &LOSS,
     &BIT_RATE,
     &REQUEST_RATE,
     &P50,
+    &HANDSHAKE,
     &CPU_PER_REQUEST,
     &CPU_PER_BYTE,
     &PROCESS_CPU_PER_REQUEST,
@@ -143,7 +157,9 @@ mod tests {
             (Traffic::Bulk, 3),
             (Traffic::Paced, 3),
         ] {
-            let of_traffic = DECLARED.iter().filter(|one| one.role(traffic).is_some());
+            let of_traffic = DECLARED
+                .iter()
+                .filter(|one| one.role(traffic, true).is_some());
             let mut names: Vec<&str> = of_traffic.map(|one| one.name).collect();
             let primary = DECLARED.iter().filter(|one| one.primary.contains(&traffic));
             assert_eq!(primary.count(), counting, "{traffic:?}");
@@ -152,5 +168,14 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), all, "{traffic:?}: {names:?}");
         }
+    }
+
+    #[test]
+    fn opening_connections_is_looked_at_only_where_requests_do() {
+        for traffic in [Traffic::Open, Traffic::Closed] {
+            assert_eq!(HANDSHAKE.role(traffic, true), Some(Role::Exploratory));
+            assert_eq!(HANDSHAKE.role(traffic, false), None);
+        }
+        assert_eq!(HANDSHAKE.role(Traffic::Bulk, true), None);
     }
 }

@@ -54,6 +54,11 @@ impl Task {
         }
     }
 
+    /// Whether each of its requests opens a connection of its own.
+    pub fn connects(&self) -> bool {
+        self.load().is_some_and(|load| !load.keeps_connections())
+    }
+
     /// The workload of a load; `None` of any other task.
     pub fn load(&self) -> Option<&Workload> {
         match self {

@@ -61,6 +61,19 @@ pub(super) fn over_trials(
     median_of_runs(&values, LEVEL)
 }
 
+/// Median time to open a connection, for requests that each open one. A connection that
+/// was begun and not made is later than all others (L-3).
+pub(crate) fn handshake_ns(observation: &Observation) -> Option<f64> {
+    let load = &observation.load()?.load;
+    let made = load.connect.len();
+    if made == 0 {
+        return None;
+    }
+    let begun = load.sent.max(made) as f64;
+    let among_made = (0.5 * begun / made as f64).min(1.0);
+    Some(load.connect.value_at(among_made) as f64)
+}
+
 /// Requests answered in each second of the window.
 pub(crate) fn requests_per_second(observation: &Observation) -> Option<f64> {
     let load = &observation.load()?.load;

@@ -10,7 +10,7 @@ use super::unit::Unit;
 use super::{cost, rates};
 
 /// All metrics, in the order in which comparisons are listed.
-pub static REGISTRY: [Metric; 9] = [
+pub static REGISTRY: [Metric; 10] = [
     Metric {
         declared: &metric::LOSS,
         words: "loss",
@@ -74,6 +74,22 @@ pub static REGISTRY: [Metric; 9] = [
         less: "the median request takes {} less",
         heading: "p50, median of trials",
         title: "p50",
+    },
+    Metric {
+        declared: &metric::HANDSHAKE,
+        words: "handshake",
+        key: "handshake_over_trials_ns",
+        unit: Unit::Nanoseconds,
+        direction: Direction::LowerIsBetter,
+        quantity: Quantity::Latency,
+        value: Value::Of(|_, observation| rates::handshake_ns(observation)),
+        margin: 0.03,
+        resolution: Resolution::Fine,
+        phrase: "handshake {}",
+        more: "a connection takes {} longer to open",
+        less: "a connection takes {} less to open",
+        heading: "handshake p50, median of trials",
+        title: "handshake",
     },
     Metric {
         declared: &metric::CPU_PER_REQUEST,
@@ -159,10 +175,10 @@ pub static REGISTRY: [Metric; 9] = [
 
 /// The metrics of a workload. The primary ones are judged together (C-10).
 pub(crate) fn metrics_of(task: &Task) -> impl Iterator<Item = (&'static Metric, Role)> + use<> {
-    let traffic = task.traffic();
+    let (traffic, connects) = (task.traffic(), task.connects());
     REGISTRY
         .iter()
-        .filter_map(move |one| Some((one, one.declared.role(traffic)?)))
+        .filter_map(move |one| Some((one, one.declared.role(traffic, connects)?)))
 }
 
 /// Those of a workload's metrics that stand among certain figures.

@@ -11,6 +11,7 @@ mod documented;
 mod factors;
 mod fake;
 mod formats;
+mod handshake;
 mod hostile;
 mod load;
 mod machine;

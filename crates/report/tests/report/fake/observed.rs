@@ -15,6 +15,9 @@ const LIFE: f64 = 1.0 + TIMING.warm_up_ns as f64 / TIMING.measure_ns as f64;
 /// What the sender spins away in every trial.
 const SPIN_NS: u64 = 9_000_000;
 
+/// How much of the median latency opening a connection takes, where requests do.
+const HANDSHAKE: f64 = 0.4;
+
 /// What a network's trial saw, with its figures off by `noise`.
 pub(crate) fn observation(
     fake: &Fake,
@@ -117,7 +120,12 @@ fn load(
     busy: f64,
 ) -> LoadResult {
     let samples = latency.len();
+    let connect = match workload.keeps_connections() || samples == 0 {
+        true => Histogram::new(),
+        false => latencies(samples, latency.value_at(0.5) as f64 * HANDSHAKE, 1.0),
+    };
     LoadResult {
+        connect,
         driver: "epoll".to_owned(),
         arrival: workload.arrival,
         wait: workload.wait,
