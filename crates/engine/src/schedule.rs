@@ -15,11 +15,11 @@ use crate::window::Window;
 pub(crate) struct Schedule {
     window: Window,
     next: u64,
-    law: Law,
+    spacing: Spacing,
 }
 
 #[derive(Debug)]
-enum Law {
+enum Spacing {
     /// Arrival `k` of this worker is arrival `k * stride + offset` of all
     /// workers together, so that the gaps of the whole are equal too.
     Constant {
@@ -46,9 +46,9 @@ impl Schedule {
         workers: usize,
         window: Window,
     ) -> Option<Self> {
-        let law = match arrival {
+        let spacing = match arrival {
             Arrival::Closed => return None,
-            Arrival::Constant { rate } => Law::Constant {
+            Arrival::Constant { rate } => Spacing::Constant {
                 gap_ns: 1e9 / rate,
                 stride: workers as u64,
                 index: worker as u64,
@@ -56,7 +56,7 @@ impl Schedule {
             Arrival::Poisson { rate } => {
                 let mut random = ChaCha8Rng::seed_from_u64(seed);
                 random.set_stream(worker as u64);
-                Law::Poisson {
+                Spacing::Poisson {
                     gap_ns: 1e9 * workers as f64 / rate,
                     elapsed_ns: 0.0,
                     random: Box::new(random),
@@ -66,9 +66,9 @@ impl Schedule {
         let mut schedule = Self {
             next: window.start(),
             window,
-            law,
+            spacing,
         };
-        if matches!(schedule.law, Law::Poisson { .. }) {
+        if matches!(schedule.spacing, Spacing::Poisson { .. }) {
             schedule.advance();
         } else {
             schedule.place();
@@ -85,9 +85,9 @@ impl Schedule {
     /// Goes on to the request after the next.
     #[inline]
     pub(crate) fn advance(&mut self) {
-        match &mut self.law {
-            Law::Constant { index, stride, .. } => *index += *stride,
-            Law::Poisson {
+        match &mut self.spacing {
+            Spacing::Constant { index, stride, .. } => *index += *stride,
+            Spacing::Poisson {
                 gap_ns,
                 elapsed_ns,
                 random,
@@ -101,11 +101,11 @@ impl Schedule {
     }
 
     fn place(&mut self) {
-        let elapsed_ns = match &self.law {
+        let elapsed_ns = match &self.spacing {
             // From the index, not by adding gaps, so that rounding does not
             // add up.
-            Law::Constant { gap_ns, index, .. } => *index as f64 * gap_ns,
-            Law::Poisson { elapsed_ns, .. } => *elapsed_ns,
+            Spacing::Constant { gap_ns, index, .. } => *index as f64 * gap_ns,
+            Spacing::Poisson { elapsed_ns, .. } => *elapsed_ns,
         };
         self.next = self.window.clock_at(elapsed_ns.round() as u64);
     }

@@ -81,6 +81,49 @@ pub struct JointEffect {
     pub smallest_effect: Option<f64>,
 }
 
+/// One mean among several, in the unit of the numbers that it is the mean of:
+/// what a [`JointEffect`] is before its logarithms are undone. Without a bound its
+/// intervals go from −infinity to infinity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JointMean {
+    /// The mean. Not a number without a block.
+    pub mean: f64,
+    /// As [`JointEffect::joint`].
+    pub joint: Interval,
+    /// As [`JointEffect::is_cut`].
+    pub is_cut: bool,
+    /// As [`JointEffect::alone`].
+    pub alone: Interval,
+    /// As [`JointEffect::adjusted_p`].
+    pub adjusted_p: f64,
+    /// As [`JointEffect::p_value`].
+    pub p_value: f64,
+    /// As [`JointEffect::blocks`].
+    pub blocks: usize,
+    /// As [`JointEffect::smallest_effect`].
+    pub smallest: Option<f64>,
+}
+
+impl From<JointMean> for JointEffect {
+    fn from(of: JointMean) -> Self {
+        let ratios = |interval: Interval| Interval {
+            low: interval.low.exp_m1(),
+            high: interval.high.exp_m1(),
+            ..interval
+        };
+        Self {
+            ratio_minus_one: of.mean.exp_m1(),
+            joint: ratios(of.joint),
+            is_cut: of.is_cut,
+            alone: ratios(of.alone),
+            adjusted_p: of.adjusted_p,
+            p_value: of.p_value,
+            blocks: of.blocks,
+            smallest_effect: of.smallest.map(f64::exp_m1),
+        }
+    }
+}
+
 impl JointEffect {
     /// Whether the test and the interval say that there is an effect.
     pub fn is_different(&self) -> bool {
@@ -117,8 +160,23 @@ pub fn compare(
     alpha: f64,
     seed: u64,
 ) -> Result<Vec<JointEffect>, StatsError> {
-    let blocks = checked_blocks(log_ratios, alpha)?;
-    let columns: Vec<LogRatios> = log_ratios.iter().map(|of| LogRatios::new(of)).collect();
+    let means = means(log_ratios, alpha, seed)?;
+    Ok(means.into_iter().map(JointEffect::from).collect())
+}
+
+/// The same for the means of any numbers that could as well have been their
+/// negatives, were their mean 0: no logarithm is undone.
+///
+/// # Errors
+///
+/// As [`compare`].
+pub fn means(
+    columns: &[Vec<Option<f64>>],
+    alpha: f64,
+    seed: u64,
+) -> Result<Vec<JointMean>, StatsError> {
+    let blocks = checked_blocks(columns, alpha)?;
+    let columns: Vec<LogRatios> = columns.iter().map(|of| LogRatios::new(of)).collect();
     let flips = Flips::new(blocks, seed);
     // As many choices of signs may speak for an effect that is excluded.
     let kept = (alpha * flips.len() as f64 * (1.0 + 1e-12)).floor() as usize;
@@ -128,10 +186,10 @@ pub fn compare(
     let is_different = |at: usize| is_within(adjusted[at], kept, &flips);
     let smallest = smallest_effects(&columns, &flips, kept, is_different);
     let rivals = Rivals::new(&columns, &flips, |_| true);
-    let compare = |(at, column): (usize, &LogRatios)| {
+    let judge = |(at, column): (usize, &LogRatios)| {
         let interval = |(low, high): (f64, f64)| Interval {
-            low: (column.mean + low).exp_m1(),
-            high: (column.mean + high).exp_m1(),
+            low: column.mean + low,
+            high: column.mean + high,
             level,
         };
         let p_value = step_down::p_alone(column, &flips);
@@ -139,18 +197,18 @@ pub fn compare(
         let alone = interval(bounds::bounds(column, &flips, nobody, kept));
         let free = interval(bounds::bounds(column, &flips, rivals.of(at), kept));
         let joint = agreeing(free, column.mean, is_different(at));
-        JointEffect {
-            ratio_minus_one: column.mean.exp_m1(),
+        JointMean {
+            mean: column.mean,
             joint,
             is_cut: free.contains(0.0) && !joint.contains(0.0),
             alone: agreeing(alone, column.mean, is_within(p_value, kept, &flips)),
             adjusted_p: adjusted[at],
             p_value,
             blocks: column.blocks,
-            smallest_effect: smallest[at],
+            smallest: smallest[at],
         }
     };
-    Ok(columns.iter().enumerate().map(compare).collect())
+    Ok(columns.iter().enumerate().map(judge).collect())
 }
 
 fn checked_blocks(log_ratios: &[Vec<Option<f64>>], alpha: f64) -> Result<usize, StatsError> {
@@ -178,8 +236,8 @@ fn is_within(p: f64, kept: usize, flips: &Flips) -> bool {
     (p * flips.len() as f64).round() as usize <= kept
 }
 
-/// The interval of an effect whose logarithm is estimated as `mean`, with 0
-/// outside exactly when it `is_different`.
+/// The interval of what is estimated as `mean`, with 0 outside exactly when it
+/// `is_different`.
 fn agreeing(interval: Interval, mean: f64, is_different: bool) -> Interval {
     let Interval { low, high, level } = interval;
     // Where all values are equal both ends are the estimate itself.
@@ -209,7 +267,7 @@ fn smallest_effects(
         let t = (square * (n - 1.0) / (n - square)).sqrt();
         let standard_error = (column.spread / (n - 1.0) / n).sqrt();
         let reach = standard_errors.visible(t, column.blocks);
-        (standard_error > 0.0).then(|| (reach * standard_error).exp_m1())
+        (standard_error > 0.0).then(|| reach * standard_error)
     };
     columns.iter().map(of).collect()
 }

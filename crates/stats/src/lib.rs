@@ -14,6 +14,8 @@
 //!   interval that holds together with all others, and the smallest effect that
 //!   the data could have shown.
 //! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of an interval.
+//! * [`line`] fits a cost that grows with a number, says what each further one
+//!   costs, and whether the line bends.
 //! * [`replicate`] makes one number of what shares a block's moment.
 //! * [`precision`] tells how many more blocks make intervals narrow enough.
 //! * [`kendall`] tells how far a measured order agrees with a published one.
@@ -34,6 +36,7 @@ pub mod exceedance;
 pub mod family;
 pub mod independence;
 pub mod kendall;
+pub mod line;
 pub mod mesh;
 pub mod mlrsearch;
 mod normal;
