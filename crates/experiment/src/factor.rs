@@ -41,6 +41,11 @@ pub struct Factor {
     /// The level as headings show it, such as `IPv4`; `None` where it needs no
     /// mention, or the name of the network says it.
     pub heading: fn(&Scene) -> Option<String>,
+    /// The level as a number, where a cost may grow with it; `None` for a level that
+    /// is none.
+    pub number: fn(&Scene) -> Option<f64>,
+    /// What one more is called, such as `service`; empty where levels are no numbers.
+    pub one: &'static str,
 }
 
 impl Factor {
@@ -53,6 +58,18 @@ impl Factor {
     pub fn departs(&self, scene: &Scene) -> Option<String> {
         let level = (self.level)(scene);
         (level != (self.level)(&Scene::default())).then_some(level)
+    }
+
+    /// The levels of all other factors, as labels show them: two scenes for which they
+    /// are equal differ in this one alone. The network is there without what its word
+    /// says of factors that have a row of their own.
+    pub fn others(&self, scene: &Scene) -> Vec<String> {
+        let others = FACTORS.iter().filter(|one| one.name != self.name);
+        let label = |one: &Factor| match one.name {
+            "network" => scene.network.clone(),
+            _ => (one.label)(scene),
+        };
+        others.map(label).collect()
     }
 }
 
@@ -68,6 +85,8 @@ pub const FACTORS: &[Factor] = &[
         level: |scene| scene.name().into_owned(),
         label: |scene| scene.name().into_owned(),
         heading: |_| None,
+        number: |_| None,
+        one: "",
     },
     Factor {
         name: "path",
@@ -78,6 +97,8 @@ pub const FACTORS: &[Factor] = &[
         level: |scene| scene.path.clone(),
         label: |scene| scene.path.clone(),
         heading: |_| None,
+        number: |_| None,
+        one: "",
     },
     Factor {
         name: "backends",
@@ -87,6 +108,8 @@ pub const FACTORS: &[Factor] = &[
         level: |scene| scene.backends.to_string(),
         label: |scene| format!("{} backends", scene.backends),
         heading: |_| None,
+        number: |scene| Some(scene.backends.into()),
+        one: "backend",
     },
     Factor {
         name: "planted",
@@ -96,6 +119,8 @@ pub const FACTORS: &[Factor] = &[
         level: Scene::planted,
         label: |scene| format!("+{}", scene.planted()),
         heading: |_| None,
+        number: |scene| Some(scene.planted_ns as f64),
+        one: "ns planted",
     },
     Factor {
         name: "placement",
@@ -109,6 +134,8 @@ pub const FACTORS: &[Factor] = &[
         level: |scene| scene.placement.as_str().to_owned(),
         label: |scene| scene.placement.as_str().to_owned(),
         heading: |scene| Some(scene.placement.as_str().to_owned()),
+        number: |_| None,
+        one: "",
     },
     Factor {
         name: "family",
@@ -131,6 +158,8 @@ pub const FACTORS: &[Factor] = &[
         level: |scene| u8::from(scene.family).to_string(),
         label: |scene| format!("ipv{}", u8::from(scene.family)),
         heading: |scene| Some(format!("IPv{}", u8::from(scene.family))),
+        number: |_| None,
+        one: "",
     },
 ];
 
@@ -226,6 +255,36 @@ impl Word {
         Self {
             text: text.to_owned(),
             place: Some(place.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_planted_in_a_network_is_no_other_network() {
+        let planted = |network: &str, planted_ns| Scene {
+            planted_ns,
+            ..Scene::of(network)
+        };
+        let factor = FACTORS.iter().find(|it| it.name == "planted").unwrap();
+        let [none, some] = [0, 2_000].map(|ns| planted("host", ns));
+        assert_eq!(factor.others(&none), factor.others(&some));
+        assert_ne!(factor.others(&none), factor.others(&planted("vxlan", 0)));
+        assert_eq!((factor.number)(&some), Some(2_000.0));
+        let network = &FACTORS[0];
+        assert_eq!(network.name, "network");
+        assert_ne!(network.others(&none), network.others(&some));
+    }
+
+    #[test]
+    fn what_has_numbers_says_what_one_more_is() {
+        let scene = Scene::default();
+        for factor in FACTORS {
+            let has_number = (factor.number)(&scene).is_some();
+            assert!(!has_number || !factor.one.is_empty(), "{}", factor.name);
         }
     }
 }

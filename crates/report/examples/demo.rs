@@ -1,7 +1,7 @@
 //! Writes reports of synthetic figures, to look at:
-//! `cargo run -p plumbline-report --example demo -- good.html rough.html wide.html`.
+//! `cargo run -p plumbline-report --example demo -- good.html rough.html wide.html laws.html`.
 //! The second run was cut off, lost trials, and lacks a network. The third has 18 networks
-//! under five workloads, whose table is to fit on one screen.
+//! under five workloads, whose table is to fit on one screen. In the fourth costs grow with a number.
 
 #[allow(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/report/fake.rs"]
@@ -33,6 +33,12 @@ fn main() -> std::io::Result<()> {
     }
     write(
         &paths.next().unwrap_or("wide.html".to_owned()),
+        &run,
+        &trials,
+    )?;
+    let (run, trials) = fake::growing::laws();
+    write(
+        &paths.next().unwrap_or("laws.html".to_owned()),
         &run,
         &trials,
     )

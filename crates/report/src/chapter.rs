@@ -3,9 +3,9 @@
 
 use plumbline_experiment::Placement;
 
-use crate::analysis::{Beside, BesideTable, Distribution, Mesh, MeshMap, Section, Summary};
+use crate::analysis::{Beside, BesideTable, Distribution, Law, Mesh, MeshMap, Section, Summary};
 use crate::figures::{self, Table};
-use crate::{beside, describe, mesh, set_up, spans};
+use crate::{beside, describe, law, mesh, set_up, spans};
 
 /// A part of the report. Its texts hold names from outside as they are: renderers
 /// must escape them.
@@ -22,6 +22,7 @@ pub(crate) enum Pictured<'a> {
     Nothing,
     Pairs(&'a Mesh, &'a MeshMap),
     Section(&'a Section, Option<&'a Distribution>),
+    Laws(&'a [Law]),
 }
 
 /// A part of a chapter.
@@ -62,6 +63,9 @@ impl Piece<'_> {
 /// findings name what matters.
 pub(crate) const MOST_NODES: usize = 150;
 
+/// Laws of one chapter that the terminal tells.
+const MOST_LAWS: usize = 2;
+
 /// All chapters in reading order; none of a workload without a result.
 pub(crate) fn chapters(summary: &Summary) -> Vec<Chapter<'_>> {
     let meshes = summary.mesh.iter();
@@ -75,8 +79,10 @@ pub(crate) fn chapters(summary: &Summary) -> Vec<Chapter<'_>> {
         .filter(has_data)
         .map(|(one, spread)| section(summary, one, spread.as_ref()));
     let published = summary.beside.iter().map(|one| published(summary, one));
+    let laws = summary.laws.chunk_by(Law::is_beside);
+    let laws = laws.map(|of_factor| grown(summary, of_factor));
     let last = brought_up(summary).into_iter().chain(published);
-    meshes.chain(sections).chain(last).collect()
+    meshes.chain(laws).chain(sections).chain(last).collect()
 }
 
 /// What a treatment showed on all pairs of nodes.
@@ -96,6 +102,24 @@ fn pairs<'a>(summary: &Summary, of: &'a Mesh, map: &'a MeshMap) -> Chapter<'a> {
         about: format!("{}.", mesh::about(of, map)),
         pictured: Pictured::Pairs(of, map),
         pieces,
+    }
+}
+
+/// What each further one of a factor costs under one workload.
+fn grown<'a>(summary: &Summary, laws: &'a [Law]) -> Chapter<'a> {
+    let title = law::title(laws);
+    Chapter {
+        about: law::about(laws),
+        pictured: Pictured::Laws(laws),
+        pieces: vec![
+            Piece::List(law::sentences(&summary.laws, laws), MOST_LAWS),
+            Piece::Details {
+                title: "All lines".to_owned(),
+                is_open: false,
+                pieces: vec![Piece::table("", law::table(laws))],
+            },
+        ],
+        title,
     }
 }
 

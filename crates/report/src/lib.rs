@@ -36,6 +36,7 @@ mod chapter;
 mod describe;
 mod figures;
 mod foreign;
+mod law;
 mod mesh;
 mod object;
 mod overview;

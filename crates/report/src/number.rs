@@ -47,6 +47,31 @@ pub fn tick_percent(fraction: f64) -> String {
     format!("{}{digits}{NO_BREAK_SPACE}%", sign(fraction, &digits))
 }
 
+/// An estimate of a length of time and the ends of its interval, all in the unit that
+/// is told with them and in as many decimals as the width of the interval is worth:
+/// `11`, `10`, `12` and `ns`.
+pub fn estimate([value, low, high]: [f64; 3]) -> ([String; 3], &'static str) {
+    let all = [value, low, high].map(|ns| if ns.is_finite() { ns } else { value });
+    let largest = all.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let (scaled, unit) = scale_duration(largest.unwrap_or(value));
+    let scale = if scaled == 0.0 {
+        1.0
+    } else {
+        scaled / largest.unwrap_or(value)
+    };
+    let width = match (all[2] - all[1]) / 2.0 * scale {
+        0.0 => scaled.abs() / 50.0,
+        half => half,
+    };
+    let decimals = (-width.log10()).ceil().clamp(0.0, 9.0) as usize;
+    let text = |ns: f64| {
+        let digits = format!("{:.decimals$}", (ns * scale).abs());
+        let minus = if is_zero(&digits) { "" } else { minus(ns) };
+        format!("{minus}{digits}")
+    };
+    (all.map(text), unit)
+}
+
 /// A rate in bits per second: `9.41 Gbit/s`.
 pub fn bit_rate(bits_per_second: f64) -> String {
     let (scaled, unit) = scale(bits_per_second, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
@@ -238,6 +263,26 @@ mod tests {
         assert_eq!(plain(&signed_duration(-9_120.0)), "−9.1 µs");
         assert_eq!(plain(&signed_duration(31_200.0)), "+31 µs");
         assert_eq!(plain(&signed_duration(0.02)), "0.0 ns");
+    }
+
+    #[test]
+    fn an_estimate_has_the_decimals_that_its_interval_is_worth() {
+        let shown = |values: [f64; 3]| {
+            let ([value, low, high], unit) = estimate(values);
+            format!("{value} ({low} to {high}) {unit}")
+        };
+        assert_eq!(shown([11.2, 10.1, 12.3]), "11 (10 to 12) ns");
+        assert_eq!(shown([1.0012, 0.984, 1.019]), "1.00 (0.98 to 1.02) ns");
+        assert_eq!(shown([-0.0004, -0.05, 0.049]), "0.00 (−0.05 to 0.05) ns");
+        assert_eq!(shown([2_310.0, 2_250.0, 2_370.0]), "2.31 (2.25 to 2.37) µs");
+        assert_eq!(
+            shown([0.004, 0.004, 0.004]),
+            "0.00400 (0.00400 to 0.00400) ns"
+        );
+        assert_eq!(
+            shown([0.0; 3]),
+            "0.000000000 (0.000000000 to 0.000000000) ns"
+        );
     }
 
     #[test]

@@ -267,7 +267,7 @@ fn smallest_effects(
         let t = (square * (n - 1.0) / (n - square)).sqrt();
         let standard_error = (column.spread / (n - 1.0) / n).sqrt();
         let reach = standard_errors.visible(t, column.blocks);
-        (standard_error > 0.0).then(|| reach * standard_error)
+        (standard_error > 0.0).then_some(reach * standard_error)
     };
     columns.iter().map(of).collect()
 }

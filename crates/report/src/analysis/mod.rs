@@ -8,6 +8,7 @@ mod cost;
 mod distribution;
 mod effect;
 mod latency;
+mod law;
 mod ledger;
 mod level;
 mod margin;
@@ -32,6 +33,7 @@ pub use cost::{Cost, CostByContext};
 pub use distribution::{Distribution, DistributionRow};
 pub use effect::Effect;
 pub use latency::Latency;
+pub use law::{Law, LawBend, LawCrossing, LawPoint, LawShape};
 pub use level::{ALPHA, LEVEL};
 pub use measured::{Measured, Outlier, TrialValue};
 pub use mesh::{Mesh, MeshMap, MeshOutlier, PairValue};
@@ -95,6 +97,9 @@ pub struct Summary {
     pub precision: Option<ReachedPrecision>,
     /// Treatments that belong in one table or chart, in reading order.
     pub sections: Vec<Section>,
+    /// What each further one of a factor costs, where one has three levels that are
+    /// numbers: those of one factor, workload and metric together.
+    pub laws: Vec<Law>,
     /// The run beside the published study that its plan names.
     pub beside: Option<Beside>,
     /// For each section its latencies as histograms, where the experiment asks.
@@ -179,6 +184,7 @@ impl Summary {
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
             mesh,
+            laws: law::laws(plan, &treatments, &run.fingerprint),
             beside: Beside::new(plan, &treatments, &ledger),
             precision: ReachedPrecision::new(plan, &comparisons),
             controls,

@@ -12,7 +12,7 @@ use askama::Template;
 use plumbline_record::{Run, Trial};
 use plumbline_stats::verdict::Verdict;
 
-use crate::analysis::{Distribution, Mesh, MeshMap, Section, Summary};
+use crate::analysis::{Distribution, Law, Mesh, MeshMap, Section, Summary};
 use crate::chapter::{Chapter, Pictured, Piece, chapters};
 use crate::figures::Table;
 use crate::overview::{self, Overview, OverviewCell, OverviewRow};
@@ -203,6 +203,7 @@ fn drawn(summary: &Summary) -> Vec<(Chapter<'_>, Vec<Picture>)> {
     let pictures = |of: Pictured<'_>| match of {
         Pictured::Nothing => Vec::new(),
         Pictured::Pairs(mesh, map) => heat_map(summary, mesh, map).into_iter().collect(),
+        Pictured::Laws(laws) => lines(laws),
         Pictured::Section(section, spread) => charts(summary, section, spread),
     };
     let mut drawn = Vec::new();
@@ -220,6 +221,19 @@ fn heat_map(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Picture> {
                   one. The colour is how far a pair is from the median pair.",
         svg: heat::map(summary, mesh, map)?,
     })
+}
+
+/// A chart for each metric that is worth a sentence.
+fn lines(laws: &[Law]) -> Vec<Picture> {
+    let of_metric = laws.chunk_by(Law::is_comparable);
+    let told = of_metric.filter(|laws| laws[0].is_told());
+    let picture = |laws: &[Law]| Picture {
+        title: format!("{} by {}", laws[0].metric.heading, laws[0].factor),
+        caption: "Dots are medians over trials with their 95 % intervals, lines what was fitted to \
+                  all levels: on an axis of even factors a straight line is a curve.",
+        svg: chart::law(laws),
+    };
+    told.map(picture).collect()
 }
 
 fn charts(summary: &Summary, section: &Section, spread: Option<&Distribution>) -> Vec<Picture> {

@@ -4,6 +4,7 @@
 // In `object!` each key has a type of its own.
 #![allow(non_camel_case_types)]
 
+mod laws;
 mod mesh;
 mod published;
 
@@ -91,6 +92,11 @@ pub(crate) fn report(summary: &Summary) -> impl Serialize {
             widest: Some(one.widest()).filter(|it| it.is_finite()),
             beyond_meter: one.beyond_meter,
         } }),
+        // Only where a factor has three levels that are numbers.
+        #[serde(flatten)]
+        laws: (!summary.laws.is_empty()).then(|| object! {
+            laws: summary.laws.iter().map(|one| laws::law(summary, one)).collect::<Vec<_>>(),
+        }),
         mesh: summary.mesh.as_ref().map(|one| mesh::mesh(summary, one)),
         published: summary.beside.as_ref().map(published::published),
         trials: trials(&summary.account, Some(summary.account.missing)),

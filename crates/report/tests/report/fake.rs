@@ -9,7 +9,9 @@ use plumbline_record::{
     Provenance, Run, Trial, TrialStatus, Warning,
 };
 
-// By its path, because the demonstration includes this file from elsewhere.
+// By their paths, because the demonstration includes this file from elsewhere.
+#[path = "fake/growing.rs"]
+pub(crate) mod growing;
 #[path = "fake/observed.rs"]
 pub(crate) mod observed;
 

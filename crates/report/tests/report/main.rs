@@ -13,6 +13,7 @@ mod fake;
 mod formats;
 mod handshake;
 mod hostile;
+mod law;
 mod load;
 mod machine;
 mod mesh;

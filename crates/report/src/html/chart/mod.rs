@@ -2,12 +2,14 @@
 
 mod context;
 mod histogram;
+mod law;
 mod overhead;
 mod percentiles;
 mod throughput;
 
 pub(super) use context::context;
 pub(super) use histogram::histogram;
+pub(super) use law::law;
 pub(super) use overhead::overhead;
 pub(super) use percentiles::percentiles;
 pub(super) use throughput::throughput;
@@ -46,6 +48,26 @@ pub(super) fn colour(summary: &Summary, treatment: &TreatmentSummary) -> String 
     }
 }
 
+/// Least distance of two labels at the ends of their lines.
+const LABEL_STEP: f64 = 17.0;
+
+/// Places at least a step apart, in the same order, near the wanted ones, and
+/// between `top` and `bottom` if they fit.
+fn spread(wanted: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
+    let mut places: Vec<f64> = Vec::with_capacity(wanted.len());
+    for &place in wanted {
+        let free = places.last().map_or(top, |last| last + LABEL_STEP);
+        places.push(place.max(free));
+    }
+    // What was pushed beyond the lower end pushes its neighbours up again.
+    let mut limit = bottom;
+    for place in places.iter_mut().rev() {
+        *place = place.min(limit);
+        limit = *place - LABEL_STEP;
+    }
+    places
+}
+
 /// The treatments of a section that have data, in its order.
 fn rows<'a>(summary: &'a Summary, section: &'a Section) -> Vec<&'a TreatmentSummary> {
     let treatments = section.treatments.iter().map(|&id| &summary.treatments[id]);
@@ -76,10 +98,33 @@ fn grid(
 
 /// A label that fits in front of a row.
 fn row_label(treatment: &TreatmentSummary) -> String {
-    let label = describe::clean(&treatment.treatment.label);
+    short(&treatment.treatment.label)
+}
+
+/// A name that fits in front of a row.
+fn short(name: &str) -> String {
+    let label = describe::clean(name);
     if label.chars().count() <= LABEL_LENGTH {
         return label;
     }
     let kept: String = label.chars().take(LABEL_LENGTH - 1).collect();
     format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_keep_their_distance_and_order() {
+        let wanted = [100.0, 101.0, 102.0, 300.0, 371.0, 371.5];
+        let places = spread(&wanted, (16.0, 372.0));
+        assert!(
+            places
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] >= LABEL_STEP - 1e-9)
+        );
+        assert_eq!(places[3], 300.0, "what has room stays");
+        assert!(places[5] <= 372.0);
+    }
 }

@@ -2,7 +2,7 @@
 
 use plumbline_record::Histogram;
 
-use super::{WIDTH, colour, row_label, rows};
+use super::{WIDTH, colour, row_label, rows, spread};
 use crate::analysis::{Latency, Section, Summary, TreatmentSummary};
 use crate::html::axis::Axis;
 use crate::html::svg::{Anchor, Svg};
@@ -14,8 +14,6 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 700.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 372.0;
-/// Least distance of two labels at the ends of their lines.
-const LABEL_STEP: f64 = 17.0;
 /// Points of a line for each factor of ten beyond the quantile.
 const POINTS_PER_DECADE: f64 = 40.0;
 /// Above this ratio between the highest and the lowest latency the lower lines
@@ -161,7 +159,7 @@ fn labels(svg: &mut Svg, summary: &Summary, curves: &[Curve<'_>], x: &Axis, y: &
         .collect();
     ends.sort_by(|a, b| a.2.total_cmp(&b.2));
     let wanted: Vec<f64> = ends.iter().map(|end| end.2).collect();
-    for ((curve, end_x, end_y), at) in ends.into_iter().zip(spread(&wanted)) {
+    for ((curve, end_x, end_y), at) in ends.into_iter().zip(spread(&wanted, (TOP, BOTTOM))) {
         let class = colour(summary, curve.treatment);
         svg.group(&class, &title(curve), |svg| {
             svg.line("leader", (end_x + 5.0, end_y), (RIGHT + 22.0, at));
@@ -171,38 +169,9 @@ fn labels(svg: &mut Svg, summary: &Summary, curves: &[Curve<'_>], x: &Axis, y: &
     }
 }
 
-/// Places at least a step apart, in the same order, near the wanted ones, and
-/// inside the picture if they fit.
-fn spread(wanted: &[f64]) -> Vec<f64> {
-    let mut places: Vec<f64> = Vec::with_capacity(wanted.len());
-    for &place in wanted {
-        let free = places.last().map_or(TOP, |last| last + LABEL_STEP);
-        places.push(place.max(free));
-    }
-    // What was pushed beyond the lower end pushes its neighbours up again.
-    let mut limit = BOTTOM;
-    for place in places.iter_mut().rev() {
-        *place = place.min(limit);
-        limit = *place - LABEL_STEP;
-    }
-    places
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_keep_their_distance_and_order() {
-        let places = spread(&[100.0, 101.0, 102.0, 300.0, 371.0, 371.5]);
-        assert!(
-            places
-                .windows(2)
-                .all(|pair| pair[1] - pair[0] >= LABEL_STEP - 1e-9)
-        );
-        assert_eq!(places[3], 300.0, "what has room stays");
-        assert!(places[5] <= BOTTOM);
-    }
 
     #[test]
     fn a_line_ends_where_a_hundred_samples_lie_beyond() {
