@@ -29,6 +29,12 @@ pub const MIN_MESSAGE: u32 = 16;
 pub const MAX_MESSAGE: u32 = 16 << 20;
 /// Bytes of the largest UDP payload: 65,535 less the headers of IPv4 and UDP.
 pub const MAX_DATAGRAM: u32 = 65_507;
+/// Services on the nodes of a path.
+pub const MAX_SERVICES: u32 = 100_000;
+/// Endpoints of each service.
+pub const MAX_ENDPOINTS: u32 = 1_000;
+/// Endpoints of all services: more rules than a kernel takes in a minute.
+pub const MAX_ALL_ENDPOINTS: u64 = 500_000;
 /// Blocks of a plan.
 pub const MAX_BLOCKS: u32 = 1_000;
 /// Trials of a plan, not counting repetitions.

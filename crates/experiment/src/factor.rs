@@ -4,10 +4,11 @@
 //! asked whether it supports, and what two treatments must share to be compared
 //! follow from these rows.
 
+use crate::ceiling::{MAX_ENDPOINTS, MAX_SERVICES};
 use crate::section;
 use crate::source::SourceSpan;
 use crate::tree::{Data, SpannedValue};
-use crate::{Family, Placement, Scene, SpecError};
+use crate::{Family, Placement, Scene, ServicePosition, ServiceProxy, Services, SpecError};
 
 /// A level as an experiment writes it, and where.
 #[derive(Clone, Copy)]
@@ -32,11 +33,14 @@ pub struct Factor {
     pub help: &'static str,
     /// What the help calls its levels.
     pub value_name: &'static str,
+    /// The factor without which this one says nothing.
+    pub of: Option<&'static str>,
     /// How levels are read.
     pub reading: LevelSyntax,
     /// The level of a scene, as written in files.
     pub level: fn(&Scene) -> String,
-    /// The level as labels show it where the factor varies.
+    /// The level as labels show it where the factor varies; empty for one that needs no
+    /// mention.
     pub label: fn(&Scene) -> String,
     /// The level as headings show it, such as `IPv4`; `None` where it needs no
     /// mention, or the name of the network says it.
@@ -81,6 +85,7 @@ pub const FACTORS: &[Factor] = &[
                works here; cni:FILE for a CNI configuration list; host+2us for a receiver that \
                computes for 2 µs before each answer",
         value_name: "NAMES",
+        of: None,
         reading: LevelSyntax::Word,
         level: |scene| scene.name().into_owned(),
         label: |scene| scene.name().into_owned(),
@@ -93,6 +98,7 @@ pub const FACTORS: &[Factor] = &[
         help: "Paths within each network, where there are several clusters: host, pod, \
                cluster-ip …",
         value_name: "NAMES",
+        of: None,
         reading: LevelSyntax::Word,
         level: |scene| scene.path.clone(),
         label: |scene| scene.path.clone(),
@@ -104,6 +110,7 @@ pub const FACTORS: &[Factor] = &[
         name: "backends",
         help: "Receivers behind a service",
         value_name: "N",
+        of: None,
         reading: LevelSyntax::PartOfWord,
         level: |scene| scene.backends.to_string(),
         label: |scene| format!("{} backends", scene.backends),
@@ -115,6 +122,7 @@ pub const FACTORS: &[Factor] = &[
         name: "planted",
         help: "Time that the receiver computes before each answer, as a known difference",
         value_name: "TIME",
+        of: None,
         reading: LevelSyntax::PartOfWord,
         level: Scene::planted,
         label: |scene| format!("+{}", scene.planted()),
@@ -126,6 +134,7 @@ pub const FACTORS: &[Factor] = &[
         name: "placement",
         help: "Where the endpoints are: cross-node, same-node",
         value_name: "PLACES",
+        of: None,
         reading: LevelSyntax::Level(|written, scene| {
             let known = [Placement::CrossNode, Placement::SameNode].map(|it| (it.as_str(), it));
             scene.placement = section::choice("placement", written.0, &known)?;
@@ -141,6 +150,7 @@ pub const FACTORS: &[Factor] = &[
         name: "family",
         help: "IP versions: 4, 6",
         value_name: "VERSIONS",
+        of: None,
         reading: LevelSyntax::Level(|written, scene| {
             scene.family = match written.0.data {
                 Data::Integer(4) => Family::V4,
@@ -161,7 +171,98 @@ pub const FACTORS: &[Factor] = &[
         number: |_| None,
         one: "",
     },
+    Factor {
+        name: "services",
+        help: "Services whose rules stand on the nodes, such as 0,100,10000",
+        value_name: "NUMBERS",
+        of: None,
+        reading: LevelSyntax::Level(|written, scene| {
+            scene.services.count = section::whole("services", written.0, &(0..=MAX_SERVICES))?;
+            Ok(())
+        }),
+        level: |scene| scene.services.count.to_string(),
+        label: |scene| in_services(scene, |_| services_in_words(scene)),
+        heading: |scene| (!scene.services.is_none()).then(|| services_in_words(scene)),
+        number: |scene| Some(scene.services.count.into()),
+        one: "service",
+    },
+    Factor {
+        name: "endpoints",
+        help: "Endpoints of each service; all are the one receiver",
+        value_name: "NUMBERS",
+        of: Some("services"),
+        reading: LevelSyntax::Level(|written, scene| {
+            let bounds = 1..=MAX_ENDPOINTS;
+            scene.services.endpoints = section::whole("endpoints", written.0, &bounds)?;
+            Ok(())
+        }),
+        level: |scene| scene.services.endpoints.to_string(),
+        label: |scene| in_services(scene, |it| counted(it.endpoints, "endpoint")),
+        heading: |scene| {
+            let endpoints = scene.services.endpoints;
+            (endpoints > 1).then(|| format!("{endpoints} endpoints"))
+        },
+        number: |scene| Some(scene.services.endpoints.into()),
+        one: "endpoint",
+    },
+    Factor {
+        name: "proxy",
+        help: "Whose rules serve services: iptables-legacy, iptables-nft, nftables",
+        value_name: "NAMES",
+        of: Some("services"),
+        reading: LevelSyntax::Level(|written, scene| {
+            let known = ServiceProxy::ALL.map(|it| (it.as_str(), it));
+            scene.services.proxy = section::choice("proxy", written.0, &known)?;
+            Ok(())
+        }),
+        level: |scene| in_services(scene, |it| it.proxy.as_str().to_owned()),
+        label: |scene| in_services(scene, |it| it.proxy.as_str().to_owned()),
+        heading: |scene| {
+            let proxy = scene.services.proxy.as_str();
+            (!scene.services.is_none()).then(|| proxy.to_owned())
+        },
+        number: |_| None,
+        one: "",
+    },
+    Factor {
+        name: "position",
+        help: "Which service is asked: first, middle, last, or none for the receiver itself",
+        value_name: "WHERE",
+        of: Some("services"),
+        reading: LevelSyntax::Level(|written, scene| {
+            let known = ServicePosition::ALL.map(|it| (it.as_str(), it));
+            scene.services.position = section::choice("position", written.0, &known)?;
+            Ok(())
+        }),
+        level: |scene| in_services(scene, |it| it.position.as_str().to_owned()),
+        label: |scene| in_services(scene, |it| it.position.as_str().to_owned()),
+        heading: |scene| {
+            let position = scene.services.position.as_str();
+            (!scene.services.is_none()).then(|| format!("{position} asked"))
+        },
+        number: |_| None,
+        one: "",
+    },
 ];
+
+/// What is said of a scene's services; empty where there are none.
+fn in_services(scene: &Scene, say: impl Fn(&Services) -> String) -> String {
+    match scene.services.is_none() {
+        true => String::new(),
+        false => say(&scene.services),
+    }
+}
+
+fn services_in_words(scene: &Scene) -> String {
+    counted(scene.services.count, "service")
+}
+
+fn counted(number: u32, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
 
 /// Keys of `[factors]` that concern the scene.
 pub(crate) fn keys() -> Vec<&'static str> {

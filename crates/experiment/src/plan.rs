@@ -141,7 +141,7 @@ impl Plan {
     /// network has, or a network that has each path. Any network of a plan can be
     /// the reference, because a block holds every treatment (D7); looking for the
     /// reference that gives the wanted answer is another matter (C-10). Copies of a
-    /// network stay compared with the first.
+    /// network stay compared with the first, and what is laid on a path with that path.
     ///
     /// # Errors
     ///
@@ -169,7 +169,12 @@ impl Plan {
             Some(&meant[references[at]?])
         };
         let before = self.treatments.clone();
-        for treatment in self.treatments.iter_mut().filter(|one| is_first(one)) {
+        let is_of_its_own_path = |treatment: &Treatment| {
+            let baseline = treatment.baseline.and_then(|id| before.get(id));
+            baseline.is_some_and(|bare| treatment.is_dressed_like(bare))
+        };
+        let of_networks = |one: &&mut Treatment| is_first(one) && !is_of_its_own_path(one);
+        for treatment in self.treatments.iter_mut().filter(of_networks) {
             let reference = reference_of(treatment).and_then(|wanted| {
                 before
                     .iter()

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 
 use crate::budget;
-use crate::ceiling::{MAX_BLOCKS, MAX_TRIALS};
+use crate::ceiling::{MAX_ALL_ENDPOINTS, MAX_BLOCKS, MAX_TRIALS};
 use crate::draft::Sharing;
 use crate::factor::Word;
 use crate::order::blocks;
 use crate::refusal::Spelling;
-use crate::spec::Spec;
+use crate::spec::{Setting, Spec};
 use crate::{Asked, Draft, Plan, Precision, Scene, SpecError, Treatment, Wanted, reference};
 
 /// Gives the networks that the target knows by a word: scenes of which only
@@ -39,7 +39,7 @@ impl Level {
 /// How many times as many blocks there may be where they are added for precision.
 const MOST_ADDED: u32 = 20;
 
-/// Networks beside a baseline from which on it is worth a control that nobody asked for:
+/// Networks or dressings beside a baseline from which on it is worth a control that nobody asked for:
 /// it takes the time of one more.
 const WORTH_A_CONTROL: usize = 2;
 
@@ -54,10 +54,12 @@ pub(crate) fn draft(
     let levels = levels(&spec, expand)?;
     let (mut treatments, mut shares) = treatments(&spec, &levels);
     treatments.iter().try_for_each(check_planted)?;
+    treatments.iter().try_for_each(check_services)?;
     let compared = treatments.len();
     let others = levels.iter().filter(|level| level.baseline.is_some());
-    let is_worth =
-        others.clone().count() >= WORTH_A_CONTROL && others.clone().all(|it| it.copy == 1);
+    let dressed = spec.settings.iter().filter(|it| bare(&spec, it).is_some());
+    let is_worth = others.clone().count() + dressed.count() >= WORTH_A_CONTROL
+        && others.clone().all(|it| it.copy == 1);
     if spec.control.unwrap_or(control && is_worth) {
         add_controls(&mut treatments, &mut shares);
     }
@@ -111,6 +113,21 @@ fn check_planted(treatment: &Treatment) -> Result<(), SpecError> {
             "use workloads whose requests Plumbline's own server answers: rr, crr, http",
         )
     })
+}
+
+/// Each is allowed by itself, and their product may be too much.
+fn check_services(treatment: &Treatment) -> Result<(), SpecError> {
+    let services = treatment.scene.services;
+    if !services.are_too_many() {
+        return Ok(());
+    }
+    Err(SpecError::nowhere(
+        format!(
+            "{} services of {} endpoints each are more than {MAX_ALL_ENDPOINTS} endpoints",
+            services.count, services.endpoints
+        ),
+        "use fewer services, or fewer endpoints",
+    ))
 }
 
 /// A network with a path as the experiment asks for them, and where.
@@ -251,15 +268,31 @@ fn with_baselines(scenes: &[Scene], references: &[Scene]) -> Vec<Level> {
     scenes.iter().enumerate().map(level).collect()
 }
 
+/// Position of the setting that is the same without what is laid on its path.
+fn bare(spec: &Spec, of: &Setting) -> Option<usize> {
+    let is_dressed = of.scene.is_dressed();
+    let bare = is_dressed.then(|| of.scene.undressed())?;
+    spec.settings.iter().position(|it| it.scene == bare)
+}
+
 /// The full cross product. The network varies fastest, so that the baseline
-/// of a treatment is found at a fixed distance.
+/// of a treatment is found at a fixed distance: in its own setting, or in the one
+/// without what is laid on the path, where the plan has it.
 fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Sharing>>) {
     let mut treatments = Vec::new();
     let mut shares = Vec::new();
     for load in &spec.loads {
+        let first_of_load = treatments.len();
         for setting in &spec.settings {
             let first = treatments.len();
-            for level in levels {
+            let bare = bare(spec, setting).map(|it| first_of_load + it * levels.len());
+            for (at, level) in levels.iter().enumerate() {
+                let of_network = level.baseline.map(|reference| first + reference);
+                let baseline = match bare {
+                    // A copy stays compared with what it is a copy of.
+                    Some(bare) if level.copy == 1 => Some(bare + at),
+                    _ => of_network,
+                };
                 shares.push(load.share.map(|share| Sharing {
                     share,
                     workload: load.base_name.clone(),
@@ -271,7 +304,7 @@ fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Shar
                     copy: level.copy,
                     task: load.task.clone(),
                     timing: load.timing,
-                    baseline: level.baseline.map(|reference| first + reference),
+                    baseline,
                 });
             }
         }

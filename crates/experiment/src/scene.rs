@@ -7,6 +7,8 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Services;
+
 /// Where the two endpoints are.
 #[derive(
     Clone,
@@ -122,6 +124,9 @@ pub struct Scene {
     /// says, in nanoseconds: a difference that is known, to see whether it is found.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub planted_ns: u64,
+    /// Services whose rules stand on the nodes; left out where there are none.
+    #[serde(default, skip_serializing_if = "Services::is_none")]
+    pub services: Services,
 }
 
 fn is_zero(ns: &u64) -> bool {
@@ -145,6 +150,7 @@ impl Default for Scene {
             placement: Placement::default(),
             family: Family::default(),
             planted_ns: 0,
+            services: Services::default(),
         }
     }
 }
@@ -207,6 +213,35 @@ impl Scene {
             backends: 1,
             planted_ns: 0,
             ..self.clone()
+        }
+    }
+
+    /// Without its dressing: what is laid on a path that stands, and taken off again.
+    #[must_use]
+    pub fn undressed(&self) -> Self {
+        Self {
+            services: Services::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the same is laid on the paths of both.
+    pub fn is_dressed_as(&self, other: &Self) -> bool {
+        self.services == other.services
+    }
+
+    /// Whether something is laid on its path.
+    pub fn is_dressed(&self) -> bool {
+        !self.services.is_none()
+    }
+
+    /// Without what says nothing in this scene, so that scenes that differ in nothing
+    /// else are equal.
+    #[must_use]
+    pub(crate) fn normalised(self) -> Self {
+        Self {
+            services: self.services.normalised(),
+            ..self
         }
     }
 

@@ -10,6 +10,9 @@ use crate::source::SourceSpan;
 use crate::tree::{Data, SectionTable, SpannedValue};
 use crate::{SpecError, typed};
 
+/// What is wanted where another kind of data stands, and what to do.
+const WHOLE: (&str, &str) = ("a whole number", "write it without quotes");
+
 /// A section and its name for messages, such as `[design]`.
 #[derive(Clone, Copy)]
 pub(crate) struct FileSection<'a> {
@@ -77,8 +80,7 @@ impl<'a> FileSection<'a> {
 
     /// A whole number of any size.
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, SpecError> {
-        let expected = ("a whole number", "write it without quotes");
-        self.read(key, expected, |data| match data {
+        self.read(key, WHOLE, |data| match data {
             Data::Integer(number) => Some(*number),
             _ => None,
         })
@@ -89,21 +91,9 @@ impl<'a> FileSection<'a> {
         key: &str,
         bounds: RangeInclusive<u32>,
     ) -> Result<Option<u32>, SpecError> {
-        let (Some(number), Some(value)) = (self.integer(key)?, self.get(key)) else {
-            return Ok(None);
-        };
-        match u32::try_from(number) {
-            Ok(number) if bounds.contains(&number) => Ok(Some(number)),
-            _ => Err(SpecError::at(
-                &value.place,
-                format!("`{key}` is {number}, which is not possible"),
-                format!(
-                    "use a whole number from {} to {}",
-                    bounds.start(),
-                    bounds.end()
-                ),
-            )),
-        }
+        self.get(key)
+            .map(|value| whole(key, value, &bounds))
+            .transpose()
     }
 
     pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>, SpecError> {
@@ -182,6 +172,30 @@ pub(crate) fn text<'a>(
     match &value.data {
         Data::Text(text) => Ok((text, &value.place)),
         _ => Err(wrong_type(key, value, "text", "put it in double quotes")),
+    }
+}
+
+/// A value as a whole number.
+pub(crate) fn whole(
+    key: &str,
+    value: &SpannedValue,
+    bounds: &RangeInclusive<u32>,
+) -> Result<u32, SpecError> {
+    let Data::Integer(number) = value.data else {
+        let (wanted, remedy) = WHOLE;
+        return Err(wrong_type(key, value, wanted, remedy));
+    };
+    match u32::try_from(number) {
+        Ok(number) if bounds.contains(&number) => Ok(number),
+        _ => Err(SpecError::at(
+            &value.place,
+            format!("`{key}` is {number}, which is not possible"),
+            format!(
+                "use a whole number from {} to {}",
+                bounds.start(),
+                bounds.end()
+            ),
+        )),
     }
 }
 

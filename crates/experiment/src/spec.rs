@@ -173,12 +173,11 @@ fn words(key: &str, levels: Vec<&SpannedValue>) -> Result<Vec<Word>, SpecError> 
 }
 
 /// The cross product of the factors whose levels can be read here. The first
-/// factor varies slowest.
+/// factor varies slowest. Combinations that differ in nothing that there is, such as
+/// the proxies of no services, are one.
 fn settings(factors: &FileSection<'_>) -> Result<Vec<Setting>, SpecError> {
-    let mut settings = vec![Setting {
-        scene: Scene::default(),
-        suffix: String::new(),
-    }];
+    let mut scenes = vec![Scene::default()];
+    let mut varied: Vec<&Factor> = Vec::new();
     for factor in FACTORS {
         let LevelSyntax::Level(read) = factor.reading else {
             continue;
@@ -186,43 +185,66 @@ fn settings(factors: &FileSection<'_>) -> Result<Vec<Setting>, SpecError> {
         let Some(levels) = factors.levels(factor.name)? else {
             continue;
         };
-        let mut varied = Vec::with_capacity(settings.len() * levels.len());
-        for setting in &settings {
+        let mut all = Vec::with_capacity(scenes.len() * levels.len());
+        for scene in &scenes {
             for value in &levels {
-                let mut scene = setting.scene.clone();
+                let mut scene = scene.clone();
                 read(WrittenLevel(value), &mut scene)?;
-                varied.push(Setting {
-                    suffix: suffix(setting, factor, &scene, levels.len()),
-                    scene,
-                });
+                all.push(scene);
             }
         }
-        settings = varied;
-        refuse_repeated(factor, &settings, &levels)?;
+        scenes = all;
+        refuse_repeated(factor, &scenes, &levels)?;
+        varied.extend((levels.len() > 1).then_some(factor));
     }
+    let mut settings: Vec<Setting> = Vec::new();
+    for scene in scenes.into_iter().map(Scene::normalised) {
+        if !settings.iter().any(|it| it.scene == scene) {
+            let suffix = suffix(&varied, &scene);
+            settings.push(Setting { scene, suffix });
+        }
+    }
+    refuse_idle(factors, &settings)?;
     Ok(settings)
 }
 
-fn suffix(of: &Setting, factor: &Factor, scene: &Scene, levels: usize) -> String {
-    if levels > 1 {
-        format!("{} {}", of.suffix, (factor.label)(scene))
-    } else {
-        of.suffix.clone()
+fn suffix(varied: &[&Factor], scene: &Scene) -> String {
+    let labels = varied.iter().map(|factor| (factor.label)(scene));
+    let labels = labels.filter(|label| !label.is_empty());
+    labels.map(|label| format!(" {label}")).collect()
+}
+
+/// A factor of something that no scene has would seem to vary something.
+fn refuse_idle(factors: &FileSection<'_>, settings: &[Setting]) -> Result<(), SpecError> {
+    for factor in FACTORS {
+        let (Some(entry), Some(of)) = (factors.table.get(factor.name), factor.of) else {
+            continue;
+        };
+        let whole = FACTORS.iter().find(|it| it.name == of);
+        let is_there = |it: &Setting| whole.is_none_or(|of| of.departs(&it.scene).is_some());
+        if !settings.iter().any(is_there) {
+            return Err(SpecError::at(
+                &entry.key,
+                format!(
+                    "there are no {of}, of which `{}` says something",
+                    factor.name
+                ),
+                format!("add `{of}` to [factors], or remove this key"),
+            ));
+        }
     }
+    Ok(())
 }
 
 /// Each level may stand once. `levels` are those of the factor that was
-/// multiplied last, and so those of the first settings.
+/// multiplied last, and so those of the first scenes.
 fn refuse_repeated(
     factor: &Factor,
-    settings: &[Setting],
+    scenes: &[Scene],
     levels: &[&SpannedValue],
 ) -> Result<(), SpecError> {
     for (at, value) in levels.iter().enumerate() {
-        if settings[..at]
-            .iter()
-            .any(|it| it.scene == settings[at].scene)
-        {
+        if scenes[..at].contains(&scenes[at]) {
             return Err(SpecError::at(
                 &value.place,
                 format!("this level of `{}` is listed twice", factor.name),

@@ -58,4 +58,18 @@ impl Treatment {
             && self.task == other.task
             && self.timing == other.timing
     }
+
+    /// Whether another one is the same without what is laid on the path.
+    pub(crate) fn is_dressed_like(&self, bare: &Self) -> bool {
+        self.scene.is_dressed()
+            && self.scene.undressed() == bare.scene
+            && self.task == bare.task
+            && self.timing == bare.timing
+    }
+
+    /// Whether the difference to another one is of one kind: the network's, or that of
+    /// what is laid on the path.
+    pub(crate) fn may_be_compared_with(&self, reference: &Self) -> bool {
+        self.is_like(reference) || self.is_dressed_like(reference)
+    }
 }

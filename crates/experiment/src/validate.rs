@@ -24,8 +24,8 @@ pub enum PlanError {
         "two treatments of the plan are `{label}` with workload `{workload}`; the file was changed, start a new run"
     )]
     SameLabel { label: String, workload: String },
-    /// A baseline that does not exist, is the treatment itself, or differs in
-    /// more than the network.
+    /// A baseline that does not exist, is the treatment itself, or differs in more than
+    /// the network or what is laid on its path.
     #[error(
         "treatment {id} (`{label}`) of the plan cannot be compared with treatment {baseline}; the file was changed, start a new run"
     )]
@@ -104,13 +104,18 @@ impl Plan {
         // The rules are those of an experiment file.
         treatment.performed().check().map_err(refused)?;
         treatment.timing.check().map_err(refused)?;
+        if !treatment.scene.services.is_possible() {
+            return Err(PlanError::AboveCeiling {
+                what: "the number of services or their endpoints",
+            });
+        }
         let Some(baseline) = treatment.baseline else {
             return Ok(());
         };
         let reference = self.treatments.get(baseline);
         let comparable = baseline != at
             && baseline < self.compared()
-            && reference.is_some_and(|it| it.is_like(treatment));
+            && reference.is_some_and(|it| treatment.may_be_compared_with(it));
         if comparable {
             return Ok(());
         }

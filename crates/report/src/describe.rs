@@ -76,11 +76,41 @@ pub(crate) fn cluster(of: &FoundCluster) -> String {
 /// Where a treatment runs: `cross-node, IPv4`; and whether several builds of
 /// Plumbline ran it, whose figures are not to be mixed in silence.
 pub(crate) fn place(summary: &Summary, treatment: &Treatment) -> String {
-    let scene = scene(&treatment.scene);
+    let common = common_dressing(summary).map(|it| format!("; rules: {it}"));
+    let scene = scene(&treatment.scene) + &common.unwrap_or_default();
     match summary.builds {
         0 | 1 => scene,
         builds => format!("{scene}; by {builds} builds of Plumbline"),
     }
+}
+
+/// Whether the same is laid on all paths of a run.
+pub(crate) fn are_dressed_alike(summary: &Summary) -> bool {
+    let mut pairs = summary.treatments.windows(2);
+    pairs.all(|two| {
+        let [one, other] = [0, 1].map(|at| &two[at].treatment.scene);
+        one.is_dressed_as(other)
+    })
+}
+
+/// What all that is laid on paths has in common, where it is not the same on all: their
+/// labels say the rest.
+fn common_dressing(summary: &Summary) -> Option<String> {
+    let scenes = summary.treatments.iter().map(|one| &one.treatment.scene);
+    let dressed: Vec<&Scene> = scenes.filter(|it| it.is_dressed()).collect();
+    if are_dressed_alike(summary) {
+        return None;
+    }
+    let first = dressed.first()?;
+    let common = FACTORS.iter().filter_map(|factor| {
+        let said = (factor.heading)(first)?;
+        let is_of_the_dressing = (factor.heading)(&first.undressed()) != Some(said.clone());
+        let mut others = dressed.iter();
+        let is_common = others.all(|it| (factor.heading)(it).as_ref() == Some(&said));
+        (is_of_the_dressing && is_common).then_some(said)
+    });
+    let common: Vec<String> = common.collect();
+    (!common.is_empty()).then(|| common.join(", "))
 }
 
 /// The same for what is no treatment.

@@ -78,7 +78,11 @@ fn rows(summary: &Summary) -> Vec<OverviewRow<'_>> {
     let places: Vec<String> = summary
         .treatments
         .iter()
-        .map(|one| describe::scene(&one.treatment.scene))
+        .map(|one| match describe::are_dressed_alike(summary) {
+            true => describe::scene(&one.treatment.scene),
+            // Labels say what is laid on each path.
+            false => describe::scene(&one.treatment.scene.undressed()),
+        })
         .collect();
     let is_one_place = places.windows(2).all(|two| two[0] == two[1]);
     for section in &summary.sections {

@@ -261,3 +261,87 @@ fn nothing_is_planted_where_nothing_is_answered() {
         "{error}"
     );
 }
+
+fn with_factors(factors: &str) -> Plan {
+    let text = format!(
+        "name = \"t\"\nbaseline = \"host-gw\"\n[factors]\n{factors}\n[[workload]]\nkind = \"rr\"\n\
+         rate = 100\n"
+    );
+    resolve(&text)
+}
+
+#[test]
+fn services_are_compared_with_the_same_path_without_them() {
+    let plan = with_factors(
+        "network = [\"host-gw\", \"vxlan\"]\nservices = [0, 5]\n\
+         proxy = [\"iptables-legacy\", \"nftables\"]\nposition = \"last\"",
+    );
+    // No services have no proxy: two of the eight combinations are one.
+    assert_eq!(
+        pairs(&plan),
+        [
+            pair("host-gw", ""),
+            pair("vxlan", "host-gw"),
+            pair("host-gw 5 services iptables-legacy", "host-gw"),
+            pair("vxlan 5 services iptables-legacy", "vxlan"),
+            pair("host-gw 5 services nftables", "host-gw"),
+            pair("vxlan 5 services nftables", "vxlan"),
+        ]
+    );
+    plan.validate().unwrap();
+    let mut other = plan.clone();
+    other.compare_with("vxlan").unwrap();
+    assert_eq!(other.treatments[0].baseline, Some(1));
+    assert_eq!(other.treatments[2].baseline, Some(0), "its own path");
+    let mut tampered = plan;
+    tampered.treatments[2].scene.services.count = 1_000_000;
+    tampered.validate().unwrap_err();
+}
+
+#[test]
+fn without_a_bare_path_services_are_compared_as_networks_are() {
+    let plan = with_factors("network = [\"host-gw\", \"vxlan\"]\nservices = [5, 7]");
+    assert_eq!(
+        pairs(&plan),
+        [
+            pair("host-gw 5 services", ""),
+            pair("vxlan 5 services", "host-gw 5 services"),
+            pair("host-gw 7 services", ""),
+            pair("vxlan 7 services", "host-gw 7 services"),
+        ]
+    );
+}
+
+#[test]
+fn a_copy_of_a_dressed_network_is_compared_with_the_first() {
+    let plan = with_factors("network = [\"host-gw\", \"host-gw\"]\nservices = [0, 5]");
+    assert_eq!(
+        pairs(&plan),
+        [
+            pair("host-gw", ""),
+            pair("host-gw#2", "host-gw"),
+            pair("host-gw 5 services", "host-gw"),
+            pair("host-gw#2 5 services", "host-gw 5 services"),
+        ]
+    );
+}
+
+#[test]
+fn what_says_something_of_no_services_is_refused() {
+    let refused = |factors: &str| {
+        let text = format!(
+            "name = \"t\"\n[factors]\n{factors}\n[[workload]]\nkind = \"rr\"\nrate = 100\n"
+        );
+        let parsed = Experiment::parse(&text, "t.toml");
+        parsed.and_then(|it| it.resolve(1, &expand)).unwrap_err()
+    };
+    let error = refused("proxy = \"nftables\"");
+    assert_eq!(error.line(), Some(3));
+    assert!(error.to_string().contains("no services"), "{error}");
+    assert!(refused("services = 0\nposition = [\"first\", \"last\"]").line() == Some(4));
+    refused("services = 100001");
+    refused("services = [5, 5]");
+    refused("services = 5\nproxy = \"ipvs\"");
+    let error = refused("services = 100000\nendpoints = 1000").to_string();
+    assert!(error.contains("500000 endpoints"), "{error}");
+}

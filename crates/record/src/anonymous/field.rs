@@ -27,6 +27,8 @@ const FIELDS: &[(&str, Field)] = &[
     ("placement", Stays),
     ("protocol", Stays),
     ("purpose", Stays),
+    ("services.proxy", Stays),
+    ("services.position", Stays),
     ("status.status", Stays),
     ("gates.gate", Stays),
     ("generator.gate", Stays),

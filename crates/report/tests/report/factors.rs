@@ -1,7 +1,9 @@
 //! Every factor of a scene is in every output: what a figure depends on stands
 //! beside it.
 
-use plumbline_experiment::{FACTORS, Family, Placement, Scene};
+use plumbline_experiment::{
+    FACTORS, Family, Placement, Scene, ServicePosition, ServiceProxy, Services,
+};
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
 use crate::documented;
@@ -14,6 +16,12 @@ fn departed() -> Scene {
         planted_ns: 2_000,
         placement: Placement::SameNode,
         family: Family::V6,
+        services: Services {
+            count: 100,
+            endpoints: 3,
+            proxy: ServiceProxy::Nftables,
+            position: ServicePosition::First,
+        },
         ..Scene::of("calico").by("cluster-ip")
     }
 }
