@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use plumbline_experiment::{Treatment, TreatmentId, Workload, WorkloadKind};
 use plumbline_record::{
-    Common, CpuTime, GateFailure, IdleSample, LoadObservation, LoadResult, Observation, Warning,
+    Common, CpuTime, GateFailure, IdleSample, LoadObservation, LoadResult, NodeRules, Observation,
+    Warning,
 };
 
 use crate::self_check;
@@ -42,6 +43,7 @@ pub fn judge(
     failures.extend(errors(workload, &seen.load, limits));
     failures.extend(wrong_answers(seen));
     failures.extend(path_fault(workload, common));
+    failures.extend(conntrack_full(common));
     if had_window {
         failures.extend(disturbed(common, seen, limits));
     }
@@ -111,6 +113,19 @@ fn path_fault(workload: &Workload, common: &Common) -> Option<GateFailure> {
         return None;
     };
     Some(GateFailure::PathFault { detail })
+}
+
+/// A node that tracks as many connections as it may drops new ones, or old ones for them.
+fn conntrack_full(common: &Common) -> Option<GateFailure> {
+    let is_full =
+        |it: &&NodeRules| it.connections_dropped > 0 || it.connections >= it.connections_max.max(1);
+    let full = common.rules.iter().find(is_full)?;
+    Some(GateFailure::ConntrackFull {
+        namespace: full.namespace.clone(),
+        dropped: full.connections_dropped,
+        connections: full.connections,
+        max: full.connections_max,
+    })
 }
 
 /// C-14: somebody else had the machine.

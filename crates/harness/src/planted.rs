@@ -111,6 +111,7 @@ pub(crate) fn healthy() -> Planted {
                 namespace: "pod1".into(),
                 ..ProtocolCounters::default()
             }],
+            rules: Vec::new(),
             softnet: SoftnetCounters {
                 processed: 20_000,
                 ..SoftnetCounters::default()

@@ -1,6 +1,6 @@
 //! What a path has counted until one moment.
 
-use plumbline_record::{DeviceCounters, ProcessCpu, ProtocolCounters};
+use plumbline_record::{DeviceCounters, NodeRules, ProcessCpu, ProtocolCounters};
 
 /// Counters of a path at one moment, as running totals.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +9,8 @@ pub struct PathSnapshot {
     pub devices: Vec<DeviceCounters>,
     /// Namespaces of the path.
     pub protocols: Vec<ProtocolCounters>,
+    /// What stands on the path's nodes, where something was laid there.
+    pub rules: Vec<NodeRules>,
     /// CPU time of processes that forward packets of the path; `None` where it cannot be
     /// seen which they are.
     pub forwarders: Option<ProcessCpu>,

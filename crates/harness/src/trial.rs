@@ -1,7 +1,9 @@
 //! One trial: an exercise on a path, what was counted around it, and the proof
 //! that packets took the path.
 
-use plumbline_record::{DeviceCounters, GateFailure, Observation, ProcessCpu, ProtocolCounters};
+use plumbline_record::{
+    DeviceCounters, GateFailure, NodeRules, Observation, ProcessCpu, ProtocolCounters,
+};
 
 use crate::agent::TrialError;
 use crate::exercise::{Done, Exercise, TrialOrder};
@@ -29,6 +31,7 @@ pub(crate) fn run(
     let common = &mut seen.common;
     common.forwarders_cpu = forwarders_between(&before, &after);
     common.devices = devices_between(&before, &after);
+    common.rules = rules_between(&before, &after);
     if let Some(protocols) = protocols_between(&before, &after) {
         common.protocols = protocols;
     }
@@ -53,6 +56,20 @@ fn devices_between(before: &PathSnapshot, after: &PathSnapshot) -> Vec<DeviceCou
         late.since(&early.unwrap_or_default())
     };
     after.devices.iter().map(since).collect()
+}
+
+/// What stood at the end; of what only grows, the difference.
+fn rules_between(before: &PathSnapshot, after: &PathSnapshot) -> Vec<NodeRules> {
+    let since = |late: &NodeRules| {
+        let same = |early: &&NodeRules| early.namespace == late.namespace;
+        let early = before.rules.iter().find(same);
+        let dropped = early.map_or(0, |it| it.connections_dropped);
+        NodeRules {
+            connections_dropped: late.connections_dropped.saturating_sub(dropped),
+            ..late.clone()
+        }
+    };
+    after.rules.iter().map(since).collect()
 }
 
 /// `None` when the target cannot look into the path's namespaces: then the

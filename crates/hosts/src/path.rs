@@ -218,6 +218,7 @@ impl Path for HostPath {
         Ok(PathSnapshot {
             devices: vec![client.0, server.0],
             protocols: vec![client.1, server.1],
+            rules: Vec::new(),
             // What forwards between two hosts is theirs, and we do not know it.
             forwarders: None,
         })

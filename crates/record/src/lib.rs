@@ -34,7 +34,7 @@ pub use load::{
 pub use load_outcome::{LoadOutcome, LoadWarning};
 pub use maximum::Maximum;
 pub use observation::{
-    Common, IdleSample, LoadObservation, Observation, RotationRecord, SetUp, What,
+    Common, IdleSample, LoadObservation, NodeRules, Observation, RotationRecord, SetUp, What,
 };
 pub use plain::plain;
 pub use run_directory::{GuestLock, NotARun, RunDirectory, RunDirectoryError};

@@ -54,6 +54,9 @@ pub struct Common {
     pub devices: Vec<DeviceCounters>,
     /// Protocol counters of the path's namespaces over the whole trial.
     pub protocols: Vec<ProtocolCounters>,
+    /// The rules that stood on the path's nodes, where some were laid there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<NodeRules>,
     /// Receive queues of the machine(s) over the window.
     pub softnet: SoftnetCounters,
     /// Idle baseline that costs are reduced by: the machine(s) without load.
@@ -62,6 +65,25 @@ pub struct Common {
     /// other treatments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationRecord>,
+}
+
+/// What stood on a node for services, and the connections that it tracked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeRules {
+    /// The node's namespace.
+    pub namespace: String,
+    /// Rules.
+    pub rules: u64,
+    /// Chains that are called by rules, or by the kernel where the system makes its own.
+    pub chains: u64,
+    /// Elements of sets and maps.
+    pub elements: u64,
+    /// Connections that the node tracked when the trial ended.
+    pub connections: u64,
+    /// How many it may track.
+    pub connections_max: u64,
+    /// Connections that were dropped because its table was full, in the whole trial.
+    pub connections_dropped: u64,
 }
 
 /// A window in slices: treatments took turns, each of them and *no load* once in a

@@ -212,6 +212,18 @@ pub enum GateFailure {
         /// What was counted.
         detail: String,
     },
+    /// The table of tracked connections was full: what looks like a cost is packets that
+    /// were dropped.
+    ConntrackFull {
+        /// The node's namespace.
+        namespace: String,
+        /// Connections that were dropped for it.
+        dropped: u64,
+        /// Connections that it tracked at the end.
+        connections: u64,
+        /// How many it may track.
+        max: u64,
+    },
     /// L-10: the latency changed its level inside the window, so there is no
     /// one number.
     NoSteadyState {

@@ -153,6 +153,18 @@ pub fn gate(failure: &GateFailure) -> String {
         }
         GateFailure::WrongPath { detail } => format!("wrong path: {}", describe::clean(detail)),
         GateFailure::PathFault { detail } => format!("path fault: {}", describe::clean(detail)),
+        GateFailure::ConntrackFull {
+            namespace,
+            dropped,
+            connections,
+            max,
+        } => format!(
+            "{} tracked {} of at most {} connections and dropped {}",
+            describe::clean(namespace),
+            count(connections),
+            count(max),
+            count(dropped)
+        ),
         GateFailure::NoSteadyState {
             at,
             before_ns,

@@ -192,6 +192,25 @@ fn checksum_errors_and_fragments_are_faults_of_the_path() {
 }
 
 #[test]
+fn a_node_that_tracks_as_many_connections_as_it_may_voids_the_trial() {
+    let tracked = |connections, connections_dropped| NodeRules {
+        namespace: "node2".to_owned(),
+        connections,
+        connections_max: 1000,
+        connections_dropped,
+        ..NodeRules::default()
+    };
+    assert_eq!(failures(|o| o.common.rules = vec![tracked(999, 0)]), []);
+    for full in [tracked(1000, 0), tracked(10, 1)] {
+        let found = failures(|o| o.common.rules = vec![tracked(5, 0), full]);
+        assert!(
+            matches!(found[..], [GateFailure::ConntrackFull { max: 1000, .. }]),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
 fn steal_disturbs() {
     assert_eq!(
         disturbances(|o| o.common.machines[0].steal_ns = 30 * MS),

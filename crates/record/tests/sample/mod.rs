@@ -3,8 +3,9 @@
 use plumbline_experiment::{Arrival, Experiment, Scene};
 use plumbline_record::{
     ArrivalCheck, Common, CpuTime, DeviceCounters, FORMAT_VERSION, Fingerprint, Floor, GateFailure,
-    Histogram, IdleSample, LoadObservation, LoadResult, Observation, ProcessCpu, ProtocolCounters,
-    Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial, TrialStatus, Warning, What,
+    Histogram, IdleSample, LoadObservation, LoadResult, NodeRules, Observation, ProcessCpu,
+    ProtocolCounters, Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial,
+    TrialStatus, Warning, What,
 };
 
 const EXPERIMENT: &str = r#"
@@ -108,6 +109,15 @@ fn observation(n: u64) -> Observation {
                 })
                 .to_vec(),
             protocols: vec![ProtocolCounters::default(); 4],
+            rules: vec![NodeRules {
+                namespace: "node1".to_owned(),
+                rules: 520,
+                chains: 209,
+                elements: 0,
+                connections: 12,
+                connections_max: 65_536,
+                connections_dropped: 0,
+            }],
             softnet: SoftnetCounters::default(),
             idle: IdleSample::default(),
             rotation: None,

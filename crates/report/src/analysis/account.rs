@@ -133,6 +133,10 @@ fn reason_of(gate: &GateFailure) -> Reason {
             "checksum errors or fragments",
             "lower the MTU or the message size, and check the offloads of the devices",
         ),
+        GateFailure::ConntrackFull { .. } => fixed(
+            "table of tracked connections full",
+            "lower the rate, or raise `sysctl net.netfilter.nf_conntrack_max`",
+        ),
         GateFailure::NoSteadyState { .. } => fixed(
             "no steady state",
             "lengthen the warm_up, and stop what else runs on this machine",

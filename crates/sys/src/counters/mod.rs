@@ -3,11 +3,13 @@
 //! Each source is a text file of `/proc` or `/sys`; parsing is separate from reading, so
 //! that it can be tested with text; it never panics on unknown input.
 
+mod conntrack;
 mod cpu;
 mod idle;
 mod protocol;
 mod softnet;
 
+pub use conntrack::{ConntrackTotals, conntrack};
 pub use cpu::{CpuTotals, OneCpu, cpu};
 pub use idle::IdleClock;
 pub use protocol::{ProtocolTotals, protocol};
