@@ -16,6 +16,7 @@ pub fn ready_made() -> &'static [(&'static str, &'static str)] {
         "connections",
         "http",
         "udp",
+        "services",
         "cni-comparison",
         "machinezone-2016",
         "gojek-kubecon-2018",

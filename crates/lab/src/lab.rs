@@ -6,12 +6,15 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plumbline_experiment::{Asked, Ends, Family, Link, Placement, Scene, Treatment, Wanted};
+use plumbline_experiment::{
+    Asked, Ends, Family, Link, Placement, Protocol, Scene, Treatment, Wanted,
+};
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Warning};
 use plumbline_sys::clock::now_ns;
 
 use crate::agent::Launcher;
+use crate::dressing::Dressing;
 use crate::error::LabError;
 use crate::network::catalogue::{self, Catalogue};
 use crate::network::{Network, cni};
@@ -64,6 +67,7 @@ struct SceneKey {
     placement: Placement,
     family: Family,
     planted_ns: u64,
+    dressing: Dressing,
     copy: u32,
 }
 
@@ -136,6 +140,7 @@ impl Lab {
             placement,
             family,
             planted_ns: 0,
+            dressing: Dressing::default(),
             copy: 1,
         })
     }
@@ -150,7 +155,8 @@ impl Lab {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
                 let validated = spec.validate(&catalogue)?.over(self.link, &catalogue)?;
-                let standing = validated.build(&self.launcher)?;
+                let mut standing = validated.build(&self.launcher)?;
+                standing.dress(key.dressing)?;
                 Ok(entry.insert(standing))
             }
         }
@@ -163,6 +169,7 @@ impl Lab {
             placement: scene.placement,
             family: scene.family,
             planted_ns: scene.planted_ns,
+            dressing: Dressing::of(scene),
             copy: treatment.copy,
         })
     }
@@ -232,7 +239,8 @@ impl Target for Lab {
 
     fn supports(&self, factor: &str) -> Levels {
         match factor {
-            "network" | "planted" => Levels::Any,
+            "network" | "planted" | "services" | "endpoints" => Levels::Any,
+            "proxy" | "position" => Levels::Any,
             "placement" => Levels::These(&["same-node"]),
             "family" => Levels::These(&["6"]),
             _ => Levels::Default,
@@ -253,6 +261,7 @@ impl Target for Lab {
             let spec = self.spec(&scene.network, scene.placement, scene.family);
             let validated = spec.validate(&catalogue)?;
             validated.over(self.link, &catalogue)?;
+            refuse_datagrams(treatment)?;
             let server = plumbline_agent::check_server(treatment.task.server());
             server.map_err(|error| TargetError::Unsupported {
                 what: "`server = \"nginx\"`".to_owned(),
@@ -351,6 +360,18 @@ impl Target for Lab {
         let last = self.clear();
         let all = std::mem::take(&mut self.left).into_iter().chain(last);
         all.map(TargetError::from).collect()
+    }
+}
+
+/// Services of a lab are of TCP.
+fn refuse_datagrams(treatment: &Treatment) -> Result<(), TargetError> {
+    let protocol = treatment.task.load().map(|load| load.protocol);
+    match (treatment.scene.services.asked(), protocol) {
+        (Some(_), Some(Protocol::Udp)) => Err(TargetError::Unsupported {
+            what: format!("a service under {}, which is UDP", treatment.task.name()),
+            needs: "a workload of TCP, or position = \"none\"".to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod addressing;
 mod agent;
+mod dressing;
 mod error;
 mod hop;
 mod journal;
@@ -26,6 +27,7 @@ mod topology;
 
 pub use addressing::Addressing;
 pub use agent::Launcher;
+pub use dressing::Dressing;
 pub use error::LabError;
 pub use hop::{Hop, Meter};
 pub use journal::Journal;

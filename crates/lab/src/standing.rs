@@ -1,6 +1,6 @@
 //! A path that stands: its endpoints, its devices, its counters.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use plumbline_record::{CniList, DeviceCounters, DeviceFingerprint, ProcessCpu, P
 use plumbline_sys::{ethtool, namespace};
 
 use crate::agent::Launcher;
+use crate::dressing::{BarePath, Dressed, Dressing};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
@@ -29,6 +30,7 @@ pub struct StandingNetwork {
     places: Vec<Arc<Place>>,
     client: Endpoint,
     server: Endpoint,
+    dressed: Dressed,
     topology: Topology,
 }
 
@@ -71,8 +73,23 @@ impl StandingNetwork {
             places,
             client,
             server,
+            dressed: Dressed::default(),
             topology,
         })
+    }
+
+    /// Lays something on the path, which is bare. What fails half way is undone when the
+    /// path is taken down.
+    pub fn dress(&mut self, dressing: Dressing) -> Result<(), LabError> {
+        let bare = BarePath {
+            topology: &self.topology,
+            client: &self.client.place,
+            server: &self.server.place,
+            receiver: self.server.address,
+        };
+        self.dressed = dressing.put_on(bare, &mut self.journal)?;
+        self.server.port = self.dressed.port;
+        Ok(())
     }
 
     /// The network.
@@ -201,6 +218,7 @@ impl StandingNetwork {
         Ok(PathSnapshot {
             devices: devices.collect::<Result<_, _>>()?,
             protocols: protocols.collect::<Result<_, _>>()?,
+            rules: self.dressed.rules()?,
             forwarders: Some(ProcessCpu {
                 user_ns: forwarders.user_ns,
                 system_ns: forwarders.system_ns,
@@ -218,6 +236,10 @@ impl Path for StandingNetwork {
         &self.client
     }
 
+    fn front(&self, listening: SocketAddr) -> SocketAddr {
+        self.dressed.front.unwrap_or(listening)
+    }
+
     fn snapshot(&self) -> Result<PathSnapshot, TargetError> {
         Ok(self.counters()?)
     }
@@ -230,6 +252,8 @@ impl Path for StandingNetwork {
 struct Endpoint {
     place: Arc<Place>,
     address: IpAddr,
+    /// Where a receiver has to listen; 0 for any port.
+    port: u16,
     launcher: Launcher,
 }
 
@@ -242,6 +266,10 @@ impl Site for Endpoint {
         self.address
     }
 
+    fn port(&self) -> u16 {
+        self.port
+    }
+
     fn start_agent(&self) -> Result<AgentLink, TargetError> {
         self.launcher.start(&self.place)
     }
@@ -252,6 +280,7 @@ fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
     let endpoint = |place: &Arc<Place>, address| Endpoint {
         place: Arc::clone(place),
         address,
+        port: 0,
         launcher: launcher.clone(),
     };
     if let [client, server, ..] = &topology.pods[..] {

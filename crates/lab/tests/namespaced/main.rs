@@ -9,5 +9,6 @@ mod made;
 mod packets;
 mod proof;
 mod renewal;
+mod services;
 mod undo;
 mod wire;
