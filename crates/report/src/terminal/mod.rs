@@ -49,8 +49,10 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += "\n\n";
     }
     out += &chapter::render(summary, style);
-    out += &answers(summary, style);
-    out += &notices(summary, style);
+    let sentences = answers(summary, style);
+    let free = MOST_TOGETHER.saturating_sub(sentences.lines().count());
+    out += &sentences;
+    out += &notices(summary, free.min(MOST_WARNINGS), style);
     for line in maxima(summary) {
         out.push('\n');
         out += &style.lines(Tint::Plain, &line);
@@ -65,10 +67,11 @@ pub(crate) fn wrapped(text: &str, style: Style) -> String {
     style.lines(Tint::Plain, text)
 }
 
-/// Lines that sentences and warnings may take, so that a tour of which all is said fits
-/// into 45; the page has all of them.
-const MOST_SENTENCES: usize = 5;
+/// Lines that sentences and warnings may take, each and together, so that a tour of which
+/// much can be said fits into 45; the page has all of them.
+const MOST_SENTENCES: usize = 6;
 const MOST_WARNINGS: usize = 5;
+const MOST_TOGETHER: usize = 10;
 /// Rows of tables for whose sake no interval is left out.
 const MOST_ROWS: usize = 24;
 
@@ -194,7 +197,7 @@ fn at_most(mut all: Vec<(Tint, String)>, most: usize, what: &str, style: Style) 
     out + &style.lines(Tint::Faint, &rest)
 }
 
-fn notices(summary: &Summary, style: Style) -> String {
+fn notices(summary: &Summary, most: usize, style: Style) -> String {
     // What has been said already, in sentences and below the table.
     let is_new = |one: &&Notice| {
         use Warning::{CarriesNothing, StandsFor, Unsupported};
@@ -216,7 +219,7 @@ fn notices(summary: &Summary, style: Style) -> String {
     if all.is_empty() {
         return String::new();
     }
-    format!("\n{}", at_most(all, MOST_WARNINGS, "warning", style))
+    format!("\n{}", at_most(all, most, "warning", style))
 }
 
 /// A notice, what to do first: `use more blocks: 7 trials of host, vxlan: …`.
