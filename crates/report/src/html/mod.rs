@@ -230,7 +230,7 @@ fn lines(laws: &[Law]) -> Vec<Picture> {
     let picture = |laws: &[Law]| Picture {
         title: format!("{} by {}", laws[0].metric.heading, laws[0].factor),
         caption: "Dots are medians over trials with their 95 % intervals, lines what was fitted to \
-                  all levels: on an axis of even factors a straight line is a curve.",
+                  all levels.",
         svg: chart::law(laws),
     };
     told.map(picture).collect()

@@ -101,7 +101,7 @@ pub(in crate::html) fn law(laws: &[Law]) -> String {
     name_levels(&mut svg, laws, &x);
     let scale = match (x.is_logarithmic, is_logarithmic) {
         (true, true) => ", both axes logarithmic",
-        (true, false) => ", logarithmic",
+        (true, false) => ", logarithmic, so that a straight line is a curve",
         (false, true) => "; the cost logarithmic",
         (false, false) => "",
     };
