@@ -6,8 +6,9 @@
 //! stands is translated by connection tracking alone.
 //!
 //! Services are in the order of their numbers; the real one takes that of a hash table.
-//! Not modelled: the counter of packets that are not valid (`nfacct`), and the empty
-//! chains by which it sees that somebody has flushed the tables.
+//! Where the real rules have a comment these have one too, in other words. Not modelled:
+//! the counter of packets that are not valid (`nfacct`), and the empty chains by which it
+//! sees that somebody has flushed the tables.
 
 use std::fmt::Write as _;
 
@@ -83,18 +84,18 @@ const FILTER: &[&str] = &[
     ":KUBE-EXTERNAL-SERVICES - [0:0]",
     ":KUBE-FORWARD - [0:0]",
     ":KUBE-PROXY-FIREWALL - [0:0]",
-    "-A INPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j KUBE-PROXY-FIREWALL",
-    "-A INPUT -m comment --comment \"kubernetes health check service ports\" -j KUBE-NODEPORTS",
-    "-A INPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes externally-visible service portals\" -j KUBE-EXTERNAL-SERVICES",
-    "-A FORWARD -m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j KUBE-PROXY-FIREWALL",
-    "-A FORWARD -m comment --comment \"kubernetes forwarding rules\" -j KUBE-FORWARD",
-    "-A FORWARD -m conntrack --ctstate NEW -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES",
-    "-A FORWARD -m conntrack --ctstate NEW -m comment --comment \"kubernetes externally-visible service portals\" -j KUBE-EXTERNAL-SERVICES",
-    "-A OUTPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j KUBE-PROXY-FIREWALL",
-    "-A OUTPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES",
+    "-A INPUT -m conntrack --ctstate NEW -m comment --comment \"plumbline\" -j KUBE-PROXY-FIREWALL",
+    "-A INPUT -m comment --comment \"plumbline\" -j KUBE-NODEPORTS",
+    "-A INPUT -m conntrack --ctstate NEW -m comment --comment \"plumbline\" -j KUBE-EXTERNAL-SERVICES",
+    "-A FORWARD -m conntrack --ctstate NEW -m comment --comment \"plumbline\" -j KUBE-PROXY-FIREWALL",
+    "-A FORWARD -m comment --comment \"plumbline\" -j KUBE-FORWARD",
+    "-A FORWARD -m conntrack --ctstate NEW -m comment --comment \"plumbline\" -j KUBE-SERVICES",
+    "-A FORWARD -m conntrack --ctstate NEW -m comment --comment \"plumbline\" -j KUBE-EXTERNAL-SERVICES",
+    "-A OUTPUT -m conntrack --ctstate NEW -m comment --comment \"plumbline\" -j KUBE-PROXY-FIREWALL",
+    "-A OUTPUT -m conntrack --ctstate NEW -m comment --comment \"plumbline\" -j KUBE-SERVICES",
     "-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP",
-    "-A KUBE-FORWARD -m comment --comment \"kubernetes forwarding rules\" -m mark --mark 0x4000/0x4000 -j ACCEPT",
-    "-A KUBE-FORWARD -m comment --comment \"kubernetes forwarding conntrack rule\" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+    "-A KUBE-FORWARD -m comment --comment \"plumbline\" -m mark --mark 0x4000/0x4000 -j ACCEPT",
+    "-A KUBE-FORWARD -m comment --comment \"plumbline\" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
 ];
 
 /// The lines of the table `nat` before those of services.
@@ -103,17 +104,17 @@ const NAT: &str = "\
 :KUBE-SERVICES - [0:0]
 :KUBE-POSTROUTING - [0:0]
 :KUBE-MARK-MASQ - [0:0]
--A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES
--A OUTPUT -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES
--A POSTROUTING -m comment --comment \"kubernetes postrouting rules\" -j KUBE-POSTROUTING
+-A PREROUTING -m comment --comment \"plumbline\" -j KUBE-SERVICES
+-A OUTPUT -m comment --comment \"plumbline\" -j KUBE-SERVICES
+-A POSTROUTING -m comment --comment \"plumbline\" -j KUBE-POSTROUTING
 -A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN
 -A KUBE-POSTROUTING -j MARK --xor-mark 0x4000
--A KUBE-POSTROUTING -m comment --comment \"kubernetes service traffic requiring SNAT\" -j MASQUERADE --random-fully
+-A KUBE-POSTROUTING -m comment --comment \"plumbline\" -j MASQUERADE --random-fully
 -A KUBE-MARK-MASQ -j MARK --or-mark 0x4000
 ";
 
 /// The last rule of the chain of services.
-const NODE_PORTS: &str = "-A KUBE-SERVICES -m comment --comment \"kubernetes service nodeports; NOTE: this must be the last rule in this chain\" -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS\n";
+const NODE_PORTS: &str = "-A KUBE-SERVICES -m comment --comment \"plumbline\" -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS\n";
 
 fn nat(set: &ServiceSet) -> String {
     let mut text = NAT.to_owned();

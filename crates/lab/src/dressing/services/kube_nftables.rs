@@ -75,7 +75,7 @@ fn base(set: &ServiceSet) -> String {
     let node = set.node();
     let t = format!("{family} kube-proxy");
     format!(
-        "add table {t} {{ comment \"rules for kube-proxy\" ; }}
+        "add table {t} {{ comment \"plumbline\" ; }}
 add set {t} cluster-ips {{ type {kind} ; }}
 add set {t} nodeport-ips {{ type {kind} ; }}
 add map {t} firewall-ips {{ type {kind} . inet_proto . inet_service : verdict ; }}
@@ -99,8 +99,8 @@ add chain {t} nodeport-endpoints-check
 add chain {t} reject-chain
 add chain {t} services
 add chain {t} service-endpoints-check
-add rule {t} cluster-ips-check {family} daddr @cluster-ips reject comment \"Reject traffic to invalid ports of ClusterIPs\"
-add rule {t} cluster-ips-check {family} daddr {{ {range}/{prefix} }} drop comment \"Drop traffic to unallocated ClusterIPs\"
+add rule {t} cluster-ips-check {family} daddr @cluster-ips reject comment \"plumbline\"
+add rule {t} cluster-ips-check {family} daddr {{ {range}/{prefix} }} drop comment \"plumbline\"
 add rule {t} filter-prerouting-pre-dnat ct state new jump firewall-check
 add rule {t} filter-forward ct state new jump service-endpoints-check
 add rule {t} filter-forward ct state new jump cluster-ips-check
