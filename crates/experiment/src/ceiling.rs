@@ -35,6 +35,10 @@ pub const MAX_SERVICES: u32 = 100_000;
 pub const MAX_ENDPOINTS: u32 = 1_000;
 /// Endpoints of all services: more rules than a kernel takes in a minute.
 pub const MAX_ALL_ENDPOINTS: u64 = 500_000;
+/// Policies on the nodes of a path.
+pub const MAX_POLICIES: u32 = 10_000;
+/// Peers of each policy.
+pub const MAX_MEMBERS: u32 = 10_000;
 /// Blocks of a plan.
 pub const MAX_BLOCKS: u32 = 1_000;
 /// Trials of a plan, not counting repetitions.

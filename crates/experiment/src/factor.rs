@@ -4,15 +4,30 @@
 //! asked whether it supports, and what two treatments must share to be compared
 //! follow from these rows.
 
-use crate::ceiling::{MAX_ENDPOINTS, MAX_SERVICES};
+use crate::ceiling::{MAX_ENDPOINTS, MAX_MEMBERS, MAX_POLICIES, MAX_SERVICES};
 use crate::section;
-use crate::source::SourceSpan;
 use crate::tree::{Data, SpannedValue};
-use crate::{Family, Placement, Scene, ServicePosition, ServiceProxy, Services, SpecError};
+use crate::{
+    Enforcer, Family, Placement, Policies, PolicyDirection, PolicyPosition, Scene, Selected,
+    ServicePosition, ServiceProxy, Services, SpecError,
+};
 
 /// A level as an experiment writes it, and where.
 #[derive(Clone, Copy)]
 pub struct WrittenLevel<'a>(pub(crate) &'a SpannedValue);
+
+impl WrittenLevel<'_> {
+    /// As one of some values that are words in files.
+    fn word<T: Copy>(
+        self,
+        key: &str,
+        all: &[T],
+        word: fn(T) -> &'static str,
+    ) -> Result<T, SpecError> {
+        let known: Vec<_> = all.iter().map(|it| (word(*it), *it)).collect();
+        section::choice(key, self.0, &known)
+    }
+}
 
 /// How the levels of a factor are read.
 #[derive(Clone, Copy)]
@@ -243,6 +258,112 @@ pub const FACTORS: &[Factor] = &[
         number: |_| None,
         one: "",
     },
+    Factor {
+        name: "policies",
+        help: "Network policies whose rules stand on the nodes, such as 0,10,200",
+        value_name: "NUMBERS",
+        of: None,
+        reading: LevelSyntax::Level(|written, scene| {
+            scene.policies.count = section::whole("policies", written.0, &(0..=MAX_POLICIES))?;
+            Ok(())
+        }),
+        level: |scene| scene.policies.count.to_string(),
+        label: policies_in_words,
+        heading: |scene| said(policies_in_words(scene)),
+        number: |scene| Some(scene.policies.count.into()),
+        one: "policy",
+    },
+    Factor {
+        name: "policy-position",
+        help: "Which policy allows the traffic: first, middle, last",
+        value_name: "WHERE",
+        of: Some("policies"),
+        reading: LevelSyntax::Level(|written, scene| {
+            scene.policies.position = written.word(
+                "policy-position",
+                PolicyPosition::ALL,
+                PolicyPosition::as_str,
+            )?;
+            Ok(())
+        }),
+        level: |scene| in_policies(scene, |it| it.position.as_str().to_owned()),
+        label: |scene| in_policies(scene, |it| it.position.as_str().to_owned()),
+        heading: |scene| {
+            said(in_policies(scene, |it| {
+                format!("{} allows", it.position.as_str())
+            }))
+        },
+        number: |_| None,
+        one: "",
+    },
+    Factor {
+        name: "selects",
+        help: "Pods that policies select: ours, or others beside them",
+        value_name: "PODS",
+        of: Some("policies"),
+        reading: LevelSyntax::Level(|written, scene| {
+            scene.policies.selects = written.word("selects", Selected::ALL, Selected::as_str)?;
+            Ok(())
+        }),
+        level: |scene| in_policies(scene, |it| it.selects.as_str().to_owned()),
+        label: |scene| in_policies(scene, |it| format!("on {}", it.selects.as_str())),
+        heading: |scene| {
+            said(in_policies(scene, |it| {
+                format!("on {}", it.selects.as_str())
+            }))
+        },
+        number: |_| None,
+        one: "",
+    },
+    Factor {
+        name: "members",
+        help: "Peers that each policy allows",
+        value_name: "NUMBERS",
+        of: Some("policies"),
+        reading: LevelSyntax::Level(|written, scene| {
+            scene.policies.members = section::whole("members", written.0, &(1..=MAX_MEMBERS))?;
+            Ok(())
+        }),
+        level: |scene| scene.policies.members.to_string(),
+        label: |scene| in_policies(scene, |it| in_words(it.members, "member", "members")),
+        heading: |scene| {
+            let members = scene.policies.members;
+            (members > 1).then(|| format!("{members} members"))
+        },
+        number: |scene| Some(scene.policies.members.into()),
+        one: "member",
+    },
+    Factor {
+        name: "direction",
+        help: "What policies restrict: ingress, egress, both",
+        value_name: "WAYS",
+        of: Some("policies"),
+        reading: LevelSyntax::Level(|written, scene| {
+            scene.policies.direction =
+                written.word("direction", PolicyDirection::ALL, PolicyDirection::as_str)?;
+            Ok(())
+        }),
+        level: |scene| in_policies(scene, |it| it.direction.as_str().to_owned()),
+        label: |scene| in_policies(scene, |it| it.direction.as_str().to_owned()),
+        heading: |scene| said(in_policies(scene, |it| it.direction.as_str().to_owned())),
+        number: |_| None,
+        one: "",
+    },
+    Factor {
+        name: "enforcer",
+        help: "Whose rules enforce policies: nft, iptables, romana, romana-1, kube-router, weave-npc",
+        value_name: "NAMES",
+        of: Some("policies"),
+        reading: LevelSyntax::Level(|written, scene| {
+            scene.policies.enforcer = written.word("enforcer", Enforcer::ALL, Enforcer::as_str)?;
+            Ok(())
+        }),
+        level: |scene| in_policies(scene, |it| it.enforcer.as_str().to_owned()),
+        label: |scene| in_policies(scene, |it| it.enforcer.as_str().to_owned()),
+        heading: |scene| said(in_policies(scene, |it| it.enforcer.as_str().to_owned())),
+        number: |_| None,
+        one: "",
+    },
 ];
 
 /// What is said of a scene's services; empty where there are none.
@@ -253,14 +374,35 @@ fn in_services(scene: &Scene, say: impl Fn(&Services) -> String) -> String {
     }
 }
 
+/// What is said of a scene's policies; empty where there are none.
+fn in_policies(scene: &Scene, say: impl Fn(&Policies) -> String) -> String {
+    match scene.policies.is_none() {
+        true => String::new(),
+        false => say(&scene.policies),
+    }
+}
+
+fn policies_in_words(scene: &Scene) -> String {
+    in_policies(scene, |it| in_words(it.count, "policy", "policies"))
+}
+
+/// Words, if there are any.
+fn said(words: String) -> Option<String> {
+    (!words.is_empty()).then_some(words)
+}
+
 fn services_in_words(scene: &Scene) -> String {
     counted(scene.services.count, "service")
 }
 
 fn counted(number: u32, what: &str) -> String {
+    in_words(number, what, &format!("{what}s"))
+}
+
+fn in_words(number: u32, one: &str, several: &str) -> String {
     match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
+        1 => format!("1 {one}"),
+        _ => format!("{number} {several}"),
     }
 }
 
@@ -274,90 +416,6 @@ pub(crate) fn keys() -> Vec<&'static str> {
 pub fn level(scene: &Scene, factor: &str) -> Option<String> {
     let found = FACTORS.iter().find(|one| one.name == factor)?;
     Some((found.level)(scene))
-}
-
-/// A name of a network or a path as an experiment writes it, before the target
-/// says what it stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted<'a> {
-    /// Every one that works here.
-    All,
-    /// Those that people usually compare.
-    Usual,
-    /// One, by its name or another word for it.
-    Named(&'a str),
-}
-
-impl<'a> Wanted<'a> {
-    /// Reads a word.
-    pub fn new(word: &'a str) -> Self {
-        match word {
-            "all" => Self::All,
-            "usual" => Self::Usual,
-            name => Self::Named(name),
-        }
-    }
-
-    /// The word, as it is written.
-    pub fn word(self) -> &'a str {
-        match self {
-            Self::All => "all",
-            Self::Usual => "usual",
-            Self::Named(name) => name,
-        }
-    }
-
-    /// The name, unless it stands for a group.
-    pub fn name(self) -> Option<&'a str> {
-        match self {
-            Self::All | Self::Usual => None,
-            Self::Named(name) => Some(name),
-        }
-    }
-}
-
-/// What an experiment asks a target for: a network and, where the experiment
-/// names one, a path in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked<'a> {
-    /// The network.
-    pub network: Wanted<'a>,
-    /// The path; `None` for whatever paths the network is measured on.
-    pub path: Option<Wanted<'a>>,
-}
-
-impl<'a> Asked<'a> {
-    /// A network alone, as it is written.
-    pub fn network(word: &'a str) -> Self {
-        Self {
-            network: Wanted::new(word),
-            path: None,
-        }
-    }
-}
-
-/// A word of the file, and where it stands; the place is `None` for a default.
-#[derive(Clone, Debug)]
-pub(crate) struct Word {
-    pub(crate) text: String,
-    pub(crate) place: Option<SourceSpan>,
-}
-
-impl Word {
-    /// What holds where the file says nothing.
-    pub(crate) fn default(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            place: None,
-        }
-    }
-
-    pub(crate) fn written((text, place): (&str, &SourceSpan)) -> Self {
-        Self {
-            text: text.to_owned(),
-            place: Some(place.clone()),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! types, `expand` multiplies workloads by factors, `resolve` makes the plan, or a
 //! `draft` of it where loads are shares of a maximum that must be measured.
 
+mod asked;
 mod budget;
 pub mod ceiling;
 mod draft;
@@ -29,6 +30,7 @@ mod order;
 mod overrides;
 mod pairing;
 mod plan;
+mod policies;
 mod precision;
 mod provision;
 mod ready_made;
@@ -52,10 +54,11 @@ pub mod typed;
 mod validate;
 mod workload;
 
+pub use asked::{Asked, Wanted};
 pub use draft::{Draft, Sought};
 pub use error::SpecError;
 pub use experiment::Experiment;
-pub use factor::{Asked, FACTORS, Factor, Wanted};
+pub use factor::{FACTORS, Factor};
 pub use key::Key;
 pub use kind::{KINDS, Kind};
 pub use limit::{Limit, LimitError};
@@ -63,6 +66,7 @@ pub use link::Link;
 pub use overrides::Flag;
 pub use pairing::{Ends, Layout, Pairing};
 pub use plan::Plan;
+pub use policies::{Enforcer, Policies, PolicyDirection, PolicyPosition, Selected};
 pub use precision::Precision;
 pub use provision::Provision;
 pub use ready_made::ready_made;

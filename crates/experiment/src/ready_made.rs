@@ -17,6 +17,7 @@ pub fn ready_made() -> &'static [(&'static str, &'static str)] {
         "http",
         "udp",
         "services",
+        "policies",
         "cni-comparison",
         "machinezone-2016",
         "gojek-kubecon-2018",

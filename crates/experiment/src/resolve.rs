@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
+use crate::asked::Word;
 use crate::budget;
 use crate::ceiling::{MAX_ALL_ENDPOINTS, MAX_BLOCKS, MAX_TRIALS};
 use crate::draft::Sharing;
-use crate::factor::Word;
 use crate::order::blocks;
 use crate::refusal::Spelling;
 use crate::spec::{Setting, Spec};
@@ -268,11 +268,10 @@ fn with_baselines(scenes: &[Scene], references: &[Scene]) -> Vec<Level> {
     scenes.iter().enumerate().map(level).collect()
 }
 
-/// Position of the setting that is the same without what is laid on its path.
+/// Position of the setting that is the same with less laid on its path.
 fn bare(spec: &Spec, of: &Setting) -> Option<usize> {
-    let is_dressed = of.scene.is_dressed();
-    let bare = is_dressed.then(|| of.scene.undressed())?;
-    spec.settings.iter().position(|it| it.scene == bare)
+    let mut barer = of.scene.barer().into_iter();
+    barer.find_map(|bare| spec.settings.iter().position(|it| it.scene == bare))
 }
 
 /// The full cross product. The network varies fastest, so that the baseline

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Services;
+use crate::{Policies, Services};
 
 /// Where the two endpoints are.
 #[derive(
@@ -127,6 +127,9 @@ pub struct Scene {
     /// Services whose rules stand on the nodes; left out where there are none.
     #[serde(default, skip_serializing_if = "Services::is_none")]
     pub services: Services,
+    /// Policies whose rules stand on the nodes; left out where there are none.
+    #[serde(default, skip_serializing_if = "Policies::is_none")]
+    pub policies: Policies,
 }
 
 fn is_zero(ns: &u64) -> bool {
@@ -151,6 +154,7 @@ impl Default for Scene {
             family: Family::default(),
             planted_ns: 0,
             services: Services::default(),
+            policies: Policies::default(),
         }
     }
 }
@@ -221,18 +225,31 @@ impl Scene {
     pub fn undressed(&self) -> Self {
         Self {
             services: Services::default(),
+            policies: Policies::default(),
             ..self.clone()
         }
     }
 
+    /// The same with less laid on the path, the nearest first: without policies, and with
+    /// nothing.
+    pub(crate) fn barer(&self) -> Vec<Self> {
+        let without_policies = Self {
+            policies: Policies::default(),
+            ..self.clone()
+        };
+        let mut barer = vec![without_policies, self.undressed()];
+        barer.retain(|it| it != self);
+        barer
+    }
+
     /// Whether the same is laid on the paths of both.
     pub fn is_dressed_as(&self, other: &Self) -> bool {
-        self.services == other.services
+        self.services == other.services && self.policies == other.policies
     }
 
     /// Whether something is laid on its path.
     pub fn is_dressed(&self) -> bool {
-        !self.services.is_none()
+        !(self.services.is_none() && self.policies.is_none())
     }
 
     /// Without what says nothing in this scene, so that scenes that differ in nothing
@@ -241,6 +258,7 @@ impl Scene {
     pub(crate) fn normalised(self) -> Self {
         Self {
             services: self.services.normalised(),
+            policies: self.policies.normalised(),
             ..self
         }
     }

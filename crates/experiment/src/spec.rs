@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::asked::Word;
 use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES};
-use crate::factor::{FACTORS, LevelSyntax, Word, WrittenLevel};
+use crate::factor::{FACTORS, LevelSyntax, WrittenLevel};
 use crate::keys;
 use crate::load::{self, TimedTask};
 use crate::nearest::suggestion;

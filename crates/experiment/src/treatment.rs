@@ -59,10 +59,9 @@ impl Treatment {
             && self.timing == other.timing
     }
 
-    /// Whether another one is the same without what is laid on the path.
+    /// Whether another one is the same with less laid on the path.
     pub(crate) fn is_dressed_like(&self, bare: &Self) -> bool {
-        self.scene.is_dressed()
-            && self.scene.undressed() == bare.scene
+        self.scene.barer().contains(&bare.scene)
             && self.task == bare.task
             && self.timing == bare.timing
     }

@@ -109,6 +109,11 @@ impl Plan {
                 what: "the number of services or their endpoints",
             });
         }
+        if !treatment.scene.policies.is_possible() {
+            return Err(PlanError::AboveCeiling {
+                what: "the number of policies or their peers",
+            });
+        }
         let Some(baseline) = treatment.baseline else {
             return Ok(());
         };

@@ -61,6 +61,14 @@ pub trait Path {
     ) -> Option<String> {
         prove(&self.legs(), before, after, least)
     }
+
+    /// Tries whether policies on the path act: says what is wrong when a connection that
+    /// they forbid gets through, or one that they allow does not; `None` when all is well
+    /// or there are no policies. Asked before and after each trial, while nobody listens
+    /// on the receiver's port.
+    fn check_policies(&self) -> Option<String> {
+        None
+    }
 }
 
 impl<P: Path + ?Sized> Path for &P {
@@ -103,6 +111,10 @@ impl<P: Path + ?Sized> Path for &P {
         least: Least,
     ) -> Option<String> {
         (**self).check_path(before, after, least)
+    }
+
+    fn check_policies(&self) -> Option<String> {
+        (**self).check_policies()
     }
 }
 

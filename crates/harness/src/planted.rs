@@ -3,6 +3,7 @@
 mod actor;
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -185,6 +186,9 @@ pub(crate) struct PlantedTarget {
     pub(crate) client: Actor,
     /// What the path's own check says.
     pub(crate) wrong_path: Option<String>,
+    /// What its policies let through, from the nth time on that they are asked.
+    pub(crate) unenforced: Option<(usize, String)>,
+    asked: AtomicUsize,
     /// Whether each end has a machine of its own.
     pub(crate) two_machines: bool,
     levels: Vec<(&'static str, Levels)>,
@@ -220,6 +224,8 @@ impl PlantedTarget {
             client: actor(Some(acts.clone())),
             acts,
             wrong_path: None,
+            unenforced: None,
+            asked: AtomicUsize::new(0),
             two_machines: false,
             levels: Vec::new(),
             prepared: 0,
@@ -376,5 +382,11 @@ impl Path for PlantedTarget {
 
     fn check_path(&self, _: &PathSnapshot, _: &PathSnapshot, _: Least) -> Option<String> {
         self.wrong_path.clone()
+    }
+
+    fn check_policies(&self) -> Option<String> {
+        let before = self.asked.fetch_add(1, Ordering::SeqCst);
+        let (nth, what) = self.unenforced.as_ref()?;
+        (before >= *nth).then(|| what.clone())
     }
 }

@@ -6,6 +6,7 @@ use plumbline_record::{
 };
 
 use crate::agent::TrialError;
+use crate::error::TargetError;
 use crate::exercise::{Done, Exercise, TrialOrder};
 use crate::path::Path;
 use crate::snapshot::PathSnapshot;
@@ -20,14 +21,17 @@ pub(crate) fn run(
     order: TrialOrder<'_>,
 ) -> Result<CheckedObservation, TrialError> {
     let idle = order.idle;
+    if let Some(wrong) = path.check_policies() {
+        return Err(TargetError::Failed(wrong).into());
+    }
     let before = path.snapshot()?;
     let Done { mut seen, least } = exercise.run(path, order)?;
     let after = path.snapshot()?;
     let wrong = path.check_path(&before, &after, least);
-    let gates = wrong
-        .map(|detail| GateFailure::WrongPath { detail })
-        .into_iter()
-        .collect();
+    let wrong = wrong.map(|detail| GateFailure::WrongPath { detail });
+    let unenforced = path.check_policies();
+    let unenforced = unenforced.map(|detail| GateFailure::NotEnforced { detail });
+    let gates = wrong.into_iter().chain(unenforced).collect();
     let common = &mut seen.common;
     common.forwarders_cpu = forwarders_between(&before, &after);
     common.devices = devices_between(&before, &after);

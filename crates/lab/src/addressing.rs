@@ -16,8 +16,13 @@ pub struct Addressing {
 const ROUTER: u8 = 254;
 /// The last part of the address of an interface that a node has for its pods.
 const INTERFACE: u8 = 253;
+/// The third part of the first address that nobody has, of IPv4.
+const FIRST_STRANGER: u8 = 64;
 
 impl Addressing {
+    /// How many addresses [`stranger`](Self::stranger) knows.
+    pub const STRANGERS: u32 = (256 - FIRST_STRANGER as u32) * 256;
+
     /// The plan for a family.
     pub fn new(family: Family) -> Self {
         Self { family }
@@ -62,6 +67,19 @@ impl Addressing {
     /// Pod `index`, from 0, of node `number`.
     pub fn pod(self, number: u8, index: u8) -> IpAddr {
         self.build([19, number], u16::from(number), 2 + index)
+    }
+
+    /// Address `index`, below [`STRANGERS`](Self::STRANGERS), among those that look like
+    /// pods of other nodes and that nobody has.
+    pub(crate) fn stranger(self, index: u32) -> IpAddr {
+        let [_, _, high, low] = index.to_be_bytes();
+        match self.family {
+            Family::V4 => Ipv4Addr::new(198, 19, FIRST_STRANGER + high, low).into(),
+            Family::V6 => {
+                let last = u16::from_be_bytes([high, low]);
+                Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, last).into()
+            }
+        }
     }
 
     /// The address of the default route.
@@ -136,9 +154,13 @@ mod tests {
         assert_eq!(v4.node(2).to_string(), "198.18.0.2");
         assert_eq!(v4.subnet(2).to_string(), "198.19.2.0");
         assert_eq!(v4.pod(1, 0).to_string(), "198.19.1.2");
+        assert_eq!(v4.stranger(0).to_string(), "198.19.64.0");
+        let last = v4.stranger(Addressing::STRANGERS - 1);
+        assert_eq!(last.to_string(), "198.19.255.255");
         let v6 = Addressing::new(Family::V6);
         assert_eq!(v6.node(2).to_string(), "2001:2::2");
         assert_eq!(v6.pod(2, 1).to_string(), "2001:2:0:2::3");
         assert_eq!(v6.router().to_string(), "2001:2::fe");
+        assert_eq!(v6.stranger(0x1234).to_string(), "2001:2:0:ffff::1234");
     }
 }

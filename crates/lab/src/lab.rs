@@ -155,6 +155,7 @@ impl Lab {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
                 let validated = spec.validate(&catalogue)?.over(self.link, &catalogue)?;
+                let validated = validated.beside(key.dressing.neighbours());
                 let mut standing = validated.build(&self.launcher)?;
                 standing.dress(key.dressing)?;
                 Ok(entry.insert(standing))
@@ -241,6 +242,8 @@ impl Target for Lab {
         match factor {
             "network" | "planted" | "services" | "endpoints" => Levels::Any,
             "proxy" | "position" => Levels::Any,
+            "policies" | "policy-position" | "selects" | "members" => Levels::Any,
+            "direction" | "enforcer" => Levels::Any,
             "placement" => Levels::These(&["same-node"]),
             "family" => Levels::These(&["6"]),
             _ => Levels::Default,
@@ -363,9 +366,15 @@ impl Target for Lab {
     }
 }
 
-/// Services of a lab are of TCP.
+/// Services and policies of a lab are of TCP.
 fn refuse_datagrams(treatment: &Treatment) -> Result<(), TargetError> {
     let protocol = treatment.task.load().map(|load| load.protocol);
+    if !treatment.scene.policies.is_none() && protocol == Some(Protocol::Udp) {
+        return Err(TargetError::Unsupported {
+            what: format!("policies under {}, which is UDP", treatment.task.name()),
+            needs: "a workload of TCP, whose port they allow".to_owned(),
+        });
+    }
     match (treatment.scene.services.asked(), protocol) {
         (Some(_), Some(Protocol::Udp)) => Err(TargetError::Unsupported {
             what: format!("a service under {}, which is UDP", treatment.task.name()),

@@ -32,6 +32,8 @@ pub struct Validated {
     placement: Placement,
     family: Family,
     link: Link,
+    /// Pods beside the receiver.
+    neighbours: usize,
 }
 
 /// The largest MTU that the kernel gives a veth (`ETH_MAX_MTU`).
@@ -84,6 +86,7 @@ impl PathSpec {
                     mtu: self.mtu,
                     ..Link::default()
                 },
+                neighbours: 0,
             }),
         }
     }
@@ -113,12 +116,19 @@ impl Validated {
         }
     }
 
+    /// With pods beside the receiver that neither send nor receive.
+    #[must_use]
+    pub fn beside(self, neighbours: usize) -> Self {
+        Self { neighbours, ..self }
+    }
+
     /// Makes nodes and pods that no network has attached yet.
     pub fn topology(self) -> Result<Topology, LabError> {
         let (about, placement) = (self.network.about(), self.placement);
         let topology = Topology::build(
             about.underlay,
             about.pods,
+            self.neighbours,
             placement,
             self.family,
             self.link,

@@ -244,6 +244,10 @@ impl Path for StandingNetwork {
         Ok(self.counters()?)
     }
 
+    fn check_policies(&self) -> Option<String> {
+        self.dressed.enforcement.as_ref()?.check()
+    }
+
     fn legs(&self) -> Vec<Leg> {
         self.hops.iter().map(Hop::leg).collect()
     }

@@ -71,7 +71,8 @@ pub enum Underlay {
 pub struct Topology {
     /// `node1`, `node2`, …
     pub nodes: Vec<Arc<Place>>,
-    /// Client first, then server. Empty where endpoints are on the nodes.
+    /// Client first, then server, then whoever stands beside it. Empty where endpoints
+    /// are on the nodes.
     pub pods: Vec<Pod>,
     /// The router between nodes, where there is one.
     pub router: Option<Arc<Place>>,
@@ -90,10 +91,12 @@ const NODES: u8 = 2;
 
 impl Topology {
     /// Makes the nodes, joins them by `link`, and makes the pods, one for the client
-    /// and one for the server, unless `with_pods` is false.
+    /// and one for the server, unless `with_pods` is false; and `neighbours` that stand
+    /// beside the server and do nothing.
     pub fn build(
         underlay: Underlay,
         with_pods: bool,
+        neighbours: usize,
         placement: Placement,
         family: Family,
         link: Link,
@@ -106,13 +109,16 @@ impl Topology {
             Underlay::Wire => None,
             Underlay::Router => Some(Place::create("router".into(), NamespaceRole::Node, family)?),
         };
-        let homes: &[usize] = match (with_pods, placement) {
-            (false, _) => &[],
-            (true, Placement::CrossNode) => &[0, 1],
-            (true, Placement::SameNode) => &[0, 0],
+        let far = match placement {
+            Placement::CrossNode => 1,
+            Placement::SameNode => 0,
+        };
+        let homes = match with_pods {
+            false => Vec::new(),
+            true => [&[0, far][..], &vec![far; neighbours]].concat(),
         };
         let mut pods: Vec<Pod> = Vec::new();
-        for (at, node) in homes.iter().copied().enumerate() {
+        for (at, node) in homes.into_iter().enumerate() {
             let neighbours = pods.iter().filter(|pod| pod.node == node).count();
             pods.push(Pod {
                 place: Place::create(format!("pod{}", at + 1), NamespaceRole::Pod, family)?,

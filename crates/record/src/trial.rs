@@ -207,6 +207,12 @@ pub enum GateFailure {
         /// What was seen.
         detail: String,
     },
+    /// Policies on the path did not act: what they forbid got through, or what they
+    /// allow did not.
+    NotEnforced {
+        /// Which connection.
+        detail: String,
+    },
     /// N-3, N-4: checksum errors or fragments on the path.
     PathFault {
         /// What was counted.

@@ -152,6 +152,9 @@ pub fn gate(failure: &GateFailure) -> String {
             }
         }
         GateFailure::WrongPath { detail } => format!("wrong path: {}", describe::clean(detail)),
+        GateFailure::NotEnforced { detail } => {
+            format!("policies not enforced: {}", describe::clean(detail))
+        }
         GateFailure::PathFault { detail } => format!("path fault: {}", describe::clean(detail)),
         GateFailure::ConntrackFull {
             namespace,

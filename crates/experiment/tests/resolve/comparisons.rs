@@ -299,6 +299,31 @@ fn services_are_compared_with_the_same_path_without_them() {
 }
 
 #[test]
+fn policies_are_compared_with_the_same_scene_without_them() {
+    let plan = with_factors(
+        "network = \"host-gw\"\nservices = [0, 5]\npolicies = [0, 9]\n\
+         enforcer = [\"nft\", \"romana\"]\npolicy-position = \"first\"\nmembers = 3",
+    );
+    // No policies have no enforcer.
+    let (bare, services) = ("host-gw", "host-gw 5 services");
+    assert_eq!(
+        pairs(&plan),
+        [
+            pair("host-gw", ""),
+            pair("host-gw 9 policies nft", bare),
+            pair("host-gw 9 policies romana", bare),
+            pair("host-gw 5 services", bare),
+            pair("host-gw 5 services 9 policies nft", services),
+            pair("host-gw 5 services 9 policies romana", services),
+        ]
+    );
+    plan.validate().unwrap();
+    let mut tampered = plan;
+    tampered.treatments[1].scene.policies.members = 0;
+    tampered.validate().unwrap_err();
+}
+
+#[test]
 fn without_a_bare_path_services_are_compared_as_networks_are() {
     let plan = with_factors("network = [\"host-gw\", \"vxlan\"]\nservices = [5, 7]");
     assert_eq!(
@@ -342,6 +367,11 @@ fn what_says_something_of_no_services_is_refused() {
     refused("services = 100001");
     refused("services = [5, 5]");
     refused("services = 5\nproxy = \"ipvs\"");
+    let error = refused("enforcer = \"nft\"").to_string();
+    assert!(error.contains("no policies"), "{error}");
+    refused("policies = 5\nenforcer = \"firewalld\"");
+    refused("policies = 5\nmembers = 0");
+    refused("policies = 5\npolicy-position = \"none\"");
     let error = refused("services = 100000\nendpoints = 1000").to_string();
     assert!(error.contains("500000 endpoints"), "{error}");
 }

@@ -224,6 +224,22 @@ fn a_path_that_was_not_taken_voids_the_trial() {
     );
 }
 
+/// A rule that is gone in the middle of a trial voids it; one that is gone before the
+/// next keeps that from starting.
+#[test]
+fn policies_that_do_not_act_leave_no_figure() {
+    let mut target = PlantedTarget::new([]);
+    let detail = "a forbidden connection got through".to_owned();
+    target.unenforced = Some((1, detail.clone()));
+    let played = play(&plan(1, 0), &[], &mut target, None);
+    let statuses: Vec<_> = played.trials.iter().map(|it| &it.status).collect();
+    let gates = vec![GateFailure::NotEnforced {
+        detail: detail.clone(),
+    }];
+    assert_eq!(statuses[0], &TrialStatus::Invalid { gates });
+    assert_eq!(statuses[1], &TrialStatus::Failed { error: detail });
+}
+
 #[test]
 fn a_block_that_was_cut_off_is_run_again_as_a_whole() {
     let plan = plan(3, 1);

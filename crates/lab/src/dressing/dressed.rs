@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plumbline_record::NodeRules;
 use plumbline_sys::counters::conntrack;
 
+use super::policies::enforcement::Enforcement;
 use crate::error::LabError;
 use crate::place::Place;
 use crate::topology::Topology;
@@ -29,6 +30,8 @@ pub(crate) struct Dressed {
     pub(crate) port: u16,
     /// What was written on which node.
     pub(super) rules: Vec<(Arc<Place>, RuleCount)>,
+    /// Shows whether policies act, where there are some.
+    pub(crate) enforcement: Option<Enforcement>,
 }
 
 /// How much was written on a node.
@@ -40,6 +43,19 @@ pub(super) struct RuleCount {
 }
 
 impl Dressed {
+    /// Adds what was written on a node.
+    pub(super) fn count(&mut self, node: &Arc<Place>, count: RuleCount) {
+        let mut nodes = self.rules.iter_mut();
+        match nodes.find(|(known, _)| Arc::ptr_eq(known, node)) {
+            Some((_, sum)) => {
+                sum.rules += count.rules;
+                sum.chains += count.chains;
+                sum.elements += count.elements;
+            }
+            None => self.rules.push((Arc::clone(node), count)),
+        }
+    }
+
     /// What stands on each node, and how many connections it tracks.
     pub(crate) fn rules(&self) -> Result<Vec<NodeRules>, LabError> {
         let of_node = |(node, count): &(Arc<Place>, RuleCount)| {

@@ -2,10 +2,11 @@
 //! as other systems write them.
 
 mod dressed;
+mod policies;
 mod rule_writer;
 mod services;
 
-use plumbline_experiment::{Scene, Services};
+use plumbline_experiment::{Policies, Scene, Selected, Services};
 
 use crate::error::LabError;
 use crate::journal::Journal;
@@ -16,6 +17,8 @@ pub(crate) use dressed::{BarePath, Dressed};
 pub struct Dressing {
     /// Services on every node.
     pub services: Services,
+    /// Policies on the nodes of pods.
+    pub policies: Policies,
 }
 
 impl Dressing {
@@ -23,7 +26,13 @@ impl Dressing {
     pub(crate) fn of(scene: &Scene) -> Self {
         Self {
             services: scene.services,
+            policies: scene.policies,
         }
+    }
+
+    /// Pods that have to stand beside the receiver.
+    pub(crate) fn neighbours(self) -> usize {
+        usize::from(self.policies.selects == Selected::Others)
     }
 
     /// Lays it on a path, and waits until it acts.
@@ -37,9 +46,13 @@ impl Dressing {
         path: BarePath<'_>,
         journal: &mut Journal,
     ) -> Result<Dressed, LabError> {
-        match self.services.is_none() {
-            true => Ok(Dressed::default()),
-            false => services::put_on(self.services, path, journal),
+        let dressed = match self.services.is_none() {
+            true => Dressed::default(),
+            false => services::put_on(self.services, path, journal)?,
+        };
+        match self.policies.is_none() {
+            true => Ok(dressed),
+            false => policies::put_on(self.policies, path, dressed, journal),
         }
     }
 }

@@ -7,6 +7,7 @@ mod eye;
 mod link;
 mod made;
 mod packets;
+mod policies;
 mod proof;
 mod renewal;
 mod services;

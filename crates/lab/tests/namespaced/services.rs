@@ -35,6 +35,7 @@ fn dressed(proxy: ServiceProxy, count: u32, endpoints: u32, position: ServicePos
             proxy,
             position,
         },
+        ..Dressing::default()
     }
 }
 

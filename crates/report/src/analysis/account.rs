@@ -129,6 +129,10 @@ fn reason_of(gate: &GateFailure) -> Reason {
             "wrong path or content",
             "something redirects or answers this traffic; look for proxies and packet filters",
         ),
+        GateFailure::NotEnforced { .. } => fixed(
+            "policies not enforced",
+            "the network carries this traffic past the rules, or another program changed them",
+        ),
         GateFailure::PathFault { .. } => fixed(
             "checksum errors or fragments",
             "lower the MTU or the message size, and check the offloads of the devices",

@@ -2,7 +2,8 @@
 //! beside it.
 
 use plumbline_experiment::{
-    FACTORS, Family, Placement, Scene, ServicePosition, ServiceProxy, Services,
+    Enforcer, FACTORS, Family, Placement, Policies, PolicyDirection, PolicyPosition, Scene,
+    Selected, ServicePosition, ServiceProxy, Services,
 };
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
@@ -21,6 +22,14 @@ fn departed() -> Scene {
             endpoints: 3,
             proxy: ServiceProxy::Nftables,
             position: ServicePosition::First,
+        },
+        policies: Policies {
+            count: 40,
+            position: PolicyPosition::Middle,
+            selects: Selected::Others,
+            members: 7,
+            direction: PolicyDirection::Both,
+            enforcer: Enforcer::KubeRouter,
         },
         ..Scene::of("calico").by("cluster-ip")
     }

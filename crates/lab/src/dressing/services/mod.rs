@@ -66,6 +66,7 @@ pub(super) fn put_on(
         front: set.asked(),
         port: set.receiver().port(),
         rules: nodes.into_iter().map(|it| (it, ruleset.count)).collect(),
+        enforcement: None,
     })
 }
 
