@@ -191,6 +191,30 @@ paths! {
     nodes_alone: "host" CrossNode V4,
 }
 
+/// What an ordinary user writes in many transactions is taken away in one.
+#[test]
+fn thousands_of_services_go_again() {
+    let test = "thousands of services go again";
+    if !testkit::in_private_namespaces(test) {
+        return;
+    }
+    for proxy in [ServiceProxy::IptablesLegacy, ServiceProxy::IptablesNft] {
+        let mut standing = standing("host-gw", Placement::CrossNode, Family::V4);
+        if !dress(
+            test,
+            &mut standing,
+            dressed(proxy, 5_000, 1, ServicePosition::Last),
+        ) {
+            return;
+        }
+        asks(&standing);
+        let nodes = standing.topology().nodes.clone();
+        let errors = standing.take_down();
+        assert!(errors.is_empty(), "{errors:?}");
+        assert_eq!(shown(&nodes[0], proxy, Family::V4), (0, 0));
+    }
+}
+
 #[test]
 fn a_network_past_the_rules_is_refused_with_the_reason() {
     let test = "a network past the rules is refused";

@@ -48,12 +48,13 @@ fn ruleset(set: &ServiceSet, program: &'static str, piece: usize) -> Ruleset {
     let nat = nat(set);
     let lines = || FILTER.iter().copied().chain(nat.lines());
     let count = |is_one: fn(&&str) -> bool| lines().filter(is_one).count() as u64;
+    let writer = |arguments| RuleWriter {
+        program,
+        arguments,
+        package: "iptables",
+    };
     Ruleset {
-        writer: RuleWriter {
-            program,
-            arguments: &["--noflush"],
-            package: "iptables",
-        },
+        writer: writer(&["--noflush"]),
         count: RuleCount {
             rules: count(|line| line.starts_with("-A")),
             chains: count(|line| line.starts_with(':')),
@@ -66,7 +67,9 @@ fn ruleset(set: &ServiceSet, program: &'static str, piece: usize) -> Ruleset {
                     transactions("nat", &nat, piece)
                 },
         ],
-        removal: "*nat\n-F\n-X\nCOMMIT\n*filter\n-F\n-X\nCOMMIT\n".to_owned(),
+        // Empty tables in place of these, whatever is in them: chain by chain that would be
+        // too long for one transaction of an ordinary user.
+        removal: (writer(&[]), "*nat\nCOMMIT\n*filter\nCOMMIT\n".to_owned()),
     }
 }
 

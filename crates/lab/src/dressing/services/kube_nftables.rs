@@ -41,19 +41,23 @@ pub(super) fn ruleset(set: &ServiceSet) -> Ruleset {
         lines.filter(|line| line.starts_with(what)).count() as u64
     };
     let family = family(set);
+    let writer = RuleWriter {
+        program: "nft",
+        arguments: &["-f"],
+        package: "nftables",
+    };
     Ruleset {
-        writer: RuleWriter {
-            program: "nft",
-            arguments: &["-f"],
-            package: "nftables",
-        },
+        writer,
         count: RuleCount {
             rules: count("add rule"),
             chains: count("add chain"),
             elements: count("add element"),
         },
         // The first makes the second possible where the table is not there.
-        removal: format!("add table {family} kube-proxy\ndelete table {family} kube-proxy\n"),
+        removal: (
+            writer,
+            format!("add table {family} kube-proxy\ndelete table {family} kube-proxy\n"),
+        ),
         texts,
     }
 }

@@ -41,13 +41,13 @@ pub(super) fn put_on(
         ServiceProxy::Nftables => kube_nftables::ruleset(&set),
     };
     let nodes: Vec<Arc<Place>> = topology.nodes.clone();
-    let (writer, removal, undressed) = (ruleset.writer, ruleset.removal, nodes.clone());
+    let ((remover, removal), undressed) = (ruleset.removal, nodes.clone());
     // Before the first text, because one of several may fail.
     journal.undo_by(move || {
-        let removed = writer.write_on(&undressed, &[removal]);
+        let removed = remover.write_on(&undressed, &[removal]);
         removed.err().into_iter().collect()
     });
-    writer.write_on(&nodes, &ruleset.texts)?;
+    ruleset.writer.write_on(&nodes, &ruleset.texts)?;
     for node in &nodes {
         let key = "net/netfilter/nf_conntrack_tcp_timeout_time_wait".to_owned();
         journal.sysctls(node, &[(key, REMEMBERED.to_owned())])?;

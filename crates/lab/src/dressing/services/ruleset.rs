@@ -8,7 +8,7 @@ pub(super) struct Ruleset {
     pub(super) writer: RuleWriter,
     /// One transaction or several, in their order.
     pub(super) texts: Vec<String>,
-    /// What takes all of it away.
-    pub(super) removal: String,
+    /// What takes all of it away, and who writes that.
+    pub(super) removal: (RuleWriter, String),
     pub(super) count: RuleCount,
 }
