@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use plumbline_experiment::{Family, PolicyDirection};
 
 use super::guarded_pod::{GuardedPod, Peers};
-use super::rule_text::{AddressSets, FilterTable, RuleText};
+use super::rule_text::{AddressSets, COMMENT, FilterTable, RuleText};
 
 const ROUTER: [(&str, &str); 3] = [
     ("INPUT", "KUBE-ROUTER-INPUT"),
@@ -37,10 +37,7 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16, family: Family) -> RuleText 
     let (mut sets, mut filter) = (AddressSets::default(), FilterTable::default());
     for (built_in, chain) in ROUTER {
         filter.chain(chain);
-        filter.rule(
-            built_in,
-            format!("{} -j {chain}", comment("kube-router netpol")),
-        );
+        filter.rule(built_in, format!("{COMMENT} -j {chain}"));
     }
     common(&mut filter, family);
     let mut number = 0;
@@ -64,23 +61,17 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16, family: Family) -> RuleText 
                     family,
                 );
                 number += 1;
-                jumps.push(format!(
-                    "{side} {} {} -j {policy}",
-                    pod.address,
-                    comment("rule to jump traffic")
-                ));
+                jumps.push(format!("{side} {} {} -j {policy}", pod.address, COMMENT));
             }
         }
         pod_chain(&mut filter, &chain, pod, &jumps);
         intercept(&mut filter, &chain, pod.address);
     }
     for (_, chain) in ROUTER {
-        let text = "rule to explicitly handle traffic for network policies ACCEPT/REJECT decision";
-        filter.rule(chain, format!("{} -j {TAIL}", comment(text)));
-        let text = "rule to explicitly ACCEPT traffic that comply to network policies";
+        filter.rule(chain, format!("{COMMENT} -j {TAIL}"));
         filter.rule(
             chain,
-            format!("{} -m mark --mark {PASSED} -j ACCEPT", comment(text)),
+            format!("{COMMENT} -m mark --mark {PASSED} -j ACCEPT"),
         );
     }
     filter.with(sets)
@@ -91,17 +82,14 @@ fn common(filter: &mut FilterTable, family: Family) {
     for chain in [DEFAULT, COMMON, TAIL] {
         filter.chain(chain);
     }
-    let text = comment("rule to mark traffic matching a network policy");
-    filter.rule(DEFAULT, format!("{text} -j MARK --set-xmark {ALLOWED}"));
-    let text = comment("rule to drop invalid state for pod");
+    filter.rule(DEFAULT, format!("{COMMENT} -j MARK --set-xmark {ALLOWED}"));
     filter.rule(
         COMMON,
-        format!("{text} -m conntrack --ctstate INVALID -j DROP"),
+        format!("{COMMENT} -m conntrack --ctstate INVALID -j DROP"),
     );
-    let text = comment("rule for stateful firewall for pod");
     filter.rule(
         COMMON,
-        format!("{text} -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"),
+        format!("{COMMENT} -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"),
     );
     let (protocol, option, kinds): (_, _, &[&str]) = match family {
         Family::V4 => (
@@ -123,14 +111,12 @@ fn common(filter: &mut FilterTable, family: Family) {
         ),
     };
     for kind in kinds {
-        let text = comment(&format!("allow icmp {kind} messages"));
         filter.rule(
             COMMON,
-            format!("{text} -p {protocol} {option} {kind} -j ACCEPT"),
+            format!("{COMMENT} -p {protocol} {option} {kind} -j ACCEPT"),
         );
     }
-    let text = comment("accept netpol-ok");
-    filter.rule(TAIL, format!("{text} -m mark --mark {PASSED} -j ACCEPT"));
+    filter.rule(TAIL, format!("{COMMENT} -m mark --mark {PASSED} -j ACCEPT"));
 }
 
 /// A policy with its sets; gives its chain.
@@ -159,9 +145,8 @@ fn policy(
     sets.set(far, &kind, peers, " timeout 0");
     let chain = format!("KUBE-NWPLCY-{number:0>16}");
     filter.chain(&chain);
-    let text = comment("rule to ACCEPT traffic from source pods to dest pods");
     let matches = format!(
-        "{text} -m set --match-set {source} src -m set --match-set {destination} dst \
+        "{COMMENT} -m set --match-set {source} src -m set --match-set {destination} dst \
          -p tcp --dport {port}"
     );
     filter.rule(&chain, format!("{matches} -j MARK --set-xmark {ALLOWED}"));
@@ -175,67 +160,49 @@ fn policy(
 /// What a packet to or from a pod passes.
 fn pod_chain(filter: &mut FilterTable, chain: &str, pod: &GuardedPod, jumps: &[String]) {
     let address = pod.address;
+    filter.rule(chain, format!("{COMMENT} -j {COMMON}"));
     filter.rule(
         chain,
-        format!("{} -j {COMMON}", comment("common netpol rules")),
-    );
-    let text = comment("from local node");
-    filter.rule(
-        chain,
-        format!("{text} -m addrtype --src-type LOCAL -d {address} -j ACCEPT"),
+        format!("{COMMENT} -m addrtype --src-type LOCAL -d {address} -j ACCEPT"),
     );
     if pod.egress.is_empty() {
-        filter.rule(
-            chain,
-            format!("-s {address} {} -j {DEFAULT}", comment("default egress")),
-        );
+        filter.rule(chain, format!("-s {address} {COMMENT} -j {DEFAULT}"));
     }
     if pod.ingress.is_empty() {
-        filter.rule(
-            chain,
-            format!("-d {address} {} -j {DEFAULT}", comment("default ingress")),
-        );
+        filter.rule(chain, format!("-d {address} {COMMENT} -j {DEFAULT}"));
     }
     for jump in jumps {
         filter.rule(chain, jump);
     }
-    let text = comment("rule to log dropped traffic");
     filter.rule(
         chain,
         format!(
-            "{text} -m mark ! --mark {ALLOWED} -j NFLOG --nflog-group 100 \
+            "{COMMENT} -m mark ! --mark {ALLOWED} -j NFLOG --nflog-group 100 \
              -m limit --limit 10/minute --limit-burst 10"
         ),
     );
-    let text = comment("rule to REJECT traffic");
     filter.rule(
         chain,
-        format!("{text} -m mark ! --mark {ALLOWED} -j REJECT"),
+        format!("{COMMENT} -m mark ! --mark {ALLOWED} -j REJECT"),
     );
     filter.rule(chain, "-j MARK --set-mark 0/0x10000");
-    filter.rule(
-        chain,
-        format!(
-            "{} -j MARK --set-mark {PASSED}",
-            comment("set netpol-ok mark")
-        ),
-    );
+    filter.rule(chain, format!("{COMMENT} -j MARK --set-mark {PASSED}"));
 }
 
 /// Sends what a pod receives and sends into its chain.
 fn intercept(filter: &mut FilterTable, chain: &str, address: IpAddr) {
     let bridged = "-m physdev --physdev-is-bridged";
-    let text = comment("rule to jump traffic destined to POD");
-    filter.rule(FORWARD, format!("{text} -d {address} -j {chain}"));
-    filter.rule(OUTPUT, format!("{text} -d {address} -j {chain}"));
-    filter.rule(FORWARD, format!("{bridged} {text} -d {address} -j {chain}"));
-    let text = comment("rule to jump traffic from POD");
+    filter.rule(FORWARD, format!("{COMMENT} -d {address} -j {chain}"));
+    filter.rule(OUTPUT, format!("{COMMENT} -d {address} -j {chain}"));
+    filter.rule(
+        FORWARD,
+        format!("{bridged} {COMMENT} -d {address} -j {chain}"),
+    );
     for (_, router) in ROUTER {
-        filter.rule(router, format!("{text} -s {address} -j {chain}"));
+        filter.rule(router, format!("{COMMENT} -s {address} -j {chain}"));
     }
-    filter.rule(FORWARD, format!("{bridged} {text} -s {address} -j {chain}"));
-}
-
-fn comment(text: &str) -> String {
-    format!("-m comment --comment \"{text}\"")
+    filter.rule(
+        FORWARD,
+        format!("{bridged} {COMMENT} -s {address} -j {chain}"),
+    );
 }

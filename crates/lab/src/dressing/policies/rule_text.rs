@@ -22,6 +22,10 @@ pub(super) struct RuleText {
     pub(super) elements: u64,
 }
 
+/// What a rule of `iptables` has where the real one has a comment: a match as well, which
+/// says in other words what cannot matter to a packet.
+pub(super) const COMMENT: &str = "-m comment --comment plumbline";
+
 /// The table `filter`.
 #[derive(Debug, Default)]
 pub(super) struct FilterTable {

@@ -2,6 +2,7 @@
 
 use plumbline_experiment::PolicyPosition;
 
+use super::rule_text::COMMENT;
 use super::*;
 
 const PORT: u16 = 7_000;
@@ -183,9 +184,9 @@ fn other_pods_are_guarded_beside_ours() {
             Enforcer::Iptables => !with.iptables.contains(&address),
             Enforcer::Romana => with.iptables.contains("_X -j ACCEPT"),
             Enforcer::Romana1 => with.iptables.contains("-IN_0  -j ACCEPT"),
-            Enforcer::KubeRouter => with.iptables.contains(&format!(
-                "-d {address} -m comment --comment \"default ingress\" -j KUBE-NWPLCY-DEFAULT"
-            )),
+            Enforcer::KubeRouter => with
+                .iptables
+                .contains(&format!("-d {address} {COMMENT} -j KUBE-NWPLCY-DEFAULT")),
             Enforcer::WeaveNpc => with
                 .ipset
                 .contains(&format!("add weave-ingress-default-allow {address}\n")),

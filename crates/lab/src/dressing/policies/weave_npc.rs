@@ -9,7 +9,7 @@
 //! has a rule of its own there, has one here.
 
 use super::guarded_pod::GuardedPod;
-use super::rule_text::{AddressSets, FilterTable, RuleText};
+use super::rule_text::{AddressSets, COMMENT, FilterTable, RuleText};
 
 const MAIN: &str = "WEAVE-NPC";
 const DEFAULT: &str = "WEAVE-NPC-DEFAULT";
@@ -44,16 +44,14 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16) -> RuleText {
     let (ingress, egress) = ("weave-ingress-default-allow", "weave-egress-default-allow");
     sets.set(ingress, KIND, &without(|pod| pod.ingress.is_empty()), "");
     sets.set(egress, KIND, &without(|pod| pod.egress.is_empty()), "");
-    let text = comment("DefaultAllow ingress isolation for namespace: default");
     filter.rule(
         DEFAULT,
-        format!("-m set --match-set {ingress} dst -j ACCEPT {text}"),
+        format!("-m set --match-set {ingress} dst -j ACCEPT {COMMENT}"),
     );
-    let text = comment("DefaultAllow egress isolation for namespace: default");
     for action in [EGRESS_ACCEPT, "RETURN"] {
         filter.rule(
             EGRESS_DEFAULT,
-            format!("-m set --match-set {egress} src -j {action} {text}"),
+            format!("-m set --match-set {egress} src -j {action} {COMMENT}"),
         );
     }
     let mut number = 0;
@@ -67,14 +65,14 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16) -> RuleText {
             let peer = format!("weave-peers-{number}");
             number += 1;
             sets.set(&peer, KIND, peers, "");
-            let rule = rule_of(&peer, &target, port, "ingress");
+            let rule = rule_of(&peer, &target, port);
             filter.rule(INGRESS, format!("{rule} -j ACCEPT"));
         }
         for peers in &pod.egress {
             let peer = format!("weave-peers-{number}");
             number += 1;
             sets.set(&peer, KIND, peers, "");
-            let rule = rule_of(&target, &peer, port, "egress");
+            let rule = rule_of(&target, &peer, port);
             for action in [EGRESS_ACCEPT, "RETURN"] {
                 filter.rule(EGRESS_CUSTOM, format!("{rule} -j {action}"));
             }
@@ -115,25 +113,23 @@ fn base(filter: &mut FilterTable) {
     filter.rule(EGRESS, format!("{unmarked} -j DROP"));
 }
 
-fn rule_of(source: &str, destination: &str, port: u16, kind: &str) -> String {
-    let text = comment(&format!("pods: {source} -> pods: {destination} ({kind})"));
+fn rule_of(source: &str, destination: &str, port: u16) -> String {
     format!(
         "-p tcp -m set --match-set {source} src -m set --match-set {destination} dst \
-         --dport {port} {text}"
+         --dport {port} {COMMENT}"
     )
 }
 
 /// Sends what comes from the pods' devices and goes to them into the chains.
 fn steer(filter: &mut FilterTable, pods: &[GuardedPod]) {
-    let text = comment("NOTE: this must go before '-j KUBE-FORWARD'");
     let mut devices: Vec<&str> = pods.iter().map(|pod| &*pod.device).collect();
     devices.dedup();
     // As of one bridge: all that leaves pods first, then all that goes to them.
     for device in &devices {
-        filter.rule("FORWARD", format!("-i {device} {text} -j {EGRESS}"));
+        filter.rule("FORWARD", format!("-i {device} {COMMENT} -j {EGRESS}"));
     }
     for device in &devices {
-        filter.rule("FORWARD", format!("-o {device} {text} -j {MAIN}"));
+        filter.rule("FORWARD", format!("-o {device} {COMMENT} -j {MAIN}"));
         filter.rule(
             "FORWARD",
             format!("-o {device} -m state --state NEW -j NFLOG --nflog-group 86"),
@@ -147,8 +143,4 @@ fn steer(filter: &mut FilterTable, pods: &[GuardedPod]) {
             format!("-o {device} -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"),
         );
     }
-}
-
-fn comment(text: &str) -> String {
-    format!("-m comment --comment \"{text}\"")
 }
