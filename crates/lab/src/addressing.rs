@@ -20,7 +20,7 @@ const INTERFACE: u8 = 253;
 const FIRST_STRANGER: u8 = 64;
 
 impl Addressing {
-    /// How many addresses [`stranger`](Self::stranger) knows.
+    /// How many addresses there are that look like those of pods, and that nobody has.
     pub const STRANGERS: u32 = (256 - FIRST_STRANGER as u32) * 256;
 
     /// The plan for a family.

@@ -14,7 +14,7 @@
 //!   interval that holds together with all others, and the smallest effect that
 //!   the data could have shown.
 //! * [`verdict`] makes a [`Verdict`](verdict::Verdict) out of an interval.
-//! * [`line`] fits a cost that grows with a number, says what each further one
+//! * [`mod@line`] fits a cost that grows with a number, says what each further one
 //!   costs, and whether the line bends.
 //! * [`replicate`] makes one number of what shares a block's moment.
 //! * [`precision`] tells how many more blocks make intervals narrow enough.

@@ -2,6 +2,7 @@
 //! as other systems write them.
 
 mod dressed;
+mod listener;
 mod policies;
 mod rule_writer;
 mod services;

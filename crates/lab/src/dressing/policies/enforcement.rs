@@ -3,10 +3,11 @@
 //! rule.
 
 use std::io::{Error, ErrorKind, Result};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::dressing::listener::listen;
 use crate::place::Place;
 
 /// Longest wait for a connection that is allowed. A first packet may be lost.
@@ -93,8 +94,7 @@ impl Enforcement {
 
     fn connect(&self, attempt: &Attempt, limit: Duration) -> Result<()> {
         let (address, limit) = (attempt.address, limit + self.delay);
-        let listener = attempt.to.namespace.run(|| TcpListener::bind(address));
-        let listener = listener.map_err(Error::other)??;
+        let listener = listen(&attempt.to, address)?;
         let stream = self
             .client
             .namespace

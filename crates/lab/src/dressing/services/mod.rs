@@ -7,7 +7,7 @@ mod ruleset;
 mod service_set;
 
 use std::io;
-use std::net::{IpAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use plumbline_experiment::{ServiceProxy, Services};
 use plumbline_sys::netlink::RouteSpec;
 
 use super::dressed::{BarePath, Dressed};
+use super::listener::listen;
 use crate::error::LabError;
 use crate::journal::Journal;
 use crate::place::Place;
@@ -84,8 +85,7 @@ fn route_out(
 /// Connects to a service from where the sender is going to.
 fn arrives(path: BarePath<'_>, set: &ServiceSet) -> Result<io::Result<()>, LabError> {
     let (listens, asks) = (set.receiver(), set.service(set.last()));
-    let server = &path.server.namespace;
-    let listener = server.run(|| TcpListener::bind(listens))?;
+    let listener = listen(path.server, listens);
     let client = &path.client.namespace;
     let connected = client.run(|| TcpStream::connect_timeout(&asks, CONNECTED))?;
     Ok(listener.and(connected).map(drop))
