@@ -169,15 +169,30 @@ fn a_killed_run_leaves_no_process_of_the_kernel() {
     // Its own directory for temporary files marks the kernel's command line.
     let temporary = tempfile::tempdir().unwrap();
     let mark = temporary.path().display().to_string();
-    let child = plumbline(&strs(&short_run(out.path())))
-        .env("TMPDIR", temporary.path())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn();
-    let mut running = Running(child.unwrap());
-    world::eventually("a run directory", LIMIT, || {
-        !world::runs_in(out.path()).is_empty()
-    });
+    let start = || {
+        let child = plumbline(&strs(&short_run(out.path())))
+            .env("TMPDIR", temporary.path())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn();
+        Running(child.unwrap())
+    };
+    let mut running = start();
+    let has_begun = || !world::runs_in(out.path()).is_empty();
+    let deadline = std::time::Instant::now() + LIMIT;
+    while !has_begun() && std::time::Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    if !has_begun() {
+        // Seen twice in fifteen times beside other tests; what is under test is its end.
+        eprintln!("the run in another kernel did not begin within {LIMIT:?}: once more");
+        drop(running);
+        world::eventually("the kernel is gone", Duration::from_secs(10), || {
+            kernels_of(&mark) == 0
+        });
+        running = start();
+    }
+    world::eventually("a run directory", LIMIT, has_begun);
     assert!(kernels_of(&mark) > 0);
     let left: Vec<_> = std::fs::read_dir(temporary.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
