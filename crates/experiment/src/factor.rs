@@ -226,8 +226,8 @@ pub const FACTORS: &[Factor] = &[
         value_name: "NAMES",
         of: Some("services"),
         reading: LevelSyntax::Level(|written, scene| {
-            let known = ServiceProxy::ALL.map(|it| (it.as_str(), it));
-            scene.services.proxy = section::choice("proxy", written.0, &known)?;
+            scene.services.proxy =
+                written.word("proxy", ServiceProxy::ALL, ServiceProxy::as_str)?;
             Ok(())
         }),
         level: |scene| in_services(scene, |it| it.proxy.as_str().to_owned()),
@@ -245,8 +245,8 @@ pub const FACTORS: &[Factor] = &[
         value_name: "WHERE",
         of: Some("services"),
         reading: LevelSyntax::Level(|written, scene| {
-            let known = ServicePosition::ALL.map(|it| (it.as_str(), it));
-            scene.services.position = section::choice("position", written.0, &known)?;
+            scene.services.position =
+                written.word("position", ServicePosition::ALL, ServicePosition::as_str)?;
             Ok(())
         }),
         level: |scene| in_services(scene, |it| it.position.as_str().to_owned()),

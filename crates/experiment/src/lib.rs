@@ -52,6 +52,7 @@ mod treatment;
 mod tree;
 pub mod typed;
 mod validate;
+mod words;
 mod workload;
 
 pub use asked::{Asked, Wanted};

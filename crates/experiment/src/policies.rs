@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ceiling::{MAX_MEMBERS, MAX_POLICIES};
+use crate::words::words;
 
 /// The policies whose rules stand on the nodes of a path. Each allows one port to some
 /// peers; one of them allows the path's own traffic, and what none allows is refused.
@@ -23,32 +24,6 @@ pub struct Policies {
     pub direction: PolicyDirection,
     /// Whose rules they are.
     pub enforcer: Enforcer,
-}
-
-/// An enumeration whose values are words in files.
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $word:literal),+ $(,)? }) => {
-        $(#[$about])*
-        #[derive(
-            Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize,
-            Deserialize, JsonSchema,
-        )]
-        pub enum $name {
-            $($(#[$doc])* #[serde(rename = $word)] $value),+
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$value),+];
-
-            /// As written in files.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$value => $word),+
-                }
-            }
-        }
-    };
 }
 
 words! {

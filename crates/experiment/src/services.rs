@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ceiling::{MAX_ALL_ENDPOINTS, MAX_ENDPOINTS, MAX_SERVICES};
+use crate::words::words;
 
 /// The services whose rules stand on the nodes of a path.
 #[derive(
@@ -20,86 +21,31 @@ pub struct Services {
     pub position: ServicePosition,
 }
 
-/// Whose rules translate the addresses of services, and in which form.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum ServiceProxy {
-    /// Those of kube-proxy in its iptables mode, in the kernel's own tables of iptables.
-    #[default]
-    IptablesLegacy,
-    /// The same in the tables of nftables, as most distributions have iptables now.
-    IptablesNft,
-    /// Those of kube-proxy in its nftables mode.
-    Nftables,
-}
-
-/// Where among all services the one stands that the sender asks.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum ServicePosition {
-    /// Before all others.
-    First,
-    /// In their middle.
-    #[default]
-    Middle,
-    /// Behind all others.
-    Last,
-    /// Nowhere: the sender asks the receiver itself, and meets the rules all the same.
-    None,
-}
-
-impl ServiceProxy {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::IptablesLegacy, Self::IptablesNft, Self::Nftables];
-
-    /// As written in files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::IptablesLegacy => "iptables-legacy",
-            Self::IptablesNft => "iptables-nft",
-            Self::Nftables => "nftables",
-        }
+words! {
+    /// Whose rules translate the addresses of services, and in which form.
+    ServiceProxy {
+        /// Those of kube-proxy in its iptables mode, in the kernel's own tables of iptables.
+        #[default]
+        IptablesLegacy = "iptables-legacy",
+        /// The same in the tables of nftables, as most distributions have iptables now.
+        IptablesNft = "iptables-nft",
+        /// Those of kube-proxy in its nftables mode.
+        Nftables = "nftables",
     }
 }
 
-impl ServicePosition {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::First, Self::Middle, Self::Last, Self::None];
-
-    /// As written in files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Middle => "middle",
-            Self::Last => "last",
-            Self::None => "none",
-        }
+words! {
+    /// Where among all services the one stands that the sender asks.
+    ServicePosition {
+        /// Before all others.
+        First = "first",
+        /// In their middle.
+        #[default]
+        Middle = "middle",
+        /// Behind all others.
+        Last = "last",
+        /// Nowhere: the sender asks the receiver itself, and meets the rules all the same.
+        None = "none",
     }
 }
 
@@ -166,7 +112,11 @@ mod tests {
             };
             services.asked()
         };
-        let of = |count| ServicePosition::ALL.map(|position| asked(count, position));
+        let of = |count| {
+            let all = ServicePosition::ALL.iter();
+            all.map(|position| asked(count, *position))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(of(0), [None; 4]);
         assert_eq!(of(1), [Some(0), Some(0), Some(0), None]);
         assert_eq!(of(100), [Some(0), Some(49), Some(99), None]);

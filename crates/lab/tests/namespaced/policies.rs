@@ -191,33 +191,21 @@ fn rules_that_are_gone_are_found_out() {
         return;
     }
     let node = standing.topology().nodes[1].clone();
-    printed(
-        &node,
-        &[
-            "/usr/sbin/nft",
+    let insert = |verdict| {
+        let rule = [
             "insert",
             "rule",
             "ip",
             "plumbline-policies",
             "forward",
-            "accept",
-        ],
-    );
-    let wrong = standing.check_policies().expect("found out");
+            verdict,
+        ];
+        printed(&node, &[&["/usr/sbin/nft"], &rule[..]].concat());
+        standing.check_policies().expect("found out")
+    };
+    let wrong = insert("accept");
     assert!(wrong.contains("forbid got through"), "{wrong}");
-    printed(
-        &node,
-        &[
-            "/usr/sbin/nft",
-            "insert",
-            "rule",
-            "ip",
-            "plumbline-policies",
-            "forward",
-            "drop",
-        ],
-    );
-    let wrong = standing.check_policies().expect("found out");
+    let wrong = insert("drop");
     assert!(wrong.contains("allow did not get through"), "{wrong}");
 }
 

@@ -120,7 +120,7 @@ fn holds(test: &str, network: &str, placement: Placement, family: Family, proxy:
         return;
     }
     let mut counted = None;
-    for position in ServicePosition::ALL {
+    for position in ServicePosition::ALL.iter().copied() {
         let mut standing = standing(network, placement, family);
         let front = standing.front(([192, 0, 2, 1], 9).into());
         assert_eq!(front, ([192, 0, 2, 1], 9).into(), "a bare path has none");
