@@ -14,13 +14,11 @@ PLUMBLINE must be a static build, because pods run it. `--resume RUN` continues 
 run that was cut off.
 """
 
-import datetime
-import json
-import math
 import pathlib
-import shlex
 import subprocess
 import sys
+
+import run_record
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs" / "cni-comparison.md"
@@ -40,33 +38,9 @@ def run(program, flags):
     return directory or max((TOP / "runs").glob("*-cni-comparison"))
 
 
-def machine(record):
-    """The machine that it ran on, in one sentence."""
-    seen = record["fingerprint"]
-    versions = seen["versions"]
-    memory = seen["memory_bytes"] / 2**30
-    hypervisor = seen.get("hypervisor")
-    under = "" if not hypervisor else " of a virtual machine" if hypervisor == "unknown" else f" under {hypervisor}"
-    return (
-        f"{seen['cpus']} CPUs ({seen['cpu_model']}){under}, {memory:.0f} GiB, Linux {seen['kernel']}, "
-        f"Kubernetes {versions['kubernetes']}, {versions['client node runtime']}"
-    )
-
-
-def minutes(directory):
-    """From the start of the run to its last trial."""
-    record = json.loads((directory / "run.json").read_text())
-    lines = (directory / "trials.jsonl").read_text().splitlines()
-    moment = lambda text: datetime.datetime.fromisoformat(text[:19])
-    first, last = record["provenance"]["started"], json.loads(lines[-1])["started"]
-    return math.ceil((moment(last) - moment(first)).total_seconds() / 60)
-
-
 def page(program, directory):
     """The report begins with the answer, so what was done comes last."""
-    record = json.loads((directory / "run.json").read_text())
-    command = record["provenance"]["command"]
-    command[0] = "plumbline"
+    record = run_record.read(directory)
     report = subprocess.run(
         [program, "report", "--format", "markdown", directory], capture_output=True, text=True, check=True
     )
@@ -77,10 +51,10 @@ def page(program, directory):
 ## How this was measured
 
 On {record['provenance']['started'][:10]} with Plumbline {record['provenance']['version']}, in
-{minutes(directory)} minutes, on one machine: {machine(record)}.
+{run_record.minutes(directory)} minutes, on one machine: {run_record.machine(record)}.
 
 ```
-{shlex.join(command)}
+{run_record.command(record)}
 ```
 
 In each block every network had a cluster of its own, made for that block, and in it

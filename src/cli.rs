@@ -1,29 +1,28 @@
 //! The command line. Nothing here touches the system.
 
 mod cluster;
-mod find_max;
 mod flags;
-mod load;
+#[cfg(target_os = "linux")]
+mod linux;
 mod plugin;
 mod target;
-mod value;
 
-use std::net::SocketAddr;
+#[cfg(not(target_os = "linux"))]
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plumbline_experiment::DriverChoice;
+use plumbline_gate::GateArgs;
+use plumbline_report::gap_limit::GapLimit;
 
 #[cfg(feature = "kubernetes")]
 pub(crate) use cluster::ManifestKind;
 pub(crate) use cluster::{CleanupArgs, ImageArgs, ManifestArgs};
-pub(crate) use find_max::FindMaxArgs;
 pub(crate) use flags::FlagArgs;
-pub(crate) use load::{LoadArgs, ServeArgs};
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{DoctorArgs, FloorArgs, LabAction, LabArgs, LinuxCommand, XrayCommand};
 pub(crate) use plugin::{is_plugin, typed};
-#[cfg(feature = "kubernetes")]
-pub(crate) use target::ClusterArgs;
-pub(crate) use target::{HostsArgs, Kernel, PairingArgs, TargetArgs, TargetKind};
+pub(crate) use target::{InLabArgs, Kernel, PairingArgs, TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
@@ -46,26 +45,24 @@ pub(crate) struct Cli {
 pub(crate) enum CliCommand {
     /// Run an experiment and report on it
     Run(Box<RunArgs>),
+    /// Run a command while traffic goes on, again and again: what broke, and for how long;
+    /// exit 1 when a limit is broken
+    Survive(Box<SurviveArgs>),
+    /// Find out whether a network is worse than another, for CI: exit 1 when it is, 2 when that
+    /// is undecided
+    Gate(Box<GateRunArgs>),
     /// Print verdicts, within a run or between runs; exit 1 when a limit is broken
     Compare(CompareArgs),
     /// Render a run again: HTML, Markdown, CSV, JSON or the terminal's table
     Report(ReportArgs),
     /// List experiments, networks or workloads
     List(ListArgs),
-    /// Report what on this machine will disturb measurements, and how to remedy it
-    Doctor {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Keep a lab standing to look around in it
-    Lab(LabArgs),
-    /// Send load to a server, like wrk or iperf3
-    Load(Box<LoadArgs>),
-    /// Answer load, as the other end of `load`
-    Serve(ServeArgs),
-    /// Run our engine against the tools that are installed, and print how far they agree
-    Validate(ValidateArgs),
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    Linux(LinuxCommand),
+    #[cfg(not(target_os = "linux"))]
+    #[command(external_subcommand)]
+    Linux(Vec<OsString>),
     /// Make the image for pods: this program and nothing else
     Image(ImageArgs),
     /// Remove what killed runs have left in a cluster
@@ -84,25 +81,6 @@ pub(crate) enum CliCommand {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// Be one endpoint of a trial (started by `run`, not by hand)
-    #[command(hide = true)]
-    Agent,
-    /// Be the first process of a kernel (started by `--kernel uml`, not by hand)
-    #[command(hide = true)]
-    Guest(GuestArgs),
-    /// Keep a pod alive so that agents can be started in it (started by `run`)
-    #[command(hide = true)]
-    Hold,
-    /// Bare blocking round trips: what no generator can go below (started by `validate`)
-    #[command(hide = true)]
-    Floor(FloorArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GuestArgs {
-    /// What the kernel adds to its own command line
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) ignored: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -113,7 +91,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
-    pub(crate) flags: FlagArgs,
+    pub(crate) flags: FlagArgs<true>,
     /// Set any key of the experiment, such as design.retries=3
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -138,9 +116,32 @@ pub(crate) struct RunArgs {
     /// Record and show pseudonyms in place of names, addresses and paths; cannot be resumed
     #[arg(long, conflicts_with = "resume")]
     pub(crate) anonymise: bool,
+    /// Run the commands that the experiment's file, or the run to resume, names; without it
+    /// they are only shown
+    #[arg(long)]
+    pub(crate) allow_commands: bool,
     /// Print the result as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_arg("experiment", |it| it.default_value("survive")))]
+pub(crate) struct SurviveArgs {
+    /// Exit with code 1 when any repetition has a longer gap, such as gap=1s
+    #[arg(long, value_name = "gap=TIME")]
+    pub(crate) limit: Option<GapLimit>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_arg("experiment", |it| it.default_value("gate")))]
+pub(crate) struct GateRunArgs {
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 #[derive(Debug, Args)]
@@ -215,73 +216,6 @@ pub(crate) struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LabArgs {
-    #[command(subcommand)]
-    pub(crate) action: LabAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LabAction {
-    /// Build a network between two nodes and keep it until Ctrl-C
-    Up {
-        /// Name of the network
-        network: String,
-        /// Directory with the plugins of `cni:FILE`
-        #[arg(long, value_name = "DIR")]
-        cni_bin: Vec<PathBuf>,
-        /// cross-node or same-node
-        #[arg(long, default_value = "cross-node")]
-        placement: String,
-        /// 4 or 6
-        #[arg(long, default_value_t = 4)]
-        family: u8,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ValidateArgs {
-    /// Alternating pairs of each comparison; the interval needs six
-    #[arg(long, value_name = "N", default_value_t = 6)]
-    pub(crate) pairs: u32,
-    /// Measured seconds of each run
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(crate) seconds: u32,
-    /// Only these comparisons, such as wrk,stream
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) only: Vec<String>,
-    /// Also print the target of each figure, and whether it is reached
-    #[arg(long)]
-    pub(crate) figures: bool,
-    /// Exit with code 1 when a figure misses its target
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FloorArgs {
-    /// Where the server listens
-    pub(crate) address: SocketAddr,
-    /// Be the server
-    #[arg(long)]
-    pub(crate) serve: bool,
-    /// Bytes each way
-    #[arg(long, value_name = "BYTES", default_value_t = 16)]
-    pub(crate) size: usize,
-    /// Seconds to measure
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(crate) seconds: u64,
-    /// Instead of pinging, request `/` from an HTTP server over this many connections
-    #[arg(long, value_name = "CONNECTIONS", conflicts_with_all = ["serve", "size"])]
-    pub(crate) http: Option<usize>,
-    /// System interface that carries requests and answers
-    #[arg(long, value_parser = value::driver(), default_value = "epoll", requires = "http")]
-    pub(crate) driver: DriverChoice,
 }
 
 #[cfg(test)]

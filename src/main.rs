@@ -12,8 +12,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use cli::{Cli, CliCommand};
-use plumbline_engine::EngineError;
-use plumbline_generator::{DestinationError, GeneratorError};
+use command::run::Against;
 use plumbline_session::SessionError;
 
 /// Exit codes: 0 done, 1 a limit broken, 2 an error, 64 bad usage or a bad
@@ -34,18 +33,12 @@ fn main() -> ExitCode {
 
 /// Whether what was typed, or the experiment, is at fault.
 fn is_usage(error: &anyhow::Error) -> bool {
-    fn is<E>(error: &anyhow::Error, at_fault: fn(&E) -> bool) -> bool
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        error.downcast_ref().is_some_and(at_fault)
-    }
+    let of_session = error.downcast_ref::<SessionError>();
     error.is::<plumbline_experiment::SpecError>()
         || error.is::<command::BadUsage>()
-        || is(error, SessionError::is_usage)
-        || is(error, EngineError::is_bad_usage)
-        || is(error, GeneratorError::is_bad_usage)
-        || is(error, DestinationError::is_bad_usage)
+        || error.is::<plumbline_gate::GateError>()
+        || of_session.is_some_and(SessionError::is_usage)
+        || command::linux::is_usage(error)
 }
 
 /// Help names the command as it was typed.
@@ -56,15 +49,16 @@ fn parse() -> Result<Cli, clap::Error> {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        CliCommand::Run(args) => command::run::run(&args),
+        CliCommand::Run(args) => command::run::run(&args, Against::Nothing),
+        CliCommand::Survive(args) => {
+            let limit = args.limit.map_or(Against::Nothing, Against::Gap);
+            command::run::run(&args.run, limit)
+        }
+        CliCommand::Gate(args) => command::run::run(&args.run, Against::Base(&args.gate)),
         CliCommand::Compare(args) => command::compare::run(&args),
         CliCommand::Report(args) => command::report::run(&args),
         CliCommand::List(args) => command::list::run(&args),
-        CliCommand::Doctor { json } => command::doctor::run(json),
-        CliCommand::Lab(args) => command::lab::run(&args),
-        CliCommand::Load(args) => command::load::run(&args),
-        CliCommand::Serve(args) => command::serve::run(&args),
-        CliCommand::Validate(args) => command::validate::run(&args),
+        CliCommand::Linux(command) => command::linux::run(command),
         #[cfg(feature = "kubernetes")]
         CliCommand::Image(args) => command::cluster::image(&args),
         #[cfg(feature = "kubernetes")]
@@ -77,10 +71,6 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         CliCommand::Completions { shell } => command::generate::completions(shell),
         CliCommand::Man { dir } => command::generate::man(dir.as_deref()),
-        CliCommand::Agent => command::agent::run(),
-        CliCommand::Guest(_) => command::guest::run(),
-        CliCommand::Hold => Ok(command::agent::hold()),
-        CliCommand::Floor(args) => command::floor::run(&args),
     }
 }
 

@@ -1,12 +1,11 @@
 //! Where a run is, on standard error.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use plumbline_harness::{Progress, Step};
-use plumbline_record::{Floor, Trial, TrialStatus, plain};
+use plumbline_record::{Trial, plain};
 use plumbline_report::progress as words;
 use plumbline_session::{News, Watch};
 
@@ -14,17 +13,6 @@ use plumbline_session::{News, Watch};
 /// the run goes on.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
-}
-
-/// What this generator measures where there is no network (L-13). A load goes on
-/// without it.
-pub(crate) fn floor(cpus: &[usize], interrupted: &AtomicBool) -> Option<Floor> {
-    plumbline_engine::floor(cpus, &[], interrupted).unwrap_or_else(|error| {
-        say(&format!(
-            "the generator's own round trip was not measured: {error}"
-        ));
-        None
-    })
 }
 
 /// A bar on a terminal, one line per block elsewhere. It draws between trials
@@ -100,15 +88,9 @@ impl Progress for Reporter {
     }
 
     fn ended(&mut self, step: &Step<'_>, trial: &Trial) {
-        let what = words::trial(step.treatment, trial);
-        match &trial.status {
-            TrialStatus::Valid => {}
-            TrialStatus::Invalid { gates } => {
-                let why: Vec<String> = gates.iter().map(words::gate).collect();
-                self.say(&format!("{what}: not counted, {}", why.join("; ")));
-            }
-            TrialStatus::Failed { error } => self.say(&format!("{what}: failed, {error}")),
-        }
+        words::ended(step.treatment, trial)
+            .iter()
+            .for_each(|line| self.say(line));
     }
 
     fn took_turns(&mut self, steps: &[Step<'_>], trials: &[Trial]) {

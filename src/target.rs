@@ -3,13 +3,14 @@
 mod hosts;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;
+mod of_clusters;
 
 use plumbline_experiment::Experiment;
 use plumbline_harness::Target;
-use plumbline_lab::{Lab, LabOptions};
 
-use crate::cli::{RunArgs, TargetArgs, TargetKind};
-use crate::command::BadUsage;
+use crate::cli::{TargetArgs, TargetKind};
+use crate::command::{BadUsage, linux};
+pub(crate) use of_clusters::OfClusters;
 
 /// What kind of target was asked for.
 ///
@@ -46,20 +47,19 @@ pub(crate) fn kind(
 /// user namespace, which the lab needs.
 pub(crate) fn pick(
     kind: TargetKind,
-    run: &RunArgs,
+    args: &TargetArgs,
     experiment: Option<&Experiment>,
+    of_clusters: OfClusters,
 ) -> anyhow::Result<Box<dyn Target>> {
-    let args = &run.target;
     match kind {
-        TargetKind::Lab => {
-            plumbline_sys::namespace::enter_private()?;
-            let options = LabOptions::with_this_program()?.cni_directories(&args.lab.cni_bin);
-            Ok(Box::new(Lab::new(options)))
-        }
+        TargetKind::Lab => linux::target(&args.lab),
         TargetKind::Hosts => hosts::pick(&args.hosts, &args.pairing, experiment),
         #[cfg(feature = "kubernetes")]
-        TargetKind::Kubernetes => kubernetes::pick(run, experiment),
+        TargetKind::Kubernetes => kubernetes::pick(args, experiment, of_clusters),
         #[cfg(not(feature = "kubernetes"))]
-        TargetKind::Kubernetes => Err(crate::command::no_clusters()),
+        TargetKind::Kubernetes => {
+            let _ = of_clusters;
+            Err(crate::command::no_clusters())
+        }
     }
 }

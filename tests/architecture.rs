@@ -16,37 +16,73 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("experiment", &[]),
     ("record", &["experiment"]),
     ("sys", &[]),
-    ("engine", &["stats", "sys", "record", "experiment"]),
-    ("agent", &["engine", "sys", "record", "experiment"]),
+    ("build", &["record"]),
+    ("protocol", &["record", "experiment"]),
+    (
+        "engine",
+        &["protocol", "stats", "sys", "record", "experiment"],
+    ),
+    (
+        "agent",
+        &[
+            "engine",
+            "build",
+            "protocol",
+            "sys",
+            "tune",
+            "record",
+            "experiment",
+        ],
+    ),
     (
         "harness",
-        &["agent", "stats", "sys", "record", "experiment"],
+        &["build", "protocol", "stats", "sys", "record", "experiment"],
     ),
     (
         "generator",
         &["harness", "engine", "sys", "record", "experiment"],
     ),
-    ("kubernetes", &["harness", "agent", "record", "experiment"]),
-    ("lab", &["harness", "agent", "sys", "record", "experiment"]),
     (
-        "hosts",
-        &["harness", "agent", "sys", "record", "experiment"],
+        "kubernetes",
+        &["harness", "build", "protocol", "record", "experiment"],
     ),
-    ("doctor", &["agent", "sys", "record"]),
     (
-        "session",
+        "lab",
         &[
             "harness",
             "agent",
-            "report",
-            "stats",
+            "build",
+            "protocol",
+            "sys",
             "record",
             "experiment",
         ],
     ),
+    (
+        "hosts",
+        &["harness", "protocol", "sys", "record", "experiment"],
+    ),
+    (
+        "doctor",
+        &["harness", "agent", "protocol", "sys", "tune", "record"],
+    ),
+    (
+        "session",
+        &[
+            "harness",
+            "build",
+            "report",
+            "stats",
+            "sys",
+            "record",
+            "experiment",
+        ],
+    ),
+    ("gate", &["report", "experiment"]),
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),
+    ("tune", &["sys"]),
     ("uml", &["sys"]),
     (
         "validation",
@@ -59,6 +95,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "record",
             "experiment",
         ],
+    ),
+    (
+        "xray",
+        &["lab", "harness", "stats", "sys", "record", "experiment"],
     ),
 ];
 
@@ -113,6 +153,43 @@ fn crates_use_only_what_the_design_allows() {
     }
     let designed: BTreeSet<String> = allowed.keys().map(|&name| name.to_owned()).collect();
     assert_eq!(seen, designed);
+}
+
+/// A controller runs on other systems too. `sys` has what it has of them apart from the
+/// rest; no other crate that a controller needs knows which system it is on.
+#[test]
+fn a_controller_needs_nothing_that_is_for_linux_only() {
+    let program = manifest("Cargo.toml".as_ref());
+    let only = &program["target"]["cfg(target_os = \"linux\")"];
+    let linux = used_by(only.as_table().expect("a table of dependencies"));
+    assert!(linux.contains("lab"), "{linux:?}");
+    let mut needed: Vec<String> = used_by(&program).difference(&linux).cloned().collect();
+    let mut at = 0;
+    while let Some(name) = needed.get(at).cloned() {
+        let folder = Path::new("crates").join(&name);
+        let used = used_by(&manifest(&folder.join("Cargo.toml")));
+        assert!(used.is_disjoint(&linux), "{name} uses {used:?}");
+        let asks = files_that_have(&folder.join("src"), "target_os");
+        assert!(name == "sys" || asks.is_empty(), "{asks:?}");
+        let mut new = Vec::from_iter(used);
+        new.retain(|it| !needed.contains(it));
+        needed.extend(new);
+        at += 1;
+    }
+    assert!(needed.iter().any(|it| it == "protocol"), "{needed:?}");
+}
+
+/// The files below a folder in which a text stands.
+fn files_that_have(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of the checkout");
+    let found = entries.map(|entry| match entry.unwrap().path() {
+        path if path.is_dir() => files_that_have(&path, text),
+        path => match fs::read(&path).unwrap() {
+            bytes if String::from_utf8_lossy(&bytes).contains(text) => vec![path],
+            _ => Vec::new(),
+        },
+    });
+    found.flatten().collect()
 }
 
 #[test]

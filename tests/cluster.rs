@@ -8,14 +8,21 @@
 
 mod faults;
 mod figures;
+mod launch;
 mod left;
 mod mesh;
+mod neighbours;
 mod outages;
 mod paths;
+mod policies;
 mod policy;
+mod programming;
 mod provision;
 mod rights;
 mod server;
+mod services;
+mod shape;
+mod survive;
 mod turns;
 
 use std::path::{Path, PathBuf};

@@ -2,14 +2,14 @@
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpListener};
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::world::{Running, json, output, stderr, stdout};
+use crate::world::{PATIENCE, Running, in_time, json, output, stderr, stdout};
 
 mod clients;
 mod nginx;
+mod stopped;
 
 /// A responder on a port that the kernel picked.
 fn serve(arguments: &[&str]) -> (Running, String) {
@@ -31,7 +31,7 @@ fn serve(arguments: &[&str]) -> (Running, String) {
 /// Ends a responder as a user does, and gives what it printed.
 fn farewell(mut server: Running) -> String {
     server.signal(Signal::SIGINT);
-    assert_eq!(server.wait(Duration::from_secs(2)), Some(0));
+    assert_eq!(server.wait(PATIENCE), Some(0));
     read_all(server.0.stdout.take())
 }
 
@@ -111,12 +111,12 @@ fn a_generator_that_cannot_keep_up_is_told_aloud() {
     ];
     let load = |rate| output(&[&target[..], &["--rate", rate]].concat());
     let verdict = "warning: the generator was the limit, not the network";
-    // A thread whose CPU others use is not at its end; then it may be another
-    // attempt.
-    let said = (0..5).any(|_| stdout(&load("5000000")).contains(verdict));
-    assert!(said, "{}", stdout(&load("5000000")));
-    let calm = (0..5).any(|_| !stdout(&load("100")).contains(verdict));
-    assert!(calm, "{}", stdout(&load("100")));
+    // A thread whose CPU others use is not at its end: then it may be another attempt.
+    // It may be late there, but it sends all that is due.
+    let keeps_up = |said: &str| !said.contains(verdict) || said.contains("it sent 100 % of");
+    assert!((0..20).any(|_| keeps_up(&stdout(&load("100")))));
+    let behind = |said: &str| said.contains(verdict) && !keeps_up(said);
+    assert!((0..20).any(|_| behind(&stdout(&load("5000000")))));
 }
 
 #[test]
@@ -147,6 +147,14 @@ fn a_stream_is_told_in_bytes() {
 
 #[test]
 fn the_receiver_of_datagrams_counts_load_after_load() {
+    let is_whole = |(expected, told): &(String, String)| told.contains(expected);
+    let (expected, told) = in_time(two_loads_of_datagrams, is_whole);
+    assert!(told.contains(&expected), "{expected}: {told}");
+}
+
+/// What the receiver of two loads should say, and what it says: one that has no CPU for long
+/// loses what its socket cannot hold, and counts that.
+fn two_loads_of_datagrams() -> (String, String) {
     let (server, address) = serve(&["--workload", "datagram"]);
     let arguments = ["--workload", "datagram", "-c", "2", "--rate", "2000"];
     let mut sent = 0;
@@ -156,8 +164,9 @@ fn the_receiver_of_datagrams_counts_load_after_load() {
         sent += result["requests"].as_u64().unwrap();
     }
     let told = farewell(server);
+    assert!(told.contains(" 0 twice"), "{told}");
     let expected = format!("{sent} messages received, 0 lost (0.000 %), 0 reordered, 0 twice");
-    assert!(told.contains(&expected), "{expected}: {told}");
+    (expected, told)
 }
 
 #[test]
@@ -216,13 +225,15 @@ fn a_server_is_open_to_strangers_only_where_that_was_said() {
 fn who_knows_the_secret_is_answered_and_others_are_counted() {
     let flags = ["--udp", "--response-size", "100", "--secret", "a good word"];
     let (server, address) = serve(&flags);
-    check_json(&short_load(
-        &address,
-        &[&flags[..], &["--rate", "2000"]].concat(),
-    ));
+    let is_answered = || {
+        let load = [&flags[..], &["--rate", "2000"]].concat();
+        check_json(&short_load(&address, &load));
+    };
+    is_answered();
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[0; 64], &address).unwrap();
-    std::thread::sleep(Duration::from_millis(50));
+    // What is answered was behind it in the same socket.
+    is_answered();
     let told = farewell(server);
     assert!(told.contains("DROPPED      1 "), "{told}");
 }
@@ -324,39 +335,4 @@ fn an_http_server_that_closes_each_connection_is_understood() {
     ]);
     assert!(value["requests"].as_u64().unwrap() > 0, "{value}");
     assert_eq!(value["errors"], 0, "{value}");
-}
-
-#[test]
-fn ctrl_c_ends_a_load_with_what_there_is() {
-    let (_server, address) = serve(&[]);
-    let mut load = Running::start(&["load", &address, "-d", "60s", "--rate", "500"]);
-    // The warm-up takes half a second of it.
-    std::thread::sleep(Duration::from_millis(1_500));
-    load.signal(Signal::SIGINT);
-    assert_eq!(load.wait(Duration::from_secs(1)), Some(0));
-    let told = read_all(load.0.stdout.take());
-    assert!(told.contains("p50"), "{told}");
-    assert!(told.contains("warning: cut off after "), "{told}");
-    assert!(told.contains(" of 60.0 s"), "{told}");
-    assert!(!told.contains("ERRORS"), "{told}");
-    assert!(!told.contains("never answered"), "{told}");
-}
-
-#[test]
-fn ctrl_c_tells_what_was_in_flight() {
-    let (mut load, _silent) = load_of_a_silent_server();
-    std::thread::sleep(Duration::from_millis(1_000));
-    load.signal(Signal::SIGINT);
-    assert_eq!(load.wait(Duration::from_secs(1)), Some(0));
-    let told = read_all(load.0.stdout.take());
-    assert!(told.contains(" when stopped"), "{told}");
-    assert!(!told.contains("never answered"), "{told}");
-}
-
-/// An HTTP server that accepts and keeps silent, and a load that waits for it.
-fn load_of_a_silent_server() -> (Running, TcpListener) {
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", silent.local_addr().unwrap());
-    let load = Running::start(&["load", &url, "-d", "60s", "--warm-up", "0", "-c", "2"]);
-    (load, silent)
 }

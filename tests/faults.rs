@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -9,7 +10,8 @@ use nix::unistd::Pid;
 
 use crate::left::{family, nothing_left, own_namespaces};
 use crate::world::{
-    self, Running, eventually, output, plumbline, run_directory, runs_in, stderr, stdout, trials,
+    self, PATIENCE, Running, eventually, in_time, output, plumbline, run_directory, runs_in,
+    stderr, stdout, trials,
 };
 
 /// A run that would take minutes.
@@ -35,15 +37,11 @@ fn long(out: &std::path::Path) -> Vec<&str> {
 
 /// Waits until a run has some finished trials; gives its directory.
 fn under_way(out: &std::path::Path, finished: usize) -> std::path::PathBuf {
-    eventually(
-        "the run has finished trials",
-        Duration::from_secs(30),
-        || {
-            runs_in(out)
-                .first()
-                .is_some_and(|run| trials(run) >= finished)
-        },
-    );
+    eventually("the run has finished trials", PATIENCE, || {
+        runs_in(out)
+            .first()
+            .is_some_and(|run| trials(run) >= finished)
+    });
     run_directory(out)
 }
 
@@ -68,6 +66,14 @@ fn stops(test: &str, signal: Signal) {
     let Some(_alone) = world::lab(test) else {
         return;
     };
+    let is_soon = |took: &Duration| *took < Duration::from_secs(1);
+    let took = in_time(|| stopped(signal), is_soon);
+    assert!(is_soon(&took), "{took:?}");
+}
+
+/// Stops a run that is under way, and sees what it keeps and that nothing of it is left.
+/// Gives how long that took it.
+fn stopped(signal: Signal) -> Duration {
     let out = tempfile::tempdir().unwrap();
     let mut run = Running::start(&long(out.path()));
     let directory = under_way(out.path(), 4);
@@ -76,14 +82,14 @@ fn stops(test: &str, signal: Signal) {
     assert!(namespaces.len() >= 4, "{namespaces:?}");
     let clock = Instant::now();
     run.signal(signal);
-    let code = run.wait(Duration::from_secs(5));
+    let code = run.wait(PATIENCE);
     let took = clock.elapsed();
-    assert!(took < Duration::from_secs(1), "{took:?}");
     assert_eq!(code, Some(2));
     nothing_left(&pids, &namespaces);
     let report = stdout(&output(&["report", directory.to_str().unwrap()]));
     assert!(report.starts_with("Cut off: "), "{report}");
     assert!(directory.join("report.html").exists());
+    took
 }
 
 #[test]
@@ -95,24 +101,27 @@ fn a_killed_agent_costs_its_trial_only() {
     let run = Running::start(&long(out.path()));
     let directory = under_way(out.path(), 2);
     let parent = run.pid();
-    for _ in 0..3 {
+    let is_kept_as_failed = || {
+        let text = fs::read_to_string(directory.join("trials.jsonl")).unwrap();
+        text.contains("\"status\":\"failed\"")
+    };
+    let mut kills = 0;
+    // One that had nothing more to do costs no trial.
+    while kills < 3 || !is_kept_as_failed() {
+        assert!(kills < 30, "a killed agent's trial is kept as failed");
         let mut agent = None;
-        eventually("an agent runs", Duration::from_secs(5), || {
+        eventually("an agent runs", PATIENCE, || {
             agent = family(parent).into_iter().find(|&pid| pid != parent);
             agent.is_some()
         });
         // It may have ended by itself meanwhile; the next one will do.
         let _ = kill(Pid::from_raw(agent.unwrap() as i32), Signal::SIGKILL);
         let before = trials(&directory);
-        eventually("the run goes on", Duration::from_secs(10), || {
+        eventually("the run goes on", PATIENCE, || {
             trials(&directory) >= before + 2
         });
+        kills += 1;
     }
-    let text = fs::read_to_string(directory.join("trials.jsonl")).unwrap();
-    assert!(
-        text.contains("\"status\":\"failed\""),
-        "a killed agent's trial is kept as failed"
-    );
 }
 
 #[test]
@@ -124,7 +133,9 @@ fn a_second_controller_of_one_run_is_refused() {
     let _run = Running::start(&long(out.path()));
     let directory = under_way(out.path(), 1);
     let second = output(&["run", "--resume", directory.to_str().unwrap()]);
-    assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
+    let said = stderr(&second);
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.contains("is in use by another"), "{said}");
 }
 
 #[test]
@@ -244,15 +255,12 @@ fn a_port_that_is_taken_is_2() {
     );
 }
 
-#[test]
-fn a_standing_lab_can_be_entered_and_ends_with_ctrl_c() {
-    let Some(_alone) = world::lab("a_standing_lab_can_be_entered_and_ends_with_ctrl_c") else {
-        return;
-    };
-    let mut lab = Running::start(&["lab", "up", "host-gw"]);
-    let mut lines = BufReader::new(lab.0.stdout.take().unwrap()).lines();
+/// A lab that stands, and the commands that enter its namespaces.
+fn standing(arguments: &[&str]) -> (Running, Vec<String>) {
+    let mut lab = Running::start(&[&["lab", "up", "host-gw"], arguments].concat());
+    let lines = BufReader::new(lab.0.stdout.take().unwrap()).lines();
     let mut enter = Vec::new();
-    for line in lines.by_ref() {
+    for line in lines {
         let line = line.unwrap();
         if let Some(command) = line.find("nsenter") {
             enter.push(line[command..].to_owned());
@@ -261,6 +269,15 @@ fn a_standing_lab_can_be_entered_and_ends_with_ctrl_c() {
             break;
         }
     }
+    (lab, enter)
+}
+
+#[test]
+fn a_standing_lab_can_be_entered_and_ends_with_ctrl_c() {
+    let Some(_alone) = world::lab("a_standing_lab_can_be_entered_and_ends_with_ctrl_c") else {
+        return;
+    };
+    let (mut lab, enter) = standing(&[]);
     assert!(enter.len() >= 4, "two nodes and two pods: {enter:?}");
     let looked = std::process::Command::new("sh")
         .args(["-c", &format!("{} cat /proc/net/dev", enter[0])])
@@ -283,6 +300,30 @@ fn a_standing_lab_can_be_entered_and_ends_with_ctrl_c() {
     let pids = family(lab.pid());
     let namespaces = own_namespaces(&pids);
     lab.signal(Signal::SIGINT);
-    assert_eq!(lab.wait(Duration::from_secs(2)), Some(0));
+    assert_eq!(lab.wait(PATIENCE), Some(0));
     nothing_left(&pids, &namespaces);
+}
+
+#[test]
+fn a_standing_lab_shows_the_rules_that_are_laid_on_it() {
+    const TEST: &str = "a_standing_lab_shows_the_rules_that_are_laid_on_it";
+    let Some(_alone) = world::lab(TEST) else {
+        return;
+    };
+    if !Path::new("/usr/sbin/nft").exists() {
+        return world::skip(TEST, "`nft` is not installed");
+    }
+    let wanted = ["--services", "5", "--proxy", "nftables", "--policies", "3"];
+    let (mut lab, enter) = standing(&wanted);
+    let shows = |command: &str, part: &str| {
+        let command = format!("{command} /usr/sbin/nft list ruleset");
+        let mut shell = std::process::Command::new("sh");
+        let looked = shell.args(["-c", &command]).output().unwrap();
+        let text = stdout(&looked);
+        assert!(text.contains(part), "{command}: {text}{}", stderr(&looked));
+    };
+    shows(&enter[0], "service-00000004");
+    shows(&enter[1], "table ip plumbline");
+    lab.signal(Signal::SIGINT);
+    assert_eq!(lab.wait(PATIENCE), Some(0));
 }

@@ -8,17 +8,17 @@ mod two_hosts;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use self::two_hosts::TwoHosts;
 use crate::world::{self, eventually, run_directory, stderr};
 
-/// How long agents may go on without a controller (S-5e), and their shells then
-/// take to clean up on a machine that is busy.
+/// How long agents may go on without a controller (S-5e), and then they and their
+/// shells take to notice and to clean up on a machine that is busy.
 const LEASE: Duration = Duration::from_secs(3);
-const CLEANED: Duration = Duration::from_secs(5);
+const CLEANED: Duration = Duration::from_secs(20);
 
 /// A short run that repeats nothing: the machine may be busy, and whether a
 /// trial counts is not asked here.
@@ -94,6 +94,50 @@ fn two_hosts_are_measured_over_the_networks_that_were_chosen() {
             assert!(moved >= 100, "{device} {count}: {moved}");
         }
     }
+    hosts.nothing_left();
+}
+
+#[test]
+fn what_is_wrong_between_two_hosts_is_named() {
+    let Some(hosts) = TwoHosts::stand("what is wrong between two hosts") else {
+        return;
+    };
+    let config = hosts.path("config");
+    let config = config.to_str().expect("a plain path");
+    let between = ["--host", "a", "--host", "b", "--address", "control"];
+    let wrong = || -> Vec<Value> {
+        let program = world::plumbline(&[]).get_program().to_owned();
+        let mut command = hosts.inside(&[program.to_str().expect("a plain path")]);
+        command.args(["doctor", "--json", "--path", "--target", "hosts"]);
+        let output = command
+            .args(["--ssh-config", config])
+            .args(between)
+            .output();
+        let output = output.expect("it starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let findings: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+        findings
+            .into_iter()
+            .filter(|it| it["level"] != "good")
+            .collect()
+    };
+    assert_eq!(wrong(), Vec::<Value>::new());
+    // What joins them swallows datagrams, and leaves ssh alone.
+    let rules = "add table bridge hole; \
+         add chain bridge hole forward { type filter hook forward priority 0; }; \
+         add rule bridge hole forward ip protocol udp ip length > 1300 drop";
+    match hosts.inside(&["nft", rules]).output() {
+        Ok(done) if done.status.success() => {}
+        _ => return world::skip("a black hole between two hosts", "no `nft` for bridges"),
+    }
+    let found = wrong();
+    let hole = found.iter().find(|it| it["check"] == "black hole");
+    let hole = hole.unwrap_or_else(|| panic!("{found:#?}"));
+    let said = hole["finding"].as_str().expect("a sentence");
+    assert!(
+        said.contains("from a to b") && said.contains("1300 B arrive"),
+        "{said}"
+    );
     hosts.nothing_left();
 }
 
@@ -246,14 +290,14 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
     // `exec`, so that the number that the shell tells is the program's.
     let told = hosts.path("pid");
     let tell = format!("echo $$ > {}; exec \"$@\"", told.display());
-    let mut child = long_trial(&hosts, &["sh", "-c", &tell, "sh"], &["--duration", "30s"]);
+    let mut child = long_trial(&hosts, &["sh", "-c", &tell, "sh"], &["--duration", "60s"]);
     let pid = std::fs::read_to_string(&told).expect("it was told");
     let killed = hosts.inside(&["kill", "-KILL", pid.trim()]).status();
     assert!(killed.expect("kill runs").success());
-    let clock = Instant::now();
-    eventually("the load has stopped", LEASE, || hosts.agents() == 0);
-    let took = clock.elapsed();
-    assert!(took < LEASE, "{took:?}");
+    // It would go on for longer.
+    eventually("the load has stopped", LEASE + CLEANED, || {
+        hosts.agents() == 0
+    });
     child.wait().expect("it is ours");
     hosts.nothing_left();
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use crate::world::eventually;
+use crate::world::{PATIENCE, eventually};
 
 /// The environment variable that marks every process of a run. A process that
 /// lost its parent is still found by it.
@@ -101,11 +100,10 @@ pub(crate) fn own_namespaces(pids: &BTreeSet<u32>) -> BTreeSet<String> {
 /// Nothing of a run is left: no process of it, and no process in its namespaces.
 #[track_caller]
 pub(crate) fn nothing_left(pids: &BTreeSet<u32>, namespaces: &BTreeSet<String>) {
-    let limit = Duration::from_secs(3);
-    eventually("every process of the run has ended", limit, || {
+    eventually("every process of the run has ended", PATIENCE, || {
         running().all(|pid| !pids.contains(&pid))
     });
-    eventually("no namespace of the run is held", limit, || {
+    eventually("no namespace of the run is held", PATIENCE, || {
         namespaces_of(&running().collect()).is_disjoint(namespaces)
     });
 }

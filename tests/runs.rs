@@ -27,12 +27,19 @@ fn run<'a>(out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     arguments
 }
 
-/// What a run that was asked for JSON printed.
+/// What is reported of a run that was asked for JSON once all its trials count, which is up to
+/// the machine.
 #[track_caller]
 fn report(out: &std::path::Path, more: &[&str]) -> Value {
     let result = output(&run(out, more));
-    observed::ran_to_its_end(&result, &run_directory(out));
-    serde_json::from_slice(&result.stdout).unwrap_or_else(|e| panic!("{e}: {}", stdout(&result)))
+    let directory = run_directory(out);
+    observed::ran_to_its_end(&result, &directory);
+    let printed: Value = serde_json::from_slice(&result.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", stdout(&result)));
+    observed::make_all_alike(&directory);
+    let report = json(&["report", "--json", directory.to_str().unwrap()]);
+    assert_eq!(printed["experiment"], report["experiment"]);
+    report
 }
 
 fn of<'a>(list: &'a Value, key: &str, value: &str) -> Vec<&'a Value> {
@@ -67,6 +74,7 @@ fn a_run_goes_from_experiment_to_report() {
         stdout(&output(&["report", path])),
         table.trim_end_matches('\n').to_owned() + "\n"
     );
+    observed::make_all_alike(&directory);
     for (format, has) in [
         ("html", "</html>"),
         ("markdown", "vxlan"),
@@ -315,21 +323,6 @@ fn a_network_that_cannot_be_built_is_a_clear_error() {
     assert_eq!(unknown.status.code(), Some(64), "{}", stderr(&unknown));
 }
 
-/// Makes every trial of a run count, whatever its gates said: what follows
-/// from trials is under test, not whether this machine was quiet.
-fn make_all_valid(run: &std::path::Path) {
-    let file = run.join("trials.jsonl");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let mut valid = String::new();
-    for line in text.lines() {
-        let mut trial: Value = serde_json::from_str(line).unwrap();
-        assert!(!trial["observation"].is_null(), "{trial}");
-        trial["status"] = serde_json::json!({"status": "valid"});
-        valid += &(trial.to_string() + "\n");
-    }
-    std::fs::write(file, valid).unwrap();
-}
-
 #[test]
 fn a_broken_limit_is_exit_code_1() {
     let Some(_alone) = world::lab("a_broken_limit_is_exit_code_1") else {
@@ -346,7 +339,7 @@ fn a_broken_limit_is_exit_code_1() {
     let result = output(&arguments);
     let directory = run_directory(out.path());
     observed::ran_to_its_end(&result, &directory);
-    make_all_valid(&directory);
+    observed::make_all_alike(&directory);
     let path = directory.to_str().unwrap();
     let compare = |limit: &str| output(&["compare", path, "--limit", limit]);
     assert_eq!(output(&["compare", path]).status.code(), Some(0));
@@ -367,4 +360,30 @@ fn a_broken_limit_is_exit_code_1() {
     drop(reader);
     let mut unheard = world::plumbline(&["compare", path, "--limit", "p50=-99%"]);
     assert_eq!(unheard.stdout(writer).status().unwrap().code(), Some(1));
+}
+
+/// Only root may; anybody else is told so before anything is built.
+#[test]
+fn idle_cpus_are_kept_awake_for_root_and_the_record_says_so() {
+    let Some(_alone) = world::lab("CPUs that do not halt") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let words = "run --awake --network host --workload rr --rate 200 --connections 1 \
+                 --duration 100ms --blocks 1 --out";
+    let words = words
+        .split_whitespace()
+        .chain([out.path().to_str().unwrap()]);
+    let output = world::output(&words.collect::<Vec<_>>());
+    let may = std::fs::File::options()
+        .write(true)
+        .open("/dev/cpu_dma_latency");
+    if may.is_err() {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("`--awake`"), "{}", stderr(&output));
+        return;
+    }
+    let run = std::fs::read_to_string(world::run_directory(out.path()).join("run.json")).unwrap();
+    let run: serde_json::Value = serde_json::from_str(&run).unwrap();
+    assert_eq!(run["fingerprint"]["wake_up_limit_us"], 0);
 }

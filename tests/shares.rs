@@ -48,13 +48,13 @@ fn shares_of_a_maximum_go_from_search_to_report() {
     let (file, into) = (file.to_str().unwrap(), runs.to_str().unwrap());
     let run = || output(&["run", file, "--out", into, "--json", "--seed", "42"]);
     let mut result = run();
-    if world::runs_in(&runs).is_empty() {
+    for _ in 0..4 {
+        if !world::runs_in(&runs).is_empty() {
+            break;
+        }
         // On a machine that others use a low load may not be flawless.
-        assert!(
-            stderr(&result).contains("has no maximum"),
-            "{}",
-            stderr(&result)
-        );
+        let said = stderr(&result);
+        assert!(said.contains("has no maximum"), "{said}");
         result = run();
     }
     let directory = run_directory(&runs);

@@ -79,11 +79,9 @@ fn nginx_answers_where_an_experiment_asks_for_it_and_leaves_nothing() {
         assert!(used > 0, "{trial}");
     }
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
-    world::eventually(
-        "no process is left",
-        std::time::Duration::from_secs(5),
-        || marked(&mark).is_empty(),
-    );
+    world::eventually("no process is left", world::PATIENCE, || {
+        marked(&mark).is_empty()
+    });
 }
 
 #[test]
@@ -101,6 +99,7 @@ fn a_study_is_beside_the_run_and_any_network_can_be_the_reference() {
     let result = output(&arguments);
     let run = run_directory(out.path());
     observed::ran_to_its_end(&result, &run);
+    observed::make_all_alike(&run);
     let path = run.to_str().unwrap();
     let report = json(&["report", path, "--json"]);
     let published = &report["published"];

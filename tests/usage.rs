@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::world::{output, stderr, stdout};
+use crate::world::{self, output, stderr, stdout};
 
 #[track_caller]
 fn refused(arguments: &[&str], code: i32, says: &[&str]) {
@@ -75,6 +75,40 @@ fn bad_usage_is_64() {
         &["--find-max"],
     );
     refused(&["lab", "up", "vxlan", "--family", "5"], 64, &["family"]);
+    refused(&["doctor", "--fault", "loss"], 64, &["--path"]);
+    refused(&["doctor", "--path"], 64, &["--path vxlan"]);
+    refused(&["doctor", "--target", "hosts"], 64, &["--path"]);
+    let on_hosts = ["--target", "hosts", "--host", "a", "--host", "b"];
+    let faulty = [&["doctor", "--path", "--fault", "loss"], &on_hosts[..]].concat();
+    refused(&faulty, 64, &["in a lab only"]);
+    let of_pods = ["doctor", "--path", "--target", "kubernetes"];
+    refused(&of_pods, 64, &["not looked at yet"]);
+    refused(
+        &["doctor", "--path", "vxlan", "--services", "9"],
+        64,
+        &["services"],
+    );
+}
+
+#[test]
+fn more_services_or_policies_than_there_can_be_are_refused() {
+    let refused = |flags: &str, code, says: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let out = out.path().to_str().unwrap();
+        let command = ["run", "--network", "vxlan", "--out", out];
+        let flags = flags.split(' ').collect::<Vec<_>>();
+        refused(&[&command[..], &flags].concat(), code, &[says]);
+    };
+    refused("--services 100001", 64, "from 0 to 100000");
+    refused("--services 9 --endpoints 1001", 64, "from 1 to 1000");
+    let too_many = "100000 services of 1000 endpoints each are more than 500000";
+    refused("--services 100000 --endpoints 1000", 64, too_many);
+    refused("--policies 10001", 64, "from 0 to 10000");
+    refused("--policies 9 --members 10001", 64, "from 1 to 10000");
+    if let Some(_alone) = world::lab("more policies than addresses") {
+        let flags = "--policies 10000 --members 10";
+        refused(flags, 2, "100000 peers, and the lab 49152 addresses");
+    }
 }
 
 #[test]
@@ -152,6 +186,8 @@ fn commands_of_a_file_or_of_a_run_that_was_handed_over_are_shown_first() {
     let scratch = tempfile::tempdir().unwrap();
     let at = |name: &str| scratch.path().join(name);
     let up = format!("touch {}", at("touched").display());
+    let survive = format!("name = \"x\"\n[[workload]]\nkind = \"survive\"\nduring = \"{up}\"\n");
+    fs::write(at("survive.toml"), survive).unwrap();
     let text = format!(
         "name = \"x\"\n[target.kubernetes]\nup = \"{up}\"\n[[workload]]\nkind = \"rr\"\nrate = 100\n"
     );
@@ -164,6 +200,7 @@ fn commands_of_a_file_or_of_a_run_that_was_handed_over_are_shown_first() {
     fs::copy(recorded.join("trials.jsonl"), at("trials.jsonl")).unwrap();
     for arguments in [
         &["run", at("x.toml").to_str().unwrap()][..],
+        &["run", at("survive.toml").to_str().unwrap()],
         &["run", "--resume", scratch.path().to_str().unwrap()],
     ] {
         refused(arguments, 64, &[&up, "--allow-commands"]);
@@ -247,7 +284,17 @@ fn lists_are_for_people_and_scripts() {
         .iter()
         .map(|w| w["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["rr", "crr", "stream", "datagram", "http"]);
+    let kinds = [
+        "rr",
+        "crr",
+        "stream",
+        "datagram",
+        "http",
+        "programming",
+        "launch",
+        "survive",
+    ];
+    assert_eq!(names, kinds);
 }
 
 #[test]

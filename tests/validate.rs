@@ -4,12 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
 use crate::left::family;
-use crate::world::{Running, eventually, json, lab, output, plumbline, stderr, stdout};
+use crate::world::{PATIENCE, Running, eventually, json, lab, output, plumbline, stderr, stdout};
 
 #[test]
 fn the_bare_loop_and_the_engine_agree_roughly() {
@@ -26,19 +25,23 @@ fn the_bare_loop_and_the_engine_agree_roughly() {
         "1",
         "--json",
     ];
-    let json = json(&arguments);
-    let figure = &json["figures"][0];
-    assert_eq!(figure["against"], "floor");
-    let (ours, theirs) = (
-        figure["ours"].as_f64().unwrap(),
-        figure["theirs"].as_f64().unwrap(),
-    );
-    // One pair on a busy machine says little; a wrong unit or a wrong parse
-    // would be off by a factor of 1,000, half a round trip by 2.
-    assert!(ours > 1e3 && theirs > 1e3, "{json}");
-    assert!((0.2..5.0).contains(&(ours / theirs)), "{json}");
-    assert!(figure["interval"].is_null(), "one pair has no interval");
-    assert_eq!(json["missing"].as_array().unwrap().len(), 0);
+    // One pair on a busy machine says little, and two that cannot run say nothing; a wrong
+    // unit or a wrong parse would be off by a factor of 1,000 whenever it is tried.
+    let mut told = Vec::new();
+    let agreed = (0..5).any(|_| {
+        told.push(json(&arguments));
+        let json = told.last().unwrap();
+        let figure = &json["figures"][0];
+        let both = (figure["ours"].as_f64(), figure["theirs"].as_f64());
+        let (Some(ours), Some(theirs)) = both else {
+            return false;
+        };
+        assert_eq!(figure["against"], "floor");
+        assert!(figure["interval"].is_null(), "one pair has no interval");
+        assert_eq!(json["missing"].as_array().unwrap().len(), 0, "{json}");
+        ours > 1e3 && theirs > 1e3 && (0.2..5.0).contains(&(ours / theirs))
+    });
+    assert!(agreed, "{told:?}");
 }
 
 #[test]
@@ -47,13 +50,13 @@ fn a_kill_leaves_no_program_behind() {
         return;
     };
     let mut validate = Running::start(&["validate", "--only", "floor", "--seconds", "30"]);
-    eventually("both ends run", Duration::from_secs(5), || {
+    eventually("both ends run", PATIENCE, || {
         family(validate.pid()).len() >= 3
     });
     let all = family(validate.pid());
     validate.signal(Signal::SIGKILL);
-    validate.wait(Duration::from_secs(1));
-    eventually("all have ended", Duration::from_secs(2), || {
+    validate.wait(PATIENCE);
+    eventually("all have ended", PATIENCE, || {
         all.iter().all(|pid| has_ended(*pid))
     });
 }

@@ -11,6 +11,9 @@ use nix::unistd::Pid;
 
 use crate::documented;
 
+/// How long something may take that is to come at all, on a machine that others use too.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Prints and counts a skip, as `testkit` does. That crate is not used here: it
 /// would put these tests, and the program under test, into a user namespace in
 /// which everybody is root.
@@ -67,7 +70,9 @@ pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
         "list" => "listed",
         "load" if arguments.contains(&"--find-max") => "search",
         "load" => "load",
+        "tune" => "tunables",
         "validate" => "validation",
+        "xray" => "xray",
         _ => "report",
     };
     documented::check(what, &value);
@@ -146,6 +151,13 @@ pub(crate) fn eventually(what: &str, limit: Duration, mut condition: impl FnMut(
         assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// The first of ten tries that was in time, or the last of them. What must be right is held in
+/// every one; what must be quick is so where others leave the machine free.
+pub(crate) fn in_time<T>(attempt: impl Fn() -> T, is_in_time: impl Fn(&T) -> bool) -> T {
+    let mut tries = (1..10).map(|_| attempt());
+    tries.find(is_in_time).unwrap_or_else(&attempt)
 }
 
 /// The only run directory below `out`.

@@ -4,25 +4,34 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use plumbline_experiment::Flag;
 
 /// What was typed for each, in the order in which it has to be applied; lists with
-/// commas.
+/// commas. Those of an experiment, or else of a single scene.
 #[derive(Debug, Default)]
-pub(crate) struct FlagArgs(pub(crate) Vec<(&'static str, String)>);
+pub(crate) struct FlagArgs<const EXPERIMENT: bool>(pub(crate) Vec<(&'static str, String)>);
 
-impl FlagArgs {
-    /// Whether the flag of this name was given.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(given, _)| *given == name)
+impl<const EXPERIMENT: bool> FlagArgs<EXPERIMENT> {
+    /// What was given for the flag of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let mut given = self.0.iter();
+        let found = given.find(|(given, _)| *given == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn all() -> Vec<Flag> {
+        match EXPERIMENT {
+            true => Flag::all().collect(),
+            false => Flag::of_scene().collect(),
+        }
     }
 }
 
-impl FromArgMatches for FlagArgs {
+impl<const EXPERIMENT: bool> FromArgMatches for FlagArgs<EXPERIMENT> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let typed = |flag: Flag| {
             let values: Vec<&String> = matches.get_many(flag.name)?.collect();
             let values: Vec<&str> = values.into_iter().map(String::as_str).collect();
             Some((flag.name, values.join(",")))
         };
-        Ok(Self(Flag::all().filter_map(typed).collect()))
+        Ok(Self(Self::all().into_iter().filter_map(typed).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -31,9 +40,12 @@ impl FromArgMatches for FlagArgs {
     }
 }
 
-impl Args for FlagArgs {
+impl<const EXPERIMENT: bool> Args for FlagArgs<EXPERIMENT> {
     fn augment_args(command: Command) -> Command {
-        Flag::all().fold(command, |command, flag| command.arg(argument(flag)))
+        // A run that was cut off goes on as it was planned.
+        let resumed = EXPERIMENT.then_some("resume");
+        let arguments = Self::all().into_iter().map(argument);
+        command.args(arguments.map(|it| it.conflicts_with_all(resumed)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -41,12 +53,10 @@ impl Args for FlagArgs {
     }
 }
 
-/// A run that was cut off goes on as it was planned.
 fn argument(flag: Flag) -> Arg {
     Arg::new(flag.name)
         .long(flag.name)
         .help(flag.help)
         .value_name(flag.value_name)
         .action(ArgAction::Append)
-        .conflicts_with("resume")
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plumbline_experiment::Layout;
+use plumbline_hosts::HostsArgs;
 
 use super::plugin::is_plugin;
 
@@ -91,9 +92,6 @@ pub(crate) struct ClusterArgs {
     /// Command that takes it down again, unless --provision says how
     #[arg(long, value_name = "COMMAND")]
     pub(crate) unprovision: Option<String>,
-    /// Run the commands that the experiment's file names; without it they are only shown
-    #[arg(long)]
-    pub(crate) allow_commands: bool,
     /// Nodes of sender and receiver, or all of a mesh or of pairs; workers unless given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
@@ -118,7 +116,6 @@ impl ClusterArgs {
             ("--context", !self.context.is_empty()),
             ("--provision", self.provision.is_some()),
             ("--unprovision", self.unprovision.is_some()),
-            ("--allow-commands", self.allow_commands),
             ("--nodes", !self.nodes.is_empty()),
             ("--namespace", self.namespace.is_some()),
             ("--image", self.image.is_some()),
@@ -147,6 +144,12 @@ pub(crate) struct InLabArgs {
     /// Directory with plugins of CNI; CNI_PATH, else /usr/lib/cni and /opt/cni/bin
     #[arg(long, value_name = "DIR")]
     pub(crate) cni_bin: Vec<PathBuf>,
+    /// Keep idle CPUs from halting, as root: in a virtual machine they may come back late
+    #[arg(long, conflicts_with = "kernel")]
+    pub(crate) awake: bool,
+    /// Set what makes this machine's figures steadier while the run lasts, as root (`plumbline tune`)
+    #[arg(long, conflicts_with = "kernel")]
+    pub(crate) tune: bool,
 }
 
 impl InLabArgs {
@@ -155,6 +158,8 @@ impl InLabArgs {
         let given = [
             ("--kernel uml", self.kernel == Kernel::Uml),
             ("--cni-bin", !self.cni_bin.is_empty()),
+            ("--awake", self.awake),
+            ("--tune", self.tune),
         ];
         given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
     }
@@ -187,49 +192,5 @@ impl PairingArgs {
             Layout::Mesh => "--mesh",
             Layout::Pairs => "--pairs",
         })
-    }
-}
-
-/// `--target hosts`.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Two hosts (--target hosts)")]
-pub(crate) struct HostsArgs {
-    /// The machines, by their names for ssh: the sender, then the receiver; more with
-    /// --mesh or --pairs
-    #[arg(long, value_name = "HOST", conflicts_with = "pair")]
-    pub(crate) host: Vec<String>,
-    /// Two machines, compared with others as a network of this name, such as vm=user@a,user@b
-    #[arg(long, value_name = "NAME=HOST,HOST")]
-    pub(crate) pair: Vec<String>,
-    /// Network to use between them, as a network, address or device, for both or for each
-    #[arg(long, value_name = "[NAME=]WHAT[,WHAT]")]
-    pub(crate) address: Vec<String>,
-    /// Program to copy to them instead of this one, such as a static build
-    #[arg(long, value_name = "FILE")]
-    pub(crate) program: Option<PathBuf>,
-    /// Directory on them for the program; TMPDIR or /tmp unless given
-    #[arg(long, value_name = "DIR")]
-    pub(crate) host_directory: Option<String>,
-    /// Configuration file for ssh instead of your own
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ssh_config: Option<PathBuf>,
-    /// Allow load to an address that is not loopback, private or reserved for benchmarks
-    #[arg(long)]
-    pub(crate) i_own_this: bool,
-}
-
-impl HostsArgs {
-    /// The first flag that was given, for a message.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [
-            ("--host", !self.host.is_empty()),
-            ("--pair", !self.pair.is_empty()),
-            ("--address", !self.address.is_empty()),
-            ("--program", self.program.is_some()),
-            ("--host-directory", self.host_directory.is_some()),
-            ("--ssh-config", self.ssh_config.is_some()),
-            ("--i-own-this", self.i_own_this),
-        ];
-        given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
     }
 }

@@ -46,23 +46,7 @@ pub(crate) fn cleanup(args: &CleanupArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for left in &found.left {
-        print(&format!(
-            "{} {}, {} pods, {} min old, started by {}, {}\n",
-            if left.run.is_some() {
-                "run"
-            } else {
-                "namespace"
-            },
-            left.name(),
-            left.pods,
-            left.age.as_secs() / 60,
-            left.started_by,
-            if left.may_go_on {
-                "may go on"
-            } else {
-                "has ended"
-            }
-        ))?;
+        print(&format!("{left}\n"))?;
     }
     let chosen = choose(
         &found.left,

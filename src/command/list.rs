@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use plumbline_experiment::{Experiment, TaskKind, ready_made};
 use serde::Serialize;
 
-use super::{print, print_json};
+use super::{linux, print, print_json};
 use crate::cli::{ListArgs, Listing};
 
 #[derive(Serialize)]
@@ -15,12 +15,9 @@ struct ListRow<'a> {
 }
 
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    // Experiments and workloads are the same everywhere.
-    if args.what == Listing::Networks && super::kernel::is_elsewhere(args.kernel) {
-        return super::kernel::run_inside(None);
-    }
     match args.what {
-        Listing::Networks => networks(args.json)?,
+        // Experiments and workloads are the same everywhere.
+        Listing::Networks => return linux::list(args),
         Listing::Experiments => {
             let mut experiments = Vec::new();
             for (name, text) in ready_made() {
@@ -58,28 +55,4 @@ fn named(rows: &[ListRow<'_>], json: bool) -> anyhow::Result<()> {
         .map(|row| format!("{:<width$} {}\n", row.name, row.description))
         .collect();
     print(&text)
-}
-
-fn networks(json: bool) -> anyhow::Result<()> {
-    // Probing builds each kind of device, in namespaces of our own.
-    plumbline_sys::namespace::enter_private()?;
-    let listed = plumbline_lab::list()?;
-    if json {
-        return print_json(&listed);
-    }
-    let names = listed.iter().map(|network| network.about.name.len());
-    let width = names.max().unwrap_or(0);
-    for network in &listed {
-        let about = network.about;
-        let state = network.needs.as_deref().unwrap_or("available");
-        let (name, blank, summary) = (about.name, "", about.summary);
-        print(&format!(
-            "{name:<width$} {state}\n{blank:<width$} {summary}\n"
-        ))?;
-        if !about.aliases.is_empty() {
-            let aliases = about.aliases.join(", ");
-            print(&format!("{blank:<width$} also: {aliases}\n"))?;
-        }
-    }
-    Ok(())
 }

@@ -1,21 +1,17 @@
 //! One file per subcommand: arguments in, exit code out.
 
-pub(crate) mod agent;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod cluster;
 pub(crate) mod compare;
-pub(crate) mod doctor;
-pub(crate) mod floor;
 pub(crate) mod generate;
-pub(crate) mod guest;
-mod kernel;
-pub(crate) mod lab;
+#[cfg(target_os = "linux")]
+pub(crate) mod linux;
+#[cfg(not(target_os = "linux"))]
+#[path = "elsewhere.rs"]
+pub(crate) mod linux;
 pub(crate) mod list;
-pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;
-pub(crate) mod serve;
-pub(crate) mod validate;
 
 use std::io::{ErrorKind, Write as _};
 

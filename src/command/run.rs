@@ -4,33 +4,65 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use plumbline_experiment::{Experiment, ready_made};
+use plumbline_gate::{GateArgs, exit_code};
 use plumbline_record::{GuestLock, RunDirectory, write_atomically};
-use plumbline_report::{Summary, html, json, terminal};
+use plumbline_report::decision::{self, Decision};
+use plumbline_report::gap_limit::GapLimit;
+use plumbline_report::{Summary, html, json, progress as words, terminal};
 use plumbline_session::{RunOptions, Session};
 
-use super::{BadUsage, kernel, print, report};
+use super::{BadUsage, linux, print, report};
 use crate::cli::{self, RunArgs, TargetKind};
 use crate::progress::{self, Reporter};
-use crate::target;
+use crate::target::{self, OfClusters};
 
-pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let experiment = match &args.resume {
-        None => Some(experiment(args)?),
+/// What a run is held against when it has ended.
+#[derive(Clone, Copy)]
+pub(crate) enum Against<'a> {
+    Nothing,
+    /// The longest gap that traffic may have.
+    Gap(GapLimit),
+    /// The network as it was: `plumbline gate`.
+    Base(&'a GateArgs),
+}
+
+pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCode> {
+    let (experiment, commands) = match &args.resume {
+        None => {
+            let experiment = experiment(args, against)?;
+            let commands = experiment.foreign_commands();
+            (Some(experiment), commands)
+        }
         Some(path) => recorded(path)?,
     };
     let kind = target::kind(&args.target, experiment.as_ref())?;
     check_flags(args, kind, experiment.as_ref())?;
+    check_gate(args, against)?;
+    check_commands(args, kind, experiment.as_ref(), commands)?;
     let kernel = args.target.lab.kernel;
-    if kernel::is_elsewhere(kernel) {
+    if linux::is_elsewhere(kernel) {
         // The locks of a program inside are not seen outside.
         let _held = match &args.resume {
             Some(run) => GuestLock::on_run(run)?,
             None => GuestLock::on_new_run_below(&args.out)?,
         };
         let writes = args.resume.as_ref().unwrap_or(&args.out);
-        return kernel::run_inside(Some(writes));
+        return linux::run_inside(Some(writes));
     }
-    let mut target = target::pick(kind, args, experiment.as_ref())?;
+    if args.target.lab.tune
+        && let Some(code) = linux::around_this()?
+    {
+        return Ok(code);
+    }
+    let of_clusters = OfClusters {
+        across_environments: args.across_environments,
+        logs: match &args.resume {
+            Some(directory) => directory.join("provision"),
+            // Moved into the run directory when there is one.
+            None => args.out.join(format!("provision-{}", std::process::id())),
+        },
+    };
+    let mut target = target::pick(kind, &args.target, experiment.as_ref(), of_clusters)?;
     let order = RunOptions {
         out: &args.out,
         command: std::env::args().collect(),
@@ -53,19 +85,95 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     // Whatever went wrong, show what there is; then report the first error.
     let summary = Summary::new(session.run(), session.trials());
     let unfinished = conducted.is_err() || summary.is_cut_off();
-    let shown = show(args, &session, &summary, unfinished);
+    let decision = match against {
+        Against::Base(gate) => Some((gate, Decision::new(session.run(), session.trials()))),
+        _ => None,
+    };
+    let text = match (&decision, args.json) {
+        (Some((_, decision)), true) => decision::json(decision),
+        (Some((_, decision)), false) => decision::sentence(decision) + "\n",
+        (None, true) => json::render(&summary),
+        (None, false) => terminal::render(&summary, report::terminal_style()),
+    };
+    let shown = show(args, &session, &summary, (&text, unfinished));
     let ending = conducted?;
     shown?;
+    if let Some((gate, decision)) = decision {
+        for (file, text) in gate.files(&decision) {
+            write_atomically(file, text.as_bytes())?;
+        }
+        return Ok(ExitCode::from(exit_code(decision.verdict)));
+    }
     let complete = !ending.interrupted && summary.has_results();
-    Ok(ExitCode::from(if complete { 0 } else { 2 }))
+    let broken = match against {
+        Against::Gap(limit) => limit.broken(&summary),
+        _ => Vec::new(),
+    };
+    broken.iter().for_each(|line| progress::say(line));
+    Ok(ExitCode::from(match (broken.is_empty(), complete) {
+        (false, _) => 1,
+        (true, true) => 0,
+        (true, false) => 2,
+    }))
 }
 
+/// Refuses flags of a gate that would have no effect.
+fn check_gate(args: &RunArgs, against: Against<'_>) -> Result<(), BadUsage> {
+    let Against::Base(gate) = against else {
+        return Ok(());
+    };
+    if args.resume.is_some() && gate.asks() {
+        return Err(BadUsage(
+            "--resume goes on with a gate as it was planned: leave networks, limits and budget out"
+                .to_owned(),
+        ));
+    }
+    if linux::is_elsewhere(args.target.lab.kernel) && gate.writes() {
+        return Err(BadUsage(
+            "--markdown and --junit are written outside of the run's directory, which --kernel \
+             uml cannot do: leave them out"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// A command that somebody else may have chosen, and its key.
+type NamedCommand = (&'static str, String);
+
 /// The experiment that a run was started with, for what it says about the target:
-/// what flags added is in the plan.
-fn recorded(path: &Path) -> anyhow::Result<Option<Experiment>> {
+/// what flags added is in the plan, and so are the commands.
+fn recorded(path: &Path) -> anyhow::Result<(Option<Experiment>, Vec<NamedCommand>)> {
     let (run, _) = RunDirectory::read(path)?;
     let parse = |text: String| Experiment::parse(&text, "the experiment of the run");
-    Ok(run.experiment_text.map(parse).transpose()?)
+    let experiment = run.experiment_text.map(parse).transpose()?;
+    Ok((experiment, run.plan.foreign_commands()))
+}
+
+/// Refuses commands that were not typed: a file, or a run to resume, may come from
+/// somebody else.
+fn check_commands(
+    args: &RunArgs,
+    kind: TargetKind,
+    experiment: Option<&Experiment>,
+    mut commands: Vec<NamedCommand>,
+) -> anyhow::Result<()> {
+    let cluster = &args.target.cluster;
+    if let (TargetKind::Kubernetes, Some(experiment)) = (kind, experiment) {
+        let typed = [cluster.provision.is_some(), cluster.unprovision.is_some()];
+        let stands = !cluster.context.is_empty();
+        commands.extend(experiment.provision()?.used(stands, typed));
+    }
+    if commands.is_empty() || args.allow_commands {
+        return Ok(());
+    }
+    let named = commands.iter().map(|(key, it)| format!("\n  {key} = {it}"));
+    let named: String = named.collect();
+    Err(BadUsage(format!(
+        "the experiment names commands that would be run on this machine:{named}\nread them, and \
+         say --allow-commands to have them run"
+    ))
+    .into())
 }
 
 /// Refuses flags that would have no effect.
@@ -104,7 +212,7 @@ fn is_provisioned(args: &RunArgs, experiment: Option<&Experiment>) -> anyhow::Re
 }
 
 /// The experiment with the flags applied. Touches files only.
-fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
+fn experiment(args: &RunArgs, against: Against<'_>) -> anyhow::Result<Experiment> {
     let (text, name) = match ready_made()
         .iter()
         .find(|(name, _)| *name == args.experiment)
@@ -127,12 +235,17 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     for pair in &args.set {
         experiment.set(pair)?;
     }
+    experiment.compare_survivors()?;
+    if let Against::Base(gate) = against {
+        gate.ask(&mut experiment, args.flags.get("network"))?;
+    }
     // Host networking was not asked for by name: what comes nearest will do.
     let provisioned = is_provisioned(args, Some(&experiment))?;
     if let Some(word) = args
         .target
         .instead_of_host(experiment.target(), provisioned)
-        && !args.flags.has("baseline")
+        && args.flags.get("baseline").is_none()
+        && !matches!(against, Against::Base(_))
         && experiment.baseline() == "host"
     {
         experiment.set_flag("baseline", word)?;
@@ -141,44 +254,28 @@ fn experiment(args: &RunArgs) -> anyhow::Result<Experiment> {
     Ok(experiment)
 }
 
-/// Writes the page, prints what there is, and says how to go on with a run that is
-/// not finished.
+/// Writes the page, prints the text, and says how to go on with a run that is not
+/// finished.
 fn show(
     args: &RunArgs,
     session: &Session<'_>,
     summary: &Summary,
-    unfinished: bool,
+    (shown, unfinished): (&str, bool),
 ) -> anyhow::Result<()> {
     let (directory, run) = (session.directory(), session.run());
     let page = directory.join("report.html");
     let text = html::render(summary, run, session.trials());
     let written = write_atomically(&page, text.as_bytes());
-    let text = if args.json {
-        json::render(summary)
-    } else {
-        terminal::render(summary, report::terminal_style())
-    };
-    let printed = print(&text);
+    let printed = print(shown);
     match &written {
         Ok(()) => progress::say(&format!("\nThe page: {}", page.display())),
         Err(_) => progress::say(&format!("\nThe trials: {}", directory.display())),
     }
     if unfinished && !args.anonymise {
+        let target = &*run.provenance.target;
         // The lab is the default.
-        let target = &run.provenance.target;
-        let (target, flags) = if target == "lab" && !cli::is_plugin() {
-            (String::new(), "")
-        } else {
-            (
-                format!(" --target {target}"),
-                ", with the target's other flags",
-            )
-        };
-        progress::say(&format!(
-            "To go on: {} run{target} --resume {}{flags}",
-            cli::typed(),
-            directory.display()
-        ));
+        let target = Some(target).filter(|it| *it != "lab" || cli::is_plugin());
+        progress::say(&words::to_go_on(cli::typed(), target, run, directory));
     }
     written?;
     printed

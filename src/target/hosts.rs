@@ -1,11 +1,10 @@
 //! The flags of a target of hosts.
 
 use plumbline_experiment::Experiment;
-use plumbline_generator::is_harmless;
-use plumbline_harness::Target;
-use plumbline_hosts::{Between, Hosts, HostsError, HostsOptions, which_hosts};
+use plumbline_harness::{Target, is_harmless};
+use plumbline_hosts::{Between, Hosts, HostsArgs, HostsError, HostsOptions, which_hosts};
 
-use crate::cli::{HostsArgs, PairingArgs};
+use crate::cli::PairingArgs;
 use crate::command::BadUsage;
 
 /// The target of what was typed. Connects to nothing yet.

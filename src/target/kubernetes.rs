@@ -4,17 +4,21 @@ use plumbline_experiment::{Experiment, Layout as Pairs};
 use plumbline_harness::Target;
 use plumbline_kubernetes::{ClusterError, ClusterLayout, ClusterRequest};
 
-use crate::cli::{ClusterArgs, PairingArgs, RunArgs};
+use super::of_clusters::OfClusters;
+use crate::cli::{PairingArgs, TargetArgs};
 use crate::command::BadUsage;
 use crate::progress::say;
 
 /// The target of what was typed. Connects to nothing yet.
 pub(super) fn pick(
-    run: &RunArgs,
+    target: &TargetArgs,
     experiment: Option<&Experiment>,
+    OfClusters {
+        across_environments,
+        logs,
+    }: OfClusters,
 ) -> anyhow::Result<Box<dyn Target>> {
-    let args = &run.target.cluster;
-    check_commands(args, experiment)?;
+    let args = &target.cluster;
     let request = ClusterRequest {
         contexts: args.context.clone(),
         provision: args.provision.clone(),
@@ -24,13 +28,9 @@ pub(super) fn pick(
         image: args.image.clone(),
         host_network: args.allow_host_network,
         policy: !args.no_policy,
-        layout: layout(&run.target.pairing),
-        across_environments: run.across_environments,
-        logs: match &run.resume {
-            Some(directory) => directory.join("provision"),
-            // Moved into the run directory when there is one.
-            None => run.out.join(format!("provision-{}", std::process::id())),
-        },
+        layout: layout(&target.pairing),
+        across_environments,
+        logs,
         interrupted: plumbline_sys::signal::interruption()?,
     };
     request
@@ -40,30 +40,6 @@ pub(super) fn pick(
             ClusterError::Experiment(error) => error.into(),
             other => other.into(),
         })
-}
-
-/// Refuses commands that were not typed: a file, or a run to resume, may come from
-/// somebody else.
-fn check_commands(args: &ClusterArgs, experiment: Option<&Experiment>) -> anyhow::Result<()> {
-    let file = experiment.map(Experiment::provision).transpose()?;
-    let file = file.unwrap_or_default();
-    let stands = !args.context.is_empty();
-    let up = file.up.filter(|_| args.provision.is_none() && !stands);
-    let makes = up.is_some() || args.provision.is_some();
-    let down = file.down.filter(|_| args.unprovision.is_none() && makes);
-    let named = [("up", up), ("down", down)].into_iter();
-    let named: Vec<String> = named
-        .filter_map(|(key, command)| Some(format!("\n  {key} = {}", command?)))
-        .collect();
-    if named.is_empty() || args.allow_commands {
-        return Ok(());
-    }
-    Err(BadUsage(format!(
-        "the experiment names commands that would be run on this machine:{}\nread them, and say \
-         --allow-commands to have them run",
-        named.concat()
-    ))
-    .into())
 }
 
 fn layout(pairing: &PairingArgs) -> ClusterLayout {

@@ -49,7 +49,7 @@ fn flags_of_a_cluster_ask_for_the_target() {
 }
 
 #[test]
-fn an_image_that_is_not_there_is_told_within_15_seconds() {
+fn an_image_that_is_not_there_is_told_soon() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let started = Instant::now();
@@ -64,7 +64,8 @@ fn an_image_that_is_not_there_is_told_within_15_seconds() {
         2,
         &[image, "cannot get the image", "plumbline image", "--image"],
     );
-    assert!(took < Duration::from_secs(15), "{took:?}");
+    // Some seconds where the machine is quiet; whoever waits for pods waits for minutes.
+    assert!(took < Duration::from_secs(60), "{took:?}");
     assert_eq!(cluster.inventory(), before);
 }
 

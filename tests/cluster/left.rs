@@ -57,7 +57,8 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     });
     run.signal(Signal::SIGKILL);
     assert_eq!(run.wait(Duration::from_secs(5)), None);
-    eventually("the agents have ended", Duration::from_secs(5), || {
+    // Those of a trial of a minute.
+    eventually("the agents have ended", Duration::from_secs(20), || {
         agents(&cluster) == 0
     });
 
@@ -79,12 +80,7 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     assert!(said.contains("may go on"), "{said}");
     assert_eq!(cluster.ours(), left, "its pods have not ended");
 
-    // As they do by themselves some minutes later.
-    let pods = cluster.kubectl(&["-n", name, "get", "pods", "--output", "name"]);
-    let end = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
-    for pod in pods.lines() {
-        cluster.kubectl(&["-n", name, "patch", pod, "--patch", end]);
-    }
+    cluster.end_pods(name);
     eventually("the pods have ended", Duration::from_secs(60), || {
         let removed = cluster.plumbline(&["cleanup", "--yes"]).output().unwrap();
         assert!(removed.status.success(), "{}", stderr(&removed));
@@ -95,9 +91,26 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     assert!(stderr(&nothing).contains("nothing of Plumbline's"));
 }
 
+impl Cluster {
+    /// Ends the pods of a namespace, as they do by themselves some minutes after a run.
+    #[track_caller]
+    pub(super) fn end_pods(&self, namespace: &str) {
+        let list = ["-n", namespace, "get", "pods", "--output"];
+        let pods = |show: &str| self.kubectl(&[&list[..], &[show]].concat());
+        let end = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
+        for pod in pods("name").lines() {
+            self.kubectl(&["-n", namespace, "patch", pod, "--patch", end]);
+        }
+        let phases = "jsonpath={.items[*].status.phase}";
+        eventually("the pods have ended", Duration::from_secs(60), || {
+            !pods(phases).contains("Running")
+        });
+    }
+}
+
 /// Programs in the pods of runs beside the one that keeps each standing, as the
 /// machine shows them where the nodes are on it. The image has no `ps`.
-fn agents(cluster: &Cluster) -> usize {
+pub(super) fn agents(cluster: &Cluster) -> usize {
     let kubelab = std::env::var_os("PLUMBLINE_TEST_KUBELAB");
     if kubelab.is_none() {
         return usize::from(!cluster.ours().is_empty()) * 3;

@@ -202,17 +202,7 @@ fn without_the_right_to_make_a_policy_a_run_goes_on_and_says_so_once() {
     let Some(cluster) = cluster() else { return };
     let account = Account::new(&cluster);
     account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
-    let without = r#"[{"op": "replace", "path": "/rules/3/verbs", "value": ["list"]}]"#;
-    cluster.kubectl(&[
-        "patch",
-        "role",
-        "plumbline",
-        "-n",
-        SHARED,
-        "--type=json",
-        "--patch",
-        without,
-    ]);
+    account.may_only_list("networkpolicies");
     let output = account.run(&["--network", "pod"]);
     let (record, trials) = read(&run_directory(cluster.out()));
     assert!(!trials.is_empty(), "{}", stderr(&output));
@@ -229,7 +219,7 @@ fn without_the_right_to_make_a_policy_a_run_goes_on_and_says_so_once() {
 impl Cluster {
     /// Applies a manifest in a namespace.
     #[track_caller]
-    fn apply(&self, manifest: &str, namespace: &str) {
+    pub(super) fn apply(&self, manifest: &str, namespace: &str) {
         let mut kubectl = Command::new("kubectl");
         let apply = ["apply", "--namespace", namespace, "--filename", "-"];
         let file = tempfile::NamedTempFile::new().unwrap();

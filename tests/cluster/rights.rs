@@ -75,6 +75,20 @@ impl<'a> Account<'a> {
         self.cluster.try_kubectl(&arguments).status.success()
     }
 
+    /// Leaves it only the right to list these in the shared namespace.
+    pub(super) fn may_only_list(&self, what: &str) {
+        let role = ["role", "plumbline", "--namespace", SHARED];
+        let shown = [&["get"], &role[..], &["--output", "json"]].concat();
+        let shown: serde_json::Value = serde_json::from_str(&self.cluster.kubectl(&shown)).unwrap();
+        let mut rules = shown["rules"].as_array().unwrap().iter();
+        let at = rules.position(|it| it["resources"][0] == what).unwrap();
+        let verbs =
+            format!(r#"[{{"op": "replace", "path": "/rules/{at}/verbs", "value": ["list"]}}]"#);
+        let patch = ["--type=json", "--patch", &verbs];
+        self.cluster
+            .kubectl(&[&["patch"], &role[..], &patch].concat());
+    }
+
     /// A run in the shared namespace, but for what `other` flags say.
     pub(super) fn run(&self, other: &[&str]) -> Output {
         let mut command = self.cluster.run(&short(&["--namespace", SHARED]));
@@ -139,6 +153,8 @@ fn the_role_suffices_and_gives_no_more_than_it_says() {
         ("create", "pods"),
         ("get", "pods/exec"),
         ("create", "services"),
+        ("patch", "services"),
+        ("deletecollection", "endpointslices.discovery.k8s.io"),
         ("patch", "networkpolicies.networking.k8s.io"),
     ] {
         assert!(account.may(verb, what, Some(SHARED)), "{verb} {what}");

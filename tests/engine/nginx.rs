@@ -3,10 +3,9 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use super::short_load;
-use crate::world::{Running, eventually, skip};
+use crate::world::{PATIENCE, Running, eventually, skip};
 
 /// Where distributions put it; the second is not in everybody's search path.
 const PROGRAMS: [&str; 2] = ["nginx", "/usr/sbin/nginx"];
@@ -61,7 +60,7 @@ fn nginx(directory: &Path) -> Option<(Running, String)> {
         .spawn()
         .expect("it could say its version");
     let running = Running(child);
-    eventually("nginx listens", Duration::from_secs(5), || {
+    eventually("nginx listens", PATIENCE, || {
         TcpStream::connect(address).is_ok()
     });
     Some((running, address.to_string()))

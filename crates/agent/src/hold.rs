@@ -6,6 +6,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use plumbline_protocol::LaunchedOrder;
+use plumbline_sys::clock::now_ns;
+
+use crate::launched;
+
 /// How often it looks: rarely, because the machine is measured.
 const LOOK: Duration = Duration::from_secs(60);
 
@@ -13,8 +18,15 @@ const LOOK: Duration = Duration::from_secs(60);
 const LOOKS: usize = 10;
 
 /// Returns when no agent has run beside this process for ten minutes. Each pod of a run
-/// has one that ends with its controller, so the run is over then, or does without.
+/// has one that ends with its controller, so the run is over then, or does without. A pod
+/// that was launched has none: there it answers its peer, for as long.
 pub fn hold() {
+    let begun_ns = now_ns();
+    if let Some(order) = LaunchedOrder::of_process() {
+        // A pod without a network ends early, which the cluster shows.
+        let _ = launched::answer(&order, begun_ns, LOOK * LOOKS as u32);
+        return;
+    }
     hold_while(LOOK, || has_company(Path::new("/proc"), std::process::id()));
 }
 

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use plumbline_experiment::Slice;
-use plumbline_record::{CpuTime, IdleSample, SoftnetCounters};
-use plumbline_sys::clock::{now_ns, sleep_until_ns};
+use plumbline_protocol::{IdleTime, MachineGains, WatchOrder, Watched};
+use plumbline_record::IdleSample;
+use plumbline_sys::clock::{now_ns, sleep_unless};
 use plumbline_sys::counters::{self, CpuTotals, IdleClock};
 use plumbline_sys::cpu;
-use serde::{Deserialize, Serialize};
 
 use crate::meter::MachineMeter;
 
@@ -22,77 +22,16 @@ const TICKS_NS: u64 = 20_000_000;
 /// The work for which these ticks are few, as a multiple of them.
 const FEW: u64 = 10;
 
-/// How to watch the CPUs during a rotation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WatchOrder {
-    /// The start of the rotation, nanoseconds of the monotonic clock of the agent.
-    pub start_ns: u64,
-    /// The slices of each member; the last member does not send.
-    pub members: Vec<Vec<Slice>>,
-    /// Whether to meter the machine in the slices of all members, and not only of the
-    /// last: where no sender does.
-    pub all: bool,
-}
-
-/// A machine during a rotation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Watched {
-    /// The machine in the slices in which nobody sends.
-    pub rest: IdleSample,
-    /// The machine in the slices of each member that sends, where that was ordered;
-    /// else nothing.
-    pub members: Vec<MachineGains>,
-    /// Idle time in the slices of each member, those in which nobody sends last. `None`
-    /// where the kernel counts it in ticks alone, or where what it counts in
-    /// microseconds is something else: then the ticks that the senders read are all
-    /// there is.
-    pub idle: Option<Vec<IdleTime>>,
-}
-
-/// What the counters of a machine gained in the slices of one member.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MachineGains {
-    /// CPU time.
-    pub machine: CpuTime,
-    /// Receive queues.
-    pub softnet: SoftnetCounters,
-    /// CPU time of its threads for soft interrupts, nanoseconds; 0 where they cannot be
-    /// seen.
-    pub ksoftirqd_ns: u64,
-}
-
-/// Idle time of all CPUs over some slices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdleTime {
-    /// Wall time times CPUs, nanoseconds.
-    pub capacity_ns: u64,
-    /// Idle, nanoseconds.
-    pub idle_ns: u64,
-}
-
-impl IdleTime {
-    /// What the same slices cost, where only the total is known more exactly.
-    pub fn correct(&self, time: &mut CpuTime) {
-        let idle_ns = self.idle_ns.min(self.capacity_ns);
-        time.capacity_ns = self.capacity_ns;
-        time.idle_ns = idle_ns.saturating_sub(time.iowait_ns);
-        time.busy_ns = (self.capacity_ns - idle_ns).saturating_sub(time.steal_ns);
-    }
-
-    fn worked_ns(&self) -> u64 {
-        self.capacity_ns.saturating_sub(self.idle_ns)
-    }
-
-    fn add(&mut self, from: &IdleReading, to: &IdleReading) {
-        self.capacity_ns += to.at_ns.saturating_sub(from.at_ns);
-        self.idle_ns += to.idle_ns.saturating_sub(from.idle_ns);
-    }
-}
-
 /// One CPU at one moment.
 struct IdleReading {
     at_ns: u64,
     idle_ns: u64,
+}
+
+/// Adds what was between two readings.
+fn add(time: &mut IdleTime, from: &IdleReading, to: &IdleReading) {
+    time.capacity_ns += to.at_ns.saturating_sub(from.at_ns);
+    time.idle_ns += to.idle_ns.saturating_sub(from.idle_ns);
 }
 
 /// The slices of all members in time order, with the number of the member.
@@ -184,18 +123,6 @@ fn span(course: &Course) -> Option<(u64, u64)> {
     Some((course.first()?.1.open_ns, course.last()?.1.end_ns))
 }
 
-/// Sleeps until a moment of the monotonic clock, or until `stop` is true, at which it
-/// looks every 50 ms.
-fn sleep_unless(stop: &AtomicBool, deadline_ns: u64) {
-    while !stop.load(Ordering::Relaxed) {
-        let now_ns = now_ns();
-        if now_ns >= deadline_ns {
-            return;
-        }
-        sleep_until_ns(deadline_ns.min(now_ns + 50_000_000));
-    }
-}
-
 /// Reads the machine's counters at the edges of slices, each by the meter of its member.
 fn meter<'a>(
     start_ns: u64,
@@ -237,10 +164,10 @@ fn watch_one(
     for (member, slice) in course {
         let opened = read(slice.open_ns)?;
         let closed = read(slice.end_ns)?;
-        times[*member].add(&opened, &closed);
+        add(&mut times[*member], &opened, &closed);
         let first = first.get_or_insert(opened);
         times[members] = IdleTime::default();
-        times[members].add(first, &closed);
+        add(&mut times[members], first, &closed);
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -342,22 +269,6 @@ mod tests {
         let sums = agreeing(cpus.clone(), &first, &ticks([450, 500])).unwrap();
         assert_eq!(sums, [time(400, 390)]);
         assert_eq!(agreeing(cpus, &first, &ticks([400, 400])), None);
-    }
-
-    #[test]
-    fn only_the_total_is_corrected() {
-        let mut cpu = CpuTime {
-            capacity_ns: 820 * MS,
-            busy_ns: 510 * MS,
-            user_ns: 100 * MS,
-            iowait_ns: 10 * MS,
-            steal_ns: 20 * MS,
-            idle_ns: 280 * MS,
-            ..CpuTime::default()
-        };
-        time(800, 305).correct(&mut cpu);
-        assert_eq!((cpu.capacity_ns, cpu.idle_ns), (800 * MS, 295 * MS));
-        assert_eq!((cpu.busy_ns, cpu.user_ns), (475 * MS, 100 * MS));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use plumbline_record::Fingerprint;
+use plumbline_sys::user_mode;
 
 /// Sysctls that change what a network costs.
 const SYSCTLS: &[&str] = &[
@@ -44,11 +45,13 @@ pub fn fingerprint() -> Fingerprint {
             .or_else(|| cpuinfo_value(&cpuinfo, "model name"))
             .unwrap_or_else(|| "unknown".to_owned()),
         microcode: cpuinfo_value(&cpuinfo, "microcode"),
-        cpus: read("/sys/devices/system/cpu/online").map_or(0, |list| list_length(&list)),
+        cpus: read("/sys/devices/system/cpu/online").map_or(0, |list| number_listed(&list)),
         threads_per_core: read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
-            .map(|list| list_length(&list)),
+            .map(|list| number_listed(&list)),
         hypervisor: hypervisor(&cpuinfo),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        wake_up_limit_us: plumbline_sys::cpu::wake_up_limit_us(),
+        tuned: plumbline_tune::standing(&plumbline_tune::Root::of_this_machine()),
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .unwrap_or_else(|| "unknown".to_owned()),
         clock_read_ns: clock_read_ns(),
@@ -77,20 +80,9 @@ fn cpuinfo_value(cpuinfo: &str, key: &str) -> Option<String> {
         .map(|(_, value)| value.trim().to_owned())
 }
 
-/// Length of a list of CPUs such as `0,64` or `0-1`.
-fn list_length(list: &str) -> u32 {
-    list.split(',')
-        .filter_map(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            Some(
-                last.trim()
-                    .parse::<u32>()
-                    .ok()?
-                    .saturating_sub(first.trim().parse().ok()?)
-                    + 1,
-            )
-        })
-        .sum()
+/// How many CPUs are in a list of the kernel's.
+fn number_listed(list: &str) -> u32 {
+    plumbline_sys::cpu::listed(list).len() as u32
 }
 
 /// The command line without the name of the first program: it affects no
@@ -104,7 +96,7 @@ fn kernel_command_line(line: &str) -> String {
 
 /// What the kernel runs on, unless that is a bare machine.
 fn hypervisor(cpuinfo: &str) -> Option<String> {
-    if let Some(host) = user_mode_host(cpuinfo) {
+    if let Some(host) = user_mode::host() {
         return Some(format!("User-mode Linux on {host}"));
     }
     let guest = cpuinfo_value(cpuinfo, "flags")?
@@ -115,20 +107,6 @@ fn hypervisor(cpuinfo: &str) -> Option<String> {
             .filter(|v| !v.is_empty())
             .unwrap_or_else(|| "unknown".into())
     })
-}
-
-/// Name and release of the kernel that User-mode Linux runs on, when this is one.
-fn user_mode_host(cpuinfo: &str) -> Option<String> {
-    cpuinfo_value(cpuinfo, "vendor_id").filter(|vendor| vendor == "User Mode Linux")?;
-    let host = cpuinfo_value(cpuinfo, "host")?;
-    // As `uname -a` has it: the machine's name is the second word.
-    let mut words = host.split_whitespace();
-    Some(format!("{} {}", words.next()?, words.nth(1)?))
-}
-
-/// Whether this kernel runs as a program on another one.
-pub fn is_user_mode() -> bool {
-    user_mode_host(&read("/proc/cpuinfo").unwrap_or_default()).is_some()
 }
 
 /// Median cost of reading the clock twice in a row, in nanoseconds (L-16).
@@ -150,7 +128,7 @@ fn memory_bytes() -> u64 {
     let meminfo = read("/proc/meminfo").unwrap_or_default();
     let kilobytes =
         cpuinfo_value(&meminfo, "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
+    kilobytes.unwrap_or(0).saturating_mul(1024)
 }
 
 /// Known only where the kernel ships its configuration.
@@ -189,23 +167,6 @@ fn conntrack() -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_cpus_are_counted() {
-        assert_eq!(list_length("0"), 1);
-        assert_eq!(list_length("0,64"), 2);
-        assert_eq!(list_length("0-3,8"), 5);
-    }
-
-    #[test]
-    fn a_kernel_that_is_a_program_names_its_host() {
-        let cpuinfo = "processor\t: 0\nvendor_id\t: User Mode Linux\n\
-            host\t\t: Linux box 6.18.1 #1 SMP x86_64\nflags\t: fpu hypervisor\n";
-        assert_eq!(
-            hypervisor(cpuinfo).as_deref(),
-            Some("User-mode Linux on Linux 6.18.1")
-        );
-    }
 
     #[test]
     fn the_first_program_is_not_part_of_the_environment() {

@@ -18,7 +18,8 @@ struct MeterReading {
 /// What the machine's counters gained over one or more windows.
 #[derive(Clone, Debug)]
 pub struct MachineMeter {
-    /// What the kernel does soft interrupts in when there are too many.
+    /// What the kernel does soft interrupts in when there are too many, and what devices
+    /// receive in that have threads of their own.
     ksoftirqd: Vec<ProcessClock>,
     opened: Option<MeterReading>,
     /// Gains of the windows so far.
@@ -32,7 +33,7 @@ pub struct MachineMeter {
 impl Default for MachineMeter {
     fn default() -> Self {
         Self {
-            ksoftirqd: ProcessClock::of_all("ksoftirqd/"),
+            ksoftirqd: ProcessClock::of_all(&["ksoftirqd/", "napi/"]),
             opened: None,
             cpu: CpuTotals::default(),
             softnet: SoftnetCounters::default(),

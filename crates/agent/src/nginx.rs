@@ -15,12 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::{HttpServer, Workload};
+use plumbline_protocol::{MissingServer, ServeOrder};
 use plumbline_record::ServeResult;
 use plumbline_sys::cpu::{self, ProcessTime};
 use plumbline_sys::process::{Child, Command, ProcessError};
 use tempfile::TempDir;
-
-use crate::{MissingServer, ServeOrder};
 
 /// Where packages install it; that directory is not in every search path.
 const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];

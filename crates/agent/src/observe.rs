@@ -6,16 +6,18 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use plumbline_protocol::{
+    ClockReading, FromAgent, LocalAddress, LookOrder, NamespaceCounters, Sight, ToAgent, Way,
+};
 use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint};
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::ethtool;
 use plumbline_sys::netlink::{DeviceInfo, NetlinkError, NetlinkSocket};
 
 use crate::idle;
-use crate::message::{ClockReading, FromAgent, JobOutcome, ToAgent};
+use crate::job::JobOutcome;
 use crate::nginx;
 use crate::proxy;
-use crate::sight::{LocalAddress, LookOrder, NamespaceCounters, Sight, Way};
 
 /// Carries out an order to observe.
 pub(crate) fn answer(order: &ToAgent, stop: &AtomicBool) -> JobOutcome {

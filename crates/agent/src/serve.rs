@@ -1,30 +1,40 @@
 //! The life of an agent: greet, do one job, report, end.
 
+use std::error::Error;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plumbline_engine::{LoadPlan, Responder, ServePlan, WindowObserver};
+use plumbline_build::SOURCES;
+use plumbline_engine::{EngineError, Responder, ServePlan};
 use plumbline_experiment::HttpServer;
+use plumbline_protocol::{
+    FrameError, FromAgent, PROTOCOL_VERSION, ServeOrder, Served, ToAgent, read_frame, write_frame,
+};
 use plumbline_record::{ProcessCpu, ProtocolCounters, ServeResult};
 use plumbline_sys::cpu::{ProcessTime, process_time};
 
-use crate::build::SOURCES;
-use crate::frame::{FrameError, read_frame, write_frame};
-use crate::message::{
-    FromAgent, JobOutcome, LoadOrder, PROTOCOL_VERSION, SenderMeasurement, ServeOrder, Served,
-    ToAgent,
-};
+use crate::attempt::{self, Listening};
+use crate::job::JobOutcome;
+use crate::load::{TurnsStart, endure, load};
 use crate::meter::{MachineMeter, protocol_counters};
 use crate::nginx::{self, Nginx};
 use crate::observe;
+use crate::peer::Meeting;
+use crate::probe::probe;
+use crate::sounding::Soundings;
+use crate::toil::toil;
 
 /// An agent that hears nothing for this long stops its load and ends (S-5e).
 pub const LEASE: Duration = Duration::from_secs(3);
+
+/// The same of one that waits for the pods of a launch, which has no load: what starts these
+/// may leave no CPU to whoever passes the controller's words on.
+const MEETING_LEASE: Duration = Duration::from_secs(60);
 
 /// How often an agent looks whether another server lives, and whether to stop it.
 const LOOK: Duration = Duration::from_millis(20);
@@ -36,8 +46,8 @@ const SPARE_CONNECTIONS: u32 = 64;
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The controller went silent.
-    #[error("the controller was silent for {} s; the load was stopped", LEASE.as_secs())]
-    LeaseExpired,
+    #[error("the controller was silent for {} s; the load was stopped", .0.as_secs())]
+    LeaseExpired(Duration),
     /// The controller speaks another protocol.
     #[error(
         "the controller speaks protocol {theirs} (Plumbline {version}), this agent {PROTOCOL_VERSION}; use the same version on both sides"
@@ -65,15 +75,35 @@ enum AgentEvent {
 
 /// Runs an agent until its controller closes `input`. `output` carries frames
 /// only; nothing else may write to it.
-pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<(), AgentError> {
+pub fn run(input: impl Read + Send + 'static, output: impl Write) -> Result<(), AgentError> {
+    let soundings = Soundings::default();
+    let ended = obey(input, output, &soundings);
+    // However it ended.
+    soundings.end();
+    ended
+}
+
+fn obey(
+    input: impl Read + Send + 'static,
+    mut output: impl Write,
+    soundings: &Soundings,
+) -> Result<(), AgentError> {
     let (events, inbox) = mpsc::channel();
     read_commands(input, events.clone());
+    let (begin, begins) = mpsc::channel();
+    let mut begins = Some(begins);
     let stop = Arc::new(AtomicBool::new(false));
+    let listening = Listening::default();
+    let meeting = Meeting::default();
     let mut last_heard = Instant::now();
     let mut greeted = false;
     let mut has_job = false;
     loop {
-        match inbox.recv_timeout(LEASE.saturating_sub(last_heard.elapsed())) {
+        let lease = match meeting.is_under_way() {
+            true => MEETING_LEASE,
+            false => LEASE,
+        };
+        match inbox.recv_timeout(lease.saturating_sub(last_heard.elapsed())) {
             Ok(AgentEvent::Command(command)) => {
                 last_heard = Instant::now();
                 match command {
@@ -94,17 +124,33 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
                     }
                     ToAgent::Ping => {}
                     ToAgent::Stop => stop.store(true, Ordering::SeqCst),
+                    // A load that has failed no longer waits.
+                    ToAgent::Begin { start_ns } => drop(begin.send(start_ns)),
                     _ if !greeted => {
                         return Err(AgentError::Unexpected("an order before the greeting"));
                     }
-                    ToAgent::Serve(_) | ToAgent::Load(_) if has_job => {
+                    ToAgent::Serve(_)
+                    | ToAgent::Load(_)
+                    | ToAgent::Endure(_)
+                    | ToAgent::Toil(_)
+                        if has_job =>
+                    {
                         return Err(AgentError::Unexpected(
                             "a second order; an agent does one job",
                         ));
                     }
                     order => {
-                        has_job |= matches!(order, ToAgent::Serve(_) | ToAgent::Load(_));
-                        start(order, events.clone(), stop.clone());
+                        let may_wait = matches!(order, ToAgent::Load(_) | ToAgent::Toil(_));
+                        has_job |=
+                            may_wait || matches!(order, ToAgent::Serve(_) | ToAgent::Endure(_));
+                        let means = JobMeans {
+                            stop: stop.clone(),
+                            listening: listening.clone(),
+                            meeting: meeting.clone(),
+                            soundings: soundings.clone(),
+                            begins: begins.take_if(|_| may_wait),
+                        };
+                        start(order, events.clone(), means);
                     }
                 }
             }
@@ -113,7 +159,7 @@ pub fn run(input: impl Read + Send + 'static, mut output: impl Write) -> Result<
             Ok(AgentEvent::InputEnded(error)) => return Err(error.into()),
             Err(RecvTimeoutError::Timeout) => {
                 stop.store(true, Ordering::SeqCst);
-                return Err(AgentError::LeaseExpired);
+                return Err(AgentError::LeaseExpired(lease));
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
@@ -135,21 +181,69 @@ fn read_commands(mut input: impl Read + Send + 'static, events: Sender<AgentEven
     });
 }
 
+/// What an order is carried out with.
+struct JobMeans {
+    stop: Arc<AtomicBool>,
+    listening: Listening,
+    meeting: Meeting,
+    soundings: Soundings,
+    /// The start of turns, for a load, or for work that sends nothing.
+    begins: Option<Receiver<u64>>,
+}
+
 /// Carries out an order in a thread of its own, and reports its result.
-fn start(order: ToAgent, events: Sender<AgentEvent>, stop: Arc<AtomicBool>) {
+fn start(order: ToAgent, events: Sender<AgentEvent>, means: JobMeans) {
     thread::spawn(move || {
         // If the receiver is gone, the agent is ending, and no one needs the
         // result.
         let report = |message| drop(events.send(AgentEvent::Report(message)));
+        let stop = &*means.stop;
+        let turns = means.begins.map(|begins| TurnsStart {
+            report: &report,
+            begins,
+            stop,
+        });
         let result = match &order {
-            ToAgent::Serve(order) => serve(order, &report, &stop),
-            ToAgent::Load(order) => load(order, &stop),
-            order => observe::answer(order, &stop),
+            ToAgent::Serve(order) => serve(order, &report, stop),
+            ToAgent::Load(order) => load(order, stop, turns),
+            ToAgent::Endure(order) => endure(order, stop),
+            ToAgent::Toil(order) => {
+                toil(order, &|| turns.as_ref()?.wait(), stop).map(FromAgent::Toiled)
+            }
+            ToAgent::Listen { addresses } => means.listening.listen(addresses),
+            ToAgent::Connect { address, limit_ns } => {
+                attempt::connect(*address, Duration::from_nanos(*limit_ns))
+            }
+            ToAgent::Meet(order) => {
+                let begun = means.meeting.begin(order);
+                begun
+                    .map(|address| FromAgent::Listening { address })
+                    .map_err(Into::into)
+            }
+            ToAgent::Pass { phase } => {
+                let met = means.meeting.pass(*phase);
+                met.map(|pods| FromAgent::Met { pods }).map_err(Into::into)
+            }
+            ToAgent::Probe(order) => {
+                probe(order, stop).map(|probed| FromAgent::Probed(Box::new(probed)))
+            }
+            ToAgent::Sound(order) => {
+                let sounded = means.soundings.answer(order, stop);
+                sounded.map(|it| FromAgent::Sounded(Box::new(it)))
+            }
+            order => observe::answer(order, stop),
         };
-        report(result.unwrap_or_else(|error| FromAgent::Failed {
-            error: error.to_string(),
-        }));
+        report(result.unwrap_or_else(|error| failed(&*error)));
     });
+}
+
+fn failed(error: &(dyn Error + 'static)) -> FromAgent {
+    match error.downcast_ref() {
+        Some(EngineError::Late) => FromAgent::Late,
+        _ => FromAgent::Failed {
+            error: error.to_string(),
+        },
+    }
 }
 
 fn serve(order: &ServeOrder, report: &dyn Fn(FromAgent), stop: &AtomicBool) -> JobOutcome {
@@ -226,54 +320,6 @@ impl ServerMeter {
             protocol: protocol_counters("server")?.since(&self.protocol),
         })))
     }
-}
-
-/// Reads the machine's counters when the window opens and closes.
-#[derive(Default)]
-struct WindowMeter {
-    machine: MachineMeter,
-    error: Option<io::Error>,
-}
-
-impl WindowObserver for WindowMeter {
-    fn window_opens(&mut self) {
-        self.error = self.error.take().or(self.machine.opens().err());
-    }
-
-    fn window_closes(&mut self) {
-        self.error = self.error.take().or(self.machine.closes().err());
-    }
-}
-
-fn load(order: &LoadOrder, stop: &AtomicBool) -> JobOutcome {
-    let plan = LoadPlan {
-        // Only our own responder knows what to do with it.
-        secret: (order.workload.server == HttpServer::Plumbline).then_some(order.secret),
-        warm_up: Duration::from_nanos(order.timing.warm_up_ns),
-        measure: Duration::from_nanos(order.timing.measure_ns),
-        turns: order.turns.clone(),
-        drain: Duration::from_nanos(order.timing.drain_ns),
-        seed: order.seed,
-        cpus: order.cpus.clone(),
-        ..LoadPlan::new(order.workload.clone(), order.target)
-    };
-    let protocol = protocol_counters("client")?;
-    let mut meter = WindowMeter::default();
-    let load = plumbline_engine::run(&plan, stop, &mut meter)?;
-    if let Some(error) = meter.error {
-        return Err(error.into());
-    }
-    let machine = meter.machine;
-    if machine.windows() == 0 {
-        return Err("the load was stopped before its measured window ended".into());
-    }
-    Ok(FromAgent::Loaded(Box::new(SenderMeasurement {
-        load,
-        machine: machine.cpu(),
-        softnet: machine.softnet(),
-        ksoftirqd_ns: machine.ksoftirqd_ns(),
-        protocol: protocol_counters("client")?.since(&protocol),
-    })))
 }
 
 #[cfg(test)]

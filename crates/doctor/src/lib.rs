@@ -1,11 +1,16 @@
-//! What on this machine will disturb the numbers, each with its remedy.
-//! It only looks: nothing is changed.
+//! What on this machine will disturb the numbers, and what is wrong with a path, each with
+//! its remedy. It only looks: nothing is changed, but for what a trial of offloads puts
+//! back.
 
 mod finding;
 mod machine;
+mod path;
 mod watch;
 
+use plumbline_tune::{Root, Shown};
+
 pub use finding::{Certainty, Finding, Severity};
+pub use path::examine_path;
 
 /// Looks at everything. Takes a second, to see load and steal. Call it while
 /// the process has no thread and its own namespaces are the machine's: it tries
@@ -21,6 +26,7 @@ pub fn examine() -> Vec<Finding> {
         machine::conntrack(fingerprint.conntrack),
         machine::open_files(),
         machine::offloads(),
+        machine::tunables(&Shown::of(&Root::of_this_machine())),
     ]);
     findings.extend(watch::watch());
     findings

@@ -1,6 +1,7 @@
 //! What the kernel says of this machine.
 
 use plumbline_record::Fingerprint;
+use plumbline_tune::{Shown, TuneError};
 
 use crate::finding::{Certainty, Finding};
 
@@ -60,9 +61,39 @@ pub(crate) fn governor(governor: Option<&str>) -> Finding {
         Some(other) => Finding::bad(
             "CPU governor",
             format!("{other}: the clock changes while measuring"),
-            "cpupower frequency-set -g performance",
+            "as root, `plumbline run --tune` sets it meanwhile, and for good: cpupower \
+             frequency-set -g performance",
         ),
     }
+}
+
+/// What `plumbline tune` would set, or has set.
+pub(crate) fn tunables(shown: &Result<Shown, TuneError>) -> Finding {
+    const WHAT: &str = "tunables";
+    let shown = match shown {
+        Ok(shown) => shown,
+        // The error says the remedy itself.
+        Err(error) => return Finding::bad(WHAT, "cannot be put back", error.to_string()),
+    };
+    let standing = shown.standing.len();
+    if standing > 0 {
+        return Finding::note(
+            WHAT,
+            format!("`plumbline tune` has set {standing} files"),
+            "if none runs now, it was killed: `plumbline tune --restore` puts them back",
+        );
+    }
+    let proposals = shown.proposals.iter();
+    let wanted = proposals.filter(|it| !it.adjustments.is_empty());
+    let names: Vec<&str> = wanted.map(|it| it.name).collect();
+    if names.is_empty() {
+        return Finding::good(WHAT, "`plumbline tune` would set nothing");
+    }
+    Finding::note(
+        WHAT,
+        format!("could be set for steadier figures: {}", names.join(", ")),
+        "`plumbline tune --show` says how; as root, `run --tune` sets them while a run lasts",
+    )
 }
 
 pub(crate) fn clock_source(fingerprint: &Fingerprint) -> Finding {
@@ -156,6 +187,8 @@ pub(crate) fn offloads() -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use plumbline_tune::Adjustment;
+
     use super::*;
     use crate::finding::Severity;
 
@@ -176,6 +209,24 @@ mod tests {
             assert_eq!(finding.level, Severity::Bad, "{finding:?}");
             assert!(finding.remedy.is_some_and(|r| !r.is_empty()));
         }
+    }
+
+    #[test]
+    fn what_a_killed_tune_has_left_is_found() {
+        let left = Adjustment {
+            tunable: "VM statistics".to_owned(),
+            file: "/proc/sys/vm/stat_interval".to_owned(),
+            before: "1".to_owned(),
+            set: "10".to_owned(),
+            owner: None,
+        };
+        let shown = Shown {
+            proposals: Vec::new(),
+            standing: vec![left],
+        };
+        let found = tunables(&Ok(shown));
+        assert_eq!(found.level, Severity::Note);
+        assert!(found.remedy.is_some_and(|it| it.contains("--restore")));
     }
 
     #[test]

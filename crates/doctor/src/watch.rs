@@ -52,8 +52,12 @@ fn steal(time: &CpuTime) -> Finding {
     let share = time.steal_ns as f64 / time.capacity_ns.max(1) as f64;
     let seen = format!("{:.1} % taken by the hypervisor", share * 100.0);
     if share > 0.02 {
-        return Finding::bad("steal", seen, "use a dedicated machine, or more blocks")
-            .with(Certainty::Sampled);
+        return Finding::bad(
+            "steal",
+            seen,
+            "use a dedicated machine, more blocks, or `plumbline run --awake` as root",
+        )
+        .with(Certainty::Sampled);
     }
     Finding::good("steal", seen).with(Certainty::Sampled)
 }

@@ -13,9 +13,9 @@ pub enum EngineError {
     /// The plan contradicts itself or asks for the impossible.
     #[error("{0}")]
     Plan(String),
-    /// The connections were open only when others already had their turns.
+    /// The start was over when it was told.
     #[error(
-        "the connections were not open when the first turn of this load came; the machine is too slow for so many at once: use fewer networks or connections, or whole windows (`--rotate off`)"
+        "the first turn of this load had come before it was told of it; the machine is too busy: end what else runs, or use whole windows (`--rotate off`)"
     )]
     Late,
     /// Nothing listens at the target.

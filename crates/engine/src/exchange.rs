@@ -21,12 +21,16 @@ use crate::codec::Codec;
 use crate::driver::{Driver, Event};
 use crate::event_loop::LoadClient;
 use crate::recorder::Recorder;
-use line::ConnectionState;
+use line::{ClientConnection, ConnectionState};
 
 pub(crate) use state::{Exchange, Rules, Stamped};
 
 /// When a closed loop gives up on a datagram's answer and goes on.
 const ANSWER_LIMIT_NS: u64 = 1_000_000_000;
+
+/// When a load that endures does, which tells answers after more than a second from none:
+/// later than TCP first tries again to open a connection.
+pub(crate) const PATIENCE_NS: u64 = 1_500_000_000;
 
 impl<C: Codec> Exchange<C> {
     /// A line without a request that can take one now, and since when it could.
@@ -49,7 +53,9 @@ impl<C: Codec> Exchange<C> {
     /// A line that can take a request now, and since when it could.
     #[inline]
     fn claim(&mut self) -> Option<(usize, u64)> {
-        let idle = self.claim_idle();
+        // Where all have to be seen at work, none is preferred because it is idle.
+        let in_turn = self.rules.endures && self.rules.pipelined;
+        let idle = if in_turn { None } else { self.claim_idle() };
         if idle.is_some() || !self.rules.pipelined {
             return idle;
         }
@@ -66,19 +72,44 @@ impl<C: Codec> Exchange<C> {
         None
     }
 
-    /// A closed loop over datagrams would wait forever for one that was lost.
-    fn give_up_late<D: Driver>(&mut self, io: &mut D, now: u64) {
+    /// How long an answer is waited for. A closed loop over datagrams would wait forever for
+    /// one that was lost, and one that opens connections would run out of them. On a
+    /// connection that stands an answer may come at any time.
+    fn patience(&self) -> Option<u64> {
+        let rules = &self.rules;
+        match rules.endures {
+            true => (rules.udp || rules.fresh).then_some(PATIENCE_NS),
+            false => (rules.udp && rules.closed).then_some(ANSWER_LIMIT_NS),
+        }
+    }
+
+    /// Gives up answers that were waited for longer than that.
+    fn give_up_late<D: Driver>(&mut self, io: &mut D, limit: u64, now: u64) {
         for slot in 0..self.lines.len() {
-            let Some(flight) = self.flights.oldest(slot) else {
-                continue;
-            };
-            if flight.sent + ANSWER_LIMIT_NS < now {
+            while let Some(flight) = self.flights.oldest(slot)
+                && flight.sent + limit < now
+            {
                 self.flights.take_oldest(slot);
                 self.recorder
                     .censored(flight.intended, Some(flight.sent), now);
-                self.release(io, slot, now);
+                if self.rules.fresh {
+                    self.renew(io, slot, now);
+                } else {
+                    self.release(io, slot, now);
+                }
             }
         }
+    }
+
+    /// Connections that stood and are lost: closed, or silent for longer than that.
+    fn broken(&self, now: u64) -> u64 {
+        let is_lost = |(slot, line): (usize, &ClientConnection<C::Reader>)| {
+            let oldest = self.flights.oldest(slot);
+            line.state == ConnectionState::Down
+                || oldest.is_some_and(|flight| flight.sent + PATIENCE_NS < now)
+        };
+        let lost = self.lines.iter().enumerate().filter(|it| is_lost(*it));
+        lost.count() as u64
     }
 }
 
@@ -171,8 +202,8 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
         if self.troubled > 0 && now < self.recorder.window.close() {
             self.mend(io, now);
         }
-        if self.rules.udp && self.rules.closed {
-            self.give_up_late(io, now);
+        if let Some(limit) = self.patience() {
+            self.give_up_late(io, limit, now);
         }
     }
 
@@ -181,6 +212,12 @@ impl<D: Driver, C: Codec> LoadClient<D> for Exchange<C> {
     }
 
     fn end(&mut self, _: &mut D, now: u64) {
+        if !self.rules.udp && !self.rules.fresh {
+            let broken = self.broken(now);
+            if let Some(fates) = &mut self.recorder.fates {
+                fates.broken = broken;
+            }
+        }
         for slot in 0..self.lines.len() {
             while let Some(flight) = self.flights.take_oldest(slot) {
                 self.recorder

@@ -45,9 +45,9 @@ fn local_ports() -> Option<u64> {
 }
 
 fn ports_in(range: &str) -> Option<u64> {
-    let mut bounds = range.split_whitespace().map(str::parse::<u64>);
+    let mut bounds = range.split_whitespace().map(str::parse::<u16>);
     let (first, last) = (bounds.next()?.ok()?, bounds.next()?.ok()?);
-    (first <= last).then(|| last - first + 1)
+    (first <= last).then(|| u64::from(last - first) + 1)
 }
 
 #[cfg(test)]
@@ -62,6 +62,7 @@ mod tests {
         assert_eq!(ports_in("32768\t60999\n"), Some(28_232));
         assert_eq!(ports_in("9 8"), None);
         assert_eq!(ports_in("no"), None);
+        assert_eq!(ports_in("0 18446744073709551615"), None);
     }
 
     #[test]

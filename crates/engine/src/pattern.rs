@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::secret::{self, Secret};
+use crate::secret::Secret;
 
 /// Bytes of the sequence number at the head of every message.
 pub(crate) const SEQUENCE: usize = 8;
@@ -36,8 +36,8 @@ impl Pattern {
         let mut mark = None;
         if let Some(secret) = secret {
             let mut seed = [0; 32];
-            seed[..secret::LENGTH].copy_from_slice(secret.bytes());
-            seed[secret::LENGTH] = direction as u8;
+            seed[..Secret::LENGTH].copy_from_slice(secret.bytes());
+            seed[Secret::LENGTH] = direction as u8;
             random = ChaCha8Rng::from_seed(seed);
             let mut bytes = [0; MARK];
             random.fill_bytes(&mut bytes);

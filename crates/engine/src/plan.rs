@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plumbline_experiment::ceiling::MAX_CONNECTIONS;
 use plumbline_experiment::{Slice, Workload, WorkloadKind};
-use serde::{Deserialize, Serialize};
+use plumbline_sys::clock::now_ns;
 
 use crate::EngineError;
 use crate::bulk::train_of;
@@ -15,6 +15,9 @@ use crate::secret::Secret;
 
 /// How long a server waits for anything to happen on a connection.
 const IDLE: Duration = Duration::from_secs(300);
+
+/// From the last connection to the first request.
+const HEAD_START_NS: u64 = 2_000_000;
 
 /// One load, from its first connection to its last answer.
 #[derive(Clone, Debug)]
@@ -31,9 +34,9 @@ pub struct LoadPlan {
     pub warm_up: Duration,
     /// The window whose requests are recorded.
     pub measure: Duration,
-    /// When to run, where the load takes turns with others; then `warm_up` and
-    /// `measure` do not count.
-    pub turns: Option<Turns>,
+    /// The slices to run in, from the start on, where the load takes turns with others;
+    /// then `warm_up` and `measure` do not count.
+    pub turns: Option<Vec<Slice>>,
     /// Longest wait for outstanding answers after the window (L-3).
     pub drain: Duration,
     /// Seed of Poisson arrivals (L-6).
@@ -62,6 +65,9 @@ pub struct LoadPlan {
     pub trains: bool,
     /// What our [`Responder`](crate::Responder) wants to be shown, if anything.
     pub secret: Option<Secret>,
+    /// Whether each request's outcome is kept, connections take turns, and those that break
+    /// are not replaced: what [`endure`](crate::endure) sets.
+    pub endures: bool,
     /// Counters for a live display.
     pub progress: Option<Arc<LoadProgress>>,
 }
@@ -87,14 +93,15 @@ impl LoadPlan {
             sources: Vec::new(),
             trains: false,
             secret: None,
+            endures: false,
             progress: None,
         }
     }
 
     /// The slices that the load runs in, from its start.
     pub(crate) fn slices(&self) -> Vec<Slice> {
-        if let Some(turns) = &self.turns {
-            return turns.slices.clone();
+        if let Some(slices) = &self.turns {
+            return slices.clone();
         }
         let open_ns = self.warm_up.as_nanos() as u64;
         let end_ns = open_ns + self.measure.as_nanos() as u64;
@@ -180,16 +187,6 @@ impl LoadPlan {
     }
 }
 
-/// Dates at which a load has the machine, while others have it in between.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turns {
-    /// The start, nanoseconds of the monotonic clock of the sender's machine.
-    pub start_ns: u64,
-    /// The slices, from the start on. The connections have to be open before the first
-    /// of which something is recorded.
-    pub slices: Vec<Slice>,
-}
-
 /// What the other end of a load answers, and where.
 #[derive(Clone, Debug)]
 pub struct ServePlan {
@@ -255,12 +252,17 @@ fn plan<T>(text: &str) -> Result<T, EngineError> {
     Err(EngineError::Plan(text.into()))
 }
 
-/// Called when the measured window opens and closes, so that meters can be
-/// read. Where a load takes turns with others, that is once for each slice.
+/// Asked for the start, and called when the measured window opens and closes, so that
+/// meters can be read. Where a load takes turns with others, that is once for each slice.
 ///
-/// Both are called on the thread that called [`run`](crate::run), which is not
+/// All are called on the thread that called [`run`](crate::run), which is not
 /// a worker, so an observer delays no request.
 pub trait WindowObserver {
+    /// All connections are open. Gives the start, nanoseconds of the monotonic clock;
+    /// `None` ends the load here. Some 2 ms from now, unless others are waited for.
+    fn begins(&mut self) -> Option<u64> {
+        Some(now_ns() + HEAD_START_NS)
+    }
     /// The warm-up is over; the window opens now.
     fn window_opens(&mut self);
     /// The window has just closed; outstanding answers may still come.

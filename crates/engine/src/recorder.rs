@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plumbline_record::{LoadResult, SecondOfLoad};
 
+use crate::fates::{Fates, RequestFate};
 use crate::gaps::Gaps;
 use crate::progress::LoadProgress;
 use crate::timeline::Timeline;
@@ -34,6 +35,8 @@ pub(crate) struct Recorder {
     pub(crate) seen: LoadResult,
     pub(crate) window: Window,
     pub(crate) gaps: Gaps,
+    /// What became of each request, where that is wanted.
+    pub(crate) fates: Option<Fates>,
     by_second: Timeline,
     by_slice: Timeline,
     totals: WorkerTotals,
@@ -77,6 +80,7 @@ impl Recorder {
     #[inline]
     pub(crate) fn planned(&mut self, intended: u64) {
         self.seen.planned += u64::from(self.window.contains(intended));
+        self.note(intended, RequestFate::Unanswered);
     }
 
     /// A request went out at `sent`. `free` is the earliest moment at which a
@@ -128,7 +132,9 @@ impl Recorder {
         self.seen.completed += 1;
         self.seen.bytes_received += bytes;
         self.seen.service_time.record(received.saturating_sub(sent));
-        let second = self.observe(place, received.saturating_sub(intended));
+        let latency = received.saturating_sub(intended);
+        self.note(intended, RequestFate::Answered(latency));
+        let second = self.observe(place, latency);
         self.seen.seconds[second].completed += 1;
         self.seen.seconds[second].bytes += bytes;
     }
@@ -139,6 +145,7 @@ impl Recorder {
         let Some(place) = self.window.place(intended) else {
             return;
         };
+        self.note(intended, RequestFate::Failed);
         let errors = &mut self.seen.errors;
         *match failure {
             RequestFailure::Connect => &mut errors.connect,
@@ -166,6 +173,16 @@ impl Recorder {
                 self.seen.waited_for_connection += 1;
                 self.seen.send_lag.record(now.saturating_sub(intended));
             }
+        }
+    }
+
+    /// Notes what is known of a request of the window now.
+    #[inline]
+    fn note(&mut self, intended: u64, fate: RequestFate) {
+        if let Some(fates) = &mut self.fates
+            && self.window.contains(intended)
+        {
+            fates.note(intended, fate);
         }
     }
 

@@ -19,6 +19,8 @@ use plumbline_sys::socket::Socket;
 
 use crate::worker::bind_to_cpu;
 use crate::{EngineError, ServePlan};
+#[cfg(fuzzing)]
+pub(crate) use web::answers_to;
 
 /// A server that answers one workload, and checks what it is asked.
 ///

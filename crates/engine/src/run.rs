@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-use plumbline_record::{Histogram, LoadResult, ProcessCpu};
-use plumbline_sys::clock::{now_ns, sleep_until_ns};
+use plumbline_record::{Histogram, LoadResult, ProcessCpu, RequestSpell};
+use plumbline_sys::clock::{now_ns, sleep_unless};
 use plumbline_sys::cpu::{self, ProcessTime};
 
 use crate::limits;
@@ -18,11 +18,6 @@ use crate::{EngineError, LoadPlan, WindowObserver};
 
 /// How long the target may take to accept the first connection.
 const PROBE_LIMIT: Duration = Duration::from_secs(5);
-/// From the last connection to the first request.
-const HEAD_START_NS: u64 = 2_000_000;
-/// Longest time between two looks at the stop flag. Not shorter, because others may
-/// be measured meanwhile.
-const NAP_NS: u64 = 50_000_000;
 
 /// Runs a load and returns what the sender saw.
 ///
@@ -39,6 +34,58 @@ pub fn run(
     stop: &AtomicBool,
     observer: &mut dyn WindowObserver,
 ) -> Result<LoadResult, EngineError> {
+    let (accounts, cpu) = carry(plan, stop, observer)?;
+    Ok(result(plan, accounts, cpu))
+}
+
+/// What became of the requests of a load that endured whatever happened to its path.
+#[derive(Clone, Debug)]
+pub struct Endured {
+    /// When the first was intended, nanoseconds of the monotonic clock.
+    pub begun_ns: u64,
+    /// Connections that were open then and are lost.
+    pub broken: u64,
+    /// All requests, by their intended moments since then.
+    pub spells: Vec<RequestSpell>,
+    /// The rest of what the sender saw.
+    pub load: LoadResult,
+}
+
+/// Runs a load of requests at equal gaps, as [`run`] does, that endures whatever happens to
+/// its path: connections that stand take turns, those that break are counted and not
+/// replaced, and answers to new connections and datagrams are waited for 1.5 s. Its workload
+/// is `rr` or `crr`, and it has one thread.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn endure(
+    plan: &LoadPlan,
+    stop: &AtomicBool,
+    observer: &mut dyn WindowObserver,
+) -> Result<Endured, EngineError> {
+    let plan = LoadPlan {
+        endures: true,
+        threads: 1,
+        ..plan.clone()
+    };
+    let (mut accounts, cpu) = carry(&plan, stop, observer)?;
+    let fates = accounts.fates.take().unwrap_or_default();
+    let begun_ns = fates.first().unwrap_or_default();
+    Ok(Endured {
+        begun_ns,
+        broken: fates.broken,
+        spells: fates.spells(begun_ns),
+        load: result(&plan, accounts, cpu),
+    })
+}
+
+/// The accounts of all workers, and the CPU time of this process in the window.
+fn carry(
+    plan: &LoadPlan,
+    stop: &AtomicBool,
+    observer: &mut dyn WindowObserver,
+) -> Result<(Recorder, ProcessCpu), EngineError> {
     plan.check()?;
     limits::check(plan)?;
     probe(plan)?;
@@ -69,7 +116,7 @@ pub fn run(
             }));
         }
         drop(report);
-        let window = open(plan, &ready, &starts, stop, &abort);
+        let window = open(plan, &ready, &starts, [stop, &abort], observer);
         drop(starts);
         let cpu = match &window {
             Ok(Some(window)) => observe(window, stop, observer)?,
@@ -95,7 +142,7 @@ pub fn run(
         if !clients.iter().all(Histogram::is_empty) {
             accounts.seen.clients = clients;
         }
-        Ok(result(plan, accounts, cpu))
+        Ok((accounts, cpu))
     })
 }
 
@@ -116,8 +163,8 @@ fn open(
     plan: &LoadPlan,
     ready: &Receiver<bool>,
     starts: &[Sender<Window>],
-    stop: &AtomicBool,
-    abort: &AtomicBool,
+    [stop, abort]: [&AtomicBool; 2],
+    observer: &mut dyn WindowObserver,
 ) -> Result<Option<Window>, EngineError> {
     for _ in starts {
         // A worker that failed has hung up or sent false; the join says why.
@@ -129,13 +176,14 @@ fn open(
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let start = match &plan.turns {
-        None => now_ns() + HEAD_START_NS,
-        Some(turns) => turns.start_ns,
+    let Some(start) = observer.begins() else {
+        return Ok(None);
     };
     let drain = plan.drain.as_nanos() as u64;
     let window = Window::starting(start, &plan.slices(), drain);
-    if now_ns() > window.open() {
+    // Nobody is told of a whole window: it begins some time after all is ready, and may
+    // well have begun where the CPU was taken away in between.
+    if plan.turns.is_some() && now_ns() > window.open() {
         return Err(EngineError::Late);
     }
     for start in starts {
@@ -159,32 +207,18 @@ fn observe(
     let _ = cpu::set_timer_slack_ns(1);
     let mut cpu = ProcessCpu::default();
     for (open, close) in window.recorded() {
-        if !sleep_until(open, stop) {
+        if !sleep_unless(stop, open) {
             break;
         }
         observer.window_opens();
         let before = process_time()?;
-        sleep_until(close, stop);
+        sleep_unless(stop, close);
         let spent = process_time()?.since(before);
         observer.window_closes();
         cpu.user_ns += spent.user_ns;
         cpu.system_ns += spent.system_ns;
     }
     Ok(cpu)
-}
-
-/// False when asked to stop before.
-fn sleep_until(moment: u64, stop: &AtomicBool) -> bool {
-    loop {
-        if stop.load(Ordering::Relaxed) {
-            return false;
-        }
-        let now = now_ns();
-        if now >= moment {
-            return true;
-        }
-        sleep_until_ns(moment.min(now + NAP_NS));
-    }
 }
 
 fn result(plan: &LoadPlan, accounts: Recorder, cpu: ProcessCpu) -> LoadResult {

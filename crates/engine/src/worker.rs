@@ -11,6 +11,7 @@ use crate::codec::{Codec, Fixed, Http};
 use crate::driver::{Driver, Epoll, Uring};
 use crate::event_loop::{self, LoadClient};
 use crate::exchange::{Exchange, Rules, Stamped};
+use crate::fates::Fates;
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 use crate::window::Window;
@@ -59,6 +60,7 @@ impl WorkerTask<'_> {
             fresh: !spec.keeps_connections(),
             pipelined: spec.kind == WorkloadKind::Rr && spec.arrival != Arrival::Closed,
             closed: spec.arrival == Arrival::Closed,
+            endures: self.plan.endures,
             shown: self
                 .plan
                 .secret
@@ -100,8 +102,12 @@ impl WorkerTask<'_> {
             .map_err(|cause| EngineError::Uring { cause })
     }
 
-    /// Room for what is sent in 2 s, within bounds.
+    /// Room for what is sent in 2 s, within bounds; for much more where answers may be out
+    /// for long.
     fn flights(&self, lines: usize) -> usize {
+        if self.plan.endures {
+            return MOST_FLIGHTS.max(4 * lines);
+        }
         let rate = self.plan.workload.arrival.rate().unwrap_or(0.0);
         let wanted = (rate * 2.0 / self.workers as f64) as usize;
         wanted.clamp(LEAST_FLIGHTS, MOST_FLIGHTS).max(4 * lines)
@@ -123,6 +129,14 @@ pub(crate) fn work(
         let expected = rate * share.plan.recorded_ns() as f64 * 1e-9 / share.workers as f64;
         recorder = recorder.sampling_gaps(expected);
     }
+    recorder.fates = spec
+        .arrival
+        .rate()
+        .filter(|_| share.plan.endures)
+        .map(|rate| {
+            let expected = rate * share.plan.recorded_ns() as f64 * 1e-9;
+            Fates::expecting(expected as usize)
+        });
     match spec.kind {
         WorkloadKind::Rr | WorkloadKind::Crr => {
             let codec = Fixed::new(share.plan, share.shown_before_requests());

@@ -1,6 +1,7 @@
 //! What an experiment asks a target for, in words that only the target can read.
 
 use crate::source::SourceSpan;
+use crate::{Scene, Tuning, Variant};
 
 /// A name of a network or a path as an experiment writes it, before the target
 /// says what it stands for.
@@ -43,13 +44,15 @@ impl<'a> Wanted<'a> {
 }
 
 /// What an experiment asks a target for: a network and, where the experiment
-/// names one, a path in it.
+/// names one, a path in it, or a variant of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The network.
     pub network: Wanted<'a>,
     /// The path; `None` for whatever paths the network is measured on.
     pub path: Option<Wanted<'a>>,
+    /// What is to be set differently on it; `None` for the network as it is.
+    pub variant: Option<AskedVariant<'a>>,
 }
 
 impl<'a> Asked<'a> {
@@ -58,6 +61,36 @@ impl<'a> Asked<'a> {
         Self {
             network: Wanted::new(word),
             path: None,
+            variant: None,
+        }
+    }
+}
+
+/// A variant as an experiment asks for it, of a network that the target still has to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedVariant<'a> {
+    /// What its section is called.
+    pub(crate) section: &'a str,
+    pub(crate) tuning: Tuning,
+    /// Whether the section is of every network.
+    pub(crate) is_of_each: bool,
+    /// Whether nobody asked for it by its name, so that it is left out, with a warning,
+    /// where it cannot be had.
+    pub is_optional: bool,
+}
+
+impl AskedVariant<'_> {
+    /// The variant of a network.
+    #[must_use]
+    pub fn of(&self, scene: Scene) -> Scene {
+        let name = match self.is_of_each {
+            true => format!("{}+{}", scene.network, self.section),
+            false => self.section.to_owned(),
+        };
+        let tuning = self.tuning;
+        Scene {
+            variant: Some(Variant { name, tuning }),
+            ..scene
         }
     }
 }

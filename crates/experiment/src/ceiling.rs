@@ -39,9 +39,19 @@ pub const MAX_ALL_ENDPOINTS: u64 = 500_000;
 pub const MAX_POLICIES: u32 = 10_000;
 /// Peers of each policy.
 pub const MAX_MEMBERS: u32 = 10_000;
+/// Pairs of endpoints that work at once.
+pub const MAX_PAIRS: u32 = 32;
+/// MTUs that a link may have, in bytes: what the smallest packet of IPv4 needs,
+/// and the most that the kernel gives a veth. A network may need more.
+pub(crate) const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
 /// Blocks of a plan.
 pub const MAX_BLOCKS: u32 = 1_000;
 /// Trials of a plan, not counting repetitions.
 pub const MAX_TRIALS: usize = 100_000;
+/// Levels of one factor.
+pub(crate) const MAX_LEVELS: usize = 1_000;
+/// Combinations of the levels of all factors but the network and those of workloads, and
+/// of networks with their variants and paths.
+pub(crate) const MAX_SETTINGS: usize = 10_000;
 /// Repetitions of a trial that fails a gate.
 pub const MAX_RETRIES: u32 = 20;

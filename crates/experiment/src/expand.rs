@@ -92,7 +92,7 @@ fn tables<'a>(
         .collect()
 }
 
-struct Variant {
+struct VariedWorkload {
     table: SectionTable,
     /// What distinguishes it from its siblings, such as ` connections=16`.
     suffix: String,
@@ -105,8 +105,8 @@ fn variants(
     table: &SectionTable,
     factors: &FileSection<'_>,
     keys: &[&str],
-) -> Result<Vec<Variant>, SpecError> {
-    let mut variants = vec![Variant {
+) -> Result<Vec<VariedWorkload>, SpecError> {
+    let mut variants = vec![VariedWorkload {
         table: table.clone(),
         suffix: String::new(),
         base_suffix: String::new(),
@@ -138,7 +138,13 @@ fn variants(
     Ok(variants)
 }
 
-fn vary(from: &Variant, key: &str, factor: &Entry, level: &SpannedValue, levels: usize) -> Variant {
+fn vary(
+    from: &VariedWorkload,
+    key: &str,
+    factor: &Entry,
+    level: &SpannedValue,
+    levels: usize,
+) -> VariedWorkload {
     let mut table = from.table.clone();
     let entry = Entry {
         key: factor.key.clone(),
@@ -151,7 +157,7 @@ fn vary(from: &Variant, key: &str, factor: &Entry, level: &SpannedValue, levels:
         String::new()
     };
     let base_addition = if key == "load" { "" } else { &addition };
-    Variant {
+    VariedWorkload {
         table,
         suffix: from.suffix.clone() + &addition,
         base_suffix: from.base_suffix.clone() + base_addition,
@@ -170,7 +176,7 @@ fn written(level: &SpannedValue) -> String {
     }
 }
 
-fn read(variant: &Variant, design: Timing) -> Result<TimedTask, SpecError> {
+fn read(variant: &VariedWorkload, design: Timing) -> Result<TimedTask, SpecError> {
     let section = FileSection {
         title: "a workload",
         table: &variant.table,

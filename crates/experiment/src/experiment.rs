@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::source::{SourceKind, SourceText};
+use crate::asked::{Wanted, Word};
+use crate::keys::DURING;
+use crate::source::{SourceKind, SourceSpan, SourceText};
 use crate::spec::{self, Spec};
-use crate::tree::{self, Data, SectionTable};
-use crate::{Asked, Draft, Family, Plan, Provision, Scene, SpecError, resolve};
+use crate::tree::{self, Data, Entry, SectionTable, SpannedValue};
+use crate::{Asked, Draft, Family, Plan, Provision, Scene, SpecError, resolve, survive};
 
 /// A question: factors with their levels, workloads, a design.
 ///
@@ -80,6 +82,20 @@ impl Experiment {
         Ok(families)
     }
 
+    /// Where and by which IP versions each network is asked for: scenes without a network
+    /// and without what is laid on their paths, each once.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn settings(&self) -> Result<Vec<Scene>, SpecError> {
+        let settings = self.spec()?.settings.into_iter();
+        let mut scenes: Vec<Scene> = settings.map(|it| it.scene.undressed()).collect();
+        scenes.sort_unstable();
+        scenes.dedup();
+        Ok(scenes)
+    }
+
     /// The target that the experiment asks for: `lab`, `kubernetes` or `hosts`; empty
     /// when any will do.
     pub fn target(&self) -> &str {
@@ -97,6 +113,26 @@ impl Experiment {
     /// As [`parse`](Self::parse).
     pub fn provision(&self) -> Result<Provision, SpecError> {
         Ok(self.spec()?.provision)
+    }
+
+    /// The commands that its workloads run on this machine and that were not typed and do
+    /// not come with the program, each with its key.
+    pub fn foreign_commands(&self) -> Vec<(&'static str, String)> {
+        let workloads = match self.root.get("workload").map(|entry| &entry.value.data) {
+            Some(Data::List(values)) => values.as_slice(),
+            _ => &[],
+        };
+        let written = workloads.iter().filter_map(|value| match &value.data {
+            Data::Table(table) => Some(&table.get(DURING)?.value),
+            _ => None,
+        });
+        let foreign = written.filter_map(|value| match &value.data {
+            Data::Text(text) if !value.place.is_flag() && !survive::is_ready_made(text) => {
+                Some((DURING, text.clone()))
+            }
+            _ => None,
+        });
+        foreign.collect()
     }
 
     /// The paths within each network as written; empty unless the experiment names some.
@@ -117,6 +153,35 @@ impl Experiment {
     pub fn networks(&self) -> Result<Vec<String>, SpecError> {
         let words = self.spec()?.networks.into_iter();
         Ok(words.map(|word| word.text).collect())
+    }
+
+    /// Where networks were typed and no baseline was, has commands that run while traffic
+    /// goes on compared with the first of them: what a command does to one network it may
+    /// not do to host networking.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn compare_survivors(&mut self) -> Result<(), SpecError> {
+        let spec = self.spec()?;
+        let is_typed = |word: &Word| word.place.as_ref().is_some_and(SourceSpan::is_flag);
+        let first = spec.networks.first().filter(|it| is_typed(it));
+        let first = first.filter(|it| Wanted::new(&it.text).name().is_some());
+        let survives = spec.loads.iter().any(|it| it.task.survive().is_some());
+        if let Some(Word { text, place }) = first
+            && let Some(place) = place
+            && survives
+            && !is_typed(&spec.baseline)
+        {
+            let value = SpannedValue {
+                place: place.clone(),
+                data: Data::Text(text.clone()),
+            };
+            let key = place.clone();
+            self.root
+                .insert("baseline".to_owned(), Entry { key, value });
+        }
+        Ok(())
     }
 
     /// The network that the others are compared with, as written.

@@ -25,6 +25,11 @@ pub enum Key {
     Think,
     Load,
     Limit,
+    Object,
+    Change,
+    Pods,
+    During,
+    Policy,
     WarmUp,
     Duration,
     Drain,
@@ -34,11 +39,13 @@ struct KeyRow {
     key: Key,
     /// As files write it.
     name: &'static str,
-    /// As `plumbline load` writes it. Some flags are switches that stand for one value.
+    /// As `plumbline load` writes it. Some flags are switches that stand for one value; keys
+    /// of what is no load have none there.
     flag: &'static str,
     /// Whether it may also stand in `[factors]`.
     is_factor: bool,
-    /// The kinds of workload that it says something about.
+    /// The kinds of load that it says something about; none where it is of another
+    /// task.
     kinds: &'static [WorkloadKind],
 }
 
@@ -81,6 +88,11 @@ const TABLE: &[KeyRow] = &[
     row(Key::Think,        "think",         "--think",         true,  ANSWERED),
     row(Key::Load,         "load",          "--find-max",      true,  AT_A_RATE),
     row(Key::Limit,        "limit",         "--find-max",      false, AT_A_RATE),
+    row(Key::Object,       "object",        "--object",        true,  &[]),
+    row(Key::Change,       "change",        "--change",        true,  &[]),
+    row(Key::Pods,         "pods",          "--pods",          true,  &[]),
+    row(Key::During,       "during",        "--during",        false, &[]),
+    row(Key::Policy,       "policy",        "--policy",        true,  &[]),
     row(Key::WarmUp,       "warm_up",       "--warm-up",       false, ALL),
     row(Key::Duration,     "duration",      "--duration",      false, ALL),
     row(Key::Drain,        "drain",         "--drain",         false, ALL),

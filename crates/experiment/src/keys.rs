@@ -12,6 +12,7 @@ pub(crate) const ROOT: &[&str] = &[
     "baseline",
     "distribution",
     "factors",
+    "network",
     "workload",
     "design",
     "link",
@@ -26,6 +27,9 @@ pub(crate) const PROVISION: &[&str] = &["up", "down", "limit"];
 
 /// What the maximum that a `load` is a share of has to hold.
 pub(crate) const LIMIT: &str = "limit";
+
+/// What is run on a path while traffic survives it or not.
+pub(crate) const DURING: &str = "during";
 
 /// Lengths of phases: of all workloads in `[design]`, of one in its section.
 pub(crate) const TIMING: &[&str] = &["warm_up", "duration", "drain"];
@@ -42,6 +46,7 @@ pub(crate) const DESIGN: &[&str] = &[
     "rotate",
     "slice",
     "precision",
+    "sequential",
     "control",
     "retries",
     "seed",
@@ -55,17 +60,23 @@ pub(crate) fn factors() -> Vec<&'static str> {
 
 /// All keys of `[[workload]]`, whatever its kind.
 pub(crate) fn workload() -> Vec<&'static str> {
-    [&["kind", "name", LIMIT], &WORKLOAD_FACTORS[..], TIMING].concat()
+    [
+        &["kind", "name", LIMIT, DURING],
+        &WORKLOAD_FACTORS[..],
+        TIMING,
+    ]
+    .concat()
 }
 
 /// All keys as `--set` writes them, for suggestions.
 pub(crate) fn assignable() -> Vec<String> {
     // In the order in which they are suggested when only the last part was written.
-    let sections: [(&str, Vec<&str>); 6] = [
+    let sections: [(&str, Vec<&str>); 7] = [
         ("workload.", WORKLOAD_FACTORS.to_vec()),
         ("design.", DESIGN.to_vec()),
         ("factors.", factors()),
         ("workload.", TIMING.to_vec()),
+        ("workload.", vec![DURING]),
         ("limits.", metric::names()),
         ("link.", LINK.to_vec()),
     ];

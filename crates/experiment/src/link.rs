@@ -6,22 +6,15 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ceiling::MTUS;
 use crate::section::{FileSection, text};
 use crate::tree::SpannedValue;
-use crate::{SpecError, typed};
+use crate::{SpecError, bit_rate, typed};
 
-/// Rates that a token bucket still holds with some accuracy, in bits per second.
-const RATES: std::ops::RangeInclusive<f64> = 1e5..=1e12;
 /// Longest delay, one way.
 const MAX_DELAY: Duration = Duration::from_secs(10);
-/// MTUs that a link may have, in bytes: what the smallest packet of IPv4 needs,
-/// and the most that the kernel gives a veth. A network may need more.
-const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
 /// Ethernet's.
 const DEFAULT_MTU: u32 = 1500;
-
-/// Units of rates, the longer names before those that end them.
-const UNITS: &[(&str, f64)] = &[("Gbit", 1e9), ("Mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
 
 /// The link between the nodes of a lab. The default is a veth pair as it is: as
 /// fast as the CPU, no distance, MTU 1500.
@@ -62,9 +55,7 @@ impl Link {
 
     /// Whether everything is within what a file may ask for.
     pub(crate) fn is_possible(&self) -> bool {
-        // A rate is far below 2^53.
-        self.rate_bits
-            .is_none_or(|rate| RATES.contains(&(rate as f64)))
+        self.rate_bits.is_none_or(bit_rate::is_possible)
             && u128::from(self.delay_ns) <= MAX_DELAY.as_nanos()
             && (0.0..1.0).contains(&self.loss)
             && MTUS.contains(&self.mtu)
@@ -75,13 +66,7 @@ impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate_bits {
             None => write!(f, "no limit of rate")?,
-            Some(rate) => {
-                let (unit, factor) = UNITS
-                    .iter()
-                    .find(|(_, factor)| rate as f64 >= *factor)
-                    .unwrap_or(&("bit", 1.0));
-                write!(f, "{} {unit}/s", rate as f64 / factor)?;
-            }
+            Some(rate) => f.write_str(&bit_rate::in_words(rate))?,
         }
         if self.delay_ns > 0 {
             write!(f, ", {} µs each way", self.delay_ns as f64 / 1e3)?;
@@ -100,33 +85,15 @@ pub(crate) fn read(root: &FileSection<'_>) -> Result<Link, SpecError> {
     section.refuse_unknown(crate::keys::LINK)?;
     let delay = section.duration("delay", Duration::ZERO..=MAX_DELAY)?;
     Ok(Link {
-        rate_bits: section.get("rate").map(rate).transpose()?,
+        rate_bits: section
+            .get("rate")
+            .map(|it| bit_rate::read("rate", it))
+            .transpose()?,
         // At most ten seconds.
         delay_ns: delay.map_or(0, |delay| delay.as_nanos() as u64),
         loss: section.get("loss").map_or(Ok(0.0), loss)?,
         mtu: section.whole("mtu", MTUS)?.unwrap_or(DEFAULT_MTU),
     })
-}
-
-fn rate(value: &SpannedValue) -> Result<u64, SpecError> {
-    let (written, place) = text("rate", value)?;
-    let bits = UNITS.iter().find_map(|(unit, factor)| {
-        let number: f64 = written.strip_suffix(unit)?.trim().parse().ok()?;
-        Some(number * factor)
-    });
-    match bits {
-        Some(bits) if RATES.contains(&bits) => Ok(bits.round() as u64),
-        Some(_) => Err(SpecError::at(
-            place,
-            format!("`rate` is \"{written}\", which is not possible"),
-            "use a rate from \"100kbit\" to \"1000Gbit\"",
-        )),
-        None => Err(SpecError::at(
-            place,
-            format!("`rate` is \"{written}\", which is not the rate of a link"),
-            "write a number with its unit per second, such as \"10Gbit\" or \"100Mbit\"",
-        )),
-    }
 }
 
 fn loss(value: &SpannedValue) -> Result<f64, SpecError> {

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use crate::ceiling::MAX_THINK;
 use crate::key::Key;
-use crate::keys::{self, LIMIT};
+use crate::keys::{self, DURING, LIMIT};
 use crate::request::{ArrivalProcess, Share, WorkloadRequest};
 use crate::section::{self, FileSection};
 use crate::timestamps;
 use crate::{
-    DriverChoice, HttpServer, Limit, LimitError, Protocol, Refusal, SpecError, Spelling, Task,
-    TaskKind, Timing, Wait,
+    DriverChoice, HttpServer, Launch, Limit, LimitError, ObjectChange, ProgrammedObject,
+    Programming, Protocol, Refusal, SpecError, Spelling, Survive, Task, TaskKind, Timing, Wait,
+    launch, survive,
 };
 
 /// A task and the phases of its trials.
@@ -76,13 +77,18 @@ pub(crate) fn read(section: &FileSection<'_>, design: Timing) -> Result<TimedTas
             let window = Duration::from_nanos(timing.measure_ns);
             load.refuse_empty_window(window).map_err(refused)?;
         }
-    } else if let Some(name) = name(section)? {
-        *task.name_mut() = name;
+    } else {
+        task = match kind {
+            TaskKind::Launch => Task::Launch(launched(section)?),
+            TaskKind::Survive => Task::Survive(survived(section)?),
+            _ => Task::Programming(programming(section)?),
+        };
+        task.check().map_err(refused)?;
     }
     Ok(TimedTask {
         base_name: task.name().to_owned(),
+        timing: task.launch().map_or(timing, Launch::timing),
         task,
-        timing,
         share,
     })
 }
@@ -110,6 +116,73 @@ fn asked(section: &FileSection<'_>) -> Result<WorkloadRequest, SpecError> {
         timestamps: timestamps::share(section)?,
         think: section.duration("think", Duration::ZERO..=MAX_THINK)?,
     })
+}
+
+/// What is to be changed, and how fast that is probed.
+fn programming(section: &FileSection<'_>) -> Result<Programming, SpecError> {
+    let objects: Vec<_> = ProgrammedObject::ALL
+        .iter()
+        .map(|it| (it.as_str(), *it))
+        .collect();
+    let changes: Vec<_> = ObjectChange::ALL
+        .iter()
+        .map(|it| (it.as_str(), *it))
+        .collect();
+    let mut change = Programming::new(
+        section.choice("object", &objects)?.unwrap_or_default(),
+        section.choice("change", &changes)?.unwrap_or_default(),
+    );
+    if let Some(name) = name(section)? {
+        change.name = name;
+    }
+    if let Some(rate) = section.get("rate") {
+        change.rate = section::number("rate", rate)?;
+    }
+    Ok(change)
+}
+
+/// How many pods are launched, and how fast.
+fn launched(section: &FileSection<'_>) -> Result<Launch, SpecError> {
+    let mut launch = Launch::default();
+    if let Some(name) = name(section)? {
+        launch.name = name;
+    }
+    if let Some(pods) = section.whole("pods", launch::PODS)? {
+        launch.pods = pods;
+    }
+    if let Some(rate) = section.get("rate") {
+        launch.rate = Some(section::number("rate", rate)?);
+    }
+    Ok(launch)
+}
+
+/// What is run, and the traffic meanwhile.
+fn survived(section: &FileSection<'_>) -> Result<Survive, SpecError> {
+    let mut survive = Survive::default();
+    let Some((during, _)) = section.text(DURING)? else {
+        let remedy =
+            "write the command that is run meanwhile, such as during = \"ip link set eth0 down\"";
+        return Err(SpecError::nowhere(
+            "there is nothing to survive: no `during`",
+            remedy,
+        ));
+    };
+    survive.during = during.to_owned();
+    if let Some(name) = name(section)? {
+        survive.name = name;
+    }
+    if let Some(limit) = section.duration(LIMIT, survive::LIMITS)? {
+        // An hour at most.
+        survive.limit_ns = limit.as_nanos() as u64;
+    }
+    if let Some(rate) = section.get("rate") {
+        survive.rate = section::number("rate", rate)?;
+    }
+    if let Some(connections) = section.whole("connections", survive::CONNECTIONS)? {
+        survive.connections = connections;
+    }
+    survive.policy = section.boolean("policy")?.unwrap_or_default();
+    Ok(survive)
 }
 
 /// A refusal at the line that it is about: the value where that is out of

@@ -4,7 +4,7 @@
 //! It is declared here, before any data (C-10). How a metric is measured and shown
 //! is a row of the registry in the crate `report` that refers to one of these.
 
-use Traffic::{Bulk, Closed, Open, Paced};
+use Traffic::{Bulk, Change, Closed, Launch, Open, Paced, Survive};
 
 use crate::{Workload, WorkloadKind};
 
@@ -19,6 +19,12 @@ pub enum Traffic {
     Bulk,
     /// Datagrams at a rate of their own, which nobody answers: they arrive or not.
     Paced,
+    /// Connections that are tried while something changes, to see when it acts.
+    Change,
+    /// Pods that begin, and the first packets of each.
+    Launch,
+    /// Requests of all kinds while a command does something to the path.
+    Survive,
 }
 
 impl Traffic {
@@ -108,8 +114,34 @@ pub static PROCESS_CPU_PER_BYTE: DeclaredMetric = row("process_cpu_per_byte", &[
 /// 99th percentile of a trial's latency.
 pub static P99: DeclaredMetric = row("p99", &[], &[Open, Closed]);
 
+/// From the API server's answer to a change until no connection is treated as before it.
+pub static LAST_WRONG: DeclaredMetric = row("last_wrong", &[Change], &[]);
+/// From there until the first connection that is treated as it should be after the change.
+pub static FIRST_RIGHT: DeclaredMetric = row("first_right", &[Change], &[]);
+
+/// From the intended start of a pod until packets have passed to and from it: of the
+/// pods of a trial the median.
+pub static NETWORK_UP: DeclaredMetric = row("network_up", &[Launch], &[]);
+/// The same of the slowest pod of a trial.
+pub static SLOWEST_UP: DeclaredMetric = row("slowest_up", &[], &[Launch]);
+/// What the network takes to attach a pod to it.
+pub static ATTACH: DeclaredMetric = row("attach", &[], &[Launch]);
+/// From there until packets have passed both ways.
+pub static FIRST_PACKETS: DeclaredMetric = row("first_packets", &[], &[Launch]);
+/// From the intended end of a pod until its devices are gone and its address is free.
+pub static RELEASE: DeclaredMetric = row("release", &[], &[Launch]);
+
+/// The longest time for which requests on standing connections were not answered in time.
+pub static GAP_STANDING: DeclaredMetric = row("gap_standing", &[Survive], &[]);
+/// The same of requests that open a connection each.
+pub static GAP_NEW: DeclaredMetric = row("gap_new", &[Survive], &[]);
+/// The same of datagrams.
+pub static GAP_DATAGRAM: DeclaredMetric = row("gap_datagram", &[Survive], &[]);
+/// From the beginning of the command until all was well again.
+pub static WELL_AGAIN: DeclaredMetric = row("well_again", &[], &[Survive]);
+
 /// All of them, in the order in which comparisons are listed.
-pub static DECLARED: [&DeclaredMetric; 10] = [
+pub static DECLARED: [&DeclaredMetric; 21] = [
     &LOSS,
     &BIT_RATE,
     &REQUEST_RATE,
@@ -120,6 +152,17 @@ pub static DECLARED: [&DeclaredMetric; 10] = [
     &PROCESS_CPU_PER_REQUEST,
     &PROCESS_CPU_PER_BYTE,
     &P99,
+    &LAST_WRONG,
+    &FIRST_RIGHT,
+    &NETWORK_UP,
+    &SLOWEST_UP,
+    &ATTACH,
+    &FIRST_PACKETS,
+    &RELEASE,
+    &GAP_STANDING,
+    &GAP_NEW,
+    &GAP_DATAGRAM,
+    &WELL_AGAIN,
 ];
 
 /// The names that `[limits]` may bound, each once.
@@ -156,6 +199,9 @@ mod tests {
             (Traffic::Closed, 1),
             (Traffic::Bulk, 3),
             (Traffic::Paced, 3),
+            (Traffic::Change, 2),
+            (Traffic::Launch, 1),
+            (Traffic::Survive, 3),
         ] {
             let of_traffic = DECLARED
                 .iter()

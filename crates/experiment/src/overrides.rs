@@ -6,17 +6,19 @@
 
 mod assignment;
 mod flag;
+mod flagged_scene;
 mod selection;
 mod tables;
 
 use crate::key::WORKLOAD_FACTORS;
-use crate::keys::{DESIGN, LIMIT, LINK, TIMING, assignable, factors};
+use crate::keys::{DESIGN, DURING, LIMIT, LINK, TIMING, assignable, factors};
 use crate::nearest::nearest;
 use crate::section::FileSection;
 use crate::tree::{Data, Entry, SectionTable, SpannedValue};
-use crate::{Experiment, SpecError, load, metric};
+use crate::{Experiment, SpecError, Tuning, load, metric};
 use assignment::Assignment;
 pub use flag::Flag;
+pub use flagged_scene::flagged_scene;
 use tables::{remove_from_file, workloads};
 
 impl Experiment {
@@ -35,15 +37,26 @@ impl Experiment {
         self.apply(&Assignment::from_set(assignment)?)
     }
 
+    /// Sets limits in place of all that the file has.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    pub fn limit_to(&mut self, limits: &[(String, f64)]) -> Result<(), SpecError> {
+        self.root.remove("limits");
+        limits.iter().try_for_each(|(metric, share)| {
+            self.set(&format!("limits.{metric}={}%", share * 100.0))
+        })
+    }
+
     /// Applies the flag of this name, such as `rate`: one of [`Flag::all`].
     ///
     /// # Errors
     ///
     /// As [`set`](Self::set).
     pub fn set_flag(&mut self, name: &str, value: &str) -> Result<(), SpecError> {
-        let section = Flag::all().find(|flag| flag.name == name);
-        let section = section.map_or("", |flag| flag.section);
-        let key = format!("{section}{}", name.replace('-', "_"));
+        let flag = Flag::all().find(|flag| flag.name == name);
+        let key = flag.map_or_else(|| name.to_owned(), |flag| flag.key());
         self.apply(&Assignment::from_flag(&format!("--{name}"), &key, value)?)
     }
 
@@ -61,6 +74,9 @@ impl Experiment {
                 self.put(section, key, assignment)
             }
             [section @ "link", key] if LINK.contains(key) => self.put(section, key, assignment),
+            ["network", name, key] if Tuning::KEYS.contains(key) => {
+                self.set_variant(name, key, assignment)
+            }
             ["workload", key] if is_workload_key(key) => {
                 if matches!(assignment.value.data, Data::List(_)) && WORKLOAD_FACTORS.contains(key)
                 {
@@ -131,6 +147,26 @@ impl Experiment {
         Ok(())
     }
 
+    /// A setting of a variant that the file has.
+    fn set_variant(
+        &mut self,
+        name: &str,
+        key: &str,
+        assignment: &Assignment,
+    ) -> Result<(), SpecError> {
+        let section = self.root.get_mut("network").and_then(|entry| entry.table());
+        let variant = section.and_then(|all| all.get_mut(name)?.table());
+        let Some(table) = variant else {
+            return Err(SpecError::at(
+                &assignment.key,
+                format!("this experiment has no section [network.{name}]"),
+                "set a key of one that it has, or add the section to the file",
+            ));
+        };
+        table.insert(key.to_owned(), assignment.entry());
+        Ok(())
+    }
+
     /// Puts a value into a section, which is made when the file has none.
     fn put(&mut self, section: &str, key: &str, assignment: &Assignment) -> Result<(), SpecError> {
         let entry = self
@@ -152,7 +188,7 @@ impl Experiment {
 }
 
 fn is_workload_key(key: &str) -> bool {
-    key == LIMIT || WORKLOAD_FACTORS.contains(&key) || TIMING.contains(&key)
+    [LIMIT, DURING].contains(&key) || WORKLOAD_FACTORS.contains(&key) || TIMING.contains(&key)
 }
 
 /// Removes what contradicts a new value: of the rate, of the share of the maximum,

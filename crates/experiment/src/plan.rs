@@ -6,8 +6,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::keys::DURING;
 use crate::rotation::SLICE_NS;
-use crate::{Link, Pairing, Precision, Scene, Treatment, TreatmentId, reference};
+use crate::{
+    Link, Pairing, Precision, Scene, Sequential, Treatment, TreatmentId, reference, survive,
+};
 
 /// Everything that a harness needs to run, fully resolved and reproducible
 /// from its seed.
@@ -31,11 +34,15 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub controls: usize,
     /// For each block, every treatment once, in random order (D7, C-1). With a
-    /// `precision` these are all that there may be, and a run ends when it is reached.
+    /// `precision`, or where the plan is `sequential`, these are all that there may be, and
+    /// a run ends when it is reached, or the limits are decided.
     pub blocks: Vec<Vec<TreatmentId>>,
     /// How narrow intervals are to be, where blocks are added for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
+    /// When the limits are looked at, where they may end the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<Sequential>,
     /// Whether treatments of one workload take turns in slices of a block, where the
     /// target allows that ([`Plan::turns`]); false in runs made before they could.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -72,13 +79,30 @@ fn is_zero(controls: &usize) -> bool {
 
 impl Plan {
     /// The plan of a run of which `begun` blocks have trials: of those that may be added
-    /// for precision, the rest is left out.
+    /// for precision or to decide limits, the rest is left out.
     #[must_use]
     pub fn as_begun(mut self, begun: usize) -> Self {
-        if let Some(precision) = self.precision {
-            self.blocks.truncate(begun.max(precision.first_blocks));
-        }
+        let first = match (self.precision, &self.sequential) {
+            (Some(precision), _) => precision.first_blocks,
+            // It tells how many more there is time for.
+            (None, Some(_)) => 1,
+            (None, None) => return self,
+        };
+        self.blocks.truncate(begun.max(first));
         self
+    }
+
+    /// The commands that its trials run on this machine and that do not come with the
+    /// program, each once, with its key.
+    pub fn foreign_commands(&self) -> Vec<(&'static str, String)> {
+        let mut commands: Vec<(&str, String)> = Vec::new();
+        for survive in self.treatments.iter().filter_map(|it| it.task.survive()) {
+            let command = (DURING, survive.during.clone());
+            if !survive::is_ready_made(&command.1) && !commands.contains(&command) {
+                commands.push(command);
+            }
+        }
+        commands
     }
 
     /// The plan without its controls.
@@ -107,7 +131,8 @@ impl Plan {
     /// The positions of a block in sets: the treatments of one set take turns, because
     /// they have the same load and phases. On a link with distance or a rate, what is
     /// under way at the end of a slice would arrive in the next one, so there every
-    /// treatment is a set of its own, as it is without a rotation.
+    /// treatment is a set of its own, as it is without a rotation, or where its pods are
+    /// limited to a rate.
     pub fn turns(&self, block: usize) -> Vec<Vec<usize>> {
         let order = &self.blocks[block];
         let link = self.link;
@@ -120,7 +145,11 @@ impl Plan {
             let one = &self.treatments[id];
             let is_like = |set: &&mut Vec<usize>| {
                 let other = &self.treatments[order[set[0]]];
-                one.task.load().is_some() && other.task == one.task && other.timing == one.timing
+                let holds_packets = [one, other].iter().any(|it| it.scene.holds_packets());
+                !holds_packets
+                    && one.task.load().is_some()
+                    && other.task == one.task
+                    && other.timing == one.timing
             };
             match sets.iter_mut().find(is_like).filter(|_| together) {
                 Some(set) => set.push(position),
@@ -176,9 +205,11 @@ impl Plan {
         let of_networks = |one: &&mut Treatment| is_first(one) && !is_of_its_own_path(one);
         for treatment in self.treatments.iter_mut().filter(of_networks) {
             let reference = reference_of(treatment).and_then(|wanted| {
-                before
-                    .iter()
-                    .find(|one| is_first(one) && network(one) == *wanted && one.is_like(treatment))
+                let of_wanted = |one: &&Treatment| is_first(one) && network(one) == *wanted;
+                let mut like = before.iter().filter(of_wanted);
+                let mut of_own = like.clone();
+                let like = like.find(|one| one.is_like(treatment));
+                like.or_else(|| of_own.find(|one| one.is_like_of_own(treatment)))
             });
             treatment.baseline = reference.map(|one| one.id).filter(|id| *id != treatment.id);
         }

@@ -66,8 +66,11 @@ words! {
 words! {
     /// Whose rules enforce policies, and in which form.
     Enforcer {
-        /// No system's: one verdict map, in which all peers are keys.
+        /// Those of the network's own system. In a lab they are known by the network, and
+        /// plans and records name them instead; in a cluster they are whatever it has.
         #[default]
+        Own = "own",
+        /// No system's: one verdict map, in which all peers are keys.
         Nft = "nft",
         /// No system's: one list, with a rule for each peer.
         Iptables = "iptables",
@@ -79,6 +82,14 @@ words! {
         KubeRouter = "kube-router",
         /// Weave's controller of policies: a rule with two sets for each.
         WeaveNpc = "weave-npc",
+        /// Calico by iptables: a chain with a rule and a set for each policy, in a group.
+        CalicoIptables = "calico-iptables",
+        /// Calico by nftables: the same chains, found by maps of devices.
+        CalicoNftables = "calico-nftables",
+        /// Calico by eBPF: a program that grows with the policies.
+        CalicoEbpf = "calico-ebpf",
+        /// Cilium: entries of eBPF maps, in which a packet is looked up.
+        Cilium = "cilium",
     }
 }
 
@@ -115,6 +126,18 @@ impl Policies {
             PolicyPosition::Middle => last / 2,
             PolicyPosition::Last => last,
         })
+    }
+
+    /// The same by this enforcer, where they are left to the network's own system.
+    #[must_use]
+    pub fn by_own(self, own: Enforcer) -> Self {
+        match self.enforcer {
+            Enforcer::Own if !self.is_none() => Self {
+                enforcer: own,
+                ..self
+            },
+            _ => self,
+        }
     }
 
     /// Without what says nothing where there are no policies.

@@ -23,6 +23,20 @@ pub struct Provision {
     pub limit: Option<Duration>,
 }
 
+impl Provision {
+    /// The commands that are run, each with its key, unless others were typed in their
+    /// place; none where the clusters `stand`.
+    pub fn used(self, stands: bool, [up, down]: [bool; 2]) -> Vec<(&'static str, String)> {
+        let own_up = self.up.filter(|_| !up && !stands);
+        let makes = own_up.is_some() || up;
+        let own_down = self.down.filter(|_| !down && makes);
+        let named = [("up", own_up), ("down", own_down)].into_iter();
+        named
+            .filter_map(|(key, command)| Some((key, command?)))
+            .collect()
+    }
+}
+
 /// Reads `target`: a word, or sections of which only that of clusters exists.
 pub(crate) fn read(root: &FileSection<'_>) -> Result<Provision, SpecError> {
     match root.get("target").map(|value| &value.data) {

@@ -1,21 +1,19 @@
 //! From an experiment to a plan: networks by name, treatments, baselines, order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::SignedDuration;
-
-use crate::asked::Word;
 use crate::budget;
-use crate::ceiling::{MAX_ALL_ENDPOINTS, MAX_BLOCKS, MAX_TRIALS};
+use crate::ceiling::{MAX_BLOCKS, MAX_SETTINGS, MAX_TRIALS};
 use crate::draft::Sharing;
+use crate::load::TimedTask;
 use crate::order::blocks;
 use crate::refusal::Spelling;
+use crate::requested::{Expand, RequestedNetwork, check_variants, requests};
 use crate::spec::{Setting, Spec};
-use crate::{Asked, Draft, Plan, Precision, Scene, SpecError, Treatment, Wanted, reference};
-
-/// Gives the networks that the target knows by a word: scenes of which only
-/// the network counts.
-pub(crate) type Expand<'a> = &'a dyn Fn(&Asked<'_>) -> Result<Vec<Scene>, String>;
+use crate::{
+    Draft, Enforcer, FACTORS, Factor, Plan, Precision, ProgrammedObject, Scene, SpecError, Task,
+    Treatment, looks, reference,
+};
 
 /// One level of the factor `network`, with its path.
 struct Level {
@@ -52,28 +50,21 @@ pub(crate) fn draft(
     expand: Expand<'_>,
 ) -> Result<Draft, SpecError> {
     let levels = levels(&spec, expand)?;
+    // Before any of them is made.
+    refuse_too_many(treatments_of(&spec, &levels), spec.blocks)?;
+    refuse_own_twice(&spec, &levels)?;
     let (mut treatments, mut shares) = treatments(&spec, &levels);
     treatments.iter().try_for_each(check_planted)?;
-    treatments.iter().try_for_each(check_services)?;
     let compared = treatments.len();
     let others = levels.iter().filter(|level| level.baseline.is_some());
-    let dressed = spec.settings.iter().filter(|it| bare(&spec, it).is_some());
+    let settings: Vec<&Setting> = spec.settings.iter().collect();
+    let dressed = settings.iter().filter(|it| bare(&settings, it).is_some());
     let is_worth = others.clone().count() + dressed.count() >= WORTH_A_CONTROL
         && others.clone().all(|it| it.copy == 1);
     if spec.control.unwrap_or(control && is_worth) {
         add_controls(&mut treatments, &mut shares);
     }
-    let trials = treatments.len().saturating_mul(spec.blocks as usize);
-    if trials > MAX_TRIALS {
-        return Err(SpecError::nowhere(
-            format!(
-                "{} treatments in {} blocks are {trials} trials; at most {MAX_TRIALS} are allowed",
-                treatments.len(),
-                spec.blocks
-            ),
-            "use fewer levels or blocks",
-        ));
-    }
+    refuse_too_many(treatments.len(), spec.blocks)?;
     let seed = spec.seed.unwrap_or(seed);
     let precision = spec.precision.map(|half_width| Precision {
         half_width,
@@ -81,13 +72,14 @@ pub(crate) fn draft(
         // At most a week.
         budget_ns: spec.budget.map(|budget| budget.as_nanos() as u64),
     });
+    // Fewer than a u32 holds.
+    let room = (MAX_TRIALS / treatments.len().max(1)) as u32;
     let most = match precision {
-        // Fewer than a u32 holds.
-        Some(_) => (spec.blocks * MOST_ADDED)
-            .min((MAX_TRIALS / treatments.len().max(1)) as u32)
-            .clamp(spec.blocks, MAX_BLOCKS),
+        Some(_) => (spec.blocks * MOST_ADDED).min(room),
+        None if spec.sequential => room,
         None => spec.blocks,
     };
+    let most = most.clamp(spec.blocks, MAX_BLOCKS);
     let mut plan = Plan {
         seed,
         blocks: blocks(treatments.len(), most, seed),
@@ -97,7 +89,30 @@ pub(crate) fn draft(
         ..spec.outline
     };
     let window_share = budget::shorten(&mut plan, spec.blocks, spec.budget);
+    if spec.sequential {
+        looks::set_looks(&mut plan, spec.blocks as usize, spec.budget);
+    }
     Ok(Draft::new(plan, shares, window_share))
+}
+
+/// How many treatments there will be, controls aside; as many as the scenes at least, from
+/// which they are made.
+fn treatments_of(spec: &Spec, levels: &[Level]) -> usize {
+    let of_load = |load: &TimedTask| settings_of(&load.task, &spec.settings).len();
+    let settings: usize = spec.loads.iter().map(of_load).sum();
+    settings.max(spec.settings.len()) * levels.len()
+}
+
+fn refuse_too_many(treatments: usize, blocks: u32) -> Result<(), SpecError> {
+    let trials = treatments.saturating_mul(blocks as usize);
+    if trials <= MAX_TRIALS {
+        return Ok(());
+    }
+    let problem = format!(
+        "{treatments} treatments in {blocks} blocks are {trials} trials; at most {MAX_TRIALS} are \
+         allowed"
+    );
+    Err(SpecError::nowhere(problem, "use fewer levels or blocks"))
 }
 
 /// Only a receiver of ours that answers can compute before it does.
@@ -115,97 +130,43 @@ fn check_planted(treatment: &Treatment) -> Result<(), SpecError> {
     })
 }
 
-/// Each is allowed by itself, and their product may be too much.
-fn check_services(treatment: &Treatment) -> Result<(), SpecError> {
-    let services = treatment.scene.services;
-    if !services.are_too_many() {
-        return Ok(());
-    }
-    Err(SpecError::nowhere(
-        format!(
-            "{} services of {} endpoints each are more than {MAX_ALL_ENDPOINTS} endpoints",
-            services.count, services.endpoints
-        ),
-        "use fewer services, or fewer endpoints",
-    ))
-}
-
-/// A network with a path as the experiment asks for them, and where.
-struct RequestedNetwork<'a> {
-    network: &'a Word,
-    path: Option<&'a Word>,
-}
-
-impl RequestedNetwork<'_> {
-    /// The network, and what is planted beside it in nanoseconds: `host+2us`.
-    fn planted(&self) -> (&str, u64) {
-        let word = &*self.network.text;
-        let parts = word.rsplit_once('+').and_then(|(network, time)| {
-            let time: SignedDuration = time.parse().ok()?;
-            Some((network, u64::try_from(time.as_nanos()).ok()?))
-        });
-        parts.unwrap_or((word, 0))
-    }
-
-    fn asked(&self) -> Asked<'_> {
-        Asked {
-            network: Wanted::new(self.planted().0),
-            path: self.path.map(|path| Wanted::new(&path.text)),
+/// `own` may stand for a proxy, or an enforcer, that is a level as well.
+fn refuse_own_twice(spec: &Spec, levels: &[Level]) -> Result<(), SpecError> {
+    for level in levels {
+        let mut seen = BTreeMap::new();
+        for setting in &spec.settings {
+            let scene = setting.of(&level.scene);
+            let Some(before) = seen.insert(scene.clone(), setting) else {
+                continue;
+            };
+            let (factor, own) = if before.scene.services == setting.scene.services {
+                ("enforcer", scene.policies.enforcer.as_str())
+            } else {
+                ("proxy", scene.services.proxy.as_str())
+            };
+            let name = scene.name();
+            return Err(SpecError::nowhere(
+                format!("`own` is `{own}` on `{name}`, and that is another level"),
+                format!("leave one of them out of `{factor}`"),
+            ));
         }
     }
-
-    /// Points at the path where there is one.
-    fn refused(&self, problem: String, remedy: &str) -> SpecError {
-        match &self.path.unwrap_or(self.network).place {
-            Some(place) => SpecError::at(place, problem, remedy),
-            None => SpecError::nowhere(problem, remedy),
-        }
-    }
-
-    fn expand(&self, expand: Expand<'_>) -> Result<Vec<Scene>, SpecError> {
-        let problem = match expand(&self.asked()) {
-            Ok(scenes) if !scenes.is_empty() => {
-                let (_, planted_ns) = self.planted();
-                let plant = |scene| Scene {
-                    planted_ns,
-                    ..scene
-                };
-                return Ok(scenes.into_iter().map(plant).collect());
-            }
-            Ok(_) => format!("`{}` stands for no network here", self.network.text),
-            Err(problem) => problem,
-        };
-        let remedy = "`plumbline list networks` shows which there are, and what each needs";
-        Err(self.refused(problem, remedy))
-    }
-}
-
-fn requests(spec: &Spec) -> Vec<RequestedNetwork<'_>> {
-    let with_paths = |network| -> Vec<RequestedNetwork<'_>> {
-        if spec.paths.is_empty() {
-            return vec![RequestedNetwork {
-                network,
-                path: None,
-            }];
-        }
-        let paths = spec.paths.iter().map(Some);
-        paths
-            .map(|path| RequestedNetwork { network, path })
-            .collect()
-    };
-    spec.networks.iter().flat_map(with_paths).collect()
+    Ok(())
 }
 
 fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
     let mut scenes: Vec<Scene> = Vec::new();
+    let asked = spec.networks.len() * (spec.variants.len() + 1) * spec.paths.len().max(1);
+    if asked > MAX_SETTINGS {
+        let problem = format!("{asked} networks, variants and paths; at most {MAX_SETTINGS}");
+        return Err(SpecError::nowhere(problem, "use fewer"));
+    }
     let requests = requests(spec);
     for (at, request) in requests.iter().enumerate() {
         let expanded = request.expand(expand)?;
         // The same word again means a repetition, as in A/A. A group such as
         // `all`, or two systems that program one path, repeat nothing.
-        let again = requests[..at]
-            .iter()
-            .any(|it| (it.asked(), it.planted()) == (request.asked(), request.planted()));
+        let again = requests[..at].iter().any(|it| it.is_same(request));
         let repeats = again && expanded.len() == 1;
         for scene in expanded {
             if repeats || !scenes.contains(&scene) {
@@ -213,11 +174,10 @@ fn levels(spec: &Spec, expand: Expand<'_>) -> Result<Vec<Level>, SpecError> {
             }
         }
     }
-    let baseline = RequestedNetwork {
-        network: &spec.baseline,
-        path: None,
-    };
+    let baseline = RequestedNetwork::new(&spec.baseline, &spec.variants);
     let baselines = baseline.expand(expand)?;
+    // After the target has refused what it cannot have at all.
+    check_variants(spec, expand)?;
     let against_itself = scenes.len() > 1 && scenes.iter().all(|scene| *scene == scenes[0]);
     if against_itself {
         let references = vec![scenes[0].clone(); scenes.len()];
@@ -241,14 +201,28 @@ fn references(
     baselines: &[Scene],
 ) -> Result<Vec<Scene>, SpecError> {
     let Some(found) = reference::references(scenes, baselines) else {
-        let problem = format!("`{}` is more than one network", baseline.network.text);
+        let problem = format!("`{}` is more than one network", baseline.word());
         let remedy = "name the one network that the others are compared with";
         return Err(baseline.refused(problem, remedy));
     };
     let pairs = scenes.iter().zip(found);
-    Ok(pairs
-        .map(|(scene, reference)| reference.map_or(scene, |at| &baselines[at]).clone())
-        .collect())
+    let of = |(scene, reference): (&Scene, Option<usize>)| {
+        let Some(at) = reference else {
+            return scene.clone();
+        };
+        let plain = plain(scene).filter(|it| scenes.contains(it));
+        plain.unwrap_or_else(|| baselines[at].clone())
+    };
+    Ok(pairs.map(of).collect())
+}
+
+/// The network as it is, of a variant.
+fn plain(scene: &Scene) -> Option<Scene> {
+    scene.variant.as_ref()?;
+    Some(Scene {
+        variant: None,
+        ..scene.clone()
+    })
 }
 
 /// Numbers the copies, and gives each level what it is compared with: a copy
@@ -269,9 +243,43 @@ fn with_baselines(scenes: &[Scene], references: &[Scene]) -> Vec<Level> {
 }
 
 /// Position of the setting that is the same with less laid on its path.
-fn bare(spec: &Spec, of: &Setting) -> Option<usize> {
+fn bare(settings: &[&Setting], of: &Setting) -> Option<usize> {
     let mut barer = of.scene.barer().into_iter();
-    barer.find_map(|bare| spec.settings.iter().position(|it| it.scene == bare))
+    barer.find_map(|bare| settings.iter().position(|it| it.scene == bare))
+}
+
+/// The settings in which a task is done: a change of one kind of thing among those of that
+/// kind alone, where the plan has such settings.
+fn settings_of<'s>(task: &Task, all: &'s [Setting]) -> Vec<&'s Setting> {
+    let is_among = |setting: &&Setting| match task.programming().map(|it| it.object) {
+        Some(ProgrammedObject::Service) => setting.scene.policies.is_none(),
+        Some(ProgrammedObject::Policy) => setting.scene.services.is_none(),
+        None => true,
+    };
+    let among: Vec<&Setting> = all.iter().filter(is_among).collect();
+    match among.is_empty() {
+        true => all.iter().collect(),
+        false => among,
+    }
+}
+
+/// Factors that may be left to the network, each with all of its levels in the plan: a label
+/// names that of the network where there are several.
+fn left_to_network(spec: &Spec, levels: &[Level]) -> Vec<(&'static Factor, BTreeSet<String>)> {
+    let of = |setting: &Setting| -> Vec<Scene> {
+        let networks = levels.iter().map(|level| &level.scene);
+        networks.map(|it| setting.of(it)).collect()
+    };
+    let scenes: Vec<Scene> = spec.settings.iter().flat_map(of).collect();
+    let factors = FACTORS
+        .iter()
+        .filter(|it| ["proxy", "enforcer"].contains(&it.name));
+    let with_levels = |factor: &'static Factor| {
+        let mut named: BTreeSet<String> = scenes.iter().map(factor.level).collect();
+        named.remove("");
+        (factor, named)
+    };
+    factors.map(with_levels).collect()
 }
 
 /// The full cross product. The network varies fastest, so that the baseline
@@ -280,13 +288,22 @@ fn bare(spec: &Spec, of: &Setting) -> Option<usize> {
 fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Sharing>>) {
     let mut treatments = Vec::new();
     let mut shares = Vec::new();
+    let left = left_to_network(spec, levels);
     for load in &spec.loads {
         let first_of_load = treatments.len();
-        for setting in &spec.settings {
+        let settings = settings_of(&load.task, &spec.settings);
+        for setting in &settings {
             let first = treatments.len();
-            let bare = bare(spec, setting).map(|it| first_of_load + it * levels.len());
+            let bare = bare(&settings, setting).map(|it| first_of_load + it * levels.len());
             for (at, level) in levels.iter().enumerate() {
                 let of_network = level.baseline.map(|reference| first + reference);
+                let scene = setting.of(&level.scene);
+                let own = left.iter().filter(|(factor, named)| {
+                    named.len() > 1 && (factor.level)(&setting.scene) == Enforcer::Own.as_str()
+                });
+                let own: String = own
+                    .map(|(factor, _)| format!(" {}", (factor.level)(&scene)))
+                    .collect();
                 let baseline = match bare {
                     // A copy stays compared with what it is a copy of.
                     Some(bare) if level.copy == 1 => Some(bare + at),
@@ -298,8 +315,8 @@ fn treatments(spec: &Spec, levels: &[Level]) -> (Vec<Treatment>, Vec<Option<Shar
                 }));
                 treatments.push(Treatment {
                     id: treatments.len(),
-                    label: level.label() + &setting.suffix,
-                    scene: setting.scene.with_network_of(&level.scene),
+                    label: level.label() + &setting.suffix + &own,
+                    scene,
                     copy: level.copy,
                     task: load.task.clone(),
                     timing: load.timing,

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Policies, Services};
+use crate::{Enforcer, Neighbours, Policies, ServiceProxy, Services, Variant};
 
 /// Where the two endpoints are.
 #[derive(
@@ -107,6 +107,10 @@ pub struct Scene {
     /// Name of the network as the target knows it; empty in a cluster that is
     /// measured with whatever network it has.
     pub network: String,
+    /// What is set differently on the network, and what it is called then; left out for the
+    /// network as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
     /// The path through a network that has several, such as `pod` or
     /// `node-port`; empty elsewhere.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -130,6 +134,9 @@ pub struct Scene {
     /// Policies whose rules stand on the nodes; left out where there are none.
     #[serde(default, skip_serializing_if = "Policies::is_none")]
     pub policies: Policies,
+    /// Who works beside the path; left out where nobody does.
+    #[serde(default, skip_serializing_if = "Neighbours::is_none")]
+    pub neighbours: Neighbours,
 }
 
 fn is_zero(ns: &u64) -> bool {
@@ -148,6 +155,7 @@ impl Default for Scene {
     fn default() -> Self {
         Self {
             network: String::new(),
+            variant: None,
             path: String::new(),
             backends: 1,
             placement: Placement::default(),
@@ -155,6 +163,7 @@ impl Default for Scene {
             planted_ns: 0,
             services: Services::default(),
             policies: Policies::default(),
+            neighbours: Neighbours::default(),
         }
     }
 }
@@ -168,6 +177,20 @@ impl Scene {
         }
     }
 
+    /// A network whose own system enforces policies in this way.
+    #[must_use]
+    pub fn enforced_by(mut self, enforcer: Enforcer) -> Self {
+        self.policies.enforcer = enforcer;
+        self
+    }
+
+    /// A network where services are served in this way if nothing else is said.
+    #[must_use]
+    pub fn served_by(mut self, proxy: ServiceProxy) -> Self {
+        self.services.proxy = proxy;
+        self
+    }
+
     /// The same scene on another path of the network.
     #[must_use]
     pub fn by(self, path: impl Into<String>) -> Self {
@@ -177,11 +200,17 @@ impl Scene {
         }
     }
 
+    /// The network alone as it is called: by the name of the variant, where it is one.
+    pub fn network_name(&self) -> &str {
+        let variant = self.variant.as_ref();
+        variant.map_or(&*self.network, |it| &*it.name)
+    }
+
     /// What the network under test is called: `vxlan`, `calico/pod`,
-    /// `cluster-ip:3`, `host+2us`.
+    /// `cluster-ip:3`, `host+2us`, `vxlan-no-gro`.
     pub fn name(&self) -> Cow<'_, str> {
         let path = self.path_name();
-        let name = match (self.network.as_str(), &*path) {
+        let name = match (self.network_name(), &*path) {
             (network, "") => Cow::Borrowed(network),
             ("", _) => path,
             (network, path) => Cow::Owned(format!("{network}/{path}")),
@@ -213,6 +242,7 @@ impl Scene {
     pub fn but_network(&self) -> Self {
         Self {
             network: String::new(),
+            variant: None,
             path: String::new(),
             backends: 1,
             planted_ns: 0,
@@ -220,36 +250,59 @@ impl Scene {
         }
     }
 
-    /// Without its dressing: what is laid on a path that stands, and taken off again.
+    /// Without its dressing: what is laid on a path that stands, or works beside it, and
+    /// is taken off again.
     #[must_use]
     pub fn undressed(&self) -> Self {
         Self {
             services: Services::default(),
             policies: Policies::default(),
+            neighbours: Neighbours::default(),
             ..self.clone()
         }
     }
 
-    /// The same with less laid on the path, the nearest first: without policies, and with
-    /// nothing.
+    /// The same with less laid on the path, the nearest first: without neighbours, without
+    /// policies too, and with nothing.
     pub(crate) fn barer(&self) -> Vec<Self> {
-        let without_policies = Self {
-            policies: Policies::default(),
+        let alone = Self {
+            neighbours: Neighbours::default(),
             ..self.clone()
         };
-        let mut barer = vec![without_policies, self.undressed()];
+        let without_policies = Self {
+            policies: Policies::default(),
+            ..alone.clone()
+        };
+        let mut barer = vec![alone, without_policies, self.undressed()];
         barer.retain(|it| it != self);
         barer
     }
 
+    /// Whether the same rules are laid on the paths of both.
+    pub fn has_rules_of(&self, other: &Self) -> bool {
+        self.services == other.services && self.policies == other.policies
+    }
+
+    /// Whether rules are laid on its path.
+    pub fn has_rules(&self) -> bool {
+        !(self.services.is_none() && self.policies.is_none())
+    }
+
+    /// Whether packets may wait on the path for longer than a turn.
+    pub(crate) fn holds_packets(&self) -> bool {
+        let variant = self.variant.as_ref();
+        variant.is_some_and(|it| it.tuning.holds_packets())
+    }
+
     /// Whether the same is laid on the paths of both.
     pub fn is_dressed_as(&self, other: &Self) -> bool {
-        self.services == other.services && self.policies == other.policies
+        let of = |it: &Self| (it.services, it.policies, it.neighbours);
+        of(self) == of(other)
     }
 
     /// Whether something is laid on its path.
     pub fn is_dressed(&self) -> bool {
-        !(self.services.is_none() && self.policies.is_none())
+        self.has_rules() || !self.neighbours.is_none()
     }
 
     /// Without what says nothing in this scene, so that scenes that differ in nothing
@@ -259,18 +312,23 @@ impl Scene {
         Self {
             services: self.services.normalised(),
             policies: self.policies.normalised(),
+            neighbours: self.neighbours.normalised(),
             ..self
         }
     }
 
-    /// Puts the network of another scene in the place of this one's.
+    /// Puts the network of another scene in the place of this one's, and what is its own
+    /// where services and policies are left to that.
     #[must_use]
-    pub(crate) fn with_network_of(&self, other: &Self) -> Self {
+    pub fn with_network_of(&self, other: &Self) -> Self {
         Self {
             network: other.network.clone(),
+            variant: other.variant.clone(),
             path: other.path.clone(),
             backends: other.backends,
             planted_ns: other.planted_ns,
+            services: self.services.by_own(other.services.proxy),
+            policies: self.policies.by_own(other.policies.enforcer),
             ..self.clone()
         }
     }
@@ -289,6 +347,27 @@ mod tests {
             ..Scene::of("calico").by("cluster-ip")
         };
         assert_eq!(spread.name(), "calico/cluster-ip:3");
+    }
+
+    #[test]
+    fn services_are_left_to_the_network_where_nothing_is_said() {
+        let network = Scene::of("vxlan").served_by(ServiceProxy::Nftables);
+        let with = |count, proxy| {
+            let services = Services {
+                count,
+                proxy,
+                ..Services::default()
+            };
+            let asked = Scene {
+                services,
+                ..Scene::default()
+            };
+            asked.with_network_of(&network).services.proxy
+        };
+        assert_eq!(with(7, ServiceProxy::Own), ServiceProxy::Nftables);
+        let legacy = ServiceProxy::IptablesLegacy;
+        assert_eq!(with(7, legacy), legacy);
+        assert_eq!(with(0, ServiceProxy::Own), ServiceProxy::Own);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use crate::ceiling::MAX_LEVELS;
 use crate::nearest::suggestion;
 use crate::source::SourceSpan;
 use crate::tree::{Data, SectionTable, SpannedValue};
@@ -159,6 +160,11 @@ impl<'a> FileSection<'a> {
                 format!("factor `{key}` has no levels"),
                 "give at least one, or remove the key",
             )),
+            Data::List(values) if values.len() > MAX_LEVELS => Err(SpecError::at(
+                &value.place,
+                format!("factor `{key}` has more than {MAX_LEVELS} levels"),
+                "use fewer levels",
+            )),
             Data::List(values) => Ok(Some(values.iter().collect())),
             _ => Ok(Some(vec![value])),
         }
@@ -242,7 +248,7 @@ pub(crate) fn number(key: &str, value: &SpannedValue) -> Result<f64, SpecError> 
     }
 }
 
-fn wrong_type(key: &str, value: &SpannedValue, wanted: &str, remedy: &str) -> SpecError {
+pub(crate) fn wrong_type(key: &str, value: &SpannedValue, wanted: &str, remedy: &str) -> SpecError {
     SpecError::at(
         &value.place,
         format!("`{key}` takes {wanted}, not {}", value.data.name()),

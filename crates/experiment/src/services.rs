@@ -24,13 +24,25 @@ pub struct Services {
 words! {
     /// Whose rules translate the addresses of services, and in which form.
     ServiceProxy {
-        /// Those of kube-proxy in its iptables mode, in the kernel's own tables of iptables.
+        /// Those of what the network has. In a lab that is kube-proxy in its iptables mode,
+        /// and plans and records name it instead; in a cluster it is whatever it has.
         #[default]
+        Own = "own",
+        /// Those of kube-proxy in its iptables mode, in the kernel's own tables of iptables.
         IptablesLegacy = "iptables-legacy",
         /// The same in the tables of nftables, as most distributions have iptables now.
         IptablesNft = "iptables-nft",
         /// Those of kube-proxy in its nftables mode.
         Nftables = "nftables",
+        /// Those of kube-proxy in its IPVS mode.
+        Ipvs = "ipvs",
+        /// Those of kube-proxy before 1.26 in its userspace mode, which lead to a program that
+        /// carries each connection on by another one.
+        Userspace = "userspace",
+        /// Those of Cilium at the devices of pods, by eBPF at tc, packet by packet.
+        Ebpf = "ebpf",
+        /// Those of Cilium at the socket, by eBPF, where a program connects.
+        EbpfSocket = "ebpf-socket",
     }
 }
 
@@ -39,9 +51,15 @@ words! {
     ServicePosition {
         /// Before all others.
         First = "first",
+        /// Behind a hundredth of the others.
+        P01 = "p01",
         /// In their middle.
         #[default]
         Middle = "middle",
+        /// Behind nine tenths of them.
+        P90 = "p90",
+        /// Behind all but a hundredth.
+        P99 = "p99",
         /// Behind all others.
         Last = "last",
         /// Nowhere: the sender asks the receiver itself, and meets the rules all the same.
@@ -81,9 +99,21 @@ impl Services {
         let last = self.count.checked_sub(1)?;
         match self.position {
             ServicePosition::First => Some(0),
+            ServicePosition::P01 => Some(last / 100),
             ServicePosition::Middle => Some(last / 2),
+            ServicePosition::P90 => Some(last - last / 10),
+            ServicePosition::P99 => Some(last - last / 100),
             ServicePosition::Last => Some(last),
             ServicePosition::None => None,
+        }
+    }
+
+    /// The same by this proxy, where they are left to the network's own.
+    #[must_use]
+    pub(crate) fn by_own(self, own: ServiceProxy) -> Self {
+        match self.proxy {
+            ServiceProxy::Own if !self.is_none() => Self { proxy: own, ..self },
+            _ => self,
         }
     }
 
@@ -117,8 +147,9 @@ mod tests {
             all.map(|position| asked(count, *position))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(of(0), [None; 4]);
-        assert_eq!(of(1), [Some(0), Some(0), Some(0), None]);
-        assert_eq!(of(100), [Some(0), Some(49), Some(99), None]);
+        assert_eq!(of(0), [None; 7]);
+        assert_eq!((&of(1)[..6], of(1)[6]), (&[Some(0); 6][..], None));
+        let expected = [0, 10, 500, 900, 990, 1000].map(Some);
+        assert_eq!(of(1001)[..6], expected);
     }
 }

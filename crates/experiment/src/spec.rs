@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::asked::Word;
-use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES};
+use crate::ceiling::{MAX_ALL_ENDPOINTS, MAX_BLOCKS, MAX_RETRIES, MAX_SETTINGS};
 use crate::factor::{FACTORS, LevelSyntax, WrittenLevel};
 use crate::keys;
 use crate::load::{self, TimedTask};
@@ -13,7 +13,11 @@ use crate::rotation::{SLICE_NS, SLICES};
 use crate::section::{self, FileSection};
 use crate::study::Study;
 use crate::tree::{Data, SectionTable, SpannedValue};
-use crate::{Factor, Plan, Provision, Scene, SpecError, Timing, expand, link, metric, provision};
+use crate::variant::{self, VariantSection};
+use crate::{
+    Factor, Plan, Provision, Scene, Services, SpecError, Timing, Wanted, expand, link, looks,
+    metric, provision,
+};
 
 /// Phases where a file says nothing.
 const TIMING: Timing = Timing {
@@ -36,6 +40,13 @@ pub(crate) struct Setting {
     pub(crate) suffix: String,
 }
 
+impl Setting {
+    /// Its scene with the network of another one.
+    pub(crate) fn of(&self, network: &Scene) -> Scene {
+        self.scene.with_network_of(network)
+    }
+}
+
 /// An experiment in which only the machine is still open.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
@@ -43,6 +54,8 @@ pub(crate) struct Spec {
     pub(crate) outline: Plan,
     pub(crate) baseline: Word,
     pub(crate) networks: Vec<Word>,
+    /// Networks of which something is set differently.
+    pub(crate) variants: Vec<VariantSection>,
     /// Paths within each network; empty for the paths that the network itself implies.
     pub(crate) paths: Vec<Word>,
     /// All combinations of the other factors of the scene.
@@ -52,6 +65,8 @@ pub(crate) struct Spec {
     pub(crate) seed: Option<u64>,
     /// Half of the width that intervals may have, where blocks are added for that.
     pub(crate) precision: Option<f64>,
+    /// Whether the run ends as soon as its limits are decided.
+    pub(crate) sequential: bool,
     /// Whether baselines get controls; `None` where the file says nothing.
     pub(crate) control: Option<bool>,
     /// Longest time that the blocks should take.
@@ -81,22 +96,46 @@ pub(crate) fn read(root: &SectionTable) -> Result<Spec, SpecError> {
     factors.refuse_unknown(&keys::factors())?;
     design.refuse_unknown(keys::DESIGN)?;
     let timing = load::timing(&design, TIMING)?;
+    let networks = networks(&factors)?;
+    let variants = variant::read(&root)?;
+    let outline = outline(&root, &design)?;
+    let loads = expand::loads(&root, &factors, timing)?;
+    let sequential = design.choice("sequential", keys::SWITCH)?.unwrap_or(false);
+    if sequential {
+        looks::check_limits(&outline, &loads)?;
+    }
     Ok(Spec {
-        outline: outline(&root, &design)?,
-        baseline: root
-            .text("baseline")?
-            .map_or_else(|| Word::default("host"), Word::written),
-        networks: networks(&factors)?,
+        outline,
+        baseline: match root.text("baseline")? {
+            Some(written) => Word::written(written),
+            None => Word::default(usual_baseline(&networks, &variants)),
+        },
+        networks,
+        variants,
         paths: words("path", factors.levels("path")?.unwrap_or_default())?,
         settings: settings(&factors)?,
-        loads: expand::loads(&root, &factors, timing)?,
+        loads,
         blocks: design.whole("blocks", 1..=MAX_BLOCKS)?.unwrap_or(10),
-        precision: precision(&design)?,
+        precision: precision(&design, sequential)?,
+        sequential,
         control: design.choice("control", keys::SWITCH)?,
         seed: seed(&design)?,
         budget: design.duration("budget", MIN_BUDGET..=MAX_BUDGET)?,
         provision: provision::read(&root)?,
     })
+}
+
+/// What is compared with where a file does not say it: where it has settings for every
+/// network, the first one as it is.
+fn usual_baseline<'a>(networks: &'a [Word], variants: &'a [VariantSection]) -> &'a str {
+    let of_each = variants.iter().filter(|it| it.of.is_none());
+    let first = networks.first().map(|word| &*word.text);
+    let (Some(first), true) = (first, of_each.clone().next().is_some()) else {
+        return "host";
+    };
+    let within = of_each.filter_map(|it| it.network_in(first)).next();
+    let named = Wanted::new(within.unwrap_or(first)).name();
+    named.unwrap_or("host")
 }
 
 /// What a plan takes from the file as it stands there.
@@ -111,6 +150,7 @@ fn outline(root: &FileSection<'_>, design: &FileSection<'_>) -> Result<Plan, Spe
         controls: 0,
         blocks: Vec::new(),
         precision: None,
+        sequential: None,
         rotate: design.choice("rotate", keys::SWITCH)?.unwrap_or(true),
         slice_ns: slice_ns(design)?,
         retries: design.whole("retries", 0..=MAX_RETRIES)?.unwrap_or(2),
@@ -176,7 +216,7 @@ fn words(key: &str, levels: Vec<&SpannedValue>) -> Result<Vec<Word>, SpecError> 
 /// The cross product of the factors whose levels can be read here. The first
 /// factor varies slowest. Combinations that differ in nothing that there is, such as
 /// the proxies of no services, are one.
-fn settings(factors: &FileSection<'_>) -> Result<Vec<Setting>, SpecError> {
+pub(crate) fn settings(factors: &FileSection<'_>) -> Result<Vec<Setting>, SpecError> {
     let mut scenes = vec![Scene::default()];
     let mut varied: Vec<&Factor> = Vec::new();
     for factor in FACTORS {
@@ -186,6 +226,9 @@ fn settings(factors: &FileSection<'_>) -> Result<Vec<Setting>, SpecError> {
         let Some(levels) = factors.levels(factor.name)? else {
             continue;
         };
+        if scenes.len() * levels.len() > MAX_SETTINGS {
+            return Err(too_many(factors, factor));
+        }
         let mut all = Vec::with_capacity(scenes.len() * levels.len());
         for scene in &scenes {
             for value in &levels {
@@ -206,7 +249,34 @@ fn settings(factors: &FileSection<'_>) -> Result<Vec<Setting>, SpecError> {
         }
     }
     refuse_idle(factors, &settings)?;
+    for setting in &settings {
+        check_services(&setting.scene.services)?;
+    }
     Ok(settings)
+}
+
+/// Refused before they are made: each of some lists may be short, and their product fill
+/// the memory.
+fn too_many(factors: &FileSection<'_>, last: &Factor) -> SpecError {
+    let problem = format!("the factors make more than {MAX_SETTINGS} combinations");
+    match factors.table.get(last.name) {
+        Some(entry) => SpecError::at(&entry.key, problem, "use fewer levels"),
+        None => SpecError::nowhere(problem, "use fewer levels"),
+    }
+}
+
+/// Each is allowed by itself, and their product may be too much.
+fn check_services(services: &Services) -> Result<(), SpecError> {
+    if !services.are_too_many() {
+        return Ok(());
+    }
+    Err(SpecError::nowhere(
+        format!(
+            "{} services of {} endpoints each are more than {MAX_ALL_ENDPOINTS} endpoints",
+            services.count, services.endpoints
+        ),
+        "use fewer services, or fewer endpoints",
+    ))
 }
 
 fn suffix(varied: &[&Factor], scene: &Scene) -> String {
@@ -271,10 +341,17 @@ fn seed(design: &FileSection<'_>) -> Result<Option<u64>, SpecError> {
 }
 
 /// `"3%"` as 0.03.
-fn precision(design: &FileSection<'_>) -> Result<Option<f64>, SpecError> {
+fn precision(design: &FileSection<'_>, sequential: bool) -> Result<Option<f64>, SpecError> {
     let Some(value) = design.get("precision") else {
         return Ok(None);
     };
+    if sequential {
+        return Err(SpecError::at(
+            &value.place,
+            "a sequential run ends by its limits, and not by the precision of its intervals",
+            "remove `precision` or `sequential`",
+        ));
+    }
     match section::percent(value) {
         Some(share) if (0.001..=1.0).contains(&share) => Ok(Some(share)),
         _ => Err(SpecError::at(

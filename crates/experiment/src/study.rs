@@ -3,7 +3,12 @@
 //! They serve to compare the *shape* of a result: which network is faster, in what
 //! order, by what factor (P-2). Absolute times belong to the authors' machines.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+
+use crate::Scene;
+use crate::factor::level;
 
 /// One published study.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -56,7 +61,7 @@ pub struct FigureTable {
     pub share_of_maximum: Option<f64>,
     /// Unit of all figures.
     pub unit: FigureUnit,
-    /// What each column is: a percentile such as `p99.5`, `max`, or a size.
+    /// What each column is: a percentile such as `p99.5`, `max`, `mean`, or `handshake`.
     pub columns: Vec<String>,
     /// Label of the row that the others are compared with.
     pub reference: String,
@@ -72,14 +77,30 @@ pub struct FigureRow {
     pub label: String,
     /// The network of ours that builds the same path, if any.
     pub network: Option<String>,
+    /// Levels of other factors of ours that make the same, as files write them.
+    #[serde(default)]
+    pub levels: BTreeMap<String, String>,
     /// One figure for each column, in the table's unit.
     pub values: Vec<f64>,
+}
+
+/// What of ours stands beside a column of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FigureKind {
+    /// A percentile of the latency, as a quantile from 0 to 1.
+    Quantile(f64),
+    /// The mean latency.
+    Mean,
+    /// The median time to open a connection.
+    Handshake,
 }
 
 /// Unit of published figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FigureUnit {
+    /// Microseconds.
+    Us,
     /// Milliseconds.
     Ms,
 }
@@ -88,6 +109,7 @@ impl FigureUnit {
     /// How many nanoseconds one is.
     pub fn nanoseconds(self) -> f64 {
         match self {
+            Self::Us => 1e3,
             Self::Ms => 1e6,
         }
     }
@@ -105,6 +127,7 @@ const STUDIES: &[(&str, &str)] = studies![
     "pani-2016",
     "gojek-kubecon-2018",
     "centurylink-2016",
+    "kube-proxy-2025",
 ];
 
 impl Study {
@@ -121,11 +144,17 @@ impl Study {
 }
 
 impl FigureTable {
-    /// The quantile of a column, from 0 to 1; `None` for what is no percentile.
-    pub fn quantile(&self, column: usize) -> Option<f64> {
-        let number = self.columns.get(column)?.strip_prefix('p')?;
-        let percent: f64 = number.parse().ok()?;
-        (0.0 < percent && percent < 100.0).then_some(percent / 100.0)
+    /// What of ours stands beside a column; `None` beside one that we have nothing for.
+    pub fn figure(&self, column: usize) -> Option<FigureKind> {
+        match self.columns.get(column)?.as_str() {
+            "mean" => Some(FigureKind::Mean),
+            "handshake" => Some(FigureKind::Handshake),
+            name => {
+                let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
+                let is_inside = 0.0 < percent && percent < 100.0;
+                is_inside.then_some(FigureKind::Quantile(percent / 100.0))
+            }
+        }
     }
 
     /// The row that the others are compared with.
@@ -134,9 +163,23 @@ impl FigureTable {
     }
 }
 
+impl FigureRow {
+    /// Whether it was measured on what this scene stands for. A row that names no network
+    /// and no level is beside none.
+    pub fn is_of(&self, scene: &Scene) -> bool {
+        let is_network = |network: &String| scene.name() == network.as_str();
+        let has =
+            |(factor, wanted): (&String, &String)| level(scene, factor).as_ref() == Some(wanted);
+        (self.network.is_some() || !self.levels.is_empty())
+            && self.network.iter().all(is_network)
+            && self.levels.iter().all(has)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Enforcer, FACTORS, Policies};
 
     fn studies() -> Vec<Study> {
         let find = |name: &str| Study::find(name).expect(name);
@@ -146,7 +189,7 @@ mod tests {
     #[test]
     fn every_study_is_read_and_says_where_it_is_from() {
         let studies = studies();
-        assert_eq!(studies.len(), 4);
+        assert_eq!(studies.len(), 5);
         for (study, name) in studies.iter().zip(Study::names()) {
             assert_eq!(study.name, name);
             for text in [&study.title, &study.author, &study.source, &study.setup] {
@@ -180,27 +223,51 @@ mod tests {
                         row.values.iter().all(|v| *v > 0.0 && v.is_finite()),
                         "{what}"
                     );
-                    let rises = table.quantile(0).is_none() || row.values.is_sorted();
+                    for factor in row.levels.keys() {
+                        let is_known = FACTORS.iter().any(|one| one.name == factor);
+                        assert!(is_known, "{what}: {factor}");
+                    }
+                    let is_percentile = matches!(table.figure(0), Some(FigureKind::Quantile(_)));
+                    let rises = !is_percentile || row.values.is_sorted();
                     assert!(rises, "{what}: {}", row.label);
                 }
                 let share = table.share_of_maximum.unwrap_or(0.5);
                 assert!(0.0 < share && share <= 1.0, "{what}");
             }
         }
-        assert_eq!(tables, 5);
+        assert_eq!(tables, 13);
     }
 
     #[test]
     fn columns_are_percentiles_or_are_not() {
         let table = &Study::find("machinezone-2016").unwrap().tables[0];
-        let quantiles: Vec<_> = (0..7).map(|column| table.quantile(column)).collect();
-        assert_eq!(quantiles[0], Some(0.95));
-        assert!((quantiles[2].unwrap() - 0.995).abs() < 1e-12);
-        assert_eq!(quantiles[5..], [None, None], "the maximum, and no column");
-        assert_eq!(
-            Study::find("pani-2016").unwrap().tables[0].quantile(0),
-            None
-        );
+        let figures: Vec<_> = (0..7).map(|column| table.figure(column)).collect();
+        assert_eq!(figures[0], Some(FigureKind::Quantile(0.95)));
+        assert_eq!(figures[5..], [None, None], "the maximum, and no column");
+        let first = |name: &str| Study::find(name).unwrap().tables[0].figure(0);
+        assert_eq!(first("pani-2016"), Some(FigureKind::Mean));
+        assert_eq!(first("kube-proxy-2025"), Some(FigureKind::Handshake));
+    }
+
+    #[test]
+    fn a_row_is_of_the_scenes_that_have_its_levels() {
+        let row = &Study::find("pani-2016").unwrap().tables[0].rows[1];
+        let scene = |count, enforcer| Scene {
+            policies: Policies {
+                count,
+                enforcer,
+                ..Policies::default()
+            },
+            ..Scene::of("romana")
+        };
+        assert!(row.is_of(&scene(10, Enforcer::Romana1)));
+        assert!(!row.is_of(&scene(10, Enforcer::Romana)));
+        assert!(!row.is_of(&scene(50, Enforcer::Romana1)));
+        let nowhere = FigureRow {
+            levels: BTreeMap::new(),
+            ..row.clone()
+        };
+        assert!(!nowhere.is_of(&scene(10, Enforcer::Romana1)));
     }
 
     #[test]

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::Key;
 use crate::metric::Traffic;
-use crate::{HttpServer, KINDS, Refusal, Workload, WorkloadKind};
+use crate::{
+    HttpServer, KINDS, Launch, Programming, Refusal, Survive, Workload, WorkloadKind, launch,
+    programming, survive,
+};
 
 /// What a trial does. In a plan on disk each variant stands under a key of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +19,15 @@ pub enum Task {
     /// Sends load from one end to the other.
     #[serde(rename = "workload")]
     Load(Workload),
+    /// Adds or removes what a cluster programs, and sees when that acts.
+    #[serde(rename = "programming")]
+    Programming(Programming),
+    /// Launches pods, and follows each until it has its network.
+    #[serde(rename = "launch")]
+    Launch(Launch),
+    /// Runs a command while traffic survives it or not.
+    #[serde(rename = "survive")]
+    Survive(Survive),
 }
 
 /// A kind of task, as `kind` in a section of an experiment file names it.
@@ -23,6 +35,12 @@ pub enum Task {
 pub enum TaskKind {
     /// Load of this kind.
     Load(WorkloadKind),
+    /// A change of what a cluster programs.
+    Programming,
+    /// Pods that are launched.
+    Launch,
+    /// A command that traffic survives or not.
+    Survive,
 }
 
 impl Task {
@@ -30,6 +48,9 @@ impl Task {
     pub fn name(&self) -> &str {
         match self {
             Self::Load(workload) => &workload.name,
+            Self::Programming(change) => &change.name,
+            Self::Launch(launch) => &launch.name,
+            Self::Survive(survive) => &survive.name,
         }
     }
 
@@ -37,6 +58,9 @@ impl Task {
     pub(crate) fn name_mut(&mut self) -> &mut String {
         match self {
             Self::Load(workload) => &mut workload.name,
+            Self::Programming(change) => &mut change.name,
+            Self::Launch(launch) => &mut launch.name,
+            Self::Survive(survive) => &mut survive.name,
         }
     }
 
@@ -44,6 +68,9 @@ impl Task {
     pub fn kind(&self) -> TaskKind {
         match self {
             Self::Load(workload) => TaskKind::Load(workload.kind),
+            Self::Programming(_) => TaskKind::Programming,
+            Self::Launch(_) => TaskKind::Launch,
+            Self::Survive(_) => TaskKind::Survive,
         }
     }
 
@@ -51,6 +78,9 @@ impl Task {
     pub fn traffic(&self) -> Traffic {
         match self {
             Self::Load(workload) => workload.traffic(),
+            Self::Programming(_) => Traffic::Change,
+            Self::Launch(_) => Traffic::Launch,
+            Self::Survive(_) => Traffic::Survive,
         }
     }
 
@@ -63,6 +93,7 @@ impl Task {
     pub fn load(&self) -> Option<&Workload> {
         match self {
             Self::Load(workload) => Some(workload),
+            _ => None,
         }
     }
 
@@ -70,6 +101,31 @@ impl Task {
     pub fn load_mut(&mut self) -> Option<&mut Workload> {
         match self {
             Self::Load(workload) => Some(workload),
+            _ => None,
+        }
+    }
+
+    /// The change of what a cluster programs; `None` of any other task.
+    pub fn programming(&self) -> Option<&Programming> {
+        match self {
+            Self::Programming(change) => Some(change),
+            _ => None,
+        }
+    }
+
+    /// The launch of pods; `None` of any other task.
+    pub fn launch(&self) -> Option<&Launch> {
+        match self {
+            Self::Launch(launch) => Some(launch),
+            _ => None,
+        }
+    }
+
+    /// The command that traffic survives or not; `None` of any other task.
+    pub fn survive(&self) -> Option<&Survive> {
+        match self {
+            Self::Survive(survive) => Some(survive),
+            _ => None,
         }
     }
 
@@ -83,6 +139,9 @@ impl Task {
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         match self {
             Self::Load(workload) => workload.check(),
+            Self::Programming(change) => change.check(),
+            Self::Launch(launch) => launch.check(),
+            Self::Survive(survive) => survive.check(),
         }
     }
 }
@@ -96,13 +155,17 @@ impl From<Workload> for Task {
 impl TaskKind {
     /// Every kind, in the order in which they are explained.
     pub fn all() -> impl Iterator<Item = Self> {
-        KINDS.iter().map(|row| Self::Load(row.kind))
+        let loads = KINDS.iter().map(|row| Self::Load(row.kind));
+        loads.chain([Self::Programming, Self::Launch, Self::Survive])
     }
 
     /// As files and flags write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Load(kind) => kind.as_str(),
+            Self::Programming => "programming",
+            Self::Launch => "launch",
+            Self::Survive => "survive",
         }
     }
 
@@ -110,6 +173,11 @@ impl TaskKind {
     pub fn purpose(self) -> &'static str {
         match self {
             Self::Load(kind) => kind.row().purpose,
+            Self::Programming => {
+                "a Service or policy added or removed in a cluster: how long until it acts"
+            }
+            Self::Launch => "pods launched on a network: how long until each has its network",
+            Self::Survive => "a command run while traffic goes on: what broke, and for how long",
         }
     }
 
@@ -117,6 +185,7 @@ impl TaskKind {
     pub(crate) fn load(self) -> Option<WorkloadKind> {
         match self {
             Self::Load(kind) => Some(kind),
+            Self::Programming | Self::Launch | Self::Survive => None,
         }
     }
 
@@ -124,6 +193,9 @@ impl TaskKind {
     pub(crate) fn task(self) -> Task {
         match self {
             Self::Load(kind) => Task::Load(Workload::of_kind(kind)),
+            Self::Programming => Task::Programming(Programming::default()),
+            Self::Launch => Task::Launch(Launch::default()),
+            Self::Survive => Task::Survive(Survive::default()),
         }
     }
 
@@ -131,6 +203,11 @@ impl TaskKind {
     pub(crate) fn refuse_ignored(self, key: Key) -> Result<(), Refusal> {
         match self {
             Self::Load(kind) => kind.refuse_ignored(key),
+            _ if self.takes(key) => Ok(()),
+            _ => {
+                let problem = format!("{{key}} has no meaning for {}", self.name());
+                Err(Refusal::new(key, problem, "{without}"))
+            }
         }
     }
 
@@ -139,6 +216,17 @@ impl TaskKind {
     pub(crate) fn varies(self, key: &str) -> bool {
         match self {
             Self::Load(kind) => kind.varies(key),
+            _ => Key::find(key).is_some_and(|key| self.takes(key)),
+        }
+    }
+
+    /// Whether a key says anything about what is no load.
+    fn takes(self, key: Key) -> bool {
+        match self {
+            Self::Load(_) => false,
+            Self::Programming => programming::takes(key),
+            Self::Launch => launch::takes(key),
+            Self::Survive => survive::takes(key),
         }
     }
 }

@@ -66,9 +66,17 @@ impl Treatment {
             && self.timing == bare.timing
     }
 
-    /// Whether the difference to another one is of one kind: the network's, or that of
-    /// what is laid on the path.
+    /// Whether two treatments of two networks are equal in all but that, and in who
+    /// enforces their policies, as each network's own system does.
+    pub(crate) fn is_like_of_own(&self, other: &Self) -> bool {
+        let mut here = self.clone();
+        here.scene.policies.enforcer = other.scene.policies.enforcer;
+        self.scene.network != other.scene.network && here.is_like(other)
+    }
+
+    /// Whether the difference to another one is of one kind: the network's with its own
+    /// system, or that of what is laid on the path.
     pub(crate) fn may_be_compared_with(&self, reference: &Self) -> bool {
-        self.is_like(reference) || self.is_dressed_like(reference)
+        self.is_like(reference) || self.is_like_of_own(reference) || self.is_dressed_like(reference)
     }
 }

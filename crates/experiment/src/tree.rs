@@ -39,6 +39,16 @@ pub(crate) struct Entry {
 
 pub(crate) type SectionTable = BTreeMap<String, Entry>;
 
+impl Entry {
+    /// The section that it is, where it is one.
+    pub(crate) fn table(&mut self) -> Option<&mut SectionTable> {
+        match &mut self.value.data {
+            Data::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
 impl Data {
     /// What it is, for messages.
     pub(crate) fn name(&self) -> &'static str {

@@ -1,8 +1,10 @@
 //! What must hold in a plan that was read from disk.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use crate::ceiling::{MAX_BLOCKS, MAX_RETRIES, MAX_TRIALS};
+use crate::rotation::SLICES;
 use crate::{Plan, Refusal, Treatment, TreatmentId};
 
 /// A plan that no experiment resolves to: its file was changed by hand or damaged.
@@ -86,6 +88,12 @@ impl Plan {
         if self.retries > MAX_RETRIES {
             return above("the number of retries");
         }
+        if !SLICES.contains(&Duration::from_nanos(self.slice_ns)) {
+            return above("the length of a slice, or their number,");
+        }
+        if self.sequential.as_ref().is_some_and(|it| !it.is_possible()) {
+            return above("the number of looks, or their order,");
+        }
         if !self.link.is_possible() {
             return above("the link's rate, delay, loss or MTU");
         }
@@ -112,6 +120,17 @@ impl Plan {
         if !treatment.scene.policies.is_possible() {
             return Err(PlanError::AboveCeiling {
                 what: "the number of policies or their peers",
+            });
+        }
+        if !treatment.scene.neighbours.is_possible() {
+            return Err(PlanError::AboveCeiling {
+                what: "the number of neighbours",
+            });
+        }
+        let variant = treatment.scene.variant.as_ref();
+        if variant.is_some_and(|it| !it.tuning.is_possible()) {
+            return Err(PlanError::AboveCeiling {
+                what: "a setting of a variant",
             });
         }
         let Some(baseline) = treatment.baseline else {

@@ -1,6 +1,6 @@
 //! docs/experiment-file.md says what the program does.
 
-use plumbline_experiment::{Experiment, Flag, Scene, metric};
+use plumbline_experiment::{Experiment, Flag, Scene, Tuning, metric};
 
 const PAGE: &str = include_str!("../../../docs/experiment-file.md");
 
@@ -53,6 +53,9 @@ fn every_flag_and_metric_is_on_the_page() {
     for flag in Flag::all() {
         let typed = format!("--{}", flag.name);
         assert!(PAGE.contains(&typed), "{typed}");
+    }
+    for key in Tuning::KEYS {
+        assert!(PAGE.contains(&format!("`{key}`")), "{key}");
     }
     for metric in metric::names() {
         assert!(PAGE.contains(&format!("`{metric}`")), "{metric}");

@@ -109,6 +109,10 @@ fn factors_that_are_wrong() {
     fault("[\"host\", \"vxlan\"]", "\"all\"\nplacement = \"near\"", 6, "\"near\"", "cross-node");
     fault("[\"host\", \"vxlan\"]", "\"all\"\nrate = [1, 2]", 10, "a factor and a key", "remove it");
     fault("[\"host\", \"vxlan\"]", "\"all\"\nkeep_alive = [true, false]", 6, "no workload", "remove");
+    let many: Vec<u32> = (1..=1_001).collect();
+    fault("[\"host\", \"vxlan\"]", &format!("\"all\"\nservices = {many:?}"), 6, "more than 1000 levels", "fewer");
+    let long = format!("\"all\"\nservices = {:?}\nendpoints = {:?}", &many[..101], &many[..100]);
+    fault("[\"host\", \"vxlan\"]", &long, 7, "more than 10000 combinations", "fewer");
     fault("[\"host\", \"vxlan\"]", "\"all\"\nconnections = [1, 0]", 6, "`connections` is 0", "from 1");
 }
 
@@ -134,6 +138,13 @@ fn keys_that_contradict_each_other() {
     fault("kind = \"rr\"", "kind = \"rr\"\nprotocol = \"udp\"\nrequest_size = 65508", 10, "65508", "65507");
     fault("rate = 1000", "rate = 0.5", 9, "no request falls into", "raise");
     fault("kind = \"rr\"", "", 9, "has no `kind`", "add kind");
+    fault("kind = \"rr\"", "kind = \"rr\"\nchange = \"add\"", 9, "`change` has no meaning for rr", "remove");
+    fault("kind = \"rr\"", "kind = \"programming\"\nconnections = 3", 9, "no meaning for programming", "remove");
+    fault("kind = \"rr\"", "kind = \"programming\"\nobject = \"thing\"", 9, "\"thing\"", "service");
+    fault("kind = \"rr\"", "kind = \"launch\"\nconnections = 3", 9, "no meaning for launch", "remove");
+    fault("kind = \"rr\"", "kind = \"launch\"\npods = 101", 9, "`pods` is 101", "from 1 to 100");
+    fault("kind = \"rr\"\nrate = 1000", "kind = \"launch\"\nrate = 0", 9, "`rate` is 0", "from 1 to 1000");
+    fault("kind = \"rr\"\nrate = 1000", "kind = \"programming\"\nrate = 9", 9, "`rate` is 9", "from 100 to 5000");
     fault("[design]", "[[workload]]\nkind = \"rr\"\nrate = 5\n[design]", 11, "two workloads are named `rr`", "name");
 }
 

@@ -54,7 +54,7 @@ fn flags_set_single_keys() {
 #[test]
 fn what_no_link_can_have_shows_its_line() {
     for (link, problem) in [
-        ("link = { rate = \"10\" }", "not the rate of a link"),
+        ("link = { rate = \"10\" }", "not a rate"),
         ("link = { rate = \"10bit\" }", "not possible"),
         ("link = { rate = 10 }", "takes text"),
         ("link = { loss = \"100%\" }", "not a share of packets"),

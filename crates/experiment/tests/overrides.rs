@@ -1,6 +1,9 @@
 //! Flags and `--set`: what they change, and what they refuse.
 
-use plumbline_experiment::{Arrival, Experiment, Flag, Plan, Protocol, Scene, SpecError, Wait};
+use plumbline_experiment::{
+    Arrival, Enforcer, Experiment, Family, Flag, Plan, PolicyPosition, Protocol, Scene,
+    ServiceProxy, SpecError, Wait, flagged_scene,
+};
 
 const FILE: &str = r#"name = "file"
 [factors]
@@ -337,4 +340,50 @@ fn flags_are_listed_in_the_order_of_application() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all);
+}
+
+#[test]
+fn flags_alone_describe_a_scene() {
+    let scene = |typed: &[(&'static str, &str)]| {
+        let typed = typed
+            .iter()
+            .map(|(flag, value)| (*flag, (*value).to_owned()));
+        flagged_scene("vxlan", &typed.collect::<Vec<_>>())
+    };
+    assert_eq!(scene(&[]).unwrap(), Scene::of("vxlan"));
+    let all = [
+        ("family", "6"),
+        ("services", "100"),
+        ("proxy", "nftables"),
+        ("policies", "10"),
+        ("enforcer", "romana"),
+        ("policy-position", "first"),
+    ];
+    let all = scene(&all).unwrap();
+    assert_eq!((all.name(), all.family), ("vxlan".into(), Family::V6));
+    assert_eq!((all.services.count, all.policies.count), (100, 10));
+    assert_eq!(all.services.proxy, ServiceProxy::Nftables);
+    assert_eq!(all.policies.enforcer, Enforcer::Romana);
+    assert_eq!(all.policies.position, PolicyPosition::First);
+    let refused = |typed: &[(&'static str, &str)], says: &str| {
+        let error = scene(typed).expect_err("refused").to_string();
+        assert!(error.contains(says), "{error}");
+    };
+    refused(&[("services", "10,20")], "whole number");
+    refused(&[("services", "[10, 20]")], "several scenes");
+    refused(&[("services", "100001")], "100000");
+    refused(&[("proxy", "nftables")], "no services");
+    let too_many = [("services", "100000"), ("endpoints", "6")];
+    refused(&too_many, "500000 endpoints");
+}
+
+/// Their names have dashes, and keys of other sections do not.
+#[test]
+fn the_flags_of_a_scene_are_keys() {
+    for flag in Flag::of_scene() {
+        let set = experiment().set_flag(flag.name, "1");
+        assert!(set.is_ok(), "{}: {set:?}", flag.name);
+    }
+    let plan = with_flag("request-size", "77");
+    assert_eq!(plan.treatments[0].task.load().unwrap().request_size, 77);
 }

@@ -1,10 +1,11 @@
 //! Where a load goes, as people write it.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
 use plumbline_experiment::WorkloadKind;
+use plumbline_harness::is_harmless;
 use plumbline_sys::netlink::NetlinkSocket;
 
 /// `http://HOST:PORT/PATH` of any server, or `HOST:PORT` of `plumbline serve`.
@@ -103,27 +104,6 @@ impl Destination {
     }
 }
 
-/// Where a cloud answers for the whole machine, among addresses that are private.
-const CLOUD: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-
-/// Whether load may go to an address without `--i-own-this`: loopback and private
-/// addresses, those of one link in IPv6, and those set aside for benchmarks (S-5c).
-/// In IPv4 the addresses of a link are where clouds answer for the whole machine
-/// (169.254.169.254).
-pub fn is_harmless(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            let benchmark = v4.octets()[0] == 198 && v4.octets()[1] & 0xfe == 18;
-            v4.is_loopback() || v4.is_private() || benchmark
-        }
-        IpAddr::V6(v6) => {
-            let benchmark = v6.segments()[..3] == [0x2001, 2, 0];
-            let is_near = v6.is_unique_local() || v6.is_unicast_link_local();
-            v6.is_loopback() || benchmark || (is_near && v6 != CLOUD)
-        }
-    }
-}
-
 /// The public address at which a server that listens on `at` can be found, if there is
 /// one. Where this machine's addresses cannot be read, all of them may be public.
 pub fn public_address(at: IpAddr) -> Option<IpAddr> {
@@ -170,31 +150,6 @@ mod tests {
         // Of all addresses here, those that are named by themselves decide.
         if let Some(address) = public("0.0.0.0") {
             assert_eq!(public(&address.to_string()), Some(address));
-        }
-    }
-
-    #[test]
-    fn addresses_of_others_need_a_word() {
-        for harmless in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "198.19.255.1",
-            "::1",
-            "fd00::1",
-            "2001:2::5",
-        ] {
-            assert!(is_harmless(harmless.parse().unwrap()), "{harmless}");
-        }
-        for asked in [
-            "8.8.8.8",
-            "169.254.169.254",
-            "169.254.0.1",
-            "fd00:ec2::254",
-            "198.20.0.1",
-            "2001:db8::1",
-            "2606::1",
-        ] {
-            assert!(!is_harmless(asked.parse().unwrap()), "{asked}");
         }
     }
 }

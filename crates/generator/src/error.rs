@@ -17,6 +17,9 @@ pub enum GeneratorError {
         what: &'static str,
         remedy: String,
     },
+    /// Flags that cannot be meant; the text says the remedy.
+    #[error("{0}")]
+    Refused(String),
     #[error("--find-max: {0}")]
     Search(String),
 }
@@ -27,7 +30,7 @@ impl GeneratorError {
         match self {
             Self::Engine(error) => error.is_bad_usage(),
             Self::Misunderstood { .. } => false,
-            Self::Search(_) => true,
+            Self::Refused(_) | Self::Search(_) => true,
         }
     }
 }

@@ -7,8 +7,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plumbline_agent::{
-    FrameError, FromAgent, PROTOCOL_VERSION, SOURCES, ToAgent, read_frame, write_frame,
+use plumbline_build::SOURCES;
+use plumbline_protocol::{
+    FrameError, FromAgent, PROTOCOL_VERSION, ToAgent, read_frame, write_frame,
 };
 use plumbline_sys::clock::now_ns;
 
@@ -43,6 +44,11 @@ pub(crate) enum TrialError {
     /// Treatments that were to take turns share no clock.
     #[error(transparent)]
     Clock(#[from] ClockError),
+    /// A sender heard of the start of its turns when it was over.
+    #[error(
+        "the agent on {site} heard too late that its turns begin; the machine is too busy: end what else runs, or use whole windows (`--rotate off`)"
+    )]
+    Late { site: String },
     /// An agent ended, failed, or said something else than was asked.
     #[error("the agent on {site} {what}")]
     Agent { site: String, what: String },
@@ -212,11 +218,37 @@ impl Agent {
         }
     }
 
+    /// Lets some time pass, and tells these agents meanwhile that the controller lives;
+    /// fails as [`still_works`](Self::still_works) does.
+    pub(crate) fn let_pass(
+        length: Duration,
+        interrupted: &AtomicBool,
+        agents: &mut [&mut Self],
+    ) -> Result<(), TrialError> {
+        let until = Instant::now() + length;
+        loop {
+            if interrupted.load(Ordering::SeqCst) {
+                return Err(TrialError::Interrupted);
+            }
+            for agent in &mut *agents {
+                agent.still_works()?;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(TICK));
+        }
+    }
+
     fn heard(&mut self, message: Result<FromAgent, FrameError>) -> Result<FromAgent, TrialError> {
         match message {
             Ok(FromAgent::Failed { error }) => {
                 Err(self.error(format!("could not do its part: {error}")))
             }
+            Ok(FromAgent::Late) => Err(TrialError::Late {
+                site: self.site.clone(),
+            }),
             Ok(message) => Ok(message),
             Err(error) => Err(self.ended(&error)),
         }
@@ -242,7 +274,11 @@ impl Agent {
         let name = match message {
             FromAgent::Hello { .. } => "hello",
             FromAgent::Listening { .. } => "listening",
+            FromAgent::Opened => "opened",
+            FromAgent::Late => "that its turns had begun",
+            FromAgent::Toiled(_) => "toiled",
             FromAgent::Loaded(_) => "loaded",
+            FromAgent::Endured(_) => "endured",
             FromAgent::Served(_) => "served",
             FromAgent::Seen(_) => "seen",
             FromAgent::Counted(_) => "counted",
@@ -250,6 +286,11 @@ impl Agent {
             FromAgent::Floored { .. } => "floored",
             FromAgent::Clock(_) => "clock",
             FromAgent::Watched(_) => "watched",
+            FromAgent::Listens => "listens",
+            FromAgent::Tried { .. } => "tried",
+            FromAgent::Met { .. } => "met",
+            FromAgent::Probed(_) => "probed",
+            FromAgent::Sounded(_) => "sounded",
             FromAgent::Failed { .. } => "failed",
         };
         self.error(format!("said `{name}`, which was not asked"))

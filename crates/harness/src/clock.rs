@@ -4,11 +4,15 @@
 //! from when an agent was asked for it and when it had answered: what it showed, it
 //! showed in between.
 
-use plumbline_agent::ClockReading;
+use std::time::{Duration, Instant};
 
-/// From the moment at which all agents are ready to the first slice, in which senders
-/// open their connections. Only unrecorded slices may begin before they have.
-const LEAD_NS: u64 = 60_000_000;
+use plumbline_protocol::ClockReading;
+use plumbline_sys::clock::now_ns;
+
+/// From the moment at which all connections are open to the first slice: the time in which
+/// agents hear of it, beyond the round trip that they are known for. Where one of them
+/// hears too late it is doubled, up to the second.
+pub(crate) const LEADS_NS: [u64; 2] = [60_000_000, 960_000_000];
 
 /// The slowest control stream that the start is put off for.
 const SLOWEST_NS: u64 = 1_000_000_000;
@@ -95,8 +99,34 @@ impl ClockAnswer {
     }
 
     /// The same moment by the agent's clock.
-    fn translated(&self, ns: u64) -> u64 {
+    pub(crate) fn translated(&self, ns: u64) -> u64 {
         ns.saturating_add_signed(self.ahead_ns())
+    }
+
+    /// How far a moment of this machine's clock may be off when it is
+    /// [`translated`](Self::translated).
+    pub(crate) fn error_ns(&self, ns: u64) -> u64 {
+        let since_ns = self.asked_ns.abs_diff(ns);
+        self.round_trip_ns() / 2 + (since_ns as f64 * PACE) as u64
+    }
+
+    /// Of two answers the one that leaves less open about a moment of this machine's clock,
+    /// and how much that is, nanoseconds.
+    pub(crate) fn nearer(early: Self, late: Self, ns: u64) -> (Self, u64) {
+        match (early.error_ns(ns), late.error_ns(ns)) {
+            (one, other) if one <= other => (early, one),
+            (_, other) => (late, other),
+        }
+    }
+
+    /// What it says of moments.
+    pub(crate) fn clock(&self) -> AgentClock {
+        let (now, here_ns) = (Instant::now(), now_ns());
+        AgentClock {
+            now,
+            shows_ns: self.translated(here_ns),
+            round_trip: Duration::from_nanos(self.round_trip_ns()),
+        }
     }
 
     fn check_shared(&self, other: &Self) -> Result<(), ClockError> {
@@ -120,6 +150,34 @@ impl ClockAnswer {
     }
 }
 
+/// The monotonic clock of an agent, as it is known here.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentClock {
+    /// A moment, and what the agent's clock showed then, nanoseconds.
+    now: Instant,
+    shows_ns: u64,
+    /// How long its answer took.
+    round_trip: Duration,
+}
+
+impl AgentClock {
+    /// When it shows so many nanoseconds.
+    pub fn moment(&self, ns: u64) -> Instant {
+        let since = Duration::from_nanos(ns.abs_diff(self.shows_ns));
+        match ns >= self.shows_ns {
+            true => self.now + since,
+            // What was before this machine's clock began was not seen by anybody.
+            false => self.now.checked_sub(since).unwrap_or(self.now),
+        }
+    }
+
+    /// How far such a moment may be off.
+    pub fn error(&self, moment: Instant) -> Duration {
+        let (earlier, later) = (moment.min(self.now), moment.max(self.now));
+        self.round_trip / 2 + (later - earlier).mul_f64(PACE)
+    }
+}
+
 /// The clocks of all agents that take part in a rotation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clocks {
@@ -127,6 +185,9 @@ pub(crate) struct Clocks {
     pub(crate) senders: Vec<ClockAnswer>,
     /// Of the receivers on a machine of their own, and of the agent that watches it.
     pub(crate) receivers: Vec<ClockAnswer>,
+    /// From the moment at which all connections are open to the first slice, beyond a round
+    /// trip, nanoseconds.
+    pub(crate) lead_ns: u64,
     /// The part of each slice that is not recorded, nanoseconds.
     pub(crate) skipped_ns: u64,
     /// The length of the rotation, nanoseconds.
@@ -154,7 +215,7 @@ pub(crate) struct ReceiverBeginning {
 
 impl Clocks {
     /// Lets slices begin some time after the moment of this machine's clock at which all
-    /// agents were ready. Every trial of a rotation comes to the same result.
+    /// connections were open. Every trial of a rotation comes to the same result.
     pub(crate) fn begin_after(&self, ready_ns: u64) -> Result<Beginning, ClockError> {
         let all = || self.senders.iter().chain(&self.receivers);
         if let Some(slow) = all().find(|it| it.slowest_ns > SLOWEST_NS) {
@@ -164,7 +225,7 @@ impl Clocks {
             });
         }
         let slowest_ns = all().map(|it| it.slowest_ns).max().unwrap_or_default();
-        let start_ns = ready_ns + LEAD_NS + slowest_ns;
+        let start_ns = ready_ns + self.lead_ns + slowest_ns;
         let Some(sender) = best(&self.senders)? else {
             return Ok(Beginning {
                 sender_ns: start_ns,
@@ -216,6 +277,7 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
+    const LEAD_NS: u64 = LEADS_NS[0];
     /// How far the senders' clock and the receivers' are ahead of this machine's.
     const SENDERS_NS: u64 = 7_200_000 * MS;
     const RECEIVERS_NS: u64 = 90_000_000 * MS;
@@ -239,6 +301,7 @@ mod tests {
         Clocks {
             senders,
             receivers,
+            lead_ns: LEAD_NS,
             skipped_ns: 3 * MS,
             length_ns: 2_000 * MS,
         }
@@ -260,9 +323,36 @@ mod tests {
     }
 
     #[test]
+    fn a_moment_is_translated_to_within_its_error() {
+        for ways in [[MS, 0], [0, MS], [MS / 2, MS / 2]] {
+            let answer = answer("a", SENDERS_NS, ways);
+            let ns = answer.asked_ns + 4_000 * MS;
+            let off_ns = answer.translated(ns).abs_diff(ns + SENDERS_NS);
+            assert_eq!(answer.error_ns(ns), MS / 2 + MS / 5);
+            assert!(off_ns <= answer.error_ns(ns), "{off_ns}");
+        }
+    }
+
+    #[test]
+    fn what_an_agent_dated_is_a_moment_here() {
+        let answer = answer("a", SENDERS_NS, [MS, MS]);
+        let clock = answer.clock();
+        let (ns, now) = (answer.translated(now_ns()), Instant::now());
+        for seconds in [0, 1] {
+            let ago = Duration::from_secs(seconds);
+            let moment = clock.moment(ns - ago.as_nanos() as u64);
+            let off = (now - ago).max(moment) - (now - ago).min(moment);
+            assert!(off < Duration::from_millis(200), "{off:?}");
+        }
+        assert!(clock.error(now) >= Duration::from_millis(1));
+        let later = now + Duration::from_secs(100);
+        assert!(clock.error(later) >= Duration::from_millis(6));
+    }
+
+    #[test]
     fn where_nobody_was_asked_it_is_this_machines_clock() {
         let beginning = Clocks::default().begin_after(9).unwrap();
-        assert_eq!(beginning.sender_ns, 9 + LEAD_NS);
+        assert_eq!(beginning.sender_ns, 9);
     }
 
     #[test]

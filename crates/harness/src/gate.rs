@@ -31,7 +31,9 @@ pub fn judge(
     // What treatments that took turns are held to depends on nothing that one of them
     // alone has shown: for the rest, see `judge_together`.
     let had_window = common.rotation.is_none();
-    if is_held && had_window {
+    // Whoever shares CPUs with a neighbour is late for that, and that is what is asked.
+    let is_alone = common.neighbour.is_none();
+    if is_held && had_window && is_alone {
         failures.extend(self_check::send_lag(&seen.load, limits));
     }
     if is_held {
@@ -44,6 +46,7 @@ pub fn judge(
     failures.extend(wrong_answers(seen));
     failures.extend(path_fault(workload, common));
     failures.extend(conntrack_full(common));
+    failures.extend(idle_neighbour(common));
     if had_window {
         failures.extend(disturbed(common, seen, limits));
     }
@@ -128,6 +131,12 @@ fn conntrack_full(common: &Common) -> Option<GateFailure> {
     })
 }
 
+/// A neighbour that did nothing disturbed nobody.
+fn idle_neighbour(common: &Common) -> Option<GateFailure> {
+    let neighbour = common.neighbour?;
+    (neighbour.done == 0).then_some(GateFailure::IdleNeighbour)
+}
+
 /// C-14: somebody else had the machine.
 pub(crate) fn disturbed(
     common: &Common,
@@ -137,7 +146,7 @@ pub(crate) fn disturbed(
     let mut failures = Vec::new();
     for (position, machine) in common.machines.iter().enumerate() {
         let others = others_user_share(position, common, seen);
-        failures.extend(taken_away(machine, others, limits));
+        failures.extend(taken_away(machine, others, limits.steal_share, limits));
     }
     failures
 }
@@ -156,6 +165,9 @@ pub(crate) fn judge_together(
     let loads: BTreeMap<TreatmentId, &LoadResult> = loads.collect();
     let late = |(treatment, _): &(&Treatment, &Observation)| {
         treatment.task.load()?.arrival.rate()?;
+        if !treatment.scene.neighbours.is_none() {
+            return None;
+        }
         let own = loads.get(&treatment.id)?;
         let baseline = treatment.baseline.and_then(|id| loads.get(&id));
         let allowed = self_check::lag_limits(&baseline.unwrap_or(own).latency, limits);
@@ -182,17 +194,19 @@ fn disturbed_together<'a>(
         }
     }
     let others = others_ns.max(0.0) / whole.capacity_ns.max(1) as f64;
-    taken_away(&whole, others, limits)
+    taken_away(&whole, others, limits.steal_share_in_turns, limits)
 }
 
-/// Steal, and `others`: the share of the machine that other programs had.
-fn taken_away(machine: &CpuTime, others: f64, limits: &Thresholds) -> Vec<GateFailure> {
+/// Steal, of which so much is allowed, and `others`: the share of the machine that other
+/// programs had.
+fn taken_away(
+    machine: &CpuTime,
+    others: f64,
+    allowed_steal: f64,
+    limits: &Thresholds,
+) -> Vec<GateFailure> {
     let found = |by, amount, limit| exceeds(by, amount, at_least_resolution(limit, machine));
-    let steal = found(
-        "steal",
-        share(machine.steal_ns, machine),
-        limits.steal_share,
-    );
+    let steal = found("steal", share(machine.steal_ns, machine), allowed_steal);
     let other_load = found("other-load", others, limits.other_load_share);
     steal.into_iter().chain(other_load).collect()
 }
@@ -234,7 +248,8 @@ fn others_user_share(position: usize, common: &Common, seen: &LoadObservation) -
     })
 }
 
-/// User time of the sender, the receiver and the network's own processes on a machine.
+/// User time of the sender, the receiver, neighbours and the network's own processes on a
+/// machine.
 /// The first machine is the sender's, and everybody's where there is no second.
 fn own_user_ns(position: usize, common: &Common, seen: &LoadObservation) -> Option<u64> {
     let share_of_life = seen.window_share().unwrap_or(1.0);
@@ -243,7 +258,10 @@ fn own_user_ns(position: usize, common: &Common, seen: &LoadObservation) -> Opti
     let server = scaled(seen.server_cpu.user_ns);
     let forwarders = scaled(common.forwarders_cpu?.user_ns);
     Some(match (position, common.machines.len()) {
-        (_, 1) => client + server + forwarders + common.companions_cpu.user_ns,
+        (_, 1) => {
+            let beside = common.neighbour.map_or(0, |it| it.cpu.user_ns);
+            client + server + forwarders + common.companions_cpu.user_ns + beside
+        }
         (0, _) => client,
         _ => server,
     })

@@ -1,14 +1,19 @@
 //! An agent that looks at a machine and does no trial.
 
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use plumbline_agent::{FromAgent, LookOrder, NamespaceCounters, Sight, ToAgent};
+use plumbline_protocol::{
+    FromAgent, LookOrder, MeetOrder, MeetingPhase, MetPod, NamespaceCounters, Sight, SoundOrder,
+    Sounded, ToAgent,
+};
 use plumbline_record::{Floor, IdleSample};
 
 use crate::agent::{ANSWER, Agent, TrialError};
+use crate::clock::AgentClock;
 use crate::error::TargetError;
 use crate::path::{AgentLink, Site};
 use crate::target::Cpus;
@@ -107,6 +112,85 @@ impl Observer {
             FromAgent::Floored { floor } => Ok(floor),
             other => Err(self.unexpected(&other)),
         }
+    }
+
+    /// Listens at these addresses of the machine, and at no others any more, so that
+    /// connections to them can be [tried](Self::connect).
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look), or an address that the machine does not have or somebody
+    /// else listens at.
+    pub fn listen(&self, addresses: Vec<SocketAddr>) -> Result<(), TargetError> {
+        match self.ask(&ToAgent::Listen { addresses }, Duration::ZERO)? {
+            FromAgent::Listens => Ok(()),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Tries a connection from the machine, for at most `limit`. Gives what kept it from
+    /// getting through; `None` when it did.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look).
+    pub fn connect(
+        &self,
+        address: SocketAddr,
+        limit: Duration,
+    ) -> Result<Option<String>, TargetError> {
+        let limit_ns = limit.as_nanos() as u64;
+        match self.ask(&ToAgent::Connect { address, limit_ns }, limit)? {
+            FromAgent::Tried { refused } => Ok(refused),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Waits on the machine for the pods of a launch, and for those of an earlier one no
+    /// longer. Gives where.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look), or an address that the machine does not have.
+    pub fn meet(&self, order: MeetOrder) -> Result<SocketAddr, TargetError> {
+        match self.ask(&ToAgent::Meet(order), Duration::ZERO)? {
+            FromAgent::Listening { address } => Ok(address),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Gives the pods that have come so far, and goes over to a phase.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look).
+    pub fn met(&self, phase: MeetingPhase) -> Result<Vec<MetPod>, TargetError> {
+        match self.ask(&ToAgent::Pass { phase }, Duration::ZERO)? {
+            FromAgent::Met { pods } => Ok(pods),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Has the agent do one end's part in sounding a path, which takes so long.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look), or an order that cannot be carried out there.
+    pub fn sound(&self, order: SoundOrder, takes: Duration) -> Result<Sounded, TargetError> {
+        match self.ask(&ToAgent::Sound(order), takes)? {
+            FromAgent::Sounded(sounded) => Ok(*sounded),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Asks for the clock by which the agent dates what it sees.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look).
+    pub fn clock(&self) -> Result<AgentClock, TargetError> {
+        let answer = lock(&self.agent).clock(&self.never);
+        Ok(answer.map_err(failed)?.clock())
     }
 
     /// Ends the agent and waits for its process, at most `limit`. Afterwards it

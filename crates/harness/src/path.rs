@@ -2,9 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use plumbline_experiment::{Launch, ObjectChange, ProgrammedObject, Protocol};
+use plumbline_record::LaunchObservation;
+
 use crate::error::TargetError;
+use crate::event::EventCommand;
 use crate::proof::{Least, Leg, prove};
 use crate::snapshot::PathSnapshot;
 
@@ -28,8 +33,15 @@ pub trait Path {
         false
     }
 
+    /// Places between both ends where an agent can look around, in the order from client to
+    /// server.
+    fn waypoints(&self) -> Vec<&dyn Site> {
+        Vec::new()
+    }
+
     /// Where the sender sends to, given where the receiver listens: something
-    /// else where an address of the network's own stands before the receiver.
+    /// else where an address of the network's own stands before the receiver. A second
+    /// receiver of a protocol listens on the port after the first one's.
     fn front(&self, listening: SocketAddr) -> SocketAddr {
         listening
     }
@@ -51,6 +63,14 @@ pub trait Path {
         Vec::new()
     }
 
+    /// The endpoints of each neighbour, where the scene of this path has some: those that
+    /// send do so between them, and others work at the first, which is where the receiver of
+    /// this path is. What their [`crossed_by_others`](Self::crossed_by_others) names are
+    /// devices of this path.
+    fn neighbours(&self) -> Vec<Box<dyn Path + Send + '_>> {
+        Vec::new()
+    }
+
     /// Says what is wrong when packets did not take the path between two
     /// snapshots; `None` when they did.
     fn check_path(
@@ -69,6 +89,89 @@ pub trait Path {
     fn check_policies(&self) -> Option<String> {
         None
     }
+
+    /// Prepares a thing of this kind that can be added and removed while connections are
+    /// tried to the receiver, which listens there. It is there or not, as it happens.
+    ///
+    /// # Errors
+    ///
+    /// A target that makes no such things, and one that cannot now.
+    fn programmable(
+        &self,
+        object: ProgrammedObject,
+        _listening: SocketAddr,
+    ) -> Result<Box<dyn Programmable + '_>, TargetError> {
+        Err(TargetError::Unsupported {
+            what: format!("a {} that comes and goes", object.as_str()),
+            needs: "a cluster: --target kubernetes".to_owned(),
+        })
+    }
+
+    /// Has a policy let the sender send to these ports of the receiver, and nothing else, for
+    /// as long as what is given lives. It may act a moment later.
+    ///
+    /// # Errors
+    ///
+    /// A target that makes no policies, and one that cannot now.
+    fn confine(
+        &self,
+        _allowed: &[(Protocol, SocketAddr)],
+    ) -> Result<Box<dyn StandingPolicy + '_>, TargetError> {
+        Err(TargetError::Unsupported {
+            what: "a policy on a path while a command runs".to_owned(),
+            needs: "a cluster: --target kubernetes".to_owned(),
+        })
+    }
+
+    /// Launches pods on the path's nodes, open loop, follows each until packets have passed
+    /// to and from it, and ends all of them. What a pod fails with is part of what is seen.
+    ///
+    /// # Errors
+    ///
+    /// A target that launches no pods, and one that cannot now.
+    fn launch(
+        &self,
+        launch: &Launch,
+        _interrupted: &AtomicBool,
+    ) -> Result<LaunchObservation, TargetError> {
+        Err(TargetError::Unsupported {
+            what: format!("the workload `{}`", launch.name),
+            needs: "a lab or a cluster: --target lab or kubernetes".to_owned(),
+        })
+    }
+
+    /// Starts a command of the user's where it can act on the path. Nobody knows afterwards
+    /// what is left of that: the target makes it anew, or takes it as it is.
+    ///
+    /// # Errors
+    ///
+    /// A target where nothing is run, and a shell that does not start.
+    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+        Err(TargetError::Unsupported {
+            what: format!("`{command}` while traffic goes on"),
+            needs: "a lab or a cluster: --target lab, --target kubernetes".to_owned(),
+        })
+    }
+}
+
+/// A policy that stands. It goes when this is dropped.
+pub trait StandingPolicy {}
+
+/// A thing that decides whether connections reach the receiver. What was made for it goes
+/// when it is dropped.
+pub trait Programmable: Sync {
+    /// Where to connect to: with the thing that reaches the receiver, without it
+    /// nothing.
+    fn address(&self) -> SocketAddr;
+
+    /// Adds or removes it, and comes back when that is decided. It may act then, later, or
+    /// have acted a moment before. To add what is there, or to remove
+    /// what is not, does nothing.
+    ///
+    /// # Errors
+    ///
+    /// It was refused, or nobody answered.
+    fn change(&self, change: ObjectChange) -> Result<(), TargetError>;
 }
 
 impl<P: Path + ?Sized> Path for &P {
@@ -82,6 +185,10 @@ impl<P: Path + ?Sized> Path for &P {
 
     fn client(&self) -> &dyn Site {
         (**self).client()
+    }
+
+    fn waypoints(&self) -> Vec<&dyn Site> {
+        (**self).waypoints()
     }
 
     fn is_on_two_machines(&self) -> bool {
@@ -104,6 +211,10 @@ impl<P: Path + ?Sized> Path for &P {
         (**self).crossed_by_others()
     }
 
+    fn neighbours(&self) -> Vec<Box<dyn Path + Send + '_>> {
+        (**self).neighbours()
+    }
+
     fn check_path(
         &self,
         before: &PathSnapshot,
@@ -116,6 +227,33 @@ impl<P: Path + ?Sized> Path for &P {
     fn check_policies(&self) -> Option<String> {
         (**self).check_policies()
     }
+
+    fn programmable(
+        &self,
+        object: ProgrammedObject,
+        listening: SocketAddr,
+    ) -> Result<Box<dyn Programmable + '_>, TargetError> {
+        (**self).programmable(object, listening)
+    }
+
+    fn confine(
+        &self,
+        allowed: &[(Protocol, SocketAddr)],
+    ) -> Result<Box<dyn StandingPolicy + '_>, TargetError> {
+        (**self).confine(allowed)
+    }
+
+    fn launch(
+        &self,
+        launch: &Launch,
+        interrupted: &AtomicBool,
+    ) -> Result<LaunchObservation, TargetError> {
+        (**self).launch(launch, interrupted)
+    }
+
+    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+        (**self).start_command(command)
+    }
 }
 
 /// One endpoint's place.
@@ -126,7 +264,8 @@ pub trait Site {
     /// The address that the other side reaches this one by.
     fn address(&self) -> IpAddr;
 
-    /// The port that a receiver here has to listen on; 0 lets the kernel pick.
+    /// The port that a receiver here has to listen on, and the first of several of one
+    /// protocol: others take the ports that follow. 0 lets the kernel pick.
     fn port(&self) -> u16 {
         0
     }

@@ -1,28 +1,31 @@
 //! Made-up observations and a made-up place, for tests.
 
 mod actor;
+mod object;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plumbline_experiment::{
-    Arrival, Asked, DriverChoice, Ends, Family, Plan, Protocol, Scene, Timing, Treatment, Wait,
-    Workload, WorkloadKind,
+    Arrival, Asked, DriverChoice, Ends, Family, Launch, ObjectChange, Plan, ProgrammedObject,
+    Protocol, Scene, TaskKind, Timing, Treatment, Wait, Workload, WorkloadKind,
 };
 use plumbline_record::{
-    Common, CpuTime, Fingerprint, Histogram, IdleSample, LoadObservation, LoadResult, ProcessCpu,
-    ProtocolCounters, ServeResult, SetUp, SoftnetCounters, Warning,
+    Common, CpuTime, Fingerprint, Histogram, IdleSample, LaunchObservation, LoadObservation,
+    LoadResult, ProcessCpu, ProtocolCounters, ServeResult, SetUp, SoftnetCounters, Warning,
 };
 
 use crate::error::TargetError;
-use crate::path::{Path, Site};
+use crate::event::EventCommand;
+use crate::path::{Path, Programmable, Site, StandingPolicy};
 use crate::proof::{Least, Leg};
 use crate::snapshot::PathSnapshot;
 use crate::target::{Demand, Levels, Target};
 use actor::Actor;
 pub(crate) use actor::PlantedClock;
+pub(crate) use object::PlantedObject;
 
 pub(crate) const MS: u64 = 1_000_000;
 
@@ -107,6 +110,7 @@ pub(crate) fn healthy() -> Planted {
             forwarders_cpu: Some(ProcessCpu::default()),
             ksoftirqd_ns: Some(0),
             companions_cpu: ProcessCpu::default(),
+            neighbour: None,
             devices: Vec::new(),
             protocols: vec![ProtocolCounters {
                 namespace: "pod1".into(),
@@ -159,6 +163,7 @@ pub(crate) fn plan(blocks: usize, retries: u32) -> Plan {
         distribution: false,
         controls: 0,
         precision: None,
+        sequential: None,
     }
 }
 
@@ -169,6 +174,8 @@ pub(crate) enum Act {
     Measure(Box<Planted>),
     /// Says that it cannot.
     Fail(&'static str),
+    /// Says that it heard of the start too late.
+    Late,
     /// Ends without a word.
     Vanish,
     /// Says nothing more, but goes on reading.
@@ -192,6 +199,12 @@ pub(crate) struct PlantedTarget {
     /// Whether each end has a machine of its own.
     pub(crate) two_machines: bool,
     levels: Vec<(&'static str, Levels)>,
+    /// Which tasks are done on its path.
+    pub(crate) does: fn(TaskKind) -> bool,
+    /// For how long its object is there when a command is begun.
+    pub(crate) opens: Option<Duration>,
+    /// What is seen of pods that are launched there.
+    pub(crate) launched: LaunchObservation,
     prepared: usize,
     /// Whether treatments may take turns.
     pub(crate) rotates: bool,
@@ -218,6 +231,7 @@ impl PlantedTarget {
             acts,
             listens: ([198, 18, 0, 1], 4000).into(),
             clock: PlantedClock::default(),
+            object: PlantedObject::default(),
         };
         Self {
             server: actor(None),
@@ -228,6 +242,9 @@ impl PlantedTarget {
             asked: AtomicUsize::new(0),
             two_machines: false,
             levels: Vec::new(),
+            does: |task| matches!(task, TaskKind::Load(_)),
+            opens: None,
+            launched: LaunchObservation::default(),
             prepared: 0,
             rotates: false,
             site_of: |_| String::new(),
@@ -283,6 +300,10 @@ impl Target for PlantedTarget {
         }
         let declared = self.levels.iter().find(|(known, _)| *known == factor);
         declared.map_or(Levels::Default, |(_, levels)| *levels)
+    }
+
+    fn does(&self, task: TaskKind) -> bool {
+        (self.does)(task)
     }
 
     fn prepare(&mut self, _: &Demand<'_>) -> Result<(), TargetError> {
@@ -388,5 +409,33 @@ impl Path for PlantedTarget {
         let before = self.asked.fetch_add(1, Ordering::SeqCst);
         let (nth, what) = self.unenforced.as_ref()?;
         (before >= *nth).then(|| what.clone())
+    }
+
+    fn programmable(
+        &self,
+        _: ProgrammedObject,
+        _: SocketAddr,
+    ) -> Result<Box<dyn Programmable + '_>, TargetError> {
+        Ok(Box::new(self.client.object.clone()))
+    }
+
+    fn confine(
+        &self,
+        _: &[(Protocol, SocketAddr)],
+    ) -> Result<Box<dyn StandingPolicy + '_>, TargetError> {
+        Ok(Box::new(self.client.object.clone()))
+    }
+
+    fn launch(&self, _: &Launch, _: &AtomicBool) -> Result<LaunchObservation, TargetError> {
+        Ok(self.launched.clone())
+    }
+
+    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+        if let Some(length) = self.opens {
+            let object = &self.client.object;
+            object.change(ObjectChange::Add)?;
+            object.later(length).change(ObjectChange::Remove)?;
+        }
+        EventCommand::start(command, &[], None)
     }
 }

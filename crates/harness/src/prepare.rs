@@ -1,7 +1,7 @@
 //! Before the first trial: what a target has not declared is refused, the rest
 //! is made.
 
-use plumbline_experiment::{FACTORS, Treatment};
+use plumbline_experiment::{FACTORS, TaskKind, Treatment};
 
 use crate::error::TargetError;
 use crate::target::{Demand, Levels, Target};
@@ -16,7 +16,8 @@ pub fn prepare(target: &mut dyn Target, demand: &Demand<'_>) -> Result<(), Targe
     target.prepare(demand)
 }
 
-/// Refuses every level that is not the default and that the target has not declared.
+/// Refuses every level that is not the default, and every task that is no load, that the
+/// target has not declared.
 ///
 /// # Errors
 ///
@@ -24,6 +25,17 @@ pub fn prepare(target: &mut dyn Target, demand: &Demand<'_>) -> Result<(), Targe
 pub fn refuse(target: &dyn Target, demand: &Demand<'_>) -> Result<(), TargetError> {
     for treatment in demand.treatments {
         refuse_unsupported(target, treatment)?;
+        let kind = treatment.task.kind();
+        if !target.does(kind) {
+            return Err(TargetError::Unsupported {
+                what: format!("the workload `{}`", treatment.task.name()),
+                needs: format!(
+                    "{}; the target {} does nothing of that kind as it is asked for",
+                    where_done(kind),
+                    target.name()
+                ),
+            });
+        }
     }
     if demand.link.is_default() || target.shapes_link() {
         return Ok(());
@@ -36,6 +48,18 @@ pub fn refuse(target: &dyn Target, demand: &Demand<'_>) -> Result<(), TargetErro
             target.name()
         ),
     })
+}
+
+/// Where tasks of a kind are done.
+fn where_done(kind: TaskKind) -> &'static str {
+    match kind {
+        TaskKind::Load(_) => "another target",
+        TaskKind::Programming => "one pair of nodes of a cluster, --target kubernetes",
+        TaskKind::Launch => {
+            "a lab, --target lab, or one pair of nodes of a cluster, --target kubernetes"
+        }
+        TaskKind::Survive => "a lab, or one pair of nodes of a cluster",
+    }
 }
 
 fn refuse_unsupported(target: &dyn Target, treatment: &Treatment) -> Result<(), TargetError> {
@@ -62,7 +86,7 @@ fn refuse_unsupported(target: &dyn Target, treatment: &Treatment) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::{Link, Placement};
+    use plumbline_experiment::{Launch, Link, Placement, Programming, Task};
 
     use super::*;
     use crate::planted::{PlantedTarget, plan};
@@ -108,6 +132,23 @@ mod tests {
         target.has("placement", Levels::These(&["same-node"]));
         prepared(&mut target, |it| it.scene.placement = Placement::SameNode).unwrap();
         assert_eq!(target.prepared(), 1);
+    }
+
+    #[test]
+    fn what_nothing_programs_cannot_be_changed() {
+        let mut target = PlantedTarget::new([]);
+        let change = |it: &mut Treatment| it.task = Task::Programming(Programming::default());
+        let refused = refusal(&mut target, change);
+        for part in ["`service-added`", "--target kubernetes"] {
+            assert!(refused.contains(part), "{refused}");
+        }
+        target.does = |it| it == TaskKind::Programming || matches!(it, TaskKind::Load(_));
+        prepared(&mut target, change).unwrap();
+        let launch = |it: &mut Treatment| it.task = Task::Launch(Launch::default());
+        let mut refused = PlantedTarget::new([]);
+        refused.does = target.does;
+        let refused = refusal(&mut refused, launch);
+        assert!(refused.contains("--target lab"), "{refused}");
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::thread;
 use plumbline_experiment::{
     Arrival, Ends, Protocol, Timing, Treatment, TreatmentId, Workload, WorkloadKind,
 };
-use plumbline_record::IdleSample;
 
 use crate::agent::TrialError;
 use crate::error::TargetError;
@@ -24,6 +23,10 @@ const AT_ONCE: usize = 8;
 /// answered even where most are lost.
 const UDP_RATE: f64 = 1_000.0;
 
+/// The windows of a try, nanoseconds: a sender that got no CPU within one has asked
+/// nothing yet, and says nothing of the path.
+const WINDOWS_NS: [u64; 3] = [20_000_000, 200_000_000, 2_000_000_000];
+
 /// Sends a few requests over a path, to see that it leads to the receiver
 /// before anything is measured on it. Where there are several receivers, enough
 /// connections are made that hardly one of them is left out.
@@ -40,37 +43,38 @@ pub fn reach(
         0 => 1,
         further => 8 * (further + 1),
     };
-    let few = LoadExercise {
-        workload: Workload {
-            protocol,
-            connections,
-            arrival: match protocol {
-                Protocol::Tcp => Arrival::Closed,
-                Protocol::Udp => Arrival::Constant { rate: UDP_RATE },
+    let workload = Workload {
+        protocol,
+        connections,
+        arrival: match protocol {
+            Protocol::Tcp => Arrival::Closed,
+            Protocol::Udp => Arrival::Constant { rate: UDP_RATE },
+        },
+        ..Workload::of_kind(WorkloadKind::Rr)
+    };
+    for measure_ns in WINDOWS_NS {
+        let few = LoadExercise {
+            workload: workload.clone(),
+            timing: Timing {
+                warm_up_ns: 0,
+                measure_ns,
+                // No longer than answers are missing: those of a long way come late.
+                drain_ns: 5_000_000_000,
             },
-            ..Workload::of_kind(WorkloadKind::Rr)
-        },
-        timing: Timing {
-            warm_up_ns: 0,
-            measure_ns: 20_000_000,
-            // No longer than answers are missing: those of a long way come late.
-            drain_ns: 5_000_000_000,
-        },
-    };
-    let order = TrialOrder {
-        seed: 1,
-        idle: IdleSample::default(),
-        settings: &Settings::anywhere(),
-        interrupted,
-        others: None,
-        slices: None,
-    };
-    match trial::run(path, &few, order) {
-        Ok((seen, _)) if seen.load().is_some_and(|it| it.load.completed > 0) => Ok(()),
-        Ok(_) => Err(TargetError::Unreached("no request was answered".to_owned())),
-        Err(TrialError::Target(error)) => Err(error),
-        Err(error) => Err(TargetError::Unreached(error.to_string())),
+        };
+        let settings = Settings::anywhere();
+        let order = TrialOrder::alone(1, &settings, interrupted);
+        match trial::run(path, &few, order) {
+            Ok((seen, _)) => match seen.load().map(|it| (it.load.sent, it.load.completed)) {
+                Some((_, 1..)) => return Ok(()),
+                Some((0, _)) if !interrupted.load(Ordering::SeqCst) => {}
+                _ => break,
+            },
+            Err(TrialError::Target(error)) => return Err(error),
+            Err(error) => return Err(TargetError::Unreached(error.to_string())),
+        }
     }
+    Err(TargetError::Unreached("no request was answered".to_owned()))
 }
 
 /// Tries every scene of a plan once on these pairs of nodes, which share none, and gives
@@ -186,6 +190,19 @@ mod tests {
         let silent = "no request was answered".to_owned();
         assert_eq!(found, [(1, silent.clone()), (3, silent)]);
         assert_eq!(target.second.map(|it| it.left()), Some(1));
+    }
+
+    #[test]
+    fn a_sender_that_could_not_send_yet_is_given_another_window() {
+        let mut idle = healthy();
+        (idle.load.load.sent, idle.load.load.completed) = (0, 0);
+        let late = [
+            Act::Measure(Box::new(idle)),
+            Act::Measure(Box::new(healthy())),
+        ];
+        let target = PlantedTarget::new(late);
+        let found = unreached(&treatments()[..1], PAIR, &target, &NEVER);
+        assert_eq!((found, target.left()), (Vec::new(), 0));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::path::Path as FilePath;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Asked, Ends, Family, Link, Placement, Scene, Treatment, TreatmentId};
+use plumbline_experiment::{
+    Asked, Ends, Family, Link, Placement, Scene, TaskKind, Treatment, TreatmentId,
+};
 use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
 use crate::error::TargetError;
@@ -82,10 +84,32 @@ pub trait Target: Sync {
         said: &mut Vec<Warning>,
     ) -> Result<Vec<Scene>, String>;
 
+    /// What it takes, beyond what there is, to set something differently on a network:
+    /// `variant` is a whole scene with what is to be set; `None` where nothing is missing.
+    /// May try it.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, when the target does not set anything on its networks at all.
+    fn lacks(&mut self, _variant: &Scene) -> Result<Option<String>, String> {
+        Err(format!(
+            "the target {} sets nothing on its networks: use --target lab, whose networks are \
+             the program's own; what a pod may set for itself in a cluster, such as its safe \
+             sysctls and its congestion control, is not there yet",
+            self.name()
+        ))
+    }
+
     /// Which levels of a factor it has, beside the default. [`refuse`](crate::refuse)
     /// refuses all others.
     fn supports(&self, _factor: &str) -> Levels {
         Levels::Default
+    }
+
+    /// Whether tasks of a kind can be done on its paths: [`Path::programmable`],
+    /// [`Path::launch`] and [`Path::start_command`] are for some that are no load. By default only loads can.
+    fn does(&self, task: TaskKind) -> bool {
+        matches!(task, TaskKind::Load(_))
     }
 
     /// Whether it makes the link between its nodes, and so can shape it.
@@ -123,21 +147,17 @@ pub trait Target: Sync {
 
     /// What the generator measures on `cpus` where there is no network (L-13);
     /// `None` when it was interrupted, or nothing stands to measure on. By default
-    /// that is on the machine of the caller.
+    /// nothing does.
     ///
     /// # Errors
     ///
     /// A generator that cannot be started.
     fn floor(
         &mut self,
-        cpus: Cpus,
-        interrupted: &AtomicBool,
+        _cpus: Cpus,
+        _interrupted: &AtomicBool,
     ) -> Result<Option<Floor>, TargetError> {
-        plumbline_agent::floor(&cpus.client, &cpus.server, interrupted).map_err(|error| {
-            TargetError::Failed(format!(
-                "the generator cannot be measured without a network: {error}"
-            ))
-        })
+        Ok(None)
     }
 
     /// The environment (C-13).
@@ -198,24 +218,17 @@ pub trait Target: Sync {
         ends: Ends,
     ) -> Result<Box<dyn Path + Send + '_>, TargetError>;
 
-    /// Measures the machine under a node without load, for `length`. By default
-    /// that is the machine of the caller.
+    /// Measures the machine under a node without load, for `length`.
     ///
     /// # Errors
     ///
     /// A machine that does not answer.
     fn idle_sample(
         &self,
-        _treatment: &Treatment,
-        _node: usize,
+        treatment: &Treatment,
+        node: usize,
         length: Duration,
-    ) -> Result<IdleSample, TargetError> {
-        plumbline_agent::idle_sample(length).map_err(|error| {
-            TargetError::Failed(format!(
-                "the CPU time of this machine cannot be read: {error}; is /proc mounted?"
-            ))
-        })
-    }
+    ) -> Result<IdleSample, TargetError>;
 
     /// Whether the two ends of a treatment share a kernel, so that there is one
     /// machine to measure. By default all do.

@@ -22,6 +22,9 @@ pub struct Thresholds {
     pub rate_deviation: f64,
     /// C-14: steal, as a share of capacity.
     pub steal_share: f64,
+    /// C-17: the same where treatments take turns. All of them meet it within the same
+    /// tenth of a second, so it makes intervals wider and no effect larger.
+    pub steal_share_in_turns: f64,
     /// C-14: user time of others, as a share of capacity, that voids a trial.
     pub other_load_share: f64,
     /// C-14: busy share of the machine in the idle sample that voids a trial.
@@ -54,6 +57,7 @@ impl Default for Thresholds {
             tail_lag_floor_ns: 100_000,
             rate_deviation: 0.01,
             steal_share: 0.005,
+            steal_share_in_turns: 0.10,
             other_load_share: 0.15,
             idle_busy_share: 0.15,
             marked_load_share: 0.05,

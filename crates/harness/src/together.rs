@@ -110,6 +110,12 @@ impl Drop for Ticket<'_> {
 }
 
 impl<'a> Ticket<'a> {
+    /// The same for one more, who comes beside the holder of this.
+    pub(crate) fn another(&self) -> Self {
+        self.0.awaited().left += 1;
+        Self(self.0)
+    }
+
     /// Tells what agents said of their clocks.
     pub(crate) fn tell(&self, tell: impl FnOnce(&mut Clocks)) {
         tell(&mut self.0.awaited().clocks);
@@ -164,6 +170,24 @@ mod tests {
         let came = came.into_inner().unwrap();
         let last = came.iter().map(|(before, _)| *before).max().unwrap();
         assert!(came.iter().all(|(_, after)| *after >= last));
+    }
+
+    #[test]
+    fn one_more_is_waited_for_too() {
+        let start = Start::of(1);
+        let (first, never) = (start.ticket(), AtomicBool::new(false));
+        let second = first.another();
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                first
+                    .wait_for_all(&never, || Ok(()))
+                    .map(|_| Instant::now())
+            });
+            thread::sleep(Duration::from_millis(30));
+            let came = Instant::now();
+            drop(second);
+            assert!(waits.join().unwrap().unwrap() >= came);
+        });
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use plumbline_agent::LocalAddress;
 use plumbline_experiment::Family;
+use plumbline_protocol::LocalAddress;
 
 use crate::error::HostsError;
 

@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumbline_agent::Sight;
 use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment};
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
+use plumbline_protocol::Sight;
 use plumbline_record::{DeviceFingerprint, Fingerprint, Floor, IdleSample, Warning};
 
 use crate::error::HostsError;

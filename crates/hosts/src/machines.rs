@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use plumbline_agent::{LookOrder, Sight};
+use plumbline_protocol::{LookOrder, Sight};
 
 use crate::connection::ConnectedHost;
 use crate::error::HostsError;

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use plumbline_agent::{LocalAddress, LookOrder, NamespaceCounters, Sight, Way};
 use plumbline_experiment::Family;
 use plumbline_harness::{AgentLink, Leg, Path, PathSnapshot, Side, Site, TargetError};
+use plumbline_protocol::{LocalAddress, LookOrder, NamespaceCounters, Sight, Way};
 use plumbline_record::{DeviceCounters, DeviceFingerprint, ProtocolCounters};
 
 use crate::choice::{Selector, list};

@@ -1,6 +1,7 @@
 //! What runs that were killed have left.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 
+use crate::bulk;
 use crate::error::ClusterError;
 use crate::manifest::{OWNER, RUN, STARTED_BY};
 use crate::request::is_own;
@@ -80,9 +82,14 @@ impl Leftovers {
     pub fn remove(&self, chosen: &[&Left]) -> Vec<ClusterError> {
         let (shared, own): (Vec<&Left>, _) = chosen.iter().partition(|it| it.run.is_some());
         let own: Vec<String> = own.into_iter().map(|it| it.namespace.clone()).collect();
-        let mut errors = delete_namespaces(&self.session, &own);
+        // One after the other, as the end of a namespace has it, thousands take minutes.
+        let clear =
+            |namespace: &str, selector: &str| bulk::clear(&self.session, namespace, selector);
+        let mut errors: Vec<ClusterError> = own.iter().flat_map(|it| clear(it, OWNER)).collect();
+        errors.extend(delete_namespaces(&self.session, &own));
         for left in shared {
             let selector = format!("{RUN}={}", left.name());
+            errors.extend(clear(&left.namespace, &selector));
             errors.extend(delete_selected(&self.session, &left.namespace, &selector));
         }
         errors
@@ -111,7 +118,7 @@ fn within(session: &ClusterConnection, namespace: &str) -> Result<Vec<Left>, Clu
     let pods = session.call(&what, pods.list(&ours))?.items;
     let services: Api<Service> = Api::namespaced(session.client(), namespace);
     let what = format!("list the services of namespace {namespace}");
-    let services = session.call(&what, services.list(&ours))?.items;
+    let services = session.call(&what, services.list_metadata(&ours))?.items;
     let policies: Api<NetworkPolicy> = Api::namespaced(session.client(), namespace);
     let policies = policies_of(session, &policies, &ours)?;
     let of_policies = policies.into_iter().map(|it| (it.metadata, None));
@@ -130,6 +137,28 @@ fn within(session: &ClusterConnection, namespace: &str) -> Result<Vec<Left>, Clu
         .into_iter()
         .map(|(run, (metadata, pods))| Left::of(namespace, Some(run), &metadata, &pods));
     Ok(left.collect())
+}
+
+/// `run k7f3, 2 pods, 12 min old, started by ann@desk, has ended`.
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.run {
+            Some(_) => "run",
+            None => "namespace",
+        };
+        let state = match self.may_go_on {
+            true => "may go on",
+            false => "has ended",
+        };
+        write!(
+            f,
+            "{what} {}, {} pods, {} min old, started by {}, {state}",
+            self.name(),
+            self.pods,
+            self.age.as_secs() / 60,
+            self.started_by
+        )
+    }
 }
 
 impl Left {

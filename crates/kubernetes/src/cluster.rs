@@ -1,6 +1,8 @@
 //! One cluster: its nodes, and the pods of ours on them.
 
 mod assemble;
+mod dress;
+mod settle;
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,20 +11,24 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use plumbline_agent::{LookOrder, Sight};
-use plumbline_experiment::{Ends, Family, Placement, Treatment};
+use plumbline_experiment::{Ends, Family, Placement, TaskKind, Treatment};
 use plumbline_harness::{Levels, Observer, TargetError};
+use plumbline_protocol::{LookOrder, Sight};
 
 use crate::choice::{ClusterLayout, Members, NodeFacts, choose};
+use crate::dressing::{StandingDressing, Wardrobe};
 use crate::error::ClusterError;
 use crate::image;
+use crate::launch;
 use crate::manifest::{RunMark, word};
 use crate::nodes;
-use crate::path::{ClusterPath, Observers, PodSite, lock};
+use crate::path::ClusterPath;
 use crate::route::{ClusterRoute, NEEDS_HOST_NETWORK};
 use crate::seat::{PathKey, Seat};
 use crate::session::ClusterConnection;
+use crate::site::{Observers, PodSite, lock};
 use crate::standing::StandingPods;
+use crate::survive;
 
 /// Nodes that are examined at the same time.
 const AT_ONCE: usize = 16;
@@ -60,6 +66,9 @@ pub(crate) struct Cluster {
     /// What the plan will ask for, so that all pods start side by side.
     planned: BTreeSet<PathKey>,
     standing: Mutex<StandingPods>,
+    /// What the plan wants beside the paths, and what stands there.
+    wardrobe: Wardrobe,
+    dressing: StandingDressing,
     observers: Observers,
     /// Servers that have been reached through a service.
     reached: Mutex<BTreeSet<(PathKey, Seat)>>,
@@ -100,6 +109,8 @@ impl Cluster {
             members: None,
             planned: BTreeSet::new(),
             standing: Mutex::new(standing),
+            wardrobe: Wardrobe::default(),
+            dressing: StandingDressing::default(),
             observers: Observers::default(),
             reached: Mutex::default(),
             first: BTreeMap::new(),
@@ -115,14 +126,22 @@ impl Cluster {
             "network" | "path" | "backends" | "planted" => Levels::Any,
             "placement" => Levels::These(&["same-node"]),
             "family" => Levels::These(&["6"]),
+            "services" | "endpoints" | "proxy" | "position" => Levels::Any,
+            "policies" | "policy-position" | "selects" | "members" | "direction" => Levels::Any,
+            "enforcer" => Levels::These(&["own"]),
+            "neighbours" => Levels::These(&["bulk", "packets", "connections", "cpu"]),
+            "share" => Levels::These(&["link"]),
+            "pairs" => Levels::Any,
             _ => Levels::Default,
         }
     }
 
     /// Whether two paths between a pair of nodes may take turns: all senders are on the
-    /// first node, and the receivers of one placement on one.
+    /// first node, the receivers of one placement on one, and services and policies are on
+    /// the nodes for all.
     pub(crate) fn pair_rotates(one: &Treatment, other: &Treatment) -> bool {
-        one.scene.placement == other.scene.placement
+        let (one, other) = (&one.scene, &other.scene);
+        one.placement == other.placement && one.has_rules_of(other)
     }
 
     /// Has all that it made deleted, and does not wait for it: what it is in goes next.
@@ -149,12 +168,30 @@ impl Cluster {
     /// cannot be had on these nodes.
     pub(crate) fn plan(&mut self, treatments: &[Treatment]) -> Result<(), TargetError> {
         image::check_servers(treatments)?;
+        // Before the first pod: some need no policy of the run's own.
+        for treatment in treatments {
+            self.wardrobe.add(treatment)?;
+        }
+        if self.wardrobe.has_policies {
+            lock(&self.standing).leave_unguarded(
+                "it would allow what the policies forbid that are measured, and they stand in its \
+                 place",
+            );
+        }
+        if treatments.iter().any(|it| it.task.launch().is_some()) {
+            lock(&self.standing).leave_unguarded(
+                "a new pod would wait until it acts, and its network is what is measured",
+            );
+        }
         if self.members.is_none() {
             self.members = Some(self.choose_nodes(treatments)?);
         }
         for treatment in treatments {
             let key = self.key(treatment)?;
             self.planned.insert(key);
+            let neighbours = treatment.scene.neighbours;
+            self.planned
+                .extend((!neighbours.is_none()).then(|| key.beside()));
         }
         Ok(())
     }
@@ -212,6 +249,17 @@ impl Cluster {
                 NEEDS_HOST_NETWORK.to_owned(),
             ));
         }
+        // What comes and goes is made for one pod and another.
+        let task = &treatment.task;
+        let is_of_pods = matches!(task.kind(), TaskKind::Programming | TaskKind::Launch);
+        if is_of_pods && route != ClusterRoute::Pod {
+            return Err(unsupported(
+                format!("`{}` on the path `{}`", task.name(), route.name()),
+                "the path `pod`, from one pod to another: --network pod".to_owned(),
+            ));
+        }
+        launch::check(treatment)?;
+        survive::check(treatment, route)?;
         self.check_nodes(key)?;
         Ok(key)
     }
@@ -257,6 +305,7 @@ impl Cluster {
                 let (client, server) = self.seats_of(key, [0, 1]);
                 seats.insert(client);
                 seats.extend(server.together());
+                seats.extend(self.wardrobe.has_others.then_some(Seat::Beside));
                 continue;
             }
             for &node in nodes {

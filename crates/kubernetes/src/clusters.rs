@@ -5,7 +5,7 @@ use std::path::Path as FilePath;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment};
+use plumbline_experiment::{Asked, Ends, Family, Scene, TaskKind, Treatment};
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
@@ -178,6 +178,11 @@ impl Target for Clusters {
         Cluster::pair_supports(factor)
     }
 
+    fn does(&self, task: TaskKind) -> bool {
+        // A command would not know which cluster it is for.
+        task != TaskKind::Survive
+    }
+
     /// Clusters that are made stand one at a time; the one that the first trials want is
     /// made.
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
@@ -298,7 +303,9 @@ impl Target for Clusters {
     }
 
     fn set_up(&mut self) -> Option<SetUp> {
-        self.fresh.as_mut()?.set_up()
+        let of_cluster = self.fresh.as_mut().and_then(FreshClusters::set_up);
+        let mut members = self.members.iter_mut();
+        of_cluster.or_else(|| members.find_map(|it| it.cluster.set_up()))
     }
 
     fn may_try_again(&self, treatment: &Treatment) -> bool {

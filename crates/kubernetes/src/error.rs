@@ -38,6 +38,12 @@ pub enum ClusterError {
     )]
     Quota { what: String, message: String },
     #[error(
+        "the cluster could not {what}: {message}; its range of addresses for services \
+         (--service-cluster-ip-range of its API server) holds no more: use fewer services, or a \
+         cluster with a larger range"
+    )]
+    Range { what: String, message: String },
+    #[error(
         "the cluster could not {what}: {message} (HTTP {code}); is its control plane overloaded, or \
          being replaced?"
     )]
@@ -103,6 +109,8 @@ impl ClusterError {
             Self::Forbidden { what, message }
         } else if code == 403 && message.contains("quota") {
             Self::Quota { what, message }
+        } else if message.contains("range is full") {
+            Self::Range { what, message }
         } else if matches!(code, 429 | 500 | 502..=504) {
             Self::Troubled {
                 what,
@@ -177,6 +185,14 @@ mod tests {
         let policy = r#"pods "b" is forbidden: violates PodSecurity "restricted:latest""#;
         assert!(!by_role(403, policy));
         assert!(told(403, policy).contains("violates PodSecurity"));
+    }
+
+    #[test]
+    fn a_range_that_is_full_stays_so() {
+        let message = r#"Internal error occurred: failed to allocate a serviceIP: range is full"#;
+        let full = answer(500, message);
+        assert!(!full.is_away(), "{full:?}");
+        assert!(full.to_string().contains("fewer services"), "{full}");
     }
 
     #[test]

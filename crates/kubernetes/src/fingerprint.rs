@@ -84,7 +84,8 @@ pub(crate) fn of_paths(paths: &BTreeMap<PathKey, ClusterPath>) -> Result<Fingerp
         // Copies are alike.
         devices.entry(key.name()).or_insert_with(|| seen.collect());
     }
-    let mut whole = whole.unwrap_or_else(plumbline_agent::fingerprint);
+    // Where no path stands, nobody has looked at a machine of the cluster.
+    let mut whole = whole.unwrap_or_default();
     whole.versions.extend(proxies(paths));
     whole.devices = devices;
     whole.others = others;
@@ -105,6 +106,56 @@ fn proxies(paths: &BTreeMap<PathKey, ClusterPath>) -> BTreeMap<String, String> {
         modes.insert(format!("{side} node kube-proxy"), mode.to_owned());
     }
     modes
+}
+
+/// The mode of the proxy of services: what kube-proxy says, or the settings of it or of
+/// Cilium in its place. `None` where this account may not see it.
+pub(crate) fn proxy_mode(
+    session: &ClusterConnection,
+    paths: &BTreeMap<PathKey, ClusterPath>,
+) -> Result<Option<String>, ClusterError> {
+    let mut sights = paths.values().flat_map(ClusterPath::sights);
+    if let Some(said) = sights.find_map(|(sight, _)| sight.kube_proxy.clone()) {
+        return Ok(Some(said));
+    }
+    let maps: Api<ConfigMap> = Api::namespaced(session.client(), "kube-system");
+    for (name, read) in [
+        ("kube-proxy", mode_in as fn(&ConfigMap) -> Option<String>),
+        ("cilium-config", replacement_in),
+    ] {
+        match session.call(&format!("read {name}"), maps.get_opt(name)) {
+            Ok(found) => {
+                if let Some(mode) = found.as_ref().and_then(read) {
+                    return Ok(Some(mode));
+                }
+            }
+            Err(ClusterError::Forbidden { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// The mode in kube-proxy's settings, as kubeadm keeps them.
+fn mode_in(settings: &ConfigMap) -> Option<String> {
+    let text = settings.data.as_ref()?.get("config.conf")?;
+    let mode = text.lines().find_map(|line| line.strip_prefix("mode:"))?;
+    match mode.trim().trim_matches('"') {
+        "" => Some("iptables".to_owned()),
+        mode => Some(mode.to_owned()),
+    }
+}
+
+/// Where Cilium translates the services that pods ask, if its settings have it do so in
+/// the place of kube-proxy: at the socket, unless that is left to the nodes' own.
+fn replacement_in(settings: &ConfigMap) -> Option<String> {
+    let data = settings.data.as_ref()?;
+    let has = |key: &str, values: &[&str]| data.get(key).is_some_and(|it| values.contains(&&**it));
+    let mode = match has("bpf-lb-sock-hostns-only", &["true"]) {
+        true => "ebpf",
+        false => "ebpf-socket",
+    };
+    has("kube-proxy-replacement", &["true", "strict"]).then(|| mode.to_owned())
 }
 
 /// What the API server reports about itself, the nodes and the network.
@@ -225,6 +276,23 @@ fn of_daemon(facts: &mut BTreeMap<String, String>, daemon: &DaemonSet) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mode_of_the_proxy_is_in_its_settings() {
+        let settings = |key: &str, text: &str| -> ConfigMap {
+            serde_json::from_value(serde_json::json!({ "data": { key: text } })).unwrap()
+        };
+        let of = |mode: &str| {
+            let text = format!("kind: KubeProxyConfiguration\nmode: {mode}\noomScoreAdj: 0\n");
+            mode_in(&settings("config.conf", &text))
+        };
+        assert_eq!(of("nftables").as_deref(), Some("nftables"));
+        assert_eq!(of("\"\"").as_deref(), Some("iptables"));
+        assert_eq!(mode_in(&settings("config.conf", "kind: X")), None);
+        let cilium = |it| replacement_in(&settings("kube-proxy-replacement", it));
+        assert_eq!(cilium("true").as_deref(), Some("ebpf-socket"));
+        assert_eq!(cilium("false"), None);
+    }
 
     #[test]
     fn the_network_is_read_from_daemons_and_annotations() {

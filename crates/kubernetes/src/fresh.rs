@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Scene, Treatment};
 use plumbline_harness::{Target as _, TargetError};
-use plumbline_record::{Fingerprint, IdleSample, SetUp};
+use plumbline_record::{Fingerprint, SetUp};
 
 use crate::alike;
 use crate::cluster::{Cluster, ClusterOptions};
@@ -18,12 +18,6 @@ use crate::route::ClusterRoute;
 /// How long nodes may take until pods can be placed on them.
 const NODES: Duration = Duration::from_secs(60);
 const NODES_LOOK: Duration = Duration::from_millis(300);
-
-/// How long a new cluster may keep its machines busy before it is measured, and the
-/// share of CPU that counts as busy.
-const SETTLE: Duration = Duration::from_secs(20);
-const SETTLED: f64 = 0.10;
-const SETTLE_LOOK: Duration = Duration::from_millis(500);
 
 /// Makes clusters one at a time, checks that they can be measured, and records what
 /// that took.
@@ -242,7 +236,7 @@ impl FreshClusters {
         let started = Instant::now();
         let works = self.make_paths(member)?;
         set_up.paths_ns = Some(nanoseconds(started.elapsed()));
-        settle(&member.cluster, &works);
+        member.cluster.settle(&works);
         set_up.fingerprint = Some(self.compare_with_first(member)?);
         set_up.came_up = true;
         Ok(())
@@ -330,27 +324,6 @@ impl FreshClusters {
         };
         if !member.made.is_some_and(|made| self.maker.unmake(&made)) {
             self.maker.left.extend(in_it);
-        }
-    }
-}
-
-/// Waits until the machines of a cluster are quiet. If they never are, they are
-/// measured all the same, and the gates report what they see.
-fn settle(cluster: &Cluster, works: &Treatment) {
-    let nodes = if cluster.shares_kernel(works, [0, 1]) {
-        0..1
-    } else {
-        0..2
-    };
-    let started = Instant::now();
-    while started.elapsed() < SETTLE {
-        let samples = nodes.clone();
-        let samples = samples.map(|node| cluster.idle_sample(works, node, SETTLE_LOOK));
-        let samples: Result<Vec<IdleSample>, _> = samples.collect();
-        let Ok(samples) = samples else { return };
-        let busy = |one: &IdleSample| one.busy_ns as f64 / one.capacity_ns.max(1) as f64;
-        if samples.iter().all(|one| busy(one) < SETTLED) {
-            return;
         }
     }
 }

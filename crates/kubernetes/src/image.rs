@@ -54,7 +54,7 @@ pub struct WrittenImage {
 /// nodes and pulled from nowhere. An image of another build is not taken for it.
 pub fn local_reference() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    format!("localhost/plumbline:{version}-{}", plumbline_agent::SOURCES)
+    format!("localhost/plumbline:{version}-{}", plumbline_build::SOURCES)
 }
 
 /// Writes an image of `program` that is known as `reference`.
@@ -176,7 +176,7 @@ fn to_bytes(value: &Value) -> Vec<u8> {
 }
 
 fn hex(blob: &[u8]) -> String {
-    plumbline_agent::sha256(blob).expect("memory can be read")
+    plumbline_build::sha256(blob).expect("memory can be read")
 }
 
 fn digest(blob: &[u8]) -> String {
@@ -296,7 +296,7 @@ mod tests {
     fn another_build_has_another_reference() {
         let reference = local_reference();
         let tag = reference.strip_prefix("localhost/plumbline:").unwrap();
-        assert!(tag.ends_with(plumbline_agent::SOURCES), "{tag}");
+        assert!(tag.ends_with(plumbline_build::SOURCES), "{tag}");
         assert!(tag.len() <= 128, "a registry takes no longer one: {tag}");
     }
 

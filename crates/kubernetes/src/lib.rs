@@ -7,16 +7,20 @@
 //! from outside: the one async runtime is in here.
 
 mod alike;
+mod bulk;
 mod choice;
 mod cleanup;
 mod cluster;
 mod clusters;
+mod dressing;
+mod enforcement;
 mod error;
 mod exec;
 mod fingerprint;
 mod fresh;
 mod handed;
 pub mod image;
+mod launch;
 mod level;
 mod maker;
 mod manifest;
@@ -26,14 +30,19 @@ mod path;
 #[cfg(test)]
 mod planted;
 mod pods;
+mod policies;
 mod policy;
+mod programmable;
 mod provisioner;
 mod reach;
 mod request;
 mod route;
 mod seat;
+mod services;
 mod session;
+mod site;
 mod standing;
+mod survive;
 mod teardown;
 
 pub use choice::ClusterLayout;

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use plumbline_protocol::{LAUNCHED, LaunchedOrder};
 use serde_json::{Value, json};
 
 use crate::seat::Seat;
@@ -19,6 +20,12 @@ pub(crate) const RUN: &str = "plumbline/run";
 /// The label that tells pods that receive in a network of their own from others.
 pub(crate) const GUARDED: &str = "plumbline/guarded";
 
+/// The label that says what a pod is there for.
+pub(crate) const SEAT: &str = "plumbline/seat";
+
+/// The label that says of which launch a pod is.
+pub(crate) const LAUNCH: &str = "plumbline/launch";
+
 /// The annotation that says who started a run.
 pub(crate) const STARTED_BY: &str = "plumbline/started-by";
 
@@ -26,12 +33,21 @@ pub(crate) const STARTED_BY: &str = "plumbline/started-by";
 /// Above the privileged ports, below those that the kernel gives to clients.
 pub(crate) const PORT: u16 = 7117;
 
+/// The port of a second receiver over TCP beside that.
+pub(crate) const NEXT_PORT: u16 = PORT + 1;
+
 /// Any user but root; nothing in the image belongs to anybody.
 const USER: u32 = 65_532;
 
 /// Longest life of a pod in seconds. A run that goes on longer gets a new one; a pod ends
 /// much earlier when no agent runs in it, which is how a run renews its lease.
 const LONGEST_LIFE: u32 = 24 * 3600;
+
+/// The same of a pod that was launched: its program ends in ten minutes.
+const LAUNCHED_LIFE: u32 = 900;
+
+/// How long the program of such a pod has to end, seconds. It does at once.
+const LAUNCHED_GRACE: u32 = 5;
 
 /// What marks all that a run makes in a namespace.
 #[derive(Clone, Debug)]
@@ -72,7 +88,7 @@ impl RunMark {
 
     fn of_seat(&self, name: &str, seat: Seat) -> Value {
         let mut metadata = self.metadata(name);
-        metadata["labels"]["plumbline/seat"] = seat.group().into();
+        metadata["labels"][SEAT] = seat.group().into();
         metadata["labels"][GUARDED] = seat.is_guarded().to_string().into();
         metadata
     }
@@ -111,7 +127,7 @@ impl Spot<'_> {
                 "requiredDuringSchedulingIgnoredDuringExecution": [{
                     "labelSelector": { "matchLabels": {
                         RUN: mark.run,
-                        "plumbline/seat": seat.group(),
+                        SEAT: seat.group(),
                     } },
                     "topologyKey": "kubernetes.io/hostname",
                 }],
@@ -166,52 +182,80 @@ pub(crate) fn namespace(name: &str, host: bool, started_by: &str) -> Namespace {
 
 /// A pod that sleeps until an agent is started in it.
 pub(crate) fn pod(seat: Seat, spot: Spot<'_>, image: &str, mark: &RunMark) -> Pod {
-    built(json!({
-        "metadata": mark.of_seat(&seat.pod(), seat),
-        "spec": {
-            "affinity": spot.affinity(mark),
-            "tolerations": spot.tolerations(),
-            "hostNetwork": seat.is_host(),
-            "restartPolicy": "Never",
-            "activeDeadlineSeconds": LONGEST_LIFE,
-            "terminationGracePeriodSeconds": 0,
-            "automountServiceAccountToken": false,
-            "enableServiceLinks": false,
-            "securityContext": {
-                "runAsNonRoot": true,
-                "runAsUser": USER,
-                "runAsGroup": USER,
-                "seccompProfile": { "type": "RuntimeDefault" },
-            },
-            "containers": [{
-                "name": "plumbline",
-                "image": image,
-                "imagePullPolicy": "IfNotPresent",
-                "command": [PROGRAM, "hold"],
-                // Far more than a load takes; whoever drives it further ends a pod, and
-                // not its node.
-                "resources": { "requests": { "memory": "64Mi" }, "limits": { "memory": "2Gi" } },
-                "securityContext": {
-                    "allowPrivilegeEscalation": false,
-                    "readOnlyRootFilesystem": true,
-                    "capabilities": { "drop": ["ALL"] },
-                },
-            }],
-        },
-    }))
+    let mut spec = spec(spot, image, mark);
+    spec["hostNetwork"] = seat.is_host().into();
+    built(json!({ "metadata": mark.of_seat(&seat.pod(), seat), "spec": spec }))
 }
 
-/// One port for TCP and UDP before a server.
+/// A pod that is launched on a node, and says so to its peer.
+pub(crate) fn launched(order: &LaunchedOrder, node: &str, image: &str, mark: &RunMark) -> Pod {
+    let mut metadata = mark.metadata(&format!("launched-{}-{}", order.launch, order.pod));
+    metadata["labels"][LAUNCH] = order.launch.as_str().into();
+    // A pod of the run stands there, so others may.
+    let spot = Spot::On {
+        node,
+        control_plane: true,
+    };
+    let mut spec = spec(spot, image, mark);
+    // Its program sees when the first process of its sandbox began.
+    spec["shareProcessNamespace"] = true.into();
+    spec["activeDeadlineSeconds"] = LAUNCHED_LIFE.into();
+    spec["terminationGracePeriodSeconds"] = LAUNCHED_GRACE.into();
+    let container = &mut spec["containers"][0];
+    container["env"] = json!([{ "name": LAUNCHED, "value": json!(order).to_string() }]);
+    // A hundred have to find room.
+    container["resources"] =
+        json!({ "requests": { "memory": "8Mi" }, "limits": { "memory": "256Mi" } });
+    built(json!({ "metadata": metadata, "spec": spec }))
+}
+
+fn spec(spot: Spot<'_>, image: &str, mark: &RunMark) -> Value {
+    json!({
+        "affinity": spot.affinity(mark),
+        "tolerations": spot.tolerations(),
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": LONGEST_LIFE,
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": false,
+        "enableServiceLinks": false,
+        "securityContext": {
+            "runAsNonRoot": true,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "seccompProfile": { "type": "RuntimeDefault" },
+        },
+        "containers": [{
+            "name": "plumbline",
+            "image": image,
+            "imagePullPolicy": "IfNotPresent",
+            "command": [PROGRAM, "hold"],
+            // Far more than a load takes; whoever drives it further ends a pod, and
+            // not its node.
+            "resources": { "requests": { "memory": "64Mi" }, "limits": { "memory": "2Gi" } },
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true,
+                "capabilities": { "drop": ["ALL"] },
+            },
+        }],
+    })
+}
+
+/// One port for TCP and UDP before a server, and one for a second receiver over TCP.
 pub(crate) fn service(seat: Seat, node_port: bool, v6: bool, mark: &RunMark) -> Service {
-    let port = |name, protocol| json!({ "name": name, "protocol": protocol, "port": PORT, "targetPort": PORT });
+    let port = |name, protocol, port| json!({ "name": name, "protocol": protocol, "port": port, "targetPort": port });
     built(json!({
         "metadata": mark.of_seat(&seat.group(), seat),
         "spec": {
             "type": if node_port { "NodePort" } else { "ClusterIP" },
             "ipFamilyPolicy": "SingleStack",
             "ipFamilies": [if v6 { "IPv6" } else { "IPv4" }],
-            "selector": { RUN: mark.run, "plumbline/seat": seat.group() },
-            "ports": [port("tcp", "TCP"), port("udp", "UDP")],
+            "selector": { RUN: mark.run, SEAT: seat.group() },
+            "ports": [
+                port("tcp", "TCP", PORT),
+                port("udp", "UDP", PORT),
+                port("tcp-next", "TCP", NEXT_PORT),
+            ],
         },
     }))
 }
@@ -269,10 +313,7 @@ mod tests {
         let term = terms.unwrap().remove(0);
         assert_eq!(term.topology_key, "kubernetes.io/hostname");
         let labels = term.label_selector.unwrap().match_labels.unwrap();
-        assert_eq!(
-            (&*labels[RUN], &*labels["plumbline/seat"]),
-            ("3fa2", "client-pod")
-        );
+        assert_eq!((&*labels[RUN], &*labels[SEAT]), ("3fa2", "client-pod"));
     }
 
     #[test]
@@ -299,6 +340,27 @@ mod tests {
     }
 
     #[test]
+    fn a_launched_pod_is_one_of_the_run_and_knows_its_peer() {
+        let order = LaunchedOrder {
+            peer: ([10, 0, 0, 7], 40_001).into(),
+            launch: "9f".to_owned(),
+            pod: 12,
+        };
+        let pod = launched(&order, "b", "image:1", &mark(true));
+        assert_eq!(pod.metadata.name.as_deref(), Some("launched-9f-12-3fa2"));
+        let labels = pod.metadata.labels.unwrap();
+        assert_eq!((&*labels[RUN], &*labels[LAUNCH]), ("3fa2", "9f"));
+        assert!(!labels.contains_key(SEAT), "no service leads to it");
+        let spec = pod.spec.unwrap();
+        assert_eq!(spec.share_process_namespace, Some(true));
+        assert_eq!(spec.host_network, None);
+        assert_eq!(spec.security_context.unwrap().run_as_non_root, Some(true));
+        let env = spec.containers[0].env.as_ref().unwrap();
+        let told: LaunchedOrder = serde_json::from_str(env[0].value.as_ref().unwrap()).unwrap();
+        assert_eq!((&*env[0].name, told), (LAUNCHED, order));
+    }
+
+    #[test]
     fn a_pod_does_not_outlive_a_day_and_is_not_started_again() {
         let spec = on_a(CLIENT).spec.unwrap();
         assert_eq!(spec.active_deadline_seconds, Some(86_400));
@@ -306,11 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn both_protocols_go_through_one_port() {
+    fn both_protocols_go_through_one_port_and_more_of_tcp_through_the_next() {
         let spec = service(SERVER, true, false, &mark(false)).spec.unwrap();
         let ports = spec.ports.unwrap();
-        assert!(ports.iter().all(|port| port.port == i32::from(PORT)));
-        assert_eq!(ports.len(), 2);
+        let ports: Vec<_> = ports
+            .iter()
+            .map(|it| (it.protocol.as_deref().unwrap(), it.port))
+            .collect();
+        assert_eq!(ports, [("TCP", 7117), ("UDP", 7117), ("TCP", 7118)]);
         assert_eq!(spec.type_.as_deref(), Some("NodePort"));
     }
 

@@ -1,126 +1,27 @@
 //! A path between two pods: its sites, its counters, its proof.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
-use plumbline_agent::{LookOrder, Sight};
-use plumbline_experiment::Family;
+use plumbline_experiment::{Family, Launch, Neighbours, ProgrammedObject, Protocol};
 use plumbline_harness::{
-    AgentLink, Cpus, Leg, Observer, Path, PathSnapshot, Side, Site, TargetError,
+    Cpus, EventCommand, Leg, Observer, Path, PathSnapshot, Programmable, Side, Site,
+    StandingPolicy, TargetError,
 };
-use plumbline_record::{DeviceCounters, Floor};
+use plumbline_protocol::{LookOrder, Sight};
+use plumbline_record::{DeviceCounters, Floor, LaunchObservation};
 
 use crate::ClusterError;
-use crate::exec;
-use crate::pods::RunningPod;
-use crate::seat::Seat;
-use crate::session::ClusterConnection;
+use crate::enforcement::ClusterEnforcement;
+use crate::launch::{LaunchEnd, launch};
+use crate::manifest::{NEXT_PORT, PORT, RunMark};
+use crate::programmable::{ClusterProgrammable, PodConfinement, PodPair};
+use crate::site::{Observers, PodSite};
 use crate::standing::StandingPods;
 
-/// A pod in which agents are started.
 #[derive(Clone)]
-pub(crate) struct PodSite {
-    session: Arc<ClusterConnection>,
-    seat: Seat,
-    pod: RunningPod,
-    /// With its namespace.
-    name: String,
-    address: IpAddr,
-    port: u16,
-}
-
-impl PodSite {
-    pub(crate) fn new(
-        session: Arc<ClusterConnection>,
-        pod: &RunningPod,
-        seat: Seat,
-        address: IpAddr,
-        port: u16,
-    ) -> Self {
-        Self {
-            session,
-            seat,
-            name: format!("{}/{}", pod.namespace, pod.name),
-            pod: pod.clone(),
-            address,
-            port,
-        }
-    }
-
-    fn stands_in(&self, standing: &StandingPods) -> bool {
-        standing
-            .pod(self.seat)
-            .is_some_and(|pod| pod.uid == self.pod.uid)
-    }
-
-    /// The address of its node, which may stand for it where packets are masqueraded.
-    fn node_address(&self) -> Option<IpAddr> {
-        self.pod.node_address(match self.address {
-            IpAddr::V4(_) => Family::V4,
-            IpAddr::V6(_) => Family::V6,
-        })
-    }
-}
-
-impl Site for PodSite {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn address(&self) -> IpAddr {
-        self.address
-    }
-
-    fn port(&self) -> u16 {
-        self.port
-    }
-
-    fn start_agent(&self) -> Result<AgentLink, TargetError> {
-        let pod = &self.pod;
-        Ok(exec::start(
-            &self.session,
-            &pod.namespace,
-            &pod.name,
-            &["agent"],
-        )?)
-    }
-}
-
-/// An agent in each pod that stays and reports on the pod and its node. By seat,
-/// with the identity of the pod.
-#[derive(Default)]
-pub(crate) struct Observers(Mutex<BTreeMap<Seat, (String, Arc<Observer>)>>);
-
-impl Observers {
-    pub(crate) fn at(&self, site: &PodSite) -> Result<Arc<Observer>, TargetError> {
-        if let Some((_, observer)) = lock(&self.0).get(&site.seat).filter(|it| it.1.is_alive()) {
-            return Ok(Arc::clone(observer));
-        }
-        // Not locked meanwhile: agents of several pods start side by side.
-        let observer = Arc::new(Observer::start(site)?);
-        let own = (site.pod.uid.clone(), Arc::clone(&observer));
-        lock(&self.0).insert(site.seat, own);
-        Ok(observer)
-    }
-
-    /// Forgets those whose pods are gone.
-    pub(crate) fn keep(&self, standing: &StandingPods) {
-        let stands = |seat, uid: &String| standing.pod(seat).is_some_and(|pod| pod.uid == *uid);
-        lock(&self.0).retain(|seat, (uid, _)| stands(*seat, uid));
-    }
-
-    /// Ends all. Their pods are deleted next, so how they end does not matter.
-    pub(crate) fn end(&self) {
-        lock(&self.0).clear();
-    }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 struct End {
     site: PodSite,
     observer: Arc<Observer>,
@@ -173,22 +74,39 @@ impl End {
 }
 
 /// The addresses by which one end may know the other.
-fn known_as(of: &PodSite, front: Option<SocketAddr>, by: &PodSite) -> Vec<IpAddr> {
-    let mut known = vec![front.map_or(of.address, |front| front.ip())];
+fn known_as(of: &PodSite, front: Option<IpAddr>, by: &PodSite) -> Vec<IpAddr> {
+    let mut known = vec![front.unwrap_or(of.address)];
     if by.seat.is_host() && !of.seat.is_host() {
         known.extend(of.node_address());
     }
     known
 }
 
+/// One end of a path, which can listen and connect.
+pub(crate) struct EndProbe {
+    /// Its node.
+    pub(crate) node: String,
+    pub(crate) address: IpAddr,
+    pub(crate) observer: Arc<Observer>,
+}
+
 /// Pods and what joins them: a client, and a server or several.
+#[derive(Clone)]
 pub(crate) struct ClusterPath {
     client: End,
     server: End,
     /// Servers that share what comes to `front`.
     further: Vec<End>,
-    /// What stands before the servers.
-    front: Option<SocketAddr>,
+    /// What stands before the servers: before their first receivers, and before the next.
+    front: Option<[SocketAddr; 2]>,
+    /// Shows whether policies act, where some stand that are measured.
+    enforcement: Option<ClusterEnforcement>,
+    /// The path of each neighbour.
+    beside: Vec<ClusterPath>,
+    /// Of the run.
+    mark: RunMark,
+    /// The address of a service that comes and goes.
+    reserved: Arc<Mutex<Option<IpAddr>>>,
 }
 
 impl ClusterPath {
@@ -198,10 +116,12 @@ impl ClusterPath {
     pub(crate) fn new(
         client: PodSite,
         servers: Vec<PodSite>,
-        front: Option<SocketAddr>,
+        front: Option<[SocketAddr; 2]>,
+        mark: RunMark,
         observers: &Observers,
     ) -> Result<Self, ClusterError> {
-        let to_server = known_as(&servers[0], front, &client);
+        let before = front.map(|[first, _]| first.ip());
+        let to_server = known_as(&servers[0], before, &client);
         let mut ends = Vec::new();
         for server in servers {
             let to_client = known_as(&client, None, &server);
@@ -213,7 +133,63 @@ impl ClusterPath {
             server,
             further: ends,
             front,
+            enforcement: None,
+            beside: Vec::new(),
+            mark,
+            reserved: Arc::default(),
         })
+    }
+
+    /// The same path under policies: its receiver listens on the port that they allow.
+    pub(crate) fn guarded(&self, enforcement: ClusterEnforcement) -> Self {
+        let mut guarded = self.clone();
+        guarded.server.site.port = PORT;
+        guarded.enforcement = Some(enforcement);
+        guarded
+    }
+
+    /// The same path with these neighbours, for which there is one other path. Those that
+    /// send nothing work at its receiver.
+    pub(crate) fn among(self, neighbours: Neighbours, mut other: Self) -> Self {
+        if !neighbours.send() {
+            std::mem::swap(&mut other.client, &mut other.server);
+        }
+        Self {
+            beside: vec![other; neighbours.number() as usize],
+            ..self
+        }
+    }
+
+    /// Connections to its receivers that show whether policies on these act.
+    pub(crate) fn enforcement(&self, is_guarded: bool) -> ClusterEnforcement {
+        let mut enforcement = ClusterEnforcement::from(Arc::clone(&self.client.observer));
+        for End { site, observer, .. } in self.ends().skip(1) {
+            let address = (site.address, PORT).into();
+            enforcement.attempt(&site.name, Arc::clone(observer), address, is_guarded);
+        }
+        enforcement
+    }
+
+    /// The IP version of its ends.
+    pub(crate) fn family(&self) -> Family {
+        match self.server.site.address {
+            IpAddr::V4(_) => Family::V4,
+            IpAddr::V6(_) => Family::V6,
+        }
+    }
+
+    /// Its client and its first server.
+    pub(crate) fn probes(&self) -> [EndProbe; 2] {
+        [&self.client, &self.server].map(|end| EndProbe {
+            node: end.site.pod.node.clone(),
+            address: end.site.address,
+            observer: Arc::clone(&end.observer),
+        })
+    }
+
+    /// Whether its ends are on two nodes.
+    pub(crate) fn crosses_nodes(&self) -> bool {
+        self.ends().any(|end| end.site.seat.is_far())
     }
 
     /// All of them, the client first.
@@ -247,6 +223,18 @@ impl ClusterPath {
             addresses.extend(sight.ways.iter().flatten().filter_map(|way| way.source));
         }
         addresses
+    }
+
+    /// Its client and its first server, and where things are made for them.
+    fn pair(&self) -> PodPair<'_> {
+        let site = &self.client.site;
+        PodPair {
+            session: &site.session,
+            namespace: &site.pod.namespace,
+            mark: &self.mark,
+            client: site.seat,
+            server: self.server.site.seat,
+        }
     }
 
     fn has_one_kernel(&self) -> bool {
@@ -289,11 +277,20 @@ impl Path for ClusterPath {
     }
 
     fn is_on_two_machines(&self) -> bool {
-        self.server.site.seat.is_far() && !self.has_one_kernel()
+        self.crosses_nodes() && !self.has_one_kernel()
     }
 
     fn front(&self, listening: SocketAddr) -> SocketAddr {
-        self.front.unwrap_or(listening)
+        match self.front {
+            Some([_, next]) if listening.port() == NEXT_PORT => next,
+            Some([first, _]) => first,
+            None => listening,
+        }
+    }
+
+    fn check_policies(&self) -> Option<String> {
+        let checked = self.enforcement.as_ref()?.check();
+        checked.unwrap_or_else(|error| Some(format!("the policies could not be tried: {error}")))
     }
 
     fn snapshot(&self) -> Result<PathSnapshot, TargetError> {
@@ -319,6 +316,52 @@ impl Path for ClusterPath {
             snapshot.protocols.push(protocol);
         }
         Ok(snapshot)
+    }
+
+    /// On the machine of the caller. What is left of the cluster then is measured next.
+    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+        let ends = [("1", &self.client), ("2", &self.server)];
+        let node = |(number, end): (&str, &End)| {
+            (format!("PLUMBLINE_NODE{number}"), end.site.pod.node.clone())
+        };
+        let variables = ends.map(node);
+        EventCommand::start(command, &variables, None)
+    }
+
+    fn programmable(
+        &self,
+        object: ProgrammedObject,
+        listening: SocketAddr,
+    ) -> Result<Box<dyn Programmable + '_>, TargetError> {
+        let pair = self.pair();
+        let made = match object {
+            ProgrammedObject::Service => {
+                ClusterProgrammable::service(pair, listening, &self.reserved)
+            }
+            ProgrammedObject::Policy => ClusterProgrammable::policy(pair, listening),
+        };
+        Ok(Box::new(made?))
+    }
+
+    fn confine(
+        &self,
+        allowed: &[(Protocol, SocketAddr)],
+    ) -> Result<Box<dyn StandingPolicy + '_>, TargetError> {
+        Ok(Box::new(PodConfinement::new(self.pair(), allowed)?))
+    }
+
+    fn neighbours(&self) -> Vec<Box<dyn Path + Send + '_>> {
+        let boxed = |path| Box::new(path) as Box<dyn Path + Send + '_>;
+        self.beside.iter().map(boxed).collect()
+    }
+
+    /// The connection to the cluster knows when the user wants to stop.
+    fn launch(&self, task: &Launch, _: &AtomicBool) -> Result<LaunchObservation, TargetError> {
+        let ends = [&self.client, &self.server].map(|end| LaunchEnd {
+            site: &end.site,
+            observer: &end.observer,
+        });
+        Ok(launch(task, &ends, &self.mark)?)
     }
 
     /// What goes from pod to pod crosses the networks of their nodes.

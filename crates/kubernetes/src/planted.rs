@@ -24,15 +24,25 @@ pub(crate) enum Reply {
     Echo,
     /// Lists one NetworkPolicy, which the run of this word made long ago.
     Policy(&'static str),
+    /// Sends this.
+    Text(&'static str),
     /// Refuses with a code, a reason and a message.
     Status(u16, &'static str, &'static str),
 }
 
 impl Reply {
-    fn body(self, sent: &str) -> Option<(u16, Value)> {
+    fn body(self, sent: &str) -> Option<(u16, String)> {
+        if let Self::Text(text) = self {
+            return Some((200, text.to_owned()));
+        }
+        let (code, body) = self.json(sent)?;
+        Some((code, body.to_string()))
+    }
+
+    fn json(self, sent: &str) -> Option<(u16, Value)> {
         let list = |items: &[Value]| json!({ "kind": "List", "apiVersion": "v1", "metadata": {}, "items": items });
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Text(_) => None,
             Self::Gone => Some((200, list(&[]))),
             Self::Echo => Some((200, serde_json::from_str(sent).unwrap())),
             Self::Policy(run) => {
@@ -127,11 +137,10 @@ fn read_request(stream: &TcpStream) -> Asked {
     (lines.swap_remove(0), body)
 }
 
-fn answer(mut stream: TcpStream, reply: Option<(u16, Value)>) {
+fn answer(mut stream: TcpStream, reply: Option<(u16, String)>) {
     let Some((code, body)) = reply else {
         return;
     };
-    let body = body.to_string();
     // The other side may have gone, as in a test that has failed.
     let _ = write!(
         stream,

@@ -22,6 +22,8 @@ pub(crate) struct RunningPod {
     pub(crate) name: String,
     /// Name of its node.
     pub(crate) node: String,
+    /// Of its program.
+    pub(crate) image: String,
     /// Tells it from a later pod of the same name.
     pub(crate) uid: String,
     addresses: Vec<IpAddr>,
@@ -98,6 +100,7 @@ pub(crate) fn state(
         namespace: pod.namespace().unwrap_or_default(),
         name: pod.name_any(),
         node: node().unwrap_or_default(),
+        image: image.to_owned(),
         uid,
         addresses,
         node_addresses,

@@ -188,7 +188,8 @@ pub(crate) fn is_own(started_by: &str) -> bool {
 fn this_user() -> String {
     let user = std::env::var("USER");
     let user = user.unwrap_or_else(|_| format!("user {}", nix::unistd::getuid()));
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
-    let host = host.unwrap_or_else(|_| "an unnamed machine".to_owned());
-    format!("{user} on {}", host.trim())
+    let host = nix::unistd::gethostname().ok();
+    let host = host.and_then(|it| it.into_string().ok());
+    let host = host.unwrap_or_else(|| "an unnamed machine".to_owned());
+    format!("{user} on {host}")
 }

@@ -19,6 +19,8 @@ pub(crate) struct PathKey {
     pub(crate) planted_ns: u64,
     /// Which copy of the path it is, from 1: an A/A experiment has several.
     pub(crate) copy: u32,
+    /// Whether it is that of neighbours, for all paths that are alike but for this.
+    pub(crate) is_beside: bool,
 }
 
 impl PathKey {
@@ -35,7 +37,18 @@ impl PathKey {
             family: scene.family,
             planted_ns: scene.planted_ns,
             copy: treatment.copy,
+            is_beside: false,
         })
+    }
+
+    /// The path of its neighbours.
+    pub(crate) fn beside(self) -> Self {
+        Self {
+            planted_ns: 0,
+            copy: 1,
+            is_beside: true,
+            ..self
+        }
     }
 
     /// Its name in records, which copies share, and paths in which something is planted.
@@ -58,6 +71,9 @@ impl PathKey {
         }
         if self.copy > 1 {
             word += &format!("-copy-{}", self.copy);
+        }
+        if self.is_beside {
+            word += "-beside";
         }
         word
     }
@@ -106,6 +122,8 @@ pub(crate) enum Seat {
     HostClient,
     /// In the network of the second node.
     HostServer,
+    /// Beside the receivers, with a network of its own: no path leads to it.
+    Beside,
     /// On one of many nodes, to send or to receive.
     Member(u16),
     /// In the network of one of many nodes.
@@ -123,6 +141,7 @@ impl Seat {
             },
             Self::HostClient => "host-client",
             Self::HostServer => "host-server",
+            Self::Beside => "beside",
             Self::Member(number) => return format!("member-{}", number + 1).into(),
             Self::HostMember(number) => return format!("host-member-{}", number + 1).into(),
         })
@@ -201,6 +220,7 @@ pub(crate) mod tests {
         family: Family::V4,
         planted_ns: 0,
         copy: 1,
+        is_beside: false,
     };
 
     fn through(route: ClusterRoute, placement: Placement) -> PathKey {
@@ -255,8 +275,13 @@ pub(crate) mod tests {
                             family,
                             planted_ns,
                             copy,
+                            is_beside: false,
                         };
-                        let seats = <[Seat; 2]>::from(key.seats());
+                        let mut seats = <[Seat; 2]>::from(key.seats()).to_vec();
+                        // One pair beside all of them.
+                        if (planted_ns, copy) == (0, 1) {
+                            seats.extend(<[Seat; 2]>::from(key.beside().seats()));
+                        }
                         let own = seats.into_iter().filter(|seat| !seat.is_host());
                         for seat in own {
                             assert!(seat.is_private());
@@ -270,6 +295,7 @@ pub(crate) mod tests {
         assert_eq!(names.len(), private, "{names:?}");
         assert!(names.contains("client-pod"), "{names:?}");
         assert!(names.contains("neighbour-cluster-ip-same-node-v6-copy-2"));
+        assert!(names.contains("server-pod-beside"), "{names:?}");
         assert!(names.iter().all(|name| name.len() < 52), "{names:?}");
         assert!(!Seat::HostClient.is_private() && !Seat::Member(0).is_private());
     }

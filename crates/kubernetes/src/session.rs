@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::runtime::{Builder, Runtime};
@@ -22,6 +23,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// How long to wait before a request is made again.
 const AWAY: Duration = Duration::from_millis(500);
+
+/// Requests that are made at the same time: an API server lets hundreds of one user's wait
+/// and refuses what is beyond, and serves some dozens at once.
+const AT_ONCE: usize = 32;
 
 /// A connection to one cluster, and the threads that serve it.
 pub(crate) struct ClusterConnection {
@@ -102,6 +107,54 @@ impl ClusterConnection {
         while_away(until, attempt, pause)
     }
 
+    /// Makes many requests, some of them at the same time, and each as
+    /// [`patiently`](Self::patiently) does. Gives the answers in the order of the requests;
+    /// the first refusal ends it. `what` completes "the cluster could not …".
+    pub(crate) fn patiently_each<T, F: Future<Output = kube::Result<T>>>(
+        &self,
+        what: &str,
+        requests: impl IntoIterator<Item = impl Fn() -> F>,
+    ) -> Result<Vec<T>, ClusterError> {
+        let answers = requests.into_iter().map(|request| async move {
+            let until = Instant::now() + PATIENCE;
+            self.answer(what, until, request).await
+        });
+        self.stoppable(stream::iter(answers).buffered(AT_ONCE).try_collect())
+    }
+
+    /// As [`patiently_each`](Self::patiently_each), but until a moment, and not stopped by the
+    /// user or by a refusal. Gives what could not be done.
+    pub(crate) fn insist_each<T, F: Future<Output = kube::Result<T>>>(
+        &self,
+        what: &str,
+        until: Instant,
+        requests: impl IntoIterator<Item = impl Fn() -> F>,
+    ) -> Vec<ClusterError> {
+        let answers = requests
+            .into_iter()
+            .map(|request| self.answer(what, until, request));
+        let answers = stream::iter(answers).buffer_unordered(AT_ONCE);
+        let refused = answers.filter_map(|answer| async { answer.err() });
+        self.runtime.block_on(refused.collect())
+    }
+
+    /// Makes a request again and again while the API server is away, until a moment.
+    async fn answer<T, F: Future<Output = kube::Result<T>>>(
+        &self,
+        what: &str,
+        until: Instant,
+        request: impl Fn() -> F,
+    ) -> Result<T, ClusterError> {
+        loop {
+            match self.bounded(what, request()).await {
+                Err(error) if error.is_away() && Instant::now() < until => {
+                    tokio::time::sleep(AWAY).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
     /// Sleeps.
     ///
     /// # Errors
@@ -114,7 +167,8 @@ impl ClusterConnection {
         })
     }
 
-    async fn bounded<T>(
+    /// Makes one request among others.
+    pub(crate) async fn bounded<T>(
         &self,
         what: &str,
         request: impl Future<Output = kube::Result<T>>,
@@ -128,7 +182,12 @@ impl ClusterConnection {
         }
     }
 
-    fn stoppable<T>(
+    /// Does what asks for several things at once.
+    ///
+    /// # Errors
+    ///
+    /// `Interrupted`, at once, when the user wants to stop.
+    pub(crate) fn stoppable<T>(
         &self,
         work: impl Future<Output = Result<T, ClusterError>>,
     ) -> Result<T, ClusterError> {

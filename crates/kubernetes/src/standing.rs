@@ -1,5 +1,6 @@
 //! What stands in the cluster for a run: namespaces, pods, services, a policy.
 
+mod front;
 mod policy;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,12 +8,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
-use plumbline_experiment::Family;
 
 use crate::ClusterError;
+use crate::bulk;
 use crate::choice::NodeFacts;
 use crate::manifest::{self, RunMark, Spot};
 use crate::pods::{RunningPod, is_running, said, state};
@@ -31,7 +32,8 @@ const LOOK: Duration = Duration::from_millis(150);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Front {
     pub(crate) cluster_ip: IpAddr,
-    pub(crate) node_port: Option<u16>,
+    /// Those of the nodes that lead to [`PORT`](manifest::PORT) and to the next one.
+    pub(crate) node_ports: Option<[u16; 2]>,
 }
 
 pub(crate) struct StandingPods {
@@ -47,6 +49,8 @@ pub(crate) struct StandingPods {
     pods: BTreeMap<Seat, RunningPod>,
     services: BTreeMap<(Seat, bool), Front>,
     policy: RunPolicy,
+    /// Whether many objects may have been made by number.
+    has_many: bool,
 }
 
 impl StandingPods {
@@ -71,7 +75,21 @@ impl StandingPods {
             } else {
                 RunPolicy::Unwanted
             },
+            has_many: false,
         }
+    }
+
+    /// Where many objects can be made by number: a namespace, and what marks them. They go
+    /// with the pods.
+    pub(crate) fn place_of_many(&mut self) -> Result<(String, RunMark), ClusterError> {
+        let namespace = self.namespace(false)?;
+        self.has_many = true;
+        Ok((namespace, self.mark.clone()))
+    }
+
+    /// What marks all that it makes.
+    pub(crate) fn mark(&self) -> &RunMark {
+        &self.mark
     }
 
     /// A pod that was seen running; [`refresh`](Self::refresh) says whether it
@@ -270,32 +288,6 @@ impl StandingPods {
         })
     }
 
-    /// The service before a server, made when first asked for.
-    pub(crate) fn front(
-        &mut self,
-        seat: Seat,
-        family: Family,
-        node_port: bool,
-    ) -> Result<Front, ClusterError> {
-        let v6 = family == Family::V6;
-        if let Some(front) = self.services.get(&(seat, v6)) {
-            return Ok(*front);
-        }
-        let namespace = self.namespace(false)?;
-        let api: Api<Service> = Api::namespaced(self.session.client(), &namespace);
-        let wanted = manifest::service(seat, node_port, v6, &self.mark);
-        let what = format!("create service {namespace}/{}", wanted.name_any());
-        let made = self
-            .session
-            .call(&what, api.create(&PostParams::default(), &wanted))?;
-        let front = read_front(&made).ok_or_else(|| ClusterError::Refused {
-            what,
-            message: "it got no address".to_owned(),
-        })?;
-        self.services.insert((seat, v6), front);
-        Ok(front)
-    }
-
     /// Deletes the namespaces with all that is in them, or what the run made in the one that
     /// was given, and waits until all is gone. Gives what could not be done.
     pub(crate) fn take_down(&mut self) -> Vec<ClusterError> {
@@ -315,33 +307,24 @@ impl StandingPods {
         self.pods.clear();
         self.services.clear();
         let used = std::mem::take(&mut self.namespaces);
-        match &self.given {
+        let selector = self.mark.selector();
+        let mut errors = Vec::new();
+        if std::mem::take(&mut self.has_many)
+            && let Some(namespace) = used.get(&false)
+        {
+            errors = bulk::clear(&self.session, namespace, &selector);
+        }
+        errors.extend(match &self.given {
             Some(_) if used.is_empty() => Vec::new(),
-            Some(given) => delete_selected(&self.session, given, &self.mark.selector()),
+            Some(given) => delete_selected(&self.session, given, &selector),
             None => {
                 let mut names = Vec::from_iter(used.into_values());
                 names.append(&mut self.unanswered);
                 delete(&self.session, &names)
             }
-        }
+        });
+        errors
     }
-}
-
-fn read_front(service: &Service) -> Option<Front> {
-    let spec = service.spec.as_ref()?;
-    let ports = spec.ports.as_ref()?;
-    let node_port = |protocol: &str| {
-        let port = ports
-            .iter()
-            .find(|it| it.protocol.as_deref() == Some(protocol))?;
-        u16::try_from(port.node_port?).ok()
-    };
-    // The API server gives both protocols of a port the same number.
-    let both = node_port("TCP").filter(|tcp| node_port("UDP") == Some(*tcp));
-    Some(Front {
-        cluster_ip: spec.cluster_ip.as_ref()?.parse().ok()?,
-        node_port: both,
-    })
 }
 
 #[cfg(test)]

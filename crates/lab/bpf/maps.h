@@ -4,24 +4,7 @@
 // byte by byte: the layout here is the one in src/network/cilium/tables.rs.
 #pragma once
 
-#include <stdbool.h>
-
-#define FAMILY_V4 1
-#define FAMILY_V6 2
-
-// The older way to declare a map, which needs no type information in the object.
-struct map {
-	__u32 type;
-	__u32 key_size;
-	__u32 value_size;
-	__u32 max_entries;
-	__u32 flags;
-};
-
-// IPv4 in the first word, the rest zero.
-struct address {
-	__be32 word[4];
-};
+#include "address.h"
 
 struct endpoint_key {
 	struct address address;

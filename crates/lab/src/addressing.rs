@@ -137,6 +137,18 @@ impl Addressing {
     }
 }
 
+/// The bytes of an address; for IPv4 the first four, the rest zero.
+pub(crate) fn octets(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => {
+            let mut octets = [0; 16];
+            octets[..4].copy_from_slice(&address.octets());
+            octets
+        }
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
 fn v4(address: IpAddr) -> Ipv4Addr {
     match address {
         IpAddr::V4(address) => address,

@@ -66,6 +66,11 @@ pub enum LabError {
         "a process that forwards the network's packets failed: {0}; the machine may be out of memory or processes"
     )]
     Forwarder(#[source] std::io::Error),
+    /// The packets of pods that are launched cannot be followed.
+    #[error(
+        "cannot follow the packets of launched pods: {0}; the machine may be out of files or memory"
+    )]
+    Watch(#[source] std::io::Error),
     /// A namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use plumbline_record::LaunchStep;
+use plumbline_sys::clock::now_ns;
 use plumbline_sys::cpu::ProcessTime;
 use plumbline_sys::forwarder::Forwarder;
 use plumbline_sys::netlink::{
@@ -28,12 +30,40 @@ pub struct Journal {
     devices: Vec<Arc<Place>>,
     /// Processes that forward, each killed when dropped.
     forwarders: Vec<Forwarder>,
+    /// Of a single pod: when the steps of attaching it had ended.
+    of_pod: Option<Vec<LaunchStep>>,
 }
 
 /// Undoes a step without stopping at an error, and gives the errors.
 type Undo = Box<dyn FnOnce() -> Vec<LabError> + Send + Sync>;
 
 impl Journal {
+    /// The journal of a single pod that comes and goes. All that is done for it goes with
+    /// its device, so nothing is undone; but its steps are dated.
+    pub(crate) fn of_pod() -> Self {
+        Self {
+            steps: Vec::new(),
+            devices: Vec::new(),
+            forwarders: Vec::new(),
+            of_pod: Some(Vec::new()),
+        }
+    }
+
+    /// Says that a step of attaching or releasing a pod has ended.
+    pub(crate) fn done(&mut self, step: &str) {
+        if let Some(steps) = &mut self.of_pod {
+            steps.push(LaunchStep {
+                step: step.to_owned(),
+                ended_ns: now_ns(),
+            });
+        }
+    }
+
+    /// The steps of a single pod, by the monotonic clock.
+    pub(crate) fn into_steps(mut self) -> Vec<LaunchStep> {
+        self.of_pod.take().unwrap_or_default()
+    }
+
     /// Makes a device in `place` and gives its index there.
     pub fn link(
         &mut self,
@@ -53,7 +83,8 @@ impl Journal {
         spec: LinkSpec<'_>,
     ) -> Result<(), LabError> {
         place.ask(|netlink| netlink.add_link(spec.group(GROUP)))?;
-        if !self.devices.iter().any(|known| Arc::ptr_eq(known, inside)) {
+        let is_known = self.devices.iter().any(|known| Arc::ptr_eq(known, inside));
+        if !is_known && self.of_pod.is_none() {
             self.devices.push(Arc::clone(inside));
         }
         Ok(())
@@ -153,7 +184,17 @@ impl Journal {
     /// Remembers how to undo what a network did by other means: without stopping
     /// at an error, giving all of them.
     pub fn undo_by(&mut self, undo: impl FnOnce() -> Vec<LabError> + Send + Sync + 'static) {
-        self.steps.push(Box::new(undo));
+        if self.of_pod.is_none() {
+            self.steps.push(Box::new(undo));
+        }
+    }
+
+    /// Keeps something that acts for as long as it lives.
+    pub(crate) fn keep(&mut self, thing: impl Send + Sync + 'static) {
+        self.undo_by(move || {
+            drop(thing);
+            Vec::new()
+        });
     }
 
     /// Remembers the request that undoes what was done in `place`.
@@ -169,6 +210,11 @@ impl Journal {
     /// Keeps a process that forwards packets of the network.
     pub fn forwarder(&mut self, forwarder: Forwarder) {
         self.forwarders.push(forwarder);
+    }
+
+    /// The numbers of the network's own processes, in the order in which they were started.
+    pub(crate) fn forwarder_pids(&self) -> impl Iterator<Item = u32> {
+        self.forwarders.iter().map(Forwarder::pid)
     }
 
     /// CPU time of the network's own processes since they were started.

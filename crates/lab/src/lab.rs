@@ -1,26 +1,30 @@
 //! The Target: paths on one machine, made when first asked for.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use plumbline_experiment::{
-    Asked, Ends, Family, Link, Placement, Protocol, Scene, Treatment, Wanted,
+    Asked, Ends, Enforcer, Family, Link, Placement, Scene, TaskKind, Treatment, Wanted,
 };
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
-use plumbline_record::{Fingerprint, Warning};
+use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
 use plumbline_sys::clock::now_ns;
+use plumbline_sys::cpu::Awake;
 
 use crate::agent::Launcher;
-use crate::dressing::Dressing;
+use crate::dressing::{self, Dressing, tuning};
 use crate::error::LabError;
+use crate::launch;
 use crate::network::catalogue::{self, Catalogue};
-use crate::network::{Network, cni};
+use crate::network::{self, About, Network, cni};
 use crate::renewal::Renewal;
-use crate::spec::PathSpec;
+use crate::spec::{PathSpec, Validated};
 use crate::standing::StandingNetwork;
+use crate::survive;
 
 /// How a lab is made.
 #[derive(Clone, Debug)]
@@ -33,6 +37,8 @@ pub struct LabOptions {
     pub mtu: u32,
     /// Where CNI plugins are looked for.
     pub cni_directories: Vec<PathBuf>,
+    /// Whether idle CPUs of the machine are kept from halting, which takes root.
+    pub awake: bool,
 }
 
 impl LabOptions {
@@ -56,18 +62,16 @@ impl LabOptions {
             agent_arguments: vec!["agent".into()],
             mtu: 1500,
             cni_directories: cni::default_directories(),
+            awake: false,
         })
     }
 }
 
 /// What each path is made for: treatments that take turns have one of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SceneKey {
-    network: &'static str,
-    placement: Placement,
-    family: Family,
-    planted_ns: u64,
-    dressing: Dressing,
+    /// By the network's own name.
+    scene: Scene,
     copy: u32,
 }
 
@@ -86,6 +90,9 @@ pub struct Lab {
     catalogue: Mutex<Catalogue>,
     standing: BTreeMap<SceneKey, StandingNetwork>,
     renewal: Renewal,
+    /// Whether CPUs are to be kept awake, and what keeps them so.
+    is_awake: bool,
+    awake: Option<Awake>,
     /// Nanoseconds since a fixed moment.
     clock: fn() -> u64,
     /// What could not be undone so far.
@@ -104,6 +111,8 @@ impl Lab {
             catalogue: Mutex::new(Catalogue::new(options.cni_directories)),
             standing: BTreeMap::new(),
             renewal: Renewal::default(),
+            is_awake: options.awake,
+            awake: None,
             clock: now_ns,
             left: Vec::new(),
         }
@@ -134,45 +143,59 @@ impl Lab {
         placement: Placement,
         family: Family,
     ) -> Result<&mut StandingNetwork, LabError> {
-        let network = self.find(network)?.about().name;
-        self.stand_for(SceneKey {
-            network,
+        self.stand_as(&Scene {
             placement,
             family,
-            planted_ns: 0,
-            dressing: Dressing::default(),
-            copy: 1,
+            ..Scene::of(network)
         })
+    }
+
+    /// Makes the path of a scene, with what is laid on it, or gives the one that stands.
+    pub fn stand_as(&mut self, scene: &Scene) -> Result<&mut StandingNetwork, LabError> {
+        self.stand_for(self.key(scene, 1)?)
     }
 
     fn stand_for(&mut self, key: SceneKey) -> Result<&mut StandingNetwork, LabError> {
-        let spec = self.spec(key.network, key.placement, key.family);
-        match self.standing.entry(key) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(entry) => {
-                let catalogue = self
-                    .catalogue
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                let validated = spec.validate(&catalogue)?.over(self.link, &catalogue)?;
-                let validated = validated.beside(key.dressing.neighbours());
-                let mut standing = validated.build(&self.launcher)?;
-                standing.dress(key.dressing)?;
-                Ok(entry.insert(standing))
-            }
-        }
+        let standing = match self.standing.remove(&key) {
+            Some(standing) => standing,
+            None => self.build(&key.scene)?,
+        };
+        Ok(self.standing.entry(key).or_insert(standing))
     }
 
-    fn key(&self, treatment: &Treatment) -> Result<SceneKey, LabError> {
-        let scene = &treatment.scene;
-        Ok(SceneKey {
-            network: self.find(&scene.network)?.about().name,
+    fn build(&self, scene: &Scene) -> Result<StandingNetwork, LabError> {
+        let dressing = Dressing::of(scene);
+        let validated = self.validated(scene)?.beside(dressing.company());
+        let mut standing = validated.build(&self.launcher)?;
+        standing.dress(dressing)?;
+        Ok(standing)
+    }
+
+    /// The path of a scene that this kernel can build, without its dressing.
+    fn validated(&self, scene: &Scene) -> Result<Validated, LabError> {
+        let catalogue = self.catalogue();
+        let tuning = tuning::of(&scene.variant);
+        let spec = PathSpec {
+            network: scene.network.clone(),
             placement: scene.placement,
             family: scene.family,
-            planted_ns: scene.planted_ns,
-            dressing: Dressing::of(scene),
-            copy: treatment.copy,
-        })
+            mtu: tuning.mtu.unwrap_or(self.link.mtu),
+        };
+        let validated = spec.validate(&catalogue)?.over(self.link, &catalogue)?;
+        Ok(validated.tuned(tuning))
+    }
+
+    fn key_of(&self, treatment: &Treatment) -> Result<SceneKey, LabError> {
+        self.key(&treatment.scene, treatment.copy)
+    }
+
+    fn key(&self, scene: &Scene, copy: u32) -> Result<SceneKey, LabError> {
+        let network = self.find(&scene.network)?.about().name.to_owned();
+        let scene = Scene {
+            network,
+            ..scene.clone()
+        };
+        Ok(SceneKey { scene, copy })
     }
 
     /// Takes all paths down, and gives all errors.
@@ -189,15 +212,6 @@ impl Lab {
                 .flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
                 .collect()
         })
-    }
-
-    fn spec(&self, network: &str, placement: Placement, family: Family) -> PathSpec {
-        PathSpec {
-            network: network.into(),
-            placement,
-            family,
-            mtu: self.link.mtu,
-        }
     }
 }
 
@@ -222,32 +236,51 @@ impl Target for Lab {
             Wanted::Usual => |name| catalogue::USUAL.contains(&name),
             // A file is read when the lab is built.
             Wanted::Named(file) if file.starts_with(cni::PREFIX) => {
-                return Ok(vec![Scene::of(file)]);
+                // Whatever its plugins are, none of them enforces policies here.
+                return Ok(vec![network::scene(file, Enforcer::Nft)]);
             }
-            Wanted::Named(word) => return Ok(vec![Scene::of(named(word, said)?)]),
+            Wanted::Named(word) => return Ok(vec![named(word, said)?.scene()]),
         };
         let mut scenes = Vec::new();
         let listed = catalogue::list().map_err(|e| e.to_string())?;
         for listing in listed.into_iter().filter(|one| belongs(one.about.name)) {
-            let network = listing.about.name.to_owned();
             match listing.needs_for(families) {
-                None => scenes.push(Scene::of(network)),
-                Some(needs) => said.push(Warning::Unsupported { network, needs }),
+                None => scenes.push(listing.about.scene()),
+                Some(needs) => said.push(Warning::Unsupported {
+                    network: listing.about.name.to_owned(),
+                    needs,
+                }),
             }
         }
         Ok(scenes)
     }
 
+    /// Found out by making it, without a path beside it.
+    fn lacks(&mut self, variant: &Scene) -> Result<Option<String>, String> {
+        let built = self
+            .validated(variant)
+            .and_then(|it| it.build(&self.launcher));
+        match built.map_err(TargetError::from) {
+            Ok(_) => Ok(None),
+            Err(TargetError::Unsupported { what, needs }) => Ok(Some(format!("{what}: {needs}"))),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
     fn supports(&self, factor: &str) -> Levels {
         match factor {
-            "network" | "planted" | "services" | "endpoints" => Levels::Any,
+            "network" | "settings" | "planted" | "services" | "endpoints" => Levels::Any,
             "proxy" | "position" => Levels::Any,
             "policies" | "policy-position" | "selects" | "members" => Levels::Any,
-            "direction" | "enforcer" => Levels::Any,
+            "direction" | "enforcer" | "neighbours" | "share" | "pairs" => Levels::Any,
             "placement" => Levels::These(&["same-node"]),
             "family" => Levels::These(&["6"]),
             _ => Levels::Default,
         }
+    }
+
+    fn does(&self, task: TaskKind) -> bool {
+        task != TaskKind::Programming
     }
 
     fn shapes_link(&self) -> bool {
@@ -258,13 +291,18 @@ impl Target for Lab {
     fn prepare(&mut self, demand: &Demand<'_>) -> Result<(), TargetError> {
         self.link = demand.link;
         self.launcher.check()?;
+        if self.is_awake {
+            let held = Awake::hold().map_err(|error| TargetError::Unsupported {
+                what: "`--awake`".to_owned(),
+                needs: format!("root, and a kernel with cpuidle: {error}"),
+            })?;
+            self.awake = Some(held);
+        }
         for treatment in demand.treatments {
-            let catalogue = self.catalogue();
-            let scene = &treatment.scene;
-            let spec = self.spec(&scene.network, scene.placement, scene.family);
-            let validated = spec.validate(&catalogue)?;
-            validated.over(self.link, &catalogue)?;
-            refuse_datagrams(treatment)?;
+            let validated = self.validated(&treatment.scene)?;
+            dressing::check(treatment, validated.network.about().pods)?;
+            launch::check(validated.network, treatment)?;
+            survive::check(treatment)?;
             let server = plumbline_agent::check_server(treatment.task.server());
             server.map_err(|error| TargetError::Unsupported {
                 what: "`server = \"nginx\"`".to_owned(),
@@ -273,7 +311,7 @@ impl Target for Lab {
         }
         let began = (self.clock)();
         for treatment in demand.treatments {
-            self.stand_for(self.key(treatment)?)?;
+            self.stand_for(self.key_of(treatment)?)?;
         }
         self.renewal = Renewal::between(began, (self.clock)());
         Ok(())
@@ -298,7 +336,7 @@ impl Target for Lab {
         if !self.renewal.is_due(began) {
             return;
         }
-        let keys: Vec<SceneKey> = self.standing.keys().copied().collect();
+        let keys: Vec<SceneKey> = self.standing.keys().cloned().collect();
         let left = self.clear();
         self.left.extend(left);
         for key in keys {
@@ -308,8 +346,15 @@ impl Target for Lab {
         self.renewal = Renewal::between(began, (self.clock)());
     }
 
+    /// Makes anew what a command of the user's was run on.
     fn ready(&mut self, treatment: &Treatment, _: &[usize]) -> Result<(), TargetError> {
-        self.stand_for(self.key(treatment)?)?;
+        let key = self.key_of(treatment)?;
+        let standing = self.standing.get(&key);
+        if standing.is_some_and(StandingNetwork::is_disrupted) {
+            // Dropping it takes it down.
+            self.standing.remove(&key);
+        }
+        self.stand_for(key)?;
         Ok(())
     }
 
@@ -318,7 +363,7 @@ impl Target for Lab {
         treatment: &Treatment,
         _: Ends,
     ) -> Result<Box<dyn Path + Send + '_>, TargetError> {
-        match self.standing.get(&self.key(treatment)?) {
+        match self.standing.get(&self.key_of(treatment)?) {
             Some(standing) => Ok(Box::new(standing)),
             None => Err(TargetError::Failed(format!(
                 "{} was not built before the trial",
@@ -327,20 +372,47 @@ impl Target for Lab {
         }
     }
 
+    fn floor(
+        &mut self,
+        cpus: Cpus,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Floor>, TargetError> {
+        let floor = plumbline_agent::floor(&cpus.client, &cpus.server, interrupted);
+        floor.map_err(|error| {
+            TargetError::Failed(format!(
+                "the generator cannot be measured without a network: {error}"
+            ))
+        })
+    }
+
+    fn idle_sample(
+        &self,
+        _treatment: &Treatment,
+        _node: usize,
+        length: Duration,
+    ) -> Result<IdleSample, TargetError> {
+        plumbline_agent::idle_sample(length).map_err(|error| {
+            TargetError::Failed(format!(
+                "the CPU time of this machine cannot be read: {error}; is /proc mounted?"
+            ))
+        })
+    }
+
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {
         let mut fingerprint = plumbline_agent::fingerprint();
         let firsts = self.standing.iter().filter(|(key, _)| key.copy == 1);
         for (key, standing) in firsts {
-            let mut name = key.network.to_owned();
-            if key.placement == Placement::SameNode {
+            let scene = &key.scene;
+            let mut name = scene.network_name().to_owned();
+            if scene.placement == Placement::SameNode {
                 name += " same-node";
             }
-            if key.family == Family::V6 {
+            if scene.family == Family::V6 {
                 name += " v6";
             }
             fingerprint.devices.insert(name, standing.devices()?);
             if let Some(list) = standing.list()? {
-                fingerprint.cni.insert(key.network.to_owned(), list);
+                fingerprint.cni.insert(scene.network.clone(), list);
             }
         }
         Ok(fingerprint)
@@ -348,7 +420,7 @@ impl Target for Lab {
 
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings = vec![Warning::OneKernel];
-        if plumbline_agent::is_user_mode() {
+        if plumbline_sys::user_mode::is_here() {
             warnings.push(Warning::UserModeKernel);
         }
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
@@ -366,35 +438,17 @@ impl Target for Lab {
     }
 }
 
-/// Services and policies of a lab are of TCP.
-fn refuse_datagrams(treatment: &Treatment) -> Result<(), TargetError> {
-    let protocol = treatment.task.load().map(|load| load.protocol);
-    if !treatment.scene.policies.is_none() && protocol == Some(Protocol::Udp) {
-        return Err(TargetError::Unsupported {
-            what: format!("policies under {}, which is UDP", treatment.task.name()),
-            needs: "a workload of TCP, whose port they allow".to_owned(),
-        });
-    }
-    match (treatment.scene.services.asked(), protocol) {
-        (Some(_), Some(Protocol::Udp)) => Err(TargetError::Unsupported {
-            what: format!("a service under {}, which is UDP", treatment.task.name()),
-            needs: "a workload of TCP, or position = \"none\"".to_owned(),
-        }),
-        _ => Ok(()),
-    }
-}
-
 /// The network of that name, or that the system of that name uses.
-fn named(word: &str, said: &mut Vec<Warning>) -> Result<String, String> {
+fn named(word: &str, said: &mut Vec<Warning>) -> Result<&'static About, String> {
     let network = catalogue::find(word).map_err(|e| e.to_string())?;
-    let name = network.about().name.to_owned();
-    if word != name {
+    let about = network.about();
+    if word != about.name {
         said.push(Warning::StandsFor {
             alias: word.to_owned(),
-            network: name.clone(),
+            network: about.name.to_owned(),
         });
     }
-    Ok(name)
+    Ok(about)
 }
 
 impl Drop for Lab {

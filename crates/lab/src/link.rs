@@ -95,7 +95,7 @@ fn distance(link: &Link) -> Distance {
 }
 
 /// `bits` per second; `mtu` in bytes.
-fn bucket(bits: u64, mtu: u32) -> TokenBucket {
+pub(crate) fn bucket(bits: u64, mtu: u32) -> TokenBucket {
     let rate = (bits / 8).max(1);
     let in_time = |time: Duration| {
         let bytes = u128::from(rate) * time.as_nanos() / 1_000_000_000;

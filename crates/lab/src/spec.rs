@@ -1,6 +1,6 @@
 //! What is to be built, checked before anything is.
 
-use plumbline_experiment::{Family, Link, Placement};
+use plumbline_experiment::{Family, Link, Placement, Tuning};
 
 use crate::agent::Launcher;
 use crate::error::LabError;
@@ -9,7 +9,7 @@ use crate::network::Network;
 use crate::network::catalogue::Catalogue;
 use crate::place::has_ipv6;
 use crate::standing::StandingNetwork;
-use crate::topology::Topology;
+use crate::topology::{Company, Topology};
 
 /// A path to be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +32,10 @@ pub struct Validated {
     placement: Placement,
     family: Family,
     link: Link,
-    /// Pods beside the receiver.
-    neighbours: usize,
+    /// What is set differently on it.
+    tuning: Tuning,
+    /// Pods beside its endpoints.
+    company: Company,
 }
 
 /// The largest MTU that the kernel gives a veth (`ETH_MAX_MTU`).
@@ -86,7 +88,8 @@ impl PathSpec {
                     mtu: self.mtu,
                     ..Link::default()
                 },
-                neighbours: 0,
+                tuning: Tuning::default(),
+                company: Company::default(),
             }),
         }
     }
@@ -116,10 +119,16 @@ impl Validated {
         }
     }
 
-    /// With pods beside the receiver that neither send nor receive.
+    /// With settings of its own. Its MTU counts no more than the one that was validated.
     #[must_use]
-    pub fn beside(self, neighbours: usize) -> Self {
-        Self { neighbours, ..self }
+    pub fn tuned(self, tuning: Tuning) -> Self {
+        Self { tuning, ..self }
+    }
+
+    /// With pods beside its endpoints.
+    #[must_use]
+    pub fn beside(self, company: Company) -> Self {
+        Self { company, ..self }
     }
 
     /// Makes nodes and pods that no network has attached yet.
@@ -128,10 +137,10 @@ impl Validated {
         let topology = Topology::build(
             about.underlay,
             about.pods,
-            self.neighbours,
+            self.company,
             placement,
             self.family,
-            self.link,
+            (self.link, self.tuning),
         )?;
         topology.put_between_nodes()?;
         Ok(topology)

@@ -1,22 +1,30 @@
 //! A path that stands: its endpoints, its devices, its counters.
 
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use plumbline_experiment::Placement;
-use plumbline_harness::{AgentLink, Leg, Path, PathSnapshot, Site, TargetError};
-use plumbline_record::{CniList, DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
-use plumbline_sys::{ethtool, namespace};
+use plumbline_experiment::{Launch, Placement};
+use plumbline_harness::{EventCommand, Leg, Path, PathSnapshot, Site, TargetError};
+use plumbline_record::{
+    CniList, DeviceCounters, DeviceFingerprint, LaunchObservation, ProcessCpu, ProtocolCounters,
+};
+use plumbline_sys::ethtool;
 
 use crate::agent::Launcher;
-use crate::dressing::{BarePath, Dressed, Dressing};
+use crate::dressing::faults::{FaultSite, PathFault};
+use crate::dressing::{BarePath, Dressed, Dressing, NeighbourEnd, NeighbourPair, tuning};
+use crate::endpoint::{Endpoint, endpoints};
+use crate::entrance::{Entrance, entrances};
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
+use crate::launch::LaunchSite;
 use crate::network::{About, Network};
 use crate::place::Place;
-use crate::topology::Topology;
+use crate::survive;
+use crate::topology::{Topology, UPLINK};
 
 /// A network between two endpoints. Dropping it takes it down;
 /// [`take_down`](Self::take_down) does so too, and gives the errors.
@@ -30,19 +38,13 @@ pub struct StandingNetwork {
     places: Vec<Arc<Place>>,
     client: Endpoint,
     server: Endpoint,
+    /// The places of the path between both ends.
+    between: Vec<Endpoint>,
     dressed: Dressed,
+    beside: Vec<FurtherPair>,
+    /// Whether a command of the user's was run on it: nobody knows what is left of it.
+    is_disrupted: AtomicBool,
     topology: Topology,
-}
-
-/// How to enter one of the namespaces of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entrance {
-    /// `node1`, `pod2`, `router`.
-    pub name: String,
-    /// The address of an endpoint or node; `None` for the router.
-    pub address: Option<IpAddr>,
-    /// A command line that starts a shell inside, as long as this process lives.
-    pub command: String,
 }
 
 impl StandingNetwork {
@@ -56,6 +58,7 @@ impl StandingNetwork {
         let mut journal = Journal::default();
         // An error drops the journal, which undoes what is in it.
         let hops = network.attach(&topology, &mut journal)?;
+        tuning::lay_on(&topology, &hops, &mut journal)?;
         for hop in &hops {
             hop.place.settle(&hop.device)?;
         }
@@ -66,6 +69,15 @@ impl StandingNetwork {
                 places.push(Arc::clone(&hop.place));
             }
         }
+        let ends = [&client.place, &server.place];
+        let is_between = |it: &&Arc<Place>| !ends.iter().any(|end| Arc::ptr_eq(end, it));
+        let waypoint = |place: &Arc<Place>| Endpoint {
+            place: Arc::clone(place),
+            address: topology.address_of(place),
+            port: 0,
+            launcher: launcher.clone(),
+        };
+        let between = places.iter().filter(is_between).map(waypoint).collect();
         Ok(Self {
             network,
             journal,
@@ -73,14 +85,18 @@ impl StandingNetwork {
             places,
             client,
             server,
+            between,
             dressed: Dressed::default(),
+            beside: Vec::new(),
+            is_disrupted: AtomicBool::new(false),
             topology,
         })
     }
 
     /// Lays something on the path, which is bare. What fails half way is undone when the
     /// path is taken down.
-    pub fn dress(&mut self, dressing: Dressing) -> Result<(), LabError> {
+    pub fn dress(&mut self, mut dressing: Dressing) -> Result<(), LabError> {
+        dressing.policies = dressing.policies.by_own(self.about().enforcer);
         let bare = BarePath {
             topology: &self.topology,
             client: &self.client.place,
@@ -89,7 +105,49 @@ impl StandingNetwork {
         };
         self.dressed = dressing.put_on(bare, &mut self.journal)?;
         self.server.port = self.dressed.port;
+        let beside = std::mem::take(&mut self.dressed.beside);
+        self.beside = beside.into_iter().map(|it| self.further_pair(it)).collect();
         Ok(())
+    }
+
+    /// Plants a fault on the path, which goes when the path is taken down.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Unsupported`] where the network has no place for it, or the kernel lacks
+    /// what it takes.
+    pub fn plant(&mut self, fault: &PathFault) -> Result<(), LabError> {
+        let site = FaultSite {
+            about: self.network.about(),
+            topology: &self.topology,
+            hops: &self.hops,
+            client: &self.client.place,
+            server: &self.server.place,
+            addresses: [self.client.address, self.server.address],
+            mtu: self.path_mtu()?,
+        };
+        fault.plant(&site, &mut self.journal)
+    }
+
+    fn further_pair(&self, beside: NeighbourPair) -> FurtherPair {
+        let launcher = &self.client.launcher;
+        let endpoint = |end: NeighbourEnd| Endpoint {
+            place: end.place,
+            address: end.address,
+            port: 0,
+            launcher: launcher.clone(),
+        };
+        let ends = [&self.client.place, &self.server.place];
+        let is_on_a_node = |hop: &&Hop| !ends.iter().any(|end| Arc::ptr_eq(end, &hop.place));
+        let shared = self.hops.iter().filter(is_on_a_node);
+        let shared = shared.filter(|_| beside.is_on_its_way);
+        FurtherPair {
+            shared: shared
+                .map(|hop| (hop.place.name.clone(), hop.device.clone()))
+                .collect(),
+            client: endpoint(beside.client),
+            server: endpoint(beside.server),
+        }
     }
 
     /// The network.
@@ -135,38 +193,24 @@ impl StandingNetwork {
     }
 
     /// Undoes the network in reverse, without stopping at an error. The nodes
-    /// and pods go when the value is dropped.
+    /// and pods go when the value is dropped. Where a command of the user's was run, that
+    /// something is not there to be undone is no error.
     pub fn take_down(&mut self) -> Vec<LabError> {
-        self.journal.undo()
+        let errors = self.journal.undo();
+        match self.is_disrupted() {
+            true => Vec::new(),
+            false => errors,
+        }
+    }
+
+    /// Whether a command of the user's was run on it.
+    pub(crate) fn is_disrupted(&self) -> bool {
+        self.is_disrupted.load(Ordering::SeqCst)
     }
 
     /// How to enter each namespace with `nsenter`.
     pub fn entrances(&self) -> Vec<Entrance> {
-        let pid = std::process::id();
-        let user = if namespace::in_user_namespace() {
-            format!(" -t {pid} -U --preserve-credentials")
-        } else {
-            String::new()
-        };
-        let entrance = |place: &Place, address| {
-            let fd = place.namespace.as_raw_fd();
-            Entrance {
-                name: place.name.clone(),
-                address,
-                command: format!("nsenter{user} --net=/proc/{pid}/fd/{fd}"),
-            }
-        };
-        let topology = &self.topology;
-        let addressing = topology.addressing;
-        let nodes = topology
-            .numbered()
-            .map(|(number, node)| entrance(node, Some(addressing.node(number))));
-        let pods = topology
-            .pods
-            .iter()
-            .map(|pod| entrance(&pod.place, Some(pod.reached_by())));
-        let router = topology.router.iter().map(|router| entrance(router, None));
-        nodes.chain(pods).chain(router).collect()
+        entrances(&self.topology)
     }
 
     /// The devices of the path as they are set up.
@@ -190,7 +234,7 @@ impl StandingNetwork {
             };
             Ok(DeviceFingerprint {
                 namespace: place.name.clone(),
-                qdisc: self.discipline(link.qdisc),
+                qdisc: self.discipline(hop, link.qdisc),
                 device: link.name,
                 driver,
                 route_mtu: None,
@@ -203,9 +247,13 @@ impl StandingNetwork {
 
     /// A queueing discipline by its name, that of a link with what the link is,
     /// so that runs over different links can be distinguished.
-    fn discipline(&self, name: String) -> String {
+    fn discipline(&self, hop: &Hop, name: String) -> String {
+        let mut nodes = self.topology.nodes.iter();
+        let is_on_a_node = nodes.any(|node| Arc::ptr_eq(node, &hop.place));
         match name.as_str() {
-            "tbf" | "netem" => format!("{name} ({})", self.topology.link),
+            "tbf" | "netem" if is_on_a_node && hop.device == UPLINK => {
+                format!("{name} ({})", self.topology.link)
+            }
             _ => name,
         }
     }
@@ -236,6 +284,10 @@ impl Path for StandingNetwork {
         &self.client
     }
 
+    fn waypoints(&self) -> Vec<&dyn Site> {
+        self.between.iter().map(|it| it as &dyn Site).collect()
+    }
+
     fn front(&self, listening: SocketAddr) -> SocketAddr {
         self.dressed.front.unwrap_or(listening)
     }
@@ -251,57 +303,62 @@ impl Path for StandingNetwork {
     fn legs(&self) -> Vec<Leg> {
         self.hops.iter().map(Hop::leg).collect()
     }
+
+    fn launch(
+        &self,
+        launch: &Launch,
+        interrupted: &AtomicBool,
+    ) -> Result<LaunchObservation, TargetError> {
+        let site = LaunchSite {
+            network: self.network,
+            topology: &self.topology,
+        };
+        Ok(site.launch(launch, interrupted)?)
+    }
+
+    /// In the namespace of the client's node.
+    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+        self.is_disrupted.store(true, Ordering::SeqCst);
+        let node = &self.topology.nodes[0];
+        let variables = survive::variables(self.entrances(), self.journal.forwarder_pids());
+        EventCommand::start(command, &variables, Some(node.namespace.as_fd()))
+    }
+
+    fn neighbours(&self) -> Vec<Box<dyn Path + Send + '_>> {
+        let boxed = |pair| Box::new(pair) as Box<dyn Path + Send + '_>;
+        self.beside.iter().map(boxed).collect()
+    }
 }
 
-struct Endpoint {
-    place: Arc<Place>,
-    address: IpAddr,
-    /// Where a receiver has to listen; 0 for any port.
-    port: u16,
-    launcher: Launcher,
+/// The endpoints of a neighbour.
+struct FurtherPair {
+    client: Endpoint,
+    server: Endpoint,
+    /// Devices of the path that its packets cross too: those on the nodes.
+    shared: Vec<(String, String)>,
 }
 
-impl Site for Endpoint {
-    fn name(&self) -> &str {
-        &self.place.name
+/// Nothing is proved of it, and nothing counted on it, but by its own endpoints.
+impl Path for FurtherPair {
+    fn server(&self) -> &dyn Site {
+        &self.server
     }
 
-    fn address(&self) -> IpAddr {
-        self.address
+    fn client(&self) -> &dyn Site {
+        &self.client
     }
 
-    fn port(&self) -> u16 {
-        self.port
+    fn snapshot(&self) -> Result<PathSnapshot, TargetError> {
+        Ok(PathSnapshot::default())
     }
 
-    fn start_agent(&self) -> Result<AgentLink, TargetError> {
-        self.launcher.start(&self.place)
+    fn crossed_by_others(&self) -> Vec<(String, String)> {
+        self.shared.clone()
     }
-}
 
-/// The client and the server: the pods, or the nodes where there are none.
-fn endpoints(topology: &Topology, launcher: &Launcher) -> (Endpoint, Endpoint) {
-    let endpoint = |place: &Arc<Place>, address| Endpoint {
-        place: Arc::clone(place),
-        address,
-        port: 0,
-        launcher: launcher.clone(),
-    };
-    if let [client, server, ..] = &topology.pods[..] {
-        return (
-            endpoint(&client.place, client.reached_by()),
-            endpoint(&server.place, server.reached_by()),
-        );
+    fn legs(&self) -> Vec<Leg> {
+        Vec::new()
     }
-    let far = match topology.placement {
-        Placement::CrossNode => 1,
-        Placement::SameNode => 0,
-    };
-    let on = |node: usize| {
-        let address = topology.addressing.node(node as u8 + 1);
-        endpoint(&topology.nodes[node], address)
-    };
-    (on(0), on(far))
 }
 
 fn device_counters(hop: &Hop) -> Result<DeviceCounters, LabError> {

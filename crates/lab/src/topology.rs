@@ -1,10 +1,12 @@
 //! Nodes, pods and the underlay between nodes, before any network.
 
 use std::net::IpAddr;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
-use plumbline_experiment::{Family, Link, Placement};
+use plumbline_experiment::{Family, Link, Placement, Tuning};
 use plumbline_sys::netlink::{AddressSpec, LinkSpec, RouteSpec};
+use plumbline_sys::scratch::Scratch;
 
 use crate::addressing::Addressing;
 use crate::error::LabError;
@@ -64,6 +66,15 @@ pub enum Underlay {
     Router,
 }
 
+/// Pods that stand beside the client and the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Company {
+    /// How many stand beside the server and do nothing.
+    pub idle: usize,
+    /// How many further pairs there are, placed as the first.
+    pub pairs: usize,
+}
+
 /// Nodes joined by an underlay, and pods that no network has attached yet.
 ///
 /// All of it lives by its namespaces: dropping it is enough.
@@ -71,9 +82,11 @@ pub enum Underlay {
 pub struct Topology {
     /// `node1`, `node2`, …
     pub nodes: Vec<Arc<Place>>,
-    /// Client first, then server, then whoever stands beside it. Empty where endpoints
-    /// are on the nodes.
+    /// Client first, then server, then whoever stands beside them, further pairs last.
+    /// Empty where endpoints are on the nodes.
     pub pods: Vec<Pod>,
+    /// Who stands beside them.
+    pub company: Company,
     /// The router between nodes, where there is one.
     pub router: Option<Arc<Place>>,
     /// The addresses.
@@ -84,6 +97,14 @@ pub struct Topology {
     pub placement: Placement,
     /// What the underlay is made to be.
     pub link: Link,
+    /// What networks set differently as they make their devices, and what is set on them
+    /// when they stand.
+    pub tuning: Tuning,
+    /// Where the programs that attach pods keep what they have to remember, once there are
+    /// any.
+    pub(crate) storage: OnceLock<Arc<Scratch>>,
+    /// Addresses of each node that pods had which are gone.
+    pub(crate) used: AtomicUsize,
 }
 
 /// Nodes of a lab.
@@ -91,15 +112,15 @@ const NODES: u8 = 2;
 
 impl Topology {
     /// Makes the nodes, joins them by `link`, and makes the pods, one for the client
-    /// and one for the server, unless `with_pods` is false; and `neighbours` that stand
-    /// beside the server and do nothing.
+    /// and one for the server, unless `with_pods` is false; and those that stand beside
+    /// them. What is set differently on the network is `tuning`.
     pub fn build(
         underlay: Underlay,
         with_pods: bool,
-        neighbours: usize,
+        company: Company,
         placement: Placement,
         family: Family,
-        link: Link,
+        (link, tuning): (Link, Tuning),
     ) -> Result<Self, LabError> {
         let addressing = Addressing::new(family);
         let nodes = (1..=NODES)
@@ -115,15 +136,18 @@ impl Topology {
         };
         let homes = match with_pods {
             false => Vec::new(),
-            true => [&[0, far][..], &vec![far; neighbours]].concat(),
+            true => {
+                let pairs = [0, far].repeat(company.pairs);
+                [vec![0, far], vec![far; company.idle], pairs].concat()
+            }
         };
         let mut pods: Vec<Pod> = Vec::new();
         for (at, node) in homes.into_iter().enumerate() {
-            let neighbours = pods.iter().filter(|pod| pod.node == node).count();
+            let others = pods.iter().filter(|pod| pod.node == node).count();
             pods.push(Pod {
                 place: Place::create(format!("pod{}", at + 1), NamespaceRole::Pod, family)?,
                 node,
-                address: addressing.pod(number(node), neighbours as u8),
+                address: addressing.pod(number(node), others as u8),
                 assigned: OnceLock::new(),
                 number: at + 1,
             });
@@ -131,11 +155,15 @@ impl Topology {
         let topology = Self {
             nodes,
             pods,
+            company,
             router,
             addressing,
             mtu: link.mtu,
             placement,
             link,
+            tuning,
+            storage: OnceLock::new(),
+            used: AtomicUsize::new(0),
         };
         match &topology.router {
             None => topology.wire()?,
@@ -147,12 +175,39 @@ impl Topology {
         Ok(topology)
     }
 
+    /// Makes a further pod on a node, which no network has attached yet. Its number is unique
+    /// among all pods; `index` is its place among the addresses of the node.
+    pub(crate) fn further_pod(
+        &self,
+        of_pod: usize,
+        node: usize,
+        index: u8,
+    ) -> Result<Pod, LabError> {
+        let family = self.addressing.family();
+        Ok(Pod {
+            place: Place::create(format!("pod{of_pod}"), NamespaceRole::Pod, family)?,
+            node,
+            address: self.addressing.pod(number(node), index),
+            assigned: OnceLock::new(),
+            number: of_pod,
+        })
+    }
+
     /// Each node's number, from 1, and its namespace.
     pub fn numbered(&self) -> impl Iterator<Item = (u8, &Arc<Place>)> {
         self.nodes
             .iter()
             .enumerate()
             .map(|(at, node)| (number(at), node))
+    }
+
+    /// The address of a node, or else that of the router between nodes.
+    pub(crate) fn address_of(&self, place: &Arc<Place>) -> IpAddr {
+        let mut nodes = self.numbered();
+        let node = nodes.find(|(_, node)| Arc::ptr_eq(node, place));
+        node.map_or(self.addressing.router(), |(number, _)| {
+            self.addressing.node(number)
+        })
     }
 
     /// For each node, all the other nodes' numbers.
@@ -188,7 +243,10 @@ impl Topology {
         let device = place.index(&passing)?;
         place.ask(|it| it.rename_link(device, UPLINK))?;
         place.bring_up(UPLINK)?;
-        journal.address(place, device, pod.address, self.addressing.cluster_prefix())
+        journal.done("device");
+        journal.address(place, device, pod.address, self.addressing.cluster_prefix())?;
+        journal.done("address");
+        Ok(())
     }
 
     /// A route to the pods of node `number`.

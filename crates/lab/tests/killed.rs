@@ -9,22 +9,32 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::{Family, Placement, ServiceProxy, Services};
 use plumbline_harness::{Path, Target};
-use plumbline_lab::{Lab, LabOptions};
+use plumbline_lab::{Dressing, Lab, LabError, LabOptions, StandingNetwork};
 use plumbline_testkit as testkit;
 
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(20);
+/// Proxies that have many rules for many services.
+const WRITTEN: [ServiceProxy; 3] = [
+    ServiceProxy::IptablesLegacy,
+    ServiceProxy::IptablesNft,
+    ServiceProxy::Nftables,
+];
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("hold") => hold(),
+        Some("forward") => forward(),
         Some("renew") => renew(),
+        Some(word) if written(word).is_some() => return dress(word),
         _ => {
             if testkit::in_private_namespaces("a killed lab leaves nothing") {
                 a_killed_lab_leaves_nothing();
+                a_killed_lab_leaves_no_proxy();
                 an_agent_killed_leaves_the_lab_standing();
                 a_lab_killed_while_it_is_made_anew_leaves_nothing();
+                a_lab_killed_while_rules_are_written_leaves_nothing();
             }
             println!("killed: ok");
         }
@@ -38,6 +48,7 @@ fn lab() -> Lab {
         agent_arguments: Vec::new(),
         mtu: 1500,
         cni_directories: Vec::new(),
+        awake: false,
     })
 }
 
@@ -69,13 +80,69 @@ fn hold() {
         link.output.read_exact(&mut word).expect("answered");
         agents.push(link);
     }
+    tell(standing);
+}
+
+/// Holds a lab whose services are carried by a process on each node.
+fn forward() {
+    let mut lab = lab();
+    let standing = lab.stand("host-gw", Placement::CrossNode, Family::V4);
+    let standing = standing.expect("stands");
+    let services = Services {
+        count: 3,
+        proxy: ServiceProxy::Userspace,
+        ..Services::default()
+    };
+    let dressed = standing.dress(Dressing {
+        services,
+        ..Dressing::default()
+    });
+    match dressed {
+        Ok(()) => tell(standing),
+        Err(error @ LabError::Unsupported { .. }) => println!("unsupported: {error}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Tells the namespaces of a path, and waits.
+fn tell(standing: &StandingNetwork) {
+    tell_namespaces(standing);
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+fn tell_namespaces(standing: &StandingNetwork) {
     let topology = standing.topology();
     let pods = topology.pods.iter().map(|pod| &pod.place);
     let places = topology.nodes.iter().chain(pods);
     let inodes = places.map(|place| place.namespace.inode().to_string());
     println!("{}", inodes.collect::<Vec<_>>().join(" "));
     std::io::stdout().flush().expect("flushed");
-    std::thread::sleep(Duration::from_secs(60));
+}
+
+fn written(word: &str) -> Option<ServiceProxy> {
+    WRITTEN.into_iter().find(|proxy| proxy.as_str() == word)
+}
+
+/// Tells the namespaces of a lab, and writes the rules of many services there. Ends
+/// without success where something for that is missing.
+fn dress(proxy: &str) -> ExitCode {
+    let mut lab = lab();
+    let standing = lab.stand("host-gw", Placement::CrossNode, Family::V4);
+    let standing = standing.expect("stands");
+    tell_namespaces(standing);
+    let services = Services {
+        count: 30_000,
+        proxy: written(proxy).expect("its word"),
+        ..Services::default()
+    };
+    let dressed = standing.dress(Dressing {
+        services,
+        ..Dressing::default()
+    });
+    match dressed {
+        Err(LabError::Unsupported { .. }) => ExitCode::FAILURE,
+        dressed => dressed.map(|()| ExitCode::SUCCESS).expect("dressed"),
+    }
 }
 
 struct Holder {
@@ -100,15 +167,22 @@ fn started(part: &str) -> (Child, String) {
 
 fn holder() -> Holder {
     let (process, line) = started("hold");
-    let namespaces = line
-        .split_whitespace()
-        .map(|inode| inode.parse().expect("a number"));
-    let namespaces: BTreeSet<u64> = namespaces.collect();
+    holder_of(process, &line)
+}
+
+/// A process that has told its namespaces.
+fn holder_of(process: Child, line: &str) -> Holder {
+    let namespaces = read_namespaces(line);
     assert_eq!(namespaces.len(), 4, "two nodes and two pods: {line}");
     Holder {
         process,
         namespaces,
     }
+}
+
+fn read_namespaces(line: &str) -> BTreeSet<u64> {
+    let numbers = line.split_whitespace();
+    numbers.map(|it| it.parse().expect("a number")).collect()
 }
 
 fn a_killed_lab_leaves_nothing() {
@@ -120,6 +194,19 @@ fn a_killed_lab_leaves_nothing() {
         "the holder has descriptors"
     );
 
+    holder.process.kill().expect("killed");
+    holder.process.wait().expect("reaped");
+    nothing_is_left(&holder.namespaces);
+}
+
+fn a_killed_lab_leaves_no_proxy() {
+    let (process, line) = started("forward");
+    if let Some(reason) = line.strip_prefix("unsupported: ") {
+        return testkit::skip("a killed lab leaves no proxy", reason.trim());
+    }
+    let mut holder = holder_of(process, &line);
+    let proxies = inside(&holder.namespaces);
+    assert_eq!(proxies.len(), 2, "one on each node: {proxies:?}");
     holder.process.kill().expect("killed");
     holder.process.wait().expect("reaped");
     nothing_is_left(&holder.namespaces);
@@ -180,6 +267,26 @@ fn a_lab_killed_while_it_is_made_anew_leaves_nothing() {
         nothing_is_left(&namespaces);
     }
     assert!(seen > 0, "some of it stood");
+}
+
+/// At several moments: while a program writes them, and while this one does.
+fn a_lab_killed_while_rules_are_written_leaves_nothing() {
+    for proxy in WRITTEN {
+        for pause_ms in [10, 100, 400] {
+            let (mut process, line) = started(proxy.as_str());
+            let namespaces = read_namespaces(&line);
+            std::thread::sleep(Duration::from_millis(pause_ms));
+            let ended = process.try_wait().expect("asked");
+            process.kill().expect("killed");
+            process.wait().expect("reaped");
+            nothing_is_left(&namespaces);
+            match ended.map(|status| status.success()) {
+                None => {}
+                Some(true) => panic!("{} has written all before", proxy.as_str()),
+                Some(false) => testkit::skip("killed while rules are written", proxy.as_str()),
+            }
+        }
+    }
 }
 
 fn signal(pid: u32, signal: &str) {

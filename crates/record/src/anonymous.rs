@@ -64,6 +64,7 @@ impl Pseudonyms {
         }
         for treatment in &run.plan.treatments {
             self.name("network", &treatment.scene.network);
+            self.name("network", treatment.scene.network_name());
         }
         let mut shown: Run = self.told(run)?;
         shown.damaged_lines = run.damaged_lines;

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 /// What stands for a secret.
 const HIDDEN: &str = "…";
+/// Bytes of the longest word that is looked through.
+const LONGEST: usize = 16 << 10;
 /// Words after whose `=`, `:` or blank a secret follows.
 const NAMES: [&str; 9] = [
     "password",
@@ -19,7 +21,7 @@ const NAMES: [&str; 9] = [
 
 /// A command line without what looks like a secret: the values of tokens, passwords and
 /// keys, and the users in addresses such as `https://user:password@host`. Anyone who is
-/// given the run can read it.
+/// given the run can read it. A word of more than 16 KiB is hidden whole.
 pub fn without_secrets(command: &[String]) -> Vec<String> {
     let mut is_value = false;
     let shown = command.iter().map(|word| {
@@ -39,6 +41,9 @@ fn is_flag_of_secret(word: &str) -> bool {
 }
 
 fn hide(word: &str) -> String {
+    if word.len() > LONGEST {
+        return HIDDEN.to_owned();
+    }
     let mut shown = word.to_owned();
     let mut from = 0;
     let next = |text: &str, from| {
@@ -133,6 +138,12 @@ mod tests {
             &["--token", "…", "--blocks", "9"],
         );
         assert_shown(&["DB_PASSWORD: \"p w\""], &["DB_PASSWORD: \"…\""]);
+    }
+
+    /// Looking through it would take as long as its length to the third.
+    #[test]
+    fn a_word_without_end_is_hidden_whole() {
+        assert_shown(&["a", &"token=x;".repeat(1 << 20)], &["a", "…"]);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Counters as the kernel keeps them, and their differences over a window.
 
+use std::iter::Sum;
+use std::ops::Add;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +48,24 @@ impl ProcessCpu {
     /// Whether there was none.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl Add for ProcessCpu {
+    type Output = Self;
+
+    /// Of two processes in the same window.
+    fn add(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+        }
+    }
+}
+
+impl Sum for ProcessCpu {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Add::add)
     }
 }
 

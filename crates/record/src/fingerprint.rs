@@ -26,6 +26,13 @@ pub struct Fingerprint {
     pub hypervisor: Option<String>,
     /// CPU frequency governor, where there is one.
     pub governor: Option<String>,
+    /// How soon an idle CPU has to be back, microseconds, where that is demanded and shown;
+    /// with 0 they do not halt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_up_limit_us: Option<u32>,
+    /// What of the machine `plumbline tune` had set, by its names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tuned: Vec<String>,
     /// Clock source.
     pub clock_source: String,
     /// Measured cost of reading the clock, nanoseconds.

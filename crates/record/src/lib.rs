@@ -10,14 +10,17 @@ mod counters;
 mod file;
 mod fingerprint;
 mod histogram;
+mod launch;
 mod load;
 mod load_outcome;
 mod maximum;
 mod observation;
 mod plain;
+mod programming;
 mod run_directory;
 mod search;
 mod spans;
+mod survive;
 mod trial;
 mod warning;
 
@@ -27,6 +30,9 @@ pub use counters::{CpuTime, DeviceCounters, ProcessCpu, ProtocolCounters, Softne
 pub use file::{WriteError, write_atomically};
 pub use fingerprint::{CniList, CniPlugin, DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
+pub use launch::{
+    LaunchObservation, LaunchPart, LaunchPartKind, LaunchStep, PodLaunch, PodRelease, READY,
+};
 pub use load::{
     ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult,
     ZeroCopyCounts,
@@ -34,12 +40,17 @@ pub use load::{
 pub use load_outcome::{LoadOutcome, LoadWarning};
 pub use maximum::Maximum;
 pub use observation::{
-    Common, IdleSample, LoadObservation, NodeRules, Observation, RotationRecord, SetUp, What,
+    Common, IdleSample, LoadObservation, NeighbourRecord, NodeRules, Observation, RotationRecord,
+    SetUp, What,
 };
 pub use plain::plain;
+pub use programming::{ProbeOutcome, ProbeSeries, ProbeSpell, ProgrammingObservation};
 pub use run_directory::{GuestLock, NotARun, RunDirectory, RunDirectoryError};
 pub use search::{SearchGoal, SearchOutcome, SearchPurpose, SearchRecord, SearchTrial};
 pub use spans::Spans;
+pub use survive::{
+    FlowKind, FlowSeries, RequestGap, RequestOutcome, RequestSpell, SurviveObservation,
+};
 pub use trial::{
     Build, Conditions, Floor, GateFailure, NodePair, Provenance, Run, Trial, TrialStatus,
 };

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CpuTime, DeviceCounters, Fingerprint, LoadResult, ProcessCpu, ProtocolCounters, ServeResult,
-    SoftnetCounters,
+    CpuTime, DeviceCounters, Fingerprint, LaunchObservation, LoadResult, ProcessCpu,
+    ProgrammingObservation, ProtocolCounters, ServeResult, SoftnetCounters, SurviveObservation,
 };
 
 /// What was observed in one trial.
@@ -25,6 +25,12 @@ pub struct Observation {
 pub enum What {
     /// Load from one agent to another.
     Load(Box<LoadObservation>),
+    /// Something added to or removed from what a cluster programs.
+    Programming(Box<ProgrammingObservation>),
+    /// Pods that were launched.
+    Launch(Box<LaunchObservation>),
+    /// Traffic while a command did something to its path.
+    Survive(Box<SurviveObservation>),
     /// Bringing up a place with a network.
     SetUp(Box<SetUp>),
 }
@@ -41,8 +47,9 @@ pub struct Common {
     /// cannot be seen which they are; then earlier builds said that they used nothing.
     #[serde(default)]
     pub forwarders_cpu: Option<ProcessCpu>,
-    /// CPU of the kernel's threads for soft interrupts (`ksoftirqd`) over the window, as
-    /// far as they can be seen, nanoseconds; null in runs that did not read it.
+    /// CPU of the kernel's threads for soft interrupts (`ksoftirqd`, and those of devices that
+    /// have some) over the window, as far as they can be seen, nanoseconds; null in runs that
+    /// did not read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ksoftirqd_ns: Option<u64>,
     /// CPU of the agents of other pairs that ran at the same time on the same
@@ -50,7 +57,11 @@ pub struct Common {
     /// what one of them costs cannot be told.
     #[serde(default, skip_serializing_if = "ProcessCpu::is_none")]
     pub companions_cpu: ProcessCpu,
-    /// Devices of the path over the whole trial, warm-up and drain included.
+    /// What worked beside the path meanwhile, where the scene has neighbours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbour: Option<NeighbourRecord>,
+    /// Devices of the path over the whole trial, warm-up and drain included; without those
+    /// that a neighbour's packets cross too.
     pub devices: Vec<DeviceCounters>,
     /// Protocol counters of the path's namespaces over the whole trial.
     pub protocols: Vec<ProtocolCounters>,
@@ -65,6 +76,19 @@ pub struct Common {
     /// other treatments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationRecord>,
+}
+
+/// What a neighbour did in the slices of its treatment that were recorded, or in a window
+/// that begins with the measured one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NeighbourRecord {
+    /// How long these were, nanoseconds.
+    pub window_ns: u64,
+    /// How much was done: payload bytes of a stream, datagrams that arrived, requests that
+    /// were answered, rules that were added or removed, or nanoseconds of computing.
+    pub done: u64,
+    /// CPU of its processes meanwhile.
+    pub cpu: ProcessCpu,
 }
 
 /// What stood on a node for services, and the connections that it tracked.
@@ -149,6 +173,30 @@ impl Observation {
     pub fn load(&self) -> Option<&LoadObservation> {
         match &self.what {
             What::Load(load) => Some(load),
+            _ => None,
+        }
+    }
+
+    /// What was seen of a change; `None` for any other exercise.
+    pub fn programming(&self) -> Option<&ProgrammingObservation> {
+        match &self.what {
+            What::Programming(seen) => Some(seen),
+            _ => None,
+        }
+    }
+
+    /// What was seen of pods that were launched; `None` for any other exercise.
+    pub fn launch(&self) -> Option<&LaunchObservation> {
+        match &self.what {
+            What::Launch(seen) => Some(seen),
+            _ => None,
+        }
+    }
+
+    /// What was seen of traffic while a command ran; `None` for any other exercise.
+    pub fn survive(&self) -> Option<&SurviveObservation> {
+        match &self.what {
+            What::Survive(seen) => Some(seen),
             _ => None,
         }
     }

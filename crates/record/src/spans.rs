@@ -50,7 +50,8 @@ pub struct Spans {
 impl Spans {
     /// Requests that were sampled.
     pub fn sampled(&self) -> u64 {
-        self.complete + self.unanswered + self.unstamped + self.shared + self.clock_set
+        let apart = [self.unanswered, self.unstamped, self.shared, self.clock_set];
+        apart.into_iter().fold(self.complete, u64::saturating_add)
     }
 
     /// The spans in the order in which a request passes them, with the names

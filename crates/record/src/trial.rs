@@ -247,6 +247,28 @@ pub enum GateFailure {
         /// What is allowed.
         limit: f64,
     },
+    /// Connections did not show the change that was made: they ended as after it though
+    /// nobody had asked for it, or as before it until the end.
+    NoChange {
+        /// What was seen.
+        detail: String,
+    },
+    /// Pods that were launched had no network.
+    NoNetwork {
+        /// How many of them.
+        pods: u64,
+        /// Of how many.
+        launched: u64,
+        /// What the first of them met.
+        detail: String,
+    },
+    /// Traffic on the path was not well before the command that it was to survive.
+    Unwell {
+        /// What was seen.
+        detail: String,
+    },
+    /// The neighbour that the scene has did nothing.
+    IdleNeighbour,
     /// Requests failed or were never answered beyond what L-3 allows.
     Errors {
         /// Failed and unanswered requests.

@@ -28,6 +28,7 @@ const MAY_STAY: &[&str] = &[
     "Fingerprint.microcode",
     "Fingerprint.sysctls.*",
     "Fingerprint.sysctls.{key}",
+    "Fingerprint.tuned[]",
     "LoadResult.driver",
     "Plan.limits.{key}",
     "Provenance.started",

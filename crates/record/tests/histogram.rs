@@ -86,6 +86,42 @@ fn damaged_histograms_are_refused() {
     );
 }
 
+/// The text of a histogram with these bytes behind its header, which is made to fit.
+fn with_counters(counters: &[u8], count: u64, overflow: u64) -> Result<Histogram, String> {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    let mut value = serde_json::to_value(filled(&[10])).unwrap();
+    let mut bytes = STANDARD.decode(value["hdr_v2"].as_str().unwrap()).unwrap();
+    bytes.truncate(40);
+    bytes[4..8].copy_from_slice(&(counters.len() as u32).to_be_bytes());
+    bytes.extend(counters);
+    value["hdr_v2"] = STANDARD.encode(bytes).into();
+    value["count"] = count.into();
+    value["overflow"] = overflow.into();
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+/// What is read is added up, and written again: neither may fail.
+#[test]
+fn a_histogram_that_no_trial_can_have_is_refused() {
+    // Zigzag: 1 is written as 2, and a number of zeroes as twice that less one.
+    assert_eq!(with_counters(&[2], 1, 1).unwrap().len(), 1);
+    let error = with_counters(&[2], 1, 2).unwrap_err();
+    assert!(error.contains("2 of them are above 60 s"), "{error}");
+    // 27,389 zeroes, and one above 60 s.
+    let error = with_counters(&[0xf9, 0xab, 0x03, 2], 1, 0).unwrap_err();
+    assert!(error.contains("above its range"), "{error}");
+    // 27,388 zeroes, and one at 60 s.
+    let top = with_counters(&[0xf7, 0xab, 0x03, 2], 1, 0).unwrap();
+    let text = serde_json::to_string(&top).unwrap();
+    assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), top);
+    // 2^62 of them.
+    let many = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80];
+    let error = with_counters(&many, 1 << 62, 0).unwrap_err();
+    assert!(error.contains("more values than there can be"), "{error}");
+}
+
 /// A header may ask for more memory than a machine has; it is not obeyed (S-7).
 #[test]
 fn a_histogram_of_another_shape_is_refused_before_it_is_made() {

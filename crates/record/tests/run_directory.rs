@@ -144,6 +144,28 @@ fn a_torn_tail_is_dropped_and_overwritten() {
     assert_eq!(RunDirectory::read(&path).unwrap().1, expected);
 }
 
+/// Nothing may be appended to it: what stood behind it would be lost with it.
+#[test]
+fn a_torn_tail_that_is_far_too_long_is_dropped_too() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = recorded(parent.path(), 1);
+    edit(&path.join("trials.jsonl"), |text| {
+        text + &"x".repeat(17 << 20)
+    });
+    let (run, _, mut directory) = RunDirectory::open(&path).unwrap();
+    assert_eq!(run.damaged_lines, 0);
+    directory.append(&sample::trial(9)).unwrap();
+    let expected = [0, 9].map(sample::trial);
+    assert_eq!(RunDirectory::read(&path).unwrap().1, expected);
+}
+
+/// What stands at the end of a line is not the line.
+#[test]
+fn a_trial_behind_what_is_far_too_long_is_none() {
+    let behind = |line: &str| "x".repeat(16 << 20) + line;
+    assert_salvaged(|text| with_line(text, 1, behind), &[0, 2, 3], 1);
+}
+
 /// A run of four trials, changed: what is left, and how many lines are called damaged,
 /// to a reader and to one that goes on with it.
 #[track_caller]

@@ -20,8 +20,8 @@ pub(crate) fn answer(beside: &Beside) -> String {
         );
     }
     let Some(order) = beside.agreement.first() else {
-        return ": the order cannot be compared, since no published percentile is carried by the \
-                samples of every network, host among them; run more blocks or a longer duration"
+        return ": the order cannot be compared, since no published figure is carried by the \
+                samples of every row, the reference among them; run more blocks or a longer duration"
             .to_owned();
     };
     let tables = match beside.tables.len() {
@@ -29,7 +29,7 @@ pub(crate) fn answer(beside: &Beside) -> String {
         several => format!("{several} tables"),
     };
     format!(
-        ": at {} the order of the networks agrees with {}, over {tables}",
+        ": by {} the order agrees with {}, over {tables}",
         order.percentile,
         tau(order)
     )
@@ -98,10 +98,10 @@ pub(crate) fn load(summary: &Summary, table: &BesideTable) -> Option<String> {
     Some(describe::task(&treatment.task))
 }
 
-/// How far the orders agree within one table, a sentence for each percentile.
+/// How far the orders agree within one table, a sentence for each column.
 pub(crate) fn orders(beside: &Beside, table: &BesideTable) -> Vec<String> {
     if shown_columns(beside, table).is_empty() {
-        return vec!["no published percentile has enough samples here".to_owned()];
+        return vec!["no published figure has enough samples here".to_owned()];
     }
     let sentence = |order: &OrderAt| {
         let chance = order.by_chance.map_or_else(String::new, |share| {
@@ -164,7 +164,7 @@ fn with_ratio(ns: f64, base: Option<f64>) -> String {
 pub(crate) fn table(beside: &Beside, table: &BesideTable) -> Table {
     let published = published(beside, table);
     let columns = shown_columns(beside, table);
-    let mut head = vec!["published as".to_owned(), "network".to_owned()];
+    let mut head = vec!["published as".to_owned(), "measured as".to_owned()];
     for &column in &columns {
         let name = &published.columns[column];
         head.push(format!("{name} published"));
@@ -172,8 +172,7 @@ pub(crate) fn table(beside: &Beside, table: &BesideTable) -> Table {
     }
     let row = |row: &BesideRow| {
         let of = &published.rows[row.row];
-        let network = of.network.clone().unwrap_or_default();
-        let mut cells = vec![of.label.clone(), network];
+        let mut cells = vec![of.label.clone(), describe::clean(&row.label)];
         for &column in &columns {
             cells.push(theirs(beside, table, row, column));
             cells.push(ours(beside, table, row, column));

@@ -5,7 +5,7 @@ use plumbline_experiment::Placement;
 
 use crate::analysis::{Beside, BesideTable, Distribution, Law, Mesh, MeshMap, Section, Summary};
 use crate::figures::{self, Table};
-use crate::{beside, describe, law, mesh, set_up, spans};
+use crate::{beside, describe, launch, law, mesh, set_up, spans, survive};
 
 /// A part of the report. Its texts hold names from outside as they are: renderers
 /// must escape them.
@@ -63,8 +63,14 @@ impl Piece<'_> {
 /// findings name what matters.
 pub(crate) const MOST_NODES: usize = 150;
 
-/// Laws of one chapter that the terminal tells.
+/// Metrics of which the terminal tells the laws, under how many workloads.
 const MOST_LAWS: usize = 2;
+
+/// Slowest pods of which the terminal tells, under each workload.
+const MOST_TAILS: usize = 3;
+
+/// Networks of which the terminal tells when all was well again, under each workload.
+const MOST_SURVIVED: usize = 5;
 
 /// All chapters in reading order; none of a workload without a result.
 pub(crate) fn chapters(summary: &Summary) -> Vec<Chapter<'_>> {
@@ -80,7 +86,10 @@ pub(crate) fn chapters(summary: &Summary) -> Vec<Chapter<'_>> {
         .map(|(one, spread)| section(summary, one, spread.as_ref()));
     let published = summary.beside.iter().map(|one| published(summary, one));
     let laws = summary.laws.chunk_by(Law::is_beside);
-    let laws = laws.map(|of_factor| grown(summary, of_factor));
+    let laws = laws.enumerate().map(|(at, of_factor)| {
+        let told = if at < MOST_LAWS { MOST_LAWS } else { 0 };
+        grown(summary, of_factor, told)
+    });
     let last = brought_up(summary).into_iter().chain(published);
     meshes.chain(laws).chain(sections).chain(last).collect()
 }
@@ -105,14 +114,17 @@ fn pairs<'a>(summary: &Summary, of: &'a Mesh, map: &'a MeshMap) -> Chapter<'a> {
     }
 }
 
-/// What each further one of a factor costs under one workload.
-fn grown<'a>(summary: &Summary, laws: &'a [Law]) -> Chapter<'a> {
+/// What each further one of a factor costs under one workload, of which the terminal tells
+/// some sentences.
+fn grown<'a>(summary: &Summary, laws: &'a [Law], told: usize) -> Chapter<'a> {
     let title = law::title(laws);
+    let mut sentences = law::sentences(&summary.laws, laws);
+    sentences.extend(law::published(summary.beside.as_ref(), laws));
     Chapter {
         about: law::about(laws),
         pictured: Pictured::Laws(laws),
         pieces: vec![
-            Piece::List(law::sentences(&summary.laws, laws), MOST_LAWS),
+            Piece::List(sentences, told),
             Piece::Details {
                 title: "All lines".to_owned(),
                 is_open: false,
@@ -145,6 +157,42 @@ fn section<'a>(
         about: spans::ABOUT.to_owned(),
         table,
     }));
+    let beside = figures::beside_neighbours(summary, section);
+    if !beside.is_empty() {
+        let sentence = format!("Meanwhile the neighbours did: {}.", beside.join("; "));
+        pieces.push(Piece::List(vec![sentence], 1));
+    }
+    if let Some(table) = launch::table(summary, section) {
+        pieces.push(Piece::Table {
+            title: "Until the network is up".to_owned(),
+            about: launch::ABOUT.to_owned(),
+            table,
+        });
+        pieces.push(Piece::List(launch::tails(summary, section), MOST_TAILS));
+    }
+    if let Some(table) = launch::steps(summary, section) {
+        pieces.push(Piece::Details {
+            title: "Steps of launching a pod".to_owned(),
+            is_open: true,
+            pieces: vec![Piece::table("", table)],
+        });
+    }
+    if let Some(table) = survive::gaps(summary, section) {
+        pieces.push(Piece::Table {
+            title: "What the traffic survived".to_owned(),
+            about: survive::ABOUT.to_owned(),
+            table,
+        });
+        let late = survive::late(summary, section);
+        pieces.extend(late.map(|table| Piece::Table {
+            title: "Requests that were late".to_owned(),
+            about:
+                "Of all repetitions; what was never answered counts as later than all.".to_owned(),
+            table,
+        }));
+        let sentences = survive::sentences(summary, section);
+        pieces.push(Piece::List(sentences, MOST_SURVIVED));
+    }
     pieces.push(Piece::Details {
         title: format!("All figures of {title}"),
         is_open: false,

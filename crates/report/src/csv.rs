@@ -63,6 +63,11 @@ fn rows(of: &TreatmentSummary) -> Vec<Row> {
         rows.push(single("errors", Some(rates.errors as f64)));
         rows.push(single("unanswered", Some(rates.censored as f64)));
     }
+    if let Some(neighbour) = &of.neighbour {
+        let metric = format!("neighbour_{}_per_second", neighbour.unit());
+        rows.push(spread(&metric, Some(neighbour.per_second), None));
+        rows.push(spread("neighbour_cpus", Some(neighbour.cpus), None));
+    }
     let rest = [
         ("mean_packet_size_bytes", of.packets.mean_size_bytes),
         ("mean_sent_packet_size_bytes", of.packets.mean_sent_bytes),

@@ -3,15 +3,34 @@
 use plumbline_experiment::{Arrival, FACTORS, Scene, Task, Treatment, Workload, WorkloadKind};
 use plumbline_record::CniPlugin;
 
-use crate::analysis::{FoundCluster, FoundNode, Metric, Summary, TreatmentSummary, Unit};
+use crate::analysis::{
+    FoundCluster, FoundNode, Metric, Neighbour, Summary, TreatmentSummary, Unit,
+};
 use crate::number;
 
 pub(crate) use crate::foreign::{clean, first_line};
 
 /// A task in a line.
 pub(crate) fn task(task: &Task) -> String {
-    task.load()
-        .map_or_else(|| task.kind().purpose().to_owned(), workload)
+    match task {
+        Task::Load(load) => workload(load),
+        Task::Programming(change) => {
+            format!("{}, {}", change.in_words(), number::rate(change.rate))
+        }
+        Task::Launch(launch) => {
+            let when = match launch.rate {
+                _ if launch.pods == 1 => String::new(),
+                None => " at once".to_owned(),
+                Some(rate) => format!(", {}", number::rate(rate)),
+            };
+            let what = launch.in_words();
+            format!("{what}{when}, and followed until packets have passed both ways")
+        }
+        Task::Survive(survive) => {
+            let (what, rate) = (survive.in_words(), number::rate(survive.rate));
+            format!("{what}, {rate} of each kind: {}", clean(&survive.during))
+        }
+    }
 }
 
 /// A workload in a line: `TCP request/response, 64 B and 64 B back, 16
@@ -76,7 +95,7 @@ pub(crate) fn cluster(of: &FoundCluster) -> String {
 /// Where a treatment runs: `cross-node, IPv4`; and whether several builds of
 /// Plumbline ran it, whose figures are not to be mixed in silence.
 pub(crate) fn place(summary: &Summary, treatment: &Treatment) -> String {
-    let common = common_dressing(summary).map(|it| format!("; rules: {it}"));
+    let common = common_dressing(summary).map(|it| format!("; {it}"));
     let scene = scene(&treatment.scene) + &common.unwrap_or_default();
     match summary.builds {
         0 | 1 => scene,
@@ -110,7 +129,41 @@ fn common_dressing(summary: &Summary) -> Option<String> {
         (is_of_the_dressing && is_common).then_some(said)
     });
     let common: Vec<String> = common.collect();
-    (!common.is_empty()).then(|| common.join(", "))
+    let what = match dressed.iter().any(|it| it.has_rules()) {
+        true => "rules",
+        false => "neighbours",
+    };
+    (!common.is_empty()).then(|| format!("{what}: {}", common.join(", ")))
+}
+
+/// What neighbours did, such as `9.1 Gbit/s by 1.4 CPUs`.
+pub(crate) fn neighbour(of: &Neighbour) -> String {
+    let cpus = number::significant(of.cpus.median);
+    let per_second = of.per_second.median;
+    let did = match of.unit() {
+        "bits" => number::bit_rate(per_second),
+        "cpus" => return format!("{cpus} CPUs"),
+        unit => format!("{} {unit}", number::rate(per_second)),
+    };
+    format!("{did} by {cpus} CPUs")
+}
+
+/// What the rows are whose network has settings of its own: `vxlan+no-gro: vxlan with GRO
+/// off`.
+pub(crate) fn variants(summary: &Summary) -> Option<String> {
+    let scenes = summary.treatments.iter().map(|one| &one.treatment.scene);
+    let mut all: Vec<String> = Vec::new();
+    for scene in scenes {
+        let Some(variant) = &scene.variant else {
+            continue;
+        };
+        let (name, network) = (clean(&variant.name), clean(&scene.network));
+        let one = format!("{name}: {network} with {}", variant.tuning);
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// The same for what is no treatment.

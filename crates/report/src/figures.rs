@@ -1,9 +1,11 @@
 //! All figures of a section in two tables, for HTML and Markdown.
 
+use std::borrow::Cow;
+
 use plumbline_stats::order::MedianOfRuns;
 
 use plumbline_experiment::Task;
-use plumbline_experiment::metric::Traffic;
+use plumbline_experiment::metric::{Role, Traffic};
 
 use crate::analysis::{
     Comparison, Cost, Distribution, Metric, Packets, Quantity, REGISTRY, Rates, Section, Summary,
@@ -67,18 +69,24 @@ pub(crate) fn bins(summary: &Summary, of: &Distribution) -> Table {
 }
 
 /// A column of figures: its heading, and the cell of a treatment.
-type Figure = (&'static str, Box<dyn Fn(&TreatmentSummary) -> String>);
+type Figure = (Cow<'static, str>, Box<dyn Fn(&TreatmentSummary) -> String>);
 
 /// Every figure of a section's treatments.
 pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
     let task = &summary.treatments[section.baseline].treatment.task;
-    let columns = match (task.load(), task.traffic()) {
+    let mut columns = match (task.load(), task.traffic()) {
         (None, _) => own_columns(task),
         (_, Traffic::Bulk | Traffic::Paced) => bulk_columns(task),
         _ => request_columns(task),
     };
+    let mut of_section = section.treatments.iter();
+    if of_section.any(|&id| summary.treatments[id].neighbour.is_some()) {
+        columns.push(column("neighbours did", |of| {
+            or_none(of.neighbour.map(|it| describe::neighbour(&it)))
+        }));
+    }
     let mut head = head(["network"]);
-    head.extend(columns.iter().map(|(heading, _)| (*heading).to_owned()));
+    head.extend(columns.iter().map(|(heading, _)| heading.to_string()));
     let row = |&id: &usize| {
         let of = &summary.treatments[id];
         let cells = columns.iter().map(|(_, cell)| cell(of));
@@ -90,8 +98,20 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
     }
 }
 
-fn column(heading: &'static str, cell: impl Fn(&TreatmentSummary) -> String + 'static) -> Figure {
-    (heading, Box::new(cell))
+/// What the neighbours of each treatment did.
+pub(crate) fn beside_neighbours(summary: &Summary, section: &Section) -> Vec<String> {
+    let beside = section.with(&summary.treatments, |one| one.neighbour.as_ref());
+    let did = beside
+        .into_iter()
+        .map(|(of, neighbour)| format!("{} {}", label(of), describe::neighbour(neighbour)));
+    did.collect()
+}
+
+fn column(
+    heading: impl Into<Cow<'static, str>>,
+    cell: impl Fn(&TreatmentSummary) -> String + 'static,
+) -> Figure {
+    (heading.into(), Box::new(cell))
 }
 
 /// The metrics of a workload among certain figures, as medians over trials.
@@ -108,9 +128,25 @@ fn metric_column(metric: &'static Metric) -> Figure {
 
 /// Of what is no load.
 fn own_columns(task: &Task) -> Vec<Figure> {
-    let metrics = metrics_of(task).map(|(metric, _)| metric_column(metric));
+    let metrics = metrics_of(task).flat_map(|(metric, role)| {
+        let quantile = |(name, share): (&str, f64)| {
+            column(format!("{}, {name}", metric.words), move |of| {
+                let measured = of.measured(metric.name());
+                let value = measured.and_then(|one| one.at(share));
+                or_none(value.map(|value| describe::value(metric, value)))
+            })
+        };
+        let is_primary = role == Role::Primary;
+        let quantiles = is_primary.then(|| QUANTILES_OF_TRIALS.map(quantile));
+        let quantiles = quantiles.into_iter().flatten();
+        [metric_column(metric)].into_iter().chain(quantiles)
+    });
     metrics.chain([column("trials", trials)]).collect()
 }
+
+/// What is told of the trials of what is no load, beside their median: they are few, and
+/// each is one event.
+const QUANTILES_OF_TRIALS: [(&str, f64); 2] = [("p90", 0.9), ("longest", 1.0)];
 
 fn request_columns(task: &Task) -> Vec<Figure> {
     let mut columns: Vec<Figure> = metrics(task, Quantity::Latency).collect();
@@ -140,7 +176,7 @@ fn request_columns(task: &Task) -> Vec<Figure> {
         let polling = of.cost.as_ref().and_then(|cost| cost.polling_cpus);
         or_none(polling.map(number::percent))
     }));
-    let count = |heading, of_rates: fn(&Rates) -> u64| {
+    let count = |heading: &'static str, of_rates: fn(&Rates) -> u64| {
         column(heading, move |of| {
             let count = of.rates.as_ref().map(of_rates);
             or_none(count.map(|count| number::count(count as f64)))
@@ -193,7 +229,7 @@ fn packets(heading: &'static str, count: fn(&Packets) -> u64) -> Figure {
 
 /// What of the cost both processes had.
 fn processes() -> [Figure; 2] {
-    let part = |heading, of_cost: fn(&Cost) -> Option<f64>| {
+    let part = |heading: &'static str, of_cost: fn(&Cost) -> Option<f64>| {
         column(heading, move |of| {
             let cost = of.cost.as_ref();
             or_none(cost.and_then(|cost| Some(describe::in_unit(cost.unit, of_cost(cost)?))))

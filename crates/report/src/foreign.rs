@@ -8,10 +8,11 @@ pub(crate) fn clean(text: &str) -> String {
         .collect()
 }
 
-/// Control characters, and those that turn the direction of text around.
+/// Control characters, those that turn the direction of text around, and those that are no
+/// characters, which XML cannot hold.
 fn is_control(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// The first line of an error, for a table.

@@ -2,9 +2,11 @@
 
 use plumbline_stats::verdict::Verdict;
 
-use crate::analysis::{Law, LawBend, LawCrossing, LawShape, Unit};
+use plumbline_stats::line::FittedLine;
+
+use crate::analysis::{ALPHA, Beside, Law, LawBend, LawCrossing, LawShape, Unit};
 use crate::figures::{Table, head};
-use crate::{describe, number};
+use crate::{beside, describe, number};
 
 /// `What each service costs under crr`.
 pub(crate) fn title(laws: &[Law]) -> String {
@@ -45,7 +47,10 @@ fn sentence(all: &[Law], laws: &[Law]) -> String {
             continue;
         }
         let later = law.crossings.iter().filter(|one| one.with > at);
-        parts.extend(later.map(|one| crossing(law, &all[one.with], one)));
+        parts.extend(later.map(|one| {
+            let labels = [law, &all[one.with]].map(|it| describe::clean(&it.label));
+            crossing(&labels.join(" and "), law, one)
+        }));
     }
     format!("{}: {}", laws[0].metric.words, parts.join("; "))
 }
@@ -54,14 +59,14 @@ fn sentence(all: &[Law], laws: &[Law]) -> String {
 fn one(law: &Law) -> String {
     let label = describe::clean(&law.label);
     let bend = law.bend.as_ref().map(|bend| shape(law, bend));
-    format!("{label} {}{}", slope(law), bend.unwrap_or_default())
+    let each = format!(" for each {}", law.one);
+    format!("{label} {}{}", slope(law, &each), bend.unwrap_or_default())
 }
 
-/// `+11 ns for each service (95 % 10 to 12)`.
-fn slope(law: &Law) -> String {
+/// `+11 ns for each service (95 % 10 to 12)`, with `each` behind the unit.
+pub(crate) fn slope(law: &Law, each: &str) -> String {
     let space = number::NO_BREAK_SPACE;
     let ([value, low, high], unit) = estimate(law);
-    let each = format!("for each {}", law.one);
     let plus = |digits: &str| {
         if digits.starts_with('\u{2212}') {
             ""
@@ -71,20 +76,20 @@ fn slope(law: &Law) -> String {
     };
     let Some(interval) = law.interval else {
         let sign = plus(&value);
-        return format!("{sign}{value}{space}{unit} {each} so far; too few blocks for an interval");
+        return format!("{sign}{value}{space}{unit}{each} so far; too few blocks for an interval");
     };
     match law.verdict {
         Some(Verdict::Equivalent) if interval.high > 0.0 => {
-            format!("flat (at most {high}{space}{unit} {each})")
+            format!("flat (at most {high}{space}{unit}{each})")
         }
         Some(Verdict::Equivalent) => {
-            format!("flat (between {low} and {high}{space}{unit} {each})")
+            format!("flat (between {low} and {high}{space}{unit}{each})")
         }
         _ if interval.contains(0.0) => {
-            format!("between {low} and +{high}{space}{unit} {each}")
+            format!("between {low} and +{high}{space}{unit}{each}")
         }
         _ => format!(
-            "{}{value}{space}{unit} {each} (95{space}% {low} to {high})",
+            "{}{value}{space}{unit}{each} (95{space}% {low} to {high})",
             plus(&value)
         ),
     }
@@ -125,18 +130,38 @@ fn furthest(law: &Law, bend: &LawBend) -> String {
 }
 
 /// `iptables and nftables cross at services = 60 (95 % 50 to 72)`.
-fn crossing(one: &Law, other: &Law, found: &LawCrossing) -> String {
+pub(crate) fn crossing(who: &str, of: &Law, found: &LawCrossing) -> String {
     let [at, low, high] = {
         let interval = found.crossing.interval;
         [found.crossing.at, interval.low, interval.high].map(|level| number::count(level.round()))
     };
     format!(
-        "{} and {} cross at {} = {at} (95{}% {low} to {high})",
-        describe::clean(&one.label),
-        describe::clean(&other.label),
-        one.factor,
+        "{who} cross at {} = {at} (95{}% {low} to {high})",
+        of.factor,
         number::NO_BREAK_SPACE
     )
+}
+
+/// What the study beside the run says of the same: `Pani Networks (2016) published +0.21 µs
+/// for each policy`. `None` where it has no three levels of any law.
+pub(crate) fn published(study: Option<&Beside>, laws: &[Law]) -> Option<String> {
+    let study = study?;
+    let of_law = |law: &Law| {
+        let (levels, costs): (Vec<f64>, Vec<f64>) = study.published_of(law).into_iter().unzip();
+        let costs: Vec<_> = costs.into_iter().map(|cost| vec![Some(cost)]).collect();
+        let line = FittedLine::new(&levels, &costs, 1, ALPHA, 0)?;
+        let change = number::signed_duration(line.per_level.mean);
+        let label = describe::clean(&law.label);
+        Some(format!("{change} for each {} as {label}", law.one))
+    };
+    let slopes: Vec<String> = laws.iter().filter_map(of_law).collect();
+    (!slopes.is_empty()).then(|| {
+        format!(
+            "{} published {}, on other machines",
+            beside::name(study),
+            slopes.join(", ")
+        )
+    })
 }
 
 /// All laws of a chapter.

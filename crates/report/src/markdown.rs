@@ -4,7 +4,7 @@ use crate::analysis::Summary;
 use crate::chapter::{Piece, chapters};
 use crate::figures::{self, Table};
 use crate::sentence::{self, Subject};
-use crate::{describe, number, overview, terminal};
+use crate::{answer, describe, number, overview, terminal};
 
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
@@ -12,7 +12,7 @@ pub fn render(summary: &Summary) -> String {
     if summary.is_cut_off() {
         out += "**This run was cut off; what follows is what there is of it.**\n\n";
     }
-    if let Some(answer) = overview::answer(summary) {
+    if let Some(answer) = answer::answer(summary) {
         out += &format!("{}.\n\n", escape(&answer));
     }
     if summary.has_results() {
@@ -101,7 +101,8 @@ fn shown(summary: &Summary, piece: &Piece<'_>) -> String {
     }
 }
 
-fn table(table: &Table) -> String {
+/// A table as Markdown.
+pub(crate) fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut out = line(table.head.iter().map(|name| escape(name)).collect());
     let rules = table.head.iter().enumerate();
@@ -117,7 +118,7 @@ fn table(table: &Table) -> String {
 }
 
 /// Text that Markdown shows as it is: no markup, no HTML, one line (S-8).
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in number::plain(&describe::clean(text)).chars() {
         match c {

@@ -4,6 +4,8 @@
 //! true minus (U+2212), fit for HTML. [`plain`] turns the result into what a
 //! terminal or a text file wants.
 
+use std::time::Duration;
+
 /// Between a number and its unit.
 pub const NO_BREAK_SPACE: char = '\u{a0}';
 /// What stands for a number that there is none of.
@@ -18,6 +20,15 @@ pub fn plain(text: &str) -> String {
 pub fn duration(ns: f64) -> String {
     let (scaled, unit) = scale_duration(ns);
     format!("{}{NO_BREAK_SPACE}{unit}", significant(scaled))
+}
+
+/// A length of time that somebody waits for: `45 s`, `3 min`, `2 h`.
+pub fn long_duration(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..100 => format!("{} s", seconds.max(1)),
+        seconds @ 100..7_200 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3_600)),
+    }
 }
 
 /// A difference of two lengths of time, always signed, with 2 significant

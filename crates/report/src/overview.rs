@@ -1,6 +1,7 @@
 //! All networks by all metrics that count, in one table, and the sentence that
 //! sums it up.
 
+use plumbline_stats::Interval;
 use plumbline_stats::verdict::{Direction, Verdict};
 
 use crate::analysis::{Comparison, Effect, Metric, Section, Summary, TreatmentSummary, metrics_of};
@@ -36,6 +37,8 @@ pub(crate) enum OverviewCell {
     /// A baseline's own figure.
     Figure(String),
     Change(Effect),
+    /// An undecided change that may be anything.
+    Unknown,
 }
 
 impl<'a> Overview<'a> {
@@ -132,7 +135,17 @@ fn cell(summary: &Summary, of: &[&TreatmentSummary], column: &OverviewColumn<'_>
     }
     let comparison = summary.comparison(treatment.id(), column.metric.name());
     let effect = comparison.and_then(|one| one.effect);
-    effect.map_or(OverviewCell::Missing, OverviewCell::Change)
+    match effect {
+        None => OverviewCell::Missing,
+        Some(effect) if is_anything(&effect) => OverviewCell::Unknown,
+        Some(effect) => OverviewCell::Change(effect),
+    }
+}
+
+/// Whether not even the order of magnitude of what was measured is known.
+fn is_anything(effect: &Effect) -> bool {
+    let is_wide = |it: &Interval| 1.0 + it.high > MOST_SPAN * (1.0 + it.low);
+    effect.verdict == Some(Verdict::Undecided) && effect.interval.as_ref().is_some_and(is_wide)
 }
 
 /// `+12 % ±2`, with `=` where it is equivalent and `?` where it is undecided.
@@ -167,6 +180,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
     let text = |cell: &OverviewCell| match cell {
         OverviewCell::Missing => number::NONE.to_owned(),
         OverviewCell::Figure(text) => text.clone(),
+        OverviewCell::Unknown => UNKNOWN.to_owned(),
         OverviewCell::Change(effect) => change(effect),
     };
     let row = |row: &OverviewRow<'_>| {
@@ -181,8 +195,16 @@ pub(crate) fn table(summary: &Summary) -> Table {
     }
 }
 
-/// What the signs of the table mean, and a title that does not say it itself.
+/// What the signs of the table mean, a title that does not say it itself, and what variants
+/// of networks are.
 pub(crate) fn legend(summary: &Summary) -> String {
+    let signs = signs(summary);
+    let variants = describe::variants(summary).map(|it| format!(" {it}."));
+    signs + &variants.unwrap_or_default()
+}
+
+/// What the signs of the table mean, and a title that does not say it itself.
+pub(crate) fn signs(summary: &Summary) -> String {
     let of_processes = |one: &Comparison| one.metric.words.starts_with("processes'");
     match summary.comparisons.iter().any(of_processes) {
         true if summary.target == "lab" => {
@@ -199,7 +221,13 @@ pub(crate) fn legend(summary: &Summary) -> String {
 const LEGEND: &str = "Change against the baseline ± half of its 95\u{a0}% interval; \
     all intervals hold together. =\u{a0}the same within the margin, ?\u{a0}undecided.";
 
-/// More networks than this in one sentence are given by their range.
+/// An undecided change within a wider span than this says nothing, and its figure would.
+const MOST_SPAN: f64 = 10.0;
+
+/// What stands in its place.
+pub(crate) const UNKNOWN: &str = "?";
+
+/// More networks than this in one sentence are given by their number or range.
 const MOST_NAMED: usize = 6;
 
 /// One sentence that answers for all networks, by the metric that leads: `Against
@@ -222,6 +250,12 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
             .iter()
             .filter(move |(_, _, effect)| effect.verdict == wanted)
     };
+    // What is laid on a path makes no other network of it.
+    let is_dressed = |id: &usize| summary.treatments[*id].treatment.scene.is_dressed();
+    let many = match section.treatments.iter().any(is_dressed) {
+        true => "in {} rows of the table",
+        false => "with {} networks",
+    };
     let metric = section.leading;
     let (up, down) = match metric.direction {
         Direction::LowerIsBetter => (Verdict::Worse, Verdict::Better),
@@ -232,7 +266,7 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
         let different: Vec<(&str, f64)> = of(Some(verdict))
             .map(|(label, _, effect)| (label.as_str(), effect.ratio_minus_one.abs()))
             .collect();
-        parts.extend(by_how_much(phrase, &different));
+        parts.extend(by_how_much(phrase, &different, many));
     }
     let labels = |wanted| {
         of(wanted)
@@ -245,18 +279,18 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
         let margin = number::percent(comparison.margin);
         parts.push(format!(
             "{} {} the same within {margin}",
-            join(&same, " and "),
+            named(&same),
             several(&same)
         ));
     }
     let undecided = labels(Some(Verdict::Undecided));
     if !undecided.is_empty() {
-        let names = join(&undecided, " and ");
+        let names = named(&undecided);
         parts.push(format!("{names} {} undecided", several(&undecided)));
     }
     let too_few = labels(None);
     if !too_few.is_empty() {
-        let names = join(&too_few, " and ");
+        let names = named(&too_few);
         parts.push(format!("the blocks are too few to judge {names}"));
     }
     let baseline = &summary.treatments[section.baseline].treatment;
@@ -269,6 +303,14 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
         false => in_its_cluster(&describe::clean(&baseline.label)),
     };
     Some(format!("Against {label}{workload} {}", parts.join("; ")))
+}
+
+/// Some labels, or how many there are.
+fn named(labels: &[String]) -> String {
+    match labels.len() {
+        few if few <= MOST_NAMED => join(labels, " and "),
+        many => format!("{many} rows"),
+    }
 }
 
 /// What the networks of several clusters are compared with: in each its own.
@@ -289,17 +331,15 @@ fn led<'a>(
     Some((label, comparison, comparison.effect.filter(|_| is_common)?))
 }
 
-/// `the median request takes 7.0 % longer with routed and 12 % with bridge`.
-fn by_how_much(phrase: &str, different: &[(&str, f64)]) -> Option<String> {
+/// `the median request takes 7.0 % longer with routed and 12 % with bridge`. `many` is said
+/// of those that are not named.
+fn by_how_much(phrase: &str, different: &[(&str, f64)], many: &str) -> Option<String> {
     let ((first, least), rest) = different.split_first()?;
     if let Some((last, most)) = rest.last().filter(|_| different.len() > MOST_NAMED) {
         let (least, most) = (number::percent(*least), number::percent(*most));
         let range = format!("{least} ({first}) to {most} ({last})");
-        let count = different.len();
-        return Some(format!(
-            "{} with {count} networks",
-            phrase.replace("{}", &range)
-        ));
+        let all = many.replace("{}", &different.len().to_string());
+        return Some(format!("{} {all}", phrase.replace("{}", &range)));
     }
     let mut texts = vec![format!(
         "{} with {first}",

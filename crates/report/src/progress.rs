@@ -1,9 +1,10 @@
 //! What a run says while it runs.
 
+use std::path::Path;
 use std::time::Duration;
 
 use plumbline_experiment::{Limit, Pairing, Sought, Treatment};
-use plumbline_record::{GateFailure, SearchTrial, Trial, TrialStatus};
+use plumbline_record::{GateFailure, Run, SearchTrial, Trial, TrialStatus};
 
 use crate::{describe, number};
 
@@ -68,15 +69,41 @@ pub fn pairs(pairing: &Pairing, at_once: bool, blocks: usize, estimate: Duration
         some(pairing.pairs(), "pair"),
         some(pairing.nodes.len(), "node"),
         some(blocks, "block"),
-        match estimate.as_secs() {
-            seconds @ 0..100 => format!("{} s", seconds.max(1)),
-            seconds => format!("{} min", seconds.div_ceil(60)),
-        }
+        number::long_duration(estimate)
     )
 }
 
+/// `To go on: plumbline run --resume runs/tour-1`, with the target where it has to be named.
+pub fn to_go_on(program: &str, target: Option<&str>, run: &Run, directory: &Path) -> String {
+    let directory = directory.display();
+    let allowed = match run.plan.foreign_commands().is_empty() {
+        true => "",
+        false => " --allow-commands",
+    };
+    match target {
+        None => format!("To go on: {program} run --resume {directory}{allowed}"),
+        Some(target) => format!(
+            "To go on: {program} run --target {target} --resume {directory}{allowed}, with the \
+             target's other flags"
+        ),
+    }
+}
+
+/// `vxlan rr, block 3: failed, no such device`; `None` of a trial that counts.
+pub fn ended(treatment: &Treatment, of: &Trial) -> Option<String> {
+    let what = trial(treatment, of);
+    match &of.status {
+        TrialStatus::Valid => None,
+        TrialStatus::Invalid { gates } => {
+            let why: Vec<String> = gates.iter().map(gate).collect();
+            Some(format!("{what}: not counted, {}", why.join("; ")))
+        }
+        TrialStatus::Failed { error } => Some(format!("{what}: failed, {error}")),
+    }
+}
+
 /// `vxlan rr from a to b, block 3`.
-pub fn trial(treatment: &Treatment, trial: &Trial) -> String {
+fn trial(treatment: &Treatment, trial: &Trial) -> String {
     let between = trial.pair.as_ref();
     let between = between.map(|pair| format!(" from {} to {}", pair.client, pair.server));
     format!(
@@ -155,6 +182,22 @@ pub fn gate(failure: &GateFailure) -> String {
         GateFailure::NotEnforced { detail } => {
             format!("policies not enforced: {}", describe::clean(detail))
         }
+        GateFailure::NoChange { detail } => {
+            format!("change not seen: {}", describe::clean(detail))
+        }
+        GateFailure::NoNetwork {
+            pods,
+            launched,
+            detail,
+        } => format!(
+            "{} of {} pods without network: {}",
+            count(pods),
+            count(launched),
+            describe::clean(detail)
+        ),
+        GateFailure::Unwell { detail } => {
+            format!("not well before the command: {}", describe::clean(detail))
+        }
         GateFailure::PathFault { detail } => format!("path fault: {}", describe::clean(detail)),
         GateFailure::ConntrackFull {
             namespace,
@@ -168,6 +211,7 @@ pub fn gate(failure: &GateFailure) -> String {
             count(max),
             count(dropped)
         ),
+        GateFailure::IdleNeighbour => "the neighbour did nothing".to_owned(),
         GateFailure::NoSteadyState {
             at,
             before_ns,

@@ -1,13 +1,14 @@
-//! Set-up cost as a table: what it took to bring up each network's cluster.
+//! Set-up cost as a table: what it took to bring up each network's cluster, or to change
+//! what is laid on the nodes of one.
 
 use crate::analysis::{SetUpCost, Summary};
 use crate::figures::{self, Table};
 use crate::{describe, number};
 
 /// What the table shows, in words.
-pub(crate) const ABOUT: &str = "The cluster of each network was made anew for each block. Medians with \
-    their 95 % interval: of the command that brings it up, and from there until pods ran and every \
-    path carried packets.";
+pub(crate) const ABOUT: &str = "What was made anew between trials. Medians with their 95 % interval. A cluster: \
+    the command that brings it up, and from there until pods ran and every path carried packets. Services and \
+    policies: until the API server had answered all requests, and from there until they acted on both nodes.";
 
 /// A row for each network; `None` where nothing was brought up for the run.
 pub(crate) fn table(summary: &Summary) -> Option<Table> {
@@ -20,7 +21,7 @@ pub(crate) fn table(summary: &Summary) -> Option<Table> {
         ]
     };
     (!summary.set_ups.is_empty()).then(|| Table {
-        head: figures::head(["network", "cluster up", "paths ready", "came up"]),
+        head: figures::head(["what", "made", "ready after", "came up"]),
         rows: summary.set_ups.iter().map(row).collect(),
     })
 }

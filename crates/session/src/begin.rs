@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use plumbline_experiment::{Asked, Draft, Experiment, Link, Treatment, TreatmentId};
+use plumbline_experiment::{Asked, Draft, Experiment, Link, Scene, Treatment, TreatmentId};
 use plumbline_harness::{Demand, Target, prepare, refuse};
 use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning, without_secrets};
 
@@ -42,7 +42,7 @@ pub(crate) fn begin(
         format: FORMAT_VERSION,
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            build: Some(plumbline_agent::build().map_err(SessionError::Build)?),
+            build: Some(plumbline_build::build().map_err(SessionError::Build)?),
             command: without_secrets(&options.command),
             started: conditions::now(),
             target: target.name().to_owned(),
@@ -75,16 +75,19 @@ pub(crate) fn begin(
 
 /// The plan as far as it is known without measuring, and what the target said
 /// of the networks that it was asked for.
-fn draft(
+pub(crate) fn draft(
     experiment: Experiment,
     target: &mut dyn Target,
 ) -> Result<(Draft, Vec<Warning>), SessionError> {
     let families = experiment.families()?;
+    let settings = experiment.settings()?;
     let said = RefCell::new(Vec::new());
     let asked = RefCell::new(&mut *target);
     let scenes = |one: &Asked<'_>| {
         let mut target = asked.borrow_mut();
-        target.scenes(one, &families, &mut said.borrow_mut())
+        let mut said = said.borrow_mut();
+        let found = target.scenes(one, &families, &mut said)?;
+        possible(found, one, &settings, &mut **target, &mut said)
     };
     let mut draft = experiment.draft(random_seed(), &scenes)?;
     if target.keeps_sites_together() {
@@ -98,6 +101,37 @@ fn draft(
         draft = draft.keep_together(&|treatment| target.site_of(treatment));
     }
     Ok((draft, said.into_inner()))
+}
+
+/// The networks that the target found, without those of which it cannot have the variant
+/// that was asked for.
+fn possible(
+    found: Vec<Scene>,
+    asked: &Asked<'_>,
+    settings: &[Scene],
+    target: &mut dyn Target,
+    said: &mut Vec<Warning>,
+) -> Result<Vec<Scene>, String> {
+    let Some(variant) = asked.variant else {
+        return Ok(found);
+    };
+    let mut possible = Vec::new();
+    for scene in found {
+        let varied = variant.of(scene.clone());
+        let mut lacks = None;
+        for setting in settings {
+            lacks = lacks.or(target.lacks(&setting.with_network_of(&varied))?);
+        }
+        match lacks {
+            None => possible.push(scene),
+            Some(needs) if variant.is_optional => said.push(Warning::Unsupported {
+                network: varied.name().into_owned(),
+                needs,
+            }),
+            Some(needs) => return Err(format!("{} cannot be had here: {needs}", varied.name())),
+        }
+    }
+    Ok(possible)
 }
 
 /// Has the target make everything that these treatments need; `first` are those

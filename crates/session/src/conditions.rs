@@ -12,7 +12,7 @@ const IDLE: Duration = Duration::from_millis(200);
 pub(crate) fn settings(target: &dyn Target) -> Settings {
     Settings {
         cpus: target.cpus(),
-        thresholds: if plumbline_agent::is_user_mode() {
+        thresholds: if plumbline_sys::user_mode::is_here() {
             Thresholds::user_mode()
         } else {
             Thresholds::default()
@@ -52,7 +52,7 @@ pub(crate) fn restored(recorded: &Conditions) -> Settings {
 /// A kernel that runs as a program has one CPU, for which an agent that is to wake at the
 /// edge of a slice waits as long as others have it.
 fn slice_scale() -> u64 {
-    if plumbline_agent::is_user_mode() {
+    if plumbline_sys::user_mode::is_here() {
         8
     } else {
         1

@@ -10,6 +10,7 @@ mod begin;
 mod conditions;
 mod error;
 mod maxima;
+mod on_path;
 mod options;
 mod precision;
 mod prepared;
@@ -20,6 +21,7 @@ mod undo;
 mod watch;
 
 pub use error::{LeftBehind, SessionError};
+pub use on_path::on_path;
 pub use options::RunOptions;
 pub use session::Session;
 pub use undo::take_down;

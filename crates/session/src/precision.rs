@@ -1,7 +1,12 @@
-//! How many blocks a run needs until its intervals are narrow enough.
+//! How many blocks a run needs: until its intervals are narrow enough, or its limits are
+//! decided.
 
+use std::time::Duration;
+
+use plumbline_experiment::{Precision, Sequential};
 use plumbline_record::{Run, Trial};
 use plumbline_report::Summary;
+use plumbline_report::compare::{LimitOutcome, check_limits};
 use plumbline_stats::precision;
 
 /// Blocks of the plan that have trials.
@@ -10,19 +15,55 @@ pub(crate) fn begun(trials: &[Trial]) -> usize {
     blocks.max().unwrap_or(0)
 }
 
-/// How many blocks to add to a run whose first `blocks` blocks are done; 0 where its
-/// intervals are narrow enough, or neither plan nor budget has room for another.
-pub(crate) fn more_blocks(run: &Run, trials: &[Trial], blocks: usize) -> usize {
-    let (Some(asked), Some(reached)) = (run.plan.precision, Summary::new(run, trials).precision)
-    else {
+/// What all trials took, nanoseconds.
+pub(crate) fn took_ns(run: &Run, trials: &[Trial]) -> u64 {
+    let took: u64 = trials.iter().map(|trial| trial.took_ns).sum();
+    // Pairs run at the same time.
+    took / run.plan.pairs().max(1) as u64
+}
+
+/// How many blocks to add to a run whose first `blocks` blocks are done, in a time of
+/// `spent`; 0 where they are enough, or neither plan nor budget has room for another.
+pub(crate) fn more_blocks(run: &Run, trials: &[Trial], blocks: usize, spent: Duration) -> usize {
+    let needed = match (run.plan.precision, &run.plan.sequential) {
+        (Some(asked), _) => until_narrow(asked, run, trials, blocks),
+        (None, Some(asked)) => until_decided(asked, run, trials, blocks, spent),
+        (None, None) => 0,
+    };
+    needed.min(run.plan.blocks.len().saturating_sub(blocks))
+}
+
+fn until_narrow(asked: Precision, run: &Run, trials: &[Trial], blocks: usize) -> usize {
+    let Some(reached) = Summary::new(run, trials).precision else {
         return 0;
     };
     let needed = precision::more_blocks(&reached.half_widths, blocks, asked.half_width);
-    let left = run.plan.blocks.len().saturating_sub(blocks);
-    let spent: u64 = trials.iter().map(|trial| trial.took_ns).sum();
-    // Pairs run at the same time.
-    let spent = spent / run.plan.pairs().max(1) as u64;
-    needed.min(left).min(room(asked.budget_ns, spent, blocks))
+    needed.min(room(asked.budget_ns, took_ns(run, trials), blocks))
+}
+
+/// Verdicts count where the plan looks at them and nowhere else: a run that ended at any
+/// other moment because of them would have had one more look (C-22). When time runs out in
+/// between, that has nothing to do with them.
+fn until_decided(
+    asked: &Sequential,
+    run: &Run,
+    trials: &[Trial],
+    blocks: usize,
+    spent: Duration,
+) -> usize {
+    let is_over = asked.looks_after(blocks) && are_decided(run, trials);
+    match asked.next_look(blocks).filter(|_| !is_over) {
+        None => 0,
+        // A run of as many nanoseconds as a u64 holds has no end.
+        Some(next) => (next - blocks).min(room(asked.budget_ns, spent.as_nanos() as u64, blocks)),
+    }
+}
+
+fn are_decided(run: &Run, trials: &[Trial]) -> bool {
+    let limits = check_limits(0, &run.plan, &Summary::new(run, trials));
+    limits
+        .iter()
+        .all(|check| check.outcome != LimitOutcome::Undecided)
 }
 
 /// Blocks that a budget still has time for when `blocks` took so long; all in

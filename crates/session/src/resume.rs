@@ -64,7 +64,7 @@ pub(crate) fn resume(
 /// This program, where it is not the one that began the run: two builds may
 /// measure differently, and a table must not mix them in silence.
 fn other_build(run: &Run, options: &RunOptions<'_>) -> Result<Option<Build>, SessionError> {
-    let here = plumbline_agent::build().map_err(SessionError::Build)?;
+    let here = plumbline_build::build().map_err(SessionError::Build)?;
     if run.provenance.build.as_ref() == Some(&here) {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Experiment, Layout};
 use plumbline_harness::{Ending, Target, conduct};
@@ -105,7 +105,8 @@ impl<'a> Session<'a> {
         with_undoing(conducted, take_down(self.target))
     }
 
-    /// Runs the blocks of the plan: where it asks for precision, as many as that takes.
+    /// Runs the blocks of the plan: where it asks for precision, or for limits to be decided,
+    /// as many as that takes.
     fn run_blocks(&mut self, watch: &mut dyn Watch) -> Result<Ending, SessionError> {
         let Prepared {
             directory,
@@ -116,6 +117,7 @@ impl<'a> Session<'a> {
             settings,
         } = &mut self.prepared;
         let mut blocks = precision::begun(trials);
+        let (before, clock) = (precision::took_ns(run, trials), Instant::now());
         loop {
             let plan = run.plan.clone().as_begun(blocks);
             let earlier = trials.clone();
@@ -141,7 +143,8 @@ impl<'a> Session<'a> {
                 self.interrupted,
             )?;
             blocks = plan.blocks.len();
-            let more = precision::more_blocks(run, trials, blocks);
+            let spent = Duration::from_nanos(before) + clock.elapsed();
+            let more = precision::more_blocks(run, trials, blocks, spent);
             if ending.interrupted || more == 0 {
                 return Ok(ending);
             }

@@ -12,6 +12,7 @@ use plumbline_stats::family::{self, JointEffect};
 mod noise;
 
 use noise::bursts::{Bursty, by_exceedances, by_medians};
+use noise::gate::{Answers, answers, limit};
 use noise::mesh::Mesh;
 use noise::precision::Stopped;
 use noise::{Noise, Source};
@@ -20,13 +21,14 @@ const ALPHA: f64 = 0.05;
 
 fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 6] = [
+    let parts: [(&str, fn()); 7] = [
         ("speed", speed),
         ("family", family_coverage),
         ("power", power),
         ("bursts", burst_coverage),
         ("meshes", meshes),
         ("precision", precision_coverage),
+        ("gates", gates),
     ];
     for (name, part) in parts {
         if chosen.is_empty() || chosen.iter().any(|one| one == name) {
@@ -238,6 +240,32 @@ fn precision_coverage() {
                 reached,
             } = noise::precision::stopped(comparisons, first, target, 2_000);
             println!("{comparisons} {first:2} {target:.3} {holds:5.1} {blocks:5.1} {reached:5.1}");
+        }
+    }
+}
+
+fn gates() {
+    println!("noise, effects as multiples of the limit: not worse, worse, undecided in %; blocks");
+    for noise in [Noise::Normal, Noise::HeavyTailed, Noise::Skewed] {
+        let limit = limit(noise);
+        for effects in [
+            [0.0, 0.0],
+            [0.0, -10.0],
+            [0.5, 0.0],
+            [1.0, 0.0],
+            [1.0, 1.0],
+            [1.5, 0.0],
+            [2.0, 0.0],
+        ] {
+            let Answers {
+                not_worse,
+                worse,
+                undecided,
+                blocks,
+            } = answers(noise, effects.map(|it| it * limit), limit, 2_000);
+            println!(
+                "{noise:?} {effects:?}: {not_worse:5.1} {worse:5.1} {undecided:5.1} {blocks:5.1}"
+            );
         }
     }
 }

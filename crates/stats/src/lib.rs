@@ -18,6 +18,8 @@
 //!   costs, and whether the line bends.
 //! * [`replicate`] makes one number of what shares a block's moment.
 //! * [`precision`] tells how many more blocks make intervals narrow enough.
+//! * [`looks`] tells how strict intervals have to be that are looked at again and
+//!   again, to stop as soon as something is decided.
 //! * [`kendall`] tells how far a measured order agrees with a published one.
 //! * [`independence`] tells how many independent samples a series is worth,
 //!   [`stationarity`] whether it changes its level, and [`arrivals`] whether
@@ -27,7 +29,8 @@
 //! * [`outlier`] flags values far from the rest. Nothing is ever dropped.
 //!   [`mesh`] names nodes and pairs that are unlike the others.
 //!
-//! No function assumes normal noise, except for smallest effects.
+//! No function assumes normal noise, except for smallest effects and for how strict
+//! repeated looks are.
 
 pub mod arrivals;
 mod binomial;
@@ -37,6 +40,7 @@ pub mod family;
 pub mod independence;
 pub mod kendall;
 pub mod line;
+pub mod looks;
 pub mod mesh;
 pub mod mlrsearch;
 mod normal;

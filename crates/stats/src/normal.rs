@@ -53,7 +53,8 @@ pub(crate) fn student_upper_quantile(tail: f64, freedom: f64) -> f64 {
     z * (1.0 + series)
 }
 
-fn density(z: f64) -> f64 {
+/// The density of a standard normal variable.
+pub(crate) fn density(z: f64) -> f64 {
     (-z * z / 2.0).exp() / (2.0 * PI).sqrt()
 }
 

@@ -3,14 +3,28 @@
 //! Nothing is pinned: what was loaded lives as long as its [`BpfObject`], or as
 //! long as a device that runs a program of it.
 
+mod bytecode;
+
 use std::error::Error;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
-use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
-use aya::programs::SchedClassifier;
-use aya::{Ebpf, EbpfLoader};
+use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray};
+use aya::programs::tp_btf::BtfTracePointLink;
+use aya::programs::{
+    BtfTracePoint, CgroupAttachMode, CgroupSockAddr, Program, ProgramError, SchedClassifier,
+};
+use aya::{Btf, Ebpf, EbpfLoader};
+
+pub use bytecode::Instruction;
+
+/// Longest wait for memory of an entry: some kernels (User-mode Linux) have for maps what the
+/// last tick left them.
+const MEMORY: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Why an object could not be loaded, or its maps could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -53,18 +67,36 @@ impl BpfError {
 }
 
 fn refusal(error: &(dyn Error + 'static)) -> LoadRefusal {
+    match errno(error) {
+        Some(libc::EPERM | libc::EACCES) => LoadRefusal::Forbidden,
+        Some(libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP) => LoadRefusal::Unsupported,
+        _ => LoadRefusal::Other,
+    }
+}
+
+/// The kernel's answer, where that is the cause of an error.
+fn errno(error: &(dyn Error + 'static)) -> Option<i32> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {
-            return match error.raw_os_error() {
-                Some(libc::EPERM | libc::EACCES) => LoadRefusal::Forbidden,
-                Some(libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP) => LoadRefusal::Unsupported,
-                _ => LoadRefusal::Other,
-            };
+            return error.raw_os_error();
         }
         cause = error.source();
     }
-    LoadRefusal::Other
+    None
+}
+
+/// Adds an entry to a map, and waits for memory where there is none at once.
+fn add(mut entry: impl FnMut() -> Result<(), MapError>) -> Result<(), MapError> {
+    let began = Instant::now();
+    loop {
+        match entry() {
+            Err(error) if errno(&error) == Some(libc::ENOMEM) && began.elapsed() < MEMORY => {
+                thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
 }
 
 fn with_causes(error: &(dyn Error + Send + Sync + 'static)) -> String {
@@ -89,17 +121,42 @@ fn remedy(refusal: LoadRefusal) -> &'static str {
     }
 }
 
+/// The bytes of an object file, aligned as its headers are read.
+#[repr(C, align(8))]
+pub struct ObjectFile<T: ?Sized>(pub T);
+
 /// An object's maps, filled from here and by its programs.
 #[derive(Debug)]
 pub struct BpfObject {
     loaded: Ebpf,
 }
 
+/// The bytes of a key and of its value.
+pub type MapEntry<const K: usize, const V: usize> = ([u8; K], [u8; V]);
+
+/// Programs that run at tracepoints, until this is dropped.
+#[derive(Debug)]
+pub struct AtTracepoints {
+    _links: Vec<BtfTracePointLink>,
+}
+
 impl BpfObject {
     /// Makes the maps of an object file. `constants` replace the values of
     /// global constants of the same name.
     pub fn load(file: &[u8], constants: &[(&str, u32)]) -> Result<Self, BpfError> {
+        Self::load_sized(file, constants, &[])
+    }
+
+    /// As [`load`](Self::load), with room for so many entries in the maps of these names.
+    pub fn load_sized(
+        file: &[u8],
+        constants: &[(&str, u32)],
+        entries: &[(&str, u32)],
+    ) -> Result<Self, BpfError> {
         let mut loader = EbpfLoader::new();
+        for (map, most) in entries {
+            loader.map_max_entries(map, *most);
+        }
         for (name, value) in constants {
             loader.override_global(name, value, true);
         }
@@ -111,16 +168,102 @@ impl BpfObject {
     /// A program for tc, loaded when first asked for.
     pub fn classifier(&mut self, name: &str) -> Result<BorrowedFd<'_>, BpfError> {
         let failed = |error| BpfError::new("load the program", name, error);
-        let missing = || io::Error::other("the object has no such program");
-        let program = self
-            .loaded
-            .program_mut(name)
-            .ok_or_else(|| BpfError::new("find the program", name, missing()))?;
-        let program: &mut SchedClassifier = program.try_into().map_err(failed)?;
+        let program: &mut SchedClassifier = self.program(name)?.try_into().map_err(failed)?;
         if program.fd().is_err() {
             program.load().map_err(failed)?;
         }
         program.fd().map(AsFd::as_fd).map_err(failed)
+    }
+
+    /// Runs a program for sockets of the processes of a cgroup (version 2), for as long as
+    /// this object lives.
+    pub fn attach_to_cgroup(&mut self, name: &str, cgroup: &impl AsFd) -> Result<(), BpfError> {
+        let failed = |error| BpfError::new("attach the program", name, error);
+        let program: &mut CgroupSockAddr = self.program(name)?.try_into().map_err(failed)?;
+        program.load().map_err(failed)?;
+        // No flags: where a link attaches it, others may always be beside it.
+        let attached = program.attach(cgroup, CgroupAttachMode::Single);
+        attached.map(drop).map_err(failed)
+    }
+
+    /// Loads programs for tracepoints, each with the name of its own.
+    ///
+    /// # Errors
+    ///
+    /// Also [`BpfError::is_unsupported`] where the kernel has no type information (BTF), or no
+    /// such tracepoint.
+    pub fn load_for_tracepoints(&mut self, programs: &[(&str, &str)]) -> Result<(), BpfError> {
+        let no_types = |error| BpfError {
+            refusal: LoadRefusal::Unsupported,
+            ..BpfError::new("read the types of the kernel for", "an eBPF object", error)
+        };
+        let types = Btf::from_sys_fs().map_err(no_types)?;
+        for (name, tracepoint) in programs {
+            let failed = |error| BpfError::new("load the program", name, error);
+            let program: &mut BtfTracePoint = self.program(name)?.try_into().map_err(failed)?;
+            program
+                .load(tracepoint, &types)
+                .map_err(|error| match error {
+                    ProgramError::Btf(_) => BpfError {
+                        refusal: LoadRefusal::Unsupported,
+                        ..failed(error)
+                    },
+                    error => failed(error),
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Runs programs that are loaded at their tracepoints.
+    pub fn attach_to_tracepoints(&mut self, programs: &[&str]) -> Result<AtTracepoints, BpfError> {
+        let attach = |name: &&str| {
+            let failed = |error| BpfError::new("attach the program", name, error);
+            let program: &mut BtfTracePoint = self.program(name)?.try_into().map_err(failed)?;
+            let link = program.attach().map_err(failed)?;
+            program.take_link(link).map_err(failed)
+        };
+        let links = programs.iter().map(attach).collect::<Result<_, _>>()?;
+        Ok(AtTracepoints { _links: links })
+    }
+
+    /// Puts a program for tc at a position of an array of programs.
+    pub fn set_program(&mut self, array: &str, index: u32, name: &str) -> Result<(), BpfError> {
+        let program = self.classifier(name)?.try_clone_to_owned();
+        let program = program.map_err(|error| BpfError::new("load the program", name, error))?;
+        self.put_program(array, index, &program)
+    }
+
+    /// Has the kernel check instructions, and puts them at a position of an array of programs
+    /// for tc. They name maps by [`map_fd`](Self::map_fd).
+    ///
+    /// # Errors
+    ///
+    /// What the kernel finds wrong with them, in its own words.
+    pub fn add_program(
+        &mut self,
+        array: &str,
+        index: u32,
+        instructions: &[Instruction],
+    ) -> Result<(), BpfError> {
+        let program = bytecode::load(instructions);
+        let program =
+            program.map_err(|error| BpfError::new("load a program for the map", array, error))?;
+        self.put_program(array, index, &program)
+    }
+
+    fn put_program(&self, array: &str, index: u32, program: &impl AsFd) -> Result<(), BpfError> {
+        let put = bytecode::put(&self.map_fd(array)?, index, program);
+        put.map_err(|error| BpfError::new("write the map", array, error))
+    }
+
+    /// A map of prefixes, of programs, or of values that each CPU has of its own.
+    pub fn map_fd(&self, name: &str) -> Result<BorrowedFd<'_>, BpfError> {
+        match self.loaded.map(name) {
+            Some(Map::LpmTrie(data) | Map::PerCpuArray(data) | Map::ProgramArray(data)) => {
+                Ok(data.fd().as_fd())
+            }
+            _ => Err(no_map(name)),
+        }
     }
 
     /// Sets an entry of a hash map.
@@ -132,7 +275,7 @@ impl BpfObject {
     ) -> Result<(), BpfError> {
         let failed = |error| BpfError::new("write the map", map, error);
         let mut hash = HashMap::<_, [u8; K], [u8; V]>::try_from(self.map(map)?).map_err(failed)?;
-        hash.insert(key, value, 0).map_err(failed)
+        add(|| hash.insert(key, value, 0)).map_err(failed)
     }
 
     /// Sets an entry of a map that is looked up by the longest prefix: the
@@ -146,7 +289,7 @@ impl BpfObject {
     ) -> Result<(), BpfError> {
         let failed = |error| BpfError::new("write the map", map, error);
         let mut trie = LpmTrie::<_, [u8; K], [u8; V]>::try_from(self.map(map)?).map_err(failed)?;
-        trie.insert(&Key::new(bits, key), value, 0).map_err(failed)
+        add(|| trie.insert(&Key::new(bits, key), value, 0)).map_err(failed)
     }
 
     /// Sets an entry of an array.
@@ -159,6 +302,28 @@ impl BpfObject {
         let failed = |error| BpfError::new("write the map", map, error);
         let mut array = Array::<_, [u8; V]>::try_from(self.map(map)?).map_err(failed)?;
         array.set(index, value, 0).map_err(failed)
+    }
+
+    /// An entry of an array.
+    pub fn at<const V: usize>(&self, map: &str, index: u32) -> Result<[u8; V], BpfError> {
+        let failed = |error| BpfError::new("read the map", map, error);
+        let data = self.loaded.map(map).ok_or_else(|| no_map(map))?;
+        let array = Array::<&MapData, [u8; V]>::try_from(data).map_err(failed)?;
+        array.get(&index, 0).map_err(failed)
+    }
+
+    /// Takes all entries out of a hash map.
+    pub fn take<const K: usize, const V: usize>(
+        &mut self,
+        map: &str,
+    ) -> Result<Vec<MapEntry<K, V>>, BpfError> {
+        let failed = |error| BpfError::new("read the map", map, error);
+        let mut hash = HashMap::<_, [u8; K], [u8; V]>::try_from(self.map(map)?).map_err(failed)?;
+        let entries = hash.iter().collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        for (key, _) in &entries {
+            hash.remove(key).map_err(failed)?;
+        }
+        Ok(entries)
     }
 
     /// The sum over all CPUs of the counters at `index` of a per-CPU array.
@@ -176,6 +341,12 @@ impl BpfObject {
         Ok(sum)
     }
 
+    fn program(&mut self, name: &str) -> Result<&mut Program, BpfError> {
+        let missing = || io::Error::other("the object has no such program");
+        let program = self.loaded.program_mut(name);
+        program.ok_or_else(|| BpfError::new("find the program", name, missing()))
+    }
+
     fn map(&mut self, name: &str) -> Result<&mut Map, BpfError> {
         self.loaded.map_mut(name).ok_or_else(|| no_map(name))
     }
@@ -184,4 +355,38 @@ impl BpfObject {
 fn no_map(name: &str) -> BpfError {
     let missing = io::Error::other("the object has no such map");
     BpfError::new("find the map", name, missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use aya::sys::SyscallError;
+
+    use super::*;
+
+    fn refused(errno: i32) -> Result<(), MapError> {
+        Err(MapError::SyscallError(SyscallError {
+            call: "bpf_map_update_elem",
+            io_error: io::Error::from_raw_os_error(errno),
+        }))
+    }
+
+    #[test]
+    fn an_entry_waits_for_memory_and_for_nothing_else() {
+        let mut tries = 0;
+        let added = add(|| {
+            tries += 1;
+            match tries {
+                1 | 2 => refused(libc::ENOMEM),
+                _ => Ok(()),
+            }
+        });
+        assert!(added.is_ok());
+        let mut tries = 0;
+        let added = add(|| {
+            tries += 1;
+            refused(libc::E2BIG)
+        });
+        assert!(added.is_err());
+        assert_eq!(tries, 1);
+    }
 }

@@ -1,6 +1,7 @@
 //! CPU affinity, timer slack, and this process's CPU time and limits.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
@@ -61,7 +62,8 @@ pub fn time_of(pid: u32) -> io::Result<ProcessTime> {
     let clock = clock_getcpuclockid(Pid::from_raw(pid as i32))?;
     let total = clock_gettime(clock)?.num_nanoseconds() as u64;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let user_ns = (total as f64 * user_share(&stat)) as u64;
+    // A product may be rounded to more.
+    let user_ns = ((total as f64 * user_share(&stat)) as u64).min(total);
     Ok(ProcessTime {
         user_ns,
         system_ns: total - user_ns,
@@ -73,14 +75,14 @@ pub fn time_of(pid: u32) -> io::Result<ProcessTime> {
 pub struct ProcessClock(ClockId);
 
 impl ProcessClock {
-    /// The clocks of all processes whose name begins with `name`; none where they
+    /// The clocks of all processes whose name begins with one of `names`; none where they
     /// cannot be seen, as from inside a PID namespace.
-    pub fn of_all(name: &str) -> Vec<Self> {
+    pub fn of_all(names: &[&str]) -> Vec<Self> {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let is_named = |pid: &i32| {
             let known = std::fs::read_to_string(format!("/proc/{pid}/comm"));
-            known.is_ok_and(|known| known.starts_with(name))
+            known.is_ok_and(|known| names.iter().any(|name| known.starts_with(name)))
         };
         let clocks = pids
             .filter(is_named)
@@ -96,13 +98,14 @@ impl ProcessClock {
 
 /// The share of a process's ticks that were in user space: fields 14 and 15 of
 /// proc_pid_stat(5). The name before them may hold spaces and parentheses.
-fn user_share(stat: &str) -> f64 {
+pub(crate) fn user_share(stat: &str) -> f64 {
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let mut ticks = after_name
         .split_whitespace()
         .skip(11)
-        .map_while(|field| field.parse::<f64>().ok());
-    let (user, system) = (ticks.next().unwrap_or(0.0), ticks.next().unwrap_or(0.0));
+        .map_while(|field| field.parse::<u64>().ok());
+    let mut next = || ticks.next().unwrap_or(0) as f64;
+    let (user, system) = (next(), next());
     if user + system > 0.0 {
         user / (user + system)
     } else {
@@ -141,6 +144,54 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
+/// CPUs that Linux can be built for (`CONFIG_NR_CPUS`).
+const MOST: usize = 8_192;
+
+/// The CPUs of a list as the kernel writes it, such as `0-3,8`.
+pub fn listed(list: &str) -> Vec<usize> {
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|it| *it < MOST);
+        Some(number(first)?..=number(last)?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
+/// Where processes say how soon an idle CPU has to be back (PM QoS).
+const WAKE_UP: &str = "/dev/cpu_dma_latency";
+/// What it shows where nobody says anything, microseconds.
+const NO_DEMAND_US: i32 = 2_000_000_000;
+
+/// Keeps idle CPUs from halting, as long as it lives: they poll for work instead. In a
+/// virtual machine one that halts comes back when the hypervisor lets it.
+#[derive(Debug)]
+pub struct Awake {
+    /// The kernel forgets the demand when this is closed.
+    _demand: File,
+}
+
+impl Awake {
+    /// Demands it of all CPUs of the machine.
+    ///
+    /// # Errors
+    ///
+    /// Whoever is not root may not; a kernel without cpuidle has nothing to ask.
+    pub fn hold() -> io::Result<Self> {
+        let mut demand = File::options().write(true).open(WAKE_UP)?;
+        demand.write_all(&0_i32.to_ne_bytes())?;
+        Ok(Self { _demand: demand })
+    }
+}
+
+/// How soon an idle CPU has to be back, microseconds, by the strictest demand. `None` where
+/// nobody demands anything, and where that is not shown, which it is to root.
+pub fn wake_up_limit_us() -> Option<u32> {
+    let mut shown = [0; 4];
+    File::open(WAKE_UP).ok()?.read_exact(&mut shown).ok()?;
+    let limit = i32::from_ne_bytes(shown);
+    (limit < NO_DEMAND_US).then(|| limit.max(0) as u32)
+}
+
 /// Sets how late the kernel may wake the calling thread from a timed sleep, in
 /// nanoseconds; the usual default is 50 µs, the least is 1 ns (L-18).
 pub fn set_timer_slack_ns(slack: u64) -> io::Result<()> {
@@ -168,6 +219,15 @@ pub fn allow_open_files(needed: u64) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_read() {
+        assert_eq!(listed("0"), [0]);
+        assert_eq!(listed("0,64"), [0, 64]);
+        assert_eq!(listed("0-3,8\n"), [0, 1, 2, 3, 8]);
+        assert_eq!(listed(""), [0_usize; 0]);
+        assert_eq!(listed("7,0-18446744073709551615"), [7]);
+    }
 
     #[test]
     fn a_pinned_thread_may_use_one_cpu() {
@@ -220,9 +280,9 @@ mod tests {
     #[test]
     fn processes_are_found_by_the_beginning_of_their_name() {
         let name = std::fs::read_to_string("/proc/self/comm").unwrap();
-        let found = ProcessClock::of_all(name.trim_end());
+        let found = ProcessClock::of_all(&[name.trim_end()]);
         assert!(found.iter().any(|it| it.read_ns() > 0), "{name}");
-        assert!(ProcessClock::of_all("no such process").is_empty());
+        assert!(ProcessClock::of_all(&["no such process"]).is_empty());
     }
 
     #[test]
@@ -234,6 +294,8 @@ mod tests {
             0.0
         );
         assert_eq!(user_share("nonsense"), 0.0);
+        let stat = "7 (new) S 1 7 7 0 -1 4194560 100 0 0 0 30 -10 0 0";
+        assert_eq!(user_share(stat), 1.0, "no more than all of it");
     }
 
     #[test]
@@ -252,9 +314,14 @@ mod tests {
     fn work_costs_cpu_time() {
         let before = process_time().unwrap();
         let start = crate::clock::now_ns();
-        while crate::clock::now_ns() - start < 20_000_000 {}
-        let spent = process_time().unwrap().since(before);
-        assert!(spent.user_ns + spent.system_ns > 1_000_000, "{spent:?}");
+        loop {
+            let spent = process_time().unwrap().since(before);
+            if spent.user_ns + spent.system_ns > 1_000_000 {
+                break;
+            }
+            let worked_ns = crate::clock::now_ns() - start;
+            assert!(worked_ns < 10_000_000_000, "{spent:?}");
+        }
     }
 
     #[test]

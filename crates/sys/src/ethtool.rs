@@ -1,4 +1,4 @@
-//! Offloads of a network device: as the driver reports them, and switched off.
+//! Offloads of a network device: as the driver reports them, and switched.
 //!
 //! The `SIOCETHTOOL` requests and structures are those of
 //! `include/uapi/linux/ethtool.h`.
@@ -12,7 +12,6 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
-const ETHTOOL_STXCSUM: u32 = 0x17;
 const ETH_SS_FEATURES: u32 = 4;
 /// Bytes of a name (`ETH_GSTRING_LEN`).
 const NAME_BYTES: usize = 32;
@@ -22,9 +21,37 @@ const BLOCK_WORDS: usize = 4;
 /// length says, so a greater count is refused before it may write.
 const MOST_FEATURES: usize = 1024;
 
+/// What a device can do, in the driver's own words, and whether it does.
+struct Feature {
+    name: String,
+    /// Whether it can be switched.
+    switchable: bool,
+    /// Whether it is to be on.
+    wanted: bool,
+    active: bool,
+}
+
 /// Names of the features that are on, sorted, as `ethtool -k` spells them;
 /// `device` is in the calling thread's network namespace.
 pub fn active_features(device: &str) -> io::Result<Vec<String>> {
+    named(device, |feature| feature.active)
+}
+
+/// Names of the features that the device could have and that are switched off, by somebody
+/// or by its driver, sorted; `device` is in the calling thread's network namespace. What is
+/// off because another one is off is not among them.
+pub fn switched_off(device: &str) -> io::Result<Vec<String>> {
+    named(device, |it| it.switchable && !it.wanted && !it.active)
+}
+
+fn named(device: &str, is_meant: fn(&Feature) -> bool) -> io::Result<Vec<String>> {
+    let features = features(device)?.into_iter();
+    let mut names: Vec<String> = features.filter(is_meant).map(|it| it.name).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn features(device: &str) -> io::Result<Vec<Feature>> {
     let fd = any_socket()?;
     let request = |data: &mut [u32]| ethtool(&fd, device, data);
 
@@ -45,28 +72,28 @@ pub fn active_features(device: &str) -> io::Result<Vec<String>> {
 
     // struct ethtool_gfeatures: cmd, size (blocks), features[].
     let blocks = count.div_ceil(32);
-    let mut features = vec![0; 2 + blocks * BLOCK_WORDS];
-    features[0] = ETHTOOL_GFEATURES;
-    features[1] = blocks as u32;
-    request(&mut features)?;
+    let mut bits = vec![0; 2 + blocks * BLOCK_WORDS];
+    bits[0] = ETHTOOL_GFEATURES;
+    bits[1] = blocks as u32;
+    request(&mut bits)?;
 
     let names: Vec<u8> = strings[3..3 + count * NAME_BYTES / 4]
         .iter()
         .flat_map(|word| word.to_ne_bytes())
         .collect();
-    let mut active: Vec<String> = names
-        .chunks(NAME_BYTES)
-        .enumerate()
-        .filter(|(at, _)| features[2 + at / 32 * BLOCK_WORDS + 2] >> (at % 32) & 1 == 1)
-        .map(|(_, name)| {
-            let text = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            String::from_utf8_lossy(text).into_owned()
-        })
-        // The kernel has bits without a name.
-        .filter(|name| !name.is_empty())
-        .collect();
-    active.sort();
-    Ok(active)
+    let feature = |(at, name): (usize, &[u8])| {
+        let bit = |word: usize| bits[2 + at / 32 * BLOCK_WORDS + word] >> (at % 32) & 1 == 1;
+        let text = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        Feature {
+            name: String::from_utf8_lossy(text).into_owned(),
+            switchable: bit(0),
+            wanted: bit(1),
+            active: bit(2),
+        }
+    };
+    let all = names.chunks(NAME_BYTES).enumerate().map(feature);
+    // The kernel has bits without a name.
+    Ok(all.filter(|it| !it.name.is_empty()).collect())
 }
 
 /// A count of features, where our buffers hold as many.
@@ -77,12 +104,55 @@ fn bounded(count: u32) -> io::Result<usize> {
     (count <= MOST_FEATURES).then_some(count).ok_or_else(error)
 }
 
-/// Makes the stack compute the checksums of what `device` sends, as `ethtool -K
-/// … tx off` does; the stack then also segments packets itself. `device` is one
-/// of the calling thread's network namespace.
-pub fn checksum_in_software(device: &str) -> io::Result<()> {
-    // struct ethtool_value: cmd, data.
-    ethtool(&any_socket()?, device, &mut [ETHTOOL_STXCSUM, 0])
+/// Work that a device does for the stack, or the stack for itself, on many packets at
+/// once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offload {
+    /// Received segments are merged (GRO).
+    Gro,
+    /// The stack segments as late as it can (GSO).
+    Gso,
+    /// The device segments TCP (TSO).
+    Tso,
+    /// The device computes checksums of what is sent. Without it the stack also segments
+    /// by itself.
+    TxChecksum,
+    /// The device checks checksums of what is received.
+    RxChecksum,
+}
+
+impl Offload {
+    /// The requests that read and set it: `ETHTOOL_GGRO`, `ETHTOOL_SGRO` and so on.
+    fn requests(self) -> (u32, u32) {
+        match self {
+            Self::Gro => (0x2b, 0x2c),
+            Self::Gso => (0x23, 0x24),
+            Self::Tso => (0x1e, 0x1f),
+            Self::TxChecksum => (0x16, 0x17),
+            Self::RxChecksum => (0x14, 0x15),
+        }
+    }
+
+    /// Whether it is on; `device` is in the calling thread's network namespace.
+    pub fn is_on(self, device: &str) -> io::Result<bool> {
+        // struct ethtool_value: cmd, data.
+        let mut value = [self.requests().0, 0];
+        ethtool(&any_socket()?, device, &mut value)?;
+        Ok(value[1] != 0)
+    }
+
+    /// Switches it, as `ethtool -K` does.
+    ///
+    /// # Errors
+    ///
+    /// `EOPNOTSUPP` where the driver does not let it be changed.
+    pub fn switch(self, device: &str, on: bool) -> io::Result<()> {
+        ethtool(
+            &any_socket()?,
+            device,
+            &mut [self.requests().1, u32::from(on)],
+        )
+    }
 }
 
 /// The requests go by a socket of any kind.

@@ -9,9 +9,10 @@ pub mod packets;
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setpgid};
@@ -47,6 +48,24 @@ impl Forwarder {
     ///
     /// Those of fork(2). What goes wrong in the process itself ends it.
     pub fn start(name: &'static CStr, carrier: &mut impl Carrier) -> io::Result<Self> {
+        Self::start_within(None, name, carrier)
+    }
+
+    /// Starts one as [`start`](Self::start) does, in a network namespace: sockets that it
+    /// opens are there.
+    pub fn start_in(
+        namespace: &impl AsFd,
+        name: &'static CStr,
+        carrier: &mut impl Carrier,
+    ) -> io::Result<Self> {
+        Self::start_within(Some(namespace.as_fd()), name, carrier)
+    }
+
+    fn start_within(
+        namespace: Option<BorrowedFd<'_>>,
+        name: &'static CStr,
+        carrier: &mut impl Carrier,
+    ) -> io::Result<Self> {
         let descriptors = carrier.descriptors();
         let mut kept: Vec<libc::c_int> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
         kept.sort_unstable();
@@ -59,7 +78,7 @@ impl Forwarder {
             ForkResult::Parent { child } => Ok(Self { pid: child }),
             ForkResult::Child => {
                 let end = ExitOnDrop;
-                if settle(name, parent, &kept).is_ok() {
+                if settle(name, parent, namespace, &kept).is_ok() {
                     carrier.carry();
                 }
                 drop(end);
@@ -113,10 +132,15 @@ impl Drop for ExitOnDrop {
     }
 }
 
-/// In the child: dies with its parent, is not reached by Ctrl-C, and has no other
-/// descriptors than `kept`, which are in order: another one would keep a namespace or
-/// a pipe of the parent's open.
-fn settle(name: &'static CStr, parent: Pid, kept: &[libc::c_int]) -> nix::Result<()> {
+/// In the child: dies with its parent, is not reached by Ctrl-C, enters the namespace if
+/// there is one, and has no other descriptors than `kept`, which are in order: another one
+/// would keep a namespace or a pipe of the parent's open.
+fn settle(
+    name: &'static CStr,
+    parent: Pid,
+    namespace: Option<BorrowedFd<'_>>,
+    kept: &[libc::c_int],
+) -> nix::Result<()> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
     // The parent may have died before the line above took effect.
     if getppid() != parent {
@@ -124,6 +148,9 @@ fn settle(name: &'static CStr, parent: Pid, kept: &[libc::c_int]) -> nix::Result
     }
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     nix::sys::prctl::set_name(name)?;
+    if let Some(namespace) = namespace {
+        setns(namespace, CloneFlags::CLONE_NEWNET)?;
+    }
     let mut first = 0;
     for number in kept {
         close(first, number - 1)?;

@@ -1,4 +1,5 @@
-//! Linux, typed and safe from outside.
+//! Linux, typed and safe from outside; and of any Unix what a controller needs: the
+//! clock, processes, signals.
 //!
 //! Each module wraps one facility of the kernel behind a safe interface; a
 //! caller cannot break memory safety, whatever it passes.
@@ -7,27 +8,53 @@
     reason = "the room where it is allowed; every block says why it is sound"
 )]
 
+#[cfg(target_os = "linux")]
 pub mod bpf;
+#[cfg(target_os = "linux")]
 pub mod capture;
 pub mod clock;
+#[cfg(target_os = "linux")]
 pub mod confined;
+#[cfg(target_os = "linux")]
 pub mod counters;
+#[cfg(target_os = "linux")]
 pub mod cpu;
+#[cfg(target_os = "linux")]
 pub mod ethtool;
+#[cfg(target_os = "linux")]
+pub mod foreground;
+#[cfg(target_os = "linux")]
 pub mod forwarder;
+#[cfg(target_os = "linux")]
 pub mod fragment;
+#[cfg(target_os = "linux")]
 pub mod namespace;
+#[cfg(target_os = "linux")]
 pub mod netlink;
+#[cfg(target_os = "linux")]
 mod packet;
+#[cfg(target_os = "linux")]
 pub mod poll;
 pub mod process;
+#[cfg(target_os = "linux")]
 pub mod ring;
+#[cfg(target_os = "linux")]
+pub mod sampled;
+#[cfg(target_os = "linux")]
 pub mod scratch;
 pub mod signal;
+#[cfg(target_os = "linux")]
 pub mod socket;
+#[cfg(target_os = "linux")]
 mod sockopt;
+#[cfg(target_os = "linux")]
 pub mod sysctl;
+#[cfg(target_os = "linux")]
 pub mod tap;
+#[cfg(target_os = "linux")]
 pub mod terminal;
+#[cfg(target_os = "linux")]
 pub mod tun;
+pub mod user_mode;
+#[cfg(target_os = "linux")]
 pub mod waiting;

@@ -20,6 +20,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork, getgid, getuid, write};
 
 use crate::netlink::{NetlinkError, NetlinkSocket};
+use crate::sockopt;
 
 /// The network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
@@ -247,6 +248,17 @@ impl Namespace {
         self.inode
     }
 
+    /// Identifies the namespace to eBPF programs, and is never given to another one.
+    ///
+    /// # Errors
+    ///
+    /// A kernel before Linux 5.14.
+    pub fn cookie(&self) -> io::Result<u64> {
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_NETNS_COOKIE);
+        // SAFETY: any bytes are an integer.
+        unsafe { sockopt::get(&self.netlink, level, option) }
+    }
+
     /// Runs `work` in a fresh thread inside the namespace and returns its
     /// result. Sockets that it opens stay in the namespace. A panic of `work`
     /// continues in the caller.
@@ -254,6 +266,28 @@ impl Namespace {
         in_thread(|| {
             setns(&self.file, CloneFlags::CLONE_NEWNET)
                 .map_err(step("enter a network namespace"))?;
+            Ok(work())
+        })?
+    }
+
+    /// The same, where `/sys` shows the devices of this namespace.
+    ///
+    /// # Errors
+    ///
+    /// Also where the machine does not let it be mounted: containers whose own `/sys` is
+    /// hidden in part.
+    pub fn run_with_sysfs<T: Send>(
+        &self,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, NamespaceError> {
+        self.run(|| {
+            // Of this thread alone, and gone with it.
+            let (none, kind) = (None::<&str>, Some("sysfs"));
+            let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+            unshare(CloneFlags::CLONE_NEWNS)
+                .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
+                .and_then(|()| mount(kind, "/sys", kind, flags, none))
+                .map_err(step("mount the sysfs of a network namespace"))?;
             Ok(work())
         })?
     }

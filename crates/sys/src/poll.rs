@@ -66,10 +66,20 @@ impl Poller {
         interest: Interest,
         trigger: Trigger,
     ) -> io::Result<()> {
-        let mut flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
-        flags.set(EpollFlags::EPOLLOUT, interest == Interest::ReadWrite);
-        flags.set(EpollFlags::EPOLLET, trigger == Trigger::Edge);
-        Ok(self.epoll.add(fd, EpollEvent::new(flags, token))?)
+        Ok(self.epoll.add(fd, event(token, interest, trigger))?)
+    }
+
+    /// Has a descriptor that was [added](Self::add) reported once more if it is ready, behind
+    /// all others that are.
+    pub fn renew(
+        &self,
+        fd: BorrowedFd<'_>,
+        token: u64,
+        interest: Interest,
+        trigger: Trigger,
+    ) -> io::Result<()> {
+        let mut event = event(token, interest, trigger);
+        Ok(self.epoll.modify(fd, &mut event)?)
     }
 
     /// Waits until a descriptor is ready or `timeout_ns` have passed, and
@@ -151,6 +161,13 @@ impl Poller {
     }
 }
 
+fn event(token: u64, interest: Interest, trigger: Trigger) -> EpollEvent {
+    let mut flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
+    flags.set(EpollFlags::EPOLLOUT, interest == Interest::ReadWrite);
+    flags.set(EpollFlags::EPOLLET, trigger == Trigger::Edge);
+    EpollEvent::new(flags, token)
+}
+
 impl AsFd for Poller {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.0.as_fd()
@@ -186,6 +203,9 @@ mod tests {
             assert_eq!((ready.token, ready.readable), (7, true));
             assert!(!ready.hangup && !ready.writable);
             assert_eq!(poller.wait(0).unwrap(), again, "{trigger:?}");
+            let renewed = poller.renew(near.as_fd(), 7, Interest::Read, trigger);
+            renewed.unwrap();
+            assert_eq!(poller.wait(0).unwrap(), 1, "{trigger:?} once more");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Starting processes inside namespaces.
+//! Starting processes, on Linux also inside namespaces.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::Signal;
 
 /// The last bytes of standard error that are kept.
@@ -91,9 +90,10 @@ impl Command {
     }
 
     /// Starts it in the caller's namespaces; otherwise as
-    /// [`spawn_in`](Self::spawn_in).
+    /// [`spawn_in`](Self::spawn_in). On other systems than Linux nothing kills it: it
+    /// learns of the end of this process from its standard input.
     pub fn spawn(self) -> Result<Child, ProcessError> {
-        self.tied(None).start()
+        self.tied(None)?.start()
     }
 
     /// Starts it in the caller's namespaces, not tied to the calling thread: it
@@ -110,9 +110,13 @@ impl Command {
     /// that outlives the child, such as the main thread. Everything but the
     /// three streams is closed in the child, so it keeps no namespace alive
     /// but its own.
+    ///
+    /// # Errors
+    ///
+    /// Also on every other system: only Linux has namespaces.
     pub fn spawn_in(self, namespace: &impl AsFd) -> Result<Child, ProcessError> {
         match namespace.as_fd().try_clone_to_owned() {
-            Ok(namespace) => self.tied(Some(namespace)).start(),
+            Ok(namespace) => self.tied(Some(namespace))?.start(),
             Err(source) => Err(self.failure(source)),
         }
     }
@@ -124,8 +128,19 @@ impl Command {
         }
     }
 
+    #[cfg(not(target_os = "linux"))]
+    fn tied(self, namespace: Option<OwnedFd>) -> Result<Self, ProcessError> {
+        match namespace {
+            None => Ok(self),
+            Some(_) => Err(self.failure(io::ErrorKind::Unsupported.into())),
+        }
+    }
+
     /// Makes it die with the calling thread; inside `namespace` where one is given.
-    fn tied(mut self, namespace: Option<OwnedFd>) -> Self {
+    #[cfg(target_os = "linux")]
+    fn tied(mut self, namespace: Option<OwnedFd>) -> Result<Self, ProcessError> {
+        use nix::sched::{CloneFlags, setns};
+
         let parent = std::process::id();
         let enter = move || {
             nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
@@ -142,19 +157,12 @@ impl Command {
         // descriptor it owns; it takes no lock and does not allocate (an
         // `io::Error` of a kind or an error number is a plain value).
         unsafe { self.inner.pre_exec(enter) };
-        self
+        Ok(self)
     }
 
     fn start(mut self) -> Result<Child, ProcessError> {
         let mut inner = self.inner.spawn().map_err(|source| self.failure(source))?;
-        let keep_tail = |stream| {
-            Collected::of(stream, |bytes| {
-                let surplus = bytes.len().saturating_sub(TAIL_BYTES);
-                bytes.drain(..surplus);
-                true
-            })
-        };
-        let stderr = inner.stderr.take().map(keep_tail);
+        let stderr = inner.stderr.take().map(Collected::last);
         Ok(Child { inner, stderr })
     }
 }
@@ -265,6 +273,15 @@ impl Collected {
         Self::of(stream, move |bytes| {
             bytes.truncate(most);
             bytes.len() < most
+        })
+    }
+
+    /// The last bytes, some 8 KiB of them; all are read.
+    pub fn last(stream: impl Read + Send + 'static) -> Self {
+        Self::of(stream, |bytes| {
+            let surplus = bytes.len().saturating_sub(TAIL_BYTES);
+            bytes.drain(..surplus);
+            true
         })
     }
 

@@ -1,10 +1,14 @@
 //! Non-blocking TCP and UDP sockets with the options that a load needs.
 
 mod control;
+mod errors;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod messages;
 mod stamps;
 mod zero_copy;
 
+pub use errors::{TooLong, is_too_long};
 pub use messages::{Messages, TRAIN_MESSAGES};
 pub use stamps::{Departure, SendStamp};
 pub use zero_copy::ZeroCopyNotice;
@@ -12,6 +16,7 @@ pub use zero_copy::ZeroCopyNotice;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, Type};
 
@@ -31,6 +36,10 @@ pub struct TcpInfo {
     pub retransmits: u32,
     /// Both sides may still send.
     pub established: bool,
+    /// Most bytes of a segment that is sent, options of TCP left out.
+    pub send_mss: u32,
+    /// Most bytes of a segment that the other side was told to send, options included.
+    pub advertised_mss: u32,
 }
 
 impl Socket {
@@ -150,6 +159,17 @@ impl Socket {
         bytes_or_error(taken)
     }
 
+    /// As [`send`](Self::send), to an address: for a socket that is not connected.
+    pub fn send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
+        self.0.send_to(bytes, &to.into())
+    }
+
+    /// Closes a connection at once: the other side is told by a reset, and neither keeps
+    /// the port for packets that may be late.
+    pub fn reset(self) -> io::Result<()> {
+        self.0.set_linger(Some(Duration::ZERO))
+    }
+
     /// How the connection attempt ended, or the error that broke the
     /// connection; reading clears it.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
@@ -186,6 +206,8 @@ impl Socket {
             bytes_acked: info.tcpi_bytes_acked,
             retransmits: info.tcpi_total_retrans,
             established: info.tcpi_state == TCP_ESTABLISHED,
+            send_mss: info.tcpi_snd_mss,
+            advertised_mss: info.tcpi_advmss,
         })
     }
 

@@ -20,7 +20,7 @@ pub fn waiting_on(process: impl Display, port: u16, udp: bool) -> Vec<u64> {
         .collect()
 }
 
-fn waiting_in(table: &str, port: u16, udp: bool) -> Vec<u64> {
+pub(crate) fn waiting_in(table: &str, port: u16, udp: bool) -> Vec<u64> {
     let port = format!(":{port:04X}");
     let state = if udp { "07" } else { "0A" };
     let inode = |line: &str| {

@@ -102,6 +102,10 @@ fn serve() -> io::Result<u8> {
 fn set_up(job: &Job) -> io::Result<()> {
     mount_at("proc", Path::new("/proc"), None)?;
     mount_at("sysfs", Path::new("/sys"), None)?;
+    let cgroups = Path::new("/sys/fs/cgroup");
+    if cgroups.is_dir() {
+        mount_at("cgroup2", cgroups, None)?;
+    }
     fs::create_dir_all(SCRATCH)?;
     mount_at("tmpfs", Path::new(SCRATCH), None)?;
     // hostfs takes the directory that it shows as its option.

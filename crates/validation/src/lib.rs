@@ -11,6 +11,7 @@ mod catalogue;
 mod comparisons;
 mod error;
 mod exit;
+mod flags;
 pub mod floor;
 mod judgement;
 mod order;
@@ -24,4 +25,5 @@ mod table;
 
 pub use comparisons::Comparisons;
 pub use error::{OrderError, ValidationError};
+pub use flags::ValidateArgs;
 pub use order::ValidationOptions;

@@ -27,6 +27,8 @@ impl<C: Codec> Exchange<C> {
             let (received, arrival) = match received {
                 Ok(received) => received,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                // Word of an earlier datagram that was refused on its way.
+                Err(_) if self.rules.udp && self.rules.endures => continue,
                 Err(e) => return self.break_line(io, slot, self.read_failure(&e), now_ns()),
             };
             let mut now = now_ns();

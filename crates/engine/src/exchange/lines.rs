@@ -192,7 +192,9 @@ impl<C: Codec> Exchange<C> {
     /// Looks after lines that are down or slow to close.
     pub(super) fn mend<D: Driver>(&mut self, io: &mut D, now: u64) {
         for slot in 0..self.lines.len() {
+            let is_kept = self.rules.endures && !self.rules.udp && !self.rules.fresh;
             let pause = match self.lines[slot].state {
+                ConnectionState::Down if is_kept => continue,
                 ConnectionState::Down => RETRY_NS,
                 ConnectionState::Closing => LINGER_NS,
                 _ => continue,
@@ -256,6 +258,14 @@ impl<C: Codec> Exchange<C> {
             };
             match sent {
                 Ok(taken) => from += taken,
+                // The next datagram may get through.
+                Err(e) if self.rules.udp && self.rules.endures => {
+                    if let Some(flight) = self.flights.take(slot, seq) {
+                        let failure = self.send_failure(&e);
+                        self.recorder.failed(flight.intended, failure);
+                    }
+                    return;
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) => return self.break_line(io, slot, self.send_failure(&e), now_ns()),
             }

@@ -28,6 +28,9 @@ pub(crate) struct Rules {
     pub(crate) pipelined: bool,
     /// The next request leaves when the last answer has arrived.
     pub(crate) closed: bool,
+    /// Whatever breaks, the load goes on with what is left: broken connections are not
+    /// replaced, each has its turn, and answers that may never come are given up.
+    pub(crate) endures: bool,
     /// What is shown on each connection as soon as it is open.
     pub(crate) shown: Option<Secret>,
     /// Connections opened per second by this worker.

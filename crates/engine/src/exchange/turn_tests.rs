@@ -87,6 +87,7 @@ fn an_answer_without_end_takes_turns_with_the_rest_of_the_load() {
         fresh: false,
         pipelined: false,
         closed: true,
+        endures: false,
         shown: None,
         ramp: None,
         flights: 1,

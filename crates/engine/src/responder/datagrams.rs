@@ -206,7 +206,8 @@ mod tests {
             for _ in 0..2 {
                 near.send_train(&train, 0, 8).unwrap();
             }
-            std::thread::sleep(Duration::from_millis(200));
+            // All is in its socket, and it looks every few milliseconds.
+            std::thread::sleep(Duration::from_secs(1));
             stop.store(true, Ordering::Relaxed);
             counting.join().unwrap().unwrap()
         });

@@ -205,6 +205,53 @@ fn note_header(request: &mut Request, line: Line<'_>) -> bool {
     true
 }
 
+/// What [`fuzzing`](crate::fuzzing) makes public.
+#[cfg(fuzzing)]
+pub(crate) fn answers_to(
+    stream: &[u8],
+    piece_bytes: usize,
+    workload: &Workload,
+) -> Vec<(bool, Vec<u8>)> {
+    let (mut web, mut reader) = (Web::new(workload), RequestReader::default());
+    let mut seen = ServeResult::default();
+    let mut answers = Vec::new();
+    for mut piece in stream.chunks(piece_bytes) {
+        while !piece.is_empty() {
+            let (taken, step) = web.read(&mut reader, piece, &mut seen);
+            assert!(taken > 0, "a piece is left");
+            piece = &piece[taken..];
+            let (RequestStep::Answer(answer) | RequestStep::Last(answer)) = step else {
+                continue;
+            };
+            let is_head = matches!(
+                answer,
+                WebAnswer::Document {
+                    head_only: true,
+                    ..
+                }
+            );
+            answers.push((is_head, whole(&mut web, answer)));
+            if matches!(step, RequestStep::Last(_)) {
+                return answers;
+            }
+        }
+    }
+    answers
+}
+
+/// An answer from its first byte to its last.
+#[cfg(fuzzing)]
+fn whole(web: &mut Web, answer: WebAnswer) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        match web.piece(answer, bytes.len()) {
+            [] => return bytes,
+            more => bytes.extend_from_slice(more),
+        }
+        assert!(bytes.len() < 1 << 10, "an answer has no end");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use plumbline_experiment::{Arrival, DriverChoice, Protocol, Wait, WorkloadKind};

@@ -36,7 +36,7 @@ fn a_refused_ring_is_told_with_a_remedy_and_auto_does_without() {
         plumbline_testkit::forbid_io_uring().unwrap();
         let auto = load(&short(by(DriverChoice::Auto), target));
         assert_eq!((auto.driver.as_str(), auto.errors.total()), ("epoll", 0));
-        assert!(auto.completed > 100, "{}", auto.completed);
+        assert!(auto.completed > 0, "{auto:?}");
         run(
             &short(by(DriverChoice::Uring), target),
             &AtomicBool::new(false),

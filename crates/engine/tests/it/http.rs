@@ -161,9 +161,9 @@ fn a_server_that_never_answers_is_censored_not_waited_for() {
         assert_eq!(result.censored, result.planned);
         assert_eq!(result.latency.len(), result.planned);
         // At least as late as the end of the drain.
-        assert!(result.latency.max() >= 299_000_000);
         assert!(result.latency.value_at(0.0) >= 100_000_000);
         if arrival != Arrival::Closed {
+            assert!(result.latency.max() >= 299_000_000);
             assert_eq!(result.planned, 40);
             // Two went out, the rest found no connection.
             assert_eq!((result.sent, result.waited_for_connection), (2, 38));

@@ -30,6 +30,7 @@ macro_rules! by_each_driver {
 mod abuse;
 mod bulk;
 mod drivers;
+mod endure;
 mod faults;
 mod http;
 mod loopback;

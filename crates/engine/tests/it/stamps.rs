@@ -11,7 +11,9 @@ use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
 use plumbline_record::{LoadResult, Spans};
 use plumbline_sys::cpu;
 
-use crate::rig::{Server, load, loopback_v4, loopback_v6, serve, serving, short, skip, workload};
+use crate::rig::{
+    Server, in_time, load, loopback_v4, loopback_v6, serve, serving, short, skip, workload,
+};
 
 /// A workload of which every request is to be stamped.
 fn stamped(kind: WorkloadKind) -> Workload {
@@ -57,17 +59,17 @@ fn the_spans_of_every_workload_add_up_to_its_service_time() {
                 };
                 let name = format!("{kind:?} {protocol:?} {arrival:?} {listen}");
                 let server = Server::start(&serving(&spec, listen));
-                let result = load(&short(spec, server.address));
+                // Each line takes one sample at a time, and some answers are
+                // read together: all that came while there was no CPU.
+                let is_sampled = |it: &LoadResult| spans(it).complete >= it.completed / 2;
+                let result = in_time(|| load(&short(spec.clone(), server.address)), is_sampled);
                 assert_eq!(result.errors.total(), 0, "{name}");
+                assert!(is_sampled(&result), "{name}: {result:?}");
                 let spans = spans(&result);
                 assert!(
                     spans.sampled() <= result.completed + result.censored,
                     "{name}"
                 );
-                // Each line takes one sample at a time, and some answers are
-                // read together.
-                let least = result.completed / 2;
-                assert!(spans.complete >= least, "{name}: {spans:?}");
                 assert_eq!((spans.clock_set, spans.unstamped), (0, 0), "{name}");
                 check_sum(spans, &name);
             }
@@ -81,12 +83,17 @@ fn a_small_share_is_sampled_and_none_where_none_is_asked_for() {
     let server = Server::start(&serving(&spec, loopback_v4()));
     assert!(load(&short(spec.clone(), server.address)).spans.is_none());
     spec.timestamps = 0.05;
-    let result = load(&LoadPlan {
-        threads: 2,
-        ..short(spec, server.address)
-    });
-    let share = spans(&result).sampled() as f64 / result.completed as f64;
-    assert!((0.03..0.07).contains(&share), "{share}");
+    let share = || {
+        let result = load(&LoadPlan {
+            threads: 2,
+            ..short(spec.clone(), server.address)
+        });
+        spans(&result).sampled() as f64 / result.completed as f64
+    };
+    // By chance, of few where there is little CPU.
+    let is_small = |share: &f64| (0.03..0.07).contains(share);
+    let share = in_time(share, is_small);
+    assert!(is_small(&share), "{share}");
 }
 
 /// A server that answers late moves one span and no other.
@@ -102,18 +109,23 @@ fn a_late_server_shows_in_the_span_of_network_and_server() {
             }
         }
     });
-    let result = load(&LoadPlan {
-        verify: false,
-        ..short(stamped(WorkloadKind::Rr), target)
-    });
-    let spans = spans(&result);
     let late = LATE.as_nanos() as u64;
+    let load_it = || {
+        load(&LoadPlan {
+            verify: false,
+            ..short(stamped(WorkloadKind::Rr), target)
+        })
+    };
+    // Where the sender gets its CPU when it wants it.
+    let is_moved = |result: &LoadResult| {
+        let others = spans(result).in_order().into_iter();
+        let mut others = others.filter(|(name, _)| *name != "network and server");
+        others.all(|(_, span)| span.value_at(0.5) < late / 10)
+    };
+    let result = in_time(load_it, is_moved);
+    assert!(is_moved(&result), "{result:?}");
+    let spans = spans(&result);
     assert!(spans.network_and_server.value_at(0.01) >= late);
-    for (name, span) in spans.in_order() {
-        if name != "network and server" {
-            assert!(span.value_at(0.5) < late / 10, "{name}: {span:?}");
-        }
-    }
     check_sum(spans, "late");
 }
 
@@ -121,29 +133,38 @@ fn a_late_server_shows_in_the_span_of_network_and_server() {
 /// not to blame, and the split does not blame them.
 ///
 /// A machine that takes the server's CPU away meanwhile makes the server late
-/// as well, rightly told. So there are six attempts; a wrong split would fail
-/// them all.
+/// as well, rightly told. So there are ten attempts; a wrong split would fail
+/// them all, also where the calm ones show that nobody else has the CPUs.
 #[test]
 fn a_busy_cpu_of_the_sender_shows_as_wake_up() {
     let cpus = cpu::allowed().unwrap();
     let (Some(&own), Some(&other)) = (cpus.last(), cpus.first()) else {
         panic!("this process may run on no CPU at all");
     };
+    let test = "a busy CPU of the sender shows as wake-up";
     if own == other {
         return skip(
-            "a busy CPU of the sender shows as wake-up",
+            test,
             "with one CPU the server would be as late as the sender",
         );
     }
-    let failures: Vec<String> = (0..6)
-        .map_while(|_| blame_the_wake_up(own, other).err())
-        .collect();
-    assert!(failures.len() < 6, "{failures:?}");
+    let attempts = (0..10).map(|_| blame_the_wake_up(own, other));
+    let failures: Vec<[Means; 2]> = attempts.map_while(Result::err).collect();
+    if failures.len() < 10 {
+        return;
+    }
+    let is_quiet = |[calm, _]: &[Means; 2]| calm.1 < 100e3;
+    assert!(!failures.iter().any(is_quiet), "{failures:?}");
+    skip(test, "other programs have the CPUs");
 }
 
+/// Mean times of the wake-up, and of network and server, nanoseconds.
+type Means = (f64, f64);
+
 /// A closed loop that wants more than a fair share of its CPU has to wait for
-/// it whatever the scheduler prefers: what it gets is a thirteenth.
-fn blame_the_wake_up(own: usize, other: usize) -> Result<(), String> {
+/// it whatever the scheduler prefers: what it gets is a thirteenth. Gives both where
+/// that does not show, the calm ones first.
+fn blame_the_wake_up(own: usize, other: usize) -> Result<(), [Means; 2]> {
     let spec = Workload {
         connections: 1,
         ..stamped(WorkloadKind::Rr)
@@ -160,15 +181,15 @@ fn blame_the_wake_up(own: usize, other: usize) -> Result<(), String> {
         let spans = spans(result);
         (spans.wake_up.mean(), spans.network_and_server.mean())
     };
-    let calm = means(&load(&plan));
+    let calm_ns = means(&load(&plan));
     let busy = Busy::on(own, 12);
-    let late = means(&load(&plan));
+    let busy_ns = means(&load(&plan));
     drop(busy);
-    let (wake_up, network) = (late.0 - calm.0, late.1 - calm.1);
-    if wake_up > 100e3 && wake_up > 2.0 * calm.0 && wake_up > network {
+    let (wake_up, network) = (busy_ns.0 - calm_ns.0, busy_ns.1 - calm_ns.1);
+    if wake_up > 100e3 && wake_up > 2.0 * calm_ns.0 && wake_up > network {
         return Ok(());
     }
-    Err(format!("wake-up, network: {calm:?} calm, {late:?} busy"))
+    Err([calm_ns, busy_ns])
 }
 
 /// Threads that do nothing but take a CPU.
@@ -219,14 +240,17 @@ fn requests_without_an_answer_are_counted() {
         // The next request is read, and the connection dropped.
         let _ = connection.read_exact(&mut request);
     });
-    let result = load(&LoadPlan {
-        verify: false,
-        ..short(stamped(WorkloadKind::Rr), target)
-    });
-    let spans = spans(&result);
+    let load_it = || {
+        load(&LoadPlan {
+            verify: false,
+            ..short(stamped(WorkloadKind::Rr), target)
+        })
+    };
+    let are_sampled = |it: &LoadResult| spans(it).complete > 10 * spans(it).unanswered;
+    let result = in_time(load_it, are_sampled);
     assert!(result.errors.closed > 0);
-    assert_eq!(spans.unanswered, result.errors.closed);
-    assert!(spans.complete > 10 * spans.unanswered);
+    assert_eq!(spans(&result).unanswered, result.errors.closed);
+    assert!(are_sampled(&result), "{result:?}");
 }
 
 #[test]

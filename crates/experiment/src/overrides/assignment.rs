@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::SpecError;
+use crate::keys::DURING;
 use crate::source::{SourceKind, SourceSpan, SourceText};
 use crate::tree::{self, Data, Entry, SpannedValue};
 
@@ -47,10 +48,20 @@ impl Assignment {
         // Only these take lists; elsewhere a comma is part of a sentence.
         let splits =
             path == "workload" || path.starts_with("workload.") || path.starts_with("factors.");
+        let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+        let all = value_from..source.text.len();
+        let value = match path.last() {
+            // A command is as it was typed.
+            Some(last) if last == DURING => SpannedValue {
+                data: Data::Text(source.text[all.clone()].to_owned()),
+                place: SourceSpan::new(source, all),
+            },
+            _ => value(source, all, splits)?,
+        };
         Ok(Self {
-            path: path.split('.').map(str::to_owned).collect(),
+            path,
             key: SourceSpan::new(source, key),
-            value: value(source, value_from..source.text.len(), splits)?,
+            value,
         })
     }
 

@@ -1,6 +1,6 @@
 //! What is compared with what.
 
-use plumbline_experiment::{Experiment, Family, Placement, Plan};
+use plumbline_experiment::{Enforcer, Experiment, Family, Placement, Plan};
 
 use crate::{NETWORKS, expand, resolve, with_networks};
 
@@ -229,6 +229,51 @@ fn what_is_no_precision_is_refused() {
 }
 
 #[test]
+fn a_sequential_run_looks_after_half_as_many_blocks_again() {
+    let design = "sequential = \"on\"\nbudget = \"60s\"\nduration = \"900ms\"\n\
+                  [limits]\np50 = \"3%\"\n";
+    let plan = in_lab("[\"vxlan\"]", design);
+    // Two workloads, each on two networks and for as long on none, a second at a time.
+    let sequential = plan.sequential.clone().unwrap();
+    assert_eq!(sequential.looks, [3, 5, 8, 10]);
+    assert_eq!(sequential.budget_ns, Some(60_000_000_000));
+    assert_eq!(
+        (sequential.next_look(5), sequential.next_look(10)),
+        (Some(8), None)
+    );
+    assert!(sequential.looks_after(8) && !sequential.looks_after(9));
+    plan.validate().unwrap();
+    assert_eq!(plan.blocks.len(), 10);
+    assert_eq!(
+        plan.clone().as_begun(0).blocks.len(),
+        1,
+        "the first block tells the pace"
+    );
+    assert_eq!(plan.clone().as_begun(7).blocks, plan.blocks[..7]);
+    let mut changed = plan;
+    changed.sequential.as_mut().unwrap().looks.push(10);
+    assert!(changed.validate().is_err(), "looks rise");
+}
+
+#[test]
+fn limits_that_nothing_decides_are_refused() {
+    let refused = |more: &str| {
+        let text = format!(
+            "name = \"t\"\n[[workload]]\nkind = \"stream\"\n[design]\nsequential = \"on\"\n{more}"
+        );
+        Experiment::parse(&text, "t.toml").unwrap_err().to_string()
+    };
+    assert!(refused("").contains("add [limits]"));
+    let unseen = refused("[limits]\np50 = \"3%\"\n");
+    assert!(
+        unseen.contains("`p50`") && unseen.contains("throughput"),
+        "{unseen}"
+    );
+    let both = refused("precision = \"3%\"\n[limits]\nthroughput = \"3%\"\n");
+    assert!(both.contains("ends by its limits"), "{both}");
+}
+
+#[test]
 fn a_planted_time_is_a_level_of_its_own_beside_its_network() {
     let plan = with_networks("[\"host\", \"host+2us\", \"calico+1.5ms\"]");
     let seen: Vec<_> = plan
@@ -323,6 +368,86 @@ fn policies_are_compared_with_the_same_scene_without_them() {
     tampered.validate().unwrap_err();
 }
 
+/// An experiment on a network that is its own baseline.
+fn of_one_network(network: &str, factors: &str) -> String {
+    format!(
+        "name = \"t\"\nbaseline = \"{network}\"\n[factors]\nnetwork = \"{network}\"\n\
+         {factors}\n[[workload]]\nkind = \"rr\"\nrate = 100\n"
+    )
+}
+
+/// Labels and scenes name them: a record says what was there.
+#[test]
+fn policies_are_enforced_by_the_networks_own_system() {
+    let mut plan = with_factors("network = [\"host-gw\", \"calico\"]\npolicies = 9");
+    let planned = [
+        pair("host-gw nft", ""),
+        pair("routed calico-iptables", "host-gw nft"),
+    ];
+    assert_eq!(pairs(&plan), planned);
+    let enforcers = plan.treatments.iter().map(|it| it.scene.policies.enforcer);
+    let own = [Enforcer::Nft, Enforcer::CalicoIptables];
+    assert_eq!(enforcers.collect::<Vec<_>>(), own);
+    plan.validate().unwrap();
+    plan.compare_with("routed").unwrap();
+    let turned = [
+        pair("host-gw nft", "routed calico-iptables"),
+        pair("routed calico-iptables", ""),
+    ];
+    assert_eq!(pairs(&plan), turned);
+    plan.validate().unwrap();
+
+    let mut tampered = resolve(&of_one_network("vxlan", "policies = 9"));
+    let mut other = tampered.treatments[0].clone();
+    other.scene.policies.enforcer = Enforcer::Iptables;
+    (other.id, other.baseline) = (1, Some(0));
+    tampered.treatments.push(other);
+    tampered.blocks.iter_mut().for_each(|it| it.push(1));
+    tampered
+        .validate()
+        .expect_err("two systems are no two networks");
+}
+
+#[test]
+fn an_enforcer_beside_that_of_the_network_is_named() {
+    let factors = "policies = [0, 9]\nenforcer = [\"own\", \"nft\"]";
+    let plan = resolve(&of_one_network("routed", factors));
+    let wanted = [
+        pair("routed", ""),
+        pair("routed 9 policies calico-iptables", "routed"),
+        pair("routed 9 policies nft", "routed"),
+    ];
+    assert_eq!(pairs(&plan), wanted);
+    plan.validate().unwrap();
+    let text = of_one_network("vxlan", factors);
+    let experiment = Experiment::parse(&text, "t.toml").unwrap();
+    let error = experiment.resolve(1, &expand).unwrap_err().to_string();
+    assert!(error.contains("`own` is `nft` on `vxlan`"), "{error}");
+}
+
+#[test]
+fn a_proxy_beside_that_of_the_network_is_named() {
+    let with = |proxy: &str| {
+        let factors = format!("services = [0, 9]\nproxy = [\"own\", \"{proxy}\"]");
+        of_one_network("routed", &factors)
+    };
+    let plan = resolve(&with("nftables"));
+    let wanted = [
+        pair("routed", ""),
+        pair("routed 9 services iptables-legacy", "routed"),
+        pair("routed 9 services nftables", "routed"),
+    ];
+    assert_eq!(pairs(&plan), wanted);
+    plan.validate().unwrap();
+    let experiment = Experiment::parse(&with("iptables-legacy"), "t.toml").unwrap();
+    let error = experiment.resolve(1, &expand).unwrap_err().to_string();
+    let twice = "`own` is `iptables-legacy` on `routed`";
+    assert!(
+        error.contains(twice) && error.contains("`proxy`"),
+        "{error}"
+    );
+}
+
 #[test]
 fn without_a_bare_path_services_are_compared_as_networks_are() {
     let plan = with_factors("network = [\"host-gw\", \"vxlan\"]\nservices = [5, 7]");
@@ -366,7 +491,7 @@ fn what_says_something_of_no_services_is_refused() {
     assert!(refused("services = 0\nposition = [\"first\", \"last\"]").line() == Some(4));
     refused("services = 100001");
     refused("services = [5, 5]");
-    refused("services = 5\nproxy = \"ipvs\"");
+    refused("services = 5\nproxy = \"haproxy\"");
     let error = refused("enforcer = \"nft\"").to_string();
     assert!(error.contains("no policies"), "{error}");
     refused("policies = 5\nenforcer = \"firewalld\"");

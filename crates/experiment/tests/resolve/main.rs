@@ -3,8 +3,9 @@
 mod comparisons;
 mod plan;
 mod ready_made;
+mod variants;
 
-use plumbline_experiment::{Asked, Experiment, Plan, Scene};
+use plumbline_experiment::{Asked, Enforcer, Experiment, Plan, Scene, ServiceProxy};
 
 const NETWORKS: [&str; 8] = [
     "host",
@@ -20,7 +21,7 @@ const NETWORKS: [&str; 8] = [
 /// Stands for a target that knows the networks above, and some more by name.
 fn expand(asked: &Asked<'_>) -> Result<Vec<Scene>, String> {
     let Some(word) = asked.network.name() else {
-        return Ok(NETWORKS.map(Scene::of).to_vec());
+        return Ok(NETWORKS.map(with_its_system).to_vec());
     };
     // A path in a cluster that is made for the run.
     if let Some(path) = asked.path {
@@ -34,10 +35,22 @@ fn expand(asked: &Asked<'_>) -> Result<Vec<Scene>, String> {
         }
         // Pairs of hosts that somebody gave these names.
         "bare-metal" | "vm" => word,
+        // A path in a cluster.
+        "pod" => word,
         name if NETWORKS.contains(&name) => name,
         other => return Err(format!("there is no network `{other}`")),
     };
-    Ok(vec![Scene::of(network)])
+    Ok(vec![with_its_system(network)])
+}
+
+/// A network as the target knows it, with what is its own there.
+fn with_its_system(network: &str) -> Scene {
+    let enforcer = match network {
+        "routed" | "calico-vxlan" => Enforcer::CalicoIptables,
+        _ => Enforcer::Nft,
+    };
+    let proxy = ServiceProxy::IptablesLegacy;
+    Scene::of(network).enforced_by(enforcer).served_by(proxy)
 }
 
 /// Every maximum that loads are shares of is taken for 60,000/s.

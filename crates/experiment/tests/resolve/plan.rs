@@ -114,6 +114,10 @@ fn a_plan_that_was_tampered_with_is_refused() {
     for change in [
         |p: &mut Plan| p.retries = 1000,
         |p: &mut Plan| p.blocks = vec![vec![0, 1]; 2_000],
+        |p: &mut Plan| p.slice_ns = 0,
+        |p: &mut Plan| p.slice_ns = u64::MAX,
+        |p: &mut Plan| p.treatments[0].scene.neighbours.further = 32,
+        |p: &mut Plan| p.treatments[0].scene.neighbours.further = u32::MAX,
     ] {
         assert!(matches!(refused(&change), PlanError::AboveCeiling { .. }));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plumbline_experiment::study::Study;
 use plumbline_experiment::{Asked, Scene, Wanted};
-use plumbline_experiment::{Experiment, HttpServer, Treatment, ready_made};
+use plumbline_experiment::{Experiment, HttpServer, Plan, Treatment, ready_made};
 
 use crate::{expand, resolve};
 
@@ -14,8 +14,10 @@ fn every_ready_made_experiment_has_enough_blocks_for_a_verdict() {
         let plan = resolve(text);
         assert_eq!(plan.experiment, *name);
         assert!(!plan.question.is_empty(), "{name} asks nothing");
-        let published = Study::find(name).map(|study| study.name);
-        assert_eq!(plan.study, published, "{name} repeats what was published");
+        let mut studies = Study::names().into_iter();
+        let published = studies.find(|study| name.starts_with(study));
+        let study = plan.study.as_deref();
+        assert_eq!(study, published, "{name} repeats what was published");
         plan.validate().unwrap_or_else(|e| panic!("{name}: {e}"));
         let blocks = plan.blocks.len();
         assert!(blocks >= 6, "{name} has {blocks} blocks and needs 6 (C-7)");
@@ -28,6 +30,47 @@ fn the_tour_takes_less_than_85_seconds() {
     let plan = resolve(text);
     let estimate = plan.duration_estimate(Duration::from_millis(30));
     assert!(estimate < Duration::from_secs(85), "{estimate:?}");
+}
+
+/// The plan of a ready-made experiment.
+fn plan(wanted: &str) -> Plan {
+    let mut all = ready_made().iter();
+    resolve(all.find(|(name, _)| *name == wanted).unwrap().1)
+}
+
+#[test]
+fn every_published_row_that_names_levels_stands_beside_one_treatment() {
+    for name in ["pani-2016", "kube-proxy-2025"] {
+        let plan = plan(name);
+        for table in Study::find(name).unwrap().tables {
+            let workload = table.workload.as_deref();
+            for row in table.rows.iter().filter(|row| !row.levels.is_empty()) {
+                let is_beside = |one: &&Treatment| {
+                    Some(one.task.name()) == workload && one.copy == 1 && row.is_of(&one.scene)
+                };
+                let beside = plan.treatments.iter().filter(is_beside).count();
+                assert_eq!(beside, 1, "{name}: {}: {}", table.about, row.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_pani_and_gojek_sent_to_each_number_of_policies_takes_six_minutes() {
+    for name in ["pani-2016", "gojek-kubecon-2018-policies"] {
+        let plan = plan(name);
+        for one in plan.treatments.iter().filter(|one| one.task.connects()) {
+            let rate = one.task.load().unwrap().arrival.rate().unwrap();
+            let seconds = one.timing.measure_ns as f64 / 1e9 * plan.blocks.len() as f64;
+            assert!(
+                (rate * seconds - 2_000.0).abs() < 1.0,
+                "{name}: {}",
+                one.label
+            );
+        }
+        let estimate = plan.duration_estimate(Duration::from_millis(35));
+        assert!(estimate < Duration::from_secs(300), "{name}: {estimate:?}");
+    }
 }
 
 /// `--network all` on a kernel that has every network of the studies.
@@ -52,6 +95,32 @@ fn a_tour_of_thirty_networks_keeps_its_blocks_and_its_budget() {
     assert_eq!(rr.timing.measure_ns, (220e6 * left) as u64);
     let estimate = plan.duration_estimate(Duration::from_millis(35));
     assert!(estimate < Duration::from_secs(140), "{estimate:?}");
+}
+
+/// A Service among services and a policy among policies, not each among both.
+#[test]
+fn a_change_is_made_among_none_and_among_a_thousand_of_its_kind() {
+    let text = ready_made().iter().find(|(name, _)| *name == "programming");
+    let plan = resolve(text.unwrap().1);
+    let shown: Vec<_> = plan
+        .treatments
+        .iter()
+        .map(|it| (it.label.as_str(), it.task.name(), it.baseline))
+        .collect();
+    let expected = [
+        ("pod", "service-added", None),
+        ("pod 1000 services", "service-added", Some(0)),
+        ("pod", "service-removed", None),
+        ("pod 1000 services", "service-removed", Some(2)),
+        ("pod", "policy-added", None),
+        ("pod 1000 policies", "policy-added", Some(4)),
+        ("pod", "policy-removed", None),
+        ("pod 1000 policies", "policy-removed", Some(6)),
+    ];
+    assert_eq!(shown, expected);
+    let alone =
+        (0..plan.blocks.len()).all(|block| plan.turns(block).iter().all(|it| it.len() == 1));
+    assert!(alone, "a change takes no turns");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use plumbline_record::{
 
 use super::rest::Rest;
 use crate::agent::TrialError;
+use crate::clock::LEADS_NS;
 use crate::error::TargetError;
 use crate::exercise::{self, TrialOrder};
 use crate::set_up;
@@ -67,6 +68,8 @@ pub(super) struct Group<'a> {
     /// The sites whose treatments cannot take turns although the target lets them, and
     /// why.
     pub(super) refused: BTreeMap<String, String>,
+    /// How long before turns begin their senders are told.
+    pub(super) lead_ns: u64,
     /// What was set up and is not kept yet.
     set_ups: Vec<Trial>,
 }
@@ -88,6 +91,7 @@ impl<'a> Group<'a> {
             interrupted,
             rest: Rest::default(),
             refused: BTreeMap::new(),
+            lead_ns: LEADS_NS[0],
             set_ups: Vec::new(),
         }
     }
@@ -201,7 +205,7 @@ impl<'a> Group<'a> {
         started: &str,
         fault: Option<&str>,
     ) {
-        if let Some(set_up) = set_up::recorded(self.target, fault) {
+        while let Some(set_up) = set_up::recorded(self.target, fault) {
             let line = Trial {
                 took_ns: set_up.took_ns,
                 status: set_up.status,
@@ -300,6 +304,7 @@ impl<'a> Group<'a> {
                 interrupted: self.interrupted,
                 others: Some(ticket),
                 slices: None,
+                neighbour: exercise::beside(treatment),
             },
         )
     }
@@ -372,8 +377,5 @@ pub(super) fn spread(number: u64) -> u64 {
 
 fn all_but(company: &[ProcessCpu], number: usize) -> ProcessCpu {
     let others = company.iter().enumerate().filter(|(at, _)| *at != number);
-    others.fold(ProcessCpu::default(), |sum, (_, one)| ProcessCpu {
-        user_ns: sum.user_ns + one.user_ns,
-        system_ns: sum.system_ns + one.system_ns,
-    })
+    others.map(|(_, one)| *one).sum()
 }

@@ -11,7 +11,7 @@ use plumbline_record::{DeviceCounters, IdleSample, RotationRecord, Trial};
 use super::group::{FIRST_TWO, Group, TrialSlot, behind, spread};
 use super::watchers::{WatchedMachines, Watchers};
 use crate::agent::TrialError;
-use crate::clock::{ClockError, Clocks};
+use crate::clock::{ClockError, Clocks, LEADS_NS};
 use crate::error::TargetError;
 use crate::exercise::{self, TrialOrder};
 use crate::gate;
@@ -87,6 +87,9 @@ impl Group<'_> {
         let slice_ns = self.plan.slice_ns * self.settings.slice_scale;
         let rotation = Rotation::new(members.len() + 1, slice_ns, first.timing, seed);
         let mut results = self.take_turns(members, &rotation);
+        while self.is_to_begin_later(&results) {
+            results = self.take_turns(members, &rotation);
+        }
         if self.is_interrupted(&results) || self.interrupted.load(Ordering::SeqCst) {
             return Turned::Interrupted;
         }
@@ -107,6 +110,20 @@ impl Group<'_> {
             self.finished(trial, treatment, took_ns, result)
         });
         Turned::Trials(trials.collect())
+    }
+
+    /// Whether senders heard too late that their turns begin, and are told earlier from now
+    /// on. That is up to the machine and says nothing of any treatment: all take their turns
+    /// again, and it is no attempt of theirs.
+    fn is_to_begin_later(&mut self, results: &[TrialResult]) -> bool {
+        let is_late = |it: &TrialResult| matches!(it, Err(TrialError::Late { .. }));
+        let again = self.lead_ns < LEADS_NS[1]
+            && results.iter().any(is_late)
+            && !self.is_interrupted(results);
+        if again {
+            self.lead_ns *= 2;
+        }
+        again
     }
 
     /// Gives what is wrong with the target for each.
@@ -137,6 +154,7 @@ impl Group<'_> {
         let start = Start::in_turns(
             members.len() + 1,
             Clocks {
+                lead_ns: self.lead_ns,
                 skipped_ns: rotation.skipped_ns,
                 length_ns: rotation.length_ns(),
                 ..Clocks::default()
@@ -182,6 +200,7 @@ impl Group<'_> {
                 interrupted: self.interrupted,
                 others: Some(ticket),
                 slices: Some(slices.to_vec()),
+                neighbour: exercise::beside(treatment),
             },
         )
     }

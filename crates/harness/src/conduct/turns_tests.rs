@@ -129,6 +129,22 @@ fn a_set_that_was_cut_off_is_run_again_as_a_whole() {
 }
 
 #[test]
+fn who_hears_of_the_start_too_late_is_told_earlier_and_has_lost_no_attempt() {
+    let late = |times: usize| (0..times).map(|_| Act::Late);
+    // Both are told with 60, 120, 240, 480 and at last 960 ms to go.
+    let (plan, mut target) = in_turns(1, late(8));
+    let played = play(&plan, &[], &mut target, None);
+    assert_eq!(kept(&played), [(0, 0, 0, true), (0, 1, 0, true)]);
+    let (plan, mut target) = in_turns(1, late(10));
+    let played = play(&Plan { retries: 0, ..plan }, &[], &mut target, None);
+    let told = |it: &Trial| match &it.status {
+        TrialStatus::Failed { error } => error.contains("too late"),
+        _ => false,
+    };
+    assert_eq!(played.trials.iter().filter(|it| told(it)).count(), 2);
+}
+
+#[test]
 fn one_that_fails_does_not_hold_up_the_others() {
     let failed = || Act::Fail("no room");
     let (plan, mut target) = in_turns(1, [failed()]);

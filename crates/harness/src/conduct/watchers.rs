@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use plumbline_agent::{FromAgent, ToAgent, WatchOrder, Watched};
 use plumbline_experiment::Slice;
+use plumbline_protocol::{FromAgent, ToAgent, WatchOrder, Watched};
 use plumbline_record::{Common, IdleSample};
 
 use crate::agent::{ANSWER, Agent, TrialError};

@@ -1,16 +1,15 @@
 //! A load between two agents: warm-up, measure, drain.
 
-use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_agent::{FromAgent, LoadOrder, Secret, SenderMeasurement, Served, ToAgent, Turns};
 use plumbline_experiment::{Protocol, Timing, Workload, WorkloadKind};
+use plumbline_protocol::{FromAgent, LoadOrder, Secret, SenderMeasurement, Served, ToAgent};
 use plumbline_record::{
     Common, CpuTime, GateFailure, LoadObservation as Seen, Observation, ProcessCpu,
     SoftnetCounters, Warning, What,
 };
 
+use super::agents::TrialAgents;
 use super::order::{Done, Exercise, TrialOrder};
 use crate::agent::{ANSWER, Agent, TrialError};
 use crate::error::TargetError;
@@ -19,11 +18,9 @@ use crate::proof::Least;
 use crate::receivers::Receivers;
 use crate::settings::Settings;
 use crate::thresholds::Thresholds;
-use crate::together::Ticket;
 use crate::{gate, self_check};
 
-/// What a load may take beyond its phases, to wait for its start, to connect and to
-/// report.
+/// What a load may take beyond its phases, to connect and to report.
 const SLACK: Duration = Duration::from_secs(20);
 
 /// Share of the machine above which a held rate queues for CPU (N-12).
@@ -47,10 +44,44 @@ impl Exercise for LoadExercise {
         let secret = Secret::random().map_err(|error| TargetError::Failed(error.to_string()))?;
         let serving = (&self.workload, secret);
         let target = receivers.listen(path, serving, order.settings, interrupted)?;
-        let turns = gather(path, &mut client, &mut receivers, &mut order)?;
-        let in_turns = turns.is_some();
-        let whither = (target, secret, turns);
-        let measured = self.send(&mut client, &mut receivers, whither, &order)?;
+        let slices = order.slices.take();
+        let others = order.others.take();
+        let in_turns = slices.is_some();
+        let runs_ns = match &slices {
+            None => self.timing.warm_up_ns + self.timing.measure_ns,
+            Some(slices) => slices.last().map_or(0, |last| last.end_ns),
+        };
+        let load = ToAgent::Load(LoadOrder {
+            workload: self.workload.clone(),
+            target,
+            secret,
+            timing: self.timing,
+            turns: slices,
+            seed: order.seed,
+            cpus: order.settings.cpus.client.clone(),
+        });
+        let mut agents = TrialAgents {
+            client: &mut client,
+            receivers: receivers.agents(),
+            interrupted,
+            is_far: false,
+        };
+        match others {
+            Some(ticket) if in_turns => {
+                agents.tell_clocks(&ticket, path.is_on_two_machines())?;
+                agents.begin_turns(&load, SLACK, ticket)?;
+            }
+            Some(ticket) => {
+                agents.wait_for(ticket)?;
+                agents.client.send(&load)?;
+            }
+            None => agents.client.send(&load)?,
+        }
+        let phases = Duration::from_nanos(runs_ns + self.timing.drain_ns);
+        let measured = match agents.hear(phases + SLACK)? {
+            FromAgent::Loaded(measured) => measured,
+            other => return Err(client.unexpected(&other)),
+        };
         let served = receivers.stop(interrupted)?;
         client.end()?;
         receivers.end()?;
@@ -59,7 +90,11 @@ impl Exercise for LoadExercise {
         // its machine is watched in the slices.
         let add_receiver = path.is_on_two_machines() && !in_turns;
         let seen = observation(*measured, *served, add_receiver);
-        Ok(Done { seen, least })
+        Ok(Done {
+            seen,
+            least,
+            counted: None,
+        })
     }
 
     fn judge(&self, seen: &Observation, settings: &Settings) -> Vec<GateFailure> {
@@ -75,91 +110,18 @@ impl Exercise for LoadExercise {
     }
 
     fn own_cpu(&self, seen: &Observation) -> ProcessCpu {
-        let Some(seen) = seen.load() else {
-            return ProcessCpu::default();
-        };
-        let share = seen.window_share().unwrap_or(1.0);
-        let scaled = |ns: u64| (ns as f64 * share) as u64;
-        ProcessCpu {
-            user_ns: seen.load.cpu.user_ns + scaled(seen.server_cpu.user_ns),
-            system_ns: seen.load.cpu.system_ns + scaled(seen.server_cpu.system_ns),
-        }
+        seen.load().map(cpu_in_window).unwrap_or_default()
     }
 }
 
-impl LoadExercise {
-    fn send(
-        &self,
-        client: &mut Agent,
-        receivers: &mut Receivers,
-        (target, secret, turns): (SocketAddr, Secret, Option<Turns>),
-        order: &TrialOrder<'_>,
-    ) -> Result<Box<SenderMeasurement>, TrialError> {
-        let timing = self.timing;
-        let runs_ns = match &turns {
-            None => timing.warm_up_ns + timing.measure_ns,
-            Some(turns) => turns.slices.last().map_or(0, |last| last.end_ns),
-        };
-        client.send(&ToAgent::Load(LoadOrder {
-            workload: self.workload.clone(),
-            target,
-            secret,
-            timing,
-            turns,
-            seed: order.seed,
-            cpus: order.settings.cpus.client.clone(),
-        }))?;
-        let phases = Duration::from_nanos(runs_ns + timing.drain_ns);
-        match client.receive(phases + SLACK, order.interrupted, &mut receivers.agents())? {
-            FromAgent::Loaded(measured) => Ok(measured),
-            other => Err(client.unexpected(&other)),
-        }
+/// CPU of both agents over the window.
+pub(super) fn cpu_in_window(seen: &Seen) -> ProcessCpu {
+    let share = seen.window_share().unwrap_or(1.0);
+    let scaled = |ns: u64| (ns as f64 * share) as u64;
+    ProcessCpu {
+        user_ns: seen.load.cpu.user_ns + scaled(seen.server_cpu.user_ns),
+        system_ns: seen.load.cpu.system_ns + scaled(seen.server_cpu.system_ns),
     }
-}
-
-/// Waits for the other trials. Gives the dates at which it takes turns with them, if it
-/// does.
-fn gather(
-    path: &dyn Path,
-    client: &mut Agent,
-    receivers: &mut Receivers,
-    order: &mut TrialOrder<'_>,
-) -> Result<Option<Turns>, TrialError> {
-    let slices = order.slices.take();
-    let Some(ticket) = order.others.take() else {
-        return Ok(None);
-    };
-    if slices.is_some() {
-        tell_clocks(&ticket, path, (client, receivers), order.interrupted)?;
-    }
-    let gathered = ticket.wait_for_all(order.interrupted, || {
-        let mut agents = receivers.agents();
-        agents.push(client);
-        agents.into_iter().try_for_each(Agent::still_works)
-    })?;
-    let Some(slices) = slices else {
-        return Ok(None);
-    };
-    let start_ns = gathered.begin()?.sender_ns;
-    Ok(Some(Turns { start_ns, slices }))
-}
-
-/// The sender's clock, and the receivers' where that is another machine's.
-fn tell_clocks(
-    ticket: &Ticket<'_>,
-    path: &dyn Path,
-    (client, receivers): (&mut Agent, &mut Receivers),
-    interrupted: &AtomicBool,
-) -> Result<(), TrialError> {
-    let sender = client.clock(interrupted)?;
-    ticket.tell(|clocks| clocks.senders.push(sender));
-    if path.is_on_two_machines() {
-        for agent in receivers.agents() {
-            let receiver = agent.clock(interrupted)?;
-            ticket.tell(|clocks| clocks.receivers.push(receiver));
-        }
-    }
-    Ok(())
 }
 
 fn doubts(workload: &Workload, common: &Common, seen: &Seen, limits: &Thresholds) -> Vec<Warning> {

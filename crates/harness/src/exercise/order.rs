@@ -2,13 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use plumbline_experiment::Slice;
+use plumbline_experiment::{Family, NeighbourKind, Slice, Timing, Workload};
 use plumbline_record::{GateFailure, IdleSample, Observation, ProcessCpu, Warning};
 
 use crate::agent::TrialError;
 use crate::path::Path;
 use crate::proof::Least;
 use crate::settings::Settings;
+use crate::snapshot::PathSnapshot;
 use crate::together::Ticket;
 
 /// What an exercise is given beside its task.
@@ -23,6 +24,33 @@ pub(crate) struct TrialOrder<'a> {
     pub(crate) others: Option<Ticket<'a>>,
     /// The slices in which it takes turns with these.
     pub(crate) slices: Option<Vec<Slice>>,
+    /// What works beside the path meanwhile.
+    pub(crate) neighbour: Option<NeighbourExercise>,
+}
+
+impl<'a> TrialOrder<'a> {
+    /// Of a trial with nothing beside it, and on machines of which nothing is known.
+    pub(crate) fn alone(seed: u64, settings: &'a Settings, interrupted: &'a AtomicBool) -> Self {
+        Self {
+            seed,
+            idle: IdleSample::default(),
+            settings,
+            interrupted,
+            others: None,
+            slices: None,
+            neighbour: None,
+        }
+    }
+}
+
+/// What each neighbour of a treatment does.
+#[derive(Clone, Debug)]
+pub(crate) struct NeighbourExercise {
+    pub(crate) kind: NeighbourKind,
+    /// The load of the treatment, where neighbours do the same.
+    pub(crate) alike: Option<Workload>,
+    pub(crate) family: Family,
+    pub(crate) timing: Timing,
 }
 
 /// What an exercise saw. The trial adds what was counted on the path around it.
@@ -30,6 +58,9 @@ pub(crate) struct Done {
     pub(crate) seen: Observation,
     /// The packets that the path must have carried.
     pub(crate) least: Least,
+    /// What was counted on the path when it had carried them, where nobody knows what is
+    /// left of it at the end.
+    pub(crate) counted: Option<PathSnapshot>,
 }
 
 /// What does a task between two sites, and judges what was seen of it.

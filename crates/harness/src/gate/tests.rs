@@ -1,7 +1,7 @@
 //! Each gate's violation, planted (L-9).
 
 use plumbline_experiment::{Arrival, Workload, WorkloadKind};
-use plumbline_record::{GateFailure, Warning, What};
+use plumbline_record::{GateFailure, NeighbourRecord, ProcessCpu, Warning, What};
 
 use super::*;
 use crate::planted::{MS, Planted, healthy, histogram, plan, workload};
@@ -233,6 +233,25 @@ fn the_load_of_others_disturbs() {
 }
 
 #[test]
+fn a_neighbour_has_to_work_and_is_no_other_program() {
+    let idle = failures(|o| o.common.neighbour = Some(NeighbourRecord::default()));
+    assert_eq!(idle, [GateFailure::IdleNeighbour]);
+    let works = failures(|o| {
+        o.common.machines[0].user_ns += 600 * MS;
+        o.load.load.generator_lag = histogram([9_000; 5000]);
+        o.common.neighbour = Some(NeighbourRecord {
+            window_ns: 1000 * MS,
+            done: 1,
+            cpu: ProcessCpu {
+                user_ns: 600 * MS,
+                system_ns: 0,
+            },
+        });
+    });
+    assert_eq!(works, []);
+}
+
+#[test]
 fn each_of_two_machines_is_judged_by_its_own_end() {
     let second = |o: &mut Planted, user_ns| {
         let machine = CpuTime {
@@ -291,7 +310,9 @@ fn in_turns_too() {
     };
     assert_eq!(together(Some(Default::default()), 0), ["other-load"]);
     assert!(together(None, 0).is_empty());
-    assert_eq!(together(None, 30 * MS), ["steal"]);
+    // All of them meet it, so more of it is borne than of one alone.
+    assert!(together(None, 30 * MS).is_empty());
+    assert_eq!(together(None, 120 * MS), ["steal"]);
 }
 
 #[test]

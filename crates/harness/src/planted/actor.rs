@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use plumbline_agent::{
-    ClockReading, FromAgent, MachineGains, PROTOCOL_VERSION, SOURCES, SenderMeasurement, Served,
-    ToAgent, WatchOrder, Watched, read_frame, write_frame,
+use plumbline_build::SOURCES;
+use plumbline_protocol::{
+    ClockReading, EnduredLoad, FromAgent, MachineGains, PROTOCOL_VERSION, ProbeOrder,
+    SenderMeasurement, Served, ToAgent, WatchOrder, Watched, read_frame, write_frame,
 };
-use plumbline_record::IdleSample;
+use plumbline_record::{Histogram, IdleSample, RequestOutcome, RequestSpell};
 use plumbline_sys::clock::now_ns;
 
+use super::object::PlantedObject;
 use super::{Act, MS, Planted, healthy};
 use crate::error::TargetError;
 use crate::path::{AgentLink, AgentProcess, Site};
@@ -48,6 +50,8 @@ pub(crate) struct Actor {
     /// Where the receiver says that it listens.
     pub(crate) listens: SocketAddr,
     pub(crate) clock: PlantedClock,
+    /// What the sender's connections meet.
+    pub(crate) object: PlantedObject,
 }
 
 impl Site for Actor {
@@ -84,22 +88,50 @@ impl Actor {
     }
 
     fn play(&self, mut input: impl Read, output: &mut impl Write) {
+        // A long probe goes on until it is stopped.
+        let mut probing: Option<(ProbeOrder, u64)> = None;
+        // So does a load that endures.
+        let mut enduring: Option<u64> = None;
         while let Ok(message) = read_frame::<ToAgent>(&mut input) {
             let answer = match message {
                 ToAgent::Hello { .. } => self.greet(),
                 ToAgent::Serve(_) => FromAgent::Listening {
                     address: self.listens,
                 },
-                ToAgent::Load(_) => match self.next_act(|_| true) {
+                ToAgent::Load(order) if order.turns.is_some() => FromAgent::Opened,
+                ToAgent::Load(_) | ToAgent::Begin { .. } => match self.next_act(|_| true) {
                     None => loaded(&healthy()),
                     Some(Act::Measure(seen)) => loaded(&seen),
                     Some(Act::Fail(why)) => FromAgent::Failed { error: why.into() },
+                    Some(Act::Late) => FromAgent::Late,
                     Some(Act::Vanish) => return,
                     Some(Act::Hang | Act::Skew | Act::Rebuilt) => continue,
                 },
                 ToAgent::Clock => self.read_clock(),
                 ToAgent::Watch(order) => self.watch(&order),
                 ToAgent::Stop if self.acts.is_none() => served(),
+                ToAgent::Probe(order) if order.length_ns > 10_000 * MS => {
+                    probing = Some((order, now_ns()));
+                    continue;
+                }
+                ToAgent::Probe(order) => {
+                    let since_ns = now_ns();
+                    let end_ns = since_ns + order.length_ns;
+                    self.object
+                        .probed(&order, [since_ns, end_ns], self.clock.ahead_ns)
+                }
+                ToAgent::Endure(_) => {
+                    enduring = Some(now_ns());
+                    continue;
+                }
+                ToAgent::Stop if enduring.is_some() => self.endured(enduring.take()),
+                ToAgent::Stop => match probing.take() {
+                    Some((order, since_ns)) => {
+                        let span = [since_ns, now_ns()];
+                        self.object.probed(&order, span, self.clock.ahead_ns)
+                    }
+                    None => continue,
+                },
                 _ => continue,
             };
             if write_frame(output, &answer).is_err() {
@@ -133,6 +165,24 @@ impl Actor {
             now_ns: now_ns() + self.clock.ahead_ns,
             boot: self.clock.boot.to_owned(),
         })
+    }
+
+    /// A request in each ms since then, all of them answered in time.
+    fn endured(&self, since_ns: Option<u64>) -> FromAgent {
+        let begun_ns = since_ns.unwrap_or_default();
+        let requests = (now_ns() - begun_ns) / MS;
+        FromAgent::Endured(Box::new(EnduredLoad {
+            begun_ns: begun_ns + self.clock.ahead_ns,
+            broken: 0,
+            spells: vec![RequestSpell {
+                outcome: RequestOutcome::InTime,
+                requests,
+                first_ns: 0,
+                last_ns: requests.saturating_sub(1) * MS,
+            }],
+            lag: Histogram::new(),
+            latency: Histogram::new(),
+        }))
     }
 
     /// A machine that is busy for 10 ms in the slices of the first member, 20 ms in

@@ -1,18 +1,14 @@
 //! A search on a path of a target: what shares of a maximum are shares of.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumbline_experiment::{Sought, Timing, Treatment, WorkloadKind};
-use plumbline_record::{
-    GateFailure, IdleSample, LoadObservation as Seen, LoadResult, Maximum, SearchOutcome,
-    SearchRecord,
-};
+use plumbline_record::{LoadObservation as Seen, LoadResult, Maximum, SearchOutcome, SearchRecord};
 
 use super::{FindMaxError, SearchPlan, SearchStep, Searched, SearchedLoad, at_rate, find_max};
 use crate::agent::TrialError;
-use crate::error::TargetError;
-use crate::exercise::{LoadExercise, TrialOrder};
+use crate::exercise::LoadExercise;
 use crate::gate;
 use crate::settings::Settings;
 use crate::target::{Target, ends_of};
@@ -191,35 +187,16 @@ fn one(
     let ends = ends_of(treatment, [0, 1]);
     target.ready(treatment, &ends)?;
     let path = target.stage(treatment, ends)?;
-    let order = TrialOrder {
-        seed,
-        idle: IdleSample::default(),
-        settings,
-        interrupted,
-        others: None,
-        slices: None,
+    // What loads are shares of is what the path carries alone.
+    let Some(seen) = trial::run_alone(&*path, load, seed, settings, interrupted)? else {
+        return Ok(None);
     };
-    match trial::run(&*path, load, order) {
-        Ok((seen, gates)) => match (gates.first(), seen.load()) {
-            (None, Some(both)) => {
-                let limits = &settings.thresholds;
-                let disturbed = gate::disturbed(&seen.common, both, limits);
-                let load = delivered(load.workload.kind, both, seen.common.softnet.dropped);
-                Ok(Some(SearchedLoad { load, disturbed }))
-            }
-            (None, None) => unreachable!("a load saw something else"),
-            (Some(GateFailure::WrongPath { detail }), _) => Err(wrong_path(detail)),
-            (Some(other), _) => Err(wrong_path(&format!("{other:?}"))),
-        },
-        Err(TrialError::Interrupted) => Ok(None),
-        // Ctrl-C reaches the agents too; what fails then is no trial.
-        Err(_) if interrupted.load(Ordering::SeqCst) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn wrong_path(detail: &str) -> TrialError {
-    TargetError::Failed(format!("the path was not taken: {detail}")).into()
+    let Some(both) = seen.load() else {
+        unreachable!("a load saw something else")
+    };
+    let disturbed = gate::disturbed(&seen.common, both, &settings.thresholds);
+    let load = delivered(load.workload.kind, both, seen.common.softnet.dropped);
+    Ok(Some(SearchedLoad { load, disturbed }))
 }
 
 /// Of messages without answers, those count that the receiver saw (N-13). Of requests, a

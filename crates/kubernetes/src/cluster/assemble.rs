@@ -1,22 +1,27 @@
 //! Making paths from running pods.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use plumbline_experiment::{Ends, Treatment};
-use plumbline_harness::TargetError;
+use plumbline_experiment::{Ends, ObjectChange, ProgrammedObject, Protocol, Treatment};
+use plumbline_harness::{Path as _, TargetError, reach};
 
 use super::Cluster;
 use crate::error::ClusterError;
 use crate::manifest;
-use crate::path::{ClusterPath, PodSite, lock};
+use crate::path::ClusterPath;
 use crate::policy::RunPolicy;
 use crate::reach::{REACH, until_reached, until_told};
 use crate::route::ClusterRoute;
 use crate::seat::{PathKey, Seat};
+use crate::site::{PodSite, lock};
 
 /// How long a path may lead nowhere before the run's policy is taken for the reason.
 const UNDER_POLICY: Duration = Duration::from_secs(10);
+
+/// How soon it is tried again whether a policy acts.
+const AGAIN: Duration = Duration::from_millis(300);
 
 impl Cluster {
     /// Makes the path of a treatment between the first two nodes, unless it stands, and
@@ -90,6 +95,52 @@ impl Cluster {
         Ok(())
     }
 
+    /// Sees whether the network enforces policies, where workloads make some: without that
+    /// each of their trials would fail after a long wait.
+    ///
+    /// # Errors
+    ///
+    /// It does not.
+    pub(super) fn check_egress(&self, treatments: &[Treatment]) -> Result<(), TargetError> {
+        let makes_policies = |it: &&Treatment| {
+            let task = it.task.programming();
+            task.is_some_and(|it| it.object == ProgrammedObject::Policy)
+                || survives_under_policy(it)
+        };
+        let Some(treatment) = treatments.iter().find(makes_policies) else {
+            return Ok(());
+        };
+        let Some(path) = self.first.get(&self.key(treatment)?) else {
+            return Ok(());
+        };
+        let anywhere = (path.server().address(), manifest::PORT).into();
+        let object = path.programmable(ProgrammedObject::Policy, anywhere)?;
+        object.change(ObjectChange::Remove)?;
+        let since = Instant::now();
+        while since.elapsed() < UNDER_POLICY {
+            let interrupted = self.session.interrupted();
+            match reach(path, Protocol::Tcp, interrupted) {
+                Err(_) if interrupted.load(Ordering::SeqCst) => {
+                    return Err(ClusterError::Interrupted.into());
+                }
+                Err(_) => return Ok(()),
+                Ok(()) => self.session.pause(AGAIN)?,
+            }
+        }
+        let remedy = match survives_under_policy(treatment) {
+            true => "leave its `policy` out",
+            false => "leave this workload out, as with --workload service-added,service-removed",
+        };
+        Err(TargetError::Unsupported {
+            what: format!("the workload `{}`", treatment.task.name()),
+            needs: format!(
+                "a network that enforces NetworkPolicies: {} s after one forbade all that a pod \
+                 sends, it still got through; {remedy}",
+                UNDER_POLICY.as_secs()
+            ),
+        })
+    }
+
     /// The path of a treatment, if it is between the first two nodes and stands.
     pub(super) fn standing_first(&self, key: PathKey, ends: Ends) -> Option<&ClusterPath> {
         let path = self.first.get(&key)?;
@@ -139,32 +190,40 @@ impl Cluster {
         } else {
             None
         };
-        let path = ClusterPath::new(client, servers, front, &self.observers)?;
+        let mark = lock(&self.standing).mark().clone();
+        let path = ClusterPath::new(client, servers, front, mark, &self.observers)?;
         if key.route.comes_from_node() {
             lock(&self.standing).admit(&path.sender_addresses())?;
         }
         Ok(path)
     }
 
-    /// The address before the servers of a route through a service.
-    fn front(&self, key: PathKey, server: Seat) -> Result<SocketAddr, ClusterError> {
+    /// The addresses before the servers of a route through a service: for their first
+    /// receivers, and for the next.
+    fn front(&self, key: PathKey, server: Seat) -> Result<[SocketAddr; 2], ClusterError> {
         let family = key.family;
         let has_port = |it: &PathKey| it.route == ClusterRoute::NodePort;
         // One of many nodes has one service, for all paths.
         let wants_port = has_port(&key) || !self.is_pair() && self.planned.iter().any(has_port);
         let front = lock(&self.standing).front(server, family, wants_port)?;
         if key.route != ClusterRoute::NodePort {
-            return Ok((front.cluster_ip, manifest::PORT).into());
+            let ports = [manifest::PORT, manifest::NEXT_PORT];
+            return Ok(ports.map(|port| (front.cluster_ip, port).into()));
         }
         let addresses = &self.node_of(server).addresses;
         let address = addresses.iter().copied().find(|it| family.holds(*it));
-        let (Some(address), Some(port)) = (address, front.node_port) else {
+        let (Some(address), Some(ports)) = (address, front.node_ports) else {
             return Err(ClusterError::Refused {
                 what: "give the service a port of the nodes".to_owned(),
                 message: "one number for TCP and UDP, and a node of this family, are needed"
                     .to_owned(),
             });
         };
-        Ok((address, port).into())
+        Ok(ports.map(|port| (address, port).into()))
     }
+}
+
+/// Whether a command is to run under a policy.
+fn survives_under_policy(treatment: &Treatment) -> bool {
+    treatment.task.survive().is_some_and(|it| it.policy)
 }

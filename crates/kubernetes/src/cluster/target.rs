@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Asked, Ends, Family, Scene, Treatment};
+use plumbline_experiment::{Asked, Ends, Family, Scene, TaskKind, Treatment};
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
-use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
+use plumbline_record::{Fingerprint, Floor, IdleSample, SetUp, Warning};
 
 use super::Cluster;
-use crate::path::{ClusterPath, lock};
+use crate::path::ClusterPath;
 use crate::policy::RunPolicy;
 use crate::route::ClusterRoute;
+use crate::site::lock;
 use crate::standing::StandingPods;
 use crate::{fingerprint, level, nodes};
 
@@ -39,8 +40,16 @@ impl Target for Cluster {
 
     fn supports(&self, factor: &str) -> Levels {
         match factor {
-            "backends" | "placement" if !self.is_pair() => Levels::Default,
+            "network" | "path" | "planted" | "family" => Self::pair_supports(factor),
+            _ if !self.is_pair() => Levels::Default,
             _ => Self::pair_supports(factor),
+        }
+    }
+
+    fn does(&self, task: TaskKind) -> bool {
+        match task {
+            TaskKind::Load(_) => true,
+            TaskKind::Programming | TaskKind::Survive | TaskKind::Launch => self.is_pair(),
         }
     }
 
@@ -51,11 +60,12 @@ impl Target for Cluster {
         for treatment in demand.treatments {
             self.try_first(treatment)?;
         }
-        if !self.is_pair() {
-            self.sights = self.look_at_all()?;
-            self.admit_nodes()?;
+        if self.is_pair() {
+            self.try_dressings(demand.treatments)?;
+            return self.check_egress(demand.treatments);
         }
-        Ok(())
+        self.sights = self.look_at_all()?;
+        self.admit_nodes()
     }
 
     fn nodes(&self) -> Vec<String> {
@@ -136,8 +146,13 @@ impl Target for Cluster {
         self.seat(nodes)?;
         if self.is_pair() {
             self.make_first(treatment)?;
+            self.dress(treatment)?;
         }
         Ok(())
+    }
+
+    fn set_up(&mut self) -> Option<SetUp> {
+        self.dressing.take_set_up()
     }
 
     fn stage(
@@ -149,10 +164,17 @@ impl Target for Cluster {
         if let Some(why) = self.unreached.get(&key).filter(|_| self.is_pair()) {
             return Err(TargetError::Unreached(why.clone()));
         }
-        if let Some(path) = self.standing_first(key, ends) {
+        let path = match self.standing_first(key, ends) {
+            Some(path) => path.clone(),
+            None => self.make(key, treatment, ends)?,
+        };
+        let path = self.dressed(path, treatment)?;
+        let neighbours = treatment.scene.neighbours;
+        if neighbours.is_none() {
             return Ok(Box::new(path));
         }
-        Ok(Box::new(self.make(key, treatment, ends)?))
+        let other = self.make(key.beside(), treatment, ends)?;
+        Ok(Box::new(path.among(neighbours, other)))
     }
 
     fn idle_sample(

@@ -34,6 +34,13 @@ impl StandingPods {
         Ok(())
     }
 
+    /// Leaves the policy out of a run that has not made it yet.
+    pub(crate) fn leave_unguarded(&mut self, why: &str) {
+        if self.policy == RunPolicy::Wanted {
+            self.policy = RunPolicy::Missing(why.to_owned());
+        }
+    }
+
     /// Has the policy, if it stands, admit these addresses of nodes too.
     ///
     /// # Errors

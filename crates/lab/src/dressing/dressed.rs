@@ -32,6 +32,24 @@ pub(crate) struct Dressed {
     pub(super) rules: Vec<(Arc<Place>, RuleCount)>,
     /// Shows whether policies act, where there are some.
     pub(crate) enforcement: Option<Enforcement>,
+    /// The endpoints of each neighbour.
+    pub(crate) beside: Vec<NeighbourPair>,
+}
+
+/// The pair of endpoints of a neighbour.
+#[derive(Clone)]
+pub(crate) struct NeighbourPair {
+    pub(crate) client: NeighbourEnd,
+    pub(crate) server: NeighbourEnd,
+    /// Whether its packets cross the path's own devices on the nodes.
+    pub(crate) is_on_its_way: bool,
+}
+
+/// An endpoint of it.
+#[derive(Clone)]
+pub(crate) struct NeighbourEnd {
+    pub(crate) place: Arc<Place>,
+    pub(crate) address: IpAddr,
 }
 
 /// How much was written on a node.

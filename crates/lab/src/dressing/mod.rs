@@ -1,17 +1,23 @@
 //! What is laid on a path that stands, and taken off by its journal: rules on the nodes,
-//! as other systems write them.
+//! as other systems write them, and who works beside it.
 
 mod dressed;
+pub(crate) mod faults;
 mod listener;
+mod neighbours;
 mod policies;
 mod rule_writer;
 mod services;
+pub(crate) mod tuning;
 
-use plumbline_experiment::{Policies, Scene, Selected, Services};
+use plumbline_experiment::{
+    Family, Neighbours, Policies, Protocol, Scene, Selected, ServiceProxy, Services, Treatment,
+};
 
 use crate::error::LabError;
 use crate::journal::Journal;
-pub(crate) use dressed::{BarePath, Dressed};
+use crate::topology::Company;
+pub(crate) use dressed::{BarePath, Dressed, NeighbourEnd, NeighbourPair};
 
 /// What is laid on a path. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +26,8 @@ pub struct Dressing {
     pub services: Services,
     /// Policies on the nodes of pods.
     pub policies: Policies,
+    /// Who works beside it.
+    pub neighbours: Neighbours,
 }
 
 impl Dressing {
@@ -28,12 +36,44 @@ impl Dressing {
         Self {
             services: scene.services,
             policies: scene.policies,
+            neighbours: scene.neighbours,
         }
     }
 
-    /// Pods that have to stand beside the receiver.
-    pub(crate) fn neighbours(self) -> usize {
-        usize::from(self.policies.selects == Selected::Others)
+    /// Pods that the network has to have beside its endpoints.
+    pub(crate) fn company(self) -> Company {
+        let neighbours = self.neighbours;
+        Company {
+            idle: usize::from(self.policies.selects == Selected::Others),
+            pairs: match neighbours.share_link() {
+                true => neighbours.number() as usize,
+                false => 0,
+            },
+        }
+    }
+
+    /// Whether all of it can be on a path at once.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Unsupported`] where it cannot.
+    fn check(self, family: Family) -> Result<(), LabError> {
+        policies::check(&self.policies, family)?;
+        let (proxy, enforcer) = (self.services.proxy, self.policies.enforcer);
+        let is_by_node = self.services.asked().is_some() && proxy != ServiceProxy::EbpfSocket;
+        if is_by_node && policies::are_before_the_node(&self.policies) {
+            return Err(LabError::Unsupported {
+                what: format!(
+                    "policies of {} for what is sent to a service of {}",
+                    enforcer.as_str(),
+                    proxy.as_str()
+                ),
+                needs: "they see packets before the node translates them; use direction ingress, \
+                        the proxy ebpf-socket, or position = \"none\""
+                    .to_owned(),
+            });
+        }
+        Ok(())
     }
 
     /// Lays it on a path, and waits until it acts.
@@ -47,13 +87,107 @@ impl Dressing {
         path: BarePath<'_>,
         journal: &mut Journal,
     ) -> Result<Dressed, LabError> {
-        let dressed = match self.services.is_none() {
+        self.check(path.topology.addressing.family())?;
+        let mut dressed = match self.services.is_none() {
             true => Dressed::default(),
             false => services::put_on(self.services, path, journal)?,
         };
-        match self.policies.is_none() {
-            true => Ok(dressed),
-            false => policies::put_on(self.policies, path, dressed, journal),
+        if !self.policies.is_none() {
+            dressed = policies::put_on(self.policies, path, dressed, journal)?;
         }
+        dressed.beside = neighbours::put_on(self.neighbours, path, journal)?;
+        Ok(dressed)
+    }
+}
+
+/// Whether what a treatment has on its path can be there at all, which is found out before
+/// anything is built. Services and policies of a lab are of TCP. `has_pods` says whether the
+/// endpoints of its network are in pods.
+///
+/// # Errors
+///
+/// [`LabError::Unsupported`] where it cannot.
+pub(crate) fn check(treatment: &Treatment, has_pods: bool) -> Result<(), LabError> {
+    let (scene, name) = (&treatment.scene, treatment.task.name());
+    Dressing::of(scene).check(scene.family)?;
+    neighbours::check(scene.neighbours, has_pods)?;
+    check_tracking(scene)?;
+    let protocol = treatment.task.load().map(|load| load.protocol);
+    let is_udp = protocol == Some(Protocol::Udp);
+    if is_udp && !scene.policies.is_none() {
+        return Err(LabError::Unsupported {
+            what: format!("policies under {name}, which is UDP"),
+            needs: "a workload of TCP, whose port they allow".to_owned(),
+        });
+    }
+    if is_udp && scene.services.asked().is_some() {
+        return Err(LabError::Unsupported {
+            what: format!("a service under {name}, which is UDP"),
+            needs: "a workload of TCP, or position = \"none\"".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether connections that are exempt from tracking would be tracked otherwise, and whether
+/// what is laid on the path does without that.
+///
+/// # Errors
+///
+/// [`LabError::Unsupported`] where one of both is not so.
+fn check_tracking(scene: &Scene) -> Result<(), LabError> {
+    if tuning::of(&scene.variant).conntrack != Some(false) {
+        return Ok(());
+    }
+    let services = scene.services;
+    let is_tracked = !services.is_none() && services.proxy != ServiceProxy::EbpfSocket;
+    let is_needed = services.asked().is_some() || !scene.policies.is_none();
+    match is_tracked && !is_needed {
+        true => Ok(()),
+        false => Err(LabError::Unsupported {
+            what: "`conntrack` (connection tracking off)".to_owned(),
+            needs: "services whose rules have connections tracked, position = \"none\", and no \
+                    policies: nothing else tracks connections in a lab, and a service that is \
+                    asked, and policies, cannot do without"
+                .to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumbline_experiment::{Enforcer, PolicyDirection, ServicePosition};
+
+    use super::*;
+
+    #[test]
+    fn what_a_pod_sends_to_a_service_is_judged_behind_the_translation() {
+        let can_be = |proxy, position, enforcer, direction| {
+            let dressing = Dressing {
+                services: Services {
+                    count: 3,
+                    proxy,
+                    position,
+                    ..Services::default()
+                },
+                policies: Policies {
+                    count: 3,
+                    enforcer,
+                    direction,
+                    ..Policies::default()
+                },
+                ..Dressing::default()
+            };
+            dressing.check(Family::V4).is_ok()
+        };
+        use PolicyDirection::{Both, Ingress};
+        use ServicePosition::{Last, None};
+        use ServiceProxy::{EbpfSocket, Nftables};
+
+        assert!(!can_be(Nftables, Last, Enforcer::Cilium, Both));
+        assert!(can_be(Nftables, Last, Enforcer::Nft, Both));
+        assert!(can_be(Nftables, Last, Enforcer::Cilium, Ingress));
+        assert!(can_be(Nftables, None, Enforcer::Cilium, Both));
+        assert!(can_be(EbpfSocket, Last, Enforcer::Cilium, Both));
     }
 }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use plumbline_experiment::Family;
 use plumbline_sys::process::{Command, ProcessError};
 use plumbline_sys::scratch::Scratch;
 
 use crate::error::LabError;
+use crate::journal::Journal;
 use crate::place::Place;
 
 /// Longest time for one text.
@@ -47,7 +49,85 @@ enum RuleWriterError {
     },
 }
 
+/// Does something on each of some nodes, at the same time.
+pub(super) fn on_each(
+    nodes: &[Arc<Place>],
+    work: impl Fn(&Place) -> Result<(), LabError> + Sync,
+) -> Result<(), LabError> {
+    thread::scope(|scope| {
+        let start = |node: &Arc<Place>| {
+            let (node, work) = (Arc::clone(node), &work);
+            scope.spawn(move || work(&node))
+        };
+        // All are started before the first is waited for.
+        let threads: Vec<_> = nodes.iter().map(start).collect();
+        let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        let done = ended.map(|it| it.unwrap_or_else(|panic| resume_unwind(panic)));
+        done.collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
+/// What a table of a family is called in `nft`.
+pub(super) fn family_of_table(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ip",
+        Family::V6 => "ip6",
+    }
+}
+
 impl RuleWriter {
+    pub(super) const NFT: Self = Self {
+        program: "nft",
+        arguments: &["-f"],
+        package: "nftables",
+    };
+    pub(super) const IPSET: Self = Self {
+        program: "ipset",
+        arguments: &["restore", "-file"],
+        package: "ipset",
+    };
+    /// Takes all sets of a node away at once: one by one each waits for the kernel.
+    pub(super) const NO_SETS: &str = "destroy\n";
+
+    /// What has `nft` take a table away, named after its family, whether it is there or not.
+    pub(super) fn no_table(name: &str) -> String {
+        format!("add table {name}\ndelete table {name}\n")
+    }
+
+    /// `iptables` in the kernel's own tables, which leaves other rules there alone.
+    pub(super) fn iptables_legacy(family: Family) -> Self {
+        Self {
+            program: match family {
+                Family::V4 => "iptables-legacy-restore",
+                Family::V6 => "ip6tables-legacy-restore",
+            },
+            arguments: &["--noflush"],
+            package: "iptables",
+        }
+    }
+
+    /// Has it write texts on some nodes, and remembers what takes them away, and who writes
+    /// that.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`write_on`](Self::write_on).
+    pub(super) fn lay_on(
+        &self,
+        nodes: &[Arc<Place>],
+        texts: &[String],
+        (remover, removal): (RuleWriter, String),
+        journal: &mut Journal,
+    ) -> Result<(), LabError> {
+        let written = nodes.to_vec();
+        // Before the first text, because one of several may fail.
+        journal.undo_by(move || {
+            let removed = remover.write_on(&written, &[removal]);
+            removed.err().into_iter().collect()
+        });
+        self.write_on(nodes, texts)
+    }
+
     /// Has it write the same texts on each of some nodes, at the same time.
     ///
     /// # Errors
@@ -55,17 +135,7 @@ impl RuleWriter {
     /// [`LabError::Unsupported`] without the program, or where the kernel refuses what it
     /// writes.
     pub(super) fn write_on(&self, nodes: &[Arc<Place>], texts: &[String]) -> Result<(), LabError> {
-        thread::scope(|scope| {
-            let write = |node: &Arc<Place>| {
-                let node = Arc::clone(node);
-                scope.spawn(move || self.write(&node, texts))
-            };
-            // All are started before the first is waited for.
-            let threads: Vec<_> = nodes.iter().map(write).collect();
-            let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
-            let written = ended.map(|it| it.unwrap_or_else(|panic| resume_unwind(panic)));
-            written.collect::<Vec<_>>().into_iter().collect()
-        })
+        on_each(nodes, |node| self.write(node, texts))
     }
 
     fn write(&self, node: &Place, texts: &[String]) -> Result<(), LabError> {

@@ -22,7 +22,8 @@ pub(super) static NETWORK: Builtin = About {
     underlay: Underlay::Router,
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(bridge::join_cni0::<0>);
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
     let shape = bridge::attach(bridge::CNI0, topology, journal, topology.mtu)?;

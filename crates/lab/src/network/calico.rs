@@ -19,7 +19,7 @@ use plumbline_experiment::Family;
 use plumbline_sys::netlink::RouteSpec;
 
 use crate::network::shape::{Shape, port_name};
-use crate::{Journal, LabError, Place, Topology, UPLINK};
+use crate::{Journal, LabError, Place, Pod, Topology, UPLINK};
 
 const PORT: &str = "cali";
 const PORT_MAC: [u8; 6] = [0xee; 6];
@@ -40,27 +40,44 @@ pub(super) fn block(topology: &Topology, number: u8) -> RouteSpec {
     RouteSpec::to(addressing.subnet(number), addressing.host_prefix() - 6)
 }
 
+/// Addresses of such a block for pods that come and go: a hundred on two nodes have room.
+pub(super) const ROOM: usize = 54;
+
 /// Attaches the pods; `mtu` in bytes.
 pub(super) fn attach(topology: &Topology, journal: &mut Journal, mtu: u32) -> Result<(), LabError> {
+    let mut pods = topology.pods.iter();
+    pods.try_for_each(|pod| join(topology, pod, journal, mtu))
+}
+
+/// Attaches a pod to its node.
+pub(super) fn join(
+    topology: &Topology,
+    pod: &Pod,
+    journal: &mut Journal,
+    mtu: u32,
+) -> Result<(), LabError> {
     let addressing = topology.addressing;
     let host = addressing.host_prefix();
-    for pod in &topology.pods {
-        let node = topology.home(pod);
-        let name = port_name(PORT, pod);
-        let port = pod.port(&name, mtu).mac(PORT_MAC);
-        let port = journal.link(node, &name, port)?;
-        journal.device_sysctls(node, &port_sysctls(&name, addressing.family()))?;
-        journal.add(node, RouteSpec::to(pod.address, host).dev(port))?;
+    let node = topology.home(pod);
+    let name = port_name(PORT, pod);
+    let port = pod.port(&name, mtu).mac(PORT_MAC);
+    let port = journal.link(node, &name, port)?;
+    journal.done("device");
+    journal.device_sysctls(node, &port_sysctls(&name, addressing.family()))?;
+    journal.done("sysctls");
+    journal.add(node, RouteSpec::to(pod.address, host).dev(port))?;
+    journal.done("route");
 
-        let device = pod.place.bring_up(UPLINK)?;
-        journal.address(&pod.place, device, pod.address, host)?;
-        let gateway = gateway(addressing.family());
-        if gateway.is_ipv4() {
-            let on_link = RouteSpec::to(gateway, host).dev(device);
-            journal.add(&pod.place, on_link)?;
-        }
-        journal.add(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
+    let device = pod.place.bring_up(UPLINK)?;
+    journal.address(&pod.place, device, pod.address, host)?;
+    journal.done("address");
+    let gateway = gateway(addressing.family());
+    if gateway.is_ipv4() {
+        let on_link = RouteSpec::to(gateway, host).dev(device);
+        journal.add(&pod.place, on_link)?;
     }
+    journal.add(&pod.place, RouteSpec::default_via(gateway).dev(device))?;
+    journal.done("gateway");
     Ok(())
 }
 

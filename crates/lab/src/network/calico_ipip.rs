@@ -10,7 +10,7 @@
 //! is made. Not modelled: `CrossSubnet`, with which nodes of one subnet use no
 //! tunnel; the route that drops what is for an unused address of the own block.
 
-use plumbline_experiment::Family;
+use plumbline_experiment::{Enforcer, Family};
 use plumbline_sys::netlink::LinkSpec;
 
 use super::{About, Builtin, WireFormat, calico, ipip};
@@ -23,9 +23,14 @@ pub(super) static NETWORK: Builtin = About {
     needs: &[&VETH, &ipip::IPIP],
     wire: WireFormat::IpInIp,
     families: &[Family::V4],
+    enforcer: Enforcer::CalicoIptables,
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| {
+    calico::join(topology, pod, journal, topology.mtu - ipip::HEADER_BYTES)
+})
+.with_room(calico::ROOM);
 
 const DEVICE: &str = "tunl0";
 

@@ -10,6 +10,8 @@
 //! give it; here it is the first of the block. For IPv6 Calico has a device of
 //! its own, `vxlan-v6.calico`; here it has the same name.
 
+use plumbline_experiment::Enforcer;
+
 use super::tunnel::{Tunnel, endpoint_mac, inner_mtu};
 use super::{About, Builtin, WireFormat, calico, tunnel};
 use crate::need::VETH;
@@ -20,9 +22,12 @@ pub(super) static NETWORK: Builtin = About {
     summary: "a veth and a host route per pod, VXLAN between nodes, no bridge",
     needs: &[&VETH, &tunnel::VXLAN],
     wire: WireFormat::Udp { port: PORT },
+    enforcer: Enforcer::CalicoIptables,
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| calico::join(topology, pod, journal, inner_mtu(topology)))
+.with_room(calico::ROOM);
 
 const PORT: u16 = 4789;
 const DEVICE: &str = "vxlan.calico";

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use plumbline_experiment::Family;
 use serde::ser::SerializeStruct as _;
@@ -104,22 +104,22 @@ impl Catalogue {
     }
 
     /// The network of this name or alias, or of the configuration list that
-    /// `cni:FILE` names. A file is read once.
+    /// `cni:FILE` or `cni:FILE@DIR` names. A file is read once for each name.
     ///
     /// # Errors
     ///
     /// [`LabError::UnknownNetwork`], or why the file is no such list.
     pub fn find(&self, name: &str) -> Result<&'static dyn Network, LabError> {
-        let Some(file) = name.strip_prefix(cni::PREFIX) else {
+        if !name.starts_with(cni::PREFIX) {
             return find(name);
-        };
+        }
         let mut files = self.files.borrow_mut();
         if let Some(known) = files.get(name) {
             return Ok(*known);
         }
         // Networks live as long as the program; it is given a handful of files.
         let name: &'static str = name.to_owned().leak();
-        let network = Cni::read(name, Path::new(file), &self.cni_directories)?;
+        let network = Cni::read(name, &self.cni_directories)?;
         let network: &'static Cni = Box::leak(Box::new(network));
         files.insert(name.into(), network);
         Ok(network)
@@ -190,6 +190,28 @@ mod tests {
             for name in about.aliases.iter().chain([&about.name]) {
                 assert!(seen.insert(*name), "{name} is there twice");
             }
+        }
+    }
+
+    #[test]
+    fn a_network_has_the_enforcer_of_its_system() {
+        use plumbline_experiment::Enforcer;
+
+        for network in ALL {
+            let about = network.about();
+            let system = match about.name {
+                "routed" => "calico",
+                name => name,
+            };
+            let wanted = match system.split('-').next() {
+                Some("calico") => Enforcer::CalicoIptables,
+                Some("romana") => Enforcer::Romana,
+                Some("kube") => Enforcer::KubeRouter,
+                Some("weave") => Enforcer::WeaveNpc,
+                Some("cilium") => Enforcer::Cilium,
+                _ => Enforcer::Nft,
+            };
+            assert_eq!(about.enforcer, wanted, "{}", about.name);
         }
     }
 

@@ -39,7 +39,8 @@ pub(super) static NETWORK: Builtin = About {
     families: &[Family::V4],
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(bridge::join_cni0::<OVERHEAD>);
 
 const DEVICE: &str = "flannel0";
 const PORT: u16 = 8285;

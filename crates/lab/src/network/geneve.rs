@@ -27,7 +27,10 @@ pub(super) static NETWORK: Builtin = About {
     wire: WireFormat::Udp { port: PORT },
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| {
+    bridge::join(bridge::CNI0, topology, pod, journal, inner_mtu(topology))
+});
 
 const NAME: TunnelName = |_, remote| format!("geneve.{remote}");
 const VNI: u32 = 1;

@@ -38,15 +38,22 @@ pub(super) static NETWORK: Builtin = About {
     wire: WireFormat::IpProtocol(PROTOCOL),
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| {
+    bridge::join(bridge::CNI0, topology, pod, journal, mtu(topology))
+});
 
 const NAME: TunnelName = |_, remote| format!("gre.{remote}");
 const GRE_BYTES: u32 = 4;
 /// As the inner packet.
 const TTL: u8 = 0;
 
+fn mtu(topology: &Topology) -> u32 {
+    topology.mtu - topology.addressing.header_bytes() - GRE_BYTES
+}
+
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-    let mtu = topology.mtu - topology.addressing.header_bytes() - GRE_BYTES;
+    let mtu = mtu(topology);
     point::attach(topology, journal, NAME, |name, ends| {
         LinkSpec::gre(name, ends, TTL).mtu(mtu)
     })?;

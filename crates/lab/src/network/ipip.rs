@@ -31,7 +31,8 @@ pub(super) static NETWORK: Builtin = About {
     families: &[Family::V4],
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(bridge::join_cni0::<HEADER_BYTES>);
 
 const DEVICE: &str = "flannel.ipip";
 /// What the outer header takes.

@@ -15,7 +15,7 @@ use plumbline_sys::netlink::{IpVlanMode, LinkSpec};
 use super::shape::Shape;
 use super::{About, Builtin};
 use crate::need::{Need, PROBE, VETH};
-use crate::{Hop, Journal, LabError, Topology};
+use crate::{Hop, Journal, LabError, Pod, Topology};
 
 /// Ipvlan devices.
 pub(super) static IPVLAN: Need = Need::module("CONFIG_IPVLAN", "ipvlan", |bench| {
@@ -34,7 +34,8 @@ pub(super) static L2: Builtin = About {
     needs: &[&VETH, &IPVLAN],
     ..About::PLAIN
 }
-.attached_by(|topology, journal| attach(IpVlanMode::L2, topology, journal));
+.attached_by(|topology, journal| attach(IpVlanMode::L2, topology, journal))
+.joined_by(|topology, pod, journal| join(IpVlanMode::L2, topology, pod, journal));
 
 pub(super) static L3: Builtin = About {
     name: "ipvlan-l3",
@@ -42,7 +43,8 @@ pub(super) static L3: Builtin = About {
     needs: &[&VETH, &IPVLAN],
     ..About::PLAIN
 }
-.attached_by(|topology, journal| attach(IpVlanMode::L3, topology, journal));
+.attached_by(|topology, journal| attach(IpVlanMode::L3, topology, journal))
+.joined_by(|topology, pod, journal| join(IpVlanMode::L3, topology, pod, journal));
 
 pub(super) static L3S: Builtin = About {
     name: "ipvlan-l3s",
@@ -50,7 +52,8 @@ pub(super) static L3S: Builtin = About {
     needs: &[&VETH, &IPVLAN, &IPVLAN_L3S],
     ..About::PLAIN
 }
-.attached_by(|topology, journal| attach(IpVlanMode::L3S, topology, journal));
+.attached_by(|topology, journal| attach(IpVlanMode::L3S, topology, journal))
+.joined_by(|topology, pod, journal| join(IpVlanMode::L3S, topology, pod, journal));
 
 fn attach(
     mode: IpVlanMode,
@@ -58,11 +61,20 @@ fn attach(
     journal: &mut Journal,
 ) -> Result<Vec<Hop>, LabError> {
     for pod in &topology.pods {
-        let link = |name: &str, parent| LinkSpec::ipvlan(name, parent, mode);
-        topology.place_on_uplink(pod, journal, link)?;
+        join(mode, topology, pod, journal)?;
     }
     if mode != IpVlanMode::L2 {
         topology.route_between_nodes(journal)?;
     }
     Ok(Shape::POD.hops(topology))
+}
+
+fn join(
+    mode: IpVlanMode,
+    topology: &Topology,
+    pod: &Pod,
+    journal: &mut Journal,
+) -> Result<(), LabError> {
+    let link = |name: &str, parent| LinkSpec::ipvlan(name, parent, mode);
+    topology.place_on_uplink(pod, journal, link)
 }

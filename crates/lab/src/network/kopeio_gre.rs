@@ -23,7 +23,8 @@ pub(super) static NETWORK: Builtin = About {
     families: &[Family::V4],
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| bridge::join(BRIDGE, topology, pod, journal, topology.mtu));
 
 const TTL: u8 = 255;
 const NAME: TunnelName = |addressing, remote| {

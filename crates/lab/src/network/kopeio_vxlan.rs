@@ -25,7 +25,8 @@ pub(super) static NETWORK: Builtin = About {
     families: &[Family::V4],
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| bridge::join(BRIDGE, topology, pod, journal, topology.mtu));
 
 /// The bridge of all of Kopeio's providers.
 pub(super) const BRIDGE: &str = "kopeio";

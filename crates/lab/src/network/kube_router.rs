@@ -22,14 +22,14 @@
 
 use std::net::Ipv6Addr;
 
-use plumbline_experiment::Family;
+use plumbline_experiment::{Enforcer, Family};
 use plumbline_sys::netlink::{LinkSpec, RouteSpec, RuleSelector, RuleSpec};
 
 use super::shape::{Shape, TunnelName};
 use super::{About, Builtin, WireFormat, bridge, ipip, point};
 use crate::need::{Need, PROBE, Presence, VETH, ends};
 use crate::place::has_bridge_netfilter;
-use crate::{Journal, LabError, Topology, Underlay};
+use crate::{Journal, LabError, Pod, Topology, Underlay};
 
 /// IPv6 in IPv6.
 static IP6_TUNNEL: Need = Need::module("CONFIG_IPV6_TUNNEL", "ip6_tunnel", |bench| {
@@ -49,13 +49,15 @@ pub(super) static ONE_SUBNET: Builtin = About {
     name: "kube-router",
     summary: "a bridge with netfilter on each node, a rule by source, routes between nodes",
     needs: &[&VETH, &bridge::DRIVER, &BRIDGE_NETFILTER],
+    enforcer: Enforcer::KubeRouter,
     ..About::PLAIN
 }
 .attached_by(|topology, journal| {
     let shape = attach(topology, journal)?;
     topology.route_between_nodes(journal)?;
     Ok(shape.hops(topology))
-});
+})
+.joined_by(join);
 
 pub(super) static TWO_SUBNETS: Builtin = About {
     name: "kube-router-ipip",
@@ -69,13 +71,15 @@ pub(super) static TWO_SUBNETS: Builtin = About {
     ],
     underlay: Underlay::Router,
     wire: WireFormat::IpInIp,
+    enforcer: Enforcer::KubeRouter,
     ..About::PLAIN
 }
 .attached_by(|topology, journal| {
     let shape = attach(topology, journal)?;
     tunnel_between_nodes(topology, journal)?;
     Ok(shape.tunnel_to(TUNNEL).hops(topology))
-});
+})
+.joined_by(join);
 
 const BRIDGE: &str = "kube-bridge";
 const TABLE: u32 = 77;
@@ -94,6 +98,10 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Shape, LabError>
         )?;
     }
     bridge::attach(BRIDGE, topology, journal, topology.mtu)
+}
+
+fn join(topology: &Topology, pod: &Pod, journal: &mut Journal) -> Result<(), LabError> {
+    bridge::join(BRIDGE, topology, pod, journal, topology.mtu)
 }
 
 fn tunnel_between_nodes(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {

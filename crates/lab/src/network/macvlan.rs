@@ -23,7 +23,8 @@ pub(super) static NETWORK: Builtin = About {
     needs: &[&VETH, &MACVLAN],
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| topology.place_on_uplink(pod, journal, LinkSpec::macvlan));
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
     for pod in &topology.pods {

@@ -10,22 +10,24 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use plumbline_experiment::Family;
+use plumbline_experiment::{Enforcer, Family};
 use plumbline_sys::netlink::{RouteSpec, RuleSelector, RuleSpec};
 
 use super::shape::{Shape, port_name};
 use super::{About, Builtin};
 use crate::need::VETH;
-use crate::{Hop, Journal, LabError, Topology, UPLINK};
+use crate::{Hop, Journal, LabError, Pod, Topology, UPLINK};
 
 pub(super) static NETWORK: Builtin = About {
     name: "romana",
     summary: "a veth and a host route per pod, routes between nodes in a table before the main one",
     needs: &[&VETH],
     families: &[Family::V4],
+    enforcer: Enforcer::Romana,
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(join);
 
 const PORT: &str = "romana-";
 const TABLE: u32 = 10;
@@ -41,7 +43,9 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
         journal.add(node, RuleSpec::new(RuleSelector::AllV4, TABLE, PRIORITY))?;
         topology.route_to_others(own, node, journal, |it| topology.pods_of(it).table(TABLE))?;
     }
-    attach_pods(topology, journal)?;
+    for pod in &topology.pods {
+        join(topology, pod, journal)?;
+    }
     let shape = Shape {
         port: Some(PORT),
         ..Shape::POD
@@ -49,22 +53,26 @@ fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabErr
     Ok(shape.hops(topology))
 }
 
-fn attach_pods(topology: &Topology, journal: &mut Journal) -> Result<(), LabError> {
+/// Attaches a pod to its node.
+fn join(topology: &Topology, pod: &Pod, journal: &mut Journal) -> Result<(), LabError> {
     let host = topology.addressing.host_prefix();
-    for pod in &topology.pods {
-        let (node, place) = (topology.home(pod), &pod.place);
-        let name = port_name(PORT, pod);
-        let port = pod.port(&name, topology.mtu);
-        let port = journal.link(node, &name, port)?;
-        let at_once = (format!("net/ipv4/neigh/{name}/proxy_delay"), "0".into());
-        journal.device_sysctls(node, &[at_once])?;
-        journal.add(node, RouteSpec::to(pod.address, host).dev(port))?;
+    let (node, place) = (topology.home(pod), &pod.place);
+    let name = port_name(PORT, pod);
+    let port = pod.port(&name, topology.mtu);
+    let port = journal.link(node, &name, port)?;
+    journal.done("device");
+    let at_once = (format!("net/ipv4/neigh/{name}/proxy_delay"), "0".into());
+    journal.device_sysctls(node, &[at_once])?;
+    journal.done("sysctls");
+    journal.add(node, RouteSpec::to(pod.address, host).dev(port))?;
+    journal.done("route");
 
-        let device = place.bring_up(UPLINK)?;
-        journal.address(place, device, pod.address, host)?;
-        journal.add(place, RouteSpec::to(GATEWAY, host).dev(device))?;
-        let everything = RouteSpec::to(Ipv4Addr::UNSPECIFIED.into(), 0).dev(device);
-        journal.add(place, everything)?;
-    }
+    let device = place.bring_up(UPLINK)?;
+    journal.address(place, device, pod.address, host)?;
+    journal.done("address");
+    journal.add(place, RouteSpec::to(GATEWAY, host).dev(device))?;
+    let everything = RouteSpec::to(Ipv4Addr::UNSPECIFIED.into(), 0).dev(device);
+    journal.add(place, everything)?;
+    journal.done("gateway");
     Ok(())
 }

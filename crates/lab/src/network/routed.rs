@@ -5,6 +5,8 @@
 //! `confd/etc/calico/confd/templates/bird.cfg.template`@efd2a12 and
 //! `felix/dataplane/linux/route_mgr.go`@006d24a). Pods have the MTU of the nodes.
 
+use plumbline_experiment::Enforcer;
+
 use super::{About, Builtin, calico};
 use crate::need::VETH;
 use crate::{Hop, Journal, LabError, Topology};
@@ -14,9 +16,12 @@ pub(super) static NETWORK: Builtin = About {
     aliases: &["calico", "calico-bgp"],
     summary: "a veth and a host route per pod, routes between nodes, no bridge",
     needs: &[&VETH],
+    enforcer: Enforcer::CalicoIptables,
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| calico::join(topology, pod, journal, topology.mtu))
+.with_room(calico::ROOM);
 
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
     for (own, node) in topology.numbered() {

@@ -21,6 +21,10 @@ pub(super) static VXLAN: Need = Need::module("CONFIG_VXLAN", "vxlan", |bench| {
     bench.device(LinkSpec::vxlan(PROBE, vxlan))
 });
 
+/// The first port that a device sends from whose number of ports was chosen: the first
+/// ephemeral one (RFC 7348, section 5).
+const FIRST_SOURCE_PORT: u16 = 49_152;
+
 /// What distinguishes one system's tunnel from another's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tunnel {
@@ -62,10 +66,18 @@ impl Tunnel {
                 local: addressing.node(number),
                 underlay: if self.bound { node.index(UPLINK)? } else { 0 },
             };
-            let link = LinkSpec::vxlan(self.device, vxlan)
+            let mut link = LinkSpec::vxlan(self.device, vxlan)
                 .mtu(self.mtu)
                 .mac((self.mac)(addressing, number))
                 .up();
+            if let Some(on) = topology.tuning.vxlan_checksum {
+                link = link.udp_checksum(on);
+            }
+            if let Some(count) = topology.tuning.vxlan_source_ports {
+                // At most a quarter of all ports.
+                let last = FIRST_SOURCE_PORT.saturating_add(count as u16);
+                link = link.source_ports(FIRST_SOURCE_PORT, last);
+            }
             let device = journal.link(node, self.device, link)?;
             let own = addressing.subnet(number);
             journal.address(node, device, own, addressing.host_prefix())?;

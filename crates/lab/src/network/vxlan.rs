@@ -24,7 +24,10 @@ pub(super) static NETWORK: Builtin = About {
     wire: WireFormat::Udp { port: PORT },
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(|topology, pod, journal| {
+    bridge::join(bridge::CNI0, topology, pod, journal, inner_mtu(topology))
+});
 
 const PORT: u16 = 8472;
 const DEVICE: &str = "flannel.1";

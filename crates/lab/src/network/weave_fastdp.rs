@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use plumbline_experiment::Enforcer;
 use plumbline_sys::netlink::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel, Mac};
 
 use super::{About, Builtin, WireFormat, bridge, weave};
@@ -40,6 +41,7 @@ pub(super) static NETWORK: Builtin = About {
     needs: &[&VETH, &bridge::DRIVER, &OPEN_VSWITCH],
     wire: WireFormat::Udp { port: PORT },
     families: weave::FAMILIES,
+    enforcer: Enforcer::WeaveNpc,
     ..About::PLAIN
 }
 .attached_by(attach);

@@ -19,7 +19,8 @@ mod too_long;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use plumbline_sys::ethtool;
+use plumbline_experiment::Enforcer;
+use plumbline_sys::ethtool::Offload;
 use plumbline_sys::tap::Tap;
 
 use self::format::{OVERHEAD, Peer};
@@ -39,6 +40,7 @@ pub(super) static NETWORK: Builtin = About {
     needs: &[&VETH, &bridge::DRIVER, &CAPTURE],
     wire: WireFormat::Udp { port: PORT },
     families: weave::FAMILIES,
+    enforcer: Enforcer::WeaveNpc,
     ..About::PLAIN
 }
 .attached_by(attach)
@@ -99,7 +101,7 @@ struct OffloadError {
 fn checksum_in_software(place: &Place, device: &'static str) -> Result<(), LabError> {
     let done = place
         .namespace
-        .run(|| ethtool::checksum_in_software(device))?;
+        .run(|| Offload::TxChecksum.switch(device, false))?;
     done.map_err(|source| {
         LabError::network(OffloadError {
             place: place.name.clone(),

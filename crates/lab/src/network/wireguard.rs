@@ -32,7 +32,8 @@ pub(super) static NETWORK: Builtin = About {
     wire: WireFormat::Udp { port: PORT },
     ..About::PLAIN
 }
-.attached_by(attach);
+.attached_by(attach)
+.joined_by(bridge::join_cni0::<OVERHEAD_BYTES>);
 
 const DEVICE: &str = "flannel-wg";
 const PORT: u16 = 51820;

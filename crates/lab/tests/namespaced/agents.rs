@@ -11,7 +11,7 @@ use plumbline_harness::{AgentLink, Demand, Path, Target};
 use plumbline_lab::{Lab, LabOptions};
 use plumbline_testkit as testkit;
 
-const LIMIT: Duration = Duration::from_secs(3);
+const LIMIT: Duration = Duration::from_secs(20);
 
 fn lab(program: &str, arguments: &[&str]) -> Lab {
     Lab::new(LabOptions {
@@ -19,6 +19,7 @@ fn lab(program: &str, arguments: &[&str]) -> Lab {
         agent_arguments: arguments.iter().map(ToString::to_string).collect(),
         mtu: 1500,
         cni_directories: Vec::new(),
+        awake: false,
     })
 }
 

@@ -340,3 +340,44 @@ fn a_file_that_is_not_there_is_named() {
     let expected = "cannot read the CNI configuration list `no/such.conflist`";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
+
+#[test]
+fn two_builds_of_a_plugin_are_two_networks() {
+    if !testkit::in_private_namespaces("two builds of a plugin") {
+        return;
+    }
+    let [main, change] = [Workshop::new(), Workshop::new()];
+    main.plugin("first", GOOD);
+    main.plugin("second", GOOD);
+    change.plugin("first", &format!("{GOOD}# changed"));
+    let name = main.list("1.0.0", &["first", "second"]);
+    let changed = format!("{name}@{}", change.path().display());
+    let directories = [main.path().to_owned()];
+    let programs = |name: &str| {
+        let network = validate(name, &directories).expect("valid").network;
+        let list = network.list().expect("a record").expect("of a list");
+        list.plugins.into_iter().map(|it| it.sha256)
+    };
+    let pairs: Vec<_> = programs(&name).zip(programs(&changed)).collect();
+    assert_ne!(pairs[0].0, pairs[0].1, "the changed one is taken");
+    assert_eq!(
+        pairs[1].0, pairs[1].1,
+        "the others are those that there are"
+    );
+}
+
+#[test]
+fn a_directory_without_any_plugin_of_the_list_is_refused() {
+    if !testkit::in_private_namespaces("a directory without any plugin") {
+        return;
+    }
+    let [full, empty] = [Workshop::new(), Workshop::new()];
+    full.plugin("first", GOOD);
+    let name = full.list("1.0.0", &["first"]);
+    let name = format!("{name}@{}", empty.path().display());
+    let directories = [full.path().to_owned()];
+    let error = validate(&name, &directories).err().expect("refused");
+    assert!(matches!(error, LabError::Unsupported { .. }), "{error}");
+    let expected = format!("{}, which has none of first", empty.path().display());
+    assert!(error.to_string().contains(&expected), "{error}");
+}

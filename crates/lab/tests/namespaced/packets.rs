@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use plumbline_harness::Path;
-use plumbline_lab::{Place, StandingNetwork};
+use plumbline_lab::{Place, Pod, StandingNetwork};
 use plumbline_sys::fragment;
 
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(20);
 const BULK_BYTES: usize = 8 << 20;
 const UDP_HEADER: u32 = 8;
 /// `EMSGSIZE`, which has no stable kind in the standard library.
@@ -31,6 +31,14 @@ pub(crate) fn server(standing: &StandingNetwork) -> End<'_> {
     End {
         place: standing.server_place(),
         address: Path::server(standing).address(),
+    }
+}
+
+/// A pod, where it is reached from within the network.
+pub(crate) fn pod(pod: &Pod) -> End<'_> {
+    End {
+        place: &pod.place,
+        address: pod.reached_by(),
     }
 }
 

@@ -3,49 +3,33 @@
 //!
 //! The programs that show rules are the independent eye.
 
-use std::process::Command;
-
 use plumbline_experiment::{
     Enforcer, Family, Placement, Policies, PolicyDirection, PolicyPosition, Selected,
 };
 use plumbline_harness::Path as _;
-use plumbline_lab::{Catalogue, Dressing, LabError, Launcher, PathSpec, Place, StandingNetwork};
+use plumbline_lab::{Dressing, Place, StandingNetwork};
 use plumbline_testkit as testkit;
 
-fn standing(network: &str, placement: Placement, family: Family, pods: usize) -> StandingNetwork {
-    let spec = PathSpec {
-        network: network.into(),
-        placement,
-        family,
-        mtu: 1500,
-    };
-    let validated = spec.validate(&Catalogue::default()).expect("supported");
-    let launcher = Launcher::new("unused".into(), Vec::new());
-    validated.beside(pods).build(&launcher).expect("stands")
+use crate::dressing::{EBPF, PROGRAMS, asks, dress, has_cilium, hooks, printed, standing_beside};
+
+/// Those that give pods programs, and write no rules.
+const BY_EBPF: [Enforcer; 2] = [Enforcer::CalicoEbpf, Enforcer::Cilium];
+
+fn standing(network: &str, placement: Placement, family: Family) -> StandingNetwork {
+    standing_beside(network, placement, family, 0)
 }
 
-/// Lays policies on a path; whether that could be. Without a program it is a skip.
+/// Lays policies on a path; whether that could be. All that is by eBPF is skipped as one.
 fn guard(test: &str, standing: &mut StandingNetwork, policies: Policies) -> bool {
+    let (test, lacks) = match BY_EBPF.contains(&policies.enforcer) {
+        true => ("policies by ebpf", EBPF),
+        false => (test, PROGRAMS),
+    };
     let dressing = Dressing {
         policies,
         ..Dressing::default()
     };
-    match standing.dress(dressing) {
-        Ok(()) => true,
-        Err(error @ LabError::Unsupported { .. }) if error.to_string().contains("install") => {
-            testkit::skip(test, &error.to_string());
-            false
-        }
-        Err(error) => panic!("{policies:?}: {error}"),
-    }
-}
-
-/// What a program prints inside.
-fn printed(place: &Place, command: &[&str]) -> String {
-    let run = || Command::new(command[0]).args(&command[1..]).output();
-    let output = place.namespace.run(run).expect("entered").expect("started");
-    assert!(output.status.success(), "{command:?}: {output:?}");
-    String::from_utf8(output.stdout).expect("text")
+    dress(test, standing, dressing, lacks)
 }
 
 /// Rules and chains on a node, as the programs that show them say.
@@ -89,17 +73,28 @@ fn act(test: &str, network: &str, placement: Placement, change: fn(&mut Policies
             continue;
         }
         let neighbours = usize::from(policies.selects == Selected::Others);
-        let mut standing = standing(network, placement, Family::V4, neighbours);
+        let mut standing = standing_beside(network, placement, Family::V4, neighbours);
         assert_eq!(standing.check_policies(), None);
         if !guard(test, &mut standing, policies) {
-            return;
+            continue;
         }
         assert_eq!(standing.check_policies(), None, "{policies:?}");
+        for _ in 0..3 {
+            asks(&standing);
+        }
+        let is_by_ebpf = BY_EBPF.contains(&enforcer);
+        let pods = &standing.topology().pods;
+        let pods: Vec<_> = pods.iter().map(|pod| pod.place.clone()).collect();
+        for pod in &pods {
+            let programs = if is_by_ebpf { (1, 2) } else { (0, 0) };
+            assert_eq!(hooks(pod), programs, "{policies:?} {}", pod.name);
+        }
         let node = standing.topology().nodes[1].clone();
         let client_node = standing.topology().nodes[0].clone();
         let counters = standing.snapshot().expect("counted");
         for (place, number) in [(&client_node, "node1"), (&node, "node2")] {
             let said = counters.rules.iter().find(|it| it.namespace == number);
+            let said = said.filter(|_| !is_by_ebpf);
             let said = said.map_or((0, 0), |it| (it.rules as usize, it.chains as usize));
             assert_eq!(shown(place, Family::V4), said, "{policies:?} {number}");
         }
@@ -108,6 +103,9 @@ fn act(test: &str, network: &str, placement: Placement, change: fn(&mut Policies
         for place in [&node, &client_node] {
             assert_eq!(shown(place, Family::V4), (0, 0), "{policies:?}");
             assert_eq!(sets(place), 0, "{policies:?}");
+        }
+        for pod in &pods {
+            assert_eq!(hooks(pod), (0, 0), "{policies:?} {}", pod.name);
         }
     }
 }
@@ -161,17 +159,26 @@ fn policies_act_on_ipv6() {
     if !testkit::in_private_namespaces(TEST) {
         return;
     }
-    for enforcer in [Enforcer::Nft, Enforcer::Iptables, Enforcer::KubeRouter] {
-        let mut standing = standing("host-gw", Placement::CrossNode, Family::V6, 0);
+    for enforcer in [
+        Enforcer::Nft,
+        Enforcer::Iptables,
+        Enforcer::KubeRouter,
+        Enforcer::CalicoIptables,
+        Enforcer::CalicoNftables,
+        Enforcer::CalicoEbpf,
+        Enforcer::Cilium,
+    ] {
+        let mut standing = standing("host-gw", Placement::CrossNode, Family::V6);
         let policies = Policies {
             count: 5,
             enforcer,
             ..Policies::default()
         };
         if !guard(TEST, &mut standing, policies) {
-            return;
+            continue;
         }
         assert_eq!(standing.check_policies(), None, "{policies:?}");
+        asks(&standing);
     }
 }
 
@@ -182,9 +189,10 @@ fn rules_that_are_gone_are_found_out() {
     if !testkit::in_private_namespaces(TEST) {
         return;
     }
-    let mut standing = standing("host-gw", Placement::CrossNode, Family::V4, 0);
+    let mut standing = standing("host-gw", Placement::CrossNode, Family::V4);
     let policies = Policies {
         count: 3,
+        enforcer: Enforcer::Nft,
         ..Policies::default()
     };
     if !guard(TEST, &mut standing, policies) {
@@ -209,6 +217,132 @@ fn rules_that_are_gone_are_found_out() {
     assert!(wrong.contains("allow did not get through"), "{wrong}");
 }
 
+/// Programs that somebody takes away are missed, and what they counted is what they hold.
+#[test]
+fn programs_that_are_gone_are_found_out() {
+    const TEST: &str = "programs_that_are_gone_are_found_out";
+    if !testkit::in_private_namespaces(TEST) {
+        return;
+    }
+    for (enforcer, counts) in [
+        // A rule and a member for each.
+        (Enforcer::CalicoEbpf, [(0, 0), (20, 20)]),
+        // The identities of all, and an entry for each way that nothing restricts.
+        (Enforcer::Cilium, [(0, 20 + 2), (0, 20 + 20 + 1)]),
+    ] {
+        let mut standing = standing("host-gw", Placement::CrossNode, Family::V4);
+        let policies = Policies {
+            count: 20,
+            enforcer,
+            ..Policies::default()
+        };
+        if !guard(TEST, &mut standing, policies) {
+            return;
+        }
+        let rules = standing.counters().expect("counted").rules;
+        let counted: Vec<_> = rules.iter().map(|it| (it.rules, it.elements)).collect();
+        assert_eq!(counted, counts, "{enforcer:?}");
+        let delete = ["/sbin/tc", "qdisc", "del", "dev", "eth0", "clsact"];
+        printed(standing.server_place(), &delete);
+        let wrong = standing.check_policies().expect("found out");
+        assert!(wrong.contains("forbid got through"), "{wrong}");
+    }
+}
+
+/// Where packets go past the nodes' netfilter, the pods' own programs see them.
+#[test]
+fn cilium_acts_on_its_own_network() {
+    const TEST: &str = "policies by ebpf over cilium";
+    if !testkit::in_private_namespaces(TEST) || !has_cilium(TEST) {
+        return;
+    }
+    for (placement, direction) in [
+        (Placement::CrossNode, PolicyDirection::Ingress),
+        (Placement::CrossNode, PolicyDirection::Egress),
+        (Placement::SameNode, PolicyDirection::Both),
+    ] {
+        let mut standing = standing("cilium", placement, Family::V4);
+        // Those of its own system.
+        let policies = Policies {
+            count: 100,
+            direction,
+            ..Policies::default()
+        };
+        assert!(guard(TEST, &mut standing, policies));
+        assert_eq!(standing.check_policies(), None, "{direction:?}");
+        asks(&standing);
+        assert_eq!(hooks(standing.server_place()), (1, 2), "{direction:?}");
+    }
+}
+
+/// Packets that go past the rules of their nodes meet programs all the same.
+#[test]
+fn programs_act_where_rules_do_not() {
+    const TEST: &str = "programs_act_where_rules_do_not";
+    if !testkit::in_private_namespaces(TEST) {
+        return;
+    }
+    for (network, placement) in [
+        ("macvlan", Placement::CrossNode),
+        ("host-gw", Placement::SameNode),
+    ] {
+        for enforcer in BY_EBPF {
+            let mut standing = standing(network, placement, Family::V4);
+            let policies = Policies {
+                count: 5,
+                direction: PolicyDirection::Both,
+                enforcer,
+                ..Policies::default()
+            };
+            if !guard(TEST, &mut standing, policies) {
+                return;
+            }
+            assert_eq!(standing.check_policies(), None, "{network} {policies:?}");
+            asks(&standing);
+        }
+    }
+}
+
+/// More than an ordinary user writes in one transaction of nft, or the kernel takes as one
+/// program.
+#[test]
+fn a_thousand_policies_of_calico_act() {
+    act(
+        "a_thousand_policies_of_calico_act",
+        "routed",
+        Placement::CrossNode,
+        |it| {
+            it.count = match it.enforcer {
+                Enforcer::CalicoIptables | Enforcer::CalicoNftables => 1_000,
+                Enforcer::CalicoEbpf => 2_500,
+                _ => it.count,
+            };
+        },
+    );
+}
+
+/// A device that two pods share does not say which of them a packet is for.
+#[test]
+fn calico_is_refused_where_pods_share_a_device() {
+    const TEST: &str = "calico_is_refused_where_pods_share_a_device";
+    if !testkit::in_private_namespaces(TEST) {
+        return;
+    }
+    let mut standing = standing_beside("host-gw", Placement::CrossNode, Family::V4, 1);
+    let policies = Policies {
+        count: 3,
+        selects: Selected::Others,
+        enforcer: Enforcer::CalicoIptables,
+        ..Policies::default()
+    };
+    let dressing = Dressing {
+        policies,
+        ..Dressing::default()
+    };
+    let error = standing.dress(dressing).expect_err("refused").to_string();
+    assert!(error.contains("two share one"), "{error}");
+}
+
 #[test]
 fn a_network_that_goes_past_the_rules_is_refused() {
     const TEST: &str = "a_network_that_goes_past_the_rules_is_refused";
@@ -217,10 +351,11 @@ fn a_network_that_goes_past_the_rules_is_refused() {
     }
     let policies = Policies {
         count: 3,
+        enforcer: Enforcer::Nft,
         ..Policies::default()
     };
     for (network, reason) in [("host", "with pods"), ("macvlan", "forward packets")] {
-        let mut standing = standing(network, Placement::CrossNode, Family::V4, 0);
+        let mut standing = standing(network, Placement::CrossNode, Family::V4);
         let dressing = Dressing {
             policies,
             ..Dressing::default()

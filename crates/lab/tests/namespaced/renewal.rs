@@ -36,6 +36,7 @@ fn lab(clock: fn() -> u64, cni_directory: &Path) -> Lab {
         agent_arguments: vec!["/proc/self/ns/net".into()],
         mtu: 1500,
         cni_directories: vec![cni_directory.to_owned()],
+        awake: false,
     };
     Lab::new(options).with_clock(clock)
 }

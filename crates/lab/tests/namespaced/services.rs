@@ -3,31 +3,28 @@
 //!
 //! The programs that show rules are the independent eye.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+mod ebpf;
+mod ipvs;
+mod userspace;
+
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Family, Placement, ServicePosition, ServiceProxy, Services};
 use plumbline_harness::Path;
-use plumbline_lab::{Catalogue, Dressing, LabError, Launcher, PathSpec, Place, StandingNetwork};
+use plumbline_lab::{Dressing, LabError, Place, StandingNetwork};
 use plumbline_testkit as testkit;
 
-const LIMIT: Duration = Duration::from_secs(5);
+use crate::dressing::{
+    EBPF, LIMIT, PROGRAMS, asks, dress, has_cilium, hooks, printed, receiver, standing,
+};
 
-fn standing(network: &str, placement: Placement, family: Family) -> StandingNetwork {
-    let spec = PathSpec {
-        network: network.into(),
-        placement,
-        family,
-        mtu: 1500,
-    };
-    let validated = spec.validate(&Catalogue::default()).expect("supported");
-    let launcher = Launcher::new("unused".into(), Vec::new());
-    validated.build(&launcher).expect("stands")
-}
-
-fn dressed(proxy: ServiceProxy, count: u32, endpoints: u32, position: ServicePosition) -> Dressing {
+pub(crate) fn dressed(
+    proxy: ServiceProxy,
+    count: u32,
+    endpoints: u32,
+    position: ServicePosition,
+) -> Dressing {
     Dressing {
         services: Services {
             count,
@@ -37,57 +34,6 @@ fn dressed(proxy: ServiceProxy, count: u32, endpoints: u32, position: ServicePos
         },
         ..Dressing::default()
     }
-}
-
-/// Dresses a path; whether it could be. Without its program that is a skip.
-fn dress(test: &str, standing: &mut StandingNetwork, dressing: Dressing) -> bool {
-    match standing.dress(dressing) {
-        Ok(()) => true,
-        Err(error @ LabError::Unsupported { .. }) if error.to_string().contains("install") => {
-            testkit::skip(test, &error.to_string());
-            false
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Asks as an agent would: the receiver listens where the path wants it, the sender sends
-/// to what stands before it. Gives the address that the receiver was asked from.
-fn asks(standing: &StandingNetwork) {
-    let server = Path::server(standing);
-    let listens = (server.address(), server.port());
-    let place = standing.server_place();
-    // A process that another test has just forked holds the last one until it starts.
-    let deadline = Instant::now() + LIMIT;
-    let listener = loop {
-        let bound = place.namespace.run(|| TcpListener::bind(listens));
-        match bound.expect("entered") {
-            Ok(listener) => break listener,
-            Err(error) if Instant::now() > deadline => panic!("{error}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(5)),
-        }
-    };
-    let front = standing.front(listener.local_addr().expect("bound"));
-    let client = &standing.client_place().namespace;
-    let stream = client.run(|| TcpStream::connect_timeout(&front, LIMIT));
-    let mut stream = stream.expect("entered").expect("connected");
-    stream.set_read_timeout(Some(LIMIT)).expect("set");
-    let (mut accepted, _) = listener.accept().expect("accepted");
-    stream.write_all(b"question").expect("sent");
-    let mut text = [0; 8];
-    accepted.read_exact(&mut text).expect("received");
-    accepted.write_all(b"an answer").expect("answered");
-    let mut answer = [0; 9];
-    stream.read_exact(&mut answer).expect("an answer");
-    assert_eq!((&text, &answer), (b"question", b"an answer"));
-}
-
-/// What a program prints inside.
-fn printed(place: &Place, command: &[&str]) -> String {
-    let run = || Command::new(command[0]).args(&command[1..]).output();
-    let output = place.namespace.run(run).expect("entered").expect("started");
-    assert!(output.status.success(), "{command:?}: {output:?}");
-    String::from_utf8(output.stdout).expect("text")
 }
 
 /// Rules and chains that the system's program shows on a node.
@@ -100,7 +46,11 @@ fn shown(place: &Place, proxy: ServiceProxy, family: Family) -> (u64, u64) {
         lines.count() as u64
     };
     let variant = match proxy {
-        ServiceProxy::IptablesLegacy => "legacy",
+        ServiceProxy::Own
+        | ServiceProxy::IptablesLegacy
+        | ServiceProxy::Ipvs
+        | ServiceProxy::Userspace => "legacy",
+
         ServiceProxy::IptablesNft => "nft",
         ServiceProxy::Nftables => {
             let listed = printed(place, &["/usr/sbin/nft", "-j", "list", "ruleset"]);
@@ -109,6 +59,7 @@ fn shown(place: &Place, proxy: ServiceProxy, family: Family) -> (u64, u64) {
             let of = |kind: &str| all.iter().filter(|it| it.get(kind).is_some()).count() as u64;
             return (of("rule"), of("chain"));
         }
+        ServiceProxy::Ebpf | ServiceProxy::EbpfSocket => return (0, 0),
     };
     let save = format!("/usr/sbin/ip{six}tables-{variant}-save");
     let text = printed(place, &[&save]);
@@ -124,7 +75,8 @@ fn holds(test: &str, network: &str, placement: Placement, family: Family, proxy:
         let mut standing = standing(network, placement, family);
         let front = standing.front(([192, 0, 2, 1], 9).into());
         assert_eq!(front, ([192, 0, 2, 1], 9).into(), "a bare path has none");
-        if !dress(test, &mut standing, dressed(proxy, 120, 2, position)) {
+        let wanted = dressed(proxy, 120, 2, position);
+        if !dress(test, &mut standing, wanted, PROGRAMS) {
             return;
         }
         for _ in 0..4 {
@@ -191,6 +143,59 @@ paths! {
     nodes_alone: "host" CrossNode V4,
 }
 
+/// What is written by netlink is what `nft` makes of the same text, expression by
+/// expression.
+#[test]
+fn nft_would_write_the_same_rules() {
+    const NFT: &str = "/usr/sbin/nft";
+    let test = "nft would write the same rules";
+    if !testkit::in_private_namespaces(test) {
+        return;
+    }
+    let shown = |place: &Place| printed(place, &[NFT, "-s", "list", "ruleset"]);
+    let expressions = |place: &Place| {
+        let text = printed(place, &[NFT, "--debug=netlink", "list", "ruleset"]);
+        let lines = text.lines().map(str::trim);
+        let mut lines: Vec<String> = lines.map(without_handles).collect();
+        // A table of hashes has no order.
+        lines.sort();
+        lines
+    };
+    for family in [Family::V4, Family::V6] {
+        for endpoints in [1, 3] {
+            let mut standing = standing("host-gw", Placement::CrossNode, family);
+            let wanted = dressed(ServiceProxy::Nftables, 2, endpoints, ServicePosition::Last);
+            if !dress(test, &mut standing, wanted, PROGRAMS) {
+                return;
+            }
+            let [node, other] = &standing.topology().nodes[..] else {
+                panic!("two nodes");
+            };
+            let written = (shown(node), expressions(node));
+            let choice = format!("numgen random mod {endpoints} vmap {{ 0 : goto endpoint-");
+            assert_eq!(written.0.matches(&choice).count(), 2, "{}", written.0);
+            let file = std::env::temp_dir().join(format!("rules-{}", std::process::id()));
+            std::fs::write(&file, &written.0).expect("written");
+            printed(other, &[NFT, "flush", "ruleset"]);
+            printed(other, &[NFT, "-f", &file.to_string_lossy()]);
+            std::fs::remove_file(&file).expect("removed");
+            assert_eq!((shown(other), expressions(other)), written);
+            asks(&standing);
+        }
+    }
+}
+
+/// A line without what the kernel numbers as it likes.
+fn without_handles(line: &str) -> String {
+    let is_head = ["ip kube-proxy ", "ip6 kube-proxy "].map(|head| line.starts_with(head));
+    let is_handle = |c: char| c.is_ascii_digit() || c == ' ';
+    let line = match is_head.contains(&true) {
+        true => line.trim_end_matches(is_handle),
+        false => line,
+    };
+    line.to_owned()
+}
+
 /// What an ordinary user writes in many transactions is taken away in one.
 #[test]
 fn thousands_of_services_go_again() {
@@ -198,13 +203,14 @@ fn thousands_of_services_go_again() {
     if !testkit::in_private_namespaces(test) {
         return;
     }
-    for proxy in [ServiceProxy::IptablesLegacy, ServiceProxy::IptablesNft] {
+    for proxy in [
+        ServiceProxy::IptablesLegacy,
+        ServiceProxy::IptablesNft,
+        ServiceProxy::Nftables,
+    ] {
         let mut standing = standing("host-gw", Placement::CrossNode, Family::V4);
-        if !dress(
-            test,
-            &mut standing,
-            dressed(proxy, 5_000, 1, ServicePosition::Last),
-        ) {
+        let wanted = dressed(proxy, 5_000, 1, ServicePosition::Last);
+        if !dress(test, &mut standing, wanted, PROGRAMS) {
             return;
         }
         asks(&standing);

@@ -1,6 +1,6 @@
 //! What fails half way is undone, and what is refused changes nothing.
 
-use plumbline_experiment::{Family, Placement};
+use plumbline_experiment::{Enforcer, Family, Placement};
 use plumbline_lab::network::{About, Network};
 use plumbline_lab::{
     Catalogue, Hop, Journal, LabError, Launcher, PathSpec, StandingNetwork, Topology, UPLINK,
@@ -110,6 +110,7 @@ static BROKEN: About = About {
     wire: network::WireFormat::Plain,
     families: Family::BOTH,
     pods: true,
+    enforcer: Enforcer::Nft,
 };
 
 impl Network for Broken {

@@ -15,6 +15,11 @@ const HALF: usize = 1024;
 /// Counters from 1 ns to 60 s: 2,048 to 2,048 ns and 1,024 for each of 25
 /// doublings above.
 const COUNTERS: usize = 27 * HALF;
+/// The counter of 60 s. Those above it would be added to it when all are written again.
+const LAST: usize = 25 * HALF + (HIGHEST_NS >> 25) as usize;
+/// Most values of a histogram: a million in each second for two years. The histograms of all
+/// trials that a plan may have still add up to a number that HDR can write.
+const MOST: u64 = 1 << 46;
 
 /// Counters that are not zero, in rising order.
 #[derive(Clone, Debug)]
@@ -55,10 +60,14 @@ impl Sparse {
                 .filter(|next| *next <= COUNTERS)
                 .ok_or_else(|| wrong("it has too many counters"))?;
             if number > 0 {
-                sparse.total = sparse
-                    .total
-                    .checked_add(number.unsigned_abs())
-                    .ok_or_else(|| wrong("it counts more than 64 bits hold"))?;
+                if index > LAST {
+                    return Err(wrong("it counts values above its range"));
+                }
+                // The sum of two numbers of 63 bits.
+                sparse.total += number.unsigned_abs();
+                if sparse.total > MOST {
+                    return Err(wrong("it counts more values than there can be"));
+                }
                 // Below COUNTERS, which fits.
                 sparse.counters.push((index as u32, number.unsigned_abs()));
             }

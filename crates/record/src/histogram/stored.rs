@@ -47,6 +47,13 @@ impl<'de> Deserialize<'de> for Histogram {
                 stored.count
             )));
         }
+        if histogram.overflow() > histogram.len() {
+            return Err(serde::de::Error::custom(format!(
+                "a histogram holds {} values, and says that {} of them are above 60 s",
+                histogram.len(),
+                histogram.overflow()
+            )));
+        }
         Ok(histogram)
     }
 }

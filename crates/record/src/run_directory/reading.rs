@@ -86,26 +86,29 @@ pub(super) fn trials(mut file: &File, path: &Path, run: &Run) -> Result<Lines, R
     };
     let mut line = Vec::new();
     loop {
-        line.clear();
-        (&mut reader)
-            .take(MAX_LINE_BYTES as u64)
-            .read_until(b'\n', &mut line)
-            .because("read", path)?;
-        let mut length = line.len() as u64;
-        if line.len() == MAX_LINE_BYTES && line.last() != Some(&b'\n') {
-            // Too long for a trial; what is left of it is passed over.
+        let mut length = 0;
+        // In pieces where it is too long for a trial; only the last of them is kept.
+        loop {
             line.clear();
-            length += reader.skip_until(b'\n').because("read", path)? as u64;
-        } else if line.pop() != Some(b'\n') {
+            (&mut reader)
+                .take(MAX_LINE_BYTES as u64)
+                .read_until(b'\n', &mut line)
+                .because("read", path)?;
+            length += line.len();
+            if line.len() < MAX_LINE_BYTES || line.ends_with(b"\n") {
+                break;
+            }
+        }
+        if line.pop() != Some(b'\n') {
             // The end, or a torn line: a writer was cut off, and what it wrote
             // there was never acknowledged.
             return Ok(lines);
         }
-        match parse(&line, run) {
+        match parse(&line, run).filter(|_| length <= MAX_LINE_BYTES) {
             Some(read) => lines.trials.extend(read),
             None => lines.damaged += 1,
         }
-        lines.length += length;
+        lines.length += length as u64;
     }
 }
 

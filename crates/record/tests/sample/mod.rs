@@ -99,6 +99,7 @@ fn observation(n: u64) -> Observation {
             forwarders_cpu: Some(ProcessCpu::default()),
             ksoftirqd_ns: None,
             companions_cpu: ProcessCpu::default(),
+            neighbour: None,
             devices: ["eth0", "vxlan1", "cni0", "veth1", "veth2", "eth0"]
                 .map(|device| DeviceCounters {
                     namespace: "node1".to_owned(),

@@ -133,6 +133,18 @@ fn reason_of(gate: &GateFailure) -> Reason {
             "policies not enforced",
             "the network carries this traffic past the rules, or another program changed them",
         ),
+        GateFailure::NoChange { .. } => fixed(
+            "change not seen",
+            "give it a longer `duration`; if it never acts, look at the cluster's proxy or network",
+        ),
+        GateFailure::NoNetwork { .. } => fixed(
+            "pods without network",
+            "launch fewer pods, or fewer in a second; if none gets its network, look at its plugins",
+        ),
+        GateFailure::Unwell { .. } => fixed(
+            "not well before the command",
+            "let the path come to rest: a longer `warm_up`, or a rate that it carries",
+        ),
         GateFailure::PathFault { .. } => fixed(
             "checksum errors or fragments",
             "lower the MTU or the message size, and check the offloads of the devices",
@@ -140,6 +152,10 @@ fn reason_of(gate: &GateFailure) -> Reason {
         GateFailure::ConntrackFull { .. } => fixed(
             "table of tracked connections full",
             "lower the rate, or raise `sysctl net.netfilter.nf_conntrack_max`",
+        ),
+        GateFailure::IdleNeighbour => fixed(
+            "neighbour did nothing",
+            "the machine had no time for it; lower the rate, or use a machine with more CPUs",
         ),
         GateFailure::NoSteadyState { .. } => fixed(
             "no steady state",

@@ -1,14 +1,16 @@
 //! A run beside what others published.
 
-use plumbline_experiment::study::{FigureRow, FigureTable, Study};
+use plumbline_experiment::study::{FigureKind, FigureRow, FigureTable, Study};
 use plumbline_experiment::{Plan, TreatmentId};
 use plumbline_record::{Observation, Trial};
 use plumbline_stats::kendall::{Agreement, Ranking, agreement, share_by_chance};
 use plumbline_stats::order::median_of_runs;
 
 use super::latency::{TAIL, has_late_tail};
+use super::law::Law;
 use super::ledger::Ledger;
-use super::{LEVEL, TreatmentSummary};
+use super::metric::Metric;
+use super::{LEVEL, TreatmentSummary, rates};
 
 /// A run beside a published study: tables, and how far the orders agree.
 #[derive(Clone, Debug)]
@@ -17,8 +19,8 @@ pub struct Beside {
     pub study: Study,
     /// The tables that a workload of the run answers, in the study's order.
     pub tables: Vec<BesideTable>,
-    /// The agreement over the pairs within each table, by percentile; the
-    /// lowest percentile first, which has the most samples behind it.
+    /// The agreement over the pairs within each table, by column; the lowest
+    /// percentile first, which has the most samples behind it.
     pub agreement: Vec<OrderAt>,
 }
 
@@ -27,9 +29,9 @@ pub struct Beside {
 pub struct BesideTable {
     /// Its place in [`Study::tables`].
     pub table: usize,
-    /// One for each published row whose network the run has.
+    /// One for each published row that a treatment of the run answers.
     pub rows: Vec<BesideRow>,
-    /// The agreement within this table, by percentile.
+    /// The agreement within this table, by column.
     pub agreement: Vec<OrderAt>,
 }
 
@@ -40,16 +42,18 @@ pub struct BesideRow {
     pub row: usize,
     /// The treatment that answers it.
     pub treatment: TreatmentId,
-    /// For each column, the median over trials of each trial's percentile in
-    /// nanoseconds (L-15); `None` for what is no percentile, and where the
+    /// The treatment's label.
+    pub label: String,
+    /// For each column, the median over trials of each trial's figure in
+    /// nanoseconds (L-15); `None` beside what we have nothing for, and where the
     /// samples of all trials together do not carry it (D4).
     pub ours: Vec<Option<f64>>,
 }
 
-/// How far two orders agree at one percentile.
+/// How far two orders agree in one column.
 #[derive(Clone, Debug)]
 pub struct OrderAt {
-    /// As published, such as `p95`.
+    /// The column as published, such as `p95` or `mean`.
     pub percentile: String,
     /// Kendall's tau-b and its interval.
     pub agreement: Agreement,
@@ -89,9 +93,36 @@ impl Beside {
             study: study.clone(),
         })
     }
+
+    /// What was published at the levels of a law of ours: levels, and costs in
+    /// nanoseconds.
+    pub(crate) fn published_of(&self, law: &Law) -> Vec<(f64, f64)> {
+        let of_table = |one: &BesideTable| {
+            let table = &self.study.tables[one.table];
+            let mut columns = 0..table.columns.len();
+            let column = columns.find(|&it| is_of(table.figure(it), law.metric));
+            let point = |row: &BesideRow| {
+                let mut points = law.points.iter();
+                let point = points.find(|point| point.treatment == row.treatment)?;
+                let value = table.rows[row.row].values[column?];
+                Some((point.level, value * table.unit.nanoseconds()))
+            };
+            one.rows.iter().filter_map(point).collect::<Vec<_>>()
+        };
+        self.tables.iter().flat_map(of_table).collect()
+    }
 }
 
-/// Finds the treatments of a table's workload by their networks.
+/// Whether a published figure stands for a metric of ours: a mean for the median.
+fn is_of(kind: Option<FigureKind>, metric: &Metric) -> bool {
+    match kind {
+        Some(FigureKind::Mean) => metric.name() == "p50",
+        Some(FigureKind::Handshake) => metric.name() == "handshake",
+        Some(FigureKind::Quantile(_)) | None => false,
+    }
+}
+
+/// Finds the treatments of a table's workload by their scenes.
 fn answer<'a>(
     place: usize,
     table: &'a FigureTable,
@@ -99,11 +130,10 @@ fn answer<'a>(
 ) -> Option<Answered<'a>> {
     let name = table.workload.as_deref()?;
     let of_row = |row: &FigureRow| {
-        let network = row.network.as_deref()?;
-        treatments.iter().find(|one| {
-            let treatment = &one.treatment;
-            treatment.task.name() == name && treatment.scene.name() == network
-        })
+        let answers = |one: &&TreatmentSummary| {
+            one.treatment.task.name() == name && row.is_of(&one.treatment.scene)
+        };
+        treatments.iter().find(answers)
     };
     let rows: Vec<_> = table
         .rows
@@ -126,6 +156,7 @@ impl Source<'_> {
         let row = |&(row, treatment): &(usize, &TreatmentSummary)| BesideRow {
             row,
             treatment: treatment.id(),
+            label: treatment.treatment.label.clone(),
             ours: columns
                 .clone()
                 .map(|column| self.figure(answered.table, column, treatment))
@@ -143,7 +174,7 @@ impl Source<'_> {
         }
     }
 
-    /// One agreement for each percentile that all tables have.
+    /// One agreement for each column that all tables have.
     fn over_all(&self, answered: &[Answered<'_>]) -> Vec<OrderAt> {
         let Some(first) = answered.first() else {
             return Vec::new();
@@ -182,11 +213,11 @@ impl Source<'_> {
     /// What orders the networks of a table: the logarithms of their ratios to
     /// the reference of the same block, which are free of the block's noise
     /// (C-6). `None` unless every network with a result carries the
-    /// percentile; one without has no place in the order.
+    /// column's figure; one without has no place in the order.
     fn ranking(&self, answered: &Answered<'_>, column: usize) -> Option<Ranking> {
-        let quantile = answered.table.quantile(column)?;
+        let kind = answered.table.figure(column)?;
         let is_carried =
-            |(_, one): &(usize, &TreatmentSummary)| one.latency.is_none() || carries(one, quantile);
+            |(_, one): &(usize, &TreatmentSummary)| one.latency.is_none() || carries(one, kind);
         if answered.rows.len() < 2 || !answered.rows.iter().all(is_carried) {
             return None;
         }
@@ -195,9 +226,9 @@ impl Source<'_> {
             answered.table.rows[*row].label == reference.label
         };
         let (_, reference) = answered.rows.iter().find(is_reference)?;
-        let base = self.by_block(reference.id(), quantile);
+        let base = self.by_block(reference.id(), kind);
         let ratios = |(_, one): &(usize, &TreatmentSummary)| {
-            let values = self.by_block(one.id(), quantile);
+            let values = self.by_block(one.id(), kind);
             values
                 .iter()
                 .zip(&base)
@@ -228,42 +259,46 @@ impl Source<'_> {
         share_by_chance(&published, &ours?)
     }
 
-    /// A percentile of each block's trial, nanoseconds.
-    fn by_block(&self, id: TreatmentId, quantile: f64) -> Vec<Option<f64>> {
+    /// A figure of each block's trial, nanoseconds.
+    fn by_block(&self, id: TreatmentId, kind: FigureKind) -> Vec<Option<f64>> {
         let mut blocks = vec![None; self.plan.blocks.len() * self.plan.pairs()];
         for (block, trial, observation) in self.ledger.kept(id) {
             if let Some(slot) = blocks.get_mut(block as usize) {
-                *slot = value(trial, observation, quantile);
+                *slot = value(trial, observation, kind);
             }
         }
         blocks
     }
 
     fn figure(&self, table: &FigureTable, column: usize, of: &TreatmentSummary) -> Option<f64> {
-        let quantile = table.quantile(column)?;
-        if !carries(of, quantile) {
+        let kind = table.figure(column)?;
+        if !carries(of, kind) {
             return None;
         }
-        let values: Vec<f64> = self
-            .by_block(of.id(), quantile)
-            .into_iter()
-            .flatten()
-            .collect();
+        let values: Vec<f64> = self.by_block(of.id(), kind).into_iter().flatten().collect();
         Some(median_of_runs(&values, LEVEL)?.median)
     }
 }
 
-/// Whether the samples of all trials together carry a percentile (D4, L-3).
-fn carries(of: &TreatmentSummary, quantile: f64) -> bool {
+/// Whether the samples of all trials together carry a figure (D4, L-3).
+fn carries(of: &TreatmentSummary, kind: FigureKind) -> bool {
     let latency = of.latency.as_ref();
-    latency.is_some_and(|latency| latency.support.shows(quantile))
+    latency.is_some_and(|latency| match kind {
+        FigureKind::Quantile(quantile) => latency.support.shows(quantile),
+        FigureKind::Mean | FigureKind::Handshake => true,
+    })
 }
 
-fn value(trial: &Trial, observation: &Observation, quantile: f64) -> Option<f64> {
+fn value(trial: &Trial, observation: &Observation, kind: FigureKind) -> Option<f64> {
     let latency = &observation.load()?.load.latency;
-    if latency.is_empty() || (quantile >= TAIL && has_late_tail(trial)) {
+    if latency.is_empty() {
         return None;
     }
-    let ns = latency.value_at(quantile) as f64;
+    let ns = match kind {
+        FigureKind::Quantile(quantile) if quantile >= TAIL && has_late_tail(trial) => return None,
+        FigureKind::Quantile(quantile) => latency.value_at(quantile) as f64,
+        FigureKind::Mean => latency.mean(),
+        FigureKind::Handshake => rates::handshake_ns(observation)?,
+    };
     (ns > 0.0).then_some(ns)
 }

@@ -85,8 +85,8 @@ impl Cost {
 
 /// What a trial cost, divided by its requests or bytes (N-10).
 ///
-/// `None` without an idle sample, without a machine, with other pairs on it, and when nothing was
-/// completed. May be negative when the machine was busier without load: that is
+/// `None` without an idle sample, without a machine, with other pairs or a neighbour on it, and
+/// when nothing was completed. May be negative when the machine was busier without load: that is
 /// noise, and is shown rather than clipped.
 pub(crate) fn cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64> {
     per_unit(spent_ns(observation)?, task, observation.load()?)
@@ -94,13 +94,19 @@ pub(crate) fn cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64
 
 /// What the processes that do the work used in a trial, divided by its requests or
 /// bytes: the agents, what forwards packets in user space, and `ksoftirqd`. What the
-/// receiver and the forwarders used in their lives is scaled to the window.
+/// receiver and the forwarders used in their lives is scaled to the window. Beside a
+/// neighbour, whose packets `ksoftirqd` handles too, only the others.
 ///
-/// `None` in runs of builds that did not read it, and when nothing was completed.
+/// `None` in runs of builds that did not read it, when nothing was completed, and beside a
+/// neighbour where processes forward, perhaps its packets.
 pub(crate) fn process_cpu_per_unit(task: &Task, observation: &Observation) -> Option<f64> {
     let (common, seen) = (&observation.common, observation.load()?);
+    let agents_ns = client_ns(seen) + server_ns(seen)?;
     let forwarders_ns = busy_of(common.forwarders_cpu.unwrap_or_default()) * seen.window_share()?;
-    let ours_ns = client_ns(seen) + server_ns(seen)? + forwarders_ns;
+    if common.neighbour.is_some() {
+        return per_unit(agents_ns, task, seen).filter(|_| forwarders_ns == 0.0);
+    }
+    let ours_ns = agents_ns + forwarders_ns;
     per_unit(ours_ns + common.ksoftirqd_ns? as f64, task, seen)
 }
 
@@ -111,7 +117,7 @@ fn spent_ns(observation: &Observation) -> Option<f64> {
     let common = &observation.common;
     let idle = common.idle;
     // Of pairs on one kernel, only what all of them cost is known.
-    let is_shared = !common.companions_cpu.is_none();
+    let is_shared = !common.companions_cpu.is_none() || common.neighbour.is_some();
     if idle.capacity_ns == 0 || common.machines.is_empty() || is_shared {
         return None;
     }

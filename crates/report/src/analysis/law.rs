@@ -2,7 +2,9 @@
 //! factor that are numbers, in absolute units, where effects are ratios.
 
 use plumbline_experiment::metric::Role;
-use plumbline_experiment::{FACTORS, Factor, Plan, TreatmentId};
+use plumbline_experiment::{
+    FACTORS, Factor, Plan, Scene, ServiceProxy, Services, Treatment, TreatmentId,
+};
 use plumbline_record::Fingerprint;
 use plumbline_stats::Interval;
 use plumbline_stats::line::{Crossing, FittedLine, LEAST_LEVELS};
@@ -167,10 +169,7 @@ fn groups<'a>(
     let number = |one: &TreatmentSummary| (factor.number)(&one.treatment.scene);
     let is_like = |one: &TreatmentSummary, other: &TreatmentSummary| {
         let (one, other) = (&one.treatment, &other.treatment);
-        one.task == other.task
-            && one.timing == other.timing
-            && one.copy == other.copy
-            && factor.others(&one.scene) == factor.others(&other.scene)
+        is_beside(one, other) && factor.others(&one.scene) == factor.others(&other.scene)
     };
     let mut groups: Vec<Vec<&TreatmentSummary>> = Vec::new();
     for treatment in treatments.iter().filter(|one| number(one).is_some()) {
@@ -180,6 +179,7 @@ fn groups<'a>(
         }
     }
     for group in &mut groups {
+        group.extend(none(factor, &group[0].treatment, treatments));
         group.sort_by(|a, b| {
             number(a)
                 .partial_cmp(&number(b))
@@ -189,6 +189,30 @@ fn groups<'a>(
     }
     groups.retain(|group| group.len() >= LEAST_LEVELS);
     groups
+}
+
+/// Whether both are the same but for their scenes.
+fn is_beside(one: &Treatment, other: &Treatment) -> bool {
+    one.task == other.task && one.timing == other.timing && one.copy == other.copy
+}
+
+/// What has none of our services beside a treatment whose services are a cluster's own. Its
+/// proxy has rules around none of ours as around some, so that is a level of the line like any
+/// other; in a lab the first service brings the proxy's other rules with it.
+fn none<'a>(
+    factor: &Factor,
+    of: &Treatment,
+    treatments: &'a [TreatmentSummary],
+) -> Option<&'a TreatmentSummary> {
+    if factor.name != "services" || of.scene.services.proxy != ServiceProxy::Own {
+        return None;
+    }
+    let scene = Scene {
+        services: Services::default(),
+        ..of.scene.clone()
+    };
+    let mut others = treatments.iter();
+    others.find(|one| one.treatment.scene == scene && is_beside(of, &one.treatment))
 }
 
 /// What differs between a group and the others; where nothing does, its network or path.
@@ -210,9 +234,9 @@ fn label(factor: &Factor, groups: &[Vec<&TreatmentSummary>], at: usize) -> Strin
         return telling.join(" ");
     }
     let first = &groups[at][0].treatment;
-    let names = [&first.scene.network, &first.scene.path, &first.label];
+    let names = [first.scene.network_name(), &first.scene.path, &first.label];
     let name = names.into_iter().find(|name| !name.is_empty());
-    name.cloned().unwrap_or_default()
+    name.unwrap_or_default().to_owned()
 }
 
 /// What a law is made from beside its treatments.

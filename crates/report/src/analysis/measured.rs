@@ -74,6 +74,15 @@ impl Measured {
         }
     }
 
+    /// The value that a share of the trials does not exceed: the smallest of which that is
+    /// true. `None` without a value.
+    pub fn at(&self, share: f64) -> Option<f64> {
+        let mut numbers: Vec<f64> = self.values.iter().map(|one| one.value).collect();
+        numbers.sort_unstable_by(f64::total_cmp);
+        let rank = (share * numbers.len() as f64).ceil() as usize;
+        numbers.get(rank.max(1) - 1).copied()
+    }
+
     /// The values far from the rest (C-12).
     pub(super) fn outliers(&self) -> Vec<Outlier> {
         if self.values.len() < LEAST_FOR_OUTLIERS {

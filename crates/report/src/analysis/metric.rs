@@ -54,6 +54,9 @@ pub enum Quantity {
     Loss,
     /// What the CPUs paid for it.
     Cpu,
+    /// How long an event took that is no request: a change until it acted, a pod until its
+    /// network was up.
+    Event,
     /// What the processes that do the work paid for it, which earlier builds did not
     /// record.
     Processes,

@@ -23,6 +23,21 @@ pub struct Section {
     pub leading: &'static Metric,
 }
 
+impl Section {
+    /// Its treatments, of which `all` has those of every section, that have some part, each
+    /// with it.
+    pub(crate) fn with<'a, T>(
+        &self,
+        all: &'a [TreatmentSummary],
+        part: impl Fn(&'a TreatmentSummary) -> Option<&'a T>,
+    ) -> Vec<(&'a TreatmentSummary, &'a T)> {
+        let treatments = self.treatments.iter().map(|&id| &all[id]);
+        treatments
+            .filter_map(|one| Some((one, part(one)?)))
+            .collect()
+    }
+}
+
 /// Groups treatments by the baseline at the end of their chain of baselines.
 pub(super) fn sections(
     treatments: &[TreatmentSummary],

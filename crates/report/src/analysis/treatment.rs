@@ -7,8 +7,9 @@ use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 use super::ledger::Ledger;
 use super::measured::{Measured, Outlier, TrialValue};
 use super::metric::{Metric, Quantity};
+use super::neighbour::{self, Neighbour};
 use super::registry::metrics_of;
-use super::{Account, Cost, LEVEL, Latency, Packets, Rates};
+use super::{Account, Cost, LEVEL, Latency, LaunchSummary, Packets, Rates, SurviveSummary};
 
 /// What one treatment showed by itself, over its valid trials.
 #[derive(Clone, Debug)]
@@ -22,9 +23,15 @@ pub struct TreatmentSummary {
     pub rates: Option<Rates>,
     /// What the CPUs paid; `None` when it was not measured.
     pub cost: Option<Cost>,
+    /// What its neighbours did; `None` without any.
+    pub neighbour: Option<Neighbour>,
     /// Where a sample of the requests spent their time, all trials together;
     /// `None` where none was stamped (L-17).
     pub spans: Option<Spans>,
+    /// What pods showed; `None` where none were launched.
+    pub launch: Option<LaunchSummary>,
+    /// What traffic survived; `None` where no command was run.
+    pub survive: Option<SurviveSummary>,
     /// What the devices saw.
     pub packets: Packets,
     /// What became of its trials; `missing` is not counted here.
@@ -57,7 +64,10 @@ impl TreatmentSummary {
                 .flatten(),
             rates: Rates::new(task, &kept),
             cost: Cost::new(task, &kept),
+            neighbour: Neighbour::new(neighbour::likeness(treatment), &kept),
             spans: spans(&kept),
+            launch: LaunchSummary::new(&trials),
+            survive: SurviveSummary::new(&trials),
             packets: Packets::new(&kept),
             account: Account::of_treatment(treatment.id, ledger),
             outliers: metrics.iter().flat_map(Measured::outliers).collect(),

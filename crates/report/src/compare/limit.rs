@@ -46,8 +46,9 @@ pub enum LimitOutcome {
 }
 
 /// Checks every limit of a plan against every comparison on its metric. A limit
-/// on what was never compared is undecided, so that it cannot pass unnoticed.
-pub(super) fn check(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitCheck> {
+/// on what was never compared is undecided, so that it cannot pass unnoticed. `run` is the
+/// position of the run among those compared.
+pub fn check_limits(run: usize, plan: &Plan, summary: &Summary) -> Vec<LimitCheck> {
     let mut checks = Vec::new();
     for (metric, &limit) in &plan.limits {
         let before = checks.len();

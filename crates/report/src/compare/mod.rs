@@ -10,7 +10,7 @@ mod limit;
 mod shown;
 
 pub use environment::{Difference, differences};
-pub use limit::{LimitCheck, LimitOutcome, LimitTextError, parse_limit};
+pub use limit::{LimitCheck, LimitOutcome, LimitTextError, check_limits, parse_limit};
 pub use shown::{json, render};
 
 use plumbline_experiment::metric::Role;
@@ -133,7 +133,7 @@ pub fn compare(
     let limits = runs.iter().zip(&summaries).enumerate();
     Ok(Compared {
         limits: limits
-            .flat_map(|(index, ((run, _), summary))| limit::check(index, &run.plan, summary))
+            .flat_map(|(index, ((run, _), summary))| check_limits(index, &run.plan, summary))
             .collect(),
         changes: judged(changes, strictest, first.plan.seed),
         differences,

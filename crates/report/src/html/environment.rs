@@ -50,6 +50,13 @@ pub(super) fn table(run: &Run) -> Table {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
+    let limit = of.wake_up_limit_us.map(|us| match us {
+        0 => "at once: they do not halt".to_owned(),
+        us => format!("within {}", number::duration(f64::from(us) * 1e3)),
+    });
+    facts.extend(limit.map(|it| ("idle CPUs are back".to_owned(), it)));
+    let tuned = (!of.tuned.is_empty()).then(|| of.tuned.join(", "));
+    facts.extend(tuned.map(|it| ("set by `plumbline tune`".to_owned(), it)));
     facts.extend(of.sysctls.clone());
     facts.extend(of.versions.clone());
     for (network, list) in &of.cni {

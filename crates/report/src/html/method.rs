@@ -12,6 +12,7 @@ use crate::{describe, number, terminal};
 /// Paragraphs on design, load and judgement.
 pub(super) fn paragraphs(summary: &Summary, run: &Run) -> Vec<String> {
     let mut paragraphs = vec![design(summary, run)];
+    paragraphs.extend(looks(run));
     paragraphs.extend(pairs(run));
     paragraphs.extend(describe::link(summary));
     paragraphs.extend(loads(run));
@@ -50,6 +51,18 @@ fn design(summary: &Summary, run: &Run) -> String {
         plan.seed,
         plan.retries
     )
+}
+
+/// When verdicts might end the run, where they might.
+fn looks(run: &Run) -> Option<String> {
+    let looks = run.plan.sequential.as_ref()?.looks.iter();
+    let looks: Vec<String> = looks.map(usize::to_string).collect();
+    Some(format!(
+        "The run was to end as soon as every limit was decided, and looked at that after {} blocks \
+         and at no other time, unless time ran out. Intervals are wider for it, so that they hold \
+         at all of these looks (Pocock 1977; Jennison and Turnbull 1989).",
+        looks.join(", ")
+    ))
 }
 
 /// On which pairs of nodes each treatment ran, where there are several.

@@ -17,7 +17,7 @@ use crate::chapter::{Chapter, Pictured, Piece, chapters};
 use crate::figures::Table;
 use crate::overview::{self, Overview, OverviewCell, OverviewRow};
 use crate::sentence::{self, Subject};
-use crate::{describe, mesh, number, terminal};
+use crate::{answer, describe, mesh, number, terminal};
 
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
@@ -29,7 +29,7 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
         clusters: summary.clusters.iter().map(describe::cluster).collect(),
         is_cut_off: summary.is_cut_off(),
         has_results: summary.has_results(),
-        answer: overview::answer(summary),
+        answer: answer::answer(summary),
         overview: overview_table(summary),
         legend: overview::legend(summary),
         answers: answers(summary),
@@ -158,6 +158,7 @@ fn bar(cell: &OverviewCell, extent: f64) -> OverviewBar {
     let effect = match cell {
         OverviewCell::Missing => return plain("undecided", number::NONE.to_owned()),
         OverviewCell::Figure(text) => return plain("figure", text.clone()),
+        OverviewCell::Unknown => return plain("undecided", overview::UNKNOWN.to_owned()),
         OverviewCell::Change(effect) => effect,
     };
     let class = match effect.verdict {
@@ -203,7 +204,7 @@ fn drawn(summary: &Summary) -> Vec<(Chapter<'_>, Vec<Picture>)> {
     let pictures = |of: Pictured<'_>| match of {
         Pictured::Nothing => Vec::new(),
         Pictured::Pairs(mesh, map) => heat_map(summary, mesh, map).into_iter().collect(),
-        Pictured::Laws(laws) => lines(laws),
+        Pictured::Laws(laws) => lines(summary, laws),
         Pictured::Section(section, spread) => charts(summary, section, spread),
     };
     let mut drawn = Vec::new();
@@ -224,14 +225,29 @@ fn heat_map(summary: &Summary, mesh: &Mesh, map: &MeshMap) -> Option<Picture> {
 }
 
 /// A chart for each metric that is worth a sentence.
-fn lines(laws: &[Law]) -> Vec<Picture> {
+fn lines(summary: &Summary, laws: &[Law]) -> Vec<Picture> {
     let of_metric = laws.chunk_by(Law::is_comparable);
     let told = of_metric.filter(|laws| laws[0].is_told());
-    let picture = |laws: &[Law]| Picture {
-        title: format!("{} by {}", laws[0].metric.heading, laws[0].factor),
-        caption: "Dots are medians over trials with their 95 % intervals, lines what was fitted to \
-                  all levels.",
-        svg: chart::law(laws),
+    let published = |law: &Law| {
+        let study = summary.beside.as_ref();
+        study.map_or_else(Vec::new, |study| study.published_of(law))
+    };
+    let picture = |laws: &[Law]| {
+        let published: Vec<_> = laws.iter().map(published).collect();
+        Picture {
+            title: format!("{} by {}", laws[0].metric.heading, laws[0].factor),
+            caption: match published.iter().all(Vec::is_empty) {
+                true => {
+                    "Dots are medians over trials with their 95 % intervals, lines what was fitted \
+                     to all levels."
+                }
+                false => {
+                    "Dots are medians over trials with their 95 % intervals, lines what was fitted \
+                     to all levels; crosses are what was published, on other machines."
+                }
+            },
+            svg: chart::law(laws, &published),
+        }
     };
     told.map(picture).collect()
 }
@@ -267,6 +283,29 @@ fn charts(summary: &Summary, section: &Section, spread: Option<&Distribution>) -
                 }
             },
             chart::throughput(summary, section),
+        ),
+        (
+            "Start of the pod in the middle",
+            "Of each network the pod that half of all pods were no slower than, from its intended \
+             start until packets had passed both ways. A colour changes where a step ended.",
+            chart::waterfall(summary, section, |it| it.middle.as_ref()),
+        ),
+        (
+            "Start of the slowest pod",
+            "Of each network the slowest of all pods that had their network.",
+            chart::waterfall(summary, section, |it| it.slowest.as_ref()),
+        ),
+        (
+            "Around the command, in the repetition in the middle",
+            "Of each network the repetition that half of all were no worse than, by the longest gap: \
+             every request at its intended moment, from the beginning of the command on. The upright \
+             lines are its beginning and its end.",
+            chart::outage(summary, section, |it| &it.middle),
+        ),
+        (
+            "Around the command, in the worst repetition",
+            "Of each network the repetition with the longest gap.",
+            chart::outage(summary, section, |it| &it.worst),
         ),
         (
             match is_bulk {

@@ -48,6 +48,10 @@ pub(super) fn table(summary: &Summary, trials: &[Trial]) -> Table {
 fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
     let treatment = summary.treatments.get(trial.treatment)?;
     let value = |quantity| value_among(treatment, trial, quantity);
+    let time = match treatment.treatment.task.load() {
+        Some(_) => Quantity::Latency,
+        None => Quantity::Event,
+    };
     let observation = trial.observation.as_ref();
     let lag = observation
         .and_then(|one| Some(&one.load()?.load.send_lag))
@@ -61,7 +65,7 @@ fn row(summary: &Summary, trial: &Trial) -> Option<Vec<String>> {
         ordinal(trial.attempt),
         describe::clean(&trial.started),
         status(&trial.status),
-        value(Quantity::Latency),
+        value(time),
         value(Quantity::Throughput),
         value(Quantity::Cpu),
         lag.unwrap_or_else(|| number::NONE.to_owned()),

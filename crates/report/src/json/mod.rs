@@ -16,13 +16,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::analysis::{
-    Account, Comparison, Effect, Latency, Metric, Quantity, REGISTRY, Summary, TreatmentSummary,
+    Account, Comparison, Effect, Latency, Measured, Metric, Quantity, REGISTRY, Summary,
+    TreatmentSummary,
 };
 use crate::latency::{LatencySummary, QUANTILES};
+use crate::launch;
 use crate::number;
 use crate::object::{InOrder, object};
 use crate::sentence;
 use crate::spread::Spread;
+use crate::survive;
 use crate::warning;
 
 /// Version of the object; raised when a key changes its meaning or goes away.
@@ -75,7 +78,7 @@ pub(crate) fn report(summary: &Summary) -> impl Serialize {
         cut_off: summary.is_cut_off(),
         floor_ns: summary.floor.map(|floor| object! { p50: floor.p50_ns, p99: floor.p99_ns }),
         maxima: &summary.maxima,
-        answer: crate::overview::answer(summary).map(|one| number::plain(&one)),
+        answer: crate::answer::answer(summary).map(|one| number::plain(&one)),
         answers: answers.collect::<Vec<_>>(),
         // Only where places were brought up for the run.
         #[serde(flatten)]
@@ -118,8 +121,26 @@ fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> impl Serialize 
         #[serde(flatten)]
         spans: spans.map(|spans| object! { spans: spans }),
         latency_over_trials_ns: over_trials(of, Quantity::Latency, Metric::name),
+        // Only of a change.
+        #[serde(flatten)]
+        programming: programming(of).map(|one| object! { programming: one }),
+        // Only where pods were launched.
+        #[serde(flatten)]
+        launch: of.launch.as_ref().map(|one| object! { launch: launch::json(one) }),
+        // Only where a command was run.
+        #[serde(flatten)]
+        survive: of.survive.as_ref().map(|one| object! { survive: survive::json(one) }),
         rates: &of.rates,
         costs: costs(of),
+        // Only beside neighbours.
+        #[serde(flatten)]
+        neighbour: of.neighbour.map(|one| object! {
+            neighbour: object! {
+                unit: one.unit(),
+                per_second: Spread(Some(one.per_second)),
+                cpus: Spread(Some(one.cpus)),
+            },
+        }),
         packets: &of.packets,
         trials: trials(&of.account, None),
         outliers: &of.outliers,
@@ -138,6 +159,22 @@ fn over_trials(
     let measured = |metric| of.metrics.iter().find(|one| one.metric == metric);
     let runs = |metric| Spread(measured(metric).and_then(|one| one.over_trials));
     InOrder(metrics.map(|metric| (key(metric), runs(metric))).collect())
+}
+
+/// How long a change took until it acted; `None` of another task.
+fn programming(of: &TreatmentSummary) -> Option<impl Serialize + use<>> {
+    of.treatment.task.programming()?;
+    let measured = of.metrics.iter();
+    let measured = measured.filter(|one| one.metric.quantity == Quantity::Event);
+    let figures = |one: &Measured| {
+        object! {
+            over_trials: Spread(one.over_trials),
+            p90: one.at(0.9),
+            longest: one.at(1.0),
+        }
+    };
+    let named = measured.map(|one| (one.metric.key, figures(one)));
+    Some(InOrder(named.collect()))
 }
 
 /// Each percentile by name with its interval within the run.
@@ -166,6 +203,24 @@ fn factors(treatment: &plumbline_experiment::Treatment) -> impl Serialize {
             response_size_bytes: workload.response_size,
             keep_alive: workload.keep_alive,
             think_ns: workload.think_ns,
+        }),
+        #[serde(flatten)]
+        programming: task.programming().map(|change| object! {
+            object: change.object,
+            change: change.change,
+            rate_per_second: change.rate,
+        }),
+        #[serde(flatten)]
+        launch: task.launch().map(|launch| object! {
+            pods: launch.pods,
+            pods_per_second: launch.rate,
+        }),
+        #[serde(flatten)]
+        survive: task.survive().map(|survive| object! {
+            during: &survive.during,
+            connections: survive.connections,
+            rate_per_second: survive.rate,
+            policy: survive.policy,
         }),
     }
 }

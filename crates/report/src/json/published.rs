@@ -27,6 +27,7 @@ fn table<'a>(of: &'a Beside, one: &'a BesideTable) -> impl Serialize + use<'a> {
         object! {
             label: &theirs.label,
             network: theirs.network.as_deref().unwrap_or_default(),
+            treatment: &row.label,
             published_ns: theirs.values.iter().map(|value| value * scale).collect::<Vec<_>>(),
             here_ns: &row.ours,
         }

@@ -95,7 +95,7 @@ fn joined(clear: &[Found<'_>]) -> String {
 fn cost(one: &Found<'_>) -> String {
     let change = number::signed_percent(one.effect.ratio_minus_one);
     match (one.of.metric.quantity, one.of.difference) {
-        (Quantity::Latency, Some(difference)) => format!(
+        (Quantity::Latency | Quantity::Event, Some(difference)) => format!(
             "{} at {} ({change}{})",
             number::signed_duration(difference),
             one.of.metric.words,
@@ -223,7 +223,7 @@ fn interval(one: &Found<'_>) -> String {
 
 fn at(metric: &Metric) -> String {
     match metric.quantity {
-        Quantity::Latency => format!("at {}", metric.words),
+        Quantity::Latency | Quantity::Event => format!("at {}", metric.words),
         _ => metric.words.to_owned(),
     }
 }

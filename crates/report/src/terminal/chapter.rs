@@ -5,7 +5,7 @@ use super::bars::bars;
 use super::style::{Style, Tint};
 use super::table::{Cell, Column, Columns};
 use crate::analysis::Summary;
-use crate::chapter::{Chapter, Piece, chapters};
+use crate::chapter::{Chapter, Pictured, Piece, chapters};
 use crate::figures::Table;
 use crate::number;
 
@@ -17,7 +17,11 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
             return shown;
         }
         let title = style.lines(Tint::Heading, &chapter.title);
-        let about = style.lines(Tint::Faint, &chapter.about);
+        // What a workload is stands below the first table.
+        let about = match chapter.pictured {
+            Pictured::Section(..) => String::new(),
+            _ => style.lines(Tint::Faint, &chapter.about),
+        };
         format!("{title}{about}{shown}\n")
     };
     chapters(summary).iter().map(chapter).collect()

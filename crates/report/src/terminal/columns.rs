@@ -34,6 +34,7 @@ pub(super) fn overview(overview: &Overview<'_>) -> Vec<Vec<Column>> {
 fn cell(of: &OverviewCell, is_wide: bool) -> Cell {
     match of {
         OverviewCell::Missing => Cell::new(number::NONE, Tint::Faint),
+        OverviewCell::Unknown => Cell::new(overview::UNKNOWN, Tint::Faint),
         OverviewCell::Figure(text) => Cell::plain(number::plain(text)),
         OverviewCell::Change(effect) => {
             let tint = match effect.verdict {

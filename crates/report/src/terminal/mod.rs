@@ -14,7 +14,7 @@ use plumbline_record::{Maximum, Warning};
 use crate::analysis::{Notice, Section, Summary};
 use crate::overview::{self, Overview};
 use crate::sentence::{self, Sentence, Subject};
-use crate::{describe, number, warning};
+use crate::{answer, describe, number, warning};
 
 pub use style::Style;
 
@@ -29,7 +29,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += &style.paint(Tint::Warning, cut);
         out += "\n\n";
     }
-    if let Some(answer) = overview::answer(summary) {
+    if let Some(answer) = answer::answer(summary) {
         out += &style.lines(Tint::Heading, &format!("{answer}."));
         out.push('\n');
     }
@@ -95,7 +95,10 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
     let tables = tables.into_iter().map(|table| table.render(style));
     let mut out = tables.collect::<Vec<_>>().join("\n");
     if !summary.comparisons.is_empty() {
-        out += &style.lines(Tint::Faint, &overview::legend(summary));
+        out += &style.lines(Tint::Faint, &overview::signs(summary));
+    }
+    if let Some(variants) = describe::variants(summary) {
+        out += &style.lines(Tint::Faint, &variants);
     }
     for section in &summary.sections {
         out += &style.lines(Tint::Faint, &heading(summary, section));
@@ -152,7 +155,7 @@ fn answers(summary: &Summary, style: Style) -> String {
     let mut sentences = sentence::sentences(summary);
     // Said below the table.
     sentences.retain(|one| one.subject != Subject::Machine);
-    if overview::answer(summary).is_some() {
+    if answer::answer(summary).is_some() {
         sentences.retain(|one| one.subject != Subject::Baseline);
     }
     sentences.sort_by_key(|one| one.subject == Subject::Compared);

@@ -144,8 +144,8 @@ impl Columns {
         }
     }
 
-    /// Gives up the least column's widest form until the table fits; cuts the
-    /// labels before a figure is lost.
+    /// Gives up the widest form of the column that weighs least, of equal ones the last,
+    /// until the table fits; cuts the labels before a figure is lost.
     fn fit(&mut self, width: usize) {
         while self.width() > width {
             let excess = self.width() - width;
@@ -154,6 +154,7 @@ impl Columns {
             let spare = self
                 .columns
                 .iter_mut()
+                .rev()
                 .filter(is_last_form)
                 .min_by_key(|one| one.weight);
             if let Some(column) = spare {

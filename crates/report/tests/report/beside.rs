@@ -1,11 +1,12 @@
 //! A run beside a published study.
 
-use plumbline_experiment::{Workload, WorkloadKind};
+use plumbline_experiment::{Enforcer, Policies, Scene, Workload, WorkloadKind};
 use plumbline_report::analysis::Beside;
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, html, json, markdown, terminal};
 
 use crate::documented;
+use crate::fake::growing::{HOST, dressed};
 use crate::fake::{Fake, Network, rr};
 
 /// The networks of the study, cheapest first, each `step` dearer than the last.
@@ -164,7 +165,7 @@ fn without_samples_or_without_the_reference_no_order_is_claimed() {
     assert!(
         shown_few
             .terminal
-            .contains("no published percentile has enough samples"),
+            .contains("no published figure has enough samples"),
         "{}",
         shown_few.terminal
     );
@@ -198,6 +199,64 @@ fn a_study_without_figures_is_there_in_words() {
         Some(0),
         "{published}"
     );
+}
+
+/// Requests over new connections, and more of them the more policies there are, by two
+/// enforcers of which the study measured one.
+#[test]
+fn a_table_of_levels_stands_beside_the_treatments_that_have_them() {
+    let mut scenes = vec![(Scene::of("romana"), HOST)];
+    for enforcer in [Enforcer::Romana1, Enforcer::Romana] {
+        scenes.extend([10, 50, 100, 200].map(|count| {
+            let policies = Policies {
+                count,
+                enforcer,
+                ..Policies::default()
+            };
+            let scene = Scene {
+                policies,
+                ..Scene::of("romana")
+            };
+            (scene, HOST + 250.0 * f64::from(count))
+        }));
+    }
+    let http = Workload {
+        keep_alive: false,
+        ..workload("512B")
+    };
+    let (mut run, trials) = dressed(10, &scenes, &[http]);
+    run.plan.study = Some("pani-2016".to_owned());
+    let summary = Summary::new(&run, &trials);
+    let found = summary.beside.as_ref().expect("the plan names a study");
+    let [table] = &found.tables[..] else {
+        panic!("one workload of five: {found:?}");
+    };
+    let treatments: Vec<usize> = table.rows.iter().map(|row| row.treatment).collect();
+    assert_eq!(treatments, [0, 1, 2, 3, 4], "none of the other enforcer");
+    let order = &found.agreement[0];
+    assert_eq!(
+        (order.percentile.as_str(), order.agreement.pairs.same),
+        ("mean", 10)
+    );
+
+    let page = html::render(&summary, &run, &trials);
+    // Two lines each, at the four levels of one law.
+    assert_eq!(page.matches(r#"class="mark""#).count(), 8);
+    assert!(page.contains("crosses are what was published"));
+    let text = markdown::render(&summary);
+    assert!(
+        text.contains("Pani Networks (2016) published +2")
+            && text.contains("for each policy as romana-1"),
+        "{text}"
+    );
+    let report = documented::read(&json::render(&summary));
+    let row = &report["published"]["tables"][0]["rows"][4];
+    assert_eq!(row["treatment"], "routed#4");
+    assert_eq!(
+        (&row["network"], &row["published_ns"][0]),
+        (&"".into(), &783_000.0.into())
+    );
+    assert!(row["here_ns"][0].as_f64().unwrap() > HOST, "{row}");
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! beside it.
 
 use plumbline_experiment::{
-    Enforcer, FACTORS, Family, Placement, Policies, PolicyDirection, PolicyPosition, Scene,
-    Selected, ServicePosition, ServiceProxy, Services,
+    Enforcer, FACTORS, Family, NeighbourKind, Neighbours, Placement, Policies, PolicyDirection,
+    PolicyPosition, Scene, Selected, ServicePosition, ServiceProxy, Services, SharedPart, Tuning,
+    Variant,
 };
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
@@ -12,7 +13,13 @@ use crate::fake::{Fake, Network};
 
 /// A scene with a level of every factor that is not the default.
 fn departed() -> Scene {
+    let tuning = Tuning {
+        gro: Some(false),
+        ..Tuning::default()
+    };
+    let name = "no-gro".to_owned();
     Scene {
+        variant: Some(Variant { name, tuning }),
         backends: 3,
         planted_ns: 2_000,
         placement: Placement::SameNode,
@@ -30,6 +37,11 @@ fn departed() -> Scene {
             members: 7,
             direction: PolicyDirection::Both,
             enforcer: Enforcer::KubeRouter,
+        },
+        neighbours: Neighbours {
+            kind: NeighbourKind::Bulk,
+            share: SharedPart::Link,
+            further: 2,
         },
         ..Scene::of("calico").by("cluster-ip")
     }

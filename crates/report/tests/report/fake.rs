@@ -142,6 +142,7 @@ impl Fake {
             distribution: false,
             controls: 0,
             precision: None,
+            sequential: None,
         }
     }
 }
@@ -163,6 +164,15 @@ pub(crate) fn rr() -> Workload {
         zero_copy: false,
         timestamps: 0.0,
         think_ns: 0,
+    }
+}
+
+/// A new TCP connection for each request.
+pub(crate) fn opening() -> Workload {
+    Workload {
+        name: "crr".to_owned(),
+        kind: WorkloadKind::Crr,
+        ..rr()
     }
 }
 

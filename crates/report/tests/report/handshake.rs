@@ -1,18 +1,9 @@
 //! The time to open a connection, where that is part of what a request pays.
 
-use plumbline_experiment::{Workload, WorkloadKind};
 use plumbline_report::{Summary, csv, html, json, markdown};
 
 use crate::documented;
 use crate::fake::{self, Fake, Network, load_of};
-
-fn opening() -> Workload {
-    Workload {
-        name: "crr".to_owned(),
-        kind: WorkloadKind::Crr,
-        ..fake::rr()
-    }
-}
 
 fn two() -> Fake {
     let slow = Network {
@@ -20,7 +11,7 @@ fn two() -> Fake {
         ..Network::same("slow")
     };
     Fake {
-        workloads: vec![fake::rr(), opening()],
+        workloads: vec![fake::rr(), fake::opening()],
         ..Fake::new(&[Network::same("host"), slow])
     }
 }

@@ -1,11 +1,13 @@
 //! What each further one of a factor costs, in runs where it is known.
 
+use plumbline_experiment::{Scene, ServicePosition, ServiceProxy, Services};
 use plumbline_report::analysis::{Law, LawShape};
 use plumbline_report::{Summary, html, json, markdown, terminal};
 use plumbline_stats::verdict::Verdict;
 
 use crate::documented;
 use crate::fake::growing::{self, HOST, growing};
+use crate::fake::opening;
 
 const LEVELS: [u64; 4] = [0, 2_000, 8_000, 32_000];
 
@@ -130,6 +132,44 @@ fn two_levels_make_no_law_and_few_blocks_no_interval() {
     assert!(text.contains("too few blocks"), "{text}");
     let report = documented::read(&json::render(&summary));
     assert!(report["laws"][0]["low"].is_null() && report["laws"][0]["bend"].is_null());
+}
+
+/// A cluster's proxy has rules around none of our services as around some; the rules of a lab
+/// begin with the first.
+#[test]
+fn none_is_a_level_where_services_are_a_clusters_own() {
+    for (proxy, levels) in [
+        (ServiceProxy::Own, &[0.0, 100.0, 1_000.0][..]),
+        (ServiceProxy::Nftables, &[]),
+    ] {
+        let of = |count: u32| {
+            let services = Services {
+                count,
+                proxy,
+                position: ServicePosition::None,
+                ..Services::default()
+            };
+            let services = if count == 0 {
+                Services::default()
+            } else {
+                services
+            };
+            let scene = Scene {
+                services,
+                ..Scene::of("pod")
+            };
+            (scene, HOST + 10.0 * f64::from(count))
+        };
+        let (run, trials) = growing::dressed(10, &[0, 100, 1_000].map(of), &[opening()]);
+        let summary = Summary::new(&run, &trials);
+        let laws = summary.laws.iter();
+        let mut found = laws.filter(|one| one.metric.name() == "p50");
+        let shown: Vec<f64> = found.next().map_or(Vec::new(), |law| {
+            law.points.iter().map(|one| one.level).collect()
+        });
+        assert_eq!(shown, levels);
+        assert!(found.next().is_none());
+    }
 }
 
 #[test]

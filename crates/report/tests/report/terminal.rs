@@ -2,7 +2,7 @@ use plumbline_record::Warning;
 use plumbline_report::terminal::Style;
 use plumbline_report::{Summary, terminal};
 
-use crate::fake::{self, Fake};
+use crate::fake::{self, Fake, Network};
 
 fn render(fake: &Fake, style: Style) -> String {
     let (run, trials) = fake.run();
@@ -42,6 +42,22 @@ fn sentences_take_few_lines_however_many_networks_there_are() {
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "too wide: {line}");
     }
+}
+
+#[test]
+fn what_may_be_anything_has_no_figure() {
+    let fake = Fake {
+        noise: 0.99,
+        blocks: 7,
+        ..Fake::new(&[Network::same("host"), Network::same("vxlan")])
+    };
+    let text = render(&fake, Style::default());
+    let row = text.lines().find(|line| line.starts_with("vxlan "));
+    assert_eq!(row.unwrap().split_whitespace().nth(1), Some("?"), "{text}");
+    // What is only undecided has one.
+    let text = render(&Fake { noise: 0.1, ..fake }, Style::default());
+    let row = text.lines().find(|line| line.starts_with("vxlan "));
+    assert!(row.unwrap().contains(" % ±"), "{text}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test and the example use a part")]
 
 pub(crate) mod bursts;
+pub(crate) mod gate;
 pub(crate) mod mesh;
 pub(crate) mod precision;
 

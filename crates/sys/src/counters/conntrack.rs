@@ -1,6 +1,7 @@
 //! Connections that a network namespace tracks.
 
 use std::io;
+use std::path::Path;
 
 use super::{malformed, read};
 
@@ -20,12 +21,16 @@ pub struct ConntrackTotals {
     pub dropped: u64,
 }
 
-/// Reads the table of the calling thread's network namespace.
+/// Reads the table of the calling thread's network namespace; nothing where the kernel does
+/// not track connections.
 ///
 /// # Errors
 ///
-/// A kernel that tracks no connections, or does not show them.
+/// A kernel that does not show them.
 pub fn conntrack() -> io::Result<ConntrackTotals> {
+    if !Path::new(COUNT).exists() {
+        return Ok(ConntrackTotals::default());
+    }
     let number = |path: &str| {
         let text = read(path)?;
         let number = text.trim().parse();
@@ -41,15 +46,15 @@ pub fn conntrack() -> io::Result<ConntrackTotals> {
 }
 
 /// Names of columns, then a line of hexadecimal numbers for each CPU.
-fn dropped(text: &str) -> Option<u64> {
+pub(super) fn dropped(text: &str) -> Option<u64> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next()?.split_whitespace().collect();
     let column = |name: &str| names.iter().position(|it| *it == name);
     let wanted = [column("drop")?, column("early_drop")?];
     let of_cpu = |line: &str| -> Option<u64> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let number = |at: &usize| u64::from_str_radix(words.get(*at)?, 16).ok();
-        wanted.iter().map(number).sum()
+        let number = |at: &usize| u32::from_str_radix(words.get(*at)?, 16).ok();
+        wanted.iter().map(|at| number(at).map(u64::from)).sum()
     };
     lines.map(of_cpu).sum()
 }
@@ -66,5 +71,7 @@ mod tests {
         assert_eq!(dropped(text), Some(27));
         assert_eq!(dropped("entries found\n00000001 00000000\n"), None);
         assert_eq!(dropped("drop early_drop\nx y\n"), None);
+        let most = "drop early_drop\nffffffffffffffff 1\n";
+        assert_eq!(dropped(most), None, "the kernel counts with 32 bits");
     }
 }

@@ -56,7 +56,7 @@ fn ticks_per_second() -> u64 {
         .unwrap_or(100)
 }
 
-fn parse(text: &str, tick_ns: u64) -> Option<Vec<OneCpu>> {
+pub(super) fn parse(text: &str, tick_ns: u64) -> Option<Vec<OneCpu>> {
     let cpus: Vec<OneCpu> = text
         .lines()
         .take_while(|line| line.starts_with("cpu"))

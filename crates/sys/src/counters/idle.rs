@@ -42,14 +42,15 @@ impl IdleClock {
     ///
     /// A file that does not hold a number.
     pub fn read_ns(&self) -> io::Result<u64> {
-        let mut idle_us = 0;
+        let mut idle_us: u64 = 0;
         for state in &self.states {
             let mut text = [0; 24];
             let length = state.read_at(&mut text, 0)?;
-            idle_us += parse(&text[..length])
+            let time_us = parse(&text[..length])
                 .ok_or_else(|| malformed("cpuidle", "a `time` that is not a number"))?;
+            idle_us = idle_us.saturating_add(time_us);
         }
-        Ok(idle_us * 1_000)
+        Ok(idle_us.saturating_mul(1_000))
     }
 }
 

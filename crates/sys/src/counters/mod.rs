@@ -5,6 +5,8 @@
 
 mod conntrack;
 mod cpu;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod idle;
 mod protocol;
 mod softnet;
@@ -12,7 +14,7 @@ mod softnet;
 pub use conntrack::{ConntrackTotals, conntrack};
 pub use cpu::{CpuTotals, OneCpu, cpu};
 pub use idle::IdleClock;
-pub use protocol::{ProtocolTotals, protocol};
+pub use protocol::{ProtocolTotals, protocol, protocol_by_name};
 pub use softnet::{SoftnetTotals, softnet};
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! TCP, UDP and IP counters of a network namespace.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 
 use super::read;
@@ -24,7 +24,13 @@ pub struct ProtocolTotals {
 
 /// Reads the counters of the calling thread's network namespace.
 pub fn protocol() -> io::Result<ProtocolTotals> {
-    let mut counters = HashMap::new();
+    Ok(totals(&protocol_by_name()?))
+}
+
+/// Every counter of the calling thread's network namespace since that was made, by its name
+/// in `/proc/net`: `Udp.InCsumErrors`, `TcpExt.IPReversePathFilter`, `Udp6InCsumErrors`.
+pub fn protocol_by_name() -> io::Result<BTreeMap<String, u64>> {
+    let mut counters = BTreeMap::new();
     let snmp = read("/proc/thread-self/net/snmp")?;
     let netstat = read("/proc/thread-self/net/netstat")?;
     parse_paired_lines(&snmp, &mut counters);
@@ -32,11 +38,14 @@ pub fn protocol() -> io::Result<ProtocolTotals> {
     // Without IPv6 there is no such file, and nothing to count.
     let snmp6 = read("/proc/thread-self/net/snmp6").unwrap_or_default();
     parse_columns(&snmp6, &mut counters);
-    Ok(totals(&counters))
+    Ok(counters)
 }
 
-fn totals(counters: &HashMap<String, u64>) -> ProtocolTotals {
-    let sum = |names: &[&str]| names.iter().filter_map(|&name| counters.get(name)).sum();
+pub(super) fn totals(counters: &BTreeMap<String, u64>) -> ProtocolTotals {
+    let sum = |names: &[&str]| {
+        let values = names.iter().filter_map(|&name| counters.get(name));
+        values.fold(0_u64, |sum, value| sum.saturating_add(*value))
+    };
     ProtocolTotals {
         tcp_retransmits: sum(&["Tcp.RetransSegs"]),
         tcp_timeouts: sum(&["TcpExt.TCPTimeouts"]),
@@ -53,7 +62,7 @@ fn totals(counters: &HashMap<String, u64>) -> ProtocolTotals {
 }
 
 /// `Tcp: Name Name …` above `Tcp: 1 2 …`.
-fn parse_paired_lines(text: &str, into: &mut HashMap<String, u64>) {
+pub(super) fn parse_paired_lines(text: &str, into: &mut BTreeMap<String, u64>) {
     let mut lines = text.lines();
     while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
         let (Some((family, names)), Some((_, values))) =
@@ -73,7 +82,7 @@ fn parse_paired_lines(text: &str, into: &mut HashMap<String, u64>) {
 }
 
 /// `Name value`, one a line.
-fn parse_columns(text: &str, into: &mut HashMap<String, u64>) {
+pub(super) fn parse_columns(text: &str, into: &mut BTreeMap<String, u64>) {
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
         if let (Some(name), Some(Ok(value))) = (words.next(), words.next().map(str::parse)) {
@@ -88,7 +97,7 @@ mod tests {
 
     #[test]
     fn both_ip_versions_are_added() {
-        let mut counters = HashMap::new();
+        let mut counters = BTreeMap::new();
         parse_paired_lines(
             "Tcp: RetransSegs InErrs\nTcp: 3 1\nUdp: RcvbufErrors InCsumErrors\nUdp: 5 7\nTcp: MaxConn\nTcp: -1\n",
             &mut counters,
@@ -102,6 +111,14 @@ mod tests {
         assert_eq!(totals.udp_receive_buffer_errors, 15);
         assert_eq!(totals.checksum_errors, 7);
         assert_eq!(totals.ip_fragments, 2);
+    }
+
+    #[test]
+    fn what_no_counter_holds_is_the_most() {
+        let mut counters = BTreeMap::new();
+        parse_columns("Udp6RcvbufErrors 18446744073709551615\n", &mut counters);
+        parse_paired_lines("Udp: RcvbufErrors\nUdp: 1\n", &mut counters);
+        assert_eq!(totals(&counters).udp_receive_buffer_errors, u64::MAX);
     }
 
     #[test]

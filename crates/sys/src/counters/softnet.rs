@@ -26,12 +26,12 @@ pub fn softnet() -> io::Result<SoftnetTotals> {
         .ok_or_else(|| malformed(PATH, "a line has fewer than three hexadecimal words"))
 }
 
-fn parse(text: &str) -> Option<SoftnetTotals> {
+pub(super) fn parse(text: &str) -> Option<SoftnetTotals> {
     let mut totals = SoftnetTotals::default();
     for line in text.lines() {
         let mut words = line
             .split_ascii_whitespace()
-            .map(|w| u64::from_str_radix(w, 16));
+            .map(|word| u32::from_str_radix(word, 16).map(u64::from));
         totals.processed += words.next()?.ok()?;
         totals.dropped += words.next()?.ok()?;
         totals.squeezed += words.next()?.ok()?;
@@ -53,5 +53,7 @@ mod tests {
         };
         assert_eq!(parse(text), Some(expected));
         assert_eq!(parse("10 zz 0\n"), None);
+        // More than the kernel counts with, the sum of which 64 bits would not hold.
+        assert_eq!(parse(&"ffffffffffffffff 0 0\n".repeat(2)), None);
     }
 }

@@ -87,7 +87,7 @@ impl NetlinkSocket {
     }
 }
 
-fn read(message: &AddressMessage) -> Option<Address> {
+pub(super) fn read(message: &AddressMessage) -> Option<Address> {
     let header = &message.header;
     let mut attributes = message.attributes.iter();
     attributes.find_map(|attribute| match attribute {

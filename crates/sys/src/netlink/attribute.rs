@@ -1,5 +1,7 @@
 //! Attributes of messages that are built by hand.
 
+use std::net::IpAddr;
+
 /// An attribute (`struct nlattr`) with its value, aligned so that another may
 /// follow. Values are far below 64 KiB.
 pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
@@ -13,6 +15,27 @@ pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
 /// An attribute that holds others.
 pub(super) fn nested(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
     attribute(kind | NLA_F_NESTED, &attributes.concat())
+}
+
+/// An attribute that is a name, with the zero byte that the kernel expects
+/// after it.
+pub(super) fn named(kind: u16, name: &str) -> Vec<u8> {
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.push(0);
+    attribute(kind, &bytes)
+}
+
+/// An attribute that is a number, in the byte order of netfilter.
+pub(super) fn integer(kind: u16, number: u32) -> Vec<u8> {
+    attribute(kind, &number.to_be_bytes())
+}
+
+/// An address as packets have it: 4 bytes, or 16.
+pub fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
 }
 
 /// The value of the first attribute of this kind.

@@ -1,10 +1,14 @@
 //! Network devices as they are: looking them up, with their counters.
 
+use std::collections::BTreeMap;
+
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State, Stats64};
+use netlink_packet_route::link::{
+    InfoData, InfoVxlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State, Stats64,
+};
 
 use super::socket::Verb;
-use super::{Mac, NetlinkError, NetlinkSocket};
+use super::{LinkNumber, Mac, NetlinkError, NetlinkSocket};
 
 /// A device as the kernel shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +25,11 @@ pub struct DeviceInfo {
     pub qdisc: String,
     /// Hardware address, where it has one of six bytes.
     pub mac: Option<Mac>,
+    /// Index of the device that it is joined to, the other end of a pair for one, in the
+    /// namespace of that.
+    pub joined: Option<u32>,
+    /// Index of the bridge, or of another device, that it is a port of.
+    pub master: Option<u32>,
     /// Whether it is administratively up.
     pub up: bool,
     /// Whether it can carry packets, as far as the stack knows. The kernel
@@ -32,12 +41,42 @@ pub struct DeviceInfo {
     /// Whether its neighbours have to be found before packets go to them
     /// (no `IFF_NOARP`).
     pub finds_neighbours: bool,
+    /// What it is set to, as far as the kernel knows such numbers.
+    pub numbers: BTreeMap<LinkNumber, u32>,
+    /// Of a VXLAN device.
+    pub vxlan: Option<VxlanState>,
     /// Counters since it was made.
     pub stats: Stats64,
 }
 
+/// How a VXLAN device sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VxlanState {
+    /// Whether its packets have a checksum in the UDP header.
+    pub udp_checksum: bool,
+    /// The UDP ports that it sends from: the first, and the one behind the last. Zeroes
+    /// where the kernel chooses.
+    pub source_ports: (u16, u16),
+}
+
+impl VxlanState {
+    fn new(data: &[InfoVxlan]) -> Self {
+        let is_v6 = data.iter().any(|it| matches!(it, InfoVxlan::Local6(_)));
+        let mut state = Self::default();
+        for attribute in data {
+            match attribute {
+                InfoVxlan::UDPCsum(on) if !is_v6 => state.udp_checksum = *on,
+                InfoVxlan::UDPZeroCsumTX(off) if is_v6 => state.udp_checksum = !*off,
+                InfoVxlan::PortRange(ports) => state.source_ports = *ports,
+                _ => {}
+            }
+        }
+        state
+    }
+}
+
 impl DeviceInfo {
-    fn from_message(message: LinkMessage) -> Self {
+    pub(super) fn from_message(message: LinkMessage) -> Self {
         let mut link = Self {
             index: message.header.index,
             up: message.header.flags.contains(LinkFlags::Up),
@@ -46,16 +85,23 @@ impl DeviceInfo {
             ..Self::default()
         };
         for attribute in message.attributes {
+            link.numbers.extend(LinkNumber::read(&attribute));
             match attribute {
                 LinkAttribute::IfName(name) => link.name = name,
                 LinkAttribute::Mtu(mtu) => link.mtu = mtu,
                 LinkAttribute::OperState(state) => link.state_known = state != State::Unknown,
                 LinkAttribute::Qdisc(qdisc) => link.qdisc = qdisc,
                 LinkAttribute::Address(bytes) => link.mac = bytes.try_into().ok(),
+                LinkAttribute::Link(index) => link.joined = Some(index),
+                LinkAttribute::Controller(index) => link.master = Some(index),
                 LinkAttribute::LinkInfo(infos) => {
                     for info in infos {
-                        if let LinkInfo::Kind(kind) = info {
-                            link.kind = kind.to_string();
+                        match info {
+                            LinkInfo::Kind(kind) => link.kind = kind.to_string(),
+                            LinkInfo::Data(InfoData::Vxlan(data)) => {
+                                link.vxlan = Some(VxlanState::new(&data));
+                            }
+                            _ => {}
                         }
                     }
                 }

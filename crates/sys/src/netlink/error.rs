@@ -66,6 +66,16 @@ impl NetlinkError {
             )
     }
 
+    /// Whether there is one already of what was to be added.
+    pub fn is_taken(&self) -> bool {
+        self.errno() == Some(Errno::EEXIST)
+    }
+
+    /// Whether the process lacks the right to.
+    pub fn is_forbidden(&self) -> bool {
+        self.errno() == Some(Errno::EPERM)
+    }
+
     /// The kernel's error number, when it was the kernel that refused.
     pub fn errno(&self) -> Option<Errno> {
         match self {

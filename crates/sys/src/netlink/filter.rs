@@ -53,10 +53,31 @@ impl NetlinkSocket {
         name: &str,
         program: &impl AsFd,
     ) -> Result<(), NetlinkError> {
+        self.add_program(device, TcHandle::MIN_INGRESS, name, program)
+    }
+
+    /// Attaches a program to every packet that goes out through a device that has
+    /// [`Hooks`]. The device holds the program from then on.
+    pub fn add_egress_program(
+        &self,
+        device: u32,
+        name: &str,
+        program: &impl AsFd,
+    ) -> Result<(), NetlinkError> {
+        self.add_program(device, TcHandle::MIN_EGRESS, name, program)
+    }
+
+    fn add_program(
+        &self,
+        device: u32,
+        hook: u16,
+        name: &str,
+        program: &impl AsFd,
+    ) -> Result<(), NetlinkError> {
         let mut message = TcMessage::with_index(device as i32);
         message.header.parent = TcHandle {
             major: TcHandle::CLSACT.major,
-            minor: TcHandle::MIN_INGRESS,
+            minor: hook,
         };
         message.header.info = FIRST_PRIORITY | EVERY_PROTOCOL;
         let options = [

@@ -4,7 +4,7 @@
 use netlink_packet_core::NLM_F_ACK;
 
 use super::NetlinkError;
-use super::attribute::{attribute, find};
+use super::attribute::{find, named};
 use super::raw::{Raw, Verb};
 
 const CTRL_CMD_GETFAMILY: u8 = 3;
@@ -76,12 +76,4 @@ impl Generic {
                 Ok(())
             })
     }
-}
-
-/// An attribute that is a name, with the zero byte that the kernel expects
-/// after it.
-pub(super) fn named(kind: u16, name: &str) -> Vec<u8> {
-    let mut bytes = name.as_bytes().to_vec();
-    bytes.push(0);
-    attribute(kind, &bytes)
 }

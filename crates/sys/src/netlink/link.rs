@@ -49,6 +49,44 @@ pub enum CollectMetadata {
     Geneve,
 }
 
+/// A property of a device that is a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LinkNumber {
+    /// Packets that may wait for it (`txqueuelen`), where its discipline asks for that.
+    QueueLength,
+    /// Bytes of the largest packet of IPv6 that the stack leaves to it to segment.
+    GsoMaxSize,
+    /// The same of IPv4.
+    GsoIpv4MaxSize,
+    /// Bytes of the largest packet that received segments of IPv6 are merged to.
+    GroMaxSize,
+    /// The same of IPv4.
+    GroIpv4MaxSize,
+}
+
+impl LinkNumber {
+    fn attribute(self, value: u32) -> LinkAttribute {
+        match self {
+            Self::QueueLength => LinkAttribute::TxQueueLen(value),
+            Self::GsoMaxSize => LinkAttribute::GsoMaxSize(value),
+            Self::GsoIpv4MaxSize => LinkAttribute::GsoIpv4MaxSize(value),
+            Self::GroMaxSize => LinkAttribute::GroMaxSize(value),
+            Self::GroIpv4MaxSize => LinkAttribute::GroIpv4MaxSize(value),
+        }
+    }
+
+    pub(super) fn read(attribute: &LinkAttribute) -> Option<(Self, u32)> {
+        Some(match attribute {
+            LinkAttribute::TxQueueLen(value) => (Self::QueueLength, *value),
+            LinkAttribute::GsoMaxSize(value) => (Self::GsoMaxSize, *value),
+            LinkAttribute::GsoIpv4MaxSize(value) => (Self::GsoIpv4MaxSize, *value),
+            LinkAttribute::GroMaxSize(value) => (Self::GroMaxSize, *value),
+            LinkAttribute::GroIpv4MaxSize(value) => (Self::GroIpv4MaxSize, *value),
+            _ => return None,
+        })
+    }
+}
+
 impl<'ns> LinkSpec<'ns> {
     pub(super) fn new(name: &str, kind: &'static str) -> Self {
         Self {
@@ -85,6 +123,11 @@ impl<'ns> LinkSpec<'ns> {
         Self::new(name, "bridge").with_info(InfoKind::Bridge, None)
     }
 
+    /// A device that carries nothing, to have addresses on.
+    pub fn dummy(name: &str) -> Self {
+        Self::new(name, "dummy").with_info(InfoKind::Dummy, None)
+    }
+
     /// A VXLAN device that learns nothing: every entry is static.
     pub fn vxlan(name: &str, vxlan: VxlanProperties) -> Self {
         let local = match vxlan.local {
@@ -99,6 +142,32 @@ impl<'ns> LinkSpec<'ns> {
             InfoVxlan::Learning(false),
         ];
         Self::new(name, "vxlan").with_info(InfoKind::Vxlan, Some(InfoData::Vxlan(data)))
+    }
+
+    /// Of a VXLAN device: whether it puts a checksum into the UDP header of what it sends.
+    /// Without one it takes what comes without one, too.
+    #[must_use]
+    pub fn udp_checksum(self, on: bool) -> Self {
+        // Each is of one IP version, and says nothing of the other.
+        self.vxlan_data(InfoVxlan::UDPCsum(on))
+            .vxlan_data(InfoVxlan::UDPZeroCsumTX(!on))
+            .vxlan_data(InfoVxlan::UDPZeroCsumRX(!on))
+    }
+
+    /// Of a VXLAN device: the UDP ports that it sends from, one for each flow, from the
+    /// first to before the last.
+    #[must_use]
+    pub fn source_ports(self, first: u16, last: u16) -> Self {
+        self.vxlan_data(InfoVxlan::PortRange((first, last)))
+    }
+
+    fn vxlan_data(mut self, attribute: InfoVxlan) -> Self {
+        for info in &mut self.info {
+            if let LinkInfo::Data(InfoData::Vxlan(data)) = info {
+                data.push(attribute.clone());
+            }
+        }
+        self
     }
 
     /// A tunnel device without an endpoint of its own; `port` is the UDP
@@ -235,6 +304,22 @@ impl NetlinkSocket {
     pub fn set_link_mtu(&self, index: u32, mtu: u32) -> Result<(), NetlinkError> {
         let verb = Verb::new("set the MTU of", format!("device {index} to {mtu}"));
         self.change_link(verb, index, with(LinkAttribute::Mtu(mtu)))
+    }
+
+    /// Sets a number of a device.
+    ///
+    /// # Errors
+    ///
+    /// A number that the device does not take, such as one above what its driver
+    /// segments.
+    pub fn set_link_number(
+        &self,
+        index: u32,
+        number: LinkNumber,
+        value: u32,
+    ) -> Result<(), NetlinkError> {
+        let verb = Verb::new("set", format!("{number:?} of device {index} to {value}"));
+        self.change_link(verb, index, with(number.attribute(value)))
     }
 
     fn change_link(

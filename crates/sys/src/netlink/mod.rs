@@ -1,5 +1,5 @@
 //! Netlink, blocking: links, addresses, routes, rules, neighbours, queueing
-//! disciplines, IPsec.
+//! disciplines, IPsec, nftables.
 //!
 //! A [`NetlinkSocket`] stays in the network namespace it was opened in, whichever
 //! thread uses it afterwards. So a namespace is configured from outside with
@@ -11,9 +11,13 @@ mod device;
 mod entry;
 mod error;
 mod filter;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod generic;
+mod ipvs;
 mod link;
 mod neighbour;
+mod nftables;
 mod openvswitch;
 mod qdisc;
 mod raw;
@@ -25,12 +29,15 @@ mod wireguard;
 mod xfrm;
 
 pub use self::address::{Address, AddressSpec};
-pub use self::device::DeviceInfo;
+pub use self::attribute::octets;
+pub use self::device::{DeviceInfo, VxlanState};
 pub use self::entry::TableEntry;
 pub use self::error::NetlinkError;
 pub use self::filter::Hooks;
-pub use self::link::{CollectMetadata, LinkSpec, VxlanProperties};
+pub use self::ipvs::Ipvs;
+pub use self::link::{CollectMetadata, LinkNumber, LinkSpec, VxlanProperties};
 pub use self::neighbour::NeighbourSpec;
+pub use self::nftables::{NftElement, NftExpression, NftFamily, NftVerdict, NftWriter};
 pub use self::openvswitch::{Datapath, DatapathPort, Flow, FlowAction, FlowTunnel};
 pub use self::qdisc::{Distance, Parent, TokenBucket};
 pub use self::route::{Route, RouteSpec};

@@ -8,8 +8,8 @@ mod port;
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL};
 
 use super::NetlinkError;
-use super::attribute::{attribute, find, nested};
-use super::generic::{Generic, GenericFamily, named};
+use super::attribute::{attribute, find, named, nested};
+use super::generic::{Generic, GenericFamily};
 use super::raw::Verb;
 
 pub use flow::{Flow, FlowAction, FlowTunnel};

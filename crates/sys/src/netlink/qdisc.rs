@@ -102,6 +102,19 @@ impl NetlinkSocket {
         self.add_discipline(device, parent, "netem", options)
     }
 
+    /// Gives a device a discipline by its name, as it is where nothing more is said of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_token_bucket`](Self::add_token_bucket), for that discipline.
+    pub fn add_named_discipline(
+        &self,
+        device: u32,
+        kind: &'static str,
+    ) -> Result<(), NetlinkError> {
+        self.add_discipline(device, Parent::Root, kind, Vec::new())
+    }
+
     /// Gives a device back its original discipline, and removes everything
     /// inside the current one.
     pub fn delete_discipline(&self, device: u32) -> Result<(), NetlinkError> {
@@ -129,10 +142,11 @@ impl NetlinkSocket {
             minor: 0,
         };
         message.header.parent = parent;
-        message.attributes = vec![
-            TcAttribute::Kind(kind.into()),
-            TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options)),
-        ];
+        message.attributes = vec![TcAttribute::Kind(kind.into())];
+        if !options.is_empty() {
+            let options = TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options));
+            message.attributes.push(options);
+        }
         let verb = Verb::new("add discipline", format!("{kind} to device {device}"));
         self.execute(
             verb,

@@ -2,13 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use netlink_packet_core::{DecodeError, Emitable, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, NetlinkAddr, bind, recv, send};
-
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 use super::NetlinkError;
 use super::attribute::find;
@@ -94,6 +93,32 @@ impl Raw {
         })
     }
 
+    /// Makes the send buffer as large as this user may have it, up to some bytes. Gives
+    /// the most that one call sends.
+    pub(super) fn widen(&self, bytes: usize) -> Result<usize, NetlinkError> {
+        /// What netlink keeps of the buffer for itself.
+        const KEPT: usize = 32;
+        let socket = SockRef::from(&self.fd);
+        let set = socket.set_send_buffer_size(bytes);
+        let size = set.and_then(|()| socket.send_buffer_size());
+        let size = size.map_err(|source| NetlinkError::Socket {
+            action: "widen",
+            source,
+        })?;
+        Ok(size.saturating_sub(KEPT))
+    }
+
+    /// Lets answers be lost where more come than are read, instead of an error in the
+    /// place of the first.
+    pub(super) fn lose_answers(&self) -> Result<(), NetlinkError> {
+        let (level, option) = (libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS);
+        let set = sockopt::set_integer(&self.fd, level, option, 1);
+        set.map_err(|source| NetlinkError::Socket {
+            action: "configure",
+            source,
+        })
+    }
+
     /// Sends a request of this type with this body, and gives every answer to
     /// `each`, until the kernel acknowledges or a dump ends.
     pub(super) fn exchange(
@@ -102,15 +127,39 @@ impl Raw {
         kind: u16,
         flags: u16,
         body: &[u8],
-        mut each: impl FnMut(&NetlinkMessage<'_>) -> Result<(), DecodeError>,
+        each: impl FnMut(&NetlinkMessage<'_>) -> Result<(), DecodeError>,
     ) -> Result<(), NetlinkError> {
-        let mut state = self
-            .state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.state();
         state.sequence = state.sequence.wrapping_add(1);
         let sequence = state.sequence;
-        self.send(kind, flags, sequence, body)?;
+        let request = message(kind, flags, sequence, body);
+        self.converse(&mut state, verb, sequence, &request, each)
+    }
+
+    /// Sends messages that all have this sequence number, and waits for the first
+    /// acknowledgement or error of one of them.
+    pub(super) fn transact(
+        &self,
+        verb: Verb,
+        sequence: u32,
+        messages: &[u8],
+    ) -> Result<(), NetlinkError> {
+        self.converse(&mut self.state(), verb, sequence, messages, |_| Ok(()))
+    }
+
+    fn state(&self) -> MutexGuard<'_, RawState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn converse(
+        &self,
+        state: &mut RawState,
+        verb: Verb,
+        sequence: u32,
+        request: &[u8],
+        mut each: impl FnMut(&NetlinkMessage<'_>) -> Result<(), DecodeError>,
+    ) -> Result<(), NetlinkError> {
+        self.send(request)?;
         loop {
             let length = self.receive(&mut state.buffer)?;
             let answers = NetlinkMessages {
@@ -143,17 +192,8 @@ impl Raw {
         }
     }
 
-    fn send(&self, kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Result<(), NetlinkError> {
-        let mut header = NetlinkHeader::default();
-        // A request is far below 4 GiB.
-        header.length = (HEADER_BYTES + body.len()) as u32;
-        header.message_type = kind;
-        header.flags = NLM_F_REQUEST | flags;
-        header.sequence_number = sequence;
-        let mut bytes = vec![0; HEADER_BYTES];
-        header.emit(&mut bytes);
-        bytes.extend(body);
-        let sent = send(self.fd.as_raw_fd(), &bytes, MsgFlags::empty());
+    fn send(&self, bytes: &[u8]) -> Result<(), NetlinkError> {
+        let sent = send(self.fd.as_raw_fd(), bytes, MsgFlags::empty());
         sent.map(|_| ()).map_err(|errno| NetlinkError::Socket {
             action: "send on",
             source: errno.into(),
@@ -180,6 +220,20 @@ impl AsFd for Raw {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// A request as it is sent: its header, and its body, which is aligned.
+pub(super) fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+    let mut header = NetlinkHeader::default();
+    // A request is far below 4 GiB.
+    header.length = (HEADER_BYTES + body.len()) as u32;
+    header.message_type = kind;
+    header.flags = NLM_F_REQUEST | flags;
+    header.sequence_number = sequence;
+    let mut bytes = vec![0; HEADER_BYTES];
+    header.emit(&mut bytes);
+    bytes.extend(body);
+    bytes
 }
 
 /// `ENOTSUPP` is internal to the kernel and has no name outside; some drivers
@@ -209,7 +263,7 @@ impl NetlinkMessage<'_> {
     }
 
     /// The number of an error message, 0 for success, and its text.
-    fn error(&self) -> Option<(i32, Option<String>)> {
+    pub(super) fn error(&self) -> Option<(i32, Option<String>)> {
         let code = i32::from_ne_bytes(
             self.bytes
                 .get(HEADER_BYTES..HEADER_BYTES + 4)?
@@ -238,8 +292,8 @@ impl NetlinkMessage<'_> {
 }
 
 /// The messages of one datagram; `None` for a torn one, then the end.
-struct NetlinkMessages<'a> {
-    rest: &'a [u8],
+pub(super) struct NetlinkMessages<'a> {
+    pub(super) rest: &'a [u8],
 }
 
 impl<'a> Iterator for NetlinkMessages<'a> {

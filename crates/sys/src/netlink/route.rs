@@ -123,6 +123,8 @@ pub struct Route {
     /// Largest packet of this route in bytes, where it says so itself: the device
     /// may take larger ones.
     pub mtu: Option<u32>,
+    /// Whom the packets are given to, where it is not their destination.
+    pub gateway: Option<IpAddr>,
 }
 
 impl std::fmt::Display for RouteSpec {
@@ -171,15 +173,23 @@ impl NetlinkSocket {
     }
 }
 
-fn read(message: &RouteMessage) -> Option<Route> {
+pub(super) fn read(message: &RouteMessage) -> Option<Route> {
     let attributes = &message.attributes;
     let device = attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::Oif(device) => Some(*device),
         _ => None,
     })?;
+    let address = |address: &RouteAddress| match address {
+        RouteAddress::Inet(address) => Some(IpAddr::V4(*address)),
+        RouteAddress::Inet6(address) => Some(IpAddr::V6(*address)),
+        _ => None,
+    };
     let source = attributes.iter().find_map(|attribute| match attribute {
-        RouteAttribute::PrefSource(RouteAddress::Inet(address)) => Some(IpAddr::V4(*address)),
-        RouteAttribute::PrefSource(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
+        RouteAttribute::PrefSource(source) => address(source),
+        _ => None,
+    });
+    let gateway = attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Gateway(gateway) => address(gateway),
         _ => None,
     });
     let metrics = attributes.iter().filter_map(|attribute| match attribute {
@@ -194,5 +204,6 @@ fn read(message: &RouteMessage) -> Option<Route> {
         device,
         source,
         mtu,
+        gateway,
     })
 }

@@ -24,6 +24,10 @@ pub enum RuleSelector {
     To(IpAddr, u8),
     /// All of IPv4.
     AllV4,
+    /// Those of IPv4 that have this mark.
+    MarkedV4(u32),
+    /// Those of IPv6 that have this mark.
+    MarkedV6(u32),
 }
 
 impl RuleSpec {
@@ -44,7 +48,7 @@ impl TableEntry for RuleSpec {
 
     fn message(&self) -> RuleMessage {
         let mut message = RuleMessage::default();
-        let (v4, network) = match self.selector {
+        let (v4, selected) = match self.selector {
             RuleSelector::From(source, prefix) => {
                 message.header.src_len = prefix;
                 (source.is_ipv4(), Some(RuleAttribute::Source(source)))
@@ -54,13 +58,15 @@ impl TableEntry for RuleSpec {
                 (to.is_ipv4(), Some(RuleAttribute::Destination(to)))
             }
             RuleSelector::AllV4 => (true, None),
+            RuleSelector::MarkedV4(mark) => (true, Some(RuleAttribute::FwMark(mark))),
+            RuleSelector::MarkedV6(mark) => (false, Some(RuleAttribute::FwMark(mark))),
         };
         message.header.family = match v4 {
             true => AddressFamily::Inet,
             false => AddressFamily::Inet6,
         };
         message.header.action = RuleAction::ToTable;
-        message.attributes.extend(network);
+        message.attributes.extend(selected);
         message.attributes.push(RuleAttribute::Table(self.table));
         let priority = RuleAttribute::Priority(self.priority);
         message.attributes.push(priority);
@@ -74,6 +80,9 @@ impl std::fmt::Display for RuleSpec {
             RuleSelector::From(source, prefix) => write!(f, "rule from {source}/{prefix}")?,
             RuleSelector::To(destination, prefix) => write!(f, "rule to {destination}/{prefix}")?,
             RuleSelector::AllV4 => write!(f, "rule from all")?,
+            RuleSelector::MarkedV4(mark) | RuleSelector::MarkedV6(mark) => {
+                write!(f, "rule with mark {mark}")?;
+            }
         }
         write!(f, " table {}", self.table)
     }

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP};
 
 use super::NetlinkError;
-use super::attribute::{attribute, find, nested};
-use super::generic::{Generic, GenericFamily, named};
+use super::attribute::{attribute, find, named, nested};
+use super::generic::{Generic, GenericFamily};
 use super::raw::Verb;
 
 const VERSION: u8 = 1;

@@ -18,6 +18,12 @@ impl<const BYTES: usize> Control<BYTES> {
         header.msg_controllen = BYTES as _;
     }
 
+    /// What the kernel wrote into it, by a header that it was offered to.
+    #[inline]
+    pub(super) fn received(&self, header: &libc::msghdr) -> &[u8] {
+        &self.0[..BYTES.min(header.msg_controllen as _)]
+    }
+
     /// Writes one control message, and lets a header point to it.
     pub(super) fn put<T: Copy>(
         &mut self,
@@ -60,25 +66,24 @@ pub(super) fn header<const BYTES: usize>(
     header
 }
 
-/// Calls `look` with level, type and data of each control message.
-///
-/// # Safety
-///
-/// `header` must be as a successful receive left it, and its [`Control`] live.
+/// Calls `look` with level, type and data of each control message among bytes that were
+/// [received](Control::received). One that is not whole ends them.
 #[inline]
-pub(super) unsafe fn each(header: &libc::msghdr, mut look: impl FnMut(i32, i32, &[u8])) {
-    // SAFETY: the kernel has left well-formed control messages within the buffer
-    // and their length in `header`; the macros stay within it, and so does each
-    // message's own length.
-    unsafe {
-        let mut message = libc::CMSG_FIRSTHDR(header);
-        while !message.is_null() {
-            let head = libc::CMSG_LEN(0) as usize;
-            let length = ((*message).cmsg_len as usize).saturating_sub(head);
-            let data = std::slice::from_raw_parts(libc::CMSG_DATA(message), length);
-            look((*message).cmsg_level, (*message).cmsg_type, data);
-            message = libc::CMSG_NXTHDR(header, message);
-        }
+pub(super) fn each(mut bytes: &[u8], mut look: impl FnMut(i32, i32, &[u8])) {
+    // struct cmsghdr, as the kernel has it with any C library.
+    while let Some((length, _)) = bytes.split_first_chunk() {
+        let length = usize::from_ne_bytes(*length);
+        let message = bytes.get(mem::size_of::<usize>()..length);
+        let message = message.unwrap_or_default();
+        let Some((level, message)) = message.split_first_chunk() else {
+            return;
+        };
+        let Some((kind, data)) = message.split_first_chunk() else {
+            return;
+        };
+        look(i32::from_ne_bytes(*level), i32::from_ne_bytes(*kind), data);
+        let next = length.next_multiple_of(mem::align_of::<usize>());
+        bytes = bytes.get(next..).unwrap_or_default();
     }
 }
 
@@ -109,4 +114,42 @@ pub(super) fn extended_error(
     }
     // SAFETY: the structure is made of integers only.
     unsafe { value(data) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A control message as the kernel writes it.
+    fn message(length: usize, level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
+        let head = [level.to_ne_bytes(), kind.to_ne_bytes()].concat();
+        let mut bytes = [&length.to_ne_bytes()[..], &head, data].concat();
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    fn seen(bytes: &[u8]) -> Vec<(i32, i32, Vec<u8>)> {
+        let mut seen = Vec::new();
+        each(bytes, |level, kind, data| {
+            seen.push((level, kind, data.to_vec()))
+        });
+        seen
+    }
+
+    #[test]
+    fn each_message_is_seen_with_its_data() {
+        let bytes = [message(19, 1, 2, b"abc"), message(16, 3, 4, b"")].concat();
+        let expected = vec![(1, 2, b"abc".to_vec()), (3, 4, Vec::new())];
+        assert_eq!(seen(&bytes), expected);
+        assert_eq!(seen(&[]), []);
+    }
+
+    /// Whatever a length says, nothing outside of the bytes is read.
+    #[test]
+    fn a_length_that_is_wrong_ends_the_messages() {
+        for length in [0, 8, 15, 20, 4_096, usize::MAX, usize::MAX - 7] {
+            let bytes = [message(19, 1, 2, b"abc"), message(length, 3, 4, b"")].concat();
+            assert_eq!(seen(&bytes).len(), 1, "{length}");
+        }
+    }
 }

@@ -204,7 +204,9 @@ impl Socket {
             messages.lengths[index] = (header.msg_len as usize).min(messages.size);
             messages.name_lengths[index] = header.msg_hdr.msg_namelen;
             let whole = messages.lengths[index];
-            messages.segments[index] = train_segment(&header.msg_hdr).unwrap_or(whole);
+            let control = messages.controls.get(index);
+            let told = control.and_then(|it| train_segment(it.received(&header.msg_hdr)));
+            messages.segments[index] = told.unwrap_or(whole);
         }
         Ok(messages.len)
     }
@@ -279,21 +281,14 @@ impl Socket {
 }
 
 /// Bytes of each datagram of a train; `None` for a single datagram.
-fn train_segment(header: &libc::msghdr) -> Option<usize> {
-    if header.msg_controllen == 0 {
-        return None;
-    }
+pub(super) fn train_segment(control: &[u8]) -> Option<usize> {
     let mut segment = None;
-    // SAFETY: `header` is as the kernel left it: its control bytes are those of
-    // a `Control` that its `Messages` owns.
-    unsafe {
-        control::each(header, |level, kind, data| {
-            if (level, kind) == (libc::IPPROTO_UDP, libc::UDP_GRO) {
-                // SAFETY: any bytes are an integer.
-                segment = control::value::<i32>(data);
-            }
-        })
-    };
+    control::each(control, |level, kind, data| {
+        if (level, kind) == (libc::IPPROTO_UDP, libc::UDP_GRO) {
+            // SAFETY: any bytes are an integer.
+            segment = unsafe { control::value::<i32>(data) };
+        }
+    });
     let size = usize::try_from(segment?).ok()?;
     (size > 0).then_some(size)
 }

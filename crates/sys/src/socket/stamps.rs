@@ -107,7 +107,7 @@ impl Socket {
             let mut header = header(&mut part, &mut control);
             match self.receive_message(&mut header, flags) {
                 Ok(_) => {
-                    if let Some(stamp) = departure(&header) {
+                    if let Some(stamp) = departure(control.received(&header)) {
                         return Ok(Some(stamp));
                     }
                 }
@@ -128,10 +128,14 @@ impl Socket {
         };
         let mut header = header(&mut part, &mut control);
         let length = self.receive_message(&mut header, 0)?;
-        Ok((length, software_stamp(&header)))
+        Ok((length, software_stamp(control.received(&header))))
     }
 
-    fn receive_message(&self, header: &mut libc::msghdr, flags: i32) -> io::Result<usize> {
+    pub(super) fn receive_message(
+        &self,
+        header: &mut libc::msghdr,
+        flags: i32,
+    ) -> io::Result<usize> {
         // SAFETY: `header` was made by `header` from buffers that the
         // callers own and that live until after the call.
         let received = unsafe { libc::recvmsg(self.as_raw_fd(), header, flags) };
@@ -140,28 +144,22 @@ impl Socket {
 }
 
 /// The software stamp among the control messages of what was received.
-fn software_stamp(header: &libc::msghdr) -> Option<u64> {
+pub(super) fn software_stamp(control: &[u8]) -> Option<u64> {
     let mut stamp = None;
-    // SAFETY: the callers have just received it, into a control buffer of theirs.
-    unsafe {
-        control::each(header, |level, kind, data| {
-            if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
-                stamp = realtime(data);
-            }
-        })
-    };
+    control::each(control, |level, kind, data| {
+        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+            stamp = realtime(data);
+        }
+    });
     stamp
 }
 
-/// What the error queue says about a message's way out.
-fn departure(header: &libc::msghdr) -> Option<SendStamp> {
+/// What the control messages of an error queue say about a message's way out.
+pub(super) fn departure(control: &[u8]) -> Option<SendStamp> {
     let mut found = None;
-    // SAFETY: the caller has just received it, into a control buffer of its own.
-    unsafe {
-        control::each(header, |level, kind, data| {
-            found = found.or(extended_error(level, kind, data));
-        })
-    };
+    control::each(control, |level, kind, data| {
+        found = found.or(extended_error(level, kind, data));
+    });
     let error = found.filter(|error| error.ee_origin == ORIGIN_TIMESTAMPING)?;
     let at = match error.ee_info {
         STAMP_QUEUED => Departure::Queued,
@@ -171,16 +169,20 @@ fn departure(header: &libc::msghdr) -> Option<SendStamp> {
     Some(SendStamp {
         at,
         id: error.ee_data,
-        realtime_ns: software_stamp(header)?,
+        realtime_ns: software_stamp(control)?,
     })
 }
 
 /// The first of the three stamps of `scm_timestamping`, which is the software
-/// one; zero means that there is none.
+/// one; zero means that there is none, and no clock is set to before 1970.
 fn realtime(data: &[u8]) -> Option<u64> {
     // SAFETY: a timespec is made of integers only.
     let stamp: libc::timespec = unsafe { control::value(data)? };
-    let ns = stamp.tv_sec as u64 * 1_000_000_000 + stamp.tv_nsec as u64;
+    let (seconds, ns) = (u64::try_from(stamp.tv_sec), u64::try_from(stamp.tv_nsec));
+    let ns = seconds
+        .ok()?
+        .checked_mul(1_000_000_000)?
+        .checked_add(ns.ok()?)?;
     (ns > 0).then_some(ns)
 }
 
@@ -197,7 +199,7 @@ mod tests {
         loop {
             match call() {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    assert!(start.elapsed() < Duration::from_secs(2), "nothing came");
+                    assert!(start.elapsed() < Duration::from_secs(20), "nothing came");
                     std::thread::yield_now();
                 }
                 other => return other.unwrap(),
@@ -209,13 +211,43 @@ mod tests {
         std::iter::from_fn(|| socket.send_stamp().unwrap()).collect()
     }
 
+    #[test]
+    fn a_stamp_that_no_clock_shows_is_none() {
+        let stamp = |seconds: i64, ns: i64| {
+            let bytes = [seconds.to_ne_bytes(), ns.to_ne_bytes()].concat();
+            realtime(&bytes)
+        };
+        assert_eq!(stamp(2, 7), Some(2_000_000_007));
+        for (seconds, ns) in [(0, 0), (-1, 0), (i64::MAX, 0), (1, -1)] {
+            assert_eq!(stamp(seconds, ns), None, "{seconds} {ns}");
+        }
+    }
+
+    /// The kernel begins to stamp receives, of all sockets, some time after it was asked:
+    /// waits for that.
+    fn until_receives_are_stamped() {
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let far = Socket::bind_udp(at, false).unwrap();
+        let near = Socket::connect_udp(far.local_addr().unwrap(), None).unwrap();
+        far.enable_stamps().unwrap();
+        let start = Instant::now();
+        loop {
+            patiently(|| near.send(b"early"));
+            let (_, stamp) = patiently(|| far.receive_stamped(&mut [0; 64]));
+            if stamp.is_some() {
+                return;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "no stamps");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Sends twice without and once with stamps, and gives what was reported
     /// of it, after checking that all happened in the order that it must.
     fn one_stamped_send(near: &Socket, far: &Socket) -> u32 {
         near.enable_stamps().unwrap();
         far.enable_stamps().unwrap();
-        // The kernel begins to stamp receives some time after it was asked.
-        std::thread::sleep(Duration::from_millis(50));
+        until_receives_are_stamped();
         for _ in 0..2 {
             patiently(|| near.send(b"plain"));
         }

@@ -64,12 +64,9 @@ impl Socket {
         let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut header, flags) };
         Errno::result(received)?;
         let mut found = None;
-        // SAFETY: `header` is as the kernel left it, and `control` lives.
-        unsafe {
-            control::each(&header, |level, kind, data| {
-                found = found.or(notice(level, kind, data))
-            })
-        };
+        control::each(control.received(&header), |level, kind, data| {
+            found = found.or(notice(level, kind, data));
+        });
         // Notices of something else do not concern any send.
         Ok(found.unwrap_or(ZeroCopyNotice {
             sends: 0,
@@ -79,7 +76,7 @@ impl Socket {
 }
 
 /// The notice in a control message of an error queue, if it is one.
-fn notice(level: i32, kind: i32, data: &[u8]) -> Option<ZeroCopyNotice> {
+pub(super) fn notice(level: i32, kind: i32, data: &[u8]) -> Option<ZeroCopyNotice> {
     let error = extended_error(level, kind, data)?;
     let is_notice = error.ee_errno == 0 && error.ee_origin == ORIGIN_ZERO_COPY;
     is_notice.then(|| ZeroCopyNotice {

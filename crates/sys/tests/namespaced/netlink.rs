@@ -6,7 +6,8 @@ use std::process::Command;
 
 use plumbline_sys::namespace::Namespace;
 use plumbline_sys::netlink::{
-    AddressSpec, LinkSpec, NeighbourSpec, RouteSpec, RuleSelector, RuleSpec, VxlanProperties,
+    AddressSpec, LinkSpec, NeighbourSpec, NftFamily, NftWriter, RouteSpec, RuleSelector, RuleSpec,
+    VxlanProperties,
 };
 use plumbline_testkit as testkit;
 use serde_json::Value;
@@ -315,4 +316,24 @@ fn a_group_goes_in_one_request() {
         .into_iter()
         .map(|link| link.name);
     assert_eq!(names.collect::<Vec<_>>(), ["lo", "other"]);
+}
+
+/// However many messages fail, the first reason is told.
+#[test]
+fn rules_for_a_table_that_is_not_there_are_refused() {
+    if !testkit::in_private_namespaces("rules for a table that is not there are refused") {
+        return;
+    }
+    let namespace = Namespace::create().expect("a namespace");
+    let write = || {
+        let mut writer = NftWriter::open(NftFamily::Ip, "nowhere")?;
+        for number in 0..5_000 {
+            writer.chain(&format!("chain-{number}"))?;
+        }
+        writer.finish()
+    };
+    let error = namespace.run(write).expect("entered").expect_err("refused");
+    assert!(error.is_gone(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("table `nowhere`"), "{text}");
 }

@@ -14,7 +14,8 @@ pub(super) type Peers = Vec<IpAddr>;
 pub(super) struct GuardedPod {
     /// Its address.
     pub(super) address: IpAddr,
-    /// The device of the node by which packets are forwarded to it and from it.
+    /// The device by which packets are forwarded to it and from it: one of the node, or its
+    /// own, where what enforces policies is there.
     pub(super) device: String,
     /// Policies for what comes to it, in their order.
     pub(super) ingress: Vec<Peers>,

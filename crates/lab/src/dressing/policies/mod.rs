@@ -6,11 +6,17 @@
 //! a chosen position; the peers of all others are addresses that nobody has. What no
 //! policy allows is refused, and pods that no policy selects are not restricted.
 
+mod calico;
+mod calico_ebpf;
+mod calico_iptables;
+mod calico_nftables;
+mod cilium;
 pub(super) mod enforcement;
 mod guarded_pod;
 mod iptables;
 mod kube_router;
 mod nft;
+mod policy_program;
 mod romana;
 mod romana_1;
 mod rule_text;
@@ -21,48 +27,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumbline_experiment::{Enforcer, Family, Policies, PolicyDirection, Selected};
+use plumbline_sys::bpf::{BpfError, BpfObject};
 
 use super::dressed::{BarePath, Dressed, RuleCount};
 use super::rule_writer::RuleWriter;
 use crate::addressing::Addressing;
+use crate::ebpf;
 use crate::error::LabError;
 use crate::journal::Journal;
 use crate::place::Place;
-use crate::topology::{Pod, Topology};
+use crate::topology::{Pod, Topology, UPLINK};
 use guarded_pod::{GuardedPod, peers};
 use rule_text::RuleText;
 
 use enforcement::Enforcement;
 
-const NFT: RuleWriter = RuleWriter {
-    program: "nft",
-    arguments: &["-f"],
-    package: "nftables",
-};
-const IPSET: RuleWriter = RuleWriter {
-    program: "ipset",
-    arguments: &["restore", "-file"],
-    package: "ipset",
-};
-const IPTABLES: RuleWriter = RuleWriter {
-    program: "iptables-legacy-restore",
-    arguments: &["--noflush"],
-    package: "iptables",
-};
-const IP6TABLES: RuleWriter = RuleWriter {
-    program: "ip6tables-legacy-restore",
-    ..IPTABLES
-};
 /// Makes the table `filter` as empty as it was.
 const EMPTY_FILTER: &str = "*filter\n-F\n-X\nCOMMIT\n";
-/// All sets of a node, at once: one by one each waits for the kernel.
-const NO_SETS: &str = "destroy\n";
-
 /// The receiver's port, where nothing else says which.
 const PORT: u16 = 8080;
 
-/// Writes the rules on the nodes of all pods, and sees that they act: with them a
-/// connection is refused that got through without. Gives what is laid on the path then.
+/// The programs of those who have programs: for what goes to a pod, and for what it sends.
+const PROGRAMS: [&str; 2] = ["to_pod", "from_pod"];
+
+/// Writes the rules on the nodes of all pods, or gives the pods programs, and sees that they
+/// act: with them a connection is refused that got through without. Gives what is laid on
+/// the path then.
 pub(super) fn put_on(
     policies: Policies,
     path: BarePath<'_>,
@@ -75,13 +65,7 @@ pub(super) fn put_on(
     let port = dressed.port;
     let topology = path.topology;
     let family = topology.addressing.family();
-    let unsupported = |needs| LabError::Unsupported {
-        what: format!("policies of {}", policies.enforcer.as_str()),
-        needs,
-    };
-    if let Some(needs) = lacks(&policies, family) {
-        return Err(unsupported(needs));
-    }
+    let unsupported = |needs| unsupported(&policies, needs);
     let enforcement = enforcement(&policies, topology, port).ok_or_else(|| {
         unsupported("needs a network with pods; rules on a node are for those".to_owned())
     })?;
@@ -90,20 +74,39 @@ pub(super) fn put_on(
             "needs a path that carries TCP; {wrong}"
         )));
     }
+    let nodes = 0..topology.nodes.len();
+    let guarded = nodes.map(|at| guarded_pods(&policies, topology, at));
+    let guarded = guarded.collect::<Result<Vec<_>, _>>()?;
+    if guarded
+        .iter()
+        .any(|pods| are_mixed_up(policies.enforcer, pods))
+    {
+        return Err(unsupported(
+            "the system knows pods by their devices, and here two share one; use a network \
+             without a bridge, such as routed"
+                .to_owned(),
+        ));
+    }
     for (at, node) in topology.nodes.iter().enumerate() {
-        let pods = guarded_pods(&policies, topology, at)?;
-        if pods.is_empty() {
+        let mut pods = topology.pods.iter().filter(|pod| pod.node == at).peekable();
+        if pods.peek().is_none() {
             continue;
         }
-        let text = rules_of(policies.enforcer, &pods, port, family);
-        let count = RuleCount {
-            rules: text.rules,
-            chains: text.chains,
-            elements: text.elements,
+        let Some(load) = loader(policies.enforcer) else {
+            let text = rules_of(policies.enforcer, &guarded[at], port, family);
+            dressed.count(node, write(text, node, family, journal)?);
+            continue;
         };
-        write(text, node, family, journal)?;
-        forget_soon(node, journal)?;
-        dressed.count(node, count);
+        for (pod, guarded_pod) in pods.zip(&guarded[at]) {
+            let lacking = |needs: &str| unsupported(needs.to_owned());
+            let loaded = load(guarded_pod, &guarded, port);
+            let (mut object, count) = loaded.map_err(|error| ebpf::refused(error, lacking))?;
+            let device = (&pod.place, pod.place.index(UPLINK)?);
+            ebpf::attach(&mut object, PROGRAMS, device, journal, lacking)?;
+            // An array of programs is emptied when nobody has it open.
+            journal.keep(object);
+            dressed.count(node, count);
+        }
     }
     if let Some(wrong) = enforcement.check() {
         return Err(unsupported(format!(
@@ -117,12 +120,63 @@ pub(super) fn put_on(
 /// What an enforcer writes for the pods of a node.
 fn rules_of(enforcer: Enforcer, pods: &[GuardedPod], port: u16, family: Family) -> RuleText {
     match enforcer {
-        Enforcer::Nft => nft::rules(pods, port, family),
+        // A network without a system of its own has the plain reference.
+        Enforcer::Own | Enforcer::Nft => nft::rules(pods, port, family),
         Enforcer::Iptables => iptables::rules(pods, port),
         Enforcer::Romana => romana::rules(pods, port),
         Enforcer::Romana1 => romana_1::rules(pods, port),
         Enforcer::KubeRouter => kube_router::rules(pods, port, family),
         Enforcer::WeaveNpc => weave_npc::rules(pods, port),
+        Enforcer::CalicoIptables => calico_iptables::rules(pods, port, family),
+        Enforcer::CalicoNftables => calico_nftables::rules(pods, port, family),
+        // No rules, but programs.
+        Enforcer::CalicoEbpf | Enforcer::Cilium => RuleText::default(),
+    }
+}
+
+/// Loads the programs of a pod, with the port and what all pods are guarded by.
+type Loader = fn(&GuardedPod, &[Vec<GuardedPod>], u16) -> Result<(BpfObject, RuleCount), BpfError>;
+
+/// That of an enforcer which gives pods programs of their own; `None` where it writes rules on
+/// nodes.
+fn loader(enforcer: Enforcer) -> Option<Loader> {
+    match enforcer {
+        Enforcer::CalicoEbpf => Some(calico_ebpf::load),
+        Enforcer::Cilium => Some(cilium::load),
+        _ => None,
+    }
+}
+
+/// Whether policies see what a pod sends before its node does.
+pub(super) fn are_before_the_node(policies: &Policies) -> bool {
+    let restricts = !policies.is_none() && policies.direction != PolicyDirection::Ingress;
+    restricts && loader(policies.enforcer).is_some()
+}
+
+/// Whether two pods are behind one device, and the enforcer knows pods by their devices.
+fn are_mixed_up(enforcer: Enforcer, pods: &[GuardedPod]) -> bool {
+    let mut devices: Vec<&str> = pods.iter().map(|pod| &*pod.device).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    matches!(
+        enforcer,
+        Enforcer::CalicoIptables | Enforcer::CalicoNftables
+    ) && devices.len() < pods.len()
+}
+
+/// Whether an enforcer can enforce these policies.
+///
+/// # Errors
+///
+/// [`LabError::Unsupported`] when it cannot.
+pub(super) fn check(policies: &Policies, family: Family) -> Result<(), LabError> {
+    lacks(policies, family).map_or(Ok(()), |needs| Err(unsupported(policies, needs)))
+}
+
+fn unsupported(policies: &Policies, needs: String) -> LabError {
+    LabError::Unsupported {
+        what: format!("policies of {}", policies.enforcer.as_str()),
+        needs,
     }
 }
 
@@ -175,7 +229,10 @@ fn guarded_pods(
         };
         Ok(GuardedPod {
             address: pod.reached_by(),
-            device: device_of(pod, topology.home(pod))?,
+            device: match loader(policies.enforcer) {
+                Some(_) => UPLINK.to_owned(),
+                None => device_of(pod, topology.home(pod))?,
+            },
             ingress: of(PolicyDirection::Ingress, server, client),
             egress: of(PolicyDirection::Egress, client, server),
         })
@@ -211,47 +268,46 @@ fn enforcement(policies: &Policies, topology: &Topology, port: u16) -> Option<En
         }
     };
     attempt(server, policies.selects == Selected::Ours);
-    for other in others {
+    for other in others.iter().take(topology.company.idle) {
         attempt(other, policies.selects == Selected::Others);
     }
     Some(enforcement)
 }
 
-/// Writes rules on a node, sets first, and remembers how to take them away.
+/// Writes rules on a node, sets first, and remembers how to take them away. Has the node
+/// forget a connection a second after it has ended, lest the table of connections fill with
+/// those.
 fn write(
     text: RuleText,
     node: &Arc<Place>,
     family: Family,
     journal: &mut Journal,
-) -> Result<(), LabError> {
-    let iptables = match family {
-        Family::V4 => IPTABLES,
-        Family::V6 => IP6TABLES,
+) -> Result<RuleCount, LabError> {
+    let count = RuleCount {
+        rules: text.rules,
+        chains: text.chains,
+        elements: text.elements,
     };
+    let one = |text: String| match text.is_empty() {
+        true => Vec::new(),
+        false => vec![text],
+    };
+    let iptables = RuleWriter::iptables_legacy(family);
+    let no_sets = RuleWriter::NO_SETS.to_owned();
+    let no_table = RuleWriter::no_table(&text.nft_table);
     let parts = [
-        (IPSET, text.ipset, NO_SETS.to_owned()),
-        (iptables, text.iptables, EMPTY_FILTER.to_owned()),
-        (NFT, text.nft, nft::removal(family)),
+        (RuleWriter::IPSET, one(text.ipset), no_sets),
+        (iptables, one(text.iptables), EMPTY_FILTER.to_owned()),
+        (RuleWriter::NFT, text.nft, no_table),
     ];
-    for (writer, text, removal) in parts {
-        if text.is_empty() {
-            continue;
+    for (writer, texts, removal) in parts {
+        if !texts.is_empty() {
+            writer.lay_on(&[Arc::clone(node)], &texts, (writer, removal), journal)?;
         }
-        writer.write_on(&[Arc::clone(node)], &[text])?;
-        let node = Arc::clone(node);
-        journal.undo_by(move || {
-            let removed = writer.write_on(&[node], &[removal]);
-            removed.err().into_iter().collect()
-        });
     }
-    Ok(())
-}
-
-/// Has a node forget a connection a second after it has ended, lest the table of
-/// connections fill with those.
-fn forget_soon(node: &Arc<Place>, journal: &mut Journal) -> Result<(), LabError> {
     let key = "net/netfilter/nf_conntrack_tcp_timeout_time_wait".to_owned();
-    journal.sysctls(node, &[(key, "1".to_owned())])
+    journal.sysctls(node, &[(key, "1".to_owned())])?;
+    Ok(count)
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use plumbline_experiment::Family;
 
 use super::guarded_pod::{GuardedPod, Peers};
 use super::rule_text::RuleText;
+use crate::dressing::rule_writer::family_of_table;
 
-/// The table that holds all of it, after its family.
-pub(super) const TABLE: &str = "plumbline-policies";
+/// The table that holds all of it.
+const TABLE: &str = "plumbline-policies";
 
 /// What policies restrict, and how rules name the pod and its peers there.
 struct Restriction {
@@ -34,7 +35,7 @@ const RESTRICTIONS: [Restriction; 2] = [
 ];
 
 pub(super) fn rules(pods: &[GuardedPod], port: u16, family: Family) -> RuleText {
-    let ip = ip(family);
+    let ip = family_of_table(family);
     let mut maps = String::new();
     let mut forward = "\t\tct state established,related accept\n".to_owned();
     let mut text = RuleText {
@@ -69,21 +70,10 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16, family: Family) -> RuleText 
             text.rules += 1;
         }
     }
-    text.nft = format!(
+    text.nft = vec![format!(
         "table {ip} {TABLE} {{\n{maps}\tchain forward {{\n\
          \t\ttype filter hook forward priority filter; policy accept;\n{forward}\t}}\n}}\n"
-    );
+    )];
+    text.nft_table = format!("{ip} {TABLE}");
     text
-}
-
-/// What takes all of it away.
-pub(super) fn removal(family: Family) -> String {
-    format!("delete table {} {TABLE}\n", ip(family))
-}
-
-fn ip(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "ip",
-        Family::V6 => "ip6",
-    }
 }

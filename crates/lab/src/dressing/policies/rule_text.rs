@@ -12,8 +12,10 @@ pub(super) struct RuleText {
     pub(super) ipset: String,
     /// For `iptables-restore --noflush`.
     pub(super) iptables: String,
-    /// For `nft -f`.
-    pub(super) nft: String,
+    /// For `nft -f`, one after the other.
+    pub(super) nft: Vec<String>,
+    /// The table that they fill, after its family.
+    pub(super) nft_table: String,
     /// Rules in all of them.
     pub(super) rules: u64,
     /// Chains, those of the kernel's own left out.
@@ -53,10 +55,10 @@ impl FilterTable {
         RuleText {
             ipset: sets.text,
             iptables: format!("*filter\n{}{}COMMIT\n", self.declared, self.filled),
-            nft: String::new(),
             rules: self.rules,
             chains: self.chains,
             elements: sets.members,
+            ..RuleText::default()
         }
     }
 }

@@ -43,27 +43,38 @@ fn written(count: u32, enforcer: Enforcer) -> RuleText {
 
 fn counts(text: &RuleText) -> Counts {
     let begin = |text: &str, word: &str| text.lines().filter(|it| it.starts_with(word)).count();
-    let nft = |word: &str| {
-        text.nft
-            .lines()
-            .filter(|it| it.trim().starts_with(word))
-            .count()
+    let nft = text.nft.concat();
+    let found = |word: &str| {
+        let lines = nft.lines().map(|it| it.trim().trim_start_matches("add "));
+        lines.filter(|it| it.starts_with(word)).count()
     };
-    let keys = text.nft.matches(" : return").count();
+    let keys = nft.matches(" : return").count();
     let is_rule = |line: &&str| line.starts_with("\t\t") && !line.contains(['{', '}', ';']);
-    let jumps = text
-        .nft
-        .lines()
-        .filter(|it| it.contains(" : jump "))
-        .count();
-    let types = nft("typeof ");
+    let jumps = nft.lines().filter(|it| it.contains(" : jump ")).count();
+    let types = found("typeof ");
+    let added = nft.lines().filter(|it| it.starts_with("add element "));
+    let added: usize = added.map(|it| it.split(',').count()).sum();
     Counts {
-        chains: begin(&text.iptables, ":") + nft("chain "),
-        rules: begin(&text.iptables, "-A ") + text.nft.lines().filter(is_rule).count() - types
-            + jumps,
-        sets: begin(&text.ipset, "create ") + nft("map "),
-        members: begin(&text.ipset, "add ") + keys,
+        chains: begin(&text.iptables, ":") + found("chain "),
+        rules: begin(&text.iptables, "-A ") + nft.lines().filter(is_rule).count() - types
+            + jumps
+            + found("rule "),
+        sets: begin(&text.ipset, "create ") + found("map ") + found("set "),
+        members: begin(&text.ipset, "add ") + keys + added,
     }
+}
+
+/// What Felix writes for one pod, by its own tests (projectcalico/calico,
+/// `felix/rules/endpoints_test.go`@018210c): 4 rules in the chain to a pod without policies
+/// and profiles, 6 in the one from it; 14 with two policies that are no group and two
+/// profiles, of which a policy has 2; a group of six has 7 rules, one of seven has 8.
+fn rules_of_calico(n: usize) -> usize {
+    let (to_pod, from_pod) = (4, 6);
+    let two_profiles = 2 * 2;
+    let tier = if n > 0 { 14 - 4 - two_profiles - 2 } else { 0 };
+    let group = if n > 1 { n + (n - 1) / 5 } else { 0 };
+    // A rule for each policy and each profile.
+    to_pod + from_pod + 2 * two_profiles + tier + group + n + 4
 }
 
 /// By the sources that each file names.
@@ -75,7 +86,7 @@ fn each_system_writes_as_much_as_it_does() {
         let none = usize::from(n == 0);
         let expected = |enforcer| match enforcer {
             // A chain and its map; known, the jump, the look-up, the drop.
-            Enforcer::Nft => Counts {
+            Enforcer::Own | Enforcer::Nft => Counts {
                 chains: 1 + some,
                 rules: 1 + 3 * some,
                 sets: some,
@@ -115,6 +126,23 @@ fn each_system_writes_as_much_as_it_does() {
                 sets: 2 + some + n,
                 members: 1 + n + 1,
             },
+            // The jump and what follows it; four chains and two that find the pod's two,
+            // two of profiles each way, a group.
+            Enforcer::CalicoIptables => Counts {
+                chains: 4 + 2 + 2 + 4 + usize::from(n > 1) + n,
+                rules: 3 + 6 + 4 + rules_of_calico(n),
+                sets: n,
+                members: n,
+            },
+            // One more chain, that of the hook, and two maps with a device each.
+            Enforcer::CalicoNftables => Counts {
+                chains: 5 + 2 + 2 + 4 + usize::from(n > 1) + n,
+                rules: 3 + 6 + 4 + rules_of_calico(n),
+                sets: n + 2,
+                members: n + 2,
+            },
+            // Their programs are counted beside them.
+            Enforcer::CalicoEbpf | Enforcer::Cilium => Counts::default(),
         };
         for enforcer in Enforcer::ALL.iter().copied() {
             let text = written(n as u32, enforcer);
@@ -173,6 +201,7 @@ fn other_pods_are_guarded_beside_ours() {
         let other = receiver(&policies, Family::V4);
         let ours = GuardedPod {
             address: Addressing::new(Family::V4).pod(2, 1),
+            device: "veth1".to_owned(),
             ingress: Vec::new(),
             ..other.clone()
         };
@@ -180,7 +209,7 @@ fn other_pods_are_guarded_beside_ours() {
         let address = ours.address.to_string();
         let allows = match enforcer {
             // What is not among the guarded is accepted by the policy of the hook.
-            Enforcer::Nft => !with.nft.contains(&address),
+            Enforcer::Own | Enforcer::Nft => !with.nft.concat().contains(&address),
             Enforcer::Iptables => !with.iptables.contains(&address),
             Enforcer::Romana => with.iptables.contains("_X -j ACCEPT"),
             Enforcer::Romana1 => with.iptables.contains("-IN_0  -j ACCEPT"),
@@ -190,9 +219,137 @@ fn other_pods_are_guarded_beside_ours() {
             Enforcer::WeaveNpc => with
                 .ipset
                 .contains(&format!("add weave-ingress-default-allow {address}\n")),
+            // The profile of its namespace, before any drop.
+            Enforcer::CalicoIptables => rules_in(&with.iptables, "-A cali-tw-veth1 ")[3..]
+                .starts_with(&[format!("{COMMENT} -j cali-pri-kns.plumbline")]),
+            Enforcer::CalicoNftables => {
+                let chain = "add rule ip calico filter-cali-tw-veth1 ";
+                rules_in(&with.nft.concat(), chain)[3..]
+                    .starts_with(&["counter jump filter-cali-pri-kns.plumbline".to_owned()])
+            }
+            // The program of a pod knows of no other.
+            Enforcer::CalicoEbpf | Enforcer::Cilium => loader(enforcer).is_some(),
         };
         assert!(allows, "{enforcer:?}: {with:?}");
     }
+}
+
+/// What stands behind these words, in their order.
+fn rules_in(text: &str, chain: &str) -> Vec<String> {
+    let rules = text.lines().filter_map(|line| line.strip_prefix(chain));
+    rules.map(str::to_owned).collect()
+}
+
+/// As `PolicyGroupToIptablesChains` has it: all but the first of five ask whether one before
+/// has decided, and between the fives one returns if so.
+#[test]
+fn a_group_of_calico_looks_for_a_verdict_at_every_fifth() {
+    let text = written(7, Enforcer::CalicoIptables).iptables;
+    let group = rules_in(&text, "-A cali-gi-veth2 ");
+    let undecided = "-m mark --mark 0/0x30000";
+    let jump = |at: usize| match at % 5 {
+        0 => format!("{COMMENT} -j cali-pi-{at}"),
+        _ => format!("{COMMENT} {undecided} -j cali-pi-{at}"),
+    };
+    let mut wanted: Vec<String> = (0..7).map(jump).collect();
+    wanted.insert(
+        5,
+        format!("{COMMENT} {COMMENT} -m mark ! --mark 0/0x30000 -j RETURN"),
+    );
+    assert_eq!(group, wanted);
+    let policy = rules_in(&text, "-A cali-pi-6 ");
+    assert_eq!(
+        policy,
+        [format!(
+            "{COMMENT} {COMMENT} -p tcp -m set --match-set cali40s:6 src \
+             -m multiport --destination-ports 7000 -j MARK --set-mark 0x10000/0x10000"
+        )]
+    );
+    // One alone is asked by the pod's chain itself.
+    let one = written(1, Enforcer::CalicoIptables).iptables;
+    assert!(!one.contains("cali-gi-"), "{one}");
+    let nft = written(7, Enforcer::CalicoNftables).nft.concat();
+    assert_eq!(
+        rules_in(&nft, "add rule ip calico filter-cali-gi-veth2 ")[4..7],
+        [
+            "meta mark & 0x30000 == 0 counter jump filter-cali-pi-4",
+            "meta mark & 0x30000 != 0 counter return",
+            "counter jump filter-cali-pi-5",
+        ]
+    );
+}
+
+/// Devices that share the next letter have a chain for it, as in `dispatch_test.go`.
+#[test]
+fn calico_finds_devices_by_their_next_letter() {
+    let pod = receiver(&policies(1, Enforcer::CalicoIptables), Family::V4);
+    let of = |device: &str| GuardedPod {
+        device: device.to_owned(),
+        ..pod.clone()
+    };
+    let pods = [of("cali1a"), of("cali1b"), of("cali2c")];
+    let text = rules_of(Enforcer::CalicoIptables, &pods, PORT, Family::V4).iptables;
+    let found = |chain: &str| rules_in(&text, &format!("-A {chain} "));
+    let goto = |device: &str, chain: &str| format!("-o {device} {COMMENT} -g {chain}");
+    let unknown = format!("{COMMENT} {COMMENT} -j DROP");
+    assert_eq!(
+        found("cali-to-wl-dispatch"),
+        [
+            goto("cali1+", "cali-to-wl-dispatch-1"),
+            goto("cali2c", "cali-tw-cali2c"),
+            unknown.clone(),
+        ]
+    );
+    assert_eq!(
+        found("cali-to-wl-dispatch-1"),
+        [
+            goto("cali1a", "cali-tw-cali1a"),
+            goto("cali1b", "cali-tw-cali1b"),
+            unknown,
+        ]
+    );
+    assert_eq!(
+        found("cali-FORWARD")[2..4],
+        [
+            format!("{COMMENT} -i cali+ -j cali-from-wl-dispatch"),
+            format!("{COMMENT} -o cali+ -j cali-to-wl-dispatch"),
+        ]
+    );
+}
+
+/// Names of chains that the kernel takes, for the longest name of a device.
+#[test]
+fn names_of_calico_are_no_longer_than_the_kernel_allows() {
+    let policies = Policies {
+        direction: PolicyDirection::Both,
+        ..policies(10_000, Enforcer::CalicoIptables)
+    };
+    let pod = GuardedPod {
+        device: "d".repeat(15),
+        egress: receiver(&policies, Family::V6).ingress,
+        ..receiver(&policies, Family::V6)
+    };
+    let text = rules_of(policies.enforcer, &[pod], PORT, Family::V6);
+    let chains = text.iptables.lines().filter_map(|it| it.strip_prefix(':'));
+    let mut names = chains.map(|it| it.split(' ').next().unwrap_or_default());
+    // XT_EXTENSION_MAXNAMELEN, less its end.
+    assert!(names.all(|name| name.len() <= 28));
+    let sets = text
+        .ipset
+        .lines()
+        .filter_map(|it| it.strip_prefix("create "));
+    let mut names = sets.map(|it| it.split(' ').next().unwrap_or_default());
+    // IPSET_MAXNAMELEN, less its end.
+    assert!(names.all(|name| name.starts_with("cali60s:") && name.len() <= 31));
+}
+
+#[test]
+fn devices_of_two_pods_are_not_mixed_up() {
+    let pod = receiver(&policies(1, Enforcer::CalicoIptables), Family::V4);
+    let shared = [pod.clone(), pod.clone()];
+    assert!(are_mixed_up(Enforcer::CalicoNftables, &shared));
+    assert!(!are_mixed_up(Enforcer::Nft, &shared));
+    assert!(!are_mixed_up(Enforcer::CalicoNftables, &shared[..1]));
 }
 
 #[test]

@@ -16,61 +16,37 @@ use plumbline_experiment::Family;
 
 use super::ruleset::Ruleset;
 use super::service_set::ServiceSet;
-use crate::dressing::dressed::RuleCount;
 use crate::dressing::rule_writer::RuleWriter;
 
 /// Lines of one transaction, where an ordinary user's messages to the kernel may be no
 /// longer than `net.core.wmem_max`.
-const PIECE: usize = 350;
+const PIECE: usize = 250;
 /// Endpoints of all services above which kube-proxy leaves comments out where that is most
 /// of a rule.
 const LARGE_CLUSTER: u64 = 1_000;
 
 /// In the kernel's own tables of iptables.
 pub(super) fn legacy(set: &ServiceSet) -> Ruleset {
-    let program = match set.family() {
-        Family::V4 => "iptables-legacy-restore",
-        Family::V6 => "ip6tables-legacy-restore",
-    };
-    ruleset(set, program, usize::MAX)
+    ruleset(set, RuleWriter::iptables_legacy(set.family()), usize::MAX)
 }
 
 /// By iptables in the tables of nftables.
 pub(super) fn over_nftables(set: &ServiceSet) -> Ruleset {
-    let program = match set.family() {
-        Family::V4 => "iptables-nft-restore",
-        Family::V6 => "ip6tables-nft-restore",
+    let writer = RuleWriter {
+        program: match set.family() {
+            Family::V4 => "iptables-nft-restore",
+            Family::V6 => "ip6tables-nft-restore",
+        },
+        ..RuleWriter::iptables_legacy(set.family())
     };
-    ruleset(set, program, PIECE)
+    ruleset(set, writer, PIECE)
 }
 
-fn ruleset(set: &ServiceSet, program: &'static str, piece: usize) -> Ruleset {
+fn ruleset(set: &ServiceSet, writer: RuleWriter, piece: usize) -> Ruleset {
     let nat = nat(set);
-    let lines = || FILTER.iter().copied().chain(nat.lines());
-    let count = |is_one: fn(&&str) -> bool| lines().filter(is_one).count() as u64;
-    let writer = |arguments| RuleWriter {
-        program,
-        arguments,
-        package: "iptables",
-    };
-    Ruleset {
-        writer: writer(&["--noflush"]),
-        count: RuleCount {
-            rules: count(|line| line.starts_with("-A")),
-            chains: count(|line| line.starts_with(':')),
-            elements: 0,
-        },
-        texts: vec![
-            transactions("filter", FILTER, piece)
-                + &{
-                    let nat: Vec<&str> = nat.lines().collect();
-                    transactions("nat", &nat, piece)
-                },
-        ],
-        // Empty tables in place of these, whatever is in them: chain by chain that would be
-        // too long for one transaction of an ordinary user.
-        removal: (writer(&[]), "*nat\nCOMMIT\n*filter\nCOMMIT\n".to_owned()),
-    }
+    let nat: Vec<&str> = nat.lines().collect();
+    let text = transactions("filter", FILTER, piece) + &transactions("nat", &nat, piece);
+    Ruleset::of_iptables(writer, text)
 }
 
 /// Lines of a table, each chain before the rules in it and to it.
@@ -121,14 +97,23 @@ const NODE_PORTS: &str = "-A KUBE-SERVICES -m comment --comment \"plumbline\" -m
 
 fn nat(set: &ServiceSet) -> String {
     let mut text = NAT.to_owned();
+    // Behind all that they lead to: in each transaction the kernel looks through what can
+    // be reached.
+    let mut dispatch = String::new();
     for number in set.numbers() {
         // Writing to a string cannot fail.
-        let _ = write_service(&mut text, set, number);
+        let _ = write_service(&mut text, &mut dispatch, set, number);
     }
-    text + NODE_PORTS
+    text + &dispatch + NODE_PORTS
 }
 
-fn write_service(text: &mut String, set: &ServiceSet, number: u32) -> std::fmt::Result {
+/// What is of a service alone, and its rule among those of all.
+fn write_service(
+    text: &mut String,
+    dispatch: &mut String,
+    set: &ServiceSet,
+    number: u32,
+) -> std::fmt::Result {
     let (service, receiver) = (set.service(number), set.receiver());
     let (name, pods) = (format!("plumbline/s{number}"), set.pods());
     // As long as the real ones, which end in a hash.
@@ -147,7 +132,7 @@ fn write_service(text: &mut String, set: &ServiceSet, number: u32) -> std::fmt::
     for of in 0..set.endpoints() {
         writeln!(text, ":{} - [0:0]", endpoint(of))?;
     }
-    writeln!(text, "-A KUBE-SERVICES {is_service} -j {chain}")?;
+    writeln!(dispatch, "-A KUBE-SERVICES {is_service} -j {chain}")?;
     writeln!(
         text,
         "-A {chain} {is_service} ! -s {pods} -j KUBE-MARK-MASQ"

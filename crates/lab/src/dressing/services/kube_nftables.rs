@@ -5,79 +5,54 @@
 //!
 //! Node ports are of the first node on both, which no packet of a lab asks.
 
-use std::fmt::Write as _;
-
 use plumbline_experiment::Family;
-use plumbline_sys::namespace::in_user_namespace;
+use plumbline_sys::netlink::{
+    NetlinkError, NftElement, NftExpression, NftFamily, NftVerdict, NftWriter, octets,
+};
 
 use super::ruleset::Ruleset;
 use super::service_set::ServiceSet;
 use crate::dressing::dressed::RuleCount;
-use crate::dressing::rule_writer::RuleWriter;
+use crate::dressing::rule_writer::{RuleWriter, family_of_table};
 
-/// Endpoints of one transaction of an ordinary user: `nft` may then send no more at once
-/// than `net.core.wmem_default` bytes. Root sends all in one transaction, as kube-proxy
-/// does, which is faster by far: for each `nft` asks the kernel for all that is there.
-const PIECE: u32 = 80;
+const TABLE: &str = "kube-proxy";
+/// Where connections go that are to look as if they came from the node.
+const MASQUERADE: NftExpression<'_> =
+    NftExpression::Verdict(NftVerdict::Jump("mark-for-masquerade"));
+/// As packets name TCP.
+const TCP: [u8; 1] = [6];
 
-/// All of it.
+/// All of it: what is there for any number of services by `nft`, those by netlink.
 pub(super) fn ruleset(set: &ServiceSet) -> Ruleset {
-    let mut texts = vec![base(set)];
-    let services: Vec<u32> = set.numbers().collect();
-    let of_a_piece = match in_user_namespace() {
-        true => (PIECE / set.endpoints()).max(1) as usize,
-        false => services.len().max(1),
-    };
-    texts.extend(services.chunks(of_a_piece).map(|some| {
-        let mut text = String::new();
-        for number in some {
-            // Writing to a string cannot fail.
-            let _ = write_service(&mut text, set, *number);
-        }
-        text
-    }));
-    let count = |what: &str| {
-        let lines = texts.iter().flat_map(|it| it.lines());
-        lines.filter(|line| line.starts_with(what)).count() as u64
-    };
-    let family = family(set);
-    let writer = RuleWriter {
-        program: "nft",
-        arguments: &["-f"],
-        package: "nftables",
-    };
+    let (base, family) = (base(set), family_of_table(set.family()));
+    let count = |what: &str| base.lines().filter(|line| line.starts_with(what)).count() as u64;
+    let (services, endpoints) = (set.numbers().count() as u64, set.all_endpoints());
+    let set = *set;
     Ruleset {
-        writer,
+        writer: RuleWriter::NFT,
         count: RuleCount {
-            rules: count("add rule"),
-            chains: count("add chain"),
-            elements: count("add element"),
+            rules: count("add rule") + 2 * services + 2 * endpoints,
+            chains: count("add chain") + services + endpoints,
+            elements: count("add element") + 2 * services,
         },
-        // The first makes the second possible where the table is not there.
         removal: (
-            writer,
-            format!("add table {family} kube-proxy\ndelete table {family} kube-proxy\n"),
+            RuleWriter::NFT,
+            RuleWriter::no_table(&format!("{family} {TABLE}")),
         ),
-        texts,
-    }
-}
-
-fn family(set: &ServiceSet) -> &'static str {
-    match set.family() {
-        Family::V4 => "ip",
-        Family::V6 => "ip6",
+        texts: vec![base],
+        rest: Some(Box::new(move || write_services(&set))),
     }
 }
 
 fn base(set: &ServiceSet) -> String {
-    let family = family(set);
+    let family = family_of_table(set.family());
     let kind = match set.family() {
         Family::V4 => "ipv4_addr",
         Family::V6 => "ipv6_addr",
     };
     let (range, prefix) = set.range();
     let node = set.node();
-    let t = format!("{family} kube-proxy");
+    let t = format!("{family} {TABLE}");
     format!(
         "add table {t} {{ comment \"plumbline\" ; }}
 add set {t} cluster-ips {{ type {kind} ; }}
@@ -131,51 +106,75 @@ add rule {t} service-endpoints-check {family} daddr . meta l4proto . th dport vm
     )
 }
 
-fn write_service(text: &mut String, set: &ServiceSet, number: u32) -> std::fmt::Result {
-    let (family, pods) = (family(set), set.pods());
-    let (service, receiver) = (set.service(number), set.receiver());
-    let t = format!("{family} kube-proxy");
-    // As long as the real ones, which have a hash.
-    let chain = format!("service-{number:08}-plumbline/s{number}/tcp/");
-    let endpoint = |of: u32| {
-        let (address, port) = (receiver.ip(), receiver.port());
-        // A name has no colons.
-        let address = address.to_string().replace(':', ".");
-        format!("endpoint-{number:05}{of:03}-plumbline/s{number}/tcp/__{address}/{port}")
+/// Writes what stands for each service.
+fn write_services(set: &ServiceSet) -> Result<(), NetlinkError> {
+    let family = match set.family() {
+        Family::V4 => NftFamily::Ip,
+        Family::V6 => NftFamily::Ip6,
     };
-    let (address, port) = (service.ip(), service.port());
-    writeln!(text, "add chain {t} {chain}")?;
-    for of in 0..set.endpoints() {
-        let chain = endpoint(of);
-        let backend = receiver.ip();
-        writeln!(text, "add chain {t} {chain}")?;
-        writeln!(
-            text,
-            "add rule {t} {chain} {family} saddr {backend} jump mark-for-masquerade"
-        )?;
-        writeln!(
-            text,
-            "add rule {t} {chain} meta l4proto tcp dnat to {receiver}"
-        )?;
+    let mut writer = NftWriter::open(family, TABLE)?;
+    for number in set.numbers() {
+        write_service(&mut writer, set, number)?;
     }
-    let choices = (0..set.endpoints()).map(|of| format!("{of} : goto {}", endpoint(of)));
-    let choices: Vec<String> = choices.collect();
-    let daddr = format!("{family} daddr {address}");
-    writeln!(
-        text,
-        "add rule {t} {chain} {daddr} {family} saddr != {pods} jump mark-for-masquerade"
-    )?;
-    writeln!(
-        text,
-        "add rule {t} {chain} numgen random mod {} vmap {{ {} }}",
-        set.endpoints(),
-        choices.join(" , ")
-    )?;
-    writeln!(text, "add element {t} cluster-ips {{ {address} }}")?;
-    writeln!(
-        text,
-        "add element {t} service-ips {{ {address} . tcp . {port} : goto {chain} }}"
-    )
+    writer.finish()
+}
+
+fn write_service(
+    writer: &mut NftWriter,
+    set: &ServiceSet,
+    number: u32,
+) -> Result<(), NetlinkError> {
+    use NftExpression::{
+        Destination, DestinationNat, Equal, NotEqual, Random, Source, TransportProtocol,
+        VerdictByNumber,
+    };
+    let receiver = set.receiver();
+    let backend = octets(receiver.ip());
+    let endpoints = (0..set.endpoints()).map(|of| endpoint_chain(set, number, of));
+    let endpoints: Vec<String> = endpoints.collect();
+    for chain in &endpoints {
+        writer.chain(chain)?;
+        let bytes = backend.len() as u32;
+        writer.rule(chain, &[Source { bytes }, Equal(&backend), MASQUERADE])?;
+        let translated = [TransportProtocol, Equal(&TCP), DestinationNat(receiver)];
+        writer.rule(chain, &translated)?;
+    }
+    let (service, port) = (set.service(number), set.service(number).port());
+    let address = octets(service.ip());
+    let chain = service_chain(number);
+    writer.chain(&chain)?;
+    // Their prefix is of whole bytes.
+    let (pods, prefix) = set.pod_network();
+    let pods = &octets(pods)[..usize::from(prefix / 8)];
+    let from_outside = [
+        Destination,
+        Equal(&address),
+        Source {
+            bytes: pods.len() as u32,
+        },
+        NotEqual(pods),
+        MASQUERADE,
+    ];
+    writer.rule(&chain, &from_outside)?;
+    let choices = endpoints.iter().map(|chain| NftVerdict::Goto(chain));
+    let choices: Vec<NftVerdict<'_>> = choices.collect();
+    let chosen = [Random(set.endpoints()), VerdictByNumber(&choices)];
+    writer.rule(&chain, &chosen)?;
+    writer.elements("cluster-ips", &[NftElement::new(&[&address])])?;
+    let key = NftElement::new(&[&address, &TCP, &port.to_be_bytes()]);
+    writer.elements("service-ips", &[key.verdict(NftVerdict::Goto(&chain))])
+}
+
+/// As long as the real ones, which have a hash.
+fn service_chain(number: u32) -> String {
+    format!("service-{number:08}-plumbline/s{number}/tcp/")
+}
+
+fn endpoint_chain(set: &ServiceSet, number: u32, of: u32) -> String {
+    let (address, port) = (set.receiver().ip(), set.receiver().port());
+    // A name has no colons.
+    let address = address.to_string().replace(':', ".");
+    format!("endpoint-{number:05}{of:03}-plumbline/s{number}/tcp/__{address}/{port}")
 }
 
 #[cfg(test)]
@@ -200,12 +199,16 @@ mod tests {
     }
 
     #[test]
-    fn one_lookup_finds_a_service() {
-        let rules = ruleset(&set(150, 1, Family::V6)).texts;
-        assert!(rules[0].contains("add rule ip6 kube-proxy services ip6 daddr"));
-        let last = rules.last().unwrap();
-        let goes = "{ fd00:10:96::96 . tcp . 80 : goto service-00000149-plumbline/s149/tcp/ }";
-        assert!(last.contains(goes), "{last}");
-        assert!(last.contains("dnat to [2001:2:0:2::2]:8080"));
+    fn chains_have_names_of_their_own() {
+        let set = set(10, 3, Family::V6);
+        let names = set.numbers().flat_map(|number| {
+            let endpoints = (0..3).map(move |of| endpoint_chain(&set, number, of));
+            endpoints.chain([service_chain(number)])
+        });
+        let names: std::collections::BTreeSet<String> = names.collect();
+        assert_eq!(names.len(), 40);
+        // What `nft` can read again.
+        let fine = |c: char| c.is_ascii_alphanumeric() || "-/_.".contains(c);
+        assert!(names.iter().all(|name| name.chars().all(fine)), "{names:?}");
     }
 }

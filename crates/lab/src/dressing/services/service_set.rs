@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use plumbline_experiment::{Family, Services};
 
 use crate::addressing::Addressing;
+use crate::error::LabError;
 
 /// The port of every service.
 const SERVICE_PORT: u16 = 80;
@@ -28,8 +29,21 @@ impl ServiceSet {
         }
     }
 
+    /// Says what these services need of their proxy.
+    pub(super) fn unsupported(&self, needs: impl Into<String>) -> LabError {
+        LabError::Unsupported {
+            what: format!("services of the proxy {}", self.services.proxy.as_str()),
+            needs: needs.into(),
+        }
+    }
+
     pub(super) fn family(&self) -> Family {
         self.addressing.family()
+    }
+
+    /// How many services there are.
+    pub(super) fn count(&self) -> u32 {
+        self.services.count
     }
 
     /// Numbers of the services, from 0.
@@ -84,8 +98,14 @@ impl ServiceSet {
 
     /// The network of all pods, `198.19.0.0/16`.
     pub(super) fn pods(&self) -> String {
+        let (network, prefix) = self.pod_network();
+        format!("{network}/{prefix}")
+    }
+
+    /// The same as its first address and the length of its prefix in bits.
+    pub(super) fn pod_network(&self) -> (IpAddr, u8) {
         let addressing = self.addressing;
-        format!("{}/{}", addressing.cluster(), addressing.cluster_prefix())
+        (addressing.cluster(), addressing.cluster_prefix())
     }
 
     /// The address of the first node.

@@ -4,20 +4,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use plumbline_sys::bpf::{BpfError, BpfObject};
+use plumbline_sys::bpf::{BpfError, BpfObject, ObjectFile};
 use plumbline_sys::netlink::{Hooks, Mac, NetlinkError, NetlinkSocket};
 
+use crate::addressing::octets;
+use crate::ebpf;
 use crate::error::LabError;
 use crate::hop::Meter;
 use crate::journal::Journal;
 use crate::need::{self, Presence};
 use crate::place::Place;
 
-/// Aligned as the headers of the file are read.
-#[repr(C, align(8))]
-struct Aligned<T: ?Sized>(T);
-
-static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../bpf/cilium.o"));
+static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../../../bpf/cilium.o"));
 
 /// Cilium's identity of pods; the same number is in `bpf/cilium.c`.
 const POD_IDENTITY: u32 = 10_000;
@@ -138,18 +136,14 @@ pub(super) fn attempt(netlink: &NetlinkSocket, device: u32) -> Result<Presence, 
     match try_programs(netlink, device) {
         Ok(Ok(())) => Ok(Presence::Present),
         // The kernel's answer to a kind that it does not know.
-        Ok(Err(error)) if error.is_unsupported() || error.is_gone() => Ok(Presence::Otherwise(
-            "needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF; try `modprobe cls_bpf`, \
-             or `--kernel uml`",
-        )),
+        Ok(Err(error)) if error.is_unsupported() || error.is_gone() => {
+            Ok(Presence::Otherwise(ebpf::HOOKS))
+        }
         Ok(Err(error)) => Err(need::failed(error)),
-        Err(error) if error.is_forbidden() => Ok(Presence::Otherwise(
-            "needs CAP_BPF and CAP_NET_ADMIN of the machine itself; run as root, or with `--kernel uml`",
-        )),
-        Err(error) if error.is_unsupported() => Ok(Presence::Otherwise(
-            "needs eBPF as of Linux 5.10 (CONFIG_BPF_SYSCALL); use a newer kernel, or `--kernel uml`",
-        )),
-        Err(error) => Err(failed("a scratch namespace", error)),
+        Err(error) => match ebpf::needs(&error) {
+            Some(needs) => Ok(Presence::Otherwise(needs)),
+            None => Err(failed("a scratch namespace", error)),
+        },
     }
 }
 
@@ -185,16 +179,5 @@ fn family(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(_) => 1,
         IpAddr::V6(_) => 2,
-    }
-}
-
-fn octets(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(address) => {
-            let mut octets = [0; 16];
-            octets[..4].copy_from_slice(&address.octets());
-            octets
-        }
-        IpAddr::V6(address) => address.octets(),
     }
 }

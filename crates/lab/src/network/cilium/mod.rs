@@ -26,8 +26,9 @@
 //!   versions). Which MTU a tunnel device is given was not seen; here the nodes'.
 //!
 //! Not modelled, though a pod of Cilium pays for it: connection tracking and
-//! policy (at least one look-up each per packet and direction), load balancing
-//! of services, the check of a pod's source address. Nor `cilium_host` itself,
+//! policy (at least one look-up each per packet and direction) where policies with the
+//! enforcer `cilium` do not add them, load balancing of services, the check of a
+//! pod's source address. Nor `cilium_host` itself,
 //! which no packet between pods crosses, tcx in place of tc where a kernel has
 //! it, and netkit.
 
@@ -35,6 +36,7 @@ mod datapath;
 
 use std::sync::Arc;
 
+use plumbline_experiment::Enforcer;
 use plumbline_sys::netlink::{CollectMetadata, LinkSpec, RouteSpec};
 
 use self::datapath::{CiliumDatapath, CiliumProgram};
@@ -55,6 +57,7 @@ pub(super) static NATIVE: Builtin = About {
     aliases: &["cilium-native"],
     summary: "eBPF hands packets from pod to pod, routes between nodes, no bridge",
     needs: &[&VETH, &EBPF],
+    enforcer: Enforcer::Cilium,
     ..About::PLAIN
 }
 .attached_by(|topology, journal| attach(None, topology, journal));
@@ -64,6 +67,7 @@ pub(super) static VXLAN: Builtin = About {
     summary: "eBPF hands packets from pod to pod, VXLAN between nodes, no bridge",
     needs: &[&VETH, &tunnel::VXLAN, &EBPF],
     wire: WireFormat::Udp { port: VXLAN_PORT },
+    enforcer: Enforcer::Cilium,
     ..About::PLAIN
 }
 .attached_by(|topology, journal| {
@@ -76,6 +80,7 @@ pub(super) static GENEVE: Builtin = About {
     summary: "eBPF hands packets from pod to pod, Geneve between nodes, no bridge",
     needs: &[&VETH, &geneve::GENEVE, &EBPF],
     wire: WireFormat::Udp { port: GENEVE_PORT },
+    enforcer: Enforcer::Cilium,
     ..About::PLAIN
 }
 .attached_by(|topology, journal| {

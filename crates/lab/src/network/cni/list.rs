@@ -1,6 +1,9 @@
 //! A CNI configuration list (containernetworking/cni, SPEC.md, section 1, for
 //! versions 0.4.0, 1.0.0 and 1.1.0), and our section in it.
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::iter;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,8 +12,23 @@ use serde_json::{Map, Value};
 use super::error::CniError;
 use crate::addressing::Addressing;
 
+/// Longest list that is read, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// The versions that are spoken here, the best first. CHECK came with 0.4.0.
 const VERSIONS: [&str; 3] = ["1.1.0", "1.0.0", "0.4.0"];
+
+/// Keys that CNI gives a meaning in what a plugin is given. Plugins are written with a library
+/// that takes them in any case.
+const KEYS: [&str; 7] = [
+    "cniVersion",
+    "dataDir",
+    "ipam",
+    "name",
+    "prevResult",
+    "runtimeConfig",
+    "type",
+];
 
 /// A list as one node has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -82,10 +100,32 @@ fn placeholders(addressing: Addressing, number: u8, mtu: u32) -> [(&'static str,
     ]
 }
 
+/// The text of a list, or an error where that is longer than any list.
+pub(super) fn read(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = File::open(file)?;
+    let length = file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if length as u64 > MOST_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(text)
+}
+
 impl Plugin {
     /// The plugin that it has its addresses from, if any.
     pub(super) fn ipam(&self) -> Option<&str> {
         self.rest.get("ipam")?.get("type")?.as_str()
+    }
+
+    /// A key that is one of CNI's in another case: to us another one, to a plugin the same.
+    fn misspelt(&self) -> Option<&str> {
+        let ipam = self.rest.get("ipam").and_then(Value::as_object);
+        let mut keys = iter::once(&self.rest).chain(ipam).flat_map(Map::keys);
+        let is_misspelt = |key: &&String| {
+            KEYS.iter()
+                .any(|it| key.eq_ignore_ascii_case(it) && *key != it)
+        };
+        keys.find(is_misspelt).map(String::as_str)
     }
 }
 
@@ -120,6 +160,11 @@ impl List {
             return Err(wrong(
                 "has no plugins; put at least one into `plugins`".into(),
             ));
+        }
+        if let Some(key) = list.plugins.iter().find_map(Plugin::misspelt) {
+            let known = KEYS.iter().find(|it| it.eq_ignore_ascii_case(key));
+            let known = known.copied().unwrap_or_default();
+            return Err(wrong(format!("has `{key}`; CNI writes `{known}`")));
         }
         if list.candidates().is_empty() {
             let problem = format!(
@@ -273,10 +318,25 @@ mod tests {
                     "plumbline": {"route": "none"}}"#,
                 "unknown field `route`",
             ),
+            (
+                r#"{"name": "a", "cniVersion": "1.0.0", "plugins": [{"type": "x", "IPAM": {}}]}"#,
+                "has `IPAM`; CNI writes `ipam`",
+            ),
+            (
+                r#"{"name": "a", "cniVersion": "1.0.0", "plugins": [{"type": "x",
+                    "ipam": {"type": "host-local", "datadir": "/var/lib/cni"}}]}"#,
+                "has `datadir`; CNI writes `dataDir`",
+            ),
         ] {
             let error = parse(text).expect_err("refused");
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_list_without_end_is_refused() {
+        let error = read(Path::new("/dev/zero")).expect_err("refused");
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]

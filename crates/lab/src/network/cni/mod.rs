@@ -5,11 +5,15 @@
 //! DEL in reverse. What the list leaves to the operator of a cluster is in our own
 //! section of it, `plumbline`: routes between nodes, and what a runtime would
 //! know of a pod. What only a node knows stands in the file as `{{.PodCIDR}}`.
+//! In `cni:FILE@DIR` plugins are looked for in a directory before all others, so that
+//! two builds of them are two networks.
 //!
 //! Not modelled: `loopback`, which a namespace of the lab has already; GC and
 //! STATUS of 1.1.0; a runtime's cache of results.
 
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod list;
 mod plugin;
 
@@ -28,9 +32,9 @@ use serde_json::Value;
 pub use self::error::{Call, CniError};
 use self::list::{List, Plugin, Routes};
 pub use self::plugin::default_directories;
-use self::plugin::{Container, Executable};
+use self::plugin::{Container, Executable, address_in};
 use super::shape::Shape;
-use super::{About, Network, bridge, ipvlan, macvlan};
+use super::{About, Leave, Network, bridge, ipvlan, macvlan};
 use crate::need::{Need, VETH};
 use crate::{Addressing, Hop, Journal, LabError, Place, Pod, Topology, UPLINK};
 
@@ -42,6 +46,8 @@ pub(crate) struct Cni {
     about: About,
     file: PathBuf,
     text: String,
+    /// The first of the directories, where the network's name says it.
+    own: Option<PathBuf>,
     directories: Vec<PathBuf>,
     /// The version that the list and all its plugins speak, once they were asked.
     version: OnceLock<&'static str>,
@@ -49,15 +55,13 @@ pub(crate) struct Cni {
 
 impl Cni {
     /// Reads a list. `name` is what the network is called, file and all.
-    pub(crate) fn read(
-        name: &'static str,
-        file: &Path,
-        directories: &[PathBuf],
-    ) -> Result<Self, CniError> {
-        let text = std::fs::read_to_string(file).map_err(|source| CniError::Read {
+    pub(crate) fn read(name: &'static str, directories: &[PathBuf]) -> Result<Self, CniError> {
+        let (file, own) = file_and_directory(name.strip_prefix(PREFIX).unwrap_or(name));
+        let text = list::read(file).map_err(|source| CniError::Read {
             file: file.into(),
             source,
         })?;
+        let own = own.map(Path::to_owned);
         let mut cni = Self {
             about: About {
                 name,
@@ -66,7 +70,8 @@ impl Cni {
             },
             file: file.into(),
             text,
-            directories: directories.to_vec(),
+            directories: own.iter().chain(directories).cloned().collect(),
+            own,
             version: OnceLock::new(),
         };
         // As any node has it, so that what is wrong with it is known at once.
@@ -85,6 +90,9 @@ impl Cni {
 
     /// The executables of a list, in its order, or the one that is missing.
     fn executables(&self, list: &List) -> Result<Vec<Executable>, String> {
+        if let Some(needs) = self.own.as_deref().and_then(|own| lacks_all(list, own)) {
+            return Err(needs);
+        }
         let find = |kind: &str| {
             Executable::find(kind, &self.directories).ok_or_else(|| {
                 let places = self.directories.iter().map(|it| it.display().to_string());
@@ -123,12 +131,14 @@ impl Cni {
         Ok(self.version.get_or_init(|| candidates[0]))
     }
 
+    /// ADD for a pod, by the journal each plugin of the list.
     fn attach_pod(
         &self,
         topology: &Topology,
         pod: &Pod,
-        storage: &Arc<Scratch>,
+        journal: &mut Journal,
     ) -> Result<Attachment, LabError> {
+        let storage = storage(topology)?;
         let number = topology.home_number(pod);
         let list = self.node_list(topology.addressing, number, topology.mtu)?;
         let executables = self.found(&list)?;
@@ -146,19 +156,10 @@ impl Cni {
             version,
             result: None,
             folder: storage.path().join(format!("node{number}")),
-            _storage: Arc::clone(storage),
+            _storage: storage,
         };
-        match attachment.add() {
-            Ok(()) => Ok(attachment),
-            Err(first) => {
-                let then = attachment.delete();
-                if then.is_empty() {
-                    return Err(first.into());
-                }
-                let first = Box::new(first);
-                Err(CniError::NotUndone { first, then }.into())
-            }
-        }
+        let added = attachment.add(journal);
+        attachment.or_undone(added)
     }
 
     /// The same, where one that is missing is an error.
@@ -207,8 +208,6 @@ impl Network for Cni {
     }
 
     fn attach(&self, topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
-        let storage = Scratch::create().map_err(|source| CniError::Scratch { source })?;
-        let storage = Arc::new(storage);
         for (number, node) in topology.numbered() {
             let leftovers = PluginDevices::of(node)?;
             journal.undo_by(move || leftovers.delete());
@@ -219,14 +218,81 @@ impl Network for Cni {
         }
         let family = topology.addressing.family();
         for pod in &topology.pods {
-            let attachment = self.attach_pod(topology, pod, &storage)?;
+            let attachment = self.attach_pod(topology, pod, journal)?;
+            let checked = attachment.check();
+            let attachment = attachment.or_undone(checked)?;
             let address = attachment.address(family);
-            journal.undo_by(move || attachment.delete().into_iter().map(Into::into).collect());
+            journal.undo_by(move || {
+                let errors = attachment.delete(&mut Journal::of_pod());
+                errors.into_iter().map(Into::into).collect()
+            });
             // A topology is attached once.
             let _ = pod.assigned.set(address?);
         }
         Ok(Shape::POD.hops(topology))
     }
+
+    fn takes_pods(&self) -> bool {
+        true
+    }
+
+    /// Without CHECK, which runtimes do not ask for when a pod begins.
+    fn join(
+        &self,
+        topology: &Topology,
+        pod: &Pod,
+        journal: &mut Journal,
+    ) -> Result<Leave, LabError> {
+        let attachment = self.attach_pod(topology, pod, journal)?;
+        let named = attachment.address(topology.addressing.family());
+        let named = named.map(|address| {
+            // A pod is attached once.
+            let _ = pod.assigned.set(address);
+        });
+        let attachment = attachment.or_undone(named)?;
+        Ok(Box::new(move |journal: &mut Journal| {
+            let first = attachment.delete(journal).into_iter().next();
+            first.map_or(Ok(()), |error| Err(error.into()))
+        }))
+    }
+}
+
+/// The file, and the directory of plugins where `FILE@DIR` has one. A file whose name has
+/// an `@` is that file.
+fn file_and_directory(written: &str) -> (&Path, Option<&Path>) {
+    match written.rsplit_once('@') {
+        Some((file, directory)) if !Path::new(written).is_file() => {
+            (Path::new(file), Some(Path::new(directory)))
+        }
+        _ => (Path::new(written), None),
+    }
+}
+
+/// Why a directory is of no use to a list: with none of its plugins the network would be
+/// that of another directory under a wrong name.
+fn lacks_all(list: &List, directory: &Path) -> Option<String> {
+    let kinds = list.plugins.iter();
+    let kinds: Vec<&str> = kinds
+        .flat_map(|it| [Some(&*it.kind), it.ipam()])
+        .flatten()
+        .collect();
+    let has = |kind: &&str| Executable::find(kind, &[directory.to_owned()]).is_some();
+    (!kinds.iter().any(has)).then(|| {
+        format!(
+            "needs a CNI plugin of its list in {}, which has none of {}",
+            directory.display(),
+            kinds.join(", ")
+        )
+    })
+}
+
+/// Where plugins of a topology keep what they have to remember.
+fn storage(topology: &Topology) -> Result<Arc<Scratch>, CniError> {
+    if let Some(known) = topology.storage.get() {
+        return Ok(Arc::clone(known));
+    }
+    let made = Scratch::create().map_err(|source| CniError::Scratch { source })?;
+    Ok(Arc::clone(topology.storage.get_or_init(|| Arc::new(made))))
 }
 
 /// The network namespace of this thread.
@@ -263,13 +329,17 @@ struct Attachment {
 }
 
 impl Attachment {
-    /// ADD, then CHECK.
-    fn add(&mut self) -> Result<(), CniError> {
+    fn add(&mut self, journal: &mut Journal) -> Result<(), CniError> {
         let namespace = &self.node.namespace;
         for (plugin, executable) in self.list.plugins.iter().zip(&self.executables) {
             let request = self.request(plugin);
             self.result = Some(executable.add(namespace, &self.container, &request)?);
+            journal.done(&plugin.kind);
         }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), CniError> {
         if self.list.disable_check {
             return Ok(());
         }
@@ -281,9 +351,27 @@ impl Attachment {
 
     /// DEL, in reverse, of all plugins whether or not their ADD was reached, as
     /// the specification requires of a runtime.
-    fn delete(&self) -> Vec<CniError> {
+    fn delete(&self, journal: &mut Journal) -> Vec<CniError> {
         let all = (0..self.executables.len()).rev();
-        all.filter_map(|at| self.tell(at, "DEL").err()).collect()
+        let told = all.filter_map(|at| {
+            let error = self.tell(at, "DEL").err();
+            journal.done(&self.list.plugins[at].kind);
+            error
+        });
+        told.collect()
+    }
+
+    /// The pod as it is attached, or what went wrong once that is undone.
+    fn or_undone(self, tried: Result<(), CniError>) -> Result<Self, LabError> {
+        let Err(first) = tried else {
+            return Ok(self);
+        };
+        let then = self.delete(&mut Journal::of_pod());
+        if then.is_empty() {
+            return Err(first.into());
+        }
+        let first = Box::new(first);
+        Err(CniError::NotUndone { first, then }.into())
     }
 
     fn tell(&self, at: usize, command: &'static str) -> Result<(), CniError> {
@@ -300,13 +388,9 @@ impl Attachment {
 
     /// The pod's address.
     fn address(&self, family: Family) -> Result<IpAddr, CniError> {
-        let ips = self.result.iter().flat_map(|it| it["ips"].as_array());
-        let addresses = ips.flatten().filter_map(|ip| {
-            let (address, _) = ip["address"].as_str()?.split_once('/')?;
-            address.parse::<IpAddr>().ok()
-        });
-        let mut fitting = addresses.filter(|it| it.is_ipv4() == (family == Family::V4));
-        fitting.next().ok_or_else(|| CniError::NoAddress {
+        let result = self.result.as_ref();
+        let address = result.and_then(|it| address_in(it, family));
+        address.ok_or_else(|| CniError::NoAddress {
             list: self.list.name.clone(),
             pod: self.container.pod.clone(),
             version: family.into(),

@@ -1,10 +1,12 @@
 //! Running a plugin (containernetworking/cni, SPEC.md, sections 2 and 5).
 
 use std::io::Write;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plumbline_experiment::Family;
 use plumbline_record::CniPlugin;
 use plumbline_sys::process::{Collected, Command, ProcessError};
 use serde::Deserialize;
@@ -74,7 +76,7 @@ impl Executable {
     /// Which program it is.
     pub(super) fn identify(&self, node: &impl AsFd) -> Result<CniPlugin, CniError> {
         let program = std::fs::File::open(&self.path);
-        let sha256 = program.and_then(plumbline_agent::sha256);
+        let sha256 = program.and_then(plumbline_build::sha256);
         Ok(CniPlugin {
             kind: self.kind.clone(),
             version: self.version(node),
@@ -116,13 +118,7 @@ impl Executable {
     ) -> Result<Value, CniError> {
         let call = self.call("ADD", Some(container));
         let answer = self.run(&call, node, Some(container), request)?;
-        let result: Value = read(&call, &answer)?;
-        if result["cniVersion"] != request["cniVersion"] {
-            let (is, asked) = (&result["cniVersion"], &request["cniVersion"]);
-            let problem = format!("a result of version {is} was given where {asked} was asked for");
-            return Err(wrong(&call, problem, &answer));
-        }
-        Ok(result)
+        result(&call, &answer, request)
     }
 
     /// Asks whether all is as it was made, or detaches; there is no answer.
@@ -220,6 +216,28 @@ fn refusal(call: &Call, answer: &[u8], source: ProcessError) -> CniError {
         }
         Err(_) => CniError::Failed { call, source },
     }
+}
+
+/// The result in the answer to a request.
+pub(super) fn result(call: &Call, answer: &[u8], request: &Value) -> Result<Value, CniError> {
+    let result: Value = read(call, answer)?;
+    let asked = &request["cniVersion"];
+    if result["cniVersion"] == *asked {
+        return Ok(result);
+    }
+    // It may be anything, of any length.
+    let is = result["cniVersion"].to_string();
+    let problem = format!("a result of version {is:.40} was given where {asked} was asked for");
+    Err(wrong(call, problem, answer))
+}
+
+/// The first address of a family in a result.
+pub(super) fn address_in(result: &Value, family: Family) -> Option<IpAddr> {
+    let mut addresses = result["ips"].as_array()?.iter().filter_map(|ip| {
+        let (address, _) = ip["address"].as_str()?.split_once('/')?;
+        address.parse::<IpAddr>().ok()
+    });
+    addresses.find(|it| family.holds(*it))
 }
 
 fn read<T: for<'de> Deserialize<'de>>(call: &Call, answer: &[u8]) -> Result<T, CniError> {

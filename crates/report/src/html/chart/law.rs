@@ -19,6 +19,8 @@ const WIDEST_COSTS: f64 = 30.0;
 const AFTER_ZERO: f64 = LEFT + 70.0;
 /// Least distance between two levels that are named, for each of their letters.
 const LETTER: f64 = 8.0;
+/// Half of the width of a cross.
+const MARK: f64 = 4.5;
 /// Points of a line that is curved by its axis.
 const POINTS: u32 = 100;
 
@@ -81,10 +83,11 @@ impl LevelAxis {
     }
 }
 
-/// One line for each of the laws, which are of one metric.
-pub(in crate::html) fn law(laws: &[Law]) -> String {
+/// One line for each of the laws, which are of one metric, with what was published of each:
+/// levels and costs.
+pub(in crate::html) fn law(laws: &[Law], published: &[Vec<(f64, f64)>]) -> String {
     let x = LevelAxis::new(laws);
-    let (y, is_logarithmic) = costs(laws, &x);
+    let (y, is_logarithmic) = costs(laws, published, &x);
     let metric = laws[0].metric;
     let about = format!(
         "{} by {}, one line per network",
@@ -111,8 +114,26 @@ pub(in crate::html) fn law(laws: &[Law]) -> String {
     for (place, law) in laws.iter().enumerate() {
         draw(&mut svg, &class(place), law, &x, &y);
     }
+    for (place, marks) in published.iter().enumerate() {
+        if marks.is_empty() {
+            continue;
+        }
+        let about = format!("{}, as published", short(&laws[place].label));
+        svg.group(&class(place), &about, |svg| {
+            for &(level, cost) in marks {
+                cross(svg, (x.at(level), y.at(cost)));
+            }
+        });
+    }
     labels(&mut svg, laws, &x, &y);
     svg.finish()
+}
+
+/// A mark of what others measured.
+fn cross(svg: &mut Svg, (x, y): (f64, f64)) {
+    for turn in [-MARK, MARK] {
+        svg.line("mark", (x - MARK, y - turn), (x + MARK, y + turn));
+    }
 }
 
 fn class(place: usize) -> String {
@@ -120,8 +141,8 @@ fn class(place: usize) -> String {
 }
 
 /// The axis of costs, and whether it is one of even factors: it holds all points, their
-/// intervals and all lines.
-fn costs(laws: &[Law], x: &LevelAxis) -> (Axis, bool) {
+/// intervals, all lines, and what was published.
+fn costs(laws: &[Law], published: &[Vec<(f64, f64)>], x: &LevelAxis) -> (Axis, bool) {
     let points = laws.iter().flat_map(|law| &law.points);
     let of_points = points.filter_map(|one| one.over_trials).flat_map(|runs| {
         let ends = runs
@@ -135,6 +156,7 @@ fn costs(laws: &[Law], x: &LevelAxis) -> (Axis, bool) {
         .flat_map(|law| [law.line.at(first), law.line.at(last)]);
     let all: Vec<f64> = of_points
         .chain(of_lines)
+        .chain(published.iter().flatten().map(|(_, cost)| *cost))
         .filter(|cost| cost.is_finite())
         .collect();
     let highest = all.iter().copied().fold(0.0, f64::max);

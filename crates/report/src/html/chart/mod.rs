@@ -3,16 +3,20 @@
 mod context;
 mod histogram;
 mod law;
+mod outage;
 mod overhead;
 mod percentiles;
 mod throughput;
+mod waterfall;
 
 pub(super) use context::context;
 pub(super) use histogram::histogram;
 pub(super) use law::law;
+pub(super) use outage::outage;
 pub(super) use overhead::overhead;
 pub(super) use percentiles::percentiles;
 pub(super) use throughput::throughput;
+pub(super) use waterfall::waterfall;
 
 use super::axis::Axis;
 use super::svg::{Anchor, Svg};

@@ -1,6 +1,6 @@
 //! Runs whose costs grow with what is planted.
 
-use plumbline_experiment::Scene;
+use plumbline_experiment::{Scene, Workload};
 use plumbline_record::{Run, Trial};
 
 use super::{Fake, Network, rr};
@@ -33,6 +33,47 @@ pub(crate) fn growing(blocks: u32, costs: &[Growing], levels: &[u64]) -> (Run, V
             ..Scene::of(network)
         };
         treatment.label = treatment.scene.name().into_owned();
+    }
+    (run, trials)
+}
+
+/// Scenes with what a request costs in each, nanoseconds, under some workloads; the first is
+/// the baseline. Connections that stay open cost the same in all of them: there every
+/// treatment shows what its baseline shows.
+pub(crate) fn dressed(
+    blocks: u32,
+    scenes: &[(Scene, f64)],
+    workloads: &[Workload],
+) -> (Run, Vec<Trial>) {
+    let network = |(_, cost): &(Scene, f64)| Network {
+        latency: cost / HOST,
+        ..Network::same("routed")
+    };
+    let fake = Fake {
+        workloads: workloads.to_vec(),
+        blocks,
+        ..Fake::new(&scenes.iter().map(network).collect::<Vec<_>>())
+    };
+    let (mut run, mut trials) = fake.run();
+    let count = scenes.len();
+    for treatment in &mut run.plan.treatments {
+        let place = treatment.id % count;
+        treatment.scene = scenes[place].0.clone();
+        treatment.label = format!("routed#{place}");
+    }
+    let baselines = trials.iter().filter(|one| one.treatment % count == 0);
+    let baselines: Vec<Trial> = baselines.cloned().collect();
+    for trial in &mut trials {
+        let workload = trial.treatment / count;
+        if workloads[workload].keeps_connections() {
+            let is_like =
+                |one: &&Trial| one.block == trial.block && one.treatment == workload * count;
+            let baseline = baselines
+                .iter()
+                .find(is_like)
+                .expect("it is in every block");
+            trial.observation = baseline.observation.clone();
+        }
     }
     (run, trials)
 }

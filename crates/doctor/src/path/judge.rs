@@ -1,0 +1,280 @@
+//! What the packets that were sent say of a path.
+
+use super::seen::{PathSeen, TrainSeen, WaySeen};
+use crate::finding::{Certainty, Finding};
+
+/// Bytes of TCP's time stamps, which nearly all segments have.
+const OPTION_BYTES: u32 = 12;
+/// Bytes that further options may take: so much less is no finding.
+const SPARE_BYTES: u32 = 60;
+/// Bytes that a stream brings over any path that is any good, in the time that it has.
+const LEAST_STREAM: u64 = 100_000;
+/// Segments sent again, below which a slow stream may have other reasons.
+const MANY_RETRANSMITS: u32 = 3;
+/// Datagrams that overtook others, and their share, below which CPUs may have changed.
+const MANY_OVERTAKEN: u32 = 3;
+const OVERTAKEN_SHARE: f64 = 0.005;
+
+/// Judges both directions.
+pub(super) fn ways(seen: &PathSeen) -> Vec<Finding> {
+    let ways = &seen.ways;
+    let mut findings = either(ways, reach, || {
+        Finding::good("reach", "packets arrive both ways")
+    });
+    let open: Vec<&WaySeen> = ways.iter().filter(|way| way.is_open()).collect();
+    if open.is_empty() {
+        return findings;
+    }
+    findings.extend(sizes(ways));
+    findings.extend(either(ways, loss, || {
+        let trains = ways.iter().flat_map(|way| &way.trains);
+        let sent: u32 = trains.map(|train| train.sent.sent).sum();
+        Finding::good("loss", format!("none of {sent} datagrams")).with(Certainty::Sampled)
+    }));
+    findings.extend(either(ways, order, || {
+        Finding::good("order", "datagrams arrive as they were sent").with(Certainty::Sampled)
+    }));
+    if open.len() == ways.len() {
+        let [there, back] = ways;
+        let both = [(there, back), (back, there)];
+        let small: Vec<Finding> = both.into_iter().filter_map(small_segments).collect();
+        findings.extend(match small.is_empty() {
+            true => vec![Finding::good("MSS", segments(ways))],
+            false => small,
+        });
+        findings.extend(either(ways, stall, || {
+            Finding::good("TCP", "streams flow both ways").with(Certainty::Sampled)
+        }));
+    }
+    findings
+}
+
+/// What is wrong one way or the other, or that all is well.
+fn either(
+    ways: &[WaySeen; 2],
+    judge: impl Fn(&WaySeen) -> Option<Finding>,
+    good: impl FnOnce() -> Finding,
+) -> Vec<Finding> {
+    let bad: Vec<Finding> = ways.iter().filter_map(judge).collect();
+    match bad.is_empty() {
+        true => vec![good()],
+        false => bad,
+    }
+}
+
+fn reach(way: &WaySeen) -> Option<Finding> {
+    if way.is_open() {
+        return None;
+    }
+    let train = way.trains.first()?;
+    let said = train.sent.error.as_ref();
+    let said = said.map_or(String::new(), |it| format!("; the sender was told: {it}"));
+    let place = lost_where(train).map_or(String::new(), |it| format!("; {it}"));
+    let evidence = format!(
+        "nothing arrives {}: 0 of {} datagrams{place}{said}",
+        way.name(),
+        train.sent.sent
+    );
+    let remedy = "look where they end: ip route get ADDRESS, nft list ruleset, and `tcpdump -ni \
+                  DEVICE udp` in the last place that carried them";
+    Some(Finding::bad("reach", evidence, remedy))
+}
+
+/// Where a train lost most of what it lost, by what devices carried.
+fn lost_where(train: &TrainSeen) -> Option<String> {
+    if train.carried.is_empty() {
+        return None;
+    }
+    let sent = u64::from(train.sent.sent);
+    let end = ("the receiver".to_owned(), u64::from(train.taken.arrived));
+    let mut before = ("the sender".to_owned(), sent);
+    let mut worst = (0, String::new());
+    for (name, packets) in train.carried.iter().cloned().chain([end]) {
+        let less = before.1.min(sent).saturating_sub(packets);
+        if less > worst.0 {
+            let (from, had) = &before;
+            let where_ = format!("{had} at {from}, {packets} at {name}");
+            worst = (less, where_);
+        }
+        before = (name, packets);
+    }
+    // Others use the same devices where the places disagree.
+    (worst.0 * 2 >= train.lost().max(1)).then_some(worst.1)
+}
+
+/// The longest packets each way.
+fn sizes(ways: &[WaySeen; 2]) -> Vec<Finding> {
+    let holes: Vec<Finding> = ways.iter().filter_map(black_hole).collect();
+    if !holes.is_empty() {
+        return holes;
+    }
+    let open: Vec<&WaySeen> = ways.iter().filter(|way| way.is_open()).collect();
+    let [there, back] = open[..] else {
+        let lines = open.iter().map(|way| size_of(way, &way.name()));
+        return vec![Finding::good("MTU", lines.collect::<String>())];
+    };
+    if there.size.largest == back.size.largest {
+        return vec![Finding::good("MTU", size_of(there, "both ways"))];
+    }
+    let narrow = if there.size.largest < back.size.largest {
+        there
+    } else {
+        back
+    };
+    let each = [there, back].map(|way| size_of(way, &way.name()));
+    let evidence = format!("differs by direction: {}", each.join("; "));
+    let (device, largest) = (&narrow.device, narrow.size.largest);
+    let remedy = match narrow.size.answer {
+        None => format!(
+            "in {}: `ip route get` shows which route says so; make the MTU of routes and devices \
+             equal, such as ip link set {device} mtu {largest} at both ends",
+            narrow.from
+        ),
+        Some(answer) => format!(
+            "{}: raise the MTU of the link behind it, or lower that of both ends: ip link set \
+             {device} mtu {largest}",
+            answer.router
+        ),
+    };
+    vec![Finding::note("MTU", evidence, remedy)]
+}
+
+/// The longest packet one way, called so, and what becomes of longer ones.
+fn size_of(way: &WaySeen, name: &str) -> String {
+    let size = &way.size;
+    let beyond = match size.answer {
+        Some(answer) => format!(
+            "; {} answers to longer ones by ICMP, which takes the sender a round trip to learn",
+            answer.router
+        ),
+        None if size.is_refused => "; the own stack refuses longer ones".to_owned(),
+        None => String::new(),
+    };
+    format!("{} B {name}{beyond}", size.largest)
+}
+
+fn black_hole(way: &WaySeen) -> Option<Finding> {
+    let size = &way.size;
+    let swallowed = size.swallowed.filter(|_| way.is_open())?;
+    let largest = size.largest;
+    let stalls = match way.stream.acked < LEAST_STREAM {
+        true => format!(
+            "; a stream of TCP got {} bytes over, with {} segments sent again",
+            way.stream.acked, way.stream.retransmits
+        ),
+        false => String::new(),
+    };
+    let evidence = format!(
+        "{}, packets of {largest} B arrive, and those of {swallowed} B vanish: the own stack \
+         sends up to {}, and nobody answers that it is too long{stalls}",
+        way.name(),
+        size.limit
+    );
+    let remedy = format!(
+        "lower the MTU of both ends: ip link set {} mtu {largest}; or let ICMP through from who \
+         drops them (IPv4 type 3 code 4, IPv6 type 2); for TCP alone: sysctl -w \
+         net.ipv4.tcp_mtu_probing=1",
+        way.device
+    );
+    Some(Finding::bad("black hole", evidence, remedy))
+}
+
+fn loss(way: &WaySeen) -> Option<Finding> {
+    let is_each = way.trains.iter().all(|train| train.lost() > 0);
+    if !way.is_open() || !is_each {
+        return None;
+    }
+    let each: Vec<String> = way
+        .trains
+        .iter()
+        .map(|it| format!("{} of {}", it.lost(), it.sent.sent))
+        .collect();
+    let place = way.trains.iter().find_map(lost_where);
+    let place = place.map_or(String::new(), |it| format!("; {it}"));
+    let evidence = format!(
+        "{}, {} datagrams are lost{place}",
+        way.name(),
+        each.join(", then ")
+    );
+    let remedy = "in the place where they end: nft list ruleset, ip -s -s link, tc -s qdisc, nstat \
+                  -az; at a network card: ethtool -S DEVICE";
+    Some(Finding::bad("loss", evidence, remedy).with(Certainty::Sampled))
+}
+
+fn order(way: &WaySeen) -> Option<Finding> {
+    let are_many = |train: &TrainSeen| {
+        let taken = &train.taken;
+        let share = f64::from(taken.overtaken) / f64::from(taken.arrived.max(1));
+        taken.overtaken >= MANY_OVERTAKEN && share >= OVERTAKEN_SHARE
+    };
+    // A sender whose CPU changes overtakes itself, and does so once.
+    if way.trains.is_empty() || !way.trains.iter().all(are_many) {
+        return None;
+    }
+    let overtaken: u32 = way.trains.iter().map(|it| it.taken.overtaken).sum();
+    let arrived: u32 = way.trains.iter().map(|it| it.taken.arrived).sum();
+    let evidence = format!(
+        "{}, {overtaken} of {arrived} datagrams of one flow arrive behind one that was sent later",
+        way.name()
+    );
+    let remedy = "let a flow take one way: sysctl -w net.ipv4.fib_multipath_hash_policy=1, bonds by \
+                  layer3+4, and no rules that choose by packet (nft list ruleset, ip rule)";
+    Some(Finding::bad("order", evidence, remedy).with(Certainty::Sampled))
+}
+
+/// Most bytes of a segment that one way could have: by the packets that it takes, and by
+/// those that the other end sends, for that is what it says that it takes.
+fn possible_segment(way: &WaySeen, back: &WaySeen) -> u32 {
+    let packet = way.size.largest.min(back.size.largest);
+    packet.saturating_sub(way.headers + OPTION_BYTES)
+}
+
+fn small_segments((way, back): (&WaySeen, &WaySeen)) -> Option<Finding> {
+    let (mss, possible) = (way.stream.send_mss, possible_segment(way, back));
+    if way.stream.refused.is_some() || mss == 0 || mss + SPARE_BYTES >= possible {
+        return None;
+    }
+    let evidence = format!(
+        "{}, TCP sends segments of {mss} B, and packets of {} B would have room for {possible}",
+        way.name(),
+        way.size.largest
+    );
+    let remedy = "look for who makes them small: `maxseg` in nft list ruleset, TCPMSS in \
+                  iptables-save, `advmss` in ip route";
+    Some(Finding::bad("MSS", evidence, remedy))
+}
+
+fn segments([there, back]: &[WaySeen; 2]) -> String {
+    let (one, other) = (there.stream.send_mss, back.stream.send_mss);
+    match one == other {
+        true => format!("segments of {one} B both ways, as the MTU allows"),
+        false => format!("segments of {one} B and {other} B, as the MTU allows"),
+    }
+}
+
+/// A stream that hardly gets on, which nothing else explains.
+fn stall(way: &WaySeen) -> Option<Finding> {
+    let stream = &way.stream;
+    let is_explained = way.size.swallowed.is_some() || loss(way).is_some();
+    let is_slow = stream.acked < LEAST_STREAM && stream.retransmits >= MANY_RETRANSMITS;
+    if is_explained {
+        return None;
+    }
+    let evidence = match &stream.refused {
+        Some(why) => format!("{}, no connection: {why}", way.name()),
+        None if is_slow => format!(
+            "{}, a stream gets {} bytes over in {} ms, and sent {} segments again, though \
+             datagrams arrive",
+            way.name(),
+            stream.acked,
+            stream.length_ns / 1_000_000,
+            stream.retransmits
+        ),
+        None => return None,
+    };
+    let remedy = "try whether an offload is broken: plumbline doctor --path … --try-offloads";
+    Some(Finding::bad("TCP", evidence, remedy).with(Certainty::Sampled))
+}
+
+#[cfg(test)]
+mod tests;

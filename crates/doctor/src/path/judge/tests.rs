@@ -1,0 +1,174 @@
+use std::net::{IpAddr, Ipv4Addr};
+
+use plumbline_protocol::{MtuAnswer, SentStream, SentTrain, TakenTrain};
+
+use super::*;
+use crate::finding::Severity;
+use crate::path::seen::SizeSeen;
+
+const ROUTER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
+
+fn way(from: &str, to: &str) -> WaySeen {
+    let sent = SentTrain {
+        limit: 1450,
+        sent: 500,
+        ..SentTrain::default()
+    };
+    let taken = TakenTrain {
+        arrived: 500,
+        ..TakenTrain::default()
+    };
+    WaySeen {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        device: "eth0".to_owned(),
+        headers: 40,
+        size: SizeSeen {
+            limit: 1450,
+            largest: 1450,
+            swallowed: None,
+            answer: None,
+            is_refused: true,
+        },
+        trains: vec![TrainSeen {
+            sent,
+            taken,
+            carried: vec![("eth0 of node1".to_owned(), 500)],
+            ..TrainSeen::default()
+        }],
+        stream: SentStream {
+            acked: 50_000_000,
+            length_ns: 300_000_000,
+            send_mss: 1398,
+            ..SentStream::default()
+        },
+    }
+}
+
+fn healthy() -> PathSeen {
+    PathSeen {
+        ways: [way("pod1", "pod2"), way("pod2", "pod1")],
+        ..PathSeen::default()
+    }
+}
+
+/// What is not as it should be.
+fn wrong(seen: &PathSeen) -> Vec<(&'static str, String)> {
+    let wrong = ways(seen).into_iter();
+    let wrong = wrong.filter(|it| it.level != Severity::Good);
+    wrong
+        .inspect(|it| assert!(it.remedy.as_ref().is_some_and(|it| !it.is_empty())))
+        .map(|it| (it.what, it.evidence))
+        .collect()
+}
+
+#[track_caller]
+fn is_wrong(seen: &PathSeen, check: &str, says: &[&str]) {
+    let found = wrong(seen);
+    let [(what, evidence)] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(*what, check);
+    for part in says {
+        assert!(evidence.contains(part), "{part}: {evidence}");
+    }
+}
+
+#[test]
+fn a_healthy_path_has_no_finding() {
+    assert_eq!(wrong(&healthy()), []);
+}
+
+#[test]
+fn an_answer_that_holds_both_ways_is_no_finding() {
+    let mut seen = healthy();
+    for way in &mut seen.ways {
+        way.size.largest = 1400;
+        way.stream.send_mss = 1348;
+        let router = ROUTER;
+        way.size.answer = Some(MtuAnswer { mtu: 1400, router });
+    }
+    assert_eq!(wrong(&seen), []);
+    let said = ways(&seen);
+    let mtu = said.iter().find(|it| it.what == "MTU").unwrap();
+    assert!(mtu.evidence.contains("198.18.0.1 answers"), "{mtu:?}");
+}
+
+#[test]
+fn one_narrow_direction_is_named_with_who_says_so() {
+    let mut seen = healthy();
+    seen.ways[0].size.largest = 1250;
+    seen.ways[0].stream.send_mss = 1198;
+    is_wrong(&seen, "MTU", &["1250 B from pod1", "1450 B from pod2"]);
+}
+
+#[test]
+fn a_black_hole_is_told_from_a_refusal() {
+    let mut seen = healthy();
+    seen.ways[0].size.largest = 1250;
+    seen.ways[0].size.swallowed = Some(1251);
+    seen.ways[0].stream.acked = 0;
+    seen.ways[0].stream.retransmits = 5;
+    is_wrong(
+        &seen,
+        "black hole",
+        &["1251 B vanish", "up to 1450", "0 bytes"],
+    );
+}
+
+#[test]
+fn nothing_that_arrives_is_located() {
+    let mut seen = healthy();
+    let train = &mut seen.ways[1].trains[0];
+    train.taken.arrived = 0;
+    train.carried = vec![
+        ("eth0 of pod2".to_owned(), 500),
+        ("eth0 of node2".to_owned(), 0),
+    ];
+    is_wrong(&seen, "reach", &["500 at eth0 of pod2, 0 at eth0 of node2"]);
+}
+
+#[test]
+fn loss_is_believed_when_it_happens_again_and_not_in_the_receiver() {
+    let mut seen = healthy();
+    seen.ways[0].trains[0].taken.arrived = 470;
+    is_wrong(&seen, "loss", &["30 of 500"]);
+    let whole = way("pod1", "pod2").trains.remove(0);
+    seen.ways[0].trains.push(whole);
+    assert_eq!(wrong(&seen), [], "the second was whole");
+    seen.ways[0].trains.pop();
+    seen.ways[0].trains[0].overrun = 30;
+    assert_eq!(wrong(&seen), [], "no room in the receiver");
+}
+
+#[test]
+fn overtaken_datagrams_are_named_where_they_are_many() {
+    let mut seen = healthy();
+    seen.ways[0].trains[0].taken.overtaken = 2;
+    assert_eq!(wrong(&seen), []);
+    seen.ways[0].trains[0].taken.overtaken = 60;
+    is_wrong(&seen, "order", &["60 of 500"]);
+    let again = way("pod1", "pod2").trains.remove(0);
+    seen.ways[0].trains.push(again);
+    assert_eq!(wrong(&seen), [], "the second was in order");
+}
+
+#[test]
+fn small_segments_are_held_against_the_packets_that_pass() {
+    let mut seen = healthy();
+    seen.ways[0].stream.send_mss = 524;
+    is_wrong(&seen, "MSS", &["524 B", "1398"]);
+    // The other end sends no larger packets, and so offers no larger segments.
+    seen.ways[1].size.largest = 576;
+    is_wrong(&seen, "MTU", &["576 B"]);
+}
+
+#[test]
+fn a_stream_that_stalls_is_named_where_nothing_else_is() {
+    let mut seen = healthy();
+    seen.ways[1].stream.acked = 2_000;
+    seen.ways[1].stream.retransmits = 9;
+    is_wrong(&seen, "TCP", &["2000 bytes", "9 segments"]);
+    seen.ways[1].stream.retransmits = 0;
+    assert_eq!(wrong(&seen), [], "a slow link");
+}

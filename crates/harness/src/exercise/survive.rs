@@ -1,0 +1,299 @@
+//! A command that does something to a path: three kinds of traffic run on it before, while
+//! and after it does.
+
+mod forbidden;
+mod traffic;
+
+use std::time::{Duration, Instant};
+
+use plumbline_experiment::{Arrival, Protocol, Survive, Timing, Workload, WorkloadKind};
+use plumbline_protocol::{EnduredLoad, LoadOrder, Probed, Secret, ToAgent};
+use plumbline_record::{
+    FlowKind, FlowSeries, GateFailure, Histogram, Observation, ProcessCpu, RequestSpell,
+    SurviveObservation, Warning, What,
+};
+use plumbline_sys::clock::now_ns;
+
+use super::order::{Done, Exercise, TrialOrder};
+use crate::agent::TrialError;
+use crate::clock::ClockAnswer;
+use crate::error::TargetError;
+use crate::path::Path;
+use crate::proof::Least;
+use crate::settings::Settings;
+use forbidden::unenforced;
+use traffic::{FlowTarget, SeenTraffic, TrafficFlow, TrafficFlows};
+
+/// Traffic that is not recorded: what is first on a path is slow by itself.
+const START: Duration = Duration::from_millis(200);
+
+/// How much longer than all phases loads could run: they are stopped.
+const SLACK: Duration = Duration::from_secs(30);
+
+/// How many seconds' worth of new connections may be under way: somewhat longer than each
+/// is waited for.
+const UNDER_WAY_S: f64 = 2.0;
+
+/// How often the controller tells agents that it lives while the command runs.
+const TICK: Duration = Duration::from_millis(200);
+
+/// The time in which what was intended is surely answered, on a path that is well.
+const ANSWERED_NS: u64 = 50_000_000;
+
+/// The share of the requests before the command that have to be answered in time.
+const WELL: f64 = 0.5;
+
+/// The tail of the senders' own lateness that is judged, and how late it may be: as late as
+/// an answer that is in time.
+const LAG_QUANTILE: f64 = 0.99;
+const LAG_LIMIT_NS: u64 = 10_000_000;
+
+/// A command, and the traffic that goes on meanwhile.
+pub(crate) struct SurviveExercise {
+    pub(crate) task: Survive,
+    pub(crate) timing: Timing,
+}
+
+/// When the command was begun and had ended, by this machine's clock.
+struct Ran {
+    begun_ns: u64,
+    ended_ns: u64,
+}
+
+impl Exercise for SurviveExercise {
+    /// What comes together with it does not wait for it. The packets of before the command
+    /// are held against the path: afterwards it may be gone.
+    fn run(&self, path: &dyn Path, mut order: TrialOrder<'_>) -> Result<Done, TrialError> {
+        drop(order.others.take());
+        let [before, after] =
+            [self.timing.warm_up_ns, self.timing.measure_ns].map(Duration::from_nanos);
+        let mut flows = TrafficFlows::start(path, order.interrupted)?;
+        let mut targets = Vec::new();
+        for flow in &mut flows.all {
+            targets.push(self.listen(flow, path, &order)?);
+        }
+        if self.task.policy {
+            let allowed: Vec<_> = targets.iter().map(FlowTarget::port).collect();
+            flows.forbid_others(path, (self.task.rate, &allowed[..]), order.settings)?;
+        }
+        for (flow, target) in flows.all.iter_mut().zip(targets) {
+            self.begin(flow, target, &order)?;
+        }
+        let early = flows.clock()?;
+        flows.let_pass(START)?;
+        flows.try_forbidden(Duration::from_nanos(self.longest_ns()))?;
+        flows.let_pass(before)?;
+        let well_ns = now_ns().saturating_sub(ANSWERED_NS);
+        let counted = path.snapshot()?;
+        let ran = self.run_command(path, &mut flows, after)?;
+        let traffic = flows.stop()?;
+        let late = flows.clock()?;
+        let (clock, clock_error_ns) = ClockAnswer::nearer(early, late, ran.begun_ns);
+        let seen = observation(&self.task, &ran, (&clock, clock_error_ns), traffic);
+        let new = seen.flow(FlowKind::New);
+        let well_ns = clock
+            .translated(well_ns)
+            .saturating_sub(zero_ns(&clock, &ran, &seen));
+        let answered = new.map_or(0, |it| it.in_time_before(well_ns));
+        Ok(Done {
+            seen: Observation {
+                common: flows.end()?,
+                what: What::Survive(Box::new(seen)),
+            },
+            least: Least::both_ways(answered),
+            counted: Some(counted),
+        })
+    }
+
+    fn judge(&self, seen: &Observation, _: &Settings) -> Vec<GateFailure> {
+        let Some(seen) = seen.survive() else {
+            return Vec::new();
+        };
+        let lags = seen.flows.iter().map(|it| &it.lag);
+        let mut lags = lags.chain(seen.forbidden.iter().map(|it| &it.lag));
+        let late = lags.find_map(sent_late);
+        let before = self.unwell(seen).into_iter().chain(unenforced(seen));
+        late.into_iter().chain(before).collect()
+    }
+
+    fn distrust(&self, _: &Observation, _: &Settings) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    fn own_cpu(&self, _: &Observation) -> ProcessCpu {
+        ProcessCpu::default()
+    }
+}
+
+impl SurviveExercise {
+    /// Lets the receivers of a flow listen.
+    fn listen(
+        &self,
+        flow: &mut TrafficFlow,
+        path: &dyn Path,
+        order: &TrialOrder<'_>,
+    ) -> Result<FlowTarget, TrialError> {
+        let workload = self.workload(flow.kind);
+        let secret = Secret::random().map_err(|error| TargetError::Failed(error.to_string()))?;
+        let serving = (&workload, secret);
+        let address = flow
+            .receivers
+            .listen(path, serving, order.settings, order.interrupted)?;
+        Ok(FlowTarget {
+            workload,
+            address,
+            secret,
+        })
+    }
+
+    /// Lets its sender begin.
+    fn begin(
+        &self,
+        flow: &mut TrafficFlow,
+        target: FlowTarget,
+        order: &TrialOrder<'_>,
+    ) -> Result<(), TrialError> {
+        flow.client.send(&ToAgent::Endure(LoadOrder {
+            timing: Timing {
+                warm_up_ns: START.as_nanos() as u64,
+                measure_ns: self.longest_ns(),
+                drain_ns: 0,
+            },
+            target: target.address,
+            secret: target.secret,
+            turns: None,
+            seed: order.seed,
+            cpus: order.settings.cpus.client.clone(),
+            workload: target.workload,
+        }))
+    }
+
+    /// The longest that all phases may take, and more.
+    fn longest_ns(&self) -> u64 {
+        let phases_ns = self.timing.warm_up_ns + self.task.limit_ns + self.timing.measure_ns;
+        phases_ns + SLACK.as_nanos() as u64
+    }
+
+    /// What one kind of traffic is.
+    fn workload(&self, kind: FlowKind) -> Workload {
+        let (of, protocol) = match kind {
+            FlowKind::Standing => (WorkloadKind::Rr, Protocol::Tcp),
+            FlowKind::New => (WorkloadKind::Crr, Protocol::Tcp),
+            FlowKind::Datagram => (WorkloadKind::Rr, Protocol::Udp),
+        };
+        let usual = Workload::of_kind(of);
+        Workload {
+            protocol,
+            connections: match kind {
+                FlowKind::Standing => self.task.connections,
+                FlowKind::New => (self.task.rate * UNDER_WAY_S).ceil() as u32,
+                FlowKind::Datagram => usual.connections,
+            },
+            arrival: Arrival::Constant {
+                rate: self.task.rate,
+            },
+            ..usual
+        }
+    }
+
+    /// Runs the command to its end, and lets the traffic go on for so long. One that fails
+    /// or takes too long ends the trial, and with it the traffic.
+    fn run_command(
+        &self,
+        path: &dyn Path,
+        flows: &mut TrafficFlows<'_>,
+        after: Duration,
+    ) -> Result<Ran, TrialError> {
+        let limit = Duration::from_nanos(self.task.limit_ns);
+        let (since, begun_ns) = (Instant::now(), now_ns());
+        let mut command = path.start_command(&self.task.during)?;
+        while !command.has_ended(TICK.min(limit))? {
+            if since.elapsed() > limit {
+                return Err(command.took_too_long(limit).into());
+            }
+            flows.let_pass(Duration::ZERO)?;
+        }
+        let ended_ns = now_ns();
+        // What it has left to work goes on as long as the traffic does.
+        flows.let_pass(after)?;
+        Ok(Ran { begun_ns, ended_ns })
+    }
+
+    /// What was not well before the command says nothing of it.
+    fn unwell(&self, seen: &SurviveObservation) -> Option<GateFailure> {
+        let wanted = seen.begun_ns.min(self.timing.warm_up_ns) / self.task.gap_ns().max(1);
+        let is_unwell =
+            |it: &&FlowSeries| (it.in_time_before(seen.begun_ns) as f64) < wanted as f64 * WELL;
+        let flow = seen.flows.iter().find(is_unwell)?;
+        let before = flow.in_time_before(seen.begun_ns);
+        let kind = match flow.kind {
+            FlowKind::Standing => "requests on standing connections",
+            FlowKind::New => "new connections",
+            FlowKind::Datagram => "datagrams",
+        };
+        Some(GateFailure::Unwell {
+            detail: format!("{before} of about {wanted} {kind} were answered within 10 ms"),
+        })
+    }
+}
+
+/// A sender that was late itself makes late what was not (D2).
+fn sent_late(lag: &Histogram) -> Option<GateFailure> {
+    let lag_ns = lag.value_at(LAG_QUANTILE);
+    (lag_ns > LAG_LIMIT_NS).then_some(GateFailure::SendLag {
+        quantile: LAG_QUANTILE,
+        lag_ns,
+        limit_ns: LAG_LIMIT_NS,
+    })
+}
+
+/// The moment by the senders' clock that an observation's times are since.
+fn zero_ns(clock: &ClockAnswer, ran: &Ran, seen: &SurviveObservation) -> u64 {
+    clock.translated(ran.begun_ns).saturating_sub(seen.begun_ns)
+}
+
+/// What was seen, all of it by the senders' clock since the first request of all.
+fn observation(
+    task: &Survive,
+    ran: &Ran,
+    (clock, clock_error_ns): (&ClockAnswer, u64),
+    (endured, probed): SeenTraffic,
+) -> SurviveObservation {
+    let begun = endured.iter().map(|(_, it)| it.begun_ns);
+    let begun = begun.chain(probed.iter().map(|it| it.begun_ns)).min();
+    let zero_ns = begun.unwrap_or_default();
+    let flow = |(kind, of): (FlowKind, Box<EnduredLoad>)| {
+        let since_ns = of.begun_ns - zero_ns;
+        let spell = |it: RequestSpell| RequestSpell {
+            first_ns: it.first_ns + since_ns,
+            last_ns: it.last_ns + since_ns,
+            ..it
+        };
+        FlowSeries {
+            kind,
+            gap_ns: task.gap_ns(),
+            connections: match kind {
+                FlowKind::Standing => task.connections.into(),
+                FlowKind::New | FlowKind::Datagram => 0,
+            },
+            broken: of.broken,
+            lag: of.lag,
+            latency: of.latency,
+            spells: of.spells.into_iter().map(spell).collect(),
+        }
+    };
+    let in_trial = |ns| clock.translated(ns).saturating_sub(zero_ns);
+    SurviveObservation {
+        begun_ns: in_trial(ran.begun_ns),
+        ended_ns: in_trial(ran.ended_ns),
+        clock_error_ns,
+        flows: endured.into_iter().map(flow).collect(),
+        forbidden: probed.map(|it| {
+            let Probed { begun_ns, series } = *it;
+            series.later(begun_ns - zero_ns)
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

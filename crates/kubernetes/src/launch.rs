@@ -1,0 +1,158 @@
+//! Pods that are launched in a cluster, open loop. Each is followed by what the cluster
+//! shows of it and by its own packets: a peer waits for them in the pod of the path that
+//! stands on the other node. Then all of them end.
+
+mod lot;
+mod peers;
+mod watch;
+
+use std::time::{Duration, Instant};
+
+use kube::api::Api;
+use plumbline_experiment::{Launch, Placement, Treatment};
+use plumbline_harness::TargetError;
+use plumbline_protocol::{LaunchedOrder, MeetingPhase};
+use plumbline_record::{LaunchObservation, PodLaunch, PodRelease, READY};
+
+use crate::ClusterError;
+use crate::manifest::{self, LAUNCH, RunMark, word};
+use lot::{AskedChange, LIMIT, LaunchedLot};
+pub(crate) use peers::LaunchEnd;
+use peers::{LaunchPeers, SeenPod};
+use watch::{PodWatch, ShownPod};
+
+/// Whether pods can be launched on the path of a treatment that wants that.
+///
+/// # Errors
+///
+/// [`TargetError::Unsupported`] where they cannot.
+pub(crate) fn check(treatment: &Treatment) -> Result<(), TargetError> {
+    let Some(launch) = treatment.task.launch() else {
+        return Ok(());
+    };
+    let scene = &treatment.scene;
+    let (place, needs) = if scene.placement == Placement::SameNode {
+        (
+            "on one node",
+            "placement cross-node: pods are launched on both nodes, and their peers are on the \
+             other one",
+        )
+    } else if scene.is_dressed() {
+        (
+            "beside services, policies or neighbours",
+            "a path on which nothing is laid: it is not waited until rules know pods that come \
+             and go",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(TargetError::Unsupported {
+        what: format!("the workload `{}` {place}", launch.name),
+        needs: needs.to_owned(),
+    })
+}
+
+/// Launches pods on the nodes of two ends in turn, follows them, and ends them.
+///
+/// # Errors
+///
+/// No pod could be made, or what follows them failed. What single pods fail with is in what
+/// is seen.
+pub(crate) fn launch(
+    task: &Launch,
+    ends: &[LaunchEnd<'_>; 2],
+    mark: &RunMark,
+) -> Result<LaunchObservation, ClusterError> {
+    let launch = word();
+    let peers = LaunchPeers::begin(ends, &launch)?;
+    let orders = (0..task.pods).map(|pod| {
+        let node = pod as usize % ends.len();
+        let order = LaunchedOrder {
+            peer: peers.waiting[1 - node],
+            launch: launch.clone(),
+            pod,
+        };
+        let on = &ends[node].site.pod;
+        manifest::launched(&order, &on.node, &on.image, mark)
+    });
+    let standing = &ends[0].site;
+    let lot = LaunchedLot {
+        session: &standing.session,
+        api: Api::namespaced(standing.session.client(), &standing.pod.namespace),
+        pods: orders.collect(),
+        selector: format!("{LAUNCH}={launch}"),
+        gap: Duration::from_nanos(task.gap_ns()),
+    };
+    lot.connect(task)?;
+    let watch = PodWatch::start(lot.session, &lot.api, &lot.selector)?;
+    let begun = lot.begin()?;
+    let met = lot.until_up(&begun, &watch, &peers)?;
+    let started = begun.iter().zip(&lot.pods).enumerate();
+    let started = started.map(|(at, (asked, pod))| PodLaunch {
+        node: ends[at % ends.len()].site.pod.node.clone(),
+        ..watch.of(pod, |shown| came(asked, met.get(&(at as u32)), shown))
+    });
+    let mut pods: Vec<PodLaunch> = started.collect();
+    peers.met(MeetingPhase::Ends)?;
+    let ended = lot.end(&begun)?;
+    let last = lot.until_gone(&ended, &watch, &peers)?;
+    for (at, (asked, pod)) in ended.iter().zip(&lot.pods).enumerate() {
+        let went = |asked| watch.of(pod, |shown| went(asked, last.get(&(at as u32)), shown));
+        pods[at].release = asked.as_ref().map(went);
+    }
+    Ok(LaunchObservation {
+        limit_ns: LIMIT.as_nanos() as u64,
+        clock_error_ns: Some(peers.error_ns(Instant::now())),
+        pods,
+    })
+}
+
+/// The start of a pod.
+fn came(asked: &AskedChange, met: Option<&SeenPod>, shown: &ShownPod) -> PodLaunch {
+    let met = met.copied().unwrap_or_default();
+    let since = |moment: Option<Instant>| moment.map(|it| asked.since(it));
+    let failed = shown.failed(asked.intended.elapsed());
+    let refused = asked.answered.as_ref().err().map(ToString::to_string);
+    PodLaunch {
+        begun_ns: asked.since(asked.begun),
+        placed: asked.steps([
+            ("accepted", asked.answered()),
+            ("scheduled", shown.scheduled),
+        ]),
+        namespace_ns: since(met.namespace),
+        steps: asked.steps([("sandbox", met.sandbox)]),
+        probed_ns: since(met.begun),
+        first_out_ns: since(met.first_out),
+        first_in_ns: since(met.first_in),
+        shown: asked.steps([
+            ("sandbox shown", shown.sandbox),
+            ("running", shown.running),
+            (READY, shown.ready),
+        ]),
+        error: refused.or(failed),
+        ..PodLaunch::default()
+    }
+}
+
+/// The end of a pod. It is over when the cluster shows none, and its address has answered
+/// for the last time.
+fn went(asked: &AskedChange, met: Option<&SeenPod>, shown: &ShownPod) -> PodRelease {
+    let silent = met.and_then(|it| it.answered);
+    let mut steps = asked.steps([
+        ("accepted", asked.answered()),
+        ("silent", silent),
+        ("gone", shown.gone),
+    ]);
+    steps.sort_by_key(|it| it.ended_ns);
+    let over = shown
+        .gone
+        .map(|gone| silent.map_or(gone, |it| it.max(gone)));
+    PodRelease {
+        begun_ns: asked.since(asked.begun),
+        steps,
+        ended_ns: over.map(|it| asked.since(it)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! The rules of services have the shape that is held against the real kube-proxy's.
+
+#[path = "../../../../tests/cluster/shape/normal.rs"]
+mod normal;
+
+use plumbline_experiment::{ServicePosition, ServiceProxy};
+use plumbline_testkit as testkit;
+
+use crate::dressing::{PROGRAMS, dress, printed, standing};
+use crate::services::dressed;
+
+/// Has the files of shapes written anew where it is set.
+const WRITE: &str = "PLUMBLINE_WRITE_SHAPES";
+
+fn holds(proxy: ServiceProxy, mode: &str) {
+    let test = format!("the shape of services by {mode}");
+    if !testkit::in_private_namespaces(&test) {
+        return;
+    }
+    for services in [1, 10, 100] {
+        for endpoints in [1, 3] {
+            let mut standing = standing("routed", Default::default(), Default::default());
+            let wanted = dressed(proxy, services, endpoints, ServicePosition::None);
+            if !dress(&test, &mut standing, wanted, PROGRAMS) {
+                return;
+            }
+            let node = &standing.topology().nodes[0];
+            let seen = match proxy {
+                ServiceProxy::Nftables => {
+                    let table = ["/usr/sbin/nft", "-j", "list", "table", "ip", "kube-proxy"];
+                    normal::nftables(&printed(node, &table), &[])
+                }
+                _ => normal::iptables(&printed(node, &["/usr/sbin/iptables-legacy-save"]), None),
+            };
+            let file = format!(
+                "{}/../../tests/cluster/shape/{mode}-{services}x{endpoints}.txt",
+                env!("CARGO_MANIFEST_DIR")
+            );
+            if std::env::var_os(WRITE).is_some() {
+                std::fs::write(&file, &seen).expect("written");
+            }
+            let known = std::fs::read_to_string(&file).expect("a file for each");
+            assert_eq!(seen, known, "{file}; {WRITE}=1 writes it anew");
+            assert!(standing.take_down().is_empty());
+        }
+    }
+}
+
+#[test]
+fn iptables_has_that_of_kube_proxy() {
+    holds(ServiceProxy::IptablesLegacy, "iptables");
+}
+
+#[test]
+fn nftables_has_that_of_kube_proxy() {
+    holds(ServiceProxy::Nftables, "nftables");
+}

@@ -1,0 +1,30 @@
+//! What a controller and an agent say to each other: [`ToAgent`] and [`FromAgent`] in
+//! frames over a byte stream, and the orders and answers in them.
+//!
+//! The controller need not run on Linux, and neither does anything here.
+
+mod frame;
+mod launch;
+mod message;
+mod probe;
+mod secret;
+mod sight;
+mod sounding;
+mod toil;
+mod watch;
+
+pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
+pub use launch::{LAUNCHED, LaunchedOrder, MeetOrder, MeetingPhase, MetPod};
+pub use message::{
+    ClockReading, EnduredLoad, FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement,
+    ServeOrder, Served, ToAgent,
+};
+pub use probe::{ProbeOrder, Probed};
+pub use secret::{Secret, SecretLength};
+pub use sight::{LocalAddress, LookOrder, MissingServer, NamespaceCounters, Sight, Way};
+pub use sounding::{
+    MtuAnswer, OffloadGroup, SentStream, SentTrain, SoundOrder, Sounded, StreamOrder, Survey,
+    SurveyedDevice, TakenTrain, TrainOrder,
+};
+pub use toil::{Toil, ToilOrder, Toiled};
+pub use watch::{IdleTime, MachineGains, WatchOrder, Watched};

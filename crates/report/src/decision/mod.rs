@@ -1,0 +1,213 @@
+//! Whether a head is worse than its base, by the limits of a run: what `plumbline gate`
+//! answers.
+//!
+//! Every limit is decided by the interval of its comparison, as `compare` does it: within the
+//! limit, or beyond. The formats only show.
+
+mod junit;
+mod shown;
+
+use std::time::Duration;
+
+use plumbline_experiment::TreatmentId;
+use plumbline_record::{Run, Trial};
+use plumbline_stats::family::minimum_blocks;
+use plumbline_stats::looks::blocks_to_decide;
+use serde::Serialize;
+
+pub use junit::render as junit;
+pub use shown::{json, markdown, sentence};
+
+use crate::analysis::{Comparison, Summary, alpha};
+use crate::compare::{LimitCheck, LimitOutcome, check_limits};
+use crate::{describe, number};
+
+/// How many times as many blocks as there are it may take to decide a limit, that it is
+/// worth saying how many.
+const WORTH_WAITING: f64 = 100.0;
+
+/// What a gate answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadVerdict {
+    /// Every overhead of the head is within its limit.
+    NotWorse,
+    /// One is beyond.
+    Worse,
+    /// One is neither, and none beyond.
+    Undecided,
+}
+
+/// Whether a head is worse than its base.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// What follows from all limits.
+    pub verdict: HeadVerdict,
+    /// Names of the networks.
+    pub base: String,
+    /// The one that is judged.
+    pub head: String,
+    /// Each limit on each comparison.
+    pub limits: Vec<DecidedLimit>,
+    /// Blocks of the run.
+    pub blocks: usize,
+    /// What they took.
+    pub took: Duration,
+    /// When the run started, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// One limit on one comparison.
+#[derive(Clone, Debug)]
+pub struct DecidedLimit {
+    /// What follows, and from which interval.
+    pub check: LimitCheck,
+    /// What is limited: `p50`, or `p50 under rr` where there are several workloads.
+    pub name: String,
+    /// The head's change as numbers are printed, with its interval; `None` where there is
+    /// no value of both.
+    change: Option<String>,
+    interval: Option<String>,
+    /// The medians of base and head.
+    values: [Option<String>; 2],
+    /// About how much more time would decide it, with 80 % probability; `None` where it is
+    /// decided, or the head differs by about as much as is allowed.
+    pub more: Option<Duration>,
+}
+
+impl Decision {
+    /// Judges a run by the limits of its plan. Any run gives an answer: what was not
+    /// measured is undecided.
+    pub fn new(run: &Run, trials: &[Trial]) -> Self {
+        let summary = Summary::new(run, trials);
+        let took = trials.iter().map(|trial| trial.took_ns);
+        let took = took.fold(0, u64::saturating_add);
+        let took = Duration::from_nanos(took / run.plan.pairs().max(1) as u64);
+        let pace = Pace {
+            blocks: summary.blocks,
+            of_a_block: took / summary.blocks.max(1) as u32,
+            alpha: alpha(&run.plan),
+        };
+        let checks = check_limits(0, &run.plan, &summary);
+        let limits: Vec<DecidedLimit> = checks
+            .into_iter()
+            .map(|check| DecidedLimit::new(check, &summary, &pace))
+            .collect();
+        let outcome = |wanted| limits.iter().any(|one| one.check.outcome == wanted);
+        let compared = run.plan.treatments.iter();
+        let compared = compared.filter_map(|it| Some((it.id, it.baseline?))).next();
+        let (head, base) = compared.unwrap_or_default();
+        let name = |id: TreatmentId| {
+            let treatment = run.plan.treatments.get(id);
+            treatment.map_or(String::new(), |it| describe::clean(&it.label))
+        };
+        Self {
+            verdict: match (
+                outcome(LimitOutcome::Broken),
+                outcome(LimitOutcome::Undecided),
+            ) {
+                (true, _) => HeadVerdict::Worse,
+                (false, true) => HeadVerdict::Undecided,
+                (false, false) => HeadVerdict::NotWorse,
+            },
+            base: name(base),
+            head: name(head),
+            limits,
+            blocks: summary.blocks,
+            took,
+            started: describe::clean(&summary.started),
+        }
+    }
+
+    /// About how much more time would decide every limit; `None` where all are decided, or
+    /// time alone would hardly do it.
+    pub fn more(&self) -> Option<Duration> {
+        let undecided = self.limits.iter();
+        let undecided = undecided.filter(|one| one.check.outcome == LimitOutcome::Undecided);
+        let each: Option<Vec<Duration>> = undecided.map(|one| one.more).collect();
+        each?.into_iter().max()
+    }
+}
+
+/// How a run goes on.
+struct Pace {
+    blocks: usize,
+    of_a_block: Duration,
+    /// Level of its intervals.
+    alpha: f64,
+}
+
+impl DecidedLimit {
+    fn new(check: LimitCheck, summary: &Summary, pace: &Pace) -> Self {
+        let label = |one: &Comparison| &summary.treatments[one.treatment].treatment;
+        let concerned = summary.comparisons.iter().find(|one| {
+            one.metric.name() == check.metric
+                && label(one).label == check.label
+                && label(one).task.name() == check.workload
+        });
+        let value = |id: TreatmentId, of: &Comparison| {
+            let median = summary.treatments[id].median_of(of.metric)?;
+            Some(describe::value(of.metric, median))
+        };
+        let effect = concerned.and_then(|one| one.effect);
+        let interval = effect.and_then(|effect| effect.interval);
+        Self {
+            name: name(&check, concerned, summary),
+            change: effect.map(|it| number::signed_percent(it.ratio_minus_one)),
+            interval: interval.map(|it| number::percent_interval(it.low, it.high)),
+            values: match concerned {
+                Some(one) => [one.baseline, one.treatment].map(|id| value(id, one)),
+                None => [None, None],
+            },
+            more: effect
+                .filter(|_| check.outcome == LimitOutcome::Undecided)
+                .and_then(|effect| pace.until_decided(&check, effect.blocks)),
+            check,
+        }
+    }
+}
+
+impl Pace {
+    /// More time until an interval no longer holds its limit, of which `counted` blocks are
+    /// so far: as many of the further ones will count.
+    fn until_decided(&self, check: &LimitCheck, counted: usize) -> Option<Duration> {
+        let overhead = check.overhead?;
+        let needed = match (check.low, check.high) {
+            (Some(low), Some(high)) => {
+                let towards_limit = match overhead > check.limit {
+                    true => overhead - low,
+                    false => high - overhead,
+                };
+                let distance = (overhead - check.limit).abs();
+                blocks_to_decide(counted, towards_limit, distance, self.alpha)
+            }
+            _ => minimum_blocks(self.alpha) as f64,
+        };
+        let is_worth = needed <= WORTH_WAITING * counted as f64;
+        let more = (needed - counted as f64).max(1.0) * self.blocks as f64 / counted as f64;
+        is_worth.then(|| self.of_a_block.mul_f64(more))
+    }
+}
+
+/// With the workload where there are several, and the treatment where it says more than
+/// the network.
+fn name(check: &LimitCheck, concerned: Option<&Comparison>, summary: &Summary) -> String {
+    let mut name = match concerned {
+        Some(one) => one.metric.words.to_owned(),
+        None => describe::clean(&check.metric),
+    };
+    let Some(concerned) = concerned else {
+        return name;
+    };
+    let of = &summary.treatments[concerned.treatment].treatment;
+    let others = || summary.treatments.iter().map(|one| &one.treatment);
+    if others().any(|other| other.task.name() != of.task.name()) {
+        name += &format!(" under {}", describe::clean(of.task.name()));
+    }
+    let compared = others().filter(|other| other.baseline.is_some());
+    let mut labels = compared.map(|other| &other.label);
+    if labels.any(|label| *label != of.label) {
+        name += &format!(" of {}", describe::clean(&of.label));
+    }
+    name
+}

@@ -1,0 +1,173 @@
+//! Pods that were launched, in tables and sentences.
+
+// In `object!` each key has a type of its own.
+#![allow(non_camel_case_types)]
+
+use plumbline_record::LaunchPart;
+use serde::Serialize;
+
+use crate::analysis::{
+    LaunchQuantile, LaunchSummary, LaunchTimes, NotedPod, Section, Summary, TreatmentSummary,
+};
+use crate::figures::{Table, head};
+use crate::object::object;
+use crate::spread::Spread;
+use crate::{describe, number};
+
+/// What the first table is, for a reader of the page.
+pub(crate) const ABOUT: &str = "Over the pods of all trials, from the intended start of each. In \
+    brackets, where a percentile lies by these pods at 95 %, as if they were independent: within \
+    this run. The stretches are medians of their own, so they do not add up.";
+
+/// A row for each treatment of a section; `None` where no pods were launched.
+pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
+    let launched = launched(summary, section);
+    // A lab shows none as ready, and a cluster may not show how its pods came about.
+    let is_seen = |name: &str| launched.iter().any(|(_, of)| middle_ns(of, name).is_some());
+    let shown: Vec<(&str, &str)> = STRETCHES.into_iter().filter(|it| is_seen(it.0)).collect();
+    let row = |&(treatment, of): &(&TreatmentSummary, &LaunchSummary)| {
+        let up = of.time("network_up");
+        let mut row = vec![describe::clean(&treatment.treatment.label)];
+        row.extend(up.into_iter().flat_map(|it| &it.quantiles).map(bounded));
+        row.push(or_none(up.and_then(|it| it.longest_ns)));
+        row.extend(shown.iter().map(|(name, _)| or_none(middle_ns(of, name))));
+        row.push(match of.pods - of.up {
+            0 => of.pods.to_string(),
+            without => format!("{}, {without} without network", of.pods),
+        });
+        row
+    };
+    let rows: Vec<Vec<String>> = launched.iter().map(row).collect();
+    let mut head = head(["network", "up p50", "up p90", "up p99", "longest"]);
+    head.extend(shown.iter().map(|(_, heading)| (*heading).to_owned()));
+    head.push("pods".to_owned());
+    (!rows.is_empty()).then_some(Table { head, rows })
+}
+
+/// The times that stand beside the whole, and their headings.
+const STRETCHES: [(&str, &str); 8] = [
+    ("attach", "attach"),
+    ("first_out", "first out"),
+    ("first_in", "first in"),
+    ("ready", "ready"),
+    ("release", "release"),
+    ("namespace", "namespace"),
+    ("program", "program"),
+    ("lag", "lag"),
+];
+
+fn middle_ns(of: &LaunchSummary, name: &str) -> Option<f64> {
+    of.time(name)?.middle_ns()
+}
+
+/// The steps by which pods came about on each network; `None` where no pods were launched.
+pub(crate) fn steps(summary: &Summary, section: &Section) -> Option<Table> {
+    let of_one = |(treatment, of): (&TreatmentSummary, &LaunchSummary)| -> Vec<Vec<String>> {
+        let row = |step: &LaunchTimes| {
+            let label = describe::clean(&treatment.treatment.label);
+            let mut row = vec![label, describe::clean(&step.name)];
+            row.extend(step.quantiles.iter().map(bounded));
+            row.push(or_none(step.longest_ns));
+            row
+        };
+        of.steps.iter().map(row).collect()
+    };
+    let rows = launched(summary, section).into_iter().flat_map(of_one);
+    let rows: Vec<Vec<String>> = rows.collect();
+    (!rows.is_empty()).then(|| Table {
+        head: head(["network", "step", "p50", "p90", "p99", "longest"]),
+        rows,
+    })
+}
+
+/// The slowest pod of each treatment, and where its time went.
+pub(crate) fn tails(summary: &Summary, section: &Section) -> Vec<String> {
+    let tail = |(treatment, of): (&TreatmentSummary, &LaunchSummary)| {
+        let slowest = of.slowest.as_ref()?;
+        let label = describe::clean(&treatment.treatment.label);
+        Some(format!("{label}: {}", told(slowest)?))
+    };
+    let launched = launched(summary, section).into_iter();
+    launched.filter_map(tail).collect()
+}
+
+/// `the slowest pod, number 37 in block 3, had its network after 812 ms; its longest stretch was
+/// “first out”, 700 ms`.
+fn told(noted: &NotedPod) -> Option<String> {
+    let up_ns = noted.pod.up_ns()?;
+    let parts = noted.pod.parts();
+    let length = |part: &LaunchPart<'_>| part.to_ns - part.from_ns;
+    let until_up = parts.iter().filter(|part| part.to_ns <= up_ns);
+    let longest = until_up.max_by_key(|part| length(part))?;
+    Some(format!(
+        "the slowest pod, number {} in block {}, had its network after {}; its longest stretch was “{}”, {}",
+        noted.position + 1,
+        u64::from(noted.block) + 1,
+        number::duration(up_ns as f64),
+        describe::clean(longest.name),
+        number::duration(length(longest) as f64)
+    ))
+}
+
+/// The treatments of a section that launched pods.
+pub(crate) fn launched<'a>(
+    summary: &'a Summary,
+    section: &Section,
+) -> Vec<(&'a TreatmentSummary, &'a LaunchSummary)> {
+    section.with(&summary.treatments, |one| one.launch.as_ref())
+}
+
+/// The same for scripts.
+pub(crate) fn json(of: &LaunchSummary) -> impl Serialize + use<> {
+    object! {
+        pods: of.pods,
+        up: of.up,
+        times: of.times.iter().map(times).collect::<Vec<_>>(),
+        steps: of.steps.iter().map(times).collect::<Vec<_>>(),
+        slowest: of.slowest.as_ref().map(noted),
+    }
+}
+
+fn times(of: &LaunchTimes) -> impl Serialize + use<> {
+    let quantile = |it: &LaunchQuantile| {
+        object! {
+            share: it.share,
+            ns: it.ns,
+            low_ns: it.low_ns,
+            high_ns: it.high_ns,
+            over_trials_ns: Spread(it.over_trials),
+        }
+    };
+    object! {
+        name: of.name.clone(),
+        quantiles: of.quantiles.iter().map(quantile).collect::<Vec<_>>(),
+        longest_ns: of.longest_ns,
+    }
+}
+
+fn noted(of: &NotedPod) -> impl Serialize + use<> {
+    let part = |it: &LaunchPart<'_>| {
+        object! { name: it.name.to_owned(), from_ns: it.from_ns, to_ns: it.to_ns }
+    };
+    object! {
+        block: of.block,
+        position: of.position,
+        node: of.pod.node.clone(),
+        network_up_ns: of.pod.up_ns(),
+        parts: of.pod.parts().iter().map(part).collect::<Vec<_>>(),
+    }
+}
+
+fn bounded(of: &LaunchQuantile) -> String {
+    let text = number::duration;
+    match (of.ns, of.low_ns, of.high_ns) {
+        (Some(ns), Some(low), Some(high)) => {
+            format!("{} ({} to {})", text(ns), text(low), text(high))
+        }
+        (ns, ..) => or_none(ns),
+    }
+}
+
+fn or_none(ns: Option<f64>) -> String {
+    ns.map_or_else(|| number::NONE.to_owned(), number::duration)
+}

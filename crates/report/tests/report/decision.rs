@@ -1,0 +1,212 @@
+//! What a gate says, and in which forms, of runs whose effects are known.
+
+use plumbline_experiment::Sequential;
+use plumbline_record::{Run, Trial};
+use plumbline_report::Summary;
+use plumbline_report::decision::{Decision, HeadVerdict, json, junit, markdown, sentence};
+use serde_json::Value;
+
+use crate::documented;
+use crate::fake::{Fake, Network, rr};
+
+const HOSTILE: &str = "pr\u{1b}[31m\u{ffff}<script>\"&'|*\n";
+
+fn head(latency: f64) -> Network {
+    Network {
+        latency,
+        ..Network::same("pr")
+    }
+}
+
+/// A run of a gate with these limits, in percent.
+fn gate(head: Network, limits: &[(&str, f64)]) -> (Run, Vec<Trial>) {
+    let fake = Fake {
+        workloads: vec![rr()],
+        ..Fake::new(&[Network::same("main"), head])
+    };
+    let (mut run, trials) = fake.run();
+    let limits = limits.iter();
+    run.plan.limits = limits
+        .map(|(metric, percent)| ((*metric).to_owned(), percent / 100.0))
+        .collect();
+    run.plan.sequential = Some(Sequential {
+        looks: vec![8, 12],
+        budget_ns: None,
+    });
+    (run, trials)
+}
+
+fn decided(head: Network, limits: &[(&str, f64)]) -> Decision {
+    let (run, trials) = gate(head, limits);
+    Decision::new(&run, &trials)
+}
+
+/// Failures, errors and the text of each test, by a parser of XML.
+fn read(xml: &str) -> (usize, usize, Vec<String>) {
+    let document = roxmltree::Document::parse(xml).unwrap_or_else(|e| panic!("{e}: {xml}"));
+    let all = document.root_element();
+    let suite = all.first_element_child().unwrap();
+    assert_eq!(
+        (all.tag_name().name(), suite.tag_name().name()),
+        ("testsuites", "testsuite")
+    );
+    let cases = suite.children().filter(|it| it.has_tag_name("testcase"));
+    let cases: Vec<_> = cases.collect();
+    for of in [&all, &suite] {
+        assert_eq!(of.attribute("tests"), Some(&*cases.len().to_string()));
+    }
+    let inside = |tag: &str| {
+        let found = cases.iter().flat_map(|it| it.children());
+        let found = found.filter(|it| it.has_tag_name(tag)).count();
+        let named = if tag == "error" { "errors" } else { "failures" };
+        assert_eq!(suite.attribute(named), Some(&*found.to_string()));
+        found
+    };
+    let names = cases
+        .iter()
+        .map(|it| it.attribute("name").unwrap().to_owned());
+    (inside("failure"), inside("error"), names.collect())
+}
+
+fn parsed(decision: &Decision) -> Value {
+    let value = serde_json::from_str(&json(decision)).unwrap();
+    documented::check("gate", &value);
+    value
+}
+
+#[test]
+fn a_head_that_is_within_all_limits_is_not_worse() {
+    let decision = decided(head(1.0), &[("p50", 30.0), ("cpu_per_request", 40.0)]);
+    assert_eq!(decision.verdict, HeadVerdict::NotWorse, "{decision:?}");
+    let text = sentence(&decision);
+    assert!(
+        text.starts_with("pr is not worse than main: CPU per request "),
+        "{text}"
+    );
+    assert!(
+        text.contains(", p50 ") && text.contains("where 30 % is allowed"),
+        "{text}"
+    );
+    assert_eq!(text.matches(". ").count(), 0, "one sentence: {text}");
+    let (failures, errors, names) = read(&junit(&decision));
+    assert_eq!((failures, errors), (0, 0));
+    assert_eq!(names.len(), 2);
+    assert!(names.contains(&"p50".to_owned()), "{names:?}");
+    let object = parsed(&decision);
+    assert_eq!(object["verdict"], "not-worse");
+    assert_eq!(object["limits"][1]["outcome"], "held");
+    assert!(object["more_ns"].is_null());
+}
+
+#[test]
+fn a_head_beyond_one_limit_is_worse() {
+    let decision = decided(head(1.5), &[("p50", 3.0), ("cpu_per_request", 40.0)]);
+    assert_eq!(decision.verdict, HeadVerdict::Worse, "{decision:?}");
+    let text = sentence(&decision);
+    assert!(text.starts_with("pr is worse than main: p50 +"), "{text}");
+    assert!(!text.contains("CPU"), "what holds is in the table: {text}");
+    let (failures, errors, _) = read(&junit(&decision));
+    assert_eq!((failures, errors), (1, 0));
+    let table = markdown(&decision);
+    let rows: Vec<&str> = table
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .collect();
+    assert_eq!(rows.len(), 4, "a head, a rule and two limits: {table}");
+    let row = rows.iter().find(|row| row.starts_with("| p50 |")).unwrap();
+    assert!(row.contains("| 3 % | worse |"), "{table}");
+    assert_eq!(parsed(&decision)["verdict"], "worse");
+}
+
+#[test]
+fn what_is_undecided_says_how_much_more_time_it_takes() {
+    let decision = decided(head(1.03), &[("p50", 4.0)]);
+    assert_eq!(decision.verdict, HeadVerdict::Undecided, "{decision:?}");
+    let text = sentence(&decision);
+    let begins = "Whether pr is worse than main is undecided after 10 blocks";
+    assert!(text.starts_with(begins), "{text}");
+    assert!(text.contains("more would decide it (--budget "), "{text}");
+    let (failures, errors, _) = read(&junit(&decision));
+    assert_eq!((failures, errors), (0, 1));
+    let object = parsed(&decision);
+    assert!(object["more_ns"].as_u64() > object["took_ns"].as_u64());
+
+    let found = 100.0 * decision.limits[0].check.overhead.unwrap();
+    let at_the_limit = decided(head(1.03), &[("p50", found)]);
+    assert_eq!(at_the_limit.more(), None);
+    let text = sentence(&at_the_limit);
+    assert!(text.contains("about as much as is allowed"), "{text}");
+}
+
+#[test]
+fn what_was_not_measured_is_undecided() {
+    let (run, trials) = gate(head(1.0), &[("p50", 3.0)]);
+    let few: Vec<Trial> = trials.iter().filter(|it| it.block < 3).cloned().collect();
+    let decision = Decision::new(&run, &few);
+    assert_eq!(decision.verdict, HeadVerdict::Undecided);
+    assert!(
+        decision.more().is_some(),
+        "blocks for an interval: {decision:?}"
+    );
+    // Of three blocks one counts: each further one takes three.
+    let voided = few.iter().cloned().map(|trial| match trial.block {
+        0 => trial,
+        _ => Trial {
+            observation: None,
+            ..trial
+        },
+    });
+    let voided: Vec<Trial> = voided.collect();
+    let rarely = Decision::new(&run, &voided);
+    assert!(rarely.more() > decision.more(), "{rarely:?}");
+    let none = Decision::new(&run, &[]);
+    assert_eq!(none.verdict, HeadVerdict::Undecided);
+    assert_eq!((none.more(), &*none.head), (None, "pr"));
+    assert!(
+        sentence(&none).contains("p50 is not known"),
+        "{}",
+        sentence(&none)
+    );
+    read(&junit(&none));
+    parsed(&none);
+}
+
+#[test]
+fn names_from_outside_break_no_format() {
+    let network = Network {
+        label: HOSTILE,
+        ..head(1.0)
+    };
+    let decision = decided(network, &[("p50", 30.0)]);
+    for text in [sentence(&decision), markdown(&decision), junit(&decision)] {
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\u{ffff}'),
+            "{text}"
+        );
+    }
+    assert!(!markdown(&decision).contains("<script"));
+    let document = junit(&decision);
+    let document = roxmltree::Document::parse(&document).unwrap();
+    let suite = document.root_element().first_element_child().unwrap();
+    assert!(suite.attribute("name").unwrap().contains("<script>\"&'|*"));
+}
+
+/// Intervals of a run that verdicts may have ended are wider, in every report of it.
+#[test]
+fn repeated_looks_make_intervals_wider() {
+    let (run, trials) = gate(head(1.1), &[("p50", 3.0)]);
+    let mut fixed = run.clone();
+    fixed.plan.sequential = None;
+    let width = |run: &Run| {
+        let summary = Summary::new(run, &trials);
+        let interval = summary
+            .comparison(1, "p50")
+            .unwrap()
+            .effect
+            .unwrap()
+            .interval;
+        let interval = interval.unwrap();
+        interval.high - interval.low
+    };
+    assert!(width(&run) > 1.02 * width(&fixed));
+}

@@ -1,0 +1,243 @@
+//! Pods that were launched, and how long until each had its network.
+
+use plumbline_experiment::{Launch, Task};
+use plumbline_record::{
+    GateFailure, LaunchObservation, LaunchStep, PodLaunch, PodRelease, READY, Run, Trial,
+    TrialStatus, What,
+};
+use plumbline_report::terminal::{self, Style};
+use plumbline_report::{Summary, csv, html, json, markdown};
+
+use crate::documented;
+use crate::fake::{self, Fake, Network};
+
+const MS: u64 = 1_000_000;
+
+/// Pods of a launch.
+const PODS: u64 = 100;
+
+fn step(step: &str, ended_ns: u64) -> LaunchStep {
+    LaunchStep {
+        step: step.to_owned(),
+        ended_ns,
+    }
+}
+
+/// A pod whose network takes so long to attach it; all else takes 1 ms each.
+fn pod(attach_ns: u64) -> PodLaunch {
+    let attached_ns = 2 * MS + attach_ns;
+    PodLaunch {
+        node: "node1".to_owned(),
+        begun_ns: MS,
+        namespace_ns: Some(2 * MS),
+        steps: vec![
+            step("ptp", 2 * MS + attach_ns / 2),
+            step("tuning", attached_ns),
+        ],
+        probed_ns: Some(attached_ns + MS),
+        first_out_ns: Some(attached_ns + 2 * MS),
+        first_in_ns: Some(attached_ns + 3 * MS),
+        release: Some(PodRelease {
+            begun_ns: MS,
+            steps: vec![step("tuning", 2 * MS), step("ptp", 3 * MS)],
+            ended_ns: Some(3 * MS),
+        }),
+        ..PodLaunch::default()
+    }
+}
+
+/// Of each hundred pods the first is attached within 1 ms, each further one within 1 ms more,
+/// and the second network takes twice as long. In each block it takes 1 ms longer than in
+/// the one before.
+fn run() -> (Run, Vec<Trial>) {
+    let fake = Fake {
+        workloads: vec![fake::rr()],
+        ..Fake::new(&[Network::same("routed"), Network::same("cni:ptp")])
+    };
+    let (mut run, mut trials) = fake.run();
+    for treatment in &mut run.plan.treatments {
+        treatment.task = Task::Launch(Launch {
+            name: "hundred".to_owned(),
+            pods: PODS as u32,
+            rate: Some(50.0),
+        });
+    }
+    for trial in &mut trials {
+        let (factor, block) = (1 + trial.treatment as u64, u64::from(trial.block));
+        let pods = (1..=PODS).map(|at| pod(factor * (at + block) * MS));
+        let seen = LaunchObservation {
+            limit_ns: 20_000 * MS,
+            pods: pods.collect(),
+            ..LaunchObservation::default()
+        };
+        if let Some(observation) = &mut trial.observation {
+            observation.what = What::Launch(Box::new(seen));
+        }
+    }
+    (run, trials)
+}
+
+fn summary() -> (Summary, Run, Vec<Trial>) {
+    let (run, trials) = run();
+    (Summary::new(&run, &trials), run, trials)
+}
+
+#[test]
+fn launches_are_compared_on_when_the_network_is_up() {
+    let (summary, ..) = summary();
+    let found = |metric: &str| {
+        let found = summary.comparison(1, metric).expect(metric);
+        (found.is_primary, found.effect.unwrap().ratio_minus_one)
+    };
+    let (is_primary, ratio) = found("network_up");
+    // 5 ms of it are the same.
+    assert!(is_primary && (0.85..0.95).contains(&ratio), "{ratio}");
+    let (is_primary, ratio) = found("attach");
+    assert!(!is_primary && (ratio - 1.0).abs() < 1e-9, "{ratio}");
+    for same in ["first_packets", "release"] {
+        assert!(found(same).1.abs() < 1e-9, "{same}");
+    }
+    assert!(found("slowest_up").1 > 0.9);
+    let none = ["p50", "cpu_per_request", "first_right"];
+    assert!(none.iter().all(|it| summary.comparison(1, it).is_none()));
+}
+
+#[test]
+fn scripts_get_quantiles_over_pods_and_over_trials() {
+    let (summary, ..) = summary();
+    let report = documented::read(&json::render(&summary));
+    let first = &report["treatments"][0];
+    assert_eq!(first["factors"]["pods"], 100);
+    assert_eq!(first["factors"]["pods_per_second"], 50.0);
+    let launch = &first["launch"];
+    assert_eq!(
+        (&launch["pods"], &launch["up"]),
+        (&1000.into(), &1000.into())
+    );
+    let time = |name: &str| {
+        let times = launch["times"].as_array().unwrap();
+        times.iter().find(|it| it["name"] == name).unwrap()
+    };
+    let attach = &time("attach")["quantiles"][0];
+    assert_eq!(
+        (&attach["share"], &attach["ns"]),
+        (&0.5.into(), &55_000_000.0.into())
+    );
+    let low = attach["low_ns"].as_f64().unwrap();
+    assert!((45e6..55e6).contains(&low), "{low}");
+    assert_eq!(attach["over_trials_ns"]["median"], 54_500_000.0);
+    assert_eq!(time("attach")["longest_ns"], 109_000_000.0);
+    assert_eq!(time("program")["longest_ns"], 1_000_000.0);
+    assert_eq!(launch["steps"][1]["name"], "tuning");
+    let slowest = &launch["slowest"];
+    assert_eq!(
+        (&slowest["block"], &slowest["position"]),
+        (&9.into(), &99.into())
+    );
+    assert_eq!(slowest["network_up_ns"], 114 * MS);
+    assert_eq!(slowest["parts"].as_array().unwrap().len(), 7);
+}
+
+/// Which is when it has its network, or when the cluster shows it as ready, later.
+#[test]
+fn pods_of_a_cluster_are_told_with_what_that_did() {
+    let (run, mut trials) = run();
+    for trial in &mut trials {
+        let observation = trial.observation.as_mut().unwrap();
+        if let What::Launch(seen) = &mut observation.what {
+            for pod in &mut seen.pods {
+                pod.placed = vec![step("accepted", 1_200_000), step("scheduled", 1_500_000)];
+                pod.shown = vec![step(READY, pod.up_ns().unwrap() + 70 * MS)];
+            }
+        }
+    }
+    let summary = Summary::new(&run, &trials);
+    let report = documented::read(&json::render(&summary));
+    let launch = &report["treatments"][0]["launch"];
+    let steps = launch["steps"].as_array().unwrap();
+    let of = |name: &str| steps.iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!(of("accepted")["longest_ns"], 200_000.0);
+    assert_eq!(of("scheduled")["longest_ns"], 300_000.0);
+    assert_eq!(of(READY)["longest_ns"], 70_000_000.0);
+    let times = launch["times"].as_array().unwrap();
+    let namespace = times.iter().find(|it| it["name"] == "namespace").unwrap();
+    assert_eq!(namespace["longest_ns"], 500_000.0);
+    assert_eq!(launch["slowest"]["network_up_ns"], 114 * MS);
+    assert_eq!(launch["slowest"]["parts"].as_array().unwrap().len(), 10);
+    let page = html::render(&summary, &run, &trials);
+    assert!(page.contains("ready 70.0"), "the title of a bar");
+    // Its longest stretch is among those before it has its network.
+    let text = markdown::render(&summary);
+    assert!(text.contains("had its network after 114"), "{text}");
+    assert!(!text.contains("of it ready"), "{text}");
+}
+
+#[test]
+fn every_format_tells_of_pods() {
+    let (summary, run, trials) = summary();
+    let csv = csv::render(&summary);
+    assert_eq!(
+        csv.lines()
+            .filter(|it| it.contains(",network_up_ns,"))
+            .count(),
+        2
+    );
+    let page = html::render(&summary, &run, &trials);
+    for text in [
+        "Start of the slowest pod",
+        "first out 1.00",
+        "steps of the network",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let wide = Style {
+        colour: false,
+        width: 160,
+    };
+    let terminal = terminal::render(&summary, wide);
+    for text in [&page, &markdown::render(&summary), &terminal] {
+        assert!(text.contains("100 pods are launched"), "{text}");
+        assert!(text.contains("up p50"), "{text}");
+        assert!(text.contains("number 100 in block 10"), "{text}");
+    }
+}
+
+#[test]
+fn pods_without_network_are_told() {
+    let (run, mut trials) = run();
+    for trial in trials.iter_mut().filter(|it| it.treatment == 1) {
+        let gates = vec![GateFailure::NoNetwork {
+            pods: 7,
+            launched: 100,
+            detail: "no address".to_owned(),
+        }];
+        trial.status = TrialStatus::Invalid { gates };
+    }
+    let summary = Summary::new(&run, &trials);
+    let page = html::render(&summary, &run, &trials);
+    assert!(page.contains("7 of 100 pods without network: no address"));
+    let failures = &summary.account.failures;
+    assert!(
+        failures
+            .iter()
+            .any(|it| it.reason == "pods without network")
+    );
+}
+
+#[test]
+fn a_pod_that_never_had_its_network_is_the_slowest() {
+    let (run, mut trials) = run();
+    for trial in trials.iter_mut().filter(|it| it.treatment == 0) {
+        let observation = trial.observation.as_mut().unwrap();
+        if let What::Launch(seen) = &mut observation.what {
+            seen.pods[3].first_in_ns = None;
+        }
+    }
+    let summary = Summary::new(&run, &trials);
+    let slowest = summary.treatments[0].values_of("slowest_up");
+    assert!(slowest.iter().all(|it| it.value == 20e9));
+    let launch = summary.treatments[0].launch.as_ref().unwrap();
+    assert_eq!((launch.pods, launch.up), (1_000, 990));
+    let page = html::render(&summary, &run, &trials);
+    assert!(page.contains("10 without network"));
+}

@@ -1,0 +1,447 @@
+//! What adds up: the hops of each network, held against the latency that was measured.
+
+use plumbline_stats::family;
+
+use crate::hop::{NamedHop, Trip};
+use crate::load::TrialLatency;
+
+/// Error probability of intervals.
+const ALPHA: f64 = 0.05;
+
+/// A mean over rounds, in nanoseconds, or a share, with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanTime {
+    /// The mean.
+    pub ns: f64,
+    /// Both ends of its interval; `None` with fewer than six rounds.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl MeanTime {
+    /// The mean of one value for each round, with the interval that flipped signs give.
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let column: Vec<_> = values.iter().copied().map(Some).collect();
+        let means = family::means(&[column], ALPHA, 0).ok();
+        let Some(mean) = means.and_then(|all| all.into_iter().next()) else {
+            return Self {
+                ns: f64::NAN,
+                interval: None,
+            };
+        };
+        let alone = (mean.alone.low, mean.alone.high);
+        Self {
+            ns: mean.mean,
+            interval: Some(alone).filter(|(low, high)| low.is_finite() && high.is_finite()),
+        }
+    }
+
+    /// Whether its interval is known, and without 0.
+    pub fn is_different(&self) -> bool {
+        self.interval
+            .is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    }
+}
+
+/// A hop, and how long it takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HopTime {
+    /// What it is called.
+    pub name: String,
+    /// The namespace in which it begins.
+    pub at: String,
+    /// On the way to the receiver, or back.
+    pub trip: Trip,
+    /// How long it takes.
+    pub time: MeanTime,
+}
+
+/// What a network's hops add to those of the baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surplus {
+    /// Name of the baseline.
+    pub baseline: String,
+    /// Difference of the latencies.
+    pub total: MeanTime,
+    /// Differences of all hops of one name, the largest first; all stacks are one.
+    pub by_name: Vec<(String, MeanTime)>,
+}
+
+/// Where the time of one network goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetworkHops {
+    /// The network.
+    pub name: String,
+    /// Its mean latency while hops were seen, without the slowest requests.
+    pub total: MeanTime,
+    /// The same while nobody looked.
+    pub alone: MeanTime,
+    /// Its hops, in the order in which packets meet them.
+    pub hops: Vec<HopTime>,
+    /// What of the total is in no hop.
+    pub unaccounted: MeanTime,
+    /// Against the first network; `None` for that one itself.
+    pub against: Option<Surplus>,
+    /// Journeys that were followed from end to end.
+    pub journeys: u64,
+    /// Journeys whose packet was lost sight of, as in a program that copies it.
+    pub lost: u64,
+    /// Packets that were dropped: where, why, and how many.
+    pub drops: Vec<(String, u64)>,
+}
+
+/// A network that requests could not be followed through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfollowed {
+    /// The network.
+    pub name: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Xray {
+    /// The networks, the baseline first.
+    pub networks: Vec<NetworkHops>,
+    /// Those that could not be followed.
+    pub unfollowed: Vec<Unfollowed>,
+    /// What observing adds to the median latency, as a share, where that many are followed.
+    pub observer_share: MeanTime,
+    /// One of so many requests is followed: fewer than was asked for where that is cheaper.
+    pub one_in: u64,
+    /// Rounds in which each network was looked at.
+    pub rounds: usize,
+    /// What looked: `tracepoints` or `taps`.
+    pub by: &'static str,
+}
+
+/// One network in one round.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundSeen {
+    /// One of so many requests was followed.
+    pub(crate) one_in: u64,
+    /// Without a tracer.
+    pub(crate) alone: TrialLatency,
+    /// With one.
+    pub(crate) watched: TrialLatency,
+    /// Hops with their means.
+    pub(crate) hops: Vec<NamedHop>,
+}
+
+impl RoundSeen {
+    /// What of the latency is in no hop: both are of the same trial.
+    fn left(&self) -> f64 {
+        let hops: f64 = self.hops.iter().map(|hop| hop.ns).sum();
+        self.watched.mean_ns - hops
+    }
+}
+
+/// All rounds of one network.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NetworkSeen {
+    pub(crate) name: String,
+    pub(crate) rounds: Vec<RoundSeen>,
+    pub(crate) journeys: u64,
+    pub(crate) lost: u64,
+    pub(crate) drops: Vec<(String, u64)>,
+}
+
+/// A hop among others of its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct HopKey {
+    trip: Trip,
+    name: String,
+    /// The how manieth of this name on this trip.
+    nth: usize,
+}
+
+fn keys(hops: &[NamedHop]) -> Vec<HopKey> {
+    let key = |(at, hop): (usize, &NamedHop)| HopKey {
+        trip: hop.trip,
+        name: hop.name.clone(),
+        nth: hops[..at]
+            .iter()
+            .filter(|it| it.trip == hop.trip && it.name == hop.name)
+            .count(),
+    };
+    hops.iter().enumerate().map(key).collect()
+}
+
+/// The hops of several lists, each once, in an order that agrees with that of the first ones.
+fn in_order<'a>(lists: impl Iterator<Item = &'a [NamedHop]>) -> Vec<(HopKey, String)> {
+    let mut order: Vec<(HopKey, String)> = Vec::new();
+    for list in lists {
+        let mut next = 0;
+        for (key, hop) in keys(list).into_iter().zip(list) {
+            match order.iter().position(|(known, _)| *known == key) {
+                Some(at) => next = at + 1,
+                None => {
+                    order.insert(next, (key, hop.at.clone()));
+                    next += 1;
+                }
+            }
+        }
+    }
+    order
+}
+
+fn time_of(hops: &[NamedHop], key: &HopKey) -> f64 {
+    let found = keys(hops).iter().position(|it| it == key);
+    found.map_or(0.0, |at| hops[at].ns)
+}
+
+/// One list of hops of several, each with so many journeys: their means, over all journeys.
+pub(crate) fn merged(mut lists: Vec<(u64, Vec<NamedHop>)>) -> Vec<NamedHop> {
+    lists.sort_by_key(|(journeys, _)| std::cmp::Reverse(*journeys));
+    let all: u64 = lists.iter().map(|(journeys, _)| journeys).sum();
+    let order = in_order(lists.iter().map(|(_, hops)| &hops[..]));
+    let mean = |(key, at): (HopKey, String)| {
+        let sum: f64 = lists
+            .iter()
+            .map(|(journeys, hops)| time_of(hops, &key) * *journeys as f64)
+            .sum();
+        NamedHop {
+            ns: sum / all as f64,
+            name: key.name,
+            at,
+            trip: key.trip,
+        }
+    };
+    order.into_iter().map(mean).collect()
+}
+
+/// Sums up. The first network is the baseline.
+pub(crate) fn sum_up(
+    seen: &[&NetworkSeen],
+    unfollowed: Vec<Unfollowed>,
+    one_in: u64,
+    by: &'static str,
+) -> Xray {
+    let share = observer_share(seen, one_in);
+    let rounds = seen.iter().map(|it| it.rounds.len()).min().unwrap_or(0);
+    let networks = seen.iter().enumerate().map(|(at, network)| {
+        let baseline = &seen[0];
+        let mean = |of: fn(&RoundSeen) -> f64| {
+            MeanTime::of(&network.rounds.iter().map(of).collect::<Vec<_>>())
+        };
+        NetworkHops {
+            name: network.name.clone(),
+            total: mean(|round| round.watched.mean_ns),
+            alone: mean(|round| round.alone.mean_ns),
+            hops: hop_times(&network.rounds),
+            unaccounted: mean(RoundSeen::left),
+            against: (at > 0).then(|| surplus(network, baseline)),
+            journeys: network.journeys,
+            lost: network.lost,
+            drops: network.drops.clone(),
+        }
+    });
+    Xray {
+        networks: networks.collect(),
+        unfollowed,
+        observer_share: share,
+        one_in,
+        rounds,
+        by,
+    }
+}
+
+/// What observing adds to the median, over all networks and the rounds so far in which one of
+/// so many was followed. The rounds are the replicates: networks of one round share its moment.
+pub(crate) fn observer_share(seen: &[&NetworkSeen], one_in: u64) -> MeanTime {
+    let rounds = seen.iter().map(|it| it.rounds.len()).min().unwrap_or(0);
+    let rounds = (0..rounds).filter(|at| seen[0].rounds[*at].one_in == one_in);
+    let ratio = |round: &RoundSeen| (round.watched.p50_ns / round.alone.p50_ns).ln();
+    let of_round = |at: usize| {
+        let sum: f64 = seen.iter().map(|network| ratio(&network.rounds[at])).sum();
+        sum / seen.len() as f64
+    };
+    let logs = MeanTime::of(&rounds.map(of_round).collect::<Vec<_>>());
+    MeanTime {
+        ns: logs.ns.exp_m1(),
+        interval: logs
+            .interval
+            .map(|(low, high)| (low.exp_m1(), high.exp_m1())),
+    }
+}
+
+fn hop_times(rounds: &[RoundSeen]) -> Vec<HopTime> {
+    let order = in_order(rounds.iter().map(|round| &round.hops[..]));
+    let time = |(key, at): (HopKey, String)| {
+        let values = rounds.iter().map(|round| time_of(&round.hops, &key));
+        HopTime {
+            time: MeanTime::of(&values.collect::<Vec<_>>()),
+            name: key.name,
+            at,
+            trip: key.trip,
+        }
+    };
+    order.into_iter().map(time).collect()
+}
+
+/// What hops are compared by. The stacks of nodes and of pods are the same.
+fn kind(hop: &NamedHop) -> &str {
+    match hop.name.ends_with(" stack") {
+        true => "stack",
+        false => &hop.name,
+    }
+}
+
+fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
+    let pairs = || network.rounds.iter().zip(&baseline.rounds);
+    let totals = pairs().map(|(one, other)| one.watched.mean_ns - other.watched.mean_ns);
+    let mut kinds: Vec<&str> = Vec::new();
+    for hop in pairs().flat_map(|(one, other)| one.hops.iter().chain(&other.hops)) {
+        if !kinds.contains(&kind(hop)) {
+            kinds.push(kind(hop));
+        }
+    }
+    let sum = |round: &RoundSeen, of: &str| -> f64 {
+        let of_kind = round.hops.iter().filter(|hop| kind(hop) == of);
+        of_kind.map(|hop| hop.ns).sum()
+    };
+    let difference = |of: &str| {
+        let values = pairs().map(|(one, other)| sum(one, of) - sum(other, of));
+        MeanTime::of(&values.collect::<Vec<_>>())
+    };
+    let mut by_name: Vec<_> = kinds
+        .into_iter()
+        .map(|of| (of.to_owned(), difference(of)))
+        .collect();
+    by_name.sort_by(|(_, one), (_, other)| other.ns.abs().total_cmp(&one.ns.abs()));
+    Surplus {
+        baseline: baseline.name.clone(),
+        total: MeanTime::of(&totals.collect::<Vec<_>>()),
+        by_name,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn hop(name: &str, trip: Trip, ns: f64) -> NamedHop {
+        NamedHop {
+            name: name.to_owned(),
+            at: "node1".to_owned(),
+            trip,
+            ns,
+        }
+    }
+
+    fn latency(ns: f64) -> TrialLatency {
+        TrialLatency {
+            mean_ns: ns,
+            p50_ns: ns,
+        }
+    }
+
+    /// Six rounds that differ a little, with these hops and half a microsecond beside them.
+    pub(crate) fn network(name: &str, hops: &[(&str, f64)]) -> NetworkSeen {
+        let round = |at: usize| {
+            let factor = 1.0 + at as f64 / 1_000.0;
+            let hops: Vec<_> = hops
+                .iter()
+                .map(|(name, ns)| hop(name, Trip::Request, ns * factor))
+                .collect();
+            let sum: f64 = hops.iter().map(|hop| hop.ns).sum();
+            RoundSeen {
+                one_in: 8,
+                alone: latency((sum + 500.0) / 1.02),
+                watched: latency(sum + 500.0),
+                hops,
+            }
+        };
+        NetworkSeen {
+            name: name.to_owned(),
+            rounds: (0..6).map(round).collect(),
+            journeys: 1_000,
+            ..NetworkSeen::default()
+        }
+    }
+
+    pub(crate) fn two() -> Xray {
+        let bare = network("host", &[("node stack", 9_000.0), ("underlay", 3_000.0)]);
+        let tunnel = [
+            ("node stack", 9_000.0),
+            ("vxlan", 5_400.0),
+            ("underlay", 3_000.0),
+        ];
+        let unfollowed = Unfollowed {
+            name: "tun".to_owned(),
+            why: "packets were lost sight of".to_owned(),
+        };
+        let tunnel = network("vxlan", &tunnel);
+        sum_up(&[&bare, &tunnel], vec![unfollowed], 8, "tracepoints")
+    }
+
+    #[test]
+    fn hops_and_what_is_unaccounted_are_the_latency() {
+        for network in two().networks {
+            let hops: f64 = network.hops.iter().map(|hop| hop.time.ns).sum();
+            let sum = hops + network.unaccounted.ns;
+            assert!((sum - network.total.ns).abs() < 1e-6, "{network:?}");
+            assert!((network.unaccounted.ns - 500.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn what_a_network_adds_is_in_its_hop_and_in_no_other() {
+        let all = two();
+        let against = all.networks[1].against.as_ref().unwrap();
+        assert_eq!(against.by_name[0].0, "vxlan");
+        assert!((against.by_name[0].1.ns - 5_413.5).abs() < 1e-6);
+        assert!(against.by_name[0].1.is_different());
+        assert!(
+            against.by_name[1..]
+                .iter()
+                .all(|(_, it)| !it.is_different())
+        );
+        assert!(all.networks[0].against.is_none());
+    }
+
+    #[test]
+    fn what_observing_costs_is_told_of_medians() {
+        assert!((two().observer_share.ns - 0.02).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_observing_costs_is_of_the_rounds_in_which_as_many_were_followed() {
+        let mut seen = network("host", &[("node stack", 9_000.0)]);
+        for round in &mut seen.rounds[3..] {
+            round.one_in = 16;
+            round.alone = round.watched;
+        }
+        let costs = [8, 16].map(|one_in| observer_share(&[&seen], one_in).ns);
+        assert!((costs[0] - 0.02).abs() < 1e-9 && costs[1].abs() < 1e-9);
+    }
+
+    #[test]
+    fn journeys_of_several_ways_are_one_list_of_means() {
+        use Trip::{Answer, Request};
+        let usual = vec![hop("veth", Request, 10.0), hop("veth", Answer, 10.0)];
+        let rare = vec![
+            hop("veth", Request, 20.0),
+            hop("receive", Request, 4.0),
+            hop("veth", Request, 2.0),
+            hop("veth", Answer, 10.0),
+        ];
+        let all = merged(vec![(1, rare), (3, usual)]);
+        let shown: Vec<_> = all.iter().map(|hop| (&*hop.name, hop.ns)).collect();
+        assert_eq!(
+            shown,
+            [
+                ("veth", 12.5),
+                ("receive", 1.0),
+                ("veth", 0.5),
+                ("veth", 10.0)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_few_rounds_have_no_interval() {
+        assert_eq!(MeanTime::of(&[1.0, 2.0]).interval, None);
+        assert!(MeanTime::of(&[1.0, 1.1, 0.9, 1.0, 1.2, 0.8]).is_different());
+    }
+}

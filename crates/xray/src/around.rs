@@ -1,0 +1,80 @@
+//! The namespaces of a path and their devices: what the numbers stand for by which the kernel
+//! calls them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plumbline_lab::{Place, StandingNetwork};
+
+use crate::error::XrayError;
+use crate::place::{Device, Hook, SeenAt};
+
+/// The namespaces of a path and their devices, by the numbers of the kernel.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    /// Name, and whether it is a pod's, by inode.
+    namespaces: BTreeMap<u32, (Arc<str>, bool)>,
+    /// By inode and index.
+    devices: BTreeMap<(u32, u32), Arc<Device>>,
+}
+
+impl Surroundings {
+    /// Of a path that stands, as it is now.
+    ///
+    /// # Errors
+    ///
+    /// Devices that cannot be listed.
+    pub(crate) fn of(standing: &StandingNetwork) -> Result<Self, XrayError> {
+        let mut around = Self::default();
+        for (place, is_pod) in places(standing) {
+            around.add(place, is_pod)?;
+        }
+        Ok(around)
+    }
+
+    fn add(&mut self, place: &Place, is_pod: bool) -> Result<(), XrayError> {
+        let inode = inode(place);
+        self.namespaces
+            .insert(inode, (place.name.as_str().into(), is_pod));
+        let links = place.netlink().links()?;
+        for link in &links {
+            let master = links.iter().find(|it| Some(it.index) == link.master);
+            let device = Device {
+                name: link.name.clone(),
+                kind: link.kind.clone(),
+                discipline: link.qdisc.clone(),
+                port_of: master.map(|it| it.kind.clone()),
+            };
+            self.devices.insert((inode, link.index), Arc::new(device));
+        }
+        Ok(())
+    }
+
+    /// The place of these numbers. A namespace that is not of the path is called so.
+    pub(crate) fn place(&self, namespace: u32, device: u32, hook: Hook) -> SeenAt {
+        let (name, is_pod) = match self.namespaces.get(&namespace) {
+            Some((name, is_pod)) => (Arc::clone(name), *is_pod),
+            None => ("elsewhere".into(), false),
+        };
+        SeenAt {
+            hook,
+            namespace: name,
+            is_pod,
+            device: self.devices.get(&(namespace, device)).cloned(),
+        }
+    }
+}
+
+/// The namespaces of a path, and whether each is a pod's.
+pub(crate) fn places(standing: &StandingNetwork) -> impl Iterator<Item = (&Place, bool)> {
+    let topology = standing.topology();
+    let nodes = topology.nodes.iter().chain(&topology.router);
+    let pods = topology.pods.iter().map(|pod| (&*pod.place, true));
+    nodes.map(|node| (&**node, false)).chain(pods)
+}
+
+/// The number by which the kernel's programs know a namespace.
+pub(crate) fn inode(place: &Place) -> u32 {
+    // Inodes of namespaces are 32 bits wide.
+    place.namespace.inode() as u32
+}

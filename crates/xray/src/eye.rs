@@ -1,0 +1,68 @@
+//! What looks: programs at tracepoints, or taps.
+
+use plumbline_experiment::Workload;
+
+use crate::error::XrayError;
+use crate::taps;
+use crate::tracer::Tracer;
+
+/// Share of the requests that the kernel stamps at the sender's socket, where taps do not see
+/// its ends.
+const STAMPED: f64 = 0.1;
+
+/// What looks at packets.
+#[derive(Debug)]
+pub(crate) enum Eye {
+    /// Programs at the kernel's tracepoints.
+    Tracer(Tracer),
+    /// Taps on the devices.
+    Taps,
+}
+
+impl Eye {
+    /// The programs where they may be loaded, else taps; `say` hears why.
+    pub(crate) fn open(taps: bool, say: &dyn Fn(&str)) -> Result<Self, XrayError> {
+        if taps {
+            return Ok(Self::Taps);
+        }
+        match Tracer::load() {
+            Ok(tracer) => Ok(Self::Tracer(tracer)),
+            Err(XrayError::Unsupported { needs }) => {
+                say(&format!(
+                    "taps on the devices look instead of programs in the kernel, and see fewer \
+                     places: {needs}"
+                ));
+                Ok(Self::Taps)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The share of requests that it can follow, one in so many, which is nearest to this.
+    pub(crate) fn one_in(&self, asked: u64) -> u64 {
+        match self {
+            Self::Tracer(_) => asked,
+            Self::Taps => taps::one_in(asked).into(),
+        }
+    }
+
+    /// Its name in results.
+    pub(crate) fn by(&self) -> &'static str {
+        match self {
+            Self::Tracer(_) => "tracepoints",
+            Self::Taps => "taps",
+        }
+    }
+
+    /// The load as it is while this looks.
+    pub(crate) fn stamped(&self, workload: &Workload) -> Workload {
+        let timestamps = match self {
+            Self::Tracer(_) => 0.0,
+            Self::Taps => STAMPED,
+        };
+        Workload {
+            timestamps,
+            ..workload.clone()
+        }
+    }
+}

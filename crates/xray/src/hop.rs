@@ -1,0 +1,282 @@
+//! Hops: what lies between two places where a packet was seen, by its name.
+//!
+//! Names come from what the two places are: the kinds of their devices, and the namespaces
+//! that these are in.
+
+use serde::Serialize;
+
+use crate::place::{Hook, SeenAt};
+
+/// Which way a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trip {
+    /// From the sender until the receiver has it.
+    Request,
+    /// Back again.
+    Answer,
+}
+
+/// A hop, and the mean time of those that took it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NamedHop {
+    pub(crate) name: String,
+    /// The namespace in which it begins.
+    pub(crate) at: String,
+    pub(crate) trip: Trip,
+    pub(crate) ns: f64,
+}
+
+/// The hops of a journey between places, each with the mean time that it took to get there
+/// from the one before. Neighbours of one name are one hop.
+pub(crate) fn hops(seen: &[(SeenAt, f64)]) -> Vec<NamedHop> {
+    let mut hops: Vec<NamedHop> = Vec::new();
+    let mut trip = Trip::Request;
+    for at in 1..seen.len() {
+        let ((before, _), (after, ns)) = (&seen[at - 1], &seen[at]);
+        if before.hook == Hook::Read || is_turn(before, after) {
+            trip = Trip::Answer;
+        }
+        let name = name(before, after, seen.get(at + 1).map(|(place, _)| place));
+        match hops.last_mut() {
+            Some(last) if last.name == name && last.trip == trip => last.ns += ns,
+            _ => hops.push(NamedHop {
+                name,
+                at: before.namespace.to_string(),
+                trip,
+                ns: *ns,
+            }),
+        }
+    }
+    hops
+}
+
+/// What lies between two places; `then` is the one after them.
+fn name(before: &SeenAt, after: &SeenAt, then: Option<&SeenAt>) -> String {
+    use Hook::{Arrived, Delivered, Queued, Read, Ready, Received, Routed, Sent, Transmitted};
+
+    match (before.hook, after.hook) {
+        (Sent, Queued) => stack(before),
+        // Without a queue a packet is at the driver at once, and that is part of the device.
+        (Queued, Transmitted) => match (&before.device, then) {
+            (Some(device), _) if device.has_queue() => format!("queue {}", device.discipline),
+            (_, Some(then)) => name(after, then, None),
+            (_, None) => before.device_word(),
+        },
+        (Transmitted, Arrived | Received) => crossing(before, after),
+        (Transmitted, _) => before.device_word(),
+        (Arrived, Received) => "receive".to_owned(),
+        // Of taps, which do not see what is between the devices of a node.
+        (Arrived, Arrived) => handing_on(before, after),
+        (Arrived, Transmitted) if is_turn(before, after) => "receiver".to_owned(),
+        (Arrived, Transmitted) => match handing_on(before, after).as_str() {
+            "redirect" => "node: receive to forward".to_owned(),
+            over => format!("node: receive, {over}"),
+        },
+        (Received, Routed) if before.is_pod => stack(before),
+        (Received, Routed) => "prerouting".to_owned(),
+        (Routed, Queued) => "forward".to_owned(),
+        (Received | Routed, Delivered) => stack(after),
+        (Received | Routed, _) => handing_on(before, after),
+        (Delivered, Ready) => stack(after),
+        (Ready, Read) => "wake-up".to_owned(),
+        (Read, Sent) => "responder".to_owned(),
+        (before, after) => format!("{before:?} to {after:?}").to_lowercase(),
+    }
+}
+
+/// Whether a device sends what comes back for what it received.
+fn is_turn(before: &SeenAt, after: &SeenAt) -> bool {
+    (before.hook, after.hook) == (Hook::Arrived, Hook::Transmitted)
+        && before.namespace == after.namespace
+        && before.device == after.device
+}
+
+fn stack(place: &SeenAt) -> String {
+    let of = if place.is_pod { "pod" } else { "node" };
+    format!("{of} stack")
+}
+
+/// From one end of a pair of devices to the other.
+fn crossing(before: &SeenAt, after: &SeenAt) -> String {
+    let between_nodes = !before.is_pod && !after.is_pod && before.namespace != after.namespace;
+    let is_tunnel = before.device.as_ref().is_some_and(|it| it.is_tunnel());
+    if between_nodes && !is_tunnel {
+        return "underlay".to_owned();
+    }
+    before.device_word()
+}
+
+/// From a device that received a packet to another one, without a route.
+fn handing_on(before: &SeenAt, after: &SeenAt) -> String {
+    let port_of = |place: &SeenAt| place.device.as_ref().and_then(|it| it.port_of.clone());
+    let comes_in = matches!(after.hook, Hook::Arrived | Hook::Received);
+    match (port_of(before), &after.device) {
+        (Some(bridge), Some(next)) if next.kind == bridge || next.port_of.is_some() => bridge,
+        (_, Some(next)) if comes_in && next.is_tunnel() => "decapsulation".to_owned(),
+        (_, Some(next)) if comes_in && next.is_on_another() => next.kind.clone(),
+        _ => "redirect".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::place::Device;
+    use crate::place::Hook::{
+        Arrived, Delivered, Queued, Read, Ready, Received, Routed, Sent, Transmitted,
+    };
+
+    fn device(name: &str, kind: &str, port_of: Option<&str>) -> Option<Arc<Device>> {
+        Some(Arc::new(Device {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            discipline: "noqueue".to_owned(),
+            port_of: port_of.map(str::to_owned),
+        }))
+    }
+
+    fn at(namespace: &str, hook: Hook, device: Option<Arc<Device>>) -> SeenAt {
+        SeenAt {
+            hook,
+            namespace: namespace.into(),
+            is_pod: namespace.starts_with("pod"),
+            device,
+        }
+    }
+
+    /// A request from a pod over a bridge, a tunnel and a wire to a socket on the other node.
+    fn journey() -> Vec<SeenAt> {
+        let pod = || device("eth0", "veth", None);
+        let port = || device("veth1", "veth", Some("bridge"));
+        let bridge = || device("br0", "bridge", None);
+        let tunnel = || device("vxlan1", "vxlan", None);
+        let wire = || device("eth0", "veth", None);
+        vec![
+            at("pod1", Sent, None),
+            at("pod1", Queued, pod()),
+            at("pod1", Transmitted, pod()),
+            at("node1", Arrived, port()),
+            at("node1", Received, port()),
+            at("node1", Received, bridge()),
+            at("node1", Routed, bridge()),
+            at("node1", Queued, tunnel()),
+            at("node1", Transmitted, tunnel()),
+            at("node1", Queued, wire()),
+            at("node1", Transmitted, wire()),
+            at("node2", Arrived, wire()),
+            at("node2", Received, wire()),
+            at("node2", Routed, wire()),
+            at("node2", Received, tunnel()),
+            at("node2", Delivered, None),
+            at("node2", Ready, None),
+            at("node2", Read, None),
+            at("node2", Sent, None),
+            at("node2", Queued, wire()),
+        ]
+    }
+
+    fn named(places: Vec<SeenAt>) -> Vec<NamedHop> {
+        let each_a_nanosecond: Vec<_> = places.into_iter().map(|place| (place, 1.0)).collect();
+        hops(&each_a_nanosecond)
+    }
+
+    #[test]
+    fn hops_are_called_by_the_places_between_which_they_lie() {
+        let hops = named(journey());
+        let names: Vec<_> = hops.iter().map(|hop| (&*hop.name, hop.ns)).collect();
+        assert_eq!(
+            names,
+            [
+                ("pod stack", 1.0),
+                ("veth", 2.0),
+                ("receive", 1.0),
+                ("bridge", 1.0),
+                ("prerouting", 1.0),
+                ("forward", 1.0),
+                ("vxlan", 2.0),
+                ("underlay", 2.0),
+                ("receive", 1.0),
+                ("prerouting", 1.0),
+                ("decapsulation", 1.0),
+                ("node stack", 2.0),
+                ("wake-up", 1.0),
+                ("responder", 1.0),
+                ("node stack", 1.0),
+            ]
+        );
+        assert_eq!(hops[4].at, "node1");
+        assert_eq!(hops[12].trip, Trip::Request);
+        assert_eq!(hops[13].trip, Trip::Answer);
+    }
+
+    #[test]
+    fn all_the_time_between_places_is_in_hops() {
+        let places = journey();
+        let steps = places.len() - 1;
+        let sum: f64 = named(places).iter().map(|hop| hop.ns).sum();
+        assert_eq!(sum, steps as f64);
+    }
+
+    #[test]
+    fn without_a_tunnel_there_is_no_hop_of_one() {
+        let mut places = journey();
+        places.retain(|it| it.device.as_ref().is_none_or(|it| it.kind != "vxlan"));
+        let names: Vec<_> = named(places).into_iter().map(|hop| hop.name).collect();
+        assert!(
+            !names
+                .iter()
+                .any(|name| name == "vxlan" || name == "decapsulation")
+        );
+        assert!(names.iter().any(|name| name == "bridge"));
+    }
+
+    #[test]
+    fn what_taps_cannot_tell_apart_is_one_hop() {
+        let pod = || device("eth0", "veth", None);
+        let wire = || device("eth0", "veth", None);
+        let (tunnel, port) = (
+            device("vxlan1", "vxlan", None),
+            device("veth1", "veth", None),
+        );
+        let hops = named(vec![
+            at("pod1", Transmitted, pod()),
+            at("node1", Arrived, port),
+            at("node1", Transmitted, tunnel.clone()),
+            at("node1", Transmitted, wire()),
+            at("node2", Arrived, wire()),
+            at("node2", Arrived, tunnel.clone()),
+            at("node2", Transmitted, tunnel),
+            at("node2", Transmitted, wire()),
+        ]);
+        let names: Vec<_> = hops.iter().map(|hop| (&*hop.name, hop.trip)).collect();
+        assert_eq!(
+            names,
+            [
+                ("veth", Trip::Request),
+                ("node: receive to forward", Trip::Request),
+                ("vxlan", Trip::Request),
+                ("underlay", Trip::Request),
+                ("decapsulation", Trip::Request),
+                ("receiver", Trip::Answer),
+                ("vxlan", Trip::Answer),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_queueing_discipline_is_a_hop_of_its_own() {
+        let mut places = journey();
+        for place in &mut places {
+            if let Some(device) = &mut place.device
+                && device.kind == "veth"
+            {
+                Arc::make_mut(device).discipline = "netem".to_owned();
+            }
+        }
+        let hops = named(places);
+        assert_eq!((&*hops[1].name, &*hops[2].name), ("queue netem", "veth"));
+    }
+}

@@ -1,0 +1,34 @@
+//! Where the time of a request goes: `plumbline xray`.
+//!
+//! A place is where the kernel shows a packet: a namespace, a device and a
+//! hook. A hop is the stretch between two of them, called as people call it by what the two
+//! are, and by nothing that is believed of a network. Each hop has the mean of the time that
+//! requests and answers took for it. Means add up, which medians do not: the sum of the hops
+//! is held against the mean latency that the load measured while nobody looked, and what is
+//! missing is told.
+//!
+//! [`survey`] does it for networks of a lab. What is seen comes from a tracer, programs at the
+//! kernel's tracepoints, which take root; or from taps on the devices.
+
+mod account;
+mod around;
+mod btf;
+mod error;
+mod eye;
+mod flags;
+mod hop;
+mod load;
+mod place;
+mod sampling;
+mod show;
+mod survey;
+mod taps;
+mod tracer;
+mod traces;
+mod view;
+
+pub use account::{HopTime, MeanTime, NetworkHops, Unfollowed, Xray};
+pub use error::XrayError;
+pub use flags::XrayArgs;
+pub use hop::Trip;
+pub use survey::{XrayOrder, survey};

@@ -1,0 +1,249 @@
+//! What was found, as text and as JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::account::{HopTime, MeanTime, NetworkHops, Surplus, Xray};
+use crate::hop::Trip;
+
+/// Columns of a page.
+const WIDTH: usize = 100;
+/// Differences below this are not told, in nanoseconds: nothing is decided by them.
+const LEAST_NS: f64 = 100.0;
+
+impl Xray {
+    /// The hops of each network, request above answer, in microseconds.
+    pub fn to_text(&self) -> String {
+        let names = self.networks.iter().map(|it| it.name.chars().count());
+        let indent = names.max().unwrap_or(0) + 1;
+        let mut text = String::new();
+        for network in &self.networks {
+            network.write_to(&mut text, indent);
+        }
+        for one in &self.unfollowed {
+            let words = one.why.split(' ').map(str::to_owned);
+            wrap(
+                &mut text,
+                &format!("{} not followed: ", one.name),
+                indent,
+                words,
+                " ",
+            );
+        }
+        text += &format!(
+            "µs; means over {} rounds of the quickest 99 % of requests (rr, one at a time over one \
+             connection), 95 % intervals.\nObserving by {} adds {} to the median where one in {} \
+             requests is followed.\n",
+            self.rounds,
+            self.by,
+            share(self.observer_share),
+            self.one_in
+        );
+        text
+    }
+
+    /// The same for scripts, in nanoseconds.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "networks": self.networks.iter().map(NetworkHops::to_json).collect::<Vec<_>>(),
+            "unfollowed": self.unfollowed.iter()
+                .map(|it| json!({"name": it.name, "why": it.why}))
+                .collect::<Vec<_>>(),
+            "observer_share": self.observer_share.ns,
+            "observer_share_low": self.observer_share.interval.map(|it| it.0),
+            "observer_share_high": self.observer_share.interval.map(|it| it.1),
+            "one_in": self.one_in,
+            "rounds": self.rounds,
+            "by": self.by,
+        })
+    }
+}
+
+impl NetworkHops {
+    fn write_to(&self, text: &mut String, indent: usize) {
+        for (trip, arrow) in [(Trip::Request, '→'), (Trip::Answer, '←')] {
+            let hops = self.hops.iter().filter(|it| it.trip == trip);
+            let words = hops.map(|it| format!("{} {:.1}", it.name, it.time.ns / 1e3));
+            let name = if trip == Trip::Request {
+                &*self.name
+            } else {
+                ""
+            };
+            let start = format!("{name:<indent$}{arrow} ");
+            wrap(text, &start, indent + 2, words, " · ");
+        }
+        let sums = [
+            format!(
+                "{} in all, {} unobserved",
+                micros(self.total),
+                micros(self.alone)
+            ),
+            format!("{} unaccounted", micros(self.unaccounted)),
+        ];
+        let start = " ".repeat(indent);
+        wrap(text, &start, indent, sums.into_iter(), "; ");
+        if let Some(against) = &self.against {
+            wrap(text, &start, indent, against.words().into_iter(), ", ");
+        }
+        for (what, packets) in &self.drops {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{:indent$}dropped: {packets} × {what}", "");
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let hop = |it: &HopTime| {
+            json!({
+                "name": it.name,
+                "at": it.at,
+                "trip": it.trip,
+                "ns": it.time.ns,
+                "low": it.time.interval.map(|it| it.0),
+                "high": it.time.interval.map(|it| it.1),
+            })
+        };
+        let difference = |(name, it): (&str, MeanTime)| {
+            json!({
+                "name": name,
+                "ns": it.ns,
+                "low": it.interval.map(|it| it.0),
+                "high": it.interval.map(|it| it.1),
+            })
+        };
+        let against = self.against.as_ref().map(|it| {
+            let by_name = it.by_name.iter().map(|(name, time)| (name.as_str(), *time));
+            json!({
+                "baseline": it.baseline,
+                "total": difference(("total", it.total)),
+                "hops": by_name.map(difference).collect::<Vec<_>>(),
+            })
+        });
+        let drops = self.drops.iter();
+        json!({
+            "name": self.name,
+            "total_ns": self.total.ns,
+            "total_low": self.total.interval.map(|it| it.0),
+            "total_high": self.total.interval.map(|it| it.1),
+            "hops": self.hops.iter().map(hop).collect::<Vec<_>>(),
+            "unaccounted_ns": self.unaccounted.ns,
+            "alone_ns": self.alone.ns,
+            "journeys": self.journeys,
+            "lost": self.lost,
+            "drops": drops
+                .map(|(what, packets)| json!({"what": what, "packets": packets}))
+                .collect::<Vec<_>>(),
+            "against": against,
+        })
+    }
+}
+
+impl Surplus {
+    /// What differs, in words.
+    fn words(&self) -> Vec<String> {
+        let named = self.by_name.iter().filter(|(_, it)| it.is_different());
+        let named = named.filter(|(_, it)| it.ns.abs() >= LEAST_NS);
+        let mut words: Vec<_> = named
+            .map(|(name, it)| format!("{} in {name}", signed(it.ns)))
+            .collect();
+        if words.is_empty() {
+            words.push("no hop differs".to_owned());
+        }
+        words[0] = format!(
+            "against {} {}: {}",
+            self.baseline,
+            signed(self.total.ns),
+            words[0]
+        );
+        words
+    }
+}
+
+fn signed(ns: f64) -> String {
+    format!("{:+.1}", ns / 1e3).replace('-', "−")
+}
+
+fn micros(time: MeanTime) -> String {
+    let half = time.interval.map(|(low, high)| (high - low) / 2e3);
+    let half = half.map_or_else(String::new, |half| format!(" ±{half:.1}"));
+    format!("{:.1}{half}", time.ns / 1e3).replace('-', "−")
+}
+
+fn share(of: MeanTime) -> String {
+    let percent = |share: f64| format!("{:.1}", share * 100.0).replace('-', "−");
+    let interval = of
+        .interval
+        .map(|(low, high)| format!(" ({} to {})", percent(low), percent(high)));
+    format!("{} %{}", percent(of.ns), interval.unwrap_or_default())
+}
+
+/// Writes words in a row, and begins a new line where one is full.
+fn wrap(
+    text: &mut String,
+    start: &str,
+    indent: usize,
+    words: impl Iterator<Item = String>,
+    between: &str,
+) {
+    let mut line = start.to_owned();
+    let mut is_first = true;
+    for word in words {
+        let longer = line.chars().count() + between.chars().count() + word.chars().count();
+        if !is_first {
+            line += between;
+            if longer > WIDTH {
+                text.push_str(line.trim_end());
+                text.push('\n');
+                line = " ".repeat(indent);
+            }
+        }
+        line += &word;
+        is_first = false;
+    }
+    text.push_str(line.trim_end());
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::tests::two;
+
+    #[test]
+    fn each_network_is_a_line_of_hops_and_what_it_adds() {
+        let text = two().to_text();
+        for part in [
+            "host  → node stack 9.0 · underlay 3.0\n",
+            "vxlan → node stack 9.0 · vxlan 5.4 · underlay 3.0\n",
+            "0.5 ±0.0 unaccounted\n      against host +5.4: +5.4 in vxlan\n",
+            "tun not followed: packets were lost sight of\n",
+            "Observing by tracepoints adds 2.0 % (2.0 to 2.0) to the median where one in 8 requests",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn scripts_get_every_hop_with_its_interval() {
+        let json = two().to_json();
+        let hop = &json["networks"][1]["hops"][1];
+        assert_eq!(
+            (&hop["name"], &hop["trip"]),
+            (&json!("vxlan"), &json!("request"))
+        );
+        assert!(hop["low"].as_f64().unwrap() < hop["ns"].as_f64().unwrap());
+        assert_eq!(json["networks"][0]["against"], Value::Null);
+        assert_eq!(json["networks"][1]["against"]["hops"][0]["name"], "vxlan");
+        assert_eq!(json["unfollowed"][0]["name"], "tun");
+    }
+
+    #[test]
+    fn a_full_line_ends_behind_a_word() {
+        let mut text = String::new();
+        let words = (0..20).map(|at| format!("hop {at:02} of twenty"));
+        wrap(&mut text, "x → ", 4, words, " · ");
+        assert!(text.lines().count() > 2);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH + 2));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("    hop")));
+    }
+}

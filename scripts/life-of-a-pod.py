@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""How soon a pod has its network, and what a restart of its network's programs costs.
+
+Takes runs of `plumbline run launch` and `plumbline survive` in clusters, and writes
+docs/launch.md and docs/survive.md with their pictures. Each run gets the words by which
+the tables call it. A page without runs is not written.
+
+usage: scripts/life-of-a-pod.py [--launch LABEL=RUN] [--survive LABEL=RUN] PLUMBLINE
+       scripts/life-of-a-pod.py --launch flannel=runs/A --launch calico=runs/B \\
+           --survive 'flanneld killed=runs/C' target/release/plumbline
+"""
+
+import argparse
+import json
+import pathlib
+import re
+
+import run_record
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+FLOWS = {"standing": "standing connections", "new": "new connections", "datagram": "datagrams"}
+
+
+def time(ns):
+    """A time in its unit, with three digits."""
+    if ns is None:
+        return "–"
+    unit, size = next((it for it in [("s", 1e9), ("ms", 1e6), ("µs", 1e3)] if ns >= it[1]), ("ns", 1))
+    value = ns / size
+    return f"{value:.{max(0, 3 - len(str(int(value))))}f} {unit}"
+
+
+def within(middle, low, high):
+    """A figure with its interval, where it has one."""
+    bounds = "" if low is None or high is None else f" ({time(low)} to {time(high)})"
+    return time(middle) + bounds
+
+
+def treatments(program, directory):
+    return json.loads(run_record.report(program, directory, "json"))["treatments"]
+
+
+def slug(label):
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+
+
+def launched(label, treatment):
+    """A row of the pods of one launch."""
+    launch = treatment["launch"]
+    stretches = {one["name"]: one for one in launch["times"]}
+    share = lambda name, at: next(one for one in stretches[name]["quantiles"] if one["share"] == at)
+    up = share("network_up", 0.5)
+    half = [time(share(name, 0.5)["ns"]) for name in ("attach", "first_out", "first_in", "ready")]
+    return [
+        label,
+        f"{treatment['factors']['pods_per_second']:g}/s",
+        f"{launch['up']} of {launch['pods']}",
+        within(up["ns"], up["low_ns"], up["high_ns"]),
+        *(time(share("network_up", at)["ns"]) for at in (0.9, 0.99)),
+        *half,
+    ]
+
+
+def survived(label, treatment):
+    """A row for each kind of traffic."""
+    survive = treatment["survive"]
+    well = survive["well_again_ns"]
+    for flow in survive["flows"]:
+        gap = flow["gap_ns"]
+        yield [
+            label,
+            FLOWS[flow["kind"]],
+            f"{flow['broken']} of {flow['connections']}" if flow["connections"] else "",
+            within(gap["median"], gap["low"], gap["high"]),
+            time(flow["longest_gap_ns"]),
+            time(flow["longest_gap_before_ns"]),
+            *(f"{flow[key] / flow['requests']:.3%}" for key in ("after_10ms", "after_100ms", "after_1s")),
+            f"{time(well['median'])} ({survive['repetitions'] - survive['unwell']} of {survive['repetitions']})",
+        ]
+
+
+def write(name, runs, text):
+    sources = "\n".join(run_record.source(run) for _, run in runs)
+    page = DOCS / f"{name}.md"
+    page.write_text(f"""<!-- Made by scripts/life-of-a-pod.py; do not edit. -->
+
+{text}
+## How this was measured
+
+{sources}
+`scripts/life-of-a-pod.py` makes this page.
+""")
+    print(f"{page} is written")
+
+
+def launch_page(program, runs):
+    rows, pictures, answers = [], [], []
+    for label, run in runs:
+        all_of = treatments(program, run)
+        rows += [launched(label, one) for one in all_of]
+        calmest = min(all_of, key=lambda one: one["factors"]["pods_per_second"])
+        answers.append(f"{launched(label, calmest)[3]} on {label} at {calmest['factors']['pods_per_second']:g} pods a second")
+        page = run_record.report(program, run, "html")
+        pictures.append(f"{label}:\n\n" + run_record.picture(page, "Start of the slowest pod", f"launch-{slug(label)}"))
+    head = ["network", "launched", "network up", "half of them within", "90 %", "99 %", "attach", "first packet out", "first packet in", "ready"]
+    write("launch", runs, f"""# How soon a pod has its network
+
+Pods begin at a rate, open loop, on the two nodes of a cluster on one machine, and each is followed until
+packets have passed to and from it: [what is seen](method.md#when-a-pod-has-its-network). The first columns
+count from the moment at which a pod was to begin; *attach* and the following ones are the median lengths
+of single stretches, of which *ready* is from the intended start. The cluster's own programs run on the same two
+CPUs, so how long pods queue says what this machine can do; what differs between networks is theirs.
+
+Half of the pods have their network within {", ".join(answers)}.
+
+{run_record.table(head, rows)}
+
+The slowest pod of each, stretch by stretch:
+
+{chr(10).join(f"{one}{chr(10)}" for one in pictures)}""")
+
+
+def survive_page(program, runs):
+    rows, pictures, flows = [], [], []
+    for label, run in runs:
+        all_of = treatments(program, run)
+        rows += [row for one in all_of for row in survived(label, one)]
+        flows += [flow for one in all_of for flow in one["survive"]["flows"]]
+        page = run_record.report(program, run, "html")
+        pictures.append(f"{label}:\n\n" + run_record.picture(page, "in the worst repetition", f"survive-{slug(label)}"))
+    head = ["event", "traffic", "broken", "longest gap of a repetition", "of all", "before the event", "> 10 ms", "> 100 ms", "> 1 s", "well again"]
+    write("survive", runs, f"""# What a restart of a network's programs costs
+
+Connections that stand, new ones and datagrams go on between two pods on two nodes, each 1,000 times a
+second, while a program of the sender's node is ended and started again: [what is
+seen](method.md#what-traffic-survives). A gap is a stretch of intended sends without an answer within 10 ms;
+its median over repetitions has a 95 % interval, and beside it stand the longest of all repetitions and the
+longest that the machine made by itself, before the event. *Well again* counts from the beginning of
+the event, in so many repetitions.
+
+Of {sum(one["connections"] for one in flows)} connections that stood, {sum(one["broken"] for one in flows)} broke. The longest
+gap of all is {time(max(one["longest_gap_ns"] for one in flows))}; without any event this machine, whose two CPUs carry the whole
+cluster, made one of {time(max(one["longest_gap_before_ns"] for one in flows))}.
+
+{run_record.table(head, rows)}
+
+The repetition with the longest gap, of each event:
+
+{chr(10).join(f"{one}{chr(10)}" for one in pictures)}""")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    named = lambda text: tuple(text.split("=", 1))
+    parser.add_argument("--launch", type=named, action="append", default=[], metavar="LABEL=RUN")
+    parser.add_argument("--survive", type=named, action="append", default=[], metavar="LABEL=RUN")
+    parser.add_argument("program", metavar="PLUMBLINE")
+    arguments = parser.parse_args()
+    program = str(pathlib.Path(arguments.program).resolve())
+    for page, runs in ((launch_page, arguments.launch), (survive_page, arguments.survive)):
+        if runs:
+            page(program, runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""What one rule of each kind costs on this kernel, as a page with pictures.
+
+Runs the experiments `services` and `policies` in the lab, or takes runs of them, and
+writes docs/price-of-a-rule.md with its pictures: what each further Service and policy
+costs a new connection and one that stands, in time and in CPU, as the laws of the
+reports have it. With runs in clusters the lab's slope stands beside that of the real
+program, and the page says whether their intervals meet. Where no law has an interval,
+nothing is written. Nothing else may run on the machine while it measures.
+
+usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--cluster LABEL=RUN]
+                                  [--beside EXPERIMENT=RUN] PLUMBLINE
+       scripts/price-of-a-rule.py target/release/plumbline
+       scripts/price-of-a-rule.py --run services=runs/A --run policies=runs/B \\
+           --cluster iptables-nft=runs/C --cluster nftables=runs/D \\
+           --beside services=runs/E target/release/plumbline
+
+LABEL is the lab's name for what the cluster of that run has, as the page's tables say it.
+In a cluster nobody knows which place a service has, so its traffic asks none: the lab's run
+to set beside it has `--position none`.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+import run_record
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+PAGE = TOP / "docs" / "price-of-a-rule.md"
+EXPERIMENTS = ["services", "policies"]
+# What is looked at, and what the tables call it.
+METRICS = {
+    "p50": "median request",
+    "handshake": "handshake",
+    "process_cpu_per_request": "CPU of the processes",
+    "cpu_per_request": "CPU of the machine",
+}
+CONNECTIONS = {"crr": "a new connection", "rr": "one that stands"}
+
+
+def measured(program, experiment):
+    """Runs an experiment, and gives the directory of the run."""
+    subprocess.run([program, "run", experiment], cwd=TOP, stdout=subprocess.DEVNULL, check=True)
+    return max((TOP / "runs").glob(f"*-{experiment}"))
+
+
+def laws(result, factor):
+    """The laws of a factor that have an interval, by treatment, workload and metric."""
+    known = [one for one in result.get("laws", []) if one["factor"] == factor and one["low"] is not None]
+    if not known:
+        sys.exit(f"no law of {factor} has an interval: run it again on a quiet machine")
+    return {(one["treatment"], one["workload"], one["metric"]): one for one in known}
+
+
+def nanoseconds(value, width):
+    """As many decimals as an interval of this width is worth."""
+    decimals = next((digits for digits in range(3) if width >= 2 * 10**-digits), 3)
+    return f"{value:.{decimals}f}".replace("-", "−")
+
+
+def slope(law):
+    """What each further one costs, in words."""
+    width = law["high"] - law["low"]
+    value, low, high = (nanoseconds(law[key], width) for key in ("per_level", "low", "high"))
+    if law["verdict"] == "equivalent":
+        return f"flat, at most {high} ns"
+    if law["low"] <= 0 <= law["high"]:
+        return f"between {low} and {high} ns"
+    bend = law["bend"]
+    bent = ", not evenly" if bend and bend["shape"] == "bent" else ""
+    return f"{value} ns ({low} to {high}){bent}"
+
+
+def prices(found):
+    """A row for each form of the rules and kind of connection, a column for each metric."""
+    labels = dict.fromkeys(label for label, _, _ in found)
+    metrics = [metric for metric in METRICS if any(of == metric for _, _, of in found)]
+    rows = []
+    for label in labels:
+        for workload, words in CONNECTIONS.items():
+            cells = [found.get((label, workload, metric)) for metric in metrics]
+            rows.append([label, words, *(slope(one) if one else "–" for one in cells)])
+    return run_record.table(["rules", "paid by", *(METRICS[metric] for metric in metrics)], rows)
+
+
+def beside(lab, clusters):
+    """The lab's slope and that of the real program, for a new connection."""
+    rows = []
+    for label, found in clusters:
+        for metric in METRICS:
+            ours = lab.get((label, "crr", metric))
+            theirs = [one for (_, workload, of), one in found.items() if (workload, of) == ("crr", metric)]
+            if ours is None or len(theirs) != 1:
+                continue
+            meet = ours["low"] <= theirs[0]["high"] and theirs[0]["low"] <= ours["high"]
+            ratio = ours["per_level"] / theirs[0]["per_level"]
+            rows.append([label, METRICS[metric], slope(ours), slope(theirs[0]), f"{ratio:.2f}", "yes" if meet else "no"])
+    if not rows:
+        return "No cluster was measured for this page."
+    return run_record.table(["rules", "", "lab", "cluster", "lab/cluster", "intervals meet"], rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    named = lambda text: tuple(text.split("=", 1))
+    parser.add_argument("--run", type=named, action="append", default=[], metavar="EXPERIMENT=RUN")
+    parser.add_argument("--cluster", type=named, action="append", default=[], metavar="LABEL=RUN")
+    parser.add_argument("--beside", type=named, action="append", default=[], metavar="EXPERIMENT=RUN")
+    parser.add_argument("program", metavar="PLUMBLINE")
+    arguments = parser.parse_args()
+    program = str(pathlib.Path(arguments.program).resolve())
+    given = dict(arguments.run)
+    runs = {one: given.get(one) or measured(program, one) for one in EXPERIMENTS}
+    results = {one: json.loads(run_record.report(program, runs[one], "json")) for one in EXPERIMENTS}
+    found = {one: laws(results[one], one) for one in EXPERIMENTS}
+    clusters = {one: [] for one in EXPERIMENTS}
+    for label, directory in arguments.cluster:
+        result = json.loads(run_record.report(program, directory, "json"))
+        factor = next((one for one in EXPERIMENTS if any(law["factor"] == one for law in result.get("laws", []))), None)
+        if factor is None:
+            sys.exit(f"{directory} has no law of {' or '.join(EXPERIMENTS)}")
+        clusters[factor].append((label, laws(result, factor)))
+    models = {one: laws(json.loads(run_record.report(program, run, "json")), one) for one, run in arguments.beside}
+    pictures = {
+        one: run_record.picture(run_record.report(program, runs[one], "html"), f" by {one}", f"price-of-{one}") for one in EXPERIMENTS
+    }
+    directories = [*runs.values(), *(directory for _, directory in arguments.beside + arguments.cluster)]
+    PAGE.write_text(f"""<!-- Made by scripts/price-of-a-rule.py; do not edit. -->
+
+# The price of a rule
+
+What one more Service, or one more network policy, costs on this kernel: a new connection, whose first
+packet meets the rules, and one that stands, whose packets connection tracking lets past them.
+
+- {results['services']['answer']}.
+- {results['policies']['answer']}.
+
+Each figure is the slope of a straight line through the levels that were measured, in each block, with
+its 95 % interval ([the method](method.md#what-each-further-one-costs)). *Flat*: over all levels
+together the cost changes by less than what matters in practice, and each further one costs at most
+what is said.
+
+## Services
+
+{prices(found['services'])}
+
+{pictures['services']}
+
+A new connection between two nodes walks the list of the sender's node up to its service, here the one
+in the middle, and that of the receiver's node to its end ([what is
+written](method.md#services)).
+
+## Policies
+
+{prices(found['policies'])}
+
+{pictures['policies']}
+
+The policy that allows the traffic is the last ([what is written](method.md#policies)).
+
+## The lab beside real clusters
+
+If the lab's rules are those that the real programs write, their prices are the same.
+
+{beside(models.get('services', found['services']), clusters['services'])}
+
+{beside(models.get('policies', found['policies']), clusters['policies'])}
+
+## How this was measured
+
+{chr(10).join(run_record.source(one) for one in directories)}
+`scripts/price-of-a-rule.py` makes this page.
+""")
+    print(f"{PAGE} is written")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+//! What another system than Linux answers where that is needed.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use plumbline_harness::Target;
+
+use crate::cli::{InLabArgs, Kernel, ListArgs};
+
+/// A command that is not here, or nowhere.
+pub(crate) fn run(command: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    let name = command.first().map(|it| it.to_string_lossy());
+    let name = name.unwrap_or_default();
+    needs_linux(&format!(
+        "`{name}`, if it is a command: --help lists those of this system"
+    ))
+}
+
+pub(crate) fn is_usage(_: &anyhow::Error) -> bool {
+    false
+}
+
+pub(crate) fn is_elsewhere(kernel: Kernel) -> bool {
+    kernel != Kernel::Host
+}
+
+pub(crate) fn run_inside(_: Option<&Path>) -> anyhow::Result<ExitCode> {
+    needs_linux("--kernel uml")
+}
+
+pub(crate) fn around_this() -> anyhow::Result<Option<ExitCode>> {
+    needs_linux("--tune")
+}
+
+pub(crate) fn target(_: &InLabArgs) -> anyhow::Result<Box<dyn Target>> {
+    needs_linux("a lab, so say --target kubernetes or --target hosts")
+}
+
+pub(crate) fn list(_: &ListArgs) -> anyhow::Result<ExitCode> {
+    needs_linux("the list of networks, which are a lab's")
+}
+
+fn needs_linux<T>(what: &str) -> anyhow::Result<T> {
+    bail!("needs Linux: {what}")
+}

@@ -1,0 +1,104 @@
+//! `plumbline doctor`: what will disturb the numbers here, or what is wrong with a path, and
+//! the remedy.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use plumbline_doctor::{Finding, Severity, examine, examine_path};
+use plumbline_experiment::{Experiment, flagged_scene};
+use plumbline_harness::Path;
+use plumbline_hosts::DEFAULT_NETWORK;
+use plumbline_session::on_path;
+
+use super::{kernel, lab};
+use crate::cli::{DoctorArgs, TargetKind};
+use crate::command::{BadUsage, print, print_json};
+use crate::target::{self, OfClusters};
+
+pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+    if kernel::is_elsewhere(args.target.lab.kernel) {
+        return kernel::run_inside(None);
+    }
+    // Looked at first, while this process has no thread and its own namespaces.
+    let findings = findings(args)?;
+    if args.json {
+        print_json(&findings)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for finding in &findings {
+        let mark = match finding.level {
+            Severity::Good => "ok  ",
+            Severity::Note => "note",
+            Severity::Bad => "BAD ",
+        };
+        print(&format!(
+            "{mark}  {:<20} {}\n",
+            finding.what, finding.evidence
+        ))?;
+        if let Some(remedy) = &finding.remedy {
+            print(&format!("{:<27}{remedy}\n", ""))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
+    let kind = target::kind(&args.target, None)?;
+    let Some(word) = &args.path else {
+        return match args.flags.0.is_empty() && args.target.target.is_none() {
+            true => Ok(examine()),
+            false => refused("these flags are of a path: say --path too"),
+        };
+    };
+    let examined = |path: &dyn Path| examine_path(path, args.try_offloads);
+    if kind == TargetKind::Lab {
+        if word.is_empty() {
+            return refused("the path of which network? Such as --path vxlan");
+        }
+        let scene = flagged_scene(word, &args.flags.0)?;
+        if scene.is_dressed() {
+            return refused(
+                "--path looks at a path as it is: leave out services, policies and neighbours",
+            );
+        }
+        let cni_bin = &args.target.lab.cni_bin;
+        return lab::on(&scene, cni_bin, args.fault, |it, _| Ok(examined(it)?));
+    }
+    if kind == TargetKind::Kubernetes {
+        return refused(
+            "the path between two pods of a cluster is not looked at yet: only those of a lab, and \
+             between two hosts (--target hosts)",
+        );
+    }
+    if args.fault.is_some() {
+        return refused("faults are planted in a lab only: leave out --target");
+    }
+    let mut experiment = path_experiment(word)?;
+    for (flag, value) in &args.flags.0 {
+        experiment.set_flag(flag, value)?;
+    }
+    let of_clusters = OfClusters {
+        across_environments: false,
+        logs: PathBuf::new(),
+    };
+    let mut target = target::pick(kind, &args.target, Some(&experiment), of_clusters)?;
+    Ok(on_path(experiment, &mut *target, examined)?)
+}
+
+fn refused<T>(why: &str) -> anyhow::Result<T> {
+    Err(BadUsage(why.to_owned()).into())
+}
+
+/// An experiment on the path between two hosts.
+fn path_experiment(word: &str) -> anyhow::Result<Experiment> {
+    let word = if word.is_empty() {
+        DEFAULT_NETWORK
+    } else {
+        word
+    };
+    let text = "name = \"path\"\n[[workload]]\nkind = \"rr\"\narrival = \"closed\"\n";
+    let mut experiment = Experiment::parse(text, "path.toml")?;
+    experiment.set_flag("network", word)?;
+    experiment.set_flag("baseline", word)?;
+    Ok(experiment)
+}

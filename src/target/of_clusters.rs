@@ -1,0 +1,14 @@
+//! What clusters take beside the flags of a target.
+
+use std::path::PathBuf;
+
+/// What clusters take beside the flags of a target.
+#[cfg_attr(
+    not(feature = "kubernetes"),
+    expect(dead_code, reason = "without clusters nobody reads it")
+)]
+pub(crate) struct OfClusters {
+    pub(crate) across_environments: bool,
+    /// Where what a command says that makes them is kept.
+    pub(crate) logs: PathBuf,
+}

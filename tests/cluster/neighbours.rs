@@ -1,0 +1,90 @@
+//! Neighbours of a path between pods.
+
+use super::{cluster, read, refused, statuses};
+use crate::world::{run_directory, stderr};
+
+const SHORT: &[&str] = &[
+    "--network",
+    "pod",
+    "--baseline",
+    "pod",
+    "--workload",
+    "rr",
+    "--rate",
+    "300",
+    "--duration",
+    "200ms",
+    "--blocks",
+    "2",
+    "--set",
+    "design.retries=0",
+];
+
+/// Runs with some neighbours, and gives for each treatment the most that they did in a
+/// trial, 0 without any.
+fn done(more: &[&str]) -> Vec<u64> {
+    let cluster = cluster().expect("there is one");
+    let before = cluster.inventory();
+    let output = cluster.run(SHORT).args(more).output().unwrap();
+    let (record, trials) = read(&run_directory(cluster.out()));
+    let said = stderr(&output);
+    let treatments = record["plan"]["treatments"].as_array().unwrap();
+    assert_eq!(trials.len(), 2 * treatments.len(), "{said}");
+    let mut done = vec![0; treatments.len()];
+    for trial in &trials {
+        let seen = &trial["observation"];
+        assert!(seen.is_object(), "{:?}: {said}", statuses(&trials));
+        assert!(seen["what"]["load"]["planned"].as_u64().unwrap() > 0);
+        let neighbour = &seen["common"]["neighbour"];
+        let of = trial["treatment"].as_u64().unwrap() as usize;
+        assert_eq!(
+            neighbour.is_null(),
+            treatments[of]["neighbours"].is_null(),
+            "{}",
+            treatments[of]["label"]
+        );
+        done[of] = neighbour["done"].as_u64().unwrap_or(0).max(done[of]);
+    }
+    assert_eq!(cluster.inventory(), before);
+    done
+}
+
+#[test]
+fn a_second_pair_of_pods_works_beside_a_path() {
+    if cluster().is_none() {
+        return;
+    }
+    let kinds = "none,bulk,packets,connections,cpu";
+    for turns in ["on", "off"] {
+        let more = ["--neighbours", kinds, "--share", "link", "--rotate", turns];
+        let done = done(&more);
+        assert_eq!((done.len(), done[0]), (5, 0), "{done:?}");
+        assert!(done[1..].iter().all(|it| *it > 0), "{turns}: {done:?}");
+    }
+}
+
+#[test]
+fn pairs_do_the_same_at_once() {
+    if cluster().is_none() {
+        return;
+    }
+    let done = done(&["--set", "factors.pairs=[1,2,4]"]);
+    assert!(
+        matches!(done[..], [0, one, three] if 0 < one && one < three),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn what_is_of_the_lab_is_refused() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    for other in [
+        &["--neighbours", "none,policy-churn"][..],
+        &["--neighbours", "none,bulk", "--share", "node"],
+    ] {
+        let output = cluster.run(SHORT).args(other).output().unwrap();
+        refused(&output, 64, &["--target lab"]);
+    }
+    assert_eq!(cluster.inventory(), before);
+}

@@ -1,0 +1,139 @@
+//! Many services beside the paths: they stand while they are measured and are gone after,
+//! and what keeps them from being made is told.
+
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::rights::{ACCOUNT, Account, SHARED};
+use super::{Cluster, cluster, read, refused, short, statuses};
+use crate::world::{eventually, run_directory, stderr};
+
+/// A run of the path `pod` with so many services.
+fn run(cluster: &Cluster, services: &str, other: &[&str]) -> Output {
+    let flags = [
+        "--network",
+        "pod",
+        "--baseline",
+        "pod",
+        "--position",
+        "none",
+    ];
+    let flags = [&flags[..], &["--services", services], other].concat();
+    cluster.run(&short(&flags)).output().unwrap()
+}
+
+/// What changes of the services took: what there was then, until the API server had it,
+/// and until it acted, nanoseconds.
+fn set_ups(trials: &[Value]) -> Vec<(String, u64, u64)> {
+    let of = |trial: &Value| {
+        let seen = &trial["observation"]["what"];
+        let network = seen["network"].as_str()?.to_owned();
+        let took = trial["took_ns"].as_u64()?;
+        Some((network, took, seen["paths_ns"].as_u64()?))
+    };
+    trials.iter().filter_map(of).collect()
+}
+
+/// Whether something was seen of a load of this treatment.
+pub(super) fn is_measured(trials: &[Value], treatment: usize) -> bool {
+    let seen = |it: &Value| it["observation"]["what"]["exercise"] == "load";
+    trials
+        .iter()
+        .any(|it| it["treatment"] == treatment && seen(it))
+}
+
+#[test]
+fn services_stand_on_both_nodes_while_they_are_measured() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let output = run(&cluster, "0,40", &["--endpoints", "3"]);
+    let (record, all) = read(&run_directory(cluster.out()));
+    let treatments = record["plan"]["treatments"].as_array().unwrap();
+    assert_eq!(treatments.len(), 2, "{}", stderr(&output));
+    assert_eq!(treatments[1]["services"]["proxy"], "own");
+    for treatment in [0, 1] {
+        assert!(is_measured(&all, treatment), "{:?}", statuses(&all));
+    }
+    let took = set_ups(&all);
+    let of = |what: &str| took.iter().filter(|it| it.0 == what).count();
+    assert!(
+        of("40 services") >= 1 && of("no services or policies") >= 1,
+        "{took:?}"
+    );
+    assert_eq!(cluster.inventory(), before);
+}
+
+#[test]
+fn a_quota_is_told_before_the_first_trial_and_nothing_is_left() {
+    let Some(cluster) = cluster() else { return };
+    let account = Account::new(&cluster);
+    account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
+    let quota = [
+        "create",
+        "quota",
+        "few",
+        "--hard=services=20",
+        "--namespace",
+        SHARED,
+    ];
+    cluster.kubectl(&quota);
+    let flags = [
+        "--network",
+        "pod",
+        "--baseline",
+        "pod",
+        "--position",
+        "none",
+    ];
+    let many = account.run(&[&flags[..], &["--services", "0,30"]].concat());
+    refused(&many, 2, &["exceeded quota", "ResourceQuota"]);
+    assert_eq!(account.shared(), "", "nothing is left");
+    cluster.kubectl(&["delete", "quota", "few", "--namespace", SHARED]);
+    let with_rights = account.run(&[&flags[..], &["--services", "0,30"]].concat());
+    let (_, all) = read(&run_directory(cluster.out()));
+    let measured = [0, 1].iter().all(|it| is_measured(&all, *it));
+    assert!(measured, "{}", stderr(&with_rights));
+    assert_eq!(account.shared(), "", "nothing is left");
+}
+
+/// Killed while they are made. On a quiet machine a minute is enough for 30,000.
+#[test]
+fn cleanup_removes_the_services_of_a_run_that_was_killed() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let flags = [
+        "--network",
+        "pod",
+        "--baseline",
+        "pod",
+        "--position",
+        "none",
+    ];
+    let flags = short(&[&flags[..], &["--services", "0,30000"]].concat());
+    let mut run = cluster.start(&flags);
+    let count = || {
+        let some = cluster.kubectl(&["get", "--raw", "/api/v1/services?limit=1"]);
+        let some: Value = serde_json::from_str(&some).unwrap();
+        some["metadata"]["remainingItemCount"].as_u64().unwrap_or(0)
+    };
+    eventually("many services stand", Duration::from_secs(120), || {
+        count() > 300
+    });
+    run.signal(Signal::SIGKILL);
+    assert_eq!(run.wait(Duration::from_secs(5)), None);
+    let left = cluster.ours();
+    let name = left[0].trim_start_matches("namespace/");
+    cluster.end_pods(name);
+    let stood = count();
+    let started = Instant::now();
+    let removed = cluster.plumbline(&["cleanup", "--yes"]).output().unwrap();
+    let took = started.elapsed();
+    assert!(removed.status.success(), "{}", stderr(&removed));
+    eprintln!("{stood} services were removed in {took:?}");
+    let limit = Duration::from_secs(120) + stood as u32 * Duration::from_millis(4);
+    assert!(took < limit, "{stood} took {took:?}");
+    assert_eq!(cluster.inventory(), before);
+}

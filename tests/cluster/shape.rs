@@ -1,0 +1,130 @@
+//! What a lab writes for services has the counts and the shape of what the real kube-proxy
+//! writes. `shape/` has it, without what differs between machines; here the real one is held
+//! against that, and the tests of the lab hold a lab against it.
+
+mod normal;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Cluster, cluster};
+use crate::world::{skip, stderr, stdout};
+
+/// How many services, and endpoints of each.
+const SIZES: [(u32, u32); 6] = [(1, 1), (1, 3), (10, 1), (10, 3), (100, 1), (100, 3)];
+
+/// How long kube-proxy may take to write them.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// The service of the API server, first of the range of kubelab.
+const API: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 1));
+
+const NAMESPACE: &str = "services-of-a-shape";
+
+#[test]
+fn a_lab_writes_what_the_real_kube_proxy_does() {
+    let Some(cluster) = cluster() else { return };
+    let Ok(kubelab) = std::env::var("PLUMBLINE_TEST_KUBELAB") else {
+        skip(
+            "cluster",
+            "PLUMBLINE_TEST_KUBELAB names nothing that shows a node's rules",
+        );
+        return;
+    };
+    let node = Node {
+        kubelab,
+        name: cluster.workers().remove(0),
+    };
+    let mode = node.shows(&["curl", "--silent", "http://127.0.0.1:10249/proxyMode"]);
+    for (services, endpoints) in SIZES {
+        cluster.kubectl(&["create", "namespace", NAMESPACE]);
+        apply(&cluster, services, endpoints);
+        let file = format!("{mode}-{services}x{endpoints}.txt");
+        let of_a_lab = std::fs::read_to_string(format!(
+            "{}/tests/cluster/shape/{file}",
+            env!("CARGO_MANIFEST_DIR")
+        ));
+        let of_a_lab = of_a_lab.unwrap_or_else(|error| panic!("{file}: {error}"));
+        let started = Instant::now();
+        let mut seen = node.rules(&mode);
+        while seen != of_a_lab && started.elapsed() < LIMIT {
+            std::thread::sleep(Duration::from_millis(300));
+            seen = node.rules(&mode);
+        }
+        cluster.kubectl(&["delete", "namespace", NAMESPACE]);
+        assert!(seen == of_a_lab, "{file}:\n{}", differing(&of_a_lab, &seen));
+    }
+}
+
+/// A node of kubelab.
+struct Node {
+    kubelab: String,
+    name: String,
+}
+
+impl Node {
+    /// What a command prints there.
+    #[track_caller]
+    fn shows(&self, command: &[&str]) -> String {
+        let mut kubelab = Command::new(&self.kubelab);
+        let output = kubelab.args(["exec", &self.name]).args(command).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+        stdout(&output)
+    }
+
+    fn rules(&self, mode: &str) -> String {
+        if mode == "nftables" {
+            let table = ["nft", "-j", "list", "table", "ip", "kube-proxy"];
+            let of_api = ["default/kubernetes/", &format!("\"{API}\"")];
+            return normal::nftables(&self.shows(&table), &of_api);
+        }
+        let tables = ["nat", "filter"].map(|it| self.shows(&["iptables-save", "-t", it]));
+        normal::iptables(&tables.concat(), Some(API))
+    }
+}
+
+/// Services with endpoints that nobody has.
+fn apply(cluster: &Cluster, services: u32, endpoints: u32) {
+    let metadata = |number: u32| {
+        let name = format!("s{number}");
+        let labels = json!({ "kubernetes.io/service-name": name });
+        json!({ "name": name, "namespace": NAMESPACE, "labels": labels })
+    };
+    let endpoint = |number: u32| {
+        let address = Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 0, 1).to_bits() + number);
+        json!({ "addresses": [address], "conditions": { "ready": true } })
+    };
+    let of = |number: u32| -> [Value; 2] {
+        let service = json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": metadata(number),
+            "spec": { "ports": [{ "name": "tcp", "protocol": "TCP", "port": 80 }] },
+        });
+        let slice = json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": metadata(number), "addressType": "IPv4",
+            "endpoints": (0..endpoints).map(endpoint).collect::<Vec<Value>>(),
+            "ports": [{ "name": "tcp", "protocol": "TCP", "port": 8080 }],
+        });
+        [service, slice]
+    };
+    let items: Vec<Value> = (0..services).flat_map(of).collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+    let file = cluster.out().join("services.json");
+    std::fs::write(&file, list.to_string()).unwrap();
+    cluster.kubectl(&["create", "--filename", file.to_str().unwrap()]);
+}
+
+/// The lines that only one of two texts has.
+fn differing(wanted: &str, seen: &str) -> String {
+    let only = |of: &str, other: &str, mark: &str| -> String {
+        let lines = of
+            .lines()
+            .filter(|it| !other.lines().any(|line| line == *it));
+        lines.map(|it| format!("{mark} {it}\n")).collect()
+    };
+    only(wanted, seen, "lab only:") + &only(seen, wanted, "kube-proxy only:")
+}

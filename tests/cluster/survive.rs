@@ -1,0 +1,122 @@
+//! A command of this machine while traffic goes on between pods.
+
+use serde_json::Value;
+
+use super::{Cluster, cluster, gates, read, refused, statuses};
+use crate::world::{run_directory, stderr};
+
+/// An experiment of one command on these paths.
+fn file(cluster: &Cluster, networks: &str, during: &str, more: &str) -> String {
+    let file = cluster.out().join("survive.toml");
+    let text = format!(
+        "name = \"survive\"\nquestion = \"What?\"\nbaseline = \"pod\"\n\
+         [factors]\nnetwork = {networks}\n{more}\
+         [[workload]]\nkind = \"survive\"\nduring = '''{during}'''\n\
+         [design]\nblocks = 1\nwarm_up = \"500ms\"\nduration = \"1s\"\nretries = 3\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// What was seen in the last trial of a treatment, of those that only a busy machine voids.
+#[track_caller]
+fn seen<'t>(trials: &'t [Value], treatment: &Value, said: &str) -> &'t Value {
+    let is_its = |it: &&Value| it["treatment"] == treatment["id"];
+    let own: Vec<&Value> = trials.iter().filter(is_its).collect();
+    let are_of_load = |it: &String| ["send-lag", "unwell"].contains(&it.as_str());
+    let all_are = own
+        .iter()
+        .flat_map(|it| gates(it))
+        .all(|it| are_of_load(&it));
+    assert!(all_are, "{:?} {said}", statuses(trials));
+    let last = own.last().unwrap_or_else(|| panic!("{treatment} {said}"));
+    let seen = &last["observation"]["what"];
+    assert_eq!(seen["exercise"], "survive", "{last} {said}");
+    seen
+}
+
+/// It is told the nodes, and all three kinds of traffic go on before and after it: through
+/// services too, also where they spread it over several pods.
+#[test]
+fn traffic_goes_on_by_every_path_while_a_command_runs_here() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let networks = "[\"pod\", \"cluster-ip:2\", \"node-port\", \"host\"]";
+    let during = "test -n \"$PLUMBLINE_NODE1$PLUMBLINE_NODE2\" && sleep 0.3";
+    let file = file(&cluster, networks, during, "");
+    let flags = [&*file, "--allow-commands", "--allow-host-network"];
+    let said = stderr(&cluster.run(&flags).output().unwrap());
+    let (record, trials) = read(&run_directory(cluster.out()));
+    let treatments = record["plan"]["treatments"].as_array().unwrap();
+    assert_eq!(treatments.len(), 4);
+    for treatment in treatments {
+        let seen = seen(&trials, treatment, &said);
+        let [begun, ended] = ["begun_ns", "ended_ns"].map(|it| seen[it].as_u64().unwrap());
+        assert!(ended - begun >= 300_000_000, "{seen}");
+        let flows = seen["flows"].as_array().unwrap();
+        assert_eq!(flows.len(), 3);
+        for flow in flows {
+            let spells = flow["spells"].as_array().unwrap();
+            let answered = |ns: u64, is_before: bool| {
+                spells.iter().any(|it| {
+                    let is_there = (it["first_ns"].as_u64().unwrap() < ns) == is_before;
+                    is_there && it["outcome"] != "failed" && it["outcome"] != "unanswered"
+                })
+            };
+            assert!(answered(begun, true), "{}: {flow}", treatment["label"]);
+            let last = spells[spells.len() - 1]["last_ns"].as_u64().unwrap();
+            assert!(last > ended + 900_000_000, "{flow}");
+        }
+    }
+    assert_eq!(cluster.inventory(), before);
+}
+
+/// Policies of a scene are for one port of TCP.
+#[test]
+fn traffic_under_policies_that_have_no_place_for_it_is_refused() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let file = file(&cluster, "\"pod\"", "true", "policies = 10\n");
+    let output = cluster.run(&[&file, "--allow-commands"]).output().unwrap();
+    refused(&output, 2, &["`survive` under policies", "a path without"]);
+    assert_eq!(cluster.inventory(), before);
+}
+
+/// Whether connections that the policy forbids got through before the command and since.
+fn opened(seen: &Value) -> [bool; 2] {
+    let begun = seen["begun_ns"].as_u64().unwrap();
+    let spells = seen["forbidden"]["spells"].as_array().unwrap();
+    let opened = spells.iter().filter(|it| it["outcome"] == "opened");
+    let since: Vec<bool> = opened
+        .map(|it| it["first_ns"].as_u64().unwrap() >= begun)
+        .collect();
+    [false, true].map(|it| since.contains(&it))
+}
+
+/// What a policy forbids gets through once a command has taken it away, and never while it
+/// stands. Where nothing enforces policies, that is said before the first trial.
+#[test]
+fn a_policy_that_is_taken_away_is_open_from_then_on() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let away = "kubectl delete networkpolicies --all-namespaces --selector plumbline/run \
+                --field-selector metadata.name=confined";
+    for (during, is_open) in [("sleep 0.5", false), (away, true)] {
+        let file = file(&cluster, "\"pod\"", during, "policy = true\n");
+        let output = cluster.run(&[&file, "--allow-commands"]).output().unwrap();
+        if std::env::var("PLUMBLINE_TEST_POLICIES").is_ok_and(|it| it == "enforced") {
+            let (record, trials) = read(&run_directory(cluster.out()));
+            let treatment = &record["plan"]["treatments"][0];
+            let seen = seen(&trials, treatment, &stderr(&output));
+            assert_eq!(opened(seen), [false, is_open], "{during}: {seen}");
+            std::fs::remove_dir_all(run_directory(cluster.out())).unwrap();
+        } else {
+            let says = [
+                "a network that enforces NetworkPolicies",
+                "its `policy` out",
+            ];
+            refused(&output, 2, &says);
+        }
+        assert_eq!(cluster.inventory(), before);
+    }
+}

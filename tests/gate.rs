@@ -1,0 +1,277 @@
+//! `plumbline gate` with real plugins of CNI: the installed ones as base, and as head the same
+//! with rules before every packet.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::observed::whole_lines;
+use crate::world::{self, output, plumbline, run_directory, stderr, stdout};
+
+/// Where Debian has the plugins.
+const INSTALLED: &str = "/usr/lib/cni";
+
+const LIST: &str = r#"{
+  "cniVersion": "1.0.0",
+  "name": "bridge",
+  "plugins": [{
+    "type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "mtu": {{.MTU}},
+    "ipam": { "type": "host-local", "ranges": [[{ "subnet": "{{.PodCIDR}}" }]] }
+  }]
+}"#;
+
+/// Does what the installed plugin does, and then has its node hold every packet that it
+/// forwards against a thousand rules.
+const SLOW: &str = r#"#!/bin/sh
+set -e
+/usr/lib/cni/bridge
+if [ "$CNI_COMMAND" = ADD ]; then
+    nft add table ip slow
+    nft 'add chain ip slow forward { type filter hook forward priority 0; }'
+    # An ordinary user may send some hundred rules at a time.
+    for hundred in 1 2 3 4 5 6 7 8 9 10; do
+        seq 100 | sed 's/.*/add rule ip slow forward ip saddr 203.0.113.7 tcp dport & drop/' | nft -f -
+    done
+fi
+"#;
+
+/// The first look after 8 blocks of less than two seconds.
+const SHORT: &[&str] = &["--rate", "2000", "--duration", "300ms"];
+
+/// A list and a slow build beside it.
+struct Change(tempfile::TempDir);
+
+impl Change {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::write(scratch.path().join("bridge.conflist"), LIST).unwrap();
+        let slow = scratch.path().join("slow");
+        fs::create_dir(&slow).unwrap();
+        fs::write(slow.join("bridge"), SLOW).unwrap();
+        fs::set_permissions(slow.join("bridge"), fs::Permissions::from_mode(0o755)).unwrap();
+        Self(scratch)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The gate of a directory of plugins against the installed ones: the first of two that
+    /// decides, for a machine that is somebody else's may not show enough. `None`, and a
+    /// counted skip, where none does.
+    fn gate(&self, test: &str, head: &Path, more: &[&str]) -> Option<Output> {
+        for _ in 0..2 {
+            // The run of the one before.
+            let _ = fs::remove_dir_all(self.path().join("out"));
+            let gate = self.gate_once(head, more);
+            if gate.status.code() != Some(2) {
+                return Some(gate);
+            }
+            let said = stdout(&gate);
+            assert!(said.starts_with("Whether cni:"), "{said}{}", stderr(&gate));
+        }
+        world::skip(test, "two gates were undecided on a busy machine");
+        None
+    }
+
+    fn gate_once(&self, head: &Path, more: &[&str]) -> Output {
+        let list = self.path().join("bridge.conflist");
+        plumbline(&["gate", "--base-cni-bin", INSTALLED, "--head-cni-bin"])
+            .arg(head)
+            .arg("--network")
+            .arg(format!("cni:{}", list.display()))
+            .arg("--out")
+            .arg(self.path().join("out"))
+            .args(SHORT)
+            .args(more)
+            .output()
+            .expect("the program starts")
+    }
+
+    fn blocks(&self) -> BTreeSet<u64> {
+        blocks_of(&self.path().join("out"))
+    }
+}
+
+/// The numbers of the blocks of a run.
+fn blocks_of(out: &Path) -> BTreeSet<u64> {
+    let trials = whole_lines(&run_directory(out));
+    let numbers = trials.iter().map(|it| it["block"].as_u64().unwrap());
+    numbers.collect()
+}
+
+/// Whether the plugins and what slows them are there; else a counted skip.
+fn has_plugins(test: &str) -> bool {
+    let has_nft = Command::new("nft").arg("--version").output().is_ok();
+    let has_all = has_nft && Path::new(INSTALLED).join("bridge").is_file();
+    if !has_all {
+        world::skip(test, "no nft, or no CNI plugins in /usr/lib/cni");
+    }
+    has_all
+}
+
+#[test]
+fn a_slowed_build_of_a_plugin_is_worse() {
+    let test = "a_slowed_build_of_a_plugin_is_worse";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    if !has_plugins(test) {
+        return;
+    }
+    let change = Change::new();
+    let slow = change.path().join("slow");
+    let [table, tests] = ["gate.md", "gate.xml"].map(|it| change.path().join(it));
+    let files = [
+        "--markdown",
+        table.to_str().unwrap(),
+        "--junit",
+        tests.to_str().unwrap(),
+    ];
+    let limit = ["--limit", "p50=10%", "--budget", "30s"];
+    let Some(gate) = change.gate(test, &slow, &[&files[..], &limit].concat()) else {
+        return;
+    };
+    let (said, errors) = (stdout(&gate), stderr(&gate));
+    assert_eq!(gate.status.code(), Some(1), "{said}{errors}");
+    assert_eq!(said.trim_end().lines().count(), 1, "one sentence: {said}");
+    assert!(said.contains("/slow is worse than cni:"), "{said}");
+    assert!(said.contains("where 10 % is allowed"), "{said}");
+    let table = fs::read_to_string(table).unwrap();
+    assert!(table.contains("| 10 % | worse |"), "{table}");
+    let tests = fs::read_to_string(tests).unwrap();
+    assert!(tests.contains("failures=\"1\" errors=\"0\""), "{tests}");
+
+    // An ordinary run, which ended at one of its looks.
+    let run = run_directory(&change.path().join("out"));
+    let recorded: Value =
+        serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap();
+    let sequential = &recorded["plan"]["sequential"];
+    let blocks = change.blocks().len();
+    let looks = sequential["looks"].as_array().unwrap();
+    assert!(
+        looks.iter().any(|look| *look == blocks),
+        "{blocks}: {looks:?}"
+    );
+    assert!(blocks < 100, "far from the end of its budget");
+    let report = world::json(&["report", "--json", run.to_str().unwrap()]);
+    assert_eq!(report["experiment"], "gate");
+    assert_eq!(report["cut_off"], false);
+    let compared = output(&["compare", run.to_str().unwrap()]);
+    assert_eq!(compared.status.code(), Some(1), "{}", stdout(&compared));
+}
+
+#[test]
+fn a_build_against_itself_is_not_worse() {
+    let test = "a_build_against_itself_is_not_worse";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    if !has_plugins(test) {
+        return;
+    }
+    let change = Change::new();
+    let limit = ["--limit", "p50=50%", "--budget", "30s"];
+    let Some(gate) = change.gate(test, Path::new(INSTALLED), &limit) else {
+        return;
+    };
+    let (said, errors) = (stdout(&gate), stderr(&gate));
+    assert_eq!(gate.status.code(), Some(0), "{said}{errors}");
+    assert!(said.contains("is not worse than cni:"), "{said}");
+}
+
+#[test]
+fn a_budget_that_is_too_short_leaves_it_undecided_and_says_what_would_do() {
+    let test = "a_budget_that_is_too_short";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().to_str().unwrap();
+    let networks = ["gate", "--base", "routed", "--head", "routed", "--out", out];
+    let limit = ["--limit", "p50=50%", "--budget", "1s", "--json"];
+    let gate = output(&[&networks[..], SHORT, &limit].concat());
+    assert_eq!(gate.status.code(), Some(2), "{}", stderr(&gate));
+    let answer: Value = serde_json::from_slice(&gate.stdout).unwrap();
+    crate::documented::check("gate", &answer);
+    assert_eq!(answer["verdict"], "undecided");
+    let sentence = answer["sentence"].as_str().unwrap();
+    let says = match answer["limits"][0]["overhead"].is_null() {
+        // The machine was too busy for it, and that is said.
+        true => "is not known (",
+        false => "more would decide it (--budget ",
+    };
+    assert!(sentence.contains(says), "{sentence}");
+    // Each takes about a second, and none begins when the budget is spent.
+    let blocks = blocks_of(scratch.path());
+    assert!((1..=2).contains(&blocks.len()), "{blocks:?}");
+}
+
+/// The workflow files on the page.
+fn workflows() -> Vec<Value> {
+    let page = fs::read_to_string("docs/ci.md").unwrap();
+    let blocks = page.split("```yaml\n").skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
+    let read = |text: &str| serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    blocks.map(read).collect()
+}
+
+/// What a command in a shell script of a workflow says after `gate`.
+fn gate_in(script: &str) -> Vec<&str> {
+    let (_, command) = script.split_once("plumbline gate ").expect("it has a gate");
+    let command = command.split("||").next().unwrap();
+    let words = command.split_whitespace();
+    words.filter(|word| *word != "\\").collect()
+}
+
+/// The services' own schemas are not part of this repository: this holds the structure, and that
+/// the program knows what it is told. GitHub's was held by hand against SchemaStore's
+/// `github-workflow.json` of 7 August 2026.
+#[test]
+fn the_workflow_files_on_the_page_are_read_by_their_services() {
+    let [github, gitlab] = &workflows()[..] else {
+        panic!("one for each service");
+    };
+    let job = &github["jobs"]["gate"];
+    assert!(github["on"].is_string() && job["runs-on"].is_string());
+    let steps = job["steps"].as_array().unwrap();
+    for step in steps {
+        assert!(
+            step["uses"].is_string() != step["run"].is_string(),
+            "{step}"
+        );
+    }
+    let mut scripts = steps.iter().filter_map(|it| it["run"].as_str());
+    let of_github = scripts.find(|it| it.contains("plumbline gate")).unwrap();
+
+    let job = &gitlab["network-cost"];
+    let script: Vec<&str> = job["script"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it.as_str().unwrap())
+        .collect();
+    let of_gitlab = script
+        .iter()
+        .find(|it| it.contains("plumbline gate"))
+        .unwrap();
+    assert_eq!(job["allow_failure"]["exit_codes"], 2);
+    let tests = &job["artifacts"]["reports"]["junit"];
+
+    for command in [of_github, of_gitlab] {
+        let typed = gate_in(command);
+        assert!(typed.contains(&tests.as_str().unwrap()), "{typed:?}");
+        // The command line is understood, and the experiment is none.
+        let words = [&["gate", "no-such-experiment"], &typed[..]].concat();
+        let refused = output(&words);
+        let said = stderr(&refused);
+        assert!(
+            said.contains("`no-such-experiment` is neither"),
+            "{words:?}: {said}"
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! `plumbline doctor --path`: planted faults are named, and healthy paths have none.
+
+use plumbline_lab::FAULTS;
+use serde_json::Value;
+
+use crate::world::{self, output, stderr};
+
+/// What is said of a path; `Err` with what this kernel or the network lacks.
+#[track_caller]
+fn findings(arguments: &[&str]) -> Result<Vec<Value>, String> {
+    let all = [&["doctor", "--json", "--path"], arguments].concat();
+    let output = output(&all);
+    let said = stderr(&output);
+    let lacks = ["is not supported here", "carries IPv4 only"];
+    if !output.status.success() && lacks.iter().any(|it| said.contains(it)) {
+        return Err(said);
+    }
+    assert!(output.status.success(), "{all:?}: {said}");
+    let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    crate::documented::check("findings", &findings);
+    Ok(findings.as_array().expect("a list").clone())
+}
+
+/// What is not as it should be.
+fn wrong(findings: &[Value]) -> Vec<&Value> {
+    let all = findings.iter();
+    all.filter(|it| it["level"] != "good").collect()
+}
+
+/// The first of three looks that finds what it should, or the last of them: what the machine
+/// does meanwhile, as when it has no CPU for a receiver, is not there again, and what is wrong
+/// with a path is.
+#[track_caller]
+fn look(arguments: &[&str], is_right: impl Fn(&[Value]) -> bool) -> Result<Vec<Value>, String> {
+    let mut found = findings(arguments)?;
+    for _ in 0..2 {
+        if is_right(&found) {
+            break;
+        }
+        found = findings(arguments)?;
+    }
+    Ok(found)
+}
+
+/// A network on whose path a fault can be.
+fn network_for(fault: &str) -> &'static str {
+    match fault {
+        "asymmetric-route" | "rp-filter" | "reordering" => "host-gw",
+        _ => "vxlan",
+    }
+}
+
+#[test]
+fn every_planted_fault_is_named() {
+    let test = "every_planted_fault_is_named";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let mut unnamed = Vec::new();
+    for fault in FAULTS {
+        let mut arguments = vec![network_for(fault.name), "--fault", fault.name];
+        if fault.check == "offload trial" {
+            arguments.push("--try-offloads");
+        }
+        match look(&arguments, |found| names(found, fault.check)) {
+            Err(lacks) => world::skip(&format!("{test}, {}", fault.name), &lacks),
+            Ok(found) if names(&found, fault.check) => {}
+            Ok(found) => unnamed.push(format!("{}: {found:#?}", fault.name)),
+        }
+    }
+    assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
+}
+
+/// Whether findings name this, each with a remedy.
+fn names(found: &[Value], check: &str) -> bool {
+    let named = wrong(found);
+    for finding in &named {
+        let remedy = finding["remedy"].as_str().unwrap_or_default();
+        assert!(!remedy.is_empty(), "{finding}");
+    }
+    named.iter().any(|it| it["check"] == check)
+}
+
+/// Every network that this kernel builds, as root in both placements and IP versions.
+#[test]
+fn healthy_paths_have_no_finding() {
+    let test = "healthy_paths_have_no_finding";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let listed = world::json(&["list", "networks", "--json"]);
+    let listed = listed.as_array().expect("a list");
+    let available = listed.iter().filter(|it| it["available"] == true);
+    let networks: Vec<&str> = available.filter_map(|it| it["name"].as_str()).collect();
+    assert!(!networks.is_empty(), "{listed:?}");
+    let mut healthy = 0;
+    let mut blamed = Vec::new();
+    let scenes = [
+        ["--placement", "cross-node", "--family", "4"],
+        ["--placement", "cross-node", "--family", "6"],
+        ["--placement", "same-node", "--family", "4"],
+        ["--placement", "same-node", "--family", "6"],
+    ];
+    let most = if nix::unistd::geteuid().is_root() {
+        4
+    } else {
+        1
+    };
+    for flags in &scenes[..most] {
+        for network in &networks {
+            let arguments = [&[*network], &flags[..]].concat();
+            let Ok(found) = look(&arguments, |found| wrong(found).is_empty()) else {
+                continue;
+            };
+            match wrong(&found)[..] {
+                [] => healthy += 1,
+                ref wrong => blamed.push(format!("{}: {wrong:#?}", arguments.join(" "))),
+            }
+        }
+    }
+    println!("{healthy} healthy paths without a finding");
+    assert!(blamed.is_empty(), "{}", blamed.join("\n"));
+    assert!(healthy > 0, "no path was looked at");
+}
+
+#[test]
+fn a_fault_that_a_network_has_no_place_for_is_refused() {
+    let test = "a_fault_that_a_network_has_no_place_for_is_refused";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let lacks = findings(&["host", "--fault", "loss"]).expect_err("no node forwards");
+    assert!(lacks.contains("vxlan"), "{lacks}");
+}
+
+#[test]
+fn every_fault_is_in_the_manual() {
+    let manual = include_str!("../docs/doctor.md");
+    for fault in FAULTS {
+        let row = format!("| `{}` | {} | {} |", fault.name, fault.about, fault.check);
+        assert!(manual.contains(&row), "docs/doctor.md lacks: {row}");
+    }
+}
