@@ -98,7 +98,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "xray",
-        &["lab", "harness", "stats", "sys", "record", "experiment"],
+        &[
+            "lab",
+            "harness",
+            "report",
+            "stats",
+            "sys",
+            "record",
+            "experiment",
+        ],
     ),
 ];
 

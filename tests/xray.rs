@@ -230,11 +230,18 @@ fn a_network_that_cannot_be_followed_is_named_and_the_others_go_on() {
     assert!(why.contains("missing.conflist"), "{why}");
 
     let said = |command: &str| output(&command.split(' ').collect::<Vec<_>>());
-    let text = said(&xray(&format!("host,{NOWHERE}"), &[]));
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("hops.html");
+    let page = ["--html", file.to_str().unwrap()];
+    let text = said(&xray(&format!("host,{NOWHERE}"), &page));
     assert_eq!(text.status.code(), Some(0), "{}", stderr(&text));
     let shown = stdout(&text);
     assert!(shown.contains("not followed: "), "{shown}");
     assert!(shown.starts_with("host → "), "{shown}");
+    let page = fs::read_to_string(file).expect("the page is written");
+    for part in ["<strong>host</strong>", "was not followed: ", "</html>"] {
+        assert!(page.contains(part), "{part} is not in {page}");
+    }
 
     for none in [NOWHERE.to_owned(), format!("{NOWHERE},{NOWHERE}2")] {
         let refused = said(&xray(&none, &["--json"]));

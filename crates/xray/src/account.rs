@@ -280,10 +280,10 @@ fn hop_times(rounds: &[RoundSeen]) -> Vec<HopTime> {
 }
 
 /// What hops are compared by. The stacks of nodes and of pods are the same.
-fn kind(hop: &NamedHop) -> &str {
-    match hop.name.ends_with(" stack") {
+pub(crate) fn kind(hop: &str) -> &str {
+    match hop.ends_with(" stack") {
         true => "stack",
-        false => &hop.name,
+        false => hop,
     }
 }
 
@@ -292,12 +292,12 @@ fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
     let totals = pairs().map(|(one, other)| one.watched.mean_ns - other.watched.mean_ns);
     let mut kinds: Vec<&str> = Vec::new();
     for hop in pairs().flat_map(|(one, other)| one.hops.iter().chain(&other.hops)) {
-        if !kinds.contains(&kind(hop)) {
-            kinds.push(kind(hop));
+        if !kinds.contains(&kind(&hop.name)) {
+            kinds.push(kind(&hop.name));
         }
     }
     let sum = |round: &RoundSeen, of: &str| -> f64 {
-        let of_kind = round.hops.iter().filter(|hop| kind(hop) == of);
+        let of_kind = round.hops.iter().filter(|hop| kind(&hop.name) == of);
         of_kind.map(|hop| hop.ns).sum()
     };
     let difference = |of: &str| {

@@ -1,5 +1,7 @@
 //! The flags of `plumbline xray`, and what they ask for. Nothing here touches the system.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
@@ -44,6 +46,9 @@ pub struct XrayArgs {
     /// Keep idle CPUs from halting, as root: in a virtual machine they may come back late
     #[arg(long)]
     pub awake: bool,
+    /// Write a page with a bar of hops for each network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

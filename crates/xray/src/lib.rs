@@ -18,6 +18,7 @@ mod eye;
 mod flags;
 mod hop;
 mod load;
+mod page;
 mod place;
 mod sampling;
 mod show;

@@ -10,7 +10,7 @@ use crate::hop::Trip;
 /// Columns of a page.
 const WIDTH: usize = 100;
 /// Differences below this are not told, in nanoseconds: nothing is decided by them.
-const LEAST_NS: f64 = 100.0;
+pub(crate) const LEAST_NS: f64 = 100.0;
 
 impl Xray {
     /// The hops of each network, request above answer, in microseconds.
@@ -31,7 +31,12 @@ impl Xray {
                 " ",
             );
         }
-        text += &format!(
+        text + &self.how()
+    }
+
+    /// How it was measured, and what that cost.
+    pub(crate) fn how(&self) -> String {
+        format!(
             "µs; means over {} rounds of the quickest 99 % of requests (rr, one at a time over one \
              connection), 95 % intervals.\nObserving by {} adds {} to the median where one in {} \
              requests is followed.\n",
@@ -39,8 +44,7 @@ impl Xray {
             self.by,
             share(self.observer_share),
             self.one_in
-        );
-        text
+        )
     }
 
     /// The same for scripts, in nanoseconds.
@@ -139,16 +143,9 @@ impl NetworkHops {
 }
 
 impl Surplus {
-    /// What differs, in words.
+    /// What differs, in words: the total, and the hops.
     fn words(&self) -> Vec<String> {
-        let named = self.by_name.iter().filter(|(_, it)| it.is_different());
-        let named = named.filter(|(_, it)| it.ns.abs() >= LEAST_NS);
-        let mut words: Vec<_> = named
-            .map(|(name, it)| format!("{} in {name}", signed(it.ns)))
-            .collect();
-        if words.is_empty() {
-            words.push("no hop differs".to_owned());
-        }
+        let mut words = self.hops_in_words();
         words[0] = format!(
             "against {} {}: {}",
             self.baseline,
@@ -157,13 +154,27 @@ impl Surplus {
         );
         words
     }
+
+    /// The hops that differ, at least one word.
+    pub(crate) fn hops_in_words(&self) -> Vec<String> {
+        let named = self.by_name.iter().filter(|(_, it)| it.is_different());
+        let named = named.filter(|(_, it)| it.ns.abs() >= LEAST_NS);
+        let mut words: Vec<_> = named
+            .map(|(name, it)| format!("{} in {name}", signed(it.ns)))
+            .collect();
+        if words.is_empty() {
+            words.push("no hop differs".to_owned());
+        }
+        words
+    }
 }
 
 fn signed(ns: f64) -> String {
     format!("{:+.1}", ns / 1e3).replace('-', "−")
 }
 
-fn micros(time: MeanTime) -> String {
+/// A time in microseconds, with half of its interval where that is known.
+pub(crate) fn micros(time: MeanTime) -> String {
     let half = time.interval.map(|(low, high)| (high - low) / 2e3);
     let half = half.map_or_else(String::new, |half| format!(" ±{half:.1}"));
     format!("{:.1}{half}", time.ns / 1e3).replace('-', "−")

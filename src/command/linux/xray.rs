@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use plumbline_experiment::{Asked, Family, Scene, flagged_scene};
 use plumbline_harness::Target as _;
 use plumbline_lab::{Lab, LabOptions};
@@ -24,6 +25,10 @@ pub(crate) fn run(command: &XrayCommand) -> anyhow::Result<ExitCode> {
     let scenes = scenes(command, &mut lab)?;
     let found = survey(order, &scenes, &mut lab, interrupted, &say);
     let shown = found.map_err(anyhow::Error::from).and_then(|found| {
+        if let Some(file) = &args.html {
+            std::fs::write(file, found.to_html()?)
+                .with_context(|| format!("write {}", file.display()))?;
+        }
         if args.json {
             print_json(&found.to_json())?;
         } else {

@@ -19,6 +19,9 @@ use crate::overview::{self, Overview, OverviewCell, OverviewRow};
 use crate::sentence::{self, Subject};
 use crate::{answer, describe, mesh, number, terminal};
 
+/// How pages look: a style sheet, for a `style` element.
+pub const STYLE: &str = include_str!("../../templates/report.css");
+
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
 pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
