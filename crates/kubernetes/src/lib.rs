@@ -18,6 +18,8 @@ mod error;
 mod exec;
 mod fingerprint;
 mod fresh;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handed;
 pub mod image;
 mod launch;
