@@ -3,14 +3,10 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ptr;
 
 use super::Socket;
-use super::control::{self, Control, extended_error, header};
+use super::control::{self, extended_error};
 use crate::sockopt;
-
-/// Bytes of control messages: an error with its address, and room.
-const CONTROL: usize = 256;
 
 /// From `linux/errqueue.h`.
 const ORIGIN_LOCAL: u8 = 1;
@@ -50,24 +46,7 @@ impl Socket {
     /// The next word that a datagram was too long; `None` when there is no more now. Other
     /// errors that the kernel has kept are skipped.
     pub fn too_long(&self) -> io::Result<Option<TooLong>> {
-        loop {
-            let mut control = Control::<CONTROL>::EMPTY;
-            let mut part = libc::iovec {
-                iov_base: ptr::null_mut(),
-                iov_len: 0,
-            };
-            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-            let mut header = header(&mut part, &mut control);
-            match self.receive_message(&mut header, flags) {
-                Ok(_) => {
-                    if let Some(found) = told(control.received(&header)) {
-                        return Ok(Some(found));
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        }
+        self.next_kept(told)
     }
 }
 

@@ -97,24 +97,7 @@ impl Socket {
     /// The next stamp of a sent message; `None` when there is no more now.
     /// Other entries of the error queue are skipped.
     pub fn send_stamp(&self) -> io::Result<Option<SendStamp>> {
-        loop {
-            let mut control = Control::<CONTROL>::EMPTY;
-            let mut part = libc::iovec {
-                iov_base: ptr::null_mut(),
-                iov_len: 0,
-            };
-            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-            let mut header = header(&mut part, &mut control);
-            match self.receive_message(&mut header, flags) {
-                Ok(_) => {
-                    if let Some(stamp) = departure(control.received(&header)) {
-                        return Ok(Some(stamp));
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        }
+        self.next_kept(departure)
     }
 
     /// As [`receive`](Self::receive), and when the last packet of what was
@@ -131,11 +114,30 @@ impl Socket {
         Ok((length, software_stamp(control.received(&header))))
     }
 
-    pub(super) fn receive_message(
-        &self,
-        header: &mut libc::msghdr,
-        flags: i32,
-    ) -> io::Result<usize> {
+    /// What can be read of the next entry of the error queue, by its control messages;
+    /// `None` when there is no more now. Entries of which nothing can be read are skipped.
+    pub(super) fn next_kept<T>(&self, read: fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+        loop {
+            let mut control = Control::<CONTROL>::EMPTY;
+            let mut part = libc::iovec {
+                iov_base: ptr::null_mut(),
+                iov_len: 0,
+            };
+            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+            let mut header = header(&mut part, &mut control);
+            match self.receive_message(&mut header, flags) {
+                Ok(_) => {
+                    if let Some(found) = read(control.received(&header)) {
+                        return Ok(Some(found));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn receive_message(&self, header: &mut libc::msghdr, flags: i32) -> io::Result<usize> {
         // SAFETY: `header` was made by `header` from buffers that the
         // callers own and that live until after the call.
         let received = unsafe { libc::recvmsg(self.as_raw_fd(), header, flags) };
