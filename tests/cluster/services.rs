@@ -11,17 +11,19 @@ use super::rights::{ACCOUNT, Account, SHARED};
 use super::{Cluster, cluster, read, refused, short, statuses};
 use crate::world::{eventually, run_directory, stderr};
 
+/// The path `pod` alone, whose traffic asks none of the services.
+const POD: &[&str] = &[
+    "--network",
+    "pod",
+    "--baseline",
+    "pod",
+    "--position",
+    "none",
+];
+
 /// A run of the path `pod` with so many services.
 fn run(cluster: &Cluster, services: &str, other: &[&str]) -> Output {
-    let flags = [
-        "--network",
-        "pod",
-        "--baseline",
-        "pod",
-        "--position",
-        "none",
-    ];
-    let flags = [&flags[..], &["--services", services], other].concat();
+    let flags = [POD, &["--services", services], other].concat();
     cluster.run(&short(&flags)).output().unwrap()
 }
 
@@ -80,19 +82,12 @@ fn a_quota_is_told_before_the_first_trial_and_nothing_is_left() {
         SHARED,
     ];
     cluster.kubectl(&quota);
-    let flags = [
-        "--network",
-        "pod",
-        "--baseline",
-        "pod",
-        "--position",
-        "none",
-    ];
-    let many = account.run(&[&flags[..], &["--services", "0,30"]].concat());
+    let flags = [POD, &["--services", "0,30"]].concat();
+    let many = account.run(&flags);
     refused(&many, 2, &["exceeded quota", "ResourceQuota"]);
     assert_eq!(account.shared(), "", "nothing is left");
     cluster.kubectl(&["delete", "quota", "few", "--namespace", SHARED]);
-    let with_rights = account.run(&[&flags[..], &["--services", "0,30"]].concat());
+    let with_rights = account.run(&flags);
     let (_, all) = read(&run_directory(cluster.out()));
     let measured = [0, 1].iter().all(|it| is_measured(&all, *it));
     assert!(measured, "{}", stderr(&with_rights));
@@ -104,15 +99,7 @@ fn a_quota_is_told_before_the_first_trial_and_nothing_is_left() {
 fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let flags = [
-        "--network",
-        "pod",
-        "--baseline",
-        "pod",
-        "--position",
-        "none",
-    ];
-    let flags = short(&[&flags[..], &["--services", "0,30000"]].concat());
+    let flags = short(&[POD, &["--services", "0,30000"]].concat());
     let mut run = cluster.start(&flags);
     let count = || {
         let some = cluster.kubectl(&["get", "--raw", "/api/v1/services?limit=1"]);
