@@ -63,6 +63,32 @@ fn look(arguments: &[&str]) -> Value {
     json(&[&["xray", "--rounds", "2", "--json"], arguments].concat())
 }
 
+/// Beside the trials of a run are the hops of what it compared, baseline first.
+#[test]
+fn a_run_is_looked_into_when_it_has_ended() {
+    let Some(_alone) = lab("a run that is looked into") else {
+        return;
+    };
+    let out = tempfile::tempdir().unwrap();
+    let place = out.path().to_str().unwrap();
+    let run = ["run", "tour", "--xray", "--out", place, "--workload", "rr"];
+    let few = ["--blocks", "1", "--duration", "50ms", "--control", "off"];
+    let looked = output(&[&run[..], &few, &["--network", "host,host-gw"]].concat());
+    let said = stderr(&looked);
+    let entries = fs::read_dir(out.path()).unwrap();
+    let mut runs = entries.map(|it| it.unwrap().path());
+    let run = runs.find(|it| it.join("hops.json").exists());
+    let run = run.unwrap_or_else(|| panic!("{said}"));
+    let hops = fs::read_to_string(run.join("hops.json")).unwrap();
+    let hops: Value = serde_json::from_str(&hops).unwrap();
+    let networks = hops["networks"].as_array().unwrap();
+    let names: Vec<_> = networks.iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["host", "host-gw"], "{said}");
+    assert!(stdout(&looked).contains("against host"), "{said}");
+    let page = fs::read_to_string(run.join("hops.html")).unwrap();
+    assert!(page.contains("Over host-gw a request takes"), "{page}");
+}
+
 #[test]
 fn hops_add_up_to_the_latency_and_a_tunnel_has_its_own() {
     let Some(_alone) = lab("hops add up") else {

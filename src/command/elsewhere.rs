@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use plumbline_harness::Target;
+use plumbline_session::Session;
 
-use crate::cli::{InLabArgs, Kernel, ListArgs};
+use crate::cli::{InLabArgs, Kernel, ListArgs, RunArgs};
 
 /// A command that is not here, or nowhere.
 pub(crate) fn run(command: Vec<OsString>) -> anyhow::Result<ExitCode> {
@@ -32,6 +33,10 @@ pub(crate) fn run_inside(_: Option<&Path>) -> anyhow::Result<ExitCode> {
 
 pub(crate) fn around_this() -> anyhow::Result<Option<ExitCode>> {
     needs_linux("--tune")
+}
+
+pub(crate) fn beside(_: &RunArgs, _: &Session<'_>) -> anyhow::Result<()> {
+    needs_linux("--xray")
 }
 
 pub(crate) fn target(_: &InLabArgs) -> anyhow::Result<Box<dyn Target>> {

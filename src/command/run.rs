@@ -98,6 +98,9 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
     let shown = show(args, &session, &summary, (&text, unfinished));
     let ending = conducted?;
     shown?;
+    if args.target.lab.xray && !ending.interrupted {
+        linux::beside(args, &session)?;
+    }
     if let Some((gate, decision)) = decision {
         for (file, text) in gate.files(&decision) {
             write_atomically(file, text.as_bytes())?;

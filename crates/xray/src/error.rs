@@ -1,6 +1,7 @@
 //! Why nothing could be looked into.
 
 use plumbline_harness::TargetError;
+use plumbline_record::WriteError;
 use plumbline_sys::bpf::BpfError;
 use plumbline_sys::namespace::NamespaceError;
 use plumbline_sys::netlink::NetlinkError;
@@ -37,6 +38,12 @@ pub enum XrayError {
     /// The devices of a path could not be listed.
     #[error(transparent)]
     Devices(#[from] NetlinkError),
+    /// What was found could not be kept.
+    #[error(transparent)]
+    Kept(#[from] WriteError),
+    /// The page of what was found could not be made.
+    #[error(transparent)]
+    Page(#[from] askama::Error),
     /// Not one request was followed to its end.
     #[error("no request could be followed through {network}: {why}")]
     Unseen {

@@ -7,7 +7,7 @@
 //! is held against the mean latency that the load measured while nobody looked, and what is
 //! missing is told.
 //!
-//! [`survey`] does it for networks of a lab. What is seen comes from a tracer, programs at the
+//! [`survey`] does it for [`NamedScene`]s, networks of a lab. What is seen comes from a tracer, programs at the
 //! kernel's tracepoints, which take root; or from taps on the devices.
 
 mod account;
@@ -22,6 +22,7 @@ mod page;
 mod place;
 mod sampling;
 mod show;
+mod subject;
 mod survey;
 mod taps;
 mod tracer;
@@ -32,4 +33,5 @@ pub use account::{HopTime, MeanTime, NetworkHops, Unfollowed, Xray};
 pub use error::XrayError;
 pub use flags::XrayArgs;
 pub use hop::Trip;
+pub use subject::NamedScene;
 pub use survey::{XrayOrder, survey};

@@ -1,8 +1,12 @@
 //! What was found, as a page: a bar of hops for each network, all on one scale.
 
+use std::path::{Path, PathBuf};
+
 use askama::Template;
+use plumbline_record::write_atomically;
 
 use crate::account::{HopTime, NetworkHops, Xray, kind};
+use crate::error::XrayError;
 use crate::hop::Trip;
 use crate::show::{LEAST_NS, micros};
 
@@ -61,6 +65,29 @@ struct HopTable<'a> {
 }
 
 impl Xray {
+    /// Writes the page.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be written.
+    pub fn write_page(&self, file: &Path) -> Result<(), XrayError> {
+        Ok(write_atomically(file, self.to_html()?.as_bytes())?)
+    }
+
+    /// Keeps what was found beside the trials of a run: `hops.json`, and the page, whose path it
+    /// gives.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be written.
+    pub fn keep(&self, run: &Path) -> Result<PathBuf, XrayError> {
+        let values = self.to_json().to_string();
+        write_atomically(&run.join("hops.json"), values.as_bytes())?;
+        let page = run.join("hops.html");
+        self.write_page(&page)?;
+        Ok(page)
+    }
+
     /// The page of what was found: bars, and a table of each network.
     ///
     /// # Errors

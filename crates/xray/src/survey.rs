@@ -3,7 +3,6 @@
 
 mod port;
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use crate::error::XrayError;
 use crate::eye::Eye;
 use crate::load::{TIMING, TrialLatency, limit, workload};
 use crate::sampling::Sampling;
+use crate::subject::NamedScene;
 use crate::taps;
 use crate::traces::{Followed, Traces};
 use crate::view::{drops_of, hops_of, journeys_of, unseen, within_ends};
@@ -41,16 +41,26 @@ pub struct XrayOrder {
     pub taps: bool,
 }
 
+impl Default for XrayOrder {
+    fn default() -> Self {
+        Self {
+            rounds: 12,
+            one_in: 8,
+            taps: false,
+        }
+    }
+}
+
 /// A network that is looked into.
 struct LookedInto<'a> {
-    scene: &'a Scene,
+    subject: &'a NamedScene,
     /// Latencies above it do not count, nanoseconds.
     limit: u64,
     seen: NetworkSeen,
     failed: Option<XrayError>,
 }
 
-/// Looks into the networks of these scenes; `say` hears how far it is. A network that cannot
+/// Looks into these networks; `say` hears how far it is. A network that cannot
 /// be followed is left out with the reason. Interrupted, it gives what it has.
 ///
 /// # Errors
@@ -59,7 +69,7 @@ struct LookedInto<'a> {
 /// and [`XrayError::NoneFollowed`] where that is so of each of several.
 pub fn survey(
     order: XrayOrder,
-    scenes: &[Scene],
+    subjects: &[NamedScene],
     lab: &mut Lab,
     interrupted: &AtomicBool,
     say: &dyn Fn(&str),
@@ -87,10 +97,10 @@ pub fn survey(
     };
     let mut followed = Vec::new();
     let mut failed = Vec::new();
-    for scene in scenes {
-        match look.first_look(scene) {
-            Ok(limit) => followed.push(LookedInto::new(scene, limit)),
-            Err(error) if error.is_of_network() => failed.push((scene.name(), error)),
+    for subject in subjects {
+        match look.first_look(&subject.scene) {
+            Ok(limit) => followed.push(LookedInto::new(subject, limit)),
+            Err(error) if error.is_of_network() => failed.push((&*subject.name, error)),
             Err(error) => return Err(error),
         }
     }
@@ -122,7 +132,7 @@ pub fn survey(
         return Err(XrayError::Interrupted);
     }
     let unfollowed = failed.into_iter().map(|(name, error)| Unfollowed {
-        name: name.into_owned(),
+        name: name.to_owned(),
         why: error.reason(),
     });
     Ok(sum_up(
@@ -134,12 +144,12 @@ pub fn survey(
 }
 
 impl<'a> LookedInto<'a> {
-    fn new(scene: &'a Scene, limit: u64) -> Self {
+    fn new(subject: &'a NamedScene, limit: u64) -> Self {
         Self {
-            scene,
+            subject,
             limit,
             seen: NetworkSeen {
-                name: scene.name().into_owned(),
+                name: subject.name.clone(),
                 ..NetworkSeen::default()
             },
             failed: None,
@@ -150,13 +160,13 @@ impl<'a> LookedInto<'a> {
         self.failed.is_some()
     }
 
-    fn failure(self) -> Option<(Cow<'a, str>, XrayError)> {
-        Some((self.scene.name(), self.failed?))
+    fn failure(self) -> Option<(&'a str, XrayError)> {
+        Some((&self.subject.name, self.failed?))
     }
 }
 
 /// Why there is nothing to show.
-fn none_followed(mut failed: Vec<(Cow<'_, str>, XrayError)>) -> XrayError {
+fn none_followed(mut failed: Vec<(&str, XrayError)>) -> XrayError {
     if failed.len() == 1 {
         return failed.remove(0).1;
     }
@@ -233,7 +243,7 @@ impl Look<'_> {
 
     /// A round of a network, which is noted in it, and so is what keeps it from being followed.
     fn round(&mut self, is_watched_first: bool, of: &mut LookedInto<'_>) -> Result<(), XrayError> {
-        match self.trials(of.scene, of.limit, is_watched_first, &mut of.seen) {
+        match self.trials(&of.subject.scene, of.limit, is_watched_first, &mut of.seen) {
             Err(error) if error.is_of_network() => {
                 of.failed = Some(error);
                 Ok(())

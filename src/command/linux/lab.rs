@@ -48,9 +48,13 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<ExitCode> {
 /// can it enter a user namespace.
 pub(crate) fn target(args: &InLabArgs) -> anyhow::Result<Box<dyn Target>> {
     plumbline_sys::namespace::enter_private()?;
-    let mut options = LabOptions::with_this_program()?.cni_directories(&args.cni_bin);
-    options.awake = args.awake;
-    Ok(Box::new(Lab::new(options)))
+    Ok(Box::new(lab(&args.cni_bin, args.awake)?))
+}
+
+pub(super) fn lab(cni_bin: &[PathBuf], awake: bool) -> anyhow::Result<Lab> {
+    let mut options = LabOptions::with_this_program()?.cni_directories(cni_bin);
+    options.awake = awake;
+    Ok(Lab::new(options))
 }
 
 /// What was done in a lab, after it has been taken down. Neither error hides the other.
@@ -70,8 +74,7 @@ pub(super) fn on<T>(
     fault: Option<&PathFault>,
     work: impl FnOnce(&StandingNetwork, &str) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let options = LabOptions::with_this_program()?.cni_directories(cni_bin);
-    let mut lab = Lab::new(options);
+    let mut lab = lab(cni_bin, false)?;
     let found = lab.find(&scene.network);
     let name = found.map_err(|e| BadUsage(e.to_string()))?.about().name;
 

@@ -2,16 +2,12 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use plumbline_experiment::{Asked, Family, Scene, flagged_scene};
-use plumbline_harness::Target as _;
-use plumbline_lab::{Lab, LabOptions};
-use plumbline_report::warning;
-use plumbline_xray::survey;
+use plumbline_session::Session;
+use plumbline_xray::{NamedScene, XrayOrder, survey};
 
-use super::lab::after_take_down;
-use crate::cli::XrayCommand;
-use crate::command::{BadUsage, print, print_json};
+use super::lab::{after_take_down, lab};
+use crate::cli::{RunArgs, XrayCommand};
+use crate::command::{print, print_json};
 use crate::progress::say;
 
 pub(crate) fn run(command: &XrayCommand) -> anyhow::Result<ExitCode> {
@@ -19,15 +15,12 @@ pub(crate) fn run(command: &XrayCommand) -> anyhow::Result<ExitCode> {
     let order = args.order()?;
     plumbline_sys::namespace::enter_private()?;
     let interrupted = plumbline_sys::signal::interruption()?;
-    let mut options = LabOptions::with_this_program()?;
-    options.awake = args.awake;
-    let mut lab = Lab::new(options);
-    let scenes = scenes(command, &mut lab)?;
-    let found = survey(order, &scenes, &mut lab, interrupted, &say);
+    let mut lab = lab(&[], args.awake)?;
+    let subjects = NamedScene::named(&args.network, &command.flags.0, &mut lab, &say)?;
+    let found = survey(order, &subjects, &mut lab, interrupted, &say);
     let shown = found.map_err(anyhow::Error::from).and_then(|found| {
         if let Some(file) = &args.html {
-            std::fs::write(file, found.to_html()?)
-                .with_context(|| format!("write {}", file.display()))?;
+            found.write_page(file)?;
         }
         if args.json {
             print_json(&found.to_json())?;
@@ -39,18 +32,20 @@ pub(crate) fn run(command: &XrayCommand) -> anyhow::Result<ExitCode> {
     after_take_down(shown, &mut lab)
 }
 
-/// The scenes of the networks that were named, each as the flags describe it.
-fn scenes(command: &XrayCommand, lab: &mut Lab) -> anyhow::Result<Vec<Scene>> {
-    let mut scenes = Vec::new();
-    let mut said = Vec::new();
-    for word in &command.args.network {
-        let found = lab.scenes(&Asked::network(word), &[Family::V4], &mut said);
-        for scene in found.map_err(BadUsage)? {
-            scenes.push(flagged_scene(&scene.network, &command.flags.0)?);
+/// Looks into the networks of a run that has ended, and keeps what it finds beside the trials.
+pub(crate) fn beside(args: &RunArgs, session: &Session<'_>) -> anyhow::Result<()> {
+    let interrupted = plumbline_sys::signal::interruption()?;
+    let subjects = NamedScene::of_plan(&session.run().plan);
+    let asked = &args.target.lab;
+    let mut lab = lab(&asked.cni_bin, asked.awake)?;
+    let found = survey(XrayOrder::default(), &subjects, &mut lab, interrupted, &say);
+    let kept = found.map_err(anyhow::Error::from).and_then(|found| {
+        if !args.json {
+            print(&format!("\n{}", found.to_text()))?;
         }
-    }
-    for warning in &said {
-        say(&warning::text(warning));
-    }
-    Ok(scenes)
+        let page = found.keep(session.directory())?;
+        say(&format!("\nThe hops: {}", page.display()));
+        Ok(())
+    });
+    after_take_down(kept, &mut lab)
 }
