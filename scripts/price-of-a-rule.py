@@ -8,12 +8,15 @@ reports have it. With runs in clusters the lab's slope stands beside that of the
 program, and the page says whether their intervals meet. Where no law has an interval,
 nothing is written. Nothing else may run on the machine while it measures.
 
-usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--cluster LABEL=RUN]
-                                  [--beside EXPERIMENT=RUN] PLUMBLINE
+usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--more EXPERIMENT=RUN]
+                                  [--cluster LABEL=RUN] [--beside EXPERIMENT=RUN] PLUMBLINE
        scripts/price-of-a-rule.py target/release/plumbline
        scripts/price-of-a-rule.py --run services=runs/A --run policies=runs/B \\
            --cluster iptables-nft=runs/C --cluster nftables=runs/D \\
            --beside services=runs/E target/release/plumbline
+
+`--more` adds the rules of another run of an experiment to its table: other proxies, or other
+enforcers.
 
 LABEL is the lab's name for what the cluster of that run has, as the page's tables say it.
 In a cluster nobody knows which place a service has, so its traffic asks none: the lab's run
@@ -107,6 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     named = lambda text: tuple(text.split("=", 1))
     parser.add_argument("--run", type=named, action="append", default=[], metavar="EXPERIMENT=RUN")
+    parser.add_argument("--more", type=named, action="append", default=[], metavar="EXPERIMENT=RUN")
     parser.add_argument("--cluster", type=named, action="append", default=[], metavar="LABEL=RUN")
     parser.add_argument("--beside", type=named, action="append", default=[], metavar="EXPERIMENT=RUN")
     parser.add_argument("program", metavar="PLUMBLINE")
@@ -116,6 +120,8 @@ def main():
     runs = {one: given.get(one) or measured(program, one) for one in EXPERIMENTS}
     results = {one: json.loads(run_record.report(program, runs[one], "json")) for one in EXPERIMENTS}
     found = {one: laws(results[one], one) for one in EXPERIMENTS}
+    for one, run in arguments.more:
+        found[one] |= laws(json.loads(run_record.report(program, run, "json")), one)
     clusters = {one: [] for one in EXPERIMENTS}
     for label, directory in arguments.cluster:
         result = json.loads(run_record.report(program, directory, "json"))
@@ -127,7 +133,8 @@ def main():
     pictures = {
         one: run_record.picture(run_record.report(program, runs[one], "html"), f" by {one}", f"price-of-{one}") for one in EXPERIMENTS
     }
-    directories = [*runs.values(), *(directory for _, directory in arguments.beside + arguments.cluster)]
+    further = arguments.more + arguments.beside + arguments.cluster
+    directories = [*runs.values(), *(directory for _, directory in further)]
     PAGE.write_text(f"""<!-- Made by scripts/price-of-a-rule.py; do not edit. -->
 
 # The price of a rule
