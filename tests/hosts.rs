@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use self::two_hosts::TwoHosts;
+use crate::inventory::Inventory;
 use crate::world::{self, eventually, run_directory, stderr};
 
 /// How long agents may go on without a controller (S-5e), and then they and their
@@ -217,31 +218,43 @@ fn a_host_without_room_or_the_network_is_told() {
     let full = hosts.path("full-b");
     let full = full.to_str().unwrap();
     let pair = ["--host", "a", "--host", "b"];
-    for (more, says) in [
-        (["--host-directory", full], ["No space left", "make room"]),
+    for (code, more, says) in [
         (
+            2,
+            ["--host-directory", full],
+            ["No space left", "make room"],
+        ),
+        (
+            2,
             ["--host-directory", "/nowhere"],
             ["/nowhere", "choose a place"],
         ),
         (
+            2,
             ["--address", "192.168.7.0/24"],
             ["no address in 192.168.7.0/24", "direct 10.1.0"],
         ),
         (
+            2,
             ["--address", "control,direct"],
             ["by direct and not from", "of one network"],
         ),
-        (["--family", "6"], ["over IPv6", "--address"]),
-        (["--placement", "same-node"], ["same-node", "--target lab"]),
+        (2, ["--family", "6"], ["over IPv6", "--address"]),
         (
+            64,
+            ["--placement", "same-node"],
+            ["same-node", "--target lab"],
+        ),
+        (
+            2,
             ["--program", "/dev/null"],
             ["/dev/null", "no Linux program"],
         ),
-        (["--network", "vxlan"], ["vxlan", "these hosts have"]),
+        (64, ["--network", "vxlan"], ["vxlan", "these hosts have"]),
     ] {
         let output = hosts.run(&[&pair[..], &more[..], SHORT].concat());
         let said = stderr(&output);
-        assert!(matches!(output.status.code(), Some(2 | 64)), "{said}");
+        assert_eq!(output.status.code(), Some(code), "{said}");
         for words in says {
             assert!(said.contains(words), "{more:?}: {words}: {said}");
         }
@@ -287,6 +300,7 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
     let Some(hosts) = TwoHosts::stand("a killed controller and its hosts") else {
         return;
     };
+    let before = Inventory::take();
     // `exec`, so that the number that the shell tells is the program's.
     let told = hosts.path("pid");
     let tell = format!("echo $$ > {}; exec \"$@\"", told.display());
@@ -300,6 +314,7 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
     });
     child.wait().expect("it is ours");
     hosts.nothing_left();
+    before.assert_unchanged();
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+use crate::inventory::Inventory;
 use crate::observed::{exit_code, ran_to_its_end};
 use crate::world::{self, PATIENCE, Running, plumbline, stderr, stdout};
 
@@ -178,6 +179,7 @@ fn a_killed_run_leaves_no_process_of_the_kernel() {
     let Some(_alone) = kernel("a killed run in another kernel") else {
         return;
     };
+    let before = Inventory::take();
     let out = tempfile::tempdir().unwrap();
     // Its own directory for temporary files marks the kernel's command line.
     let temporary = tempfile::tempdir().unwrap();
@@ -210,6 +212,7 @@ fn a_killed_run_leaves_no_process_of_the_kernel() {
     running.signal(Signal::SIGKILL);
     running.wait(PATIENCE);
     world::eventually("the kernel is gone", PATIENCE, || kernels_of(&mark) == 0);
+    before.assert_unchanged();
 }
 
 #[test]

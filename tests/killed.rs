@@ -1,7 +1,8 @@
 //! SIGKILL of a run at any moment: nothing is left, and `--resume` goes on.
 //!
 //! The moments are random, from a seed that is printed;
-//! `PLUMBLINE_TEST_SEED=N` repeats them.
+//! `PLUMBLINE_TEST_SEED=N` repeats them. `PLUMBLINE_TEST_KILLS=N` kills so many times as
+//! often.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::signal::Signal;
 
+use crate::inventory::{self, Inventory};
 use crate::left::{self, marked, nothing_left, own_namespaces};
 use crate::observed;
 use crate::world::{self, PATIENCE, Running, eventually, output, plumbline, runs_in, trials};
@@ -76,6 +78,15 @@ impl Moments {
     }
 }
 
+/// How often to kill where it is so often usually.
+fn times(usual: usize) -> usize {
+    let more = std::env::var("PLUMBLINE_TEST_KILLS");
+    usual
+        * more.map_or(1, |it| {
+            it.parse().expect("PLUMBLINE_TEST_KILLS is a number")
+        })
+}
+
 /// To the real standard error: the test harness would swallow `eprintln`.
 fn say(text: &str) {
     let line = format!("{text}\n");
@@ -88,11 +99,14 @@ struct Victim {
     process: Running,
     mark: String,
     out: tempfile::TempDir,
+    /// Its own directory for temporary files: other tests have some, too.
+    temporary: tempfile::TempDir,
 }
 
 impl Victim {
     fn start(arguments: &[&str], moments: &mut Moments) -> Self {
         let out = tempfile::tempdir().unwrap();
+        let temporary = tempfile::tempdir().unwrap();
         let mark = format!("{}{}.", moments.marks(), moments.next());
         let mut command = plumbline(arguments);
         if arguments == RUN {
@@ -100,6 +114,7 @@ impl Victim {
         }
         let process = command
             .env(left::MARK, &mark)
+            .env("TMPDIR", temporary.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
@@ -107,6 +122,7 @@ impl Victim {
             process: Running(process.expect("the program starts")),
             mark,
             out,
+            temporary,
         }
     }
 
@@ -140,6 +156,8 @@ impl Victim {
         self.process.wait(PATIENCE);
         nothing_marked(&self.mark);
         nothing_left(&pids, &namespaces);
+        let files = inventory::names(self.temporary.path());
+        assert!(files.is_empty(), "temporary files: {files:?}");
         Some(namespaces.len())
     }
 
@@ -231,18 +249,21 @@ fn a_run_killed_at_any_moment_leaves_nothing_and_can_be_resumed() {
     say(&format!("start-up {start_up:?}, teardown {teardown:?}"));
 
     // The run as root is the one that kills often.
-    let share = if nix::unistd::geteuid().is_root() {
-        1
-    } else {
-        2
-    };
+    let is_root = nix::unistd::geteuid().is_root();
+    let share = if is_root { 1 } else { 2 };
     // Beyond the calibrated start-up now and then, for it varies.
     let span = start_up * 3 / 2;
-    killed("at start-up", 16 / share, span, &mut moments, |_, _| {});
+    killed(
+        "at start-up",
+        times(16) / share,
+        span,
+        &mut moments,
+        |_, _| {},
+    );
     let span = Duration::from_millis(150);
     killed(
         "between trials",
-        6 / share,
+        times(6) / share,
         span,
         &mut moments,
         |run, at| {
@@ -251,7 +272,7 @@ fn a_run_killed_at_any_moment_leaves_nothing_and_can_be_resumed() {
     );
     killed(
         "at teardown",
-        8 / share,
+        times(8) / share,
         teardown,
         &mut moments,
         |run, _| {
@@ -271,6 +292,7 @@ fn killed(
     moments: &mut Moments,
     begins: impl Fn(&Victim, u64),
 ) {
+    let before = Inventory::take();
     let (mut times, mut alive, mut namespaces, mut resumed) = (0, 0, 0, 0);
     while times < least || alive == 0 || namespaces == 0 {
         assert!(
@@ -288,6 +310,7 @@ fn killed(
             // The machine was slower when the span was measured.
             None => span /= 2,
         }
+        before.assert_unchanged();
         resumed += usize::from(run.resume());
         times += 1;
     }
@@ -303,10 +326,12 @@ fn a_standing_lab_killed_leaves_nothing() {
         return;
     };
     let mut moments = Moments::new(TEST);
+    let before = Inventory::take();
+    let least = times(8);
     let (mut times, mut namespaces) = (0, 0);
     let mut span = Duration::from_millis(200);
-    while times < 8 || namespaces == 0 {
-        assert!(times < 40, "no lab was killed while it stood");
+    while times < least || namespaces == 0 {
+        assert!(times < 5 * least, "no lab was killed while it stood");
         let mut lab = Victim::start(&["lab", "up", "vxlan"], &mut moments);
         std::thread::sleep(moments.within(span));
         let looks = times % 2 == 0;
@@ -318,6 +343,7 @@ fn a_standing_lab_killed_leaves_nothing() {
         }
         namespaces += had;
         times += 1;
+        before.assert_unchanged();
     }
     nothing_marked(&moments.marks());
 }

@@ -15,6 +15,7 @@ mod gate;
 mod hosts;
 #[cfg(feature = "kubernetes")]
 mod image;
+mod inventory;
 mod kernel;
 mod killed;
 mod left;
