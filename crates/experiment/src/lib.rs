@@ -95,6 +95,6 @@ pub use task::{Task, TaskKind};
 pub use timestamps::stamped_share;
 pub use timing::Timing;
 pub use treatment::{Treatment, TreatmentId};
-pub use tuning::{CongestionControl, Qdisc, Tuning, Variant};
+pub use tuning::{CongestionControl, Encryption, Qdisc, Tuning, Variant};
 pub use validate::PlanError;
 pub use workload::{Arrival, DriverChoice, HttpServer, Protocol, Wait, Workload, WorkloadKind};

@@ -32,6 +32,15 @@ words! {
 }
 
 words! {
+    /// How nodes encrypt what they send to each other.
+    Encryption {
+        /// By IPsec: ESP in tunnel mode, with AES in Galois counter mode.
+        #[default]
+        Esp = "esp",
+    }
+}
+
+words! {
     /// How TCP finds the rate of a path.
     CongestionControl {
         /// By losses, and a cubic function of time.
@@ -140,7 +149,7 @@ macro_rules! words_as_values {
     )+};
 }
 
-words_as_values!(Qdisc, CongestionControl);
+words_as_values!(Encryption, Qdisc, CongestionControl);
 
 /// Rows of a key of the file, its type, which values it may have, and how sentences say it.
 macro_rules! settings {
@@ -228,6 +237,8 @@ settings! {
     gso_max_size: u32, PACKET_BYTES, "GSO up to {} bytes";
     /// Bytes of the largest packet that devices merge.
     gro_max_size: u32, PACKET_BYTES, "GRO up to {} bytes";
+    /// How nodes encrypt what pods send to those of other nodes.
+    encryption: Encryption, (), "encrypted by {}";
     /// Queueing discipline of the devices.
     qdisc: Qdisc, (), "qdisc {}";
     /// What each pod may send, and receive, in bits per second, as by the CNI plugin

@@ -16,6 +16,7 @@ mod endpoint;
 mod entrance;
 mod error;
 mod hop;
+mod ipsec;
 mod journal;
 mod lab;
 mod launch;

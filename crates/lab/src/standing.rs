@@ -58,7 +58,7 @@ impl StandingNetwork {
         let mut journal = Journal::default();
         // An error drops the journal, which undoes what is in it.
         let hops = network.attach(&topology, &mut journal)?;
-        tuning::lay_on(&topology, &hops, &mut journal)?;
+        tuning::lay_on(network.about(), &topology, &hops, &mut journal)?;
         for hop in &hops {
             hop.place.settle(&hop.device)?;
         }
@@ -176,7 +176,10 @@ impl StandingNetwork {
         let least = devices.iter().map(|device| device.mtu).min();
         let least = least.unwrap_or(self.topology.mtu);
         let stated = match self.topology.placement {
-            Placement::CrossNode => self.network.path_mtu(&self.topology),
+            Placement::CrossNode => {
+                let topology = &self.topology;
+                (self.network.path_mtu(topology)).or_else(|| tuning::encryption::path_mtu(topology))
+            }
             Placement::SameNode => None,
         };
         Ok(stated.map_or(least, |stated| stated.min(least)))

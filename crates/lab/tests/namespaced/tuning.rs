@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path as File;
 
 use plumbline_experiment::{
-    CongestionControl, Family, NeighbourKind, Placement, Qdisc, Scene, Tuning, Variant,
+    CongestionControl, Encryption, Family, NeighbourKind, Placement, Qdisc, Scene, Tuning, Variant,
 };
 use plumbline_harness::Target;
 use plumbline_lab::{
@@ -378,6 +378,38 @@ fn devices_have_the_discipline_that_is_set() {
         };
         let said = refusal("vxlan", alone);
         assert!(said.contains("pfifo_fast"), "{said}");
+    }
+}
+
+#[test]
+fn nodes_encrypt_what_pods_send() {
+    let tuning = Tuning {
+        encryption: Some(Encryption::Esp),
+        ..Tuning::default()
+    };
+    for (test, family, largest) in [
+        ("ESP over IPv4", Family::V4, 1446),
+        ("ESP over IPv6", Family::V6, 1426),
+    ] {
+        hold_by(test, "routed", family, tuning, |it| {
+            let ends = (packets::client(it), packets::server(it));
+            let path = it.path_mtu().expect("devices");
+            assert_eq!(path, largest);
+            packets::largest_datagram_on_path(&ends.0, &ends.1, path);
+            let told = printed(first_node(it), &["ip", "-s", "xfrm", "state"]);
+            assert_eq!(told.matches("rfc4106(gcm(aes))").count(), 2, "{told}");
+        });
+    }
+    if testkit::in_private_namespaces("networks that do not encrypt") {
+        for network in ["host", "vxlan", "macvlan"] {
+            let said = refusal(network, tuning);
+            // That pods go around the nodes' own stack shows only where that would encrypt.
+            if network == "macvlan" && said.contains("ESP and AES-GCM") {
+                testkit::skip("ESP beside macvlan", &said);
+                continue;
+            }
+            assert!(said.contains("nodes route what pods send"), "{said}");
+        }
     }
 }
 

@@ -45,7 +45,7 @@ pub use self::rule::{RuleSelector, RuleSpec};
 pub use self::socket::NetlinkSocket;
 pub use self::tunnel::TunnelEnds;
 pub use self::wireguard::{Wireguard, WireguardKey, WireguardPeer};
-pub use self::xfrm::{EspPolicy, EspState, PolicyDirection, XfrmSocket};
+pub use self::xfrm::{EspCipher, EspPolicy, EspState, PolicyDirection, XfrmSocket};
 
 pub use netlink_packet_route::link::IpVlanMode;
 

@@ -11,13 +11,17 @@ use super::raw::{Raw, Verb};
 
 const XFRM_MSG_NEWSA: u16 = 0x10;
 const XFRM_MSG_DELSA: u16 = 0x11;
+const XFRM_MSG_GETSA: u16 = 0x12;
 const XFRM_MSG_NEWPOLICY: u16 = 0x13;
 const XFRM_MSG_DELPOLICY: u16 = 0x14;
 const XFRMA_ALG_CRYPT: u16 = 2;
 const XFRMA_TMPL: u16 = 5;
+const XFRMA_ALG_AEAD: u16 = 18;
 const XFRM_MODE_TUNNEL: u8 = 1;
 const IPPROTO_ESP: u8 = 50;
 const ALGORITHM_NAME_BYTES: usize = 64;
+/// Where `struct xfrm_usersa_info` counts packets: `curlft.packets`.
+const PACKETS: std::ops::Range<usize> = 168..176;
 /// `XFRM_INF`: no limit.
 const NO_LIMIT: u64 = u64::MAX;
 
@@ -26,8 +30,18 @@ const NO_LIMIT: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct XfrmSocket(Raw);
 
-/// ESP in tunnel mode from one host to another (RFC 4303), encrypted without
-/// authentication.
+/// How ESP encrypts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EspCipher {
+    /// As the kernel names it, such as `rfc3686(ctr(aes))`.
+    pub name: &'static str,
+    /// Its key, in the form that the kernel takes.
+    pub key: &'static [u8],
+    /// Bits of the check value, where the cipher also authenticates.
+    pub check_bits: Option<u32>,
+}
+
+/// ESP in tunnel mode from one host to another (RFC 4303).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EspState {
     /// Source of the outer packets.
@@ -36,10 +50,8 @@ pub struct EspState {
     pub destination: IpAddr,
     /// Security parameters index, which the packets carry.
     pub spi: u32,
-    /// The cipher as the kernel names it, such as `rfc3686(ctr(aes))`.
-    pub cipher: &'static str,
-    /// Its key, in the form that the kernel takes.
-    pub key: Vec<u8>,
+    /// How they are encrypted.
+    pub cipher: EspCipher,
 }
 
 /// Where in the stack a policy looks at packets.
@@ -89,19 +101,31 @@ impl XfrmSocket {
     /// [`NetlinkError::is_unsupported`] on a kernel without ESP or the cipher.
     pub fn add_state(&self, state: &EspState) -> Result<(), NetlinkError> {
         let mut body = state.info();
-        body.extend(attribute(XFRMA_ALG_CRYPT, &state.algorithm()));
+        let kind = match state.cipher.check_bits {
+            Some(_) => XFRMA_ALG_AEAD,
+            None => XFRMA_ALG_CRYPT,
+        };
+        body.extend(attribute(kind, &state.cipher.algorithm()));
         self.execute("add", XFRM_MSG_NEWSA, state.name(), body, true)
     }
 
     /// Deletes a state.
     pub fn delete_state(&self, state: &EspState) -> Result<(), NetlinkError> {
-        // struct xfrm_usersa_id: daddr, spi, family, proto.
-        let mut body = address(state.destination).to_vec();
-        body.extend(state.spi.to_be_bytes());
-        body.extend(family(state.destination).to_ne_bytes());
-        body.push(IPPROTO_ESP);
-        let body = padded(body, 24);
-        self.execute("delete", XFRM_MSG_DELSA, state.name(), body, false)
+        self.execute("delete", XFRM_MSG_DELSA, state.name(), state.id(), false)
+    }
+
+    /// How many packets a state has transformed.
+    pub fn packets(&self, state: &EspState) -> Result<u64, NetlinkError> {
+        let verb = || Verb::new("look up", state.name());
+        let mut packets = None;
+        let (kind, id) = (XFRM_MSG_GETSA, state.id());
+        self.0.exchange(verb(), kind, NLM_F_ACK, &id, |answer| {
+            let counted = answer.body().get(PACKETS);
+            let counted = counted.and_then(|bytes| bytes.try_into().ok());
+            packets = counted.map(u64::from_ne_bytes);
+            Ok(())
+        })?;
+        packets.ok_or_else(|| verb().garbled("it has no count"))
     }
 
     /// Adds a policy.
@@ -140,8 +164,17 @@ impl EspState {
     fn name(&self) -> String {
         format!(
             "IPsec state esp {} to {} ({})",
-            self.source, self.destination, self.cipher
+            self.source, self.destination, self.cipher.name
         )
+    }
+
+    /// struct xfrm_usersa_id: daddr, spi, family, proto.
+    fn id(&self) -> Vec<u8> {
+        let mut body = address(self.destination).to_vec();
+        body.extend(self.spi.to_be_bytes());
+        body.extend(family(self.destination).to_ne_bytes());
+        body.push(IPPROTO_ESP);
+        padded(body, 24)
     }
 
     /// struct xfrm_usersa_info, 224 bytes.
@@ -160,12 +193,17 @@ impl EspState {
         body.push(XFRM_MODE_TUNNEL); // mode; replay_window and flags are 0
         padded(body, 224)
     }
+}
 
-    /// struct xfrm_algo.
+impl EspCipher {
+    /// struct xfrm_algo, or struct xfrm_algo_aead.
     fn algorithm(&self) -> Vec<u8> {
-        let mut value = padded(self.cipher.as_bytes().to_vec(), ALGORITHM_NAME_BYTES);
+        let mut value = padded(self.name.as_bytes().to_vec(), ALGORITHM_NAME_BYTES);
         value.extend((self.key.len() as u32 * 8).to_ne_bytes());
-        value.extend(&self.key);
+        if let Some(bits) = self.check_bits {
+            value.extend(bits.to_ne_bytes());
+        }
+        value.extend(self.key);
         value
     }
 }

@@ -1,6 +1,7 @@
 //! What is set differently on a network that stands: on the devices of its path, and in the
 //! namespaces that it crosses. One row for each setting.
 
+pub(crate) mod encryption;
 mod knob;
 mod namespace;
 mod path;
@@ -13,6 +14,7 @@ use plumbline_sys::netlink::LinkNumber;
 use crate::error::LabError;
 use crate::hop::Hop;
 use crate::journal::Journal;
+use crate::network::About;
 use crate::topology::Topology;
 use knob::Knob;
 use path::{Refused, TunedPath};
@@ -63,6 +65,7 @@ const ROWS: &[Row] = &[
         let number = path.of_family([LinkNumber::GroIpv4MaxSize, LinkNumber::GroMaxSize]);
         Knob::Number(number).turn(path, path.tuning.gro_max_size, journal)
     }),
+    row("encryption", encryption::lay),
     row("qdisc", queue::discipline),
     row("bandwidth", queue::bandwidth),
     row("tcp_slow_start_after_idle", |path, journal| {
@@ -91,6 +94,7 @@ const fn row(
 /// [`LabError::Unsupported`] where the kernel or the network lacks what a setting is of, or
 /// has it so already.
 pub(crate) fn lay_on(
+    about: &About,
     topology: &Topology,
     hops: &[Hop],
     journal: &mut Journal,
@@ -98,6 +102,7 @@ pub(crate) fn lay_on(
     let tuning = topology.tuning;
     let path = TunedPath {
         tuning,
+        about,
         topology,
         hops,
     };

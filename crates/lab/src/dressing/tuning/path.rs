@@ -6,12 +6,14 @@ use plumbline_experiment::{Family, Tuning};
 
 use crate::error::LabError;
 use crate::hop::Hop;
+use crate::network::About;
 use crate::place::Place;
 use crate::topology::Topology;
 
 /// What settings are laid on.
 pub(super) struct TunedPath<'a> {
     pub(super) tuning: Tuning,
+    pub(super) about: &'a About,
     pub(super) topology: &'a Topology,
     /// The devices of the path.
     pub(super) hops: &'a [Hop],
