@@ -20,6 +20,9 @@ pub struct Effect {
     /// judged with it (C-18), and is no narrower than the meter; `None` with too
     /// few blocks (C-7).
     pub interval: Option<Interval>,
+    /// The interval of this comparison by itself, as wide as the meter too; `None`
+    /// with too few blocks.
+    pub alone: Option<Interval>,
     /// p-value that there is no effect, adjusted for those comparisons.
     pub adjusted_p: f64,
     /// The effect that would have been found with 80 % probability (C-8);
@@ -58,16 +61,20 @@ pub(crate) struct Unjudged {
 impl Unjudged {
     fn effect(&self, found: &family::JointEffect) -> Option<Effect> {
         let ratio_minus_one = found.ratio_minus_one;
-        let interval = found.is_bounded().then(|| Interval {
-            low: found.joint.low.min(ratio_minus_one - self.resolution),
-            high: found.joint.high.max(ratio_minus_one + self.resolution),
-            ..found.joint
-        });
+        let no_narrower = |of: Interval| {
+            (of.high < f64::INFINITY).then(|| Interval {
+                low: of.low.min(ratio_minus_one - self.resolution),
+                high: of.high.max(ratio_minus_one + self.resolution),
+                ..of
+            })
+        };
+        let interval = no_narrower(found.joint);
         let verdict = |one| Verdict::of(&one, self.margin, self.metric.direction);
         let least = SEEN_BEYOND_INTERVAL * self.resolution;
         (found.blocks > 0).then(|| Effect {
             ratio_minus_one,
             interval,
+            alone: no_narrower(found.alone),
             adjusted_p: found.adjusted_p,
             smallest: found.smallest_effect.map(|one| one.max(least)),
             verdict: interval.map(verdict),

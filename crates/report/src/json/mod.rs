@@ -304,6 +304,10 @@ pub(crate) fn effect(of: Option<Effect>, verdict: Option<Verdict>) -> impl Seria
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
         level: interval.map(|interval| interval.level),
+        alone: of.and_then(|effect| effect.alone).map(|alone| object! {
+            low: alone.low,
+            high: alone.high,
+        }),
         adjusted_p: of.map(|effect| effect.adjusted_p),
         verdict: verdict.map(|verdict| verdict.to_string()),
         smallest_effect: of.and_then(|effect| effect.smallest),

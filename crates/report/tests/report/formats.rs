@@ -57,6 +57,12 @@ fn json_has_the_keys_that_scripts_hold_on_to() {
     }
     assert_eq!(comparison["verdict"], "worse");
     assert!(comparison["smallest_effect"].is_f64());
+    // By itself it is narrower than beside others, and holds the effect too.
+    let ends = |of: &Value| [&of["low"], &of["high"]].map(|end| end.as_f64().unwrap());
+    let ([low, high], [alone_low, alone_high]) = (ends(comparison), ends(&comparison["alone"]));
+    let effect = comparison["effect"].as_f64().unwrap();
+    assert!(low < alone_low && alone_low < effect, "{comparison}");
+    assert!(effect < alone_high && alone_high < high, "{comparison}");
 }
 
 #[test]
@@ -64,7 +70,7 @@ fn what_is_not_defined_is_null_and_not_missing() {
     let (run, _) = two().run();
     let report = parsed(&Summary::new(&run, &[]));
     let comparison = report["comparisons"][0].as_object().unwrap();
-    for key in ["effect", "low", "high", "smallest_effect"] {
+    for key in ["effect", "low", "high", "alone", "smallest_effect"] {
         assert_eq!(comparison[key], Value::Null, "{key}");
     }
     assert_eq!(comparison["verdict"], "undecided");
