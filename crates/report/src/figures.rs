@@ -203,7 +203,7 @@ fn bulk_columns(task: &Task) -> Vec<Figure> {
         let busiest = cost.and_then(|cost| cost.busiest_cpu_softirq_share);
         or_none(busiest.map(number::percent))
     }));
-    columns.push(column("mean packet sent, received", |of| {
+    columns.push(column("mean packet from, to the sender", |of| {
         let size = |bytes: Option<f64>| or_none(bytes.map(number::bytes));
         let packets = &of.packets;
         let sizes = [packets.mean_sent_bytes, packets.mean_received_bytes];

@@ -1,5 +1,6 @@
 //! What the devices of the path saw (N-1, N-3, N-13).
 
+use plumbline_experiment::Task;
 use plumbline_record::{DeviceCounters, LoadObservation, Observation, ProtocolCounters};
 
 use serde::Serialize;
@@ -14,9 +15,9 @@ pub struct Packets {
     /// Mean size on it in bytes; above the MTU, packets were sent in bundles
     /// that no wire would carry (N-1).
     pub mean_size_bytes: Option<f64>,
-    /// Mean size of those that it sent; of a stream, data or acknowledgements.
+    /// Mean size of those that came from the sender; of a stream, data.
     pub mean_sent_bytes: Option<f64>,
-    /// Mean size of those that it received.
+    /// Mean size of those that went to the sender; of a stream, acknowledgements.
     pub mean_received_bytes: Option<f64>,
     /// Packets per second on it within the window, both ways: packets for each
     /// request or byte that the receiver saw, times the window's rate of these.
@@ -38,7 +39,7 @@ pub struct Packets {
 }
 
 impl Packets {
-    pub(crate) fn new(kept: &[&Observation]) -> Self {
+    pub(crate) fn new(task: &Task, kept: &[&Observation]) -> Self {
         let of_devices = |count: fn(&DeviceCounters) -> u64| -> u64 {
             total(kept.iter().flat_map(|one| &one.common.devices).map(count))
         };
@@ -47,17 +48,16 @@ impl Packets {
         };
         let softnet = total(kept.iter().map(|one| one.common.softnet.dropped));
         let busiest = busiest_device(kept);
+        let [from_sender, to_sender] = busiest
+            .as_ref()
+            .map_or([None; 2], |it| mean_by_direction(task, it));
         Self {
             mean_size_bytes: busiest.as_ref().and_then(|it| {
                 let bytes = it.rx_bytes.saturating_add(it.tx_bytes);
                 mean(bytes, packets_of(it))
             }),
-            mean_sent_bytes: busiest
-                .as_ref()
-                .and_then(|it| mean(it.tx_bytes, it.tx_packets)),
-            mean_received_bytes: busiest
-                .as_ref()
-                .and_then(|it| mean(it.rx_bytes, it.rx_packets)),
+            mean_sent_bytes: from_sender,
+            mean_received_bytes: to_sender,
             per_second: busiest
                 .as_ref()
                 .and_then(|device| packets_per_second(kept, device)),
@@ -92,6 +92,24 @@ fn busiest_device(kept: &[&Observation]) -> Option<DeviceCounters> {
         }
     }
     sums.into_iter().max_by_key(packets_of)
+}
+
+/// Mean size of what came from the sender, and of what went to it. No record says on
+/// which side of the path a device is, but most bytes go where the larger payload does:
+/// to the receiver, or where answers are larger, to the sender.
+fn mean_by_direction(task: &Task, device: &DeviceCounters) -> [Option<f64>; 2] {
+    let is_answer_larger = task
+        .load()
+        .is_some_and(|load| load.kind.is_answered() && load.response_size > load.request_size);
+    let mut ways = [
+        (device.tx_bytes, device.tx_packets),
+        (device.rx_bytes, device.rx_packets),
+    ];
+    ways.sort_by_key(|&(bytes, _)| std::cmp::Reverse(bytes));
+    if is_answer_larger {
+        ways.reverse();
+    }
+    ways.map(|(bytes, packets)| mean(bytes, packets))
 }
 
 /// Devices are counted over whole trials, so each trial counts by the share of

@@ -68,7 +68,7 @@ impl TreatmentSummary {
             spans: spans(&kept),
             launch: LaunchSummary::new(&trials),
             survive: SurviveSummary::new(&trials),
-            packets: Packets::new(&kept),
+            packets: Packets::new(task, &kept),
             account: Account::of_treatment(treatment.id, ledger),
             outliers: metrics.iter().flat_map(Measured::outliers).collect(),
             metrics,

@@ -1,4 +1,4 @@
-use plumbline_experiment::Scene;
+use plumbline_experiment::{Scene, Workload};
 use plumbline_record::{Maximum, ProtocolCounters, Run, Spans};
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 use serde_json::Value;
@@ -218,6 +218,44 @@ fn what_is_left_out_and_squeezed_is_shown() {
         parsed(&summary)["treatments"][2]["packets"]["squeezed"],
         154
     );
+}
+
+#[test]
+fn packets_from_the_sender_come_first_on_whichever_side_the_device_is() {
+    let answers = Workload {
+        response_size: 1_000,
+        ..fake::rr()
+    };
+    let fake = Fake {
+        workloads: vec![fake::stream(), answers],
+        ..two()
+    };
+    let (run, mut trials) = fake.run();
+    for trial in &mut trials {
+        let device = &mut trial.observation.as_mut().unwrap().common.devices[0];
+        if trial.treatment >= 2 {
+            device.rx_bytes *= 5;
+        }
+        // The device of the second network is the receiver's.
+        if trial.treatment % 2 == 1 {
+            std::mem::swap(&mut device.rx_bytes, &mut device.tx_bytes);
+            std::mem::swap(&mut device.rx_packets, &mut device.tx_packets);
+        }
+    }
+    let summary = Summary::new(&run, &trials);
+    let sizes = |of: usize| {
+        let packets = &summary.treatments[of].packets;
+        [packets.mean_sent_bytes, packets.mean_received_bytes].map(|size| size.unwrap().round())
+    };
+    for stream in [0, 1] {
+        assert!(sizes(stream)[0] > 30_000.0, "{:?}", sizes(stream));
+        assert_eq!(sizes(stream)[1], 66.0);
+    }
+    for answered in [2, 3] {
+        assert_eq!(sizes(answered), [130.0, 650.0]);
+    }
+    let page = html::render(&summary, &run, &trials);
+    assert!(page.contains(">mean packet from, to the sender</th>"));
 }
 
 #[test]
