@@ -72,6 +72,8 @@ pub(crate) fn wrapped(text: &str, style: Style) -> String {
 const MOST_SENTENCES: usize = 6;
 const MOST_WARNINGS: usize = 5;
 const MOST_TOGETHER: usize = 10;
+/// Treatments that a warning names; one more is named rather than counted.
+const MOST_NAMED: usize = 3;
 /// Rows of tables for whose sake no interval is left out.
 const MOST_ROWS: usize = 24;
 
@@ -242,7 +244,8 @@ pub(crate) fn notice_text(summary: &Summary, notice: &Notice) -> String {
     format!("{remedy}{trials}{whom}: {reason}")
 }
 
-/// `all treatments`, `all networks under rr`, or their labels.
+/// `all treatments`, `all networks under rr`, their labels, or the first of these and how
+/// many others there are: each treatment has its warnings in JSON.
 fn whom(summary: &Summary, treatments: &[TreatmentId]) -> String {
     if treatments.len() == summary.treatments.len() {
         return "all treatments".to_owned();
@@ -257,7 +260,12 @@ fn whom(summary: &Summary, treatments: &[TreatmentId]) -> String {
     let labels = treatments
         .iter()
         .map(|&id| describe::full_label(summary, &summary.treatments[id]));
-    labels.collect::<Vec<_>>().join(", ")
+    let mut labels: Vec<String> = labels.collect();
+    if labels.len() <= MOST_NAMED + 1 {
+        return labels.join(", ");
+    }
+    let others = labels.split_off(MOST_NAMED).len();
+    format!("{} and {others} others", labels.join(", "))
 }
 
 /// A line for each treatment with outliers (C-12).

@@ -45,6 +45,28 @@ fn sentences_take_few_lines_however_many_networks_there_are() {
 }
 
 #[test]
+fn a_warning_names_few_treatments_and_counts_the_others() {
+    for (warned, said) in [
+        (
+            12,
+            "120 trials of host (rr), macvlan (rr), ipvlan-l2 (rr) and 9 others: the sender",
+        ),
+        (
+            4,
+            "40 trials of host (rr), macvlan (rr), ipvlan-l2 (rr), cilium (rr): the sender",
+        ),
+    ] {
+        let (run, mut trials) = fake::wide().run();
+        for trial in trials.iter_mut().filter(|one| one.treatment < warned) {
+            trial.warnings.push(Warning::GeneratorBusy { share: 0.9 });
+        }
+        let text = terminal::render(&Summary::new(&run, &trials), Style::default());
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(said), "{text}");
+    }
+}
+
+#[test]
 fn what_may_be_anything_has_no_figure() {
     let fake = Fake {
         noise: 0.99,
