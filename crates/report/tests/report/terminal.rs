@@ -1,6 +1,6 @@
 use plumbline_record::Warning;
 use plumbline_report::terminal::Style;
-use plumbline_report::{Summary, terminal};
+use plumbline_report::{Summary, html, terminal};
 
 use crate::fake::{self, Fake, Network};
 
@@ -64,6 +64,50 @@ fn a_warning_names_few_treatments_and_counts_the_others() {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(said), "{text}");
     }
+}
+
+/// With all columns and a control, as the tour has them, and a network more.
+#[test]
+fn a_tour_of_which_much_is_to_be_said_has_at_most_45_lines() {
+    let mut networks = fake::networks();
+    networks.push(Network::same("host#2"));
+    let (mut run, mut trials) = Fake::new(&networks).run();
+    run.plan.controls = 1;
+    run.warnings.extend([
+        Warning::SharedCpus { cpus: 2 },
+        Warning::ShorterWindows { share: 0.5 },
+        Warning::Steal { share: 0.02 },
+    ]);
+    for trial in &mut trials {
+        trial.observation.as_mut().unwrap().common.ksoftirqd_ns = Some(0);
+        if trial.treatment > 0 {
+            let busy = Warning::NearSaturation { share: 0.95 };
+            trial.warnings.push(busy);
+        }
+    }
+    let text = terminal::render(&Summary::new(&run, &trials), Style::default());
+    let lines = text.lines().count();
+    assert!(lines <= 45, "{lines} lines: {text}");
+    for said in [
+        "procs/GB",
+        "a copy of it",
+        "more sentences in",
+        "more warnings in",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+/// A row of the page is a line of text, and a screen has room for some thirty.
+#[test]
+fn eighteen_paths_by_five_workloads_are_one_table_of_the_page() {
+    let (run, trials) = fake::wide().run();
+    let page = html::render(&Summary::new(&run, &trials), &run, &trials);
+    let (_, table) = page.split_once("<table").expect("a table");
+    let table = table.split("</table>").next().unwrap();
+    assert!(table.starts_with(" class=\"overview"), "{table}");
+    assert_eq!(table.matches("scope=\"colgroup\"").count(), 5);
+    assert_eq!(table.matches("<tr>").count(), 2 + 18);
 }
 
 #[test]
