@@ -38,10 +38,11 @@ pub(super) fn ways(seen: &PathSeen) -> Vec<Finding> {
         let [there, back] = ways;
         let both = [(there, back), (back, there)];
         let small: Vec<Finding> = both.into_iter().filter_map(small_segments).collect();
-        findings.extend(match small.is_empty() {
-            true => vec![Finding::good("MSS", segments(ways))],
-            false => small,
-        });
+        // Without a connection there are none.
+        if small.is_empty() && ways.iter().all(|way| way.stream.refused.is_none()) {
+            findings.push(Finding::good("MSS", segments(ways)));
+        }
+        findings.extend(small);
         findings.extend(either(ways, stall, || {
             Finding::good("TCP", "streams flow both ways").with(Certainty::Sampled)
         }));
@@ -260,19 +261,24 @@ fn stall(way: &WaySeen) -> Option<Finding> {
     if is_explained {
         return None;
     }
-    let evidence = match &stream.refused {
-        Some(why) => format!("{}, no connection: {why}", way.name()),
-        None if is_slow => format!(
-            "{}, a stream gets {} bytes over in {} ms, and sent {} segments again, though \
-             datagrams arrive",
-            way.name(),
-            stream.acked,
-            stream.length_ns / 1_000_000,
-            stream.retransmits
+    let (evidence, remedy) = match &stream.refused {
+        Some(why) => (
+            format!("{}, no connection, though datagrams arrive: {why}", way.name()),
+            "look for who lets no TCP through: nft list ruleset, iptables-save",
+        ),
+        None if is_slow => (
+            format!(
+                "{}, a stream gets {} bytes over in {} ms, and sent {} segments again, though \
+                 datagrams arrive",
+                way.name(),
+                stream.acked,
+                stream.length_ns / 1_000_000,
+                stream.retransmits
+            ),
+            "try whether an offload is broken: plumbline doctor --path … --try-offloads",
         ),
         None => return None,
     };
-    let remedy = "try whether an offload is broken: plumbline doctor --path … --try-offloads";
     Some(Finding::bad("TCP", evidence, remedy).with(Certainty::Sampled))
 }
 

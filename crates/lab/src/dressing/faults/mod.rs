@@ -38,6 +38,12 @@ pub static FAULTS: &[PathFault] = &[
         |site, journal| site.filter(&["drop"], journal),
     ),
     fault(
+        "tcp-cut",
+        "a node on the way drops TCP and lets everything else pass",
+        "TCP",
+        |site, journal| site.filter(&["meta l4proto tcp drop"], journal),
+    ),
+    fault(
         "mtu-black-hole",
         "a link on the way takes less than the ends do, and nobody says so",
         "black hole",
