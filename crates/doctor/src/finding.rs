@@ -1,5 +1,7 @@
 //! One thing that was looked at, and what came of it.
 
+use std::fmt;
+
 use serde::Serialize;
 
 /// How much a finding matters.
@@ -83,5 +85,44 @@ impl Finding {
     /// The same, relied on so far.
     pub(crate) fn with(self, certainty: Certainty) -> Self {
         Self { certainty, ..self }
+    }
+}
+
+/// As lines for people: the mark, how sure it is, what was looked at and what was seen, and
+/// below it the remedy.
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = match self.level {
+            Severity::Good => "ok",
+            Severity::Note => "note",
+            Severity::Bad => "BAD",
+        };
+        let sure = match self.certainty {
+            Certainty::Certain => "certain",
+            Certainty::Sampled => "sampled",
+            Certainty::Unknown => "unknown",
+        };
+        let (what, evidence) = (self.what, &self.evidence);
+        writeln!(out, "{mark:<4}  {sure:<7}  {what:<20} {evidence}")?;
+        match &self.remedy {
+            Some(remedy) => writeln!(out, "{:<36}{remedy}", ""),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_how_sure_it_is_and_what_to_do() {
+        let sampled = Finding::bad("loss", "7 of 500", "nft list ruleset");
+        let shown = sampled.with(Certainty::Sampled).to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[0], "BAD   sampled  loss                 7 of 500");
+        assert_eq!(lines[1].find("nft"), lines[0].find("7 of 500"));
+        let good = Finding::good("reach", "both ways").to_string();
+        assert_eq!(good, "ok    certain  reach                both ways\n");
     }
 }

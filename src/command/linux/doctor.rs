@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use plumbline_doctor::{Finding, Severity, examine, examine_path};
+use plumbline_doctor::{Finding, examine, examine_path};
 use plumbline_experiment::{Experiment, flagged_scene};
 use plumbline_harness::Path;
 use plumbline_hosts::DEFAULT_NETWORK;
@@ -26,18 +26,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for finding in &findings {
-        let mark = match finding.level {
-            Severity::Good => "ok  ",
-            Severity::Note => "note",
-            Severity::Bad => "BAD ",
-        };
-        print(&format!(
-            "{mark}  {:<20} {}\n",
-            finding.what, finding.evidence
-        ))?;
-        if let Some(remedy) = &finding.remedy {
-            print(&format!("{:<27}{remedy}\n", ""))?;
-        }
+        print(&finding.to_string())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -263,7 +263,10 @@ fn stall(way: &WaySeen) -> Option<Finding> {
     }
     let (evidence, remedy) = match &stream.refused {
         Some(why) => (
-            format!("{}, no connection, though datagrams arrive: {why}", way.name()),
+            format!(
+                "{}, no connection, though datagrams arrive: {why}",
+                way.name()
+            ),
             "look for who lets no TCP through: nft list ruleset, iptables-save",
         ),
         None if is_slow => (
