@@ -62,6 +62,8 @@ pub struct Surplus {
     pub baseline: String,
     /// Difference of the latencies.
     pub total: MeanTime,
+    /// Difference of the median latencies while nobody looked: what the hops are held against.
+    pub alone_p50: MeanTime,
     /// Differences of all hops of one name, the largest first; all stacks are one.
     pub by_name: Vec<(String, MeanTime)>,
 }
@@ -75,6 +77,8 @@ pub struct NetworkHops {
     pub total: MeanTime,
     /// The same while nobody looked.
     pub alone: MeanTime,
+    /// The median of all requests while nobody looked.
+    pub alone_p50: MeanTime,
     /// Its hops, in the order in which packets meet them.
     pub hops: Vec<HopTime>,
     /// What of the total is in no hop.
@@ -228,6 +232,7 @@ pub(crate) fn sum_up(
             name: network.name.clone(),
             total: mean(|round| round.watched.mean_ns),
             alone: mean(|round| round.alone.mean_ns),
+            alone_p50: mean(|round| round.alone.p50_ns),
             hops: hop_times(&network.rounds),
             unaccounted: mean(RoundSeen::left),
             against: (at > 0).then(|| surplus(network, baseline)),
@@ -289,7 +294,10 @@ pub(crate) fn kind(hop: &str) -> &str {
 
 fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
     let pairs = || network.rounds.iter().zip(&baseline.rounds);
-    let totals = pairs().map(|(one, other)| one.watched.mean_ns - other.watched.mean_ns);
+    let differences = |of: fn(&RoundSeen) -> f64| {
+        let values = pairs().map(|(one, other)| of(one) - of(other));
+        MeanTime::of(&values.collect::<Vec<_>>())
+    };
     let mut kinds: Vec<&str> = Vec::new();
     for hop in pairs().flat_map(|(one, other)| one.hops.iter().chain(&other.hops)) {
         if !kinds.contains(&kind(&hop.name)) {
@@ -311,7 +319,8 @@ fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
     by_name.sort_by(|(_, one), (_, other)| other.ns.abs().total_cmp(&one.ns.abs()));
     Surplus {
         baseline: baseline.name.clone(),
-        total: MeanTime::of(&totals.collect::<Vec<_>>()),
+        total: differences(|round| round.watched.mean_ns),
+        alone_p50: differences(|round| round.alone.p50_ns),
         by_name,
     }
 }
@@ -398,6 +407,18 @@ pub(crate) mod tests {
                 .all(|(_, it)| !it.is_different())
         );
         assert!(all.networks[0].against.is_none());
+    }
+
+    #[test]
+    fn what_hops_add_is_held_against_medians_that_nobody_looked_at() {
+        let all = two();
+        let against = all.networks[1].against.as_ref().unwrap();
+        let p50 = all.networks.iter().map(|it| it.alone_p50.ns);
+        let [host, vxlan] = p50.collect::<Vec<_>>()[..] else {
+            panic!("{all:?}")
+        };
+        assert!((against.alone_p50.ns - (vxlan - host)).abs() < 1e-6);
+        assert!((against.alone_p50.ns - against.total.ns / 1.02).abs() < 1e-6);
     }
 
     #[test]

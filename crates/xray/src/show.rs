@@ -120,6 +120,7 @@ impl NetworkHops {
             json!({
                 "baseline": it.baseline,
                 "total": difference(("total", it.total)),
+                "alone_p50": difference(("alone_p50", it.alone_p50)),
                 "hops": by_name.map(difference).collect::<Vec<_>>(),
             })
         });
@@ -131,7 +132,13 @@ impl NetworkHops {
             "total_high": self.total.interval.map(|it| it.1),
             "hops": self.hops.iter().map(hop).collect::<Vec<_>>(),
             "unaccounted_ns": self.unaccounted.ns,
+            "unaccounted_low": self.unaccounted.interval.map(|it| it.0),
+            "unaccounted_high": self.unaccounted.interval.map(|it| it.1),
+            "unaccounted_share": self.unaccounted.ns / self.alone_p50.ns,
             "alone_ns": self.alone.ns,
+            "alone_p50_ns": self.alone_p50.ns,
+            "alone_p50_low": self.alone_p50.interval.map(|it| it.0),
+            "alone_p50_high": self.alone_p50.interval.map(|it| it.1),
             "journeys": self.journeys,
             "lost": self.lost,
             "drops": drops
@@ -147,9 +154,10 @@ impl Surplus {
     fn words(&self) -> Vec<String> {
         let mut words = self.hops_in_words();
         words[0] = format!(
-            "against {} {}: {}",
+            "against {} {} (p50 unobserved {}): {}",
             self.baseline,
             signed(self.total.ns),
+            signed_micros(self.alone_p50),
             words[0]
         );
         words
@@ -171,6 +179,12 @@ impl Surplus {
 
 fn signed(ns: f64) -> String {
     format!("{:+.1}", ns / 1e3).replace('-', "−")
+}
+
+/// A difference of times as [`micros`] has it, with its sign.
+fn signed_micros(time: MeanTime) -> String {
+    let plus = if time.ns < 0.0 { "" } else { "+" };
+    format!("{plus}{}", micros(time))
 }
 
 /// A time in microseconds, with half of its interval where that is known.
@@ -226,7 +240,7 @@ mod tests {
         for part in [
             "host  → node stack 9.0 · underlay 3.0\n",
             "vxlan → node stack 9.0 · vxlan 5.4 · underlay 3.0\n",
-            "0.5 ±0.0 unaccounted\n      against host +5.4: +5.4 in vxlan\n",
+            "0.5 ±0.0 unaccounted\n      against host +5.4 (p50 unobserved +5.3 ±0.0): +5.4 in vxlan\n",
             "tun not followed: packets were lost sight of\n",
             "Observing by tracepoints adds 2.0 % (2.0 to 2.0) to the median where one in 8 requests",
         ] {
@@ -244,7 +258,13 @@ mod tests {
         );
         assert!(hop["low"].as_f64().unwrap() < hop["ns"].as_f64().unwrap());
         assert_eq!(json["networks"][0]["against"], Value::Null);
-        assert_eq!(json["networks"][1]["against"]["hops"][0]["name"], "vxlan");
+        let against = &json["networks"][1]["against"];
+        assert_eq!(against["hops"][0]["name"], "vxlan");
+        assert!(against["alone_p50"]["low"].as_f64() < against["alone_p50"]["high"].as_f64());
+        let vxlan = &json["networks"][1];
+        let share = vxlan["unaccounted_ns"].as_f64().unwrap();
+        let share = share / vxlan["alone_p50_ns"].as_f64().unwrap();
+        assert_eq!(vxlan["unaccounted_share"], json!(share));
         assert_eq!(json["unfollowed"][0]["name"], "tun");
     }
 
