@@ -163,7 +163,7 @@ fn a_signal_ends_the_command_and_then_the_settings() {
 /// At moments from its start to its end; the settings are those of this machine.
 #[test]
 fn what_a_killed_one_has_left_is_put_back() {
-    const KILLS: u32 = 40;
+    const KILLS: u32 = 200;
     let Some(_alone) = world::lab("a killed tune") else {
         return;
     };
@@ -178,7 +178,7 @@ fn what_a_killed_one_has_left_is_put_back() {
                 files.iter().any(|file| read(file) != file.now)
             });
         } else {
-            std::thread::sleep(Duration::from_micros(u64::from(kill) * 250));
+            std::thread::sleep(Duration::from_micros(u64::from(kill) * 50));
         }
         tune.signal(Signal::SIGKILL);
         tune.wait(Duration::from_secs(5));
