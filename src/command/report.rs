@@ -1,6 +1,7 @@
 //! `plumbline report`: a run again, in any format.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use plumbline_record::{Pseudonyms, Run, RunDirectory, Trial, write_atomically};
@@ -24,7 +25,8 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         (run, trials) = Pseudonyms::default().record(&run, &trials)?;
     }
     let format = if args.json { Format::Json } else { args.format };
-    let text = render(&run, &trials, format);
+    let directory = args.output.as_deref().and_then(Path::parent);
+    let text = render(&run, &trials, format, directory);
     match &args.output {
         Some(file) => write_atomically(file, text.as_bytes())?,
         None => print(&text)?,
@@ -32,11 +34,12 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn render(run: &Run, trials: &[Trial], format: Format) -> String {
+/// A run in a format, for a file in this directory.
+fn render(run: &Run, trials: &[Trial], format: Format, directory: Option<&Path>) -> String {
     let summary = Summary::new(run, trials);
     match format {
         Format::Terminal => terminal::render(&summary, terminal_style()),
-        Format::Html => html::render(&summary, run, trials),
+        Format::Html => html::render_in(directory, &summary, run, trials),
         Format::Markdown => markdown::render(&summary),
         Format::Csv => csv::render(&summary),
         Format::Json => json::render(&summary),

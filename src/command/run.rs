@@ -100,6 +100,13 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
     shown?;
     if args.target.lab.xray && !ending.interrupted {
         linux::beside(args, &session)?;
+        // Now there are hops to link.
+        html::write_page(
+            session.directory(),
+            &summary,
+            session.run(),
+            session.trials(),
+        )?;
     }
     if let Some((gate, decision)) = decision {
         for (file, text) in gate.files(&decision) {
@@ -266,12 +273,10 @@ fn show(
     (shown, unfinished): (&str, bool),
 ) -> anyhow::Result<()> {
     let (directory, run) = (session.directory(), session.run());
-    let page = directory.join("report.html");
-    let text = html::render(summary, run, session.trials());
-    let written = write_atomically(&page, text.as_bytes());
+    let written = html::write_page(directory, summary, run, session.trials());
     let printed = print(shown);
     match &written {
-        Ok(()) => progress::say(&format!("\nThe page: {}", page.display())),
+        Ok(page) => progress::say(&format!("\nThe page: {}", page.display())),
         Err(_) => progress::say(&format!("\nThe trials: {}", directory.display())),
     }
     if unfinished && !args.anonymise {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use askama::Template;
 use plumbline_record::write_atomically;
+use plumbline_report::html::{HOPS, STYLE};
 
 use crate::account::{HopTime, NetworkHops, Xray, kind};
 use crate::error::XrayError;
@@ -83,7 +84,7 @@ impl Xray {
     pub fn keep(&self, run: &Path) -> Result<PathBuf, XrayError> {
         let values = self.to_json().to_string();
         write_atomically(&run.join("hops.json"), values.as_bytes())?;
-        let page = run.join("hops.html");
+        let page = run.join(HOPS);
         self.write_page(&page)?;
         Ok(page)
     }
@@ -140,7 +141,7 @@ impl Xray {
             ))
         });
         HopPage {
-            style: plumbline_report::html::STYLE,
+            style: STYLE,
             answers: answers.collect(),
             bars: bars.collect(),
             legend,

@@ -8,8 +8,10 @@ mod method;
 mod svg;
 mod trials;
 
+use std::path::{Path, PathBuf};
+
 use askama::Template;
-use plumbline_record::{Run, Trial};
+use plumbline_record::{Run, Trial, WriteError, write_atomically};
 use plumbline_stats::verdict::Verdict;
 
 use crate::analysis::{Distribution, Law, Mesh, MeshMap, Section, Summary};
@@ -22,10 +24,47 @@ use crate::{answer, describe, mesh, number, terminal};
 /// How pages look: a style sheet, for a `style` element.
 pub const STYLE: &str = include_str!("../../templates/report.css");
 
+/// The picture of hops that `run --xray` keeps beside the page of a run.
+pub const HOPS: &str = "hops.html";
+
 /// The page. All that comes from outside is escaped by the template or by
 /// `svg` (S-8); the policy in its head forbids scripts and anything remote.
 pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
+    page(summary, run, trials, None)
+}
+
+/// The same for a file in this directory, with a link to the picture of hops where that is
+/// there too.
+pub fn render_in(
+    directory: Option<&Path>,
+    summary: &Summary,
+    run: &Run,
+    trials: &[Trial],
+) -> String {
+    let has_hops = directory.is_some_and(|it| it.join(HOPS).exists());
+    page(summary, run, trials, has_hops.then_some(HOPS))
+}
+
+/// Writes the page into the directory of a run; gives its path.
+///
+/// # Errors
+///
+/// A file that cannot be written.
+pub fn write_page(
+    directory: &Path,
+    summary: &Summary,
+    run: &Run,
+    trials: &[Trial],
+) -> Result<PathBuf, WriteError> {
+    let file = directory.join("report.html");
+    let text = render_in(Some(directory), summary, run, trials);
+    write_atomically(&file, text.as_bytes())?;
+    Ok(file)
+}
+
+fn page(summary: &Summary, run: &Run, trials: &[Trial], hops: Option<&'static str>) -> String {
     let page = Page {
+        hops,
         question: describe::clean(&summary.question),
         experiment: describe::clean(&summary.experiment),
         byline: byline(summary, run),
@@ -53,6 +92,7 @@ pub fn render(summary: &Summary, run: &Run, trials: &[Trial]) -> String {
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
+    hops: Option<&'static str>,
     question: String,
     experiment: String,
     byline: String,

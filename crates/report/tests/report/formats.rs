@@ -18,6 +18,19 @@ fn parsed(summary: &Summary) -> Value {
 }
 
 #[test]
+fn the_page_leads_to_the_picture_of_hops_that_is_beside_it() {
+    let (run, trials) = two().run();
+    let summary = Summary::new(&run, &trials);
+    let directory = tempfile::tempdir().unwrap();
+    let link = "<a href=\"hops.html\">";
+    let page = || html::render_in(Some(directory.path()), &summary, &run, &trials);
+    assert_eq!(page(), html::render(&summary, &run, &trials));
+    assert!(!page().contains(link));
+    std::fs::write(directory.path().join(html::HOPS), "").unwrap();
+    assert!(page().contains(link), "{}", page());
+}
+
+#[test]
 fn json_has_the_keys_that_scripts_hold_on_to() {
     let (run, trials) = two().run();
     let report = parsed(&Summary::new(&run, &trials));
