@@ -1,8 +1,8 @@
 //! What a run has, and what it leaves: processes and namespaces.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::world::{PATIENCE, eventually};
 
@@ -59,6 +59,19 @@ fn processes() -> Vec<(u32, u32)> {
             (!["Z", "X"].contains(&state)).then_some((pid, parent.parse().ok()?))
         })
         .collect()
+}
+
+/// The network namespaces that a program holds, each once.
+pub(crate) fn held_namespaces(program: u32) -> Vec<PathBuf> {
+    let held = fs::read_dir(format!("/proc/{program}/fd"))
+        .into_iter()
+        .flatten();
+    let held = held.filter_map(|entry| {
+        let file = entry.ok()?.path();
+        let target = fs::read_link(&file).ok()?.to_string_lossy().into_owned();
+        target.starts_with("net:[").then_some((target, file))
+    });
+    held.collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 /// Network and user namespaces that processes of the given set are in or hold open.

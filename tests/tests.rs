@@ -22,6 +22,7 @@ mod left;
 mod method;
 mod neighbours;
 mod observed;
+mod offloads;
 mod path;
 mod plugin;
 mod promises;

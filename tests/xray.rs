@@ -1,6 +1,5 @@
 //! `plumbline xray`: hops that add up, each where it belongs.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::left::held_namespaces;
 use crate::world::{Running, eventually, json, lab, output, skip, stderr, stdout};
 
 /// As root programs in the kernel look, and taps where that is asked for or nothing else is
@@ -87,6 +87,8 @@ fn a_run_is_looked_into_when_it_has_ended() {
     assert!(stdout(&looked).contains("against host"), "{said}");
     let page = fs::read_to_string(run.join("hops.html")).unwrap();
     assert!(page.contains("Over host-gw a request takes"), "{page}");
+    let report = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(report.contains("<a href=\"hops.html\">"));
 }
 
 #[test]
@@ -162,19 +164,6 @@ fn what_rules_cost_is_found_in_the_hops_that_they_are_in() {
     }
 }
 
-/// The network namespaces that a program holds, each once.
-fn namespaces_of(program: u32) -> Vec<PathBuf> {
-    let held = fs::read_dir(format!("/proc/{program}/fd"))
-        .into_iter()
-        .flatten();
-    let held = held.filter_map(|entry| {
-        let file = entry.ok()?.path();
-        let target = fs::read_link(&file).ok()?.to_string_lossy().into_owned();
-        target.starts_with("net:[").then_some((target, file))
-    });
-    held.collect::<BTreeMap<_, _>>().into_values().collect()
-}
-
 /// Rules that match nothing, in what a node forwards.
 fn rules_for_nothing() -> String {
     let rules = (1..=200).map(|at| format!("ip saddr 203.0.113.{at} drop\n"));
@@ -193,7 +182,7 @@ fn try_among(rules: &str, more: &[&str]) -> Option<Value> {
     let mut xray = Running::start(&[&order[..], more].concat());
     // Two nodes and two pods.
     eventually("the path stands", Duration::from_secs(10), || {
-        namespaces_of(xray.pid()).len() >= 4
+        held_namespaces(xray.pid()).len() >= 4
     });
     let chain = "type filter hook forward priority 0; policy accept;\n";
     let table = format!("table ip planted {{\nchain nothing {{\n{chain}{rules}}}\n}}\n");
@@ -207,7 +196,7 @@ fn try_among(rules: &str, more: &[&str]) -> Option<Value> {
         let planted = nsenter.args(["nft", "-f"]).arg(&file).output().unwrap();
         planted.status.success()
     };
-    let namespaces = namespaces_of(xray.pid());
+    let namespaces = held_namespaces(xray.pid());
     let planted = namespaces.iter().filter(|it| plant(it)).count();
     assert!(planted >= 4, "{planted} of {namespaces:?}");
     let output = xray.0.stdout.take().expect("piped");
