@@ -284,6 +284,39 @@ fn what_hops_add_is_what_is_measured_when_nobody_looks() {
     });
 }
 
+/// A bridge and routes between the nodes, as host-gw has them, made by real plugins.
+const CNI_LIST: &str = r#"{"cniVersion": "1.0.0", "name": "bridged", "plugins": [{
+    "type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "mtu": {{.MTU}},
+    "ipam": {"type": "host-local", "ranges": [[{"subnet": "{{.PodCIDR}}"}]]}
+}], "plumbline": {"routes": "nodes"}}"#;
+
+#[test]
+fn what_cni_plugins_make_is_followed_like_a_network_of_the_lab() {
+    let name = "what CNI plugins make is followed";
+    let Some(_alone) = lab(name) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bridged.conflist");
+    fs::write(&file, CNI_LIST).unwrap();
+    let networks = format!("host-gw,cni:{}", file.display());
+    is_shown(name, || {
+        let found = look(&["--network", &networks]);
+        let trips = |network: &Value| -> Vec<String> {
+            let hop = |hop: &Value| format!("{} {} {}", hop["trip"], hop["name"], hop["at"]);
+            hops(network).iter().map(hop).collect()
+        };
+        let networks = found["networks"].as_array().unwrap();
+        for part in ["veth", "bridge", "prerouting", "forward", "underlay"] {
+            let has_it = |network| has(network, part) || found["by"] == "taps";
+            assert!(networks.iter().all(has_it), "{part}: {found}");
+        }
+        let followed: Vec<_> = networks.iter().map(trips).collect();
+        let is_alike = followed.len() == 2 && followed[0] == followed[1];
+        (is_alike, (followed, found["unfollowed"].clone()))
+    });
+}
+
 /// A network whose file is not there, in any environment.
 const NOWHERE: &str = "cni:/nowhere/missing.conflist";
 
