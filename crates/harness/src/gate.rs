@@ -4,13 +4,15 @@
 //! its violation (L-9). How the thresholds marked [D] in the methodology were
 //! calibrated is written in docs/method.md.
 
-use std::collections::BTreeMap;
+mod lateness;
 
-use plumbline_experiment::{Treatment, TreatmentId, Workload, WorkloadKind};
+use plumbline_experiment::{Treatment, Workload, WorkloadKind};
 use plumbline_record::{
     Common, CpuTime, GateFailure, IdleSample, LoadObservation, LoadResult, NodeRules, Observation,
     Warning,
 };
+
+pub(crate) use lateness::Lateness;
 
 use crate::self_check;
 use crate::thresholds::Thresholds;
@@ -19,7 +21,8 @@ use crate::thresholds::Thresholds;
 /// cannot be told from nothing, whatever its share of a short window.
 const CPU_RESOLUTION_NS: u64 = 20_000_000;
 
-/// Gives every gate that a load fails; empty when it may be believed.
+/// Gives every gate that a load fails by what it alone has shown: not how late it was sent,
+/// see [`Lateness`]. Empty when it may be believed.
 pub fn judge(
     workload: &Workload,
     common: &Common,
@@ -31,11 +34,6 @@ pub fn judge(
     // What treatments that took turns are held to depends on nothing that one of them
     // alone has shown: for the rest, see `judge_together`.
     let had_window = common.rotation.is_none();
-    // Whoever shares CPUs with a neighbour is late for that, and that is what is asked.
-    let is_alone = common.neighbour.is_none();
-    if is_held && had_window && is_alone {
-        failures.extend(self_check::send_lag(&seen.load, limits));
-    }
     if is_held {
         failures.extend(achieved_rate(&seen.load, limits));
     }
@@ -160,22 +158,11 @@ pub(crate) fn judge_together(
     members: &[Option<(&Treatment, &Observation)>],
     limits: &Thresholds,
 ) -> (Vec<GateFailure>, Vec<Option<GateFailure>>) {
-    let seen = members.iter().flatten();
-    let loads = seen.filter_map(|(treatment, it)| Some((treatment.id, &it.load()?.load)));
-    let loads: BTreeMap<TreatmentId, &LoadResult> = loads.collect();
-    let late = |(treatment, _): &(&Treatment, &Observation)| {
-        treatment.task.load()?.arrival.rate()?;
-        if !treatment.scene.neighbours.is_none() {
-            return None;
-        }
-        let own = loads.get(&treatment.id)?;
-        let baseline = treatment.baseline.and_then(|id| loads.get(&id));
-        let allowed = self_check::lag_limits(&baseline.unwrap_or(own).latency, limits);
-        self_check::late(own, allowed)
-    };
-    let of_each = members.iter().map(|member| late(member.as_ref()?));
     let all = members.iter().flatten().map(|(_, seen)| *seen);
-    (disturbed_together(all, limits), of_each.collect())
+    (
+        disturbed_together(all, limits),
+        lateness::in_turns(members, limits),
+    )
 }
 
 fn disturbed_together<'a>(

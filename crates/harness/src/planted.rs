@@ -14,7 +14,8 @@ use plumbline_experiment::{
 };
 use plumbline_record::{
     Common, CpuTime, Fingerprint, Histogram, IdleSample, LaunchObservation, LoadObservation,
-    LoadResult, ProcessCpu, ProtocolCounters, ServeResult, SetUp, SoftnetCounters, Warning,
+    LoadResult, Observation, ProcessCpu, ProtocolCounters, ServeResult, SetUp, SoftnetCounters,
+    Warning, What,
 };
 
 use crate::error::TargetError;
@@ -127,6 +128,14 @@ pub(crate) fn healthy() -> Planted {
             },
             rotation: None,
         },
+    }
+}
+
+/// It as a trial's.
+pub(crate) fn seen(planted: Planted) -> Observation {
+    Observation {
+        common: planted.common,
+        what: What::Load(Box::new(planted.load)),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use plumbline_experiment::{Ends, Plan, Treatment};
 use plumbline_record::{
-    IdleSample, NodePair, Observation, ProcessCpu, Trial, TrialStatus, Warning, plain,
+    GateFailure, IdleSample, NodePair, Observation, ProcessCpu, Trial, TrialStatus, Warning, plain,
 };
 
 use super::rest::Rest;
@@ -16,6 +16,7 @@ use crate::agent::TrialError;
 use crate::clock::LEADS_NS;
 use crate::error::TargetError;
 use crate::exercise::{self, TrialOrder};
+use crate::gate::Lateness;
 use crate::set_up;
 use crate::settings::Settings;
 use crate::target::{Target, ends_of};
@@ -70,6 +71,8 @@ pub(super) struct Group<'a> {
     pub(super) refused: BTreeMap<String, String>,
     /// How long before turns begin their senders are told.
     pub(super) lead_ns: u64,
+    /// How late trials that have a window of their own may be.
+    lateness: Lateness,
     /// What was set up and is not kept yet.
     set_ups: Vec<Trial>,
 }
@@ -92,6 +95,7 @@ impl<'a> Group<'a> {
             rest: Rest::default(),
             refused: BTreeMap::new(),
             lead_ns: LEADS_NS[0],
+            lateness: Lateness::default(),
             set_ups: Vec::new(),
         }
     }
@@ -150,16 +154,19 @@ impl<'a> Group<'a> {
                 pair: self.named(ends),
                 ..self.line(slot, treatment, &started)
             };
-            (ends, self.finished(trial, treatment, took_ns, result))
+            (
+                ends,
+                self.finished(trial, (treatment, ends), took_ns, result),
+            )
         });
         Some(trials.collect())
     }
 
     /// A trial with what came of it.
     pub(super) fn finished(
-        &self,
+        &mut self,
         trial: Trial,
-        treatment: &Treatment,
+        (treatment, ends): (&Treatment, Ends),
         took_ns: u64,
         result: Result<CheckedObservation, TrialError>,
     ) -> Trial {
@@ -169,7 +176,7 @@ impl<'a> Group<'a> {
         };
         let refused = self.refused.get(&self.target.site_of(treatment)).cloned();
         warnings.extend(refused.map(|why| Warning::NoTurns { why }));
-        let (status, observation) = self.judged(treatment, result);
+        let (status, observation) = self.judged(treatment, ends, result);
         Trial {
             took_ns,
             status,
@@ -346,14 +353,37 @@ impl<'a> Group<'a> {
         results
     }
 
-    fn judged(
-        &self,
+    /// D2 in a window of its own. What comes later is held to a trial that is otherwise
+    /// sound.
+    fn late(
+        &mut self,
         treatment: &Treatment,
+        ends: Ends,
+        seen: &Observation,
+        is_sound: bool,
+    ) -> Option<GateFailure> {
+        let pairing = self.plan.pairing.as_ref();
+        let pair = pairing.and_then(|it| it.number(ends));
+        let limits = &self.settings.thresholds;
+        let late = self.lateness.judge(treatment, pair, seen, limits);
+        if is_sound {
+            self.lateness.note(treatment, pair, seen, limits);
+        }
+        late
+    }
+
+    fn judged(
+        &mut self,
+        treatment: &Treatment,
+        ends: Ends,
         result: Result<CheckedObservation, TrialError>,
     ) -> (TrialStatus, Option<Observation>) {
         match result {
             Ok((seen, mut gates)) => {
                 gates.extend(exercise::of(treatment).judge(&seen, self.settings));
+                if seen.common.rotation.is_none() {
+                    gates.extend(self.late(treatment, ends, &seen, gates.is_empty()));
+                }
                 let status = if gates.is_empty() {
                     TrialStatus::Valid
                 } else {

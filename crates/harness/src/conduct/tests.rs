@@ -139,6 +139,28 @@ fn a_trial_that_fails_a_gate_is_kept_and_repeated() {
 }
 
 #[test]
+fn in_whole_windows_a_slow_network_may_be_no_later_than_its_baseline() {
+    let mut slow = healthy();
+    slow.load.load.latency = histogram([600_000; 5000]);
+    slow.load.load.generator_lag = histogram([9_000; 5000]);
+    let mut target = PlantedTarget::new([]);
+    let measured = (0..2).map(|_| Act::Measure(Box::new(slow.clone())));
+    target.second = Some(Box::new(PlantedTarget::new(measured)));
+    let played = play(&plan(2, 0), &[], &mut target, None);
+    let limits = played.trials.iter().map(|trial| match &trial.status {
+        TrialStatus::Invalid { gates } => match gates[..] {
+            [GateFailure::SendLag { limit_ns, .. }] => limit_ns,
+            _ => panic!("{gates:?}"),
+        },
+        _ => 0,
+    });
+    let [0, first, second, 0] = limits.collect::<Vec<_>>()[..] else {
+        panic!("{:?}", played.trials)
+    };
+    assert!((6_000..=6_500).contains(&first) && first == second);
+}
+
+#[test]
 fn repetitions_are_bounded() {
     let mut target = PlantedTarget::new([late(), late(), late(), late()]);
     let played = play(&plan(1, 2), &[], &mut target, None);

@@ -107,7 +107,7 @@ impl Group<'_> {
         let trials = trials.map(|((&(slot, treatment), result), fault)| {
             let result = result.map_err(|error| behind(fault.as_deref(), error));
             let trial = self.line(slot, treatment, &started);
-            self.finished(trial, treatment, took_ns, result)
+            self.finished(trial, (treatment, FIRST_TWO), took_ns, result)
         });
         Turned::Trials(trials.collect())
     }

@@ -1,0 +1,218 @@
+//! D2: how late the requests of a load may be sent. A trial's own latency has no say in it
+//! (C-20): a share of it would void a fast network more often than a slow one.
+
+use std::collections::BTreeMap;
+
+use plumbline_experiment::{Treatment, TreatmentId};
+use plumbline_record::{GateFailure, Histogram, LoadResult, Observation};
+
+use crate::self_check::{self, LagLimits};
+use crate::thresholds::Thresholds;
+
+/// What trials in windows of their own have shown so far, and those that are compared with
+/// them are held to. Of each treatment on each pair that the plan numbers.
+#[derive(Default)]
+pub(crate) struct Lateness {
+    allowed: BTreeMap<(TreatmentId, Option<usize>), LagLimits>,
+}
+
+impl Lateness {
+    /// Judges a trial by the last one of its baseline on the same pair; by the one before it
+    /// where it has no baseline. Until there is one, only what is always allowed is.
+    pub(crate) fn judge(
+        &self,
+        treatment: &Treatment,
+        pair: Option<usize>,
+        seen: &Observation,
+        limits: &Thresholds,
+    ) -> Option<GateFailure> {
+        let load = held_load(treatment, seen)?;
+        let reference = treatment.baseline.unwrap_or(treatment.id);
+        let allowed = self.allowed.get(&(reference, pair));
+        let always = || self_check::lag_limits(&Histogram::new(), limits);
+        self_check::late(load, allowed.copied().unwrap_or_else(always))
+    }
+
+    /// Notes a trial that fails no other gate. Whether it counts is no matter: one that was
+    /// later than its predecessor allowed, but not for its own latency, shows that the
+    /// place has become slower, and what comes next is held to that.
+    pub(crate) fn note(
+        &mut self,
+        treatment: &Treatment,
+        pair: Option<usize>,
+        seen: &Observation,
+        limits: &Thresholds,
+    ) {
+        let Some(load) = seen.load().map(|it| &it.load) else {
+            return;
+        };
+        let is_held = held_load(treatment, seen).is_some();
+        if !is_held || self_check::send_lag(load, limits).is_none() {
+            let allowed = self_check::lag_limits(&load.latency, limits);
+            self.allowed.insert((treatment.id, pair), allowed);
+        }
+    }
+}
+
+/// Judges treatments that took turns, by the latency of the baseline of each in the same
+/// block; where that failed, by what is always allowed. A baseline is held to itself: when
+/// it fails, all are repeated.
+pub(super) fn in_turns(
+    members: &[Option<(&Treatment, &Observation)>],
+    limits: &Thresholds,
+) -> Vec<Option<GateFailure>> {
+    let seen = members.iter().flatten();
+    let latencies =
+        seen.filter_map(|(treatment, it)| Some((treatment.id, &it.load()?.load.latency)));
+    let latencies: BTreeMap<TreatmentId, &Histogram> = latencies.collect();
+    let nothing = Histogram::new();
+    let late = |&(treatment, seen): &(&Treatment, &Observation)| {
+        let load = held_load(treatment, seen)?;
+        let reference = treatment.baseline.unwrap_or(treatment.id);
+        let latency = latencies.get(&reference).copied().unwrap_or(&nothing);
+        self_check::late(load, self_check::lag_limits(latency, limits))
+    };
+    members
+        .iter()
+        .map(|member| late(member.as_ref()?))
+        .collect()
+}
+
+/// The load of a trial that has a schedule to keep. Whoever shares CPUs with a neighbour is
+/// late for that, and that is what is asked.
+fn held_load<'a>(treatment: &Treatment, seen: &'a Observation) -> Option<&'a LoadResult> {
+    treatment.task.load()?.arrival.rate()?;
+    let is_alone = treatment.scene.neighbours.is_none();
+    is_alone.then_some(&seen.load()?.load)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumbline_experiment::Arrival;
+
+    use super::*;
+    use crate::planted::{MS, healthy, histogram, plan, seen};
+
+    /// A trial of this latency, sent so late, nanoseconds.
+    fn trial(latency_ns: u64, lag_ns: u64) -> Observation {
+        let mut planted = healthy();
+        planted.load.load.latency = histogram([latency_ns; 5000]);
+        planted.load.load.generator_lag = histogram([lag_ns; 5000]);
+        seen(planted)
+    }
+
+    /// Baseline and treatment.
+    fn both() -> [Treatment; 2] {
+        plan(1, 0).treatments.try_into().unwrap()
+    }
+
+    /// Whether a trial of 600 µs, of which a lag of 9 µs is little, may be so late after
+    /// those trials of the baseline.
+    fn is_borne(before: &[Observation]) -> bool {
+        let ([host, vxlan], limits) = (both(), Thresholds::default());
+        let mut lateness = Lateness::default();
+        for one in before {
+            lateness.note(&host, None, one, &limits);
+        }
+        let late = lateness.judge(&vxlan, None, &trial(600_000, 9_000), &limits);
+        late.is_none()
+    }
+
+    #[test]
+    fn a_trial_is_held_to_its_baseline_and_not_to_its_own_outcome() {
+        assert!(is_borne(&[trial(100_000, 300)]));
+        assert!(!is_borne(&[trial(60_000, 300)]));
+        assert!(!is_borne(&[trial(100_000, 300), trial(60_000, 300)]));
+        // Nothing is known yet.
+        assert!(!is_borne(&[]));
+        // One that was late for its own latency is nothing to go by.
+        assert!(!is_borne(&[trial(100_000, 20_000)]));
+    }
+
+    #[test]
+    fn a_baseline_is_held_to_its_last_trial_and_follows_a_machine_that_became_slower() {
+        let ([host, _], limits) = (both(), Thresholds::default());
+        let mut lateness = Lateness::default();
+        let slow = trial(200_000, 9_000);
+        for is_late in [true, false] {
+            let found = lateness.judge(&host, None, &slow, &limits);
+            assert_eq!(found.is_some(), is_late, "{found:?}");
+            lateness.note(&host, None, &slow, &limits);
+        }
+    }
+
+    #[test]
+    fn pairs_are_held_to_what_they_showed_themselves() {
+        let ([host, vxlan], limits) = (both(), Thresholds::default());
+        let mut lateness = Lateness::default();
+        lateness.note(&host, Some(0), &trial(200_000, 300), &limits);
+        let late = |pair| lateness.judge(&vxlan, Some(pair), &trial(200_000, 9_000), &limits);
+        assert_eq!((late(0).is_some(), late(1).is_some()), (false, true));
+    }
+
+    #[test]
+    fn one_in_ten_that_is_late_is_too_many() {
+        let stalled = (0..5000).map(|i| if i < 600 { 2 * MS } else { 3_000 });
+        let mut planted = healthy();
+        planted.load.load.generator_lag = histogram(stalled);
+        let ([host, _], limits) = (both(), Thresholds::default());
+        let found = Lateness::default().judge(&host, None, &seen(planted), &limits);
+        assert!(
+            matches!(found, Some(GateFailure::SendLag { quantile: 0.9, .. })),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_server_that_stalls_makes_nobody_late() {
+        // Requests wait for a free connection: that is the server's lateness.
+        let late = |i| if i < 500 { 200 * MS } else { 60_000 };
+        let mut planted = healthy();
+        planted.load.load.latency = histogram((0..5000).map(late));
+        planted.load.load.send_lag = histogram((0..5000).map(late));
+        let ([host, _], limits) = (both(), Thresholds::default());
+        let found = Lateness::default().judge(&host, None, &seen(planted), &limits);
+        assert_eq!(found, None);
+    }
+
+    #[test]
+    fn a_closed_loop_and_one_beside_a_neighbour_have_no_schedule_to_miss() {
+        let ([host, _], limits) = (both(), Thresholds::default());
+        let late = |treatment: &Treatment| {
+            let seen = trial(60_000, MS);
+            let alone = Lateness::default().judge(treatment, None, &seen, &limits);
+            let together = in_turns(&[Some((treatment, &seen))], &limits);
+            assert_eq!(together[0].is_some(), alone.is_some());
+            alone.is_some()
+        };
+        assert!(late(&host));
+        let mut closed = host.clone();
+        closed.task.load_mut().unwrap().arrival = Arrival::Closed;
+        assert!(!late(&closed));
+        let mut beside = host.clone();
+        beside.scene.neighbours.further = 1;
+        assert!(!late(&beside));
+    }
+
+    #[test]
+    fn in_turns_all_are_held_to_the_baseline_of_their_block() {
+        let treatments = both();
+        // Less than a tenth of its own median, and more than that of the baseline.
+        let (host, slow) = (seen(healthy()), trial(600_000, 20_000));
+        let limits = Thresholds::default();
+        let slow = Some((&treatments[1], &slow));
+        let found = in_turns(&[Some((&treatments[0], &host)), slow], &limits);
+        let allowed = |it: &Option<GateFailure>| match it {
+            Some(GateFailure::SendLag { limit_ns, .. }) => Some(*limit_ns),
+            _ => None,
+        };
+        assert_eq!(found[0], None);
+        assert!(
+            (6_000..=6_500).contains(&allowed(&found[1]).unwrap()),
+            "{found:?}"
+        );
+        // Without the baseline, what is always allowed.
+        let found = in_turns(&[None, slow], &limits);
+        assert_eq!(allowed(&found[1]), Some(5_000), "{found:?}");
+    }
+}
