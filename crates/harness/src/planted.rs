@@ -205,6 +205,8 @@ pub(crate) struct PlantedTarget {
     /// What its policies let through, from the nth time on that they are asked.
     pub(crate) unenforced: Option<(usize, String)>,
     asked: AtomicUsize,
+    /// How many samples without load still catch somebody else's.
+    pub(crate) busy_samples: AtomicUsize,
     /// Whether each end has a machine of its own.
     pub(crate) two_machines: bool,
     levels: Vec<(&'static str, Levels)>,
@@ -249,6 +251,7 @@ impl PlantedTarget {
             wrong_path: None,
             unenforced: None,
             asked: AtomicUsize::new(0),
+            busy_samples: AtomicUsize::new(0),
             two_machines: false,
             levels: Vec::new(),
             does: |task| matches!(task, TaskKind::Load(_)),
@@ -373,7 +376,17 @@ impl Target for PlantedTarget {
         if self.outage.contains(&self.block) {
             return Err(TargetError::Failed("the line is dead".to_owned()));
         }
-        Ok(healthy().common.idle)
+        let mut idle = healthy().common.idle;
+        let one_less = |left: usize| left.checked_sub(1);
+        let order = Ordering::SeqCst;
+        if self
+            .busy_samples
+            .fetch_update(order, order, one_less)
+            .is_ok()
+        {
+            idle.busy_ns = idle.capacity_ns;
+        }
+        Ok(idle)
     }
 
     fn fingerprint(&mut self) -> Result<Fingerprint, TargetError> {

@@ -65,7 +65,7 @@ pub(super) struct Group<'a> {
     pub(super) target: &'a mut dyn Target,
     pub(super) settings: &'a Settings,
     pub(super) interrupted: &'a AtomicBool,
-    rest: Rest,
+    pub(super) rest: Rest,
     /// The sites whose treatments cannot take turns although the target lets them, and
     /// why.
     pub(super) refused: BTreeMap<String, String>,

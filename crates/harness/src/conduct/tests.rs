@@ -14,11 +14,7 @@ use crate::thresholds::Thresholds;
 pub(super) fn settings() -> Settings {
     Settings {
         cpus: Cpus::default(),
-        thresholds: Thresholds {
-            // The tests' own machine may be busy; its idle sample is not under test.
-            idle_busy_share: 2.0,
-            ..Thresholds::default()
-        },
+        thresholds: Thresholds::default(),
         idle: Duration::from_millis(1),
         slice_scale: 1,
         now: || "2026-01-01T00:00:00Z".into(),

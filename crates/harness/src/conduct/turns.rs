@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use plumbline_experiment::{Rotation, Slice, Treatment};
-use plumbline_record::{DeviceCounters, IdleSample, RotationRecord, Trial};
+use plumbline_record::{DeviceCounters, GateFailure, IdleSample, RotationRecord, Trial};
 
 use super::group::{FIRST_TWO, Group, TrialSlot, behind, spread};
 use super::watchers::{WatchedMachines, Watchers};
@@ -19,6 +19,9 @@ use crate::path::Path;
 use crate::target::ends_of;
 use crate::together::{Start, Ticket, joined};
 use crate::trial::{self, CheckedObservation};
+
+/// How often the machines are measured before turns, to wait for a quiet moment.
+const RESTS: usize = 3;
 
 /// A treatment and its place in the plan.
 pub(super) type TurnMember<'a> = (TrialSlot, &'a Treatment);
@@ -82,6 +85,7 @@ impl Group<'_> {
         let (slot, first) = members[0];
         let started = (self.settings.now)();
         let faults = self.make_all_ready(members, &started);
+        let idle_load = self.idle_load(members);
         let clock = Instant::now();
         let seed = self.seed_of(slot, FIRST_TWO) ^ spread(slot.position as u64 + 1);
         let slice_ns = self.plan.slice_ns * self.settings.slice_scale;
@@ -102,7 +106,7 @@ impl Group<'_> {
         }
         // The turns of all together, shared out equally.
         let took_ns = clock.elapsed().as_nanos() as u64 / members.len() as u64;
-        self.judge_all(members, &mut results);
+        self.judge_all(members, &mut results, idle_load);
         let trials = members.iter().zip(results).zip(faults);
         let trials = trials.map(|((&(slot, treatment), result), fault)| {
             let result = result.map_err(|error| behind(fault.as_deref(), error));
@@ -205,11 +209,35 @@ impl Group<'_> {
         )
     }
 
-    fn judge_all(&self, members: &[TurnMember<'_>], results: &mut [TrialResult]) {
+    /// C-14, before the first slice: in those in which nobody sends a slow path may still
+    /// carry what it was given. Who does not answer fails by its path.
+    fn idle_load(&mut self, members: &[TurnMember<'_>]) -> Option<GateFailure> {
+        let (target, settings) = (&*self.target, self.settings);
+        let machines = members
+            .iter()
+            .map(|(_, one)| (*one, ends_of(one, FIRST_TWO)));
+        let machines: Vec<_> = machines.collect();
+        let nodes = machines.iter().flat_map(|(_, ends)| *ends).collect();
+        for _ in 0..RESTS {
+            self.rest.measure(target, members[0].1, &nodes, settings);
+        }
+        machines.into_iter().find_map(|(treatment, ends)| {
+            let idle = self.rest.of(target, treatment, ends);
+            gate::idle_load(&idle, &settings.thresholds)
+        })
+    }
+
+    fn judge_all(
+        &self,
+        members: &[TurnMember<'_>],
+        results: &mut [TrialResult],
+        idle_load: Option<GateFailure>,
+    ) {
         let seen = members.iter().zip(&*results);
         let seen = seen.map(|((_, treatment), it)| Some((*treatment, &it.as_ref().ok()?.0)));
         let seen: Vec<_> = seen.collect();
-        let (of_all, of_each) = gate::judge_together(&seen, &self.settings.thresholds);
+        let (mut of_all, of_each) = gate::judge_together(&seen, &self.settings.thresholds);
+        of_all.extend(idle_load);
         for (result, own) in results.iter_mut().zip(of_each) {
             if let Ok((_, gates)) = result {
                 gates.extend(own.into_iter().chain(of_all.clone()));

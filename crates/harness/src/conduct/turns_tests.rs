@@ -119,6 +119,23 @@ fn what_disturbs_the_machine_voids_all_whichever_met_it() {
 }
 
 #[test]
+fn the_machine_without_load_is_judged_before_the_turns() {
+    // Both nodes are asked, three times at most.
+    for (busy_samples, voided) in [(4, 0), (6, 2)] {
+        let (plan, mut target) = in_turns(1, []);
+        *target.busy_samples.get_mut() = busy_samples;
+        let played = play(&plan, &[], &mut target, None);
+        let is_idle_load = |it: &GateFailure| matches!(it, GateFailure::Disturbed { by, .. } if by == "load-while-idle");
+        let of_idle = |it: &&Trial| match &it.status {
+            TrialStatus::Invalid { gates } => gates.iter().all(is_idle_load),
+            _ => false,
+        };
+        assert_eq!(played.trials.iter().filter(of_idle).count(), voided);
+        assert_eq!(played.trials.len(), voided + 2);
+    }
+}
+
+#[test]
 fn a_set_that_was_cut_off_is_run_again_as_a_whole() {
     let (plan, mut target) = in_turns(1, []);
     let whole = play(&plan, &[], &mut target, None);
@@ -197,7 +214,7 @@ fn slices_are_dates_of_the_clocks_of_the_machines_that_the_agents_are_on() {
         assert_eq!(server.busy_ns, 10 * MS * (u64::from(trial.position) + 1));
         assert_eq!(
             (common.idle.busy_ns, common.idle.capacity_ns),
-            (20 * MS, 200 * MS)
+            (100 * MS, 200 * MS)
         );
         assert_eq!(common.softnet.processed, 20_000 + 7);
         assert_eq!(common.ksoftirqd_ns, Some(MS));
@@ -216,7 +233,7 @@ fn on_one_machine_nothing_is_added_to_the_senders() {
         assert_eq!(common.machines, healthy().common.machines);
         assert_eq!(
             (common.idle.busy_ns, common.idle.capacity_ns),
-            (10 * MS, 100 * MS)
+            (50 * MS, 100 * MS)
         );
         assert_eq!(common.rotation.unwrap().receiver_error_ns, None);
     }

@@ -201,8 +201,9 @@ impl Actor {
         };
         let sending = (0..order.members.len() as u64 - 1).map(gains);
         FromAgent::Watched(Box::new(Watched {
+            // More than may be anybody else's: slow paths still carry what they were given.
             rest: IdleSample {
-                busy_ns: 10 * MS,
+                busy_ns: 50 * MS,
                 capacity_ns: 100 * MS,
             },
             members: sending.filter(|_| order.all).collect(),
