@@ -167,7 +167,9 @@ fn without_leave_for_host_networking_paths_among_pods_are_compared() {
         .iter()
         .map(|it| it["path"].as_str().unwrap())
         .collect();
-    assert_eq!(networks, ["pod", "cluster-ip", "node-port"]);
+    // The last is the control.
+    assert_eq!(networks, ["pod", "cluster-ip", "node-port", "pod"]);
+    assert_eq!(record["plan"]["controls"], 1);
     assert!(treatments[0]["baseline"].is_null());
     let missing = record["warnings"].to_string();
     assert!(missing.contains("--allow-host-network"), "{missing}");

@@ -32,7 +32,9 @@ fn paths_stand_side_by_side_and_each_is_counted_apart() {
     let (record, trials) = read(&run_directory(cluster.out()));
     let said = stderr(&output);
     let treatments = record["plan"]["treatments"].as_array().unwrap();
-    assert_eq!(treatments.len(), 15, "{said}");
+    // The five, and a copy of the first.
+    assert_eq!(treatments.len(), 18, "{said}");
+    assert_eq!(record["plan"]["controls"], 3);
     let mut measured = BTreeSet::new();
     for (at, trial) in trials.iter().enumerate() {
         let treatment = &treatments[trial["treatment"].as_u64().unwrap() as usize];
@@ -52,11 +54,11 @@ fn paths_stand_side_by_side_and_each_is_counted_apart() {
         }
         assert_sound(&label, trial);
         let common = &trial["observation"]["common"];
-        assert_eq!(common["rotation"]["treatments"], 5, "{label}: {common}");
+        assert_eq!(common["rotation"]["treatments"], 6, "{label}: {common}");
         measured.insert(trial["treatment"].as_u64());
         check_packets(&label, treatment, &trial["observation"]);
     }
-    assert_eq!(measured.len(), 15, "{:?}", statuses(&trials));
+    assert_eq!(measured.len(), 18, "{:?}", statuses(&trials));
     assert_eq!(cluster.inventory(), before);
 }
 

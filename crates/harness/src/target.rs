@@ -245,6 +245,12 @@ pub trait Target: Sync {
         false
     }
 
+    /// Whether a path can stand twice and take turns with its copy, so that baselines get
+    /// controls where nobody asked for any (D11). By default it cannot.
+    fn has_controls(&self) -> bool {
+        false
+    }
+
     /// Whether a treatment that failed is worth another attempt in the same
     /// block. By default every one is.
     fn may_try_again(&self, _treatment: &Treatment) -> bool {

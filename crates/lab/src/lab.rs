@@ -330,6 +330,10 @@ impl Target for Lab {
         true
     }
 
+    fn has_controls(&self) -> bool {
+        true
+    }
+
     /// Makes all paths anew where that is due.
     fn begin_block(&mut self, _: usize) {
         let began = (self.clock)();

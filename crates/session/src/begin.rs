@@ -19,9 +19,9 @@ pub(crate) fn begin(
     watch: &mut dyn Watch,
 ) -> Result<Prepared, SessionError> {
     let text = experiment.text().to_owned();
-    let experiment = match target.name() {
-        "lab" => experiment.with_control(),
-        _ => experiment,
+    let experiment = match target.has_controls() {
+        true => experiment.with_control(),
+        false => experiment,
     };
     let (draft, mut said) = draft(experiment, target)?;
     let first = draft.plan.blocks.first().cloned().unwrap_or_default();

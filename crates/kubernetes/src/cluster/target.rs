@@ -207,6 +207,12 @@ impl Target for Cluster {
         self.is_pair() && Self::pair_rotates(one, other)
     }
 
+    /// Each copy has pods of its own, in the network of the nodes agents of its own. Not
+    /// where several clusters are compared: it would take one in each.
+    fn has_controls(&self) -> bool {
+        self.is_pair()
+    }
+
     fn has_tried(&self, treatment: &Treatment) -> bool {
         let key = self.key(treatment).ok();
         self.is_pair() && key.is_some_and(|key| self.first.contains_key(&key))
