@@ -14,11 +14,14 @@ use crate::thresholds::Thresholds;
 #[derive(Default)]
 pub(crate) struct Lateness {
     allowed: BTreeMap<(TreatmentId, Option<usize>), LagLimits>,
+    /// By the last trial of all.
+    last: Option<LagLimits>,
 }
 
 impl Lateness {
     /// Judges a trial by the last one of its baseline on the same pair; by the one before it
-    /// where it has no baseline. Until there is one, only what is always allowed is.
+    /// where it has no baseline. Until there is one, by the last trial of any, and the first
+    /// of all by itself.
     pub(crate) fn judge(
         &self,
         treatment: &Treatment,
@@ -29,8 +32,9 @@ impl Lateness {
         let load = held_load(treatment, seen)?;
         let reference = treatment.baseline.unwrap_or(treatment.id);
         let allowed = self.allowed.get(&(reference, pair));
-        let always = || self_check::lag_limits(&Histogram::new(), limits);
-        self_check::late(load, allowed.copied().unwrap_or_else(always))
+        let own = || self_check::lag_limits(&load.latency, limits);
+        let allowed = allowed.or(self.last.as_ref());
+        self_check::late(load, allowed.copied().unwrap_or_else(own))
     }
 
     /// Notes a trial that fails no other gate. Whether it counts is no matter: one that was
@@ -50,6 +54,7 @@ impl Lateness {
         if !is_held || self_check::send_lag(load, limits).is_none() {
             let allowed = self_check::lag_limits(&load.latency, limits);
             self.allowed.insert((treatment.id, pair), allowed);
+            self.last = Some(allowed);
         }
     }
 }
@@ -123,16 +128,15 @@ mod tests {
         assert!(is_borne(&[trial(100_000, 300)]));
         assert!(!is_borne(&[trial(60_000, 300)]));
         assert!(!is_borne(&[trial(100_000, 300), trial(60_000, 300)]));
-        // Nothing is known yet.
-        assert!(!is_borne(&[]));
-        // One that was late for its own latency is nothing to go by.
-        assert!(!is_borne(&[trial(100_000, 20_000)]));
+        // One that was late for its own latency is nothing to go by: nothing is known yet.
+        assert!(is_borne(&[trial(60_000, 20_000)]));
     }
 
     #[test]
     fn a_baseline_is_held_to_its_last_trial_and_follows_a_machine_that_became_slower() {
         let ([host, _], limits) = (both(), Thresholds::default());
         let mut lateness = Lateness::default();
+        lateness.note(&host, None, &trial(60_000, 300), &limits);
         let slow = trial(200_000, 9_000);
         for is_late in [true, false] {
             let found = lateness.judge(&host, None, &slow, &limits);
@@ -146,8 +150,11 @@ mod tests {
         let ([host, vxlan], limits) = (both(), Thresholds::default());
         let mut lateness = Lateness::default();
         lateness.note(&host, Some(0), &trial(200_000, 300), &limits);
+        lateness.note(&host, Some(1), &trial(60_000, 300), &limits);
         let late = |pair| lateness.judge(&vxlan, Some(pair), &trial(200_000, 9_000), &limits);
         assert_eq!((late(0).is_some(), late(1).is_some()), (false, true));
+        // A pair that has shown nothing yet is held to the last trial of all.
+        assert!(late(2).is_some());
     }
 
     #[test]
