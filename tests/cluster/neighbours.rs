@@ -16,6 +16,8 @@ const SHORT: &[&str] = &[
     "200ms",
     "--blocks",
     "2",
+    "--control",
+    "off",
     "--set",
     "design.retries=0",
 ];
