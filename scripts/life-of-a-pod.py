@@ -3,7 +3,8 @@
 
 Takes runs of `plumbline run launch` and `plumbline survive` in clusters, and writes
 docs/launch.md and docs/survive.md with their pictures. Each run gets the words by which
-the tables call it. A page without runs is not written.
+the tables call it; a launch on several networks is called by each of theirs. A page without
+runs is not written.
 
 usage: scripts/life-of-a-pod.py [--launch LABEL=RUN] [--survive LABEL=RUN] PLUMBLINE
        scripts/life-of-a-pod.py --launch flannel=runs/A --launch calico=runs/B \\
@@ -12,6 +13,7 @@ usage: scripts/life-of-a-pod.py [--launch LABEL=RUN] [--survive LABEL=RUN] PLUMB
 
 import argparse
 import json
+import math
 import pathlib
 import re
 
@@ -44,6 +46,29 @@ def slug(label):
     return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
 
 
+def named(label, treatments):
+    """Treatments of a launch, each with what the tables call it."""
+    network = lambda one: one["factors"]["network"]
+    is_one = len({network(one) for one in treatments}) == 1
+    return [(label if is_one else network(one), one) for one in treatments]
+
+
+def pace(treatment):
+    """How many pods begin in each second, where not all do at once."""
+    rate = treatment["factors"]["pods_per_second"]
+    return "all at once" if rate is None else f"{rate:g}/s"
+
+
+def slowest(label, treatment):
+    """The slowest pod of a launch, and where its time went."""
+    pod = treatment["launch"]["slowest"]
+    if pod is None:
+        return f"- {label}, {pace(treatment)}: none had its network"
+    parts = ", ".join(f"{one['name']} {time(one['to_ns'] - one['from_ns'])}" for one in pod["parts"])
+    at = f"number {pod['position'] + 1} of block {pod['block'] + 1}, on {pod['node']}"
+    return f"- {label}, {pace(treatment)}: {time(pod['network_up_ns'])}, {at} ({parts})"
+
+
 def launched(label, treatment):
     """A row of the pods of one launch."""
     launch = treatment["launch"]
@@ -53,7 +78,7 @@ def launched(label, treatment):
     half = [time(share(name, 0.5)["ns"]) for name in ("attach", "first_out", "first_in", "ready")]
     return [
         label,
-        f"{treatment['factors']['pods_per_second']:g}/s",
+        pace(treatment),
         f"{launch['up']} of {launch['pods']}",
         within(up["ns"], up["low_ns"], up["high_ns"]),
         *(time(share("network_up", at)["ns"]) for at in (0.9, 0.99)),
@@ -69,6 +94,7 @@ def survived(label, treatment):
         gap = flow["gap_ns"]
         yield [
             label,
+            treatment["factors"]["path"] or treatment["factors"]["network"],
             FLOWS[flow["kind"]],
             f"{flow['broken']} of {flow['connections']}" if flow["connections"] else "",
             within(gap["median"], gap["low"], gap["high"]),
@@ -94,12 +120,15 @@ def write(name, runs, text):
 
 
 def launch_page(program, runs):
-    rows, pictures, answers = [], [], []
+    rows, tails, pictures, answers = [], [], [], []
     for label, run in runs:
-        all_of = treatments(program, run)
-        rows += [launched(label, one) for one in all_of]
-        calmest = min(all_of, key=lambda one: one["factors"]["pods_per_second"])
-        answers.append(f"{launched(label, calmest)[3]} on {label} at {calmest['factors']['pods_per_second']:g} pods a second")
+        all_of = named(label, treatments(program, run))
+        rows += [launched(*one) for one in all_of]
+        tails += [slowest(*one) for one in all_of]
+        rate = lambda one: one[1]["factors"]["pods_per_second"] or math.inf
+        for network in dict.fromkeys(network for network, _ in all_of):
+            calmest = min((one for one in all_of if one[0] == network), key=rate)
+            answers.append(f"{launched(*calmest)[3]} on {network}, {pace(calmest[1])}")
         page = run_record.report(program, run, "html")
         pictures.append(f"{label}:\n\n" + run_record.picture(page, "Start of the slowest pod", f"launch-{slug(label)}"))
     head = ["network", "launched", "network up", "half of them within", "90 %", "99 %", "attach", "first packet out", "first packet in", "ready"]
@@ -115,7 +144,10 @@ Half of the pods have their network within {", ".join(answers)}.
 
 {run_record.table(head, rows)}
 
-The slowest pod of each, stretch by stretch:
+The slowest pod of each, by its trial and its place in the launch, and its stretches one after the other,
+those after its network was up too:
+
+{chr(10).join(tails)}
 
 {chr(10).join(f"{one}{chr(10)}" for one in pictures)}""")
 
@@ -128,7 +160,7 @@ def survive_page(program, runs):
         flows += [flow for one in all_of for flow in one["survive"]["flows"]]
         page = run_record.report(program, run, "html")
         pictures.append(f"{label}:\n\n" + run_record.picture(page, "in the worst repetition", f"survive-{slug(label)}"))
-    head = ["event", "traffic", "broken", "longest gap of a repetition", "of all", "before the event", "> 10 ms", "> 100 ms", "> 1 s", "well again"]
+    head = ["event", "path", "traffic", "broken", "longest gap of a repetition", "of all", "before the event", "> 10 ms", "> 100 ms", "> 1 s", "well again"]
     write("survive", runs, f"""# What a restart of a network's programs costs
 
 Connections that stand, new ones and datagrams go on between two pods on two nodes, each 1,000 times a
@@ -151,9 +183,9 @@ The repetition with the longest gap, of each event:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    named = lambda text: tuple(text.split("=", 1))
-    parser.add_argument("--launch", type=named, action="append", default=[], metavar="LABEL=RUN")
-    parser.add_argument("--survive", type=named, action="append", default=[], metavar="LABEL=RUN")
+    called = lambda text: tuple(text.split("=", 1))
+    parser.add_argument("--launch", type=called, action="append", default=[], metavar="LABEL=RUN")
+    parser.add_argument("--survive", type=called, action="append", default=[], metavar="LABEL=RUN")
     parser.add_argument("program", metavar="PLUMBLINE")
     arguments = parser.parse_args()
     program = str(pathlib.Path(arguments.program).resolve())
