@@ -37,6 +37,8 @@ words! {
         /// By IPsec: ESP in tunnel mode, with AES in Galois counter mode.
         #[default]
         Esp = "esp",
+        /// By a WireGuard device on each node.
+        Wireguard = "wireguard",
     }
 }
 
@@ -205,6 +207,8 @@ macro_rules! settings {
 settings! {
     /// MTU of the nodes' interfaces, bytes; those of pods and tunnels follow from it.
     mtu: u32, MTUS, "MTU {}";
+    /// How nodes encrypt what pods send to those of other nodes.
+    encryption: Encryption, (), "encrypted by {}";
     /// Whether devices merge what they receive (GRO).
     gro: bool, (), "GRO {}";
     /// Whether the stack segments as late as it can (GSO).
@@ -237,8 +241,6 @@ settings! {
     gso_max_size: u32, PACKET_BYTES, "GSO up to {} bytes";
     /// Bytes of the largest packet that devices merge.
     gro_max_size: u32, PACKET_BYTES, "GRO up to {} bytes";
-    /// How nodes encrypt what pods send to those of other nodes.
-    encryption: Encryption, (), "encrypted by {}";
     /// Queueing discipline of the devices.
     qdisc: Qdisc, (), "qdisc {}";
     /// What each pod may send, and receive, in bits per second, as by the CNI plugin

@@ -30,6 +30,7 @@ mod spec;
 mod standing;
 mod survive;
 mod topology;
+mod wireguard;
 
 pub use addressing::Addressing;
 pub use agent::Launcher;

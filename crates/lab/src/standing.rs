@@ -57,7 +57,8 @@ impl StandingNetwork {
     ) -> Result<Self, LabError> {
         let mut journal = Journal::default();
         // An error drops the journal, which undoes what is in it.
-        let hops = network.attach(&topology, &mut journal)?;
+        let mut hops = network.attach(&topology, &mut journal)?;
+        tuning::encryption::lead_through(&topology, &mut hops);
         tuning::lay_on(network.about(), &topology, &hops, &mut journal)?;
         for hop in &hops {
             hop.place.settle(&hop.device)?;

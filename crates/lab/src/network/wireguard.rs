@@ -8,21 +8,12 @@
 //! drawn anew for each lab. For IPv6 Flannel has a second device,
 //! `flannel-wg-v6`, on port 51821; here it has the same name and port.
 
-use std::fs::File;
-use std::io::Read;
-use std::net::SocketAddr;
-
-use plumbline_sys::netlink::{LinkSpec, RouteSpec, Wireguard, WireguardKey, WireguardPeer};
+use plumbline_sys::netlink::RouteSpec;
 
 use super::{About, Builtin, WireFormat, bridge};
-use crate::need::{Need, PROBE, VETH};
+use crate::need::VETH;
+use crate::wireguard::{Mesh, WIREGUARD};
 use crate::{Hop, Journal, LabError, Topology};
-
-/// WireGuard devices. User-mode Linux is packaged without them.
-static WIREGUARD: Need = Need::other(
-    "needs CONFIG_WIREGUARD; try `modprobe wireguard`, or a kernel that has it",
-    |bench| bench.device(LinkSpec::wireguard(PROBE)),
-);
 
 pub(super) static NETWORK: Builtin = About {
     name: "wireguard",
@@ -42,46 +33,16 @@ const OVERHEAD_BYTES: u32 = 80;
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
     let addressing = topology.addressing;
     let mtu = topology.mtu - OVERHEAD_BYTES;
-    let mut ends = Vec::new();
-    for (own, node) in topology.numbered() {
-        let device = journal.link(node, DEVICE, LinkSpec::wireguard(DEVICE).mtu(mtu))?;
-        let opened = node.namespace.run(Wireguard::open)?;
-        let control = opened.map_err(|error| node.failed(error))?;
-        let public = control
-            .set_key(DEVICE, &private_key()?, PORT)
-            .map_err(|error| node.failed(error))?;
-        let address = addressing.subnet(own);
-        journal.address(node, device, address, addressing.host_prefix())?;
-        node.bring_up(DEVICE)?;
+    let mesh = Mesh {
+        device: DEVICE,
+        port: PORT,
+        mtu,
+    };
+    let devices = mesh.lay_on(topology, journal)?;
+    for (node, device) in topology.nodes.iter().zip(devices) {
         let all = RouteSpec::to(addressing.cluster(), addressing.cluster_prefix());
         journal.add(node, all.dev(device))?;
-        ends.push((own, node, control, public));
-    }
-    for (own, node, control, _) in &ends {
-        for (remote, _, _, key) in ends.iter().filter(|end| end.0 != *own) {
-            let peer = WireguardPeer {
-                key: *key,
-                endpoint: SocketAddr::new(addressing.node(*remote), PORT),
-                allowed: (addressing.subnet(*remote), addressing.subnet_prefix()),
-            };
-            control
-                .add_peer(DEVICE, &peer)
-                .map_err(|error| node.failed(error))?;
-        }
     }
     let shape = bridge::attach(bridge::CNI0, topology, journal, mtu)?;
     Ok(shape.tunnel(DEVICE).hops(topology))
-}
-
-/// No random numbers for a key.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot draw a key: {0}; is /dev/urandom there?")]
-struct RandomError(#[source] std::io::Error);
-
-/// Any 32 bytes are a private key: the kernel sets the bits that are fixed.
-fn private_key() -> Result<WireguardKey, LabError> {
-    let mut key = WireguardKey::default();
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
-    read.map(|()| key)
-        .map_err(|source| LabError::network(RandomError(source)))
 }

@@ -8,6 +8,7 @@ use plumbline_experiment::{
     CongestionControl, Encryption, Family, NeighbourKind, Placement, Qdisc, Scene, Tuning, Variant,
 };
 use plumbline_harness::Target;
+use plumbline_lab::network::WireFormat;
 use plumbline_lab::{
     Catalogue, Lab, LabError, LabOptions, Launcher, PathSpec, Place, StandingNetwork, Validated,
 };
@@ -17,7 +18,7 @@ use plumbline_testkit as testkit;
 use serde_json::Value;
 
 use crate::dressing::printed;
-use crate::{eye, packets};
+use crate::{eye, packets, wire};
 
 /// A network with settings between nodes, or why not.
 fn validated(network: &str, family: Family, tuning: Tuning) -> Result<Validated, LabError> {
@@ -381,36 +382,49 @@ fn devices_have_the_discipline_that_is_set() {
     }
 }
 
-#[test]
-fn nodes_encrypt_what_pods_send() {
+/// Holds what nodes encrypt by, over IPv4 and IPv6: the largest packet, and what is on the wire.
+fn encrypts(kind: Encryption, name: &str, expected: [(u32, WireFormat); 2]) {
     let tuning = Tuning {
-        encryption: Some(Encryption::Esp),
+        encryption: Some(kind),
         ..Tuning::default()
     };
-    for (test, family, largest) in [
-        ("ESP over IPv4", Family::V4, 1446),
-        ("ESP over IPv6", Family::V6, 1426),
-    ] {
-        hold_by(test, "routed", family, tuning, |it| {
+    let families = [("IPv4", Family::V4), ("IPv6", Family::V6)];
+    for ((version, family), (largest, wire)) in families.into_iter().zip(expected) {
+        let test = format!("{name} over {version}");
+        hold_by(&test, "routed", family, tuning, |it| {
             let ends = (packets::client(it), packets::server(it));
             let path = it.path_mtu().expect("devices");
             assert_eq!(path, largest);
             packets::largest_datagram_on_path(&ends.0, &ends.1, path);
-            let told = printed(first_node(it), &["ip", "-s", "xfrm", "state"]);
-            assert_eq!(told.matches("rfc4106(gcm(aes))").count(), 2, "{told}");
+            wire::shows(it, wire);
         });
     }
-    if testkit::in_private_namespaces("networks that do not encrypt") {
-        for network in ["host", "vxlan", "macvlan"] {
-            let said = refusal(network, tuning);
-            // That pods go around the nodes' own stack shows only where that would encrypt.
-            if network == "macvlan" && said.contains("ESP and AES-GCM") {
-                testkit::skip("ESP beside macvlan", &said);
-                continue;
-            }
-            assert!(said.contains("nodes route what pods send"), "{said}");
-        }
+    if !testkit::in_private_namespaces("networks that do not encrypt") {
+        return;
     }
+    for network in ["host", "vxlan", "macvlan"] {
+        let said = refusal(network, tuning);
+        // That pods go around the nodes' own stack shows only where that would encrypt.
+        let is_lacking = said.contains("AES-GCM") || said.contains("CONFIG_WIREGUARD");
+        if network == "macvlan" && is_lacking {
+            testkit::skip(&format!("{name} beside macvlan"), &said);
+            continue;
+        }
+        assert!(said.contains("nodes route what pods send"), "{said}");
+    }
+}
+
+#[test]
+fn nodes_encrypt_by_ipsec() {
+    let esp = WireFormat::IpProtocol(50);
+    encrypts(Encryption::Esp, "ESP", [(1446, esp), (1426, esp)]);
+}
+
+#[test]
+fn nodes_encrypt_by_wireguard() {
+    let to = |port| WireFormat::Udp { port };
+    let expected = [(1440, to(51820)), (1420, to(51821))];
+    encrypts(Encryption::Wireguard, "WireGuard", expected);
 }
 
 #[test]

@@ -34,6 +34,11 @@ struct Packet {
 /// Exchanges between the endpoints appear on the wire as the network says, and
 /// not at all when they are on one node.
 pub(crate) fn shows_the_encapsulation(standing: &StandingNetwork) {
+    shows(standing, standing.about().wire);
+}
+
+/// Exchanges between the endpoints appear on the wire like this.
+pub(crate) fn shows(standing: &StandingNetwork, wire: WireFormat) {
     let captures = uplinks(standing);
     let (client, server) = (packets::client(standing), packets::server(standing));
     packets::udp_exchanges(&client, &server, EXCHANGES);
@@ -43,7 +48,6 @@ pub(crate) fn shows_the_encapsulation(standing: &StandingNetwork) {
     }
 
     let topology = standing.topology();
-    let wire = standing.about().wire;
     let endpoints = [
         Path::client(standing).address(),
         Path::server(standing).address(),

@@ -24,6 +24,8 @@ pub enum RuleSelector {
     To(IpAddr, u8),
     /// All of IPv4.
     AllV4,
+    /// All of IPv6.
+    AllV6,
     /// Those of IPv4 that have this mark.
     MarkedV4(u32),
     /// Those of IPv6 that have this mark.
@@ -58,6 +60,7 @@ impl TableEntry for RuleSpec {
                 (to.is_ipv4(), Some(RuleAttribute::Destination(to)))
             }
             RuleSelector::AllV4 => (true, None),
+            RuleSelector::AllV6 => (false, None),
             RuleSelector::MarkedV4(mark) => (true, Some(RuleAttribute::FwMark(mark))),
             RuleSelector::MarkedV6(mark) => (false, Some(RuleAttribute::FwMark(mark))),
         };
@@ -79,7 +82,7 @@ impl std::fmt::Display for RuleSpec {
         match self.selector {
             RuleSelector::From(source, prefix) => write!(f, "rule from {source}/{prefix}")?,
             RuleSelector::To(destination, prefix) => write!(f, "rule to {destination}/{prefix}")?,
-            RuleSelector::AllV4 => write!(f, "rule from all")?,
+            RuleSelector::AllV4 | RuleSelector::AllV6 => write!(f, "rule from all")?,
             RuleSelector::MarkedV4(mark) | RuleSelector::MarkedV6(mark) => {
                 write!(f, "rule with mark {mark}")?;
             }

@@ -28,6 +28,8 @@ struct Row {
 const ROWS: &[Row] = &[
     // Nodes and pods were made with it.
     row("mtu", |_, _| Ok(())),
+    // First of all others, for it may make a device that they are of.
+    row("encryption", encryption::lay),
     row("gro", |path, journal| {
         Knob::Offload(Offload::Gro).turn(path, path.tuning.gro, journal)
     }),
@@ -65,7 +67,6 @@ const ROWS: &[Row] = &[
         let number = path.of_family([LinkNumber::GroIpv4MaxSize, LinkNumber::GroMaxSize]);
         Knob::Number(number).turn(path, path.tuning.gro_max_size, journal)
     }),
-    row("encryption", encryption::lay),
     row("qdisc", queue::discipline),
     row("bandwidth", queue::bandwidth),
     row("tcp_slow_start_after_idle", |path, journal| {
