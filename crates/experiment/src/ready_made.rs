@@ -22,6 +22,7 @@ pub fn ready_made() -> &'static [(&'static str, &'static str)] {
         "interference",
         "pairs",
         "tuning",
+        "encryption",
         "launch",
         "survive",
         "gate",

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use plumbline_experiment::{Asked, Draft, Experiment, Link, Scene, Treatment, TreatmentId};
+use plumbline_experiment::{Asked, Draft, Experiment, Link, Plan, Scene, Treatment, TreatmentId};
 use plumbline_harness::{Demand, Target, prepare, refuse};
 use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning, without_secrets};
 
@@ -90,6 +90,9 @@ pub(crate) fn draft(
         possible(found, one, &settings, &mut **target, &mut said)
     };
     let mut draft = experiment.draft(random_seed(), &scenes)?;
+    if let Some(why) = compares_nothing(&draft.plan, &said.borrow()) {
+        return Err(SessionError::Usage(why));
+    }
     if target.keeps_sites_together() {
         if !draft.sought.is_empty() {
             return Err(SessionError::Usage(
@@ -134,6 +137,31 @@ fn possible(
     Ok(possible)
 }
 
+/// Why there is nothing to compare, where all variants of the only scene were left out.
+fn compares_nothing(plan: &Plan, said: &[Warning]) -> Option<String> {
+    let only = &plan.treatments.first()?.scene;
+    let is_it = |one: &Treatment| one.scene == *only && only.variant.is_none();
+    if !plan.treatments.iter().all(is_it) {
+        return None;
+    }
+    let lacking = |warning: &Warning| match warning {
+        Warning::Unsupported { network, needs } => {
+            let section = network.strip_prefix(&*only.network)?;
+            let is_variant = section.starts_with('+');
+            is_variant.then(|| format!("{network}: {needs}"))
+        }
+        _ => None,
+    };
+    let left_out: Vec<String> = said.iter().filter_map(lacking).collect();
+    (!left_out.is_empty()).then(|| {
+        format!(
+            "no variant of {} can be had here, so there is nothing to compare it with: {}",
+            only.network,
+            left_out.join("; ")
+        )
+    })
+}
+
 /// Has the target make everything that these treatments need; `first` are those
 /// of the first trials.
 pub(crate) fn make(
@@ -155,4 +183,38 @@ pub(crate) fn make(
 /// From the clock: it only has to differ from run to run, and is recorded.
 fn random_seed() -> u64 {
     jiff::Timestamp::now().as_nanosecond() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The plan of a network with two variants, one of them left out at least.
+    fn plan(can_be_had: &str) -> Plan {
+        let text = "name = \"t\"\ntarget = \"lab\"\n[factors]\nnetwork = \"routed\"\n\
+                    [network.esp]\nencryption = \"esp\"\n[network.rps]\nrps = true\n\
+                    [[workload]]\nkind = \"rr\"\n[design]\ncontrol = \"on\"\n";
+        let scenes = |asked: &Asked<'_>| {
+            let routed = Scene::of("routed");
+            let wanted = asked.variant.map(|it| it.of(routed.clone()));
+            let is_here = wanted.is_none_or(|it| it.name() == can_be_had);
+            Ok(is_here.then_some(routed).into_iter().collect())
+        };
+        let experiment = Experiment::parse(text, "t.toml").unwrap();
+        experiment.draft(1, &scenes).unwrap().plan
+    }
+
+    #[test]
+    fn a_network_without_its_variants_is_compared_with_nothing() {
+        let lacks = |network: &str| Warning::Unsupported {
+            network: network.to_owned(),
+            needs: "another kernel".to_owned(),
+        };
+        let [esp, rps] = ["routed+esp", "routed+rps"].map(lacks);
+        let why = compares_nothing(&plan("none"), &[esp.clone(), rps]).unwrap();
+        assert!(why.contains("routed+rps: another kernel"), "{why}");
+        assert_eq!(compares_nothing(&plan("routed+rps"), &[esp]), None);
+        // It was asked for without any.
+        assert_eq!(compares_nothing(&plan("none"), &[lacks("vxlan")]), None);
+    }
 }

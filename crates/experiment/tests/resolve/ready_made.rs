@@ -39,6 +39,32 @@ fn plan(wanted: &str) -> Plan {
 }
 
 #[test]
+fn what_is_asked_of_one_network_takes_four_minutes_at_most() {
+    for name in ["interference", "tuning", "encryption"] {
+        let estimate = plan(name).duration_estimate(Duration::from_millis(35));
+        assert!(estimate <= Duration::from_secs(240), "{name}: {estimate:?}");
+    }
+}
+
+#[test]
+fn encryption_is_priced_by_both_kinds_against_none() {
+    let plan = plan("encryption");
+    for task in ["rr", "stream"] {
+        let of_task = plan.treatments.iter().filter(|it| it.task.name() == task);
+        let first = of_task.clone().next().unwrap().id;
+        let shown: Vec<_> = of_task.map(|it| (it.label.as_str(), it.baseline)).collect();
+        let against = Some(first);
+        let expected = [
+            ("routed", None),
+            ("routed+esp", against),
+            ("routed+wireguard", against),
+            ("routed#2", against),
+        ];
+        assert_eq!(shown, expected);
+    }
+}
+
+#[test]
 fn every_published_row_that_names_levels_stands_beside_one_treatment() {
     for name in ["pani-2016", "kube-proxy-2025"] {
         let plan = plan(name);
