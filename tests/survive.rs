@@ -26,9 +26,30 @@ const SHORT: &[&str] = &[
     "design.retries=2",
 ];
 
-/// Has the sender's node drop all that it sends, for a time that is known. (A device that is
-/// down forgets its neighbours, and the kernel asks for them again only after a second.)
-const OFF: &str = "tc qdisc add dev eth0 root pfifo limit 0; sleep 0.3; tc qdisc del dev eth0 root";
+/// Has the sender's node drop all that it sends for some 300 ms, and dates in a file, with
+/// lines of nanoseconds, what it does before and after. (A device that is down forgets its
+/// neighbours, and the kernel asks for them again only after a second.)
+fn off(dates: &Path) -> String {
+    let date = format!("date +%s%N >>'{}'", dates.display());
+    [
+        &*date,
+        "tc qdisc add dev eth0 root pfifo limit 0",
+        &date,
+        "sleep 0.3",
+        &date,
+        "tc qdisc del dev eth0 root",
+        &date,
+    ]
+    .join(" && ")
+}
+
+/// How long each outage was at least and at most, in nanoseconds, by the dates of [`off`].
+fn planted(dates: &Path) -> Vec<[u64; 2]> {
+    let text = std::fs::read_to_string(dates).unwrap();
+    let dates: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let outages = dates.chunks_exact(4);
+    outages.map(|it| [it[2] - it[1], it[3] - it[0]]).collect()
+}
 
 fn survive(out: &Path, mark: &str, network: &str, during: &str, more: &[&str]) -> Output {
     plumbline(&["survive", "--out", out.to_str().unwrap()])
@@ -82,16 +103,11 @@ fn number(of: &Value, key: &str) -> u64 {
     of[key].as_u64().unwrap_or_else(|| panic!("{key}: {of}"))
 }
 
-/// The longest stretch of requests of which each took longer than so many nanoseconds, and
-/// whether it ends.
-fn longest_gap(flow: &Value, late_ns: u64) -> (u64, bool) {
+/// The longest stretch of requests without an answer in time, as reports have it, in
+/// nanoseconds, and whether it ends.
+fn longest_gap(flow: &Value) -> (u64, bool) {
     let spells = flow["spells"].as_array().unwrap();
-    let is_late = |it: &Value| match it["outcome"].as_str().unwrap() {
-        "in-time" => false,
-        "after-10ms" => late_ns < 100 * MS,
-        "after-100ms" | "after-1s" | "failed" | "unanswered" => true,
-        other => panic!("{other}"),
-    };
+    let is_late = |it: &Value| it["outcome"] != "in-time";
     let runs = spells.chunk_by(|one, next| is_late(one) == is_late(next));
     let length = |run: &[Value]| {
         number(&run[run.len() - 1], "last_ns") + number(flow, "gap_ns")
@@ -104,45 +120,65 @@ fn longest_gap(flow: &Value, late_ns: u64) -> (u64, bool) {
     (length(longest), longest.last() != spells.last())
 }
 
-/// Datagrams and new connections have a gap as long as the node was off the wire: not
-/// shorter than its sleep, and not longer than the whole command.
-#[test]
-fn a_planted_outage_is_measured_to_two_milliseconds() {
-    let test = "a_planted_outage_is_measured";
-    let Some(_alone) = world::lab(test).filter(|_| has_tools(test)) else {
-        return;
-    };
-    let (result, seen) = seen(("outage", 1), "host", OFF, &["--limit", "gap=200ms"]);
+/// The flows of all repetitions of a run that was disturbed, and the outages that were planted.
+type Endured = (Vec<Value>, Vec<[u64; 2]>);
+
+fn endured() -> Endured {
+    let directory = tempfile::tempdir().unwrap();
+    let dates = directory.path().join("dates");
+    let limit = ["--limit", "gap=200ms"];
+    let (result, seen) = seen(("outage", 1), "host", &off(&dates), &limit);
     assert_eq!(result.status.code(), Some(1), "{}", stderr(&result));
     let said = stderr(&result);
     assert!(said.contains("is the limit"), "{said}");
+    let mut all = Vec::new();
     for one in &seen {
-        let [begun, ended] = ["begun_ns", "ended_ns"].map(|key| number(one, key));
         let flows = one["flows"].as_array().unwrap();
         let kinds: Vec<&str> = flows
             .iter()
             .map(|it| it["kind"].as_str().unwrap())
             .collect();
         assert_eq!(kinds, ["standing", "new", "datagram"]);
+        assert_eq!(number(&flows[0], "broken"), 0);
+        // Each moment has its request.
         for flow in flows {
-            // What is lost has no answer for long, which what meets a busy CPU has. On a
-            // standing connection it comes with the next try of TCP.
-            let is_standing = flow["kind"] == "standing";
-            let (gap, ends) = longest_gap(flow, if is_standing { 10 } else { 100 } * MS);
-            assert!(ends, "{flow}");
-            assert!(gap >= 298 * MS, "{gap}: {flow}");
-            if !is_standing {
-                let most = ended - begun + 2 * MS;
-                assert!(gap <= most, "{gap} of {most}: {flow}");
-            }
-            // Each moment has its request.
             let spells = flow["spells"].as_array().unwrap();
             let requests: u64 = spells.iter().map(|it| number(it, "requests")).sum();
             let first = number(&spells[0], "first_ns");
             let last = number(&spells[spells.len() - 1], "last_ns");
             assert_eq!(requests, (last - first) / MS + 1, "{flow}");
         }
-        assert_eq!(number(&flows[0], "broken"), 0);
+        all.extend(flows.iter().cloned());
+    }
+    (all, planted(&dates))
+}
+
+/// The first flow whose longest gap is none of the planted outages, to two milliseconds.
+fn disagrees((flows, planted): &Endured) -> Option<&Value> {
+    let agrees = |flow: &&Value| {
+        let (gap, ends) = longest_gap(flow);
+        // A standing connection goes on with the next try of TCP.
+        let goes_on = flow["kind"] == "standing";
+        let is_it =
+            |[least, most]: &[u64; 2]| gap + 2 * MS >= *least && (goes_on || gap <= most + 2 * MS);
+        ends && planted.iter().any(is_it)
+    };
+    flows.iter().find(|flow| !agrees(flow))
+}
+
+/// Datagrams and new connections have a gap as long as the node was off the wire, by the dates
+/// of who took it off. A busy machine sends late and answers late: one run of ten has to agree.
+#[test]
+fn a_planted_outage_is_measured_to_two_milliseconds() {
+    let test = "a_planted_outage_is_measured";
+    let Some(_alone) = world::lab(test).filter(|_| has_tools(test)) else {
+        return;
+    };
+    let tried = world::in_time(endured, |it| disagrees(it).is_none());
+    let planted = &tried.1;
+    assert!(!planted.is_empty());
+    if let Some(flow) = disagrees(&tried) {
+        panic!("{:?} of {planted:?}: {flow}", longest_gap(flow));
     }
 }
 
@@ -161,7 +197,7 @@ fn what_a_command_destroys_is_there_again_afterwards() {
     }
     assert!(!stderr(&result).contains("failed"), "{}", stderr(&result));
     for flow in seen.iter().flat_map(|it| it["flows"].as_array().unwrap()) {
-        let (gap, ends) = longest_gap(flow, 10 * MS);
+        let (gap, ends) = longest_gap(flow);
         assert!(!ends && gap > 500 * MS, "{flow}");
     }
     assert!(
