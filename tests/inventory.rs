@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::world::PATIENCE;
+use crate::world::{self, PATIENCE};
 
 /// Settings that are counts, and change by themselves.
 const COUNTS: [&str; 1] = ["/proc/sys/net/netfilter/nf_conntrack_count"];
@@ -36,7 +37,12 @@ impl Inventory {
                 said(&["ip", "-6", "route", "show", "table", "all"]),
             ),
             ("rule", said(&["ip", "rule"])),
-            ("table of nftables", said(&["nft", "list", "tables"])),
+            ("rule of IPv6", said(&["ip", "-6", "rule"])),
+            // Without counters.
+            (
+                "line of nftables",
+                said(&["nft", "--stateless", "list", "ruleset"]),
+            ),
         ]))
     }
 
@@ -100,12 +106,28 @@ fn modules() -> BTreeSet<String> {
     lines("/proc/modules").into_iter().map(name).collect()
 }
 
-/// What a program prints; nothing where it is not installed, or refuses this user.
+/// What a program prints. Nothing, and a counted skip, where it cannot look; nothing where it
+/// refuses an ordinary user, who cannot change either what may not even be seen.
 fn said(command: &[&str]) -> BTreeSet<String> {
-    let output = Command::new(command[0]).args(&command[1..]).output();
-    let text = output.map_or_else(|_| Vec::new(), |it| it.stdout);
-    let text = String::from_utf8_lossy(&text).into_owned();
+    let text = match Command::new(command[0]).args(&command[1..]).output() {
+        Ok(output) if output.status.success() => world::stdout(&output),
+        Ok(_) if !nix::unistd::geteuid().is_root() => String::new(),
+        Ok(output) => skipped(command, &world::stderr(&output)),
+        Err(error) => skipped(command, &error.to_string()),
+    };
     // How long an address or a route stays is no property of it.
     let stays = |line: &&str| !line.trim_start().starts_with("valid_lft");
     text.lines().filter(stays).map(str::to_owned).collect()
+}
+
+/// Once for each command: an inventory is taken many times a test.
+fn skipped(command: &[&str], reason: &str) -> String {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let name = format!("inventory by `{}`", command.join(" "));
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if !said.contains(&name) {
+        world::skip(&name, reason.trim());
+        said.insert(name);
+    }
+    String::new()
 }
