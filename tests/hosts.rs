@@ -8,12 +8,13 @@ mod two_hosts;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use self::two_hosts::TwoHosts;
 use crate::inventory::Inventory;
+use crate::moments::{Moments, say, times};
 use crate::world::{self, eventually, run_directory, stderr};
 
 /// How long agents may go on without a controller (S-5e), and then they and their
@@ -262,9 +263,8 @@ fn a_host_without_room_or_the_network_is_told() {
     }
 }
 
-/// Starts a long trial and waits until both agents of it run beside the
-/// observers.
-fn long_trial(hosts: &TwoHosts, before: &[&str], more: &[&str]) -> Child {
+/// Starts a run of long trials.
+fn long_run(hosts: &TwoHosts, before: &[&str], more: &[&str]) -> Child {
     let long = [
         "--workload",
         "rr",
@@ -282,39 +282,59 @@ fn long_trial(hosts: &TwoHosts, before: &[&str], more: &[&str]) -> Child {
         "b",
     ];
     let mut command = hosts.run_with(before, &[&long[..], more].concat());
-    let child = command
+    command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("it starts");
+        .expect("it starts")
+}
+
+/// Waits until both agents of a first trial run beside the observers.
+fn until_a_trial_runs(hosts: &TwoHosts) {
     // The run directory is there once every path was tried.
     let out = hosts.path("out");
     eventually("four agents run a trial", Duration::from_secs(30), || {
         std::fs::read_dir(&out).is_ok_and(|it| it.count() > 0) && hosts.agents() == 4
     });
-    child
 }
 
+/// First while a trial runs, then at moments from the start to a while into a trial.
 #[test]
 fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
+    const TEST: &str = "a_controller_that_is_killed_leaves_nothing_on_the_hosts";
     let Some(hosts) = TwoHosts::stand("a killed controller and its hosts") else {
         return;
     };
+    let mut moments = Moments::new(TEST);
     let before = Inventory::take();
-    // `exec`, so that the number that the shell tells is the program's.
-    let told = hosts.path("pid");
-    let tell = format!("echo $$ > {}; exec \"$@\"", told.display());
-    let mut child = long_trial(&hosts, &["sh", "-c", &tell, "sh"], &["--duration", "60s"]);
-    let pid = std::fs::read_to_string(&told).expect("it was told");
-    let killed = hosts.inside(&["kill", "-KILL", pid.trim()]).status();
-    assert!(killed.expect("kill runs").success());
-    // It would go on for longer.
-    eventually("the load has stopped", LEASE + CLEANED, || {
-        hosts.agents() == 0
-    });
-    child.wait().expect("it is ours");
-    hosts.nothing_left();
-    before.assert_unchanged();
+    let mut span = None;
+    for _ in 0..times(3) {
+        let told = hosts.path("pid");
+        // `exec`, so that the number that the shell tells is the program's.
+        let tell = format!("echo $$ > {}; exec \"$@\"", told.display());
+        let begun = Instant::now();
+        let mut child = long_run(&hosts, &["sh", "-c", &tell, "sh"], &["--duration", "60s"]);
+        if let Some(span) = span {
+            let moment = moments.within(span);
+            std::thread::sleep(moment);
+            say(&format!("killed after {moment:?}"));
+        } else {
+            until_a_trial_runs(&hosts);
+            span = Some(begun.elapsed() * 3 / 2);
+        }
+        let pid = || std::fs::read_to_string(&told).unwrap_or_default();
+        eventually("its number is told", CLEANED, || pid().ends_with('\n'));
+        let killed = hosts.inside(&["kill", "-KILL", pid().trim()]).status();
+        assert!(killed.expect("kill runs").success());
+        // It would go on for longer.
+        eventually("the load has stopped", LEASE + CLEANED, || {
+            hosts.agents() == 0
+        });
+        child.wait().expect("it is ours");
+        hosts.nothing_left();
+        before.assert_unchanged();
+        std::fs::remove_file(&told).expect("it is there");
+    }
 }
 
 #[test]
@@ -322,7 +342,8 @@ fn a_connection_that_is_cut_ends_the_load_and_the_next_trial_connects_again() {
     let Some(hosts) = TwoHosts::stand("a cut connection") else {
         return;
     };
-    let child = long_trial(&hosts, &[], &["--duration", "6s"]);
+    let child = long_run(&hosts, &[], &["--duration", "6s"]);
+    until_a_trial_runs(&hosts);
     let link = |state| {
         let status = hosts.inside(&["ip", "link", "set", "to-b", state]).status();
         assert!(status.expect("ip runs").success());

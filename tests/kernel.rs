@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use crate::inventory::Inventory;
+use crate::moments::{Moments, times};
 use crate::observed::{exit_code, ran_to_its_end};
 use crate::world::{self, PATIENCE, Running, plumbline, stderr, stdout};
 
@@ -209,10 +210,18 @@ fn a_killed_run_leaves_no_process_of_the_kernel() {
     assert!(kernels_of(&mark) > 0);
     let left: Vec<_> = std::fs::read_dir(temporary.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
-    running.signal(Signal::SIGKILL);
-    running.wait(PATIENCE);
-    world::eventually("the kernel is gone", PATIENCE, || kernels_of(&mark) == 0);
-    before.assert_unchanged();
+    let mut moments = Moments::new("a_killed_run_leaves_no_process_of_the_kernel");
+    for time in 0..times(2) {
+        if time > 0 {
+            // While it boots or runs.
+            running = start();
+            std::thread::sleep(moments.within(Duration::from_secs(4)));
+        }
+        running.signal(Signal::SIGKILL);
+        running.wait(PATIENCE);
+        world::eventually("the kernel is gone", PATIENCE, || kernels_of(&mark) == 0);
+        before.assert_unchanged();
+    }
 }
 
 #[test]
@@ -243,8 +252,9 @@ fn a_run_that_a_guest_may_write_to_is_refused_to_others() {
     let words = "run --network host --workload rr --rate 200 --connections 1 --duration 100ms \
                  --blocks 1 --out";
     let words = words.split_whitespace().chain([parent]);
-    world::output(&words.collect::<Vec<_>>());
+    let whole = world::output(&words.collect::<Vec<_>>());
     let run = world::run_directory(out.path());
+    ran_to_its_end(&whole, &run);
     let run = run.to_str().unwrap();
 
     let stand_in = tempfile::tempdir().unwrap();
@@ -271,6 +281,7 @@ fn a_run_that_a_guest_may_write_to_is_refused_to_others() {
         std::fs::remove_file(&booted).unwrap();
     }
     let resumed = world::output(&["run", "--resume", run]);
+    ran_to_its_end(&resumed, Path::new(run));
     let said = stderr(&resumed);
     assert!(!said.contains("wait for"), "{said}");
 }

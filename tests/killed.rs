@@ -1,19 +1,15 @@
 //! SIGKILL of a run at any moment: nothing is left, and `--resume` goes on.
-//!
-//! The moments are random, from a seed that is printed;
-//! `PLUMBLINE_TEST_SEED=N` repeats them. `PLUMBLINE_TEST_KILLS=N` kills so many times as
-//! often.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
 use crate::inventory::{self, Inventory};
 use crate::left::{self, marked, nothing_left, own_namespaces};
+use crate::moments::{Moments, say, times};
 use crate::observed;
 use crate::world::{self, PATIENCE, Running, eventually, output, plumbline, runs_in, trials};
 
@@ -39,60 +35,6 @@ const RUN: &[&str] = &[
     "--set",
     "design.retries=0",
 ];
-
-/// Random moments of one test (xorshift64).
-struct Moments {
-    test: &'static str,
-    state: u64,
-}
-
-impl Moments {
-    fn new(test: &'static str) -> Self {
-        let seed = match std::env::var("PLUMBLINE_TEST_SEED") {
-            Ok(seed) => seed.parse().expect("PLUMBLINE_TEST_SEED is a number"),
-            Err(_) => {
-                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-                now.unwrap().as_nanos() as u64
-            }
-        };
-        say(&format!("{test}: PLUMBLINE_TEST_SEED={seed}"));
-        let state = seed | 1;
-        Self { test, state }
-    }
-
-    fn next(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state
-    }
-
-    /// How the mark of each run of this test begins.
-    fn marks(&self) -> String {
-        format!("{}-{}-", self.test, std::process::id())
-    }
-
-    /// A moment from now to `limit`.
-    fn within(&mut self, limit: Duration) -> Duration {
-        Duration::from_nanos(self.next() % (limit.as_nanos() as u64).max(1))
-    }
-}
-
-/// How often to kill where it is so often usually.
-fn times(usual: usize) -> usize {
-    let more = std::env::var("PLUMBLINE_TEST_KILLS");
-    usual
-        * more.map_or(1, |it| {
-            it.parse().expect("PLUMBLINE_TEST_KILLS is a number")
-        })
-}
-
-/// To the real standard error: the test harness would swallow `eprintln`.
-fn say(text: &str) {
-    let line = format!("{text}\n");
-    let mut stderr = std::io::stderr();
-    stderr.write_all(line.as_bytes()).expect("it is open");
-}
 
 /// A marked run, and where it writes.
 struct Victim {

@@ -20,6 +20,7 @@ mod kernel;
 mod killed;
 mod left;
 mod method;
+mod moments;
 mod neighbours;
 mod observed;
 mod offloads;
