@@ -1,5 +1,8 @@
 //! What happens when things go wrong in the middle.
 
+mod disk;
+mod planted;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -63,7 +63,8 @@ fn replace(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io:
         .suffix(".partial")
         .permissions(Permissions::from_mode(MODE))
         .tempfile_in(directory)?;
-    file.write_all(content)?;
+    // Of the file itself: what the wrapper makes of an error has lost its number.
+    file.as_file_mut().write_all(content)?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }

@@ -55,7 +55,8 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// [`Full`](RunDirectoryError::Full), [`Io`](RunDirectoryError::Io).
+    /// [`Full`](RunDirectoryError::Full), [`Failing`](RunDirectoryError::Failing),
+    /// [`Io`](RunDirectoryError::Io).
     pub fn create(
         parent: &Path,
         experiment: &str,
@@ -206,8 +207,9 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// [`Full`](RunDirectoryError::Full), [`Io`](RunDirectoryError::Io): the
-    /// trial is not kept, all earlier ones are, and a later append may succeed.
+    /// [`Full`](RunDirectoryError::Full), [`Failing`](RunDirectoryError::Failing),
+    /// [`Io`](RunDirectoryError::Io): the trial is not kept, all earlier ones are, and a
+    /// later append may succeed.
     /// [`Unreadable`](RunDirectoryError::Unreadable) for a trial that could
     /// not be read back, such as one with a number that is not finite.
     pub fn append(&mut self, trial: &Trial) -> Result<(), RunDirectoryError> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use plumbline_experiment::PlanError;
 
 use crate::file::WriteError;
@@ -13,6 +14,13 @@ use crate::file::WriteError;
 pub enum RunDirectoryError {
     #[error("cannot {doing} {}: no space is left ({source}); make room or use --out on another disk, then go on with `run --resume`; finished trials are kept", path.display())]
     Full {
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// The disk cannot do what it should (EIO).
+    #[error("cannot {doing} {}: {source}; the disk, or what connects it, is failing (`dmesg` says more): use --out on another one, or go on there with a copy of the run", path.display())]
+    Failing {
         doing: &'static str,
         path: PathBuf,
         source: io::Error,
@@ -67,9 +75,16 @@ pub enum NotARun {
 }
 
 impl RunDirectoryError {
-    /// An error of the file system; a full disk has its own variant.
+    /// An error of the file system; a full disk and one that fails have their own variants.
     pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
+        if source.raw_os_error() == Some(Errno::EIO as i32) {
+            return Self::Failing {
+                doing,
+                path,
+                source,
+            };
+        }
         match source.kind() {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded

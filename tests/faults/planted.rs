@@ -1,0 +1,61 @@
+//! Faults that a library plants into the program under test.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::world::{self, plumbline, stderr};
+
+/// Two blocks of the host and a network.
+pub(super) const RUN: &[&str] = &[
+    "run",
+    "--network",
+    "routed",
+    "--workload",
+    "rr",
+    "--rate",
+    "2000",
+    "--blocks",
+    "2",
+    "--duration",
+    "60ms",
+    "--set",
+    "design.warm_up=20ms",
+    "--set",
+    "design.retries=0",
+    "--out",
+];
+pub(super) const TRIALS: usize = 4;
+
+/// `planted.c`, which says what it plants, compiled.
+pub(super) struct Library(tempfile::TempDir);
+
+impl Library {
+    /// `None`, and a counted skip, without a C compiler.
+    pub(super) fn compile(test: &str) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let compiled = Command::new("cc")
+            .args(["-Wall", "-Werror", "-O2", "-shared", "-fPIC", "-o"])
+            .arg(directory.path().join("planted.so"))
+            .args(["tests/faults/planted.c", "-ldl"])
+            .output();
+        let compiled = match compiled {
+            Ok(compiled) => compiled,
+            Err(error) => {
+                world::skip(test, &format!("`cc`: {error}"));
+                return None;
+            }
+        };
+        assert!(compiled.status.success(), "{}", stderr(&compiled));
+        Some(Self(directory))
+    }
+
+    /// The run with a fault, at its end.
+    pub(super) fn output(&self, out: &Path, fault: &str, order: &str) -> Output {
+        let output = plumbline(RUN)
+            .arg(out)
+            .env("LD_PRELOAD", self.0.path().join("planted.so"))
+            .env(fault, order)
+            .output();
+        output.expect("the program starts")
+    }
+}
