@@ -1,5 +1,6 @@
 //! What happens when things go wrong in the middle.
 
+mod clock;
 mod disk;
 mod planted;
 
