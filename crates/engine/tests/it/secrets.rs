@@ -1,7 +1,8 @@
 //! Loads whose receiver wants to be shown a secret, and strangers who know none.
 
+use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
@@ -37,9 +38,8 @@ fn workloads() -> Vec<Workload> {
     ]
 }
 
-/// A load with the secret, and `strangers` beside it, who get the server's address and
-/// protocol.
-fn beside(spec: &Workload, strangers: impl Fn(&Server)) -> (LoadResult, ServeResult) {
+/// A load with the secret, and `strangers` before and beside it, who get the server's address.
+fn beside(spec: &Workload, strangers: impl Fn(SocketAddr) + Sync) -> (LoadResult, ServeResult) {
     let server = Server::start(&ServePlan {
         secret: Some(secret()),
         ..ServePlan::new(spec.clone(), loopback_v4())
@@ -48,9 +48,12 @@ fn beside(spec: &Workload, strangers: impl Fn(&Server)) -> (LoadResult, ServeRes
         secret: Some(secret()),
         ..short(spec.clone(), server.address)
     };
-    strangers(&server);
-    let result = load(&plan);
-    strangers(&server);
+    let address = server.address;
+    strangers(address);
+    let result = thread::scope(|scope| {
+        scope.spawn(|| strangers(address));
+        load(&plan)
+    });
     // For datagrams that are still in the socket.
     thread::sleep(Duration::from_millis(50));
     (result, server.finish())
@@ -99,30 +102,50 @@ fn one_who_knows_the_secret_is_served() {
     }
 }
 
+/// Strangers before a load, and as many beside it.
+const AT_ONCE: u64 = 100;
+
+fn stray_datagrams(server: SocketAddr, usual_size: usize) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(server).unwrap();
+    for size in [0, 1, usual_size, 1_000] {
+        socket.send(&random(size)).unwrap();
+    }
+    socket
+        .set_read_timeout(Some(Duration::from_millis(1)))
+        .unwrap();
+    socket.recv(&mut [0; 1]).expect_err("nothing is answered");
+}
+
+fn stray_connection(server: SocketAddr) {
+    let mut client = TcpStream::connect(server).unwrap();
+    let _ = client.write_all(&random(2_000));
+    // It may be closed with what was sent still unread.
+    let mut answer = Vec::new();
+    let _ = client.read_to_end(&mut answer);
+    assert!(answer.is_empty(), "nothing is answered");
+}
+
+fn random(size: usize) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    let source = File::open("/dev/urandom");
+    source.unwrap().read_exact(&mut bytes).unwrap();
+    bytes
+}
+
 /// What a load of ours sends that has no secret, or another one.
 fn what_strangers_send_is_dropped_and_in_no_figure() {
     for spec in workloads() {
-        let stray = |server: &Server| {
-            if spec.is_udp() {
-                let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-                socket.connect(server.address).unwrap();
-                for size in [0, 1, spec.request_size as usize, 1_000] {
-                    socket.send(&vec![0; size]).unwrap();
+        let stray = |address| {
+            for _ in 0..AT_ONCE {
+                if spec.is_udp() {
+                    stray_datagrams(address, spec.request_size as usize);
+                } else {
+                    stray_connection(address);
                 }
-                socket
-                    .set_read_timeout(Some(Duration::from_millis(100)))
-                    .unwrap();
-                socket.recv(&mut [0; 1]).expect_err("nothing is answered");
-            } else {
-                let mut client = TcpStream::connect(server.address).unwrap();
-                let _ = client.write_all(&[b'G'; 2_000]);
-                // It may be closed with what was sent still unread.
-                let mut answer = Vec::new();
-                let _ = client.read_to_end(&mut answer);
-                assert!(answer.is_empty(), "nothing is answered");
             }
         };
-        let strangers = if spec.is_udp() { 8 } else { 2 };
+        let strangers = 2 * AT_ONCE * if spec.is_udp() { 4 } else { 1 };
         let (result, seen) = in_time(|| beside(&spec, stray), |it| have_all_come(it, strangers));
         is_undisturbed(&spec, &result, &seen);
         assert_eq!(seen.strangers, strangers, "{}", spec.name);
