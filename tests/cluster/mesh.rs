@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{cluster, read, short};
+use crate::observed::ran_to_its_end;
 use crate::world::{run_directory, stderr, stdout};
 
 #[test]
@@ -15,6 +16,7 @@ fn a_mesh_measures_the_nodes_of_the_cluster_and_leaves_nothing() {
     let mesh = ["--mesh", "--allow-host-network", "--baseline", "host"];
     let output = cluster.run(&flags).args(mesh).output().unwrap();
     let run = run_directory(cluster.out());
+    ran_to_its_end(&output, &run);
     let (record, trials) = read(&run);
     let nodes = record["plan"]["pairing"]["nodes"].as_array().unwrap();
     assert!(nodes.len() >= 2, "{}", stderr(&output));
@@ -77,6 +79,7 @@ fn pairs_are_as_many_as_there_are_nodes_for() {
     assert_eq!(cluster.inventory(), before);
 
     let output = pairs(most);
+    ran_to_its_end(&output, &run_directory(cluster.out()));
     let (record, trials) = read(&run_directory(cluster.out()));
     assert_eq!(record["plan"]["pairing"]["layout"], "pairs");
     let first = trials.iter().filter(|it| {

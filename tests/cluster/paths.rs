@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Cluster, cluster, gates, read, short, statuses};
+use crate::observed::ran_to_its_end;
 use crate::world::{run_directory, stderr};
 
 /// The gates that a path fails that leads elsewhere or damages content.
@@ -137,6 +138,7 @@ fn carries_every_workload(cluster: &Cluster, network: &str, connections: &str) -
         ])
         .output()
         .unwrap();
+    ran_to_its_end(&output, &run_directory(cluster.out()));
     let (record, trials) = read(&run_directory(cluster.out()));
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     assert_eq!(treatments.len(), 5, "{}", stderr(&output));
@@ -173,7 +175,7 @@ fn without_leave_for_host_networking_paths_among_pods_are_compared() {
     assert!(treatments[0]["baseline"].is_null());
     let missing = record["warnings"].to_string();
     assert!(missing.contains("--allow-host-network"), "{missing}");
-    drop(output);
+    ran_to_its_end(&output, &run_directory(cluster.out()));
 
     let output = cluster.run(&["--network", "host"]).output().unwrap();
     assert_eq!(output.status.code(), Some(64));

@@ -2,7 +2,8 @@
 
 use super::rights::{ACCOUNT, Account};
 use super::{Cluster, cluster, gates, read, refused, services, short, statuses};
-use crate::world::{run_directory, stderr};
+use crate::observed::ran_to_its_end;
+use crate::world::{run_directory, skip, stderr};
 
 fn flags<'a>(other: &[&'a str]) -> Vec<&'a str> {
     let usual = [
@@ -24,6 +25,7 @@ fn enforces() -> bool {
 fn are_measured(cluster: &Cluster, other: &[&str]) {
     let before = cluster.inventory();
     let output = cluster.run(&flags(other)).output().unwrap();
+    ran_to_its_end(&output, &run_directory(cluster.out()));
     let (_, all) = read(&run_directory(cluster.out()));
     for treatment in [0, 1] {
         let said = (statuses(&all), stderr(&output));
@@ -38,12 +40,17 @@ fn are_measured(cluster: &Cluster, other: &[&str]) {
 
 #[test]
 fn where_policies_are_enforced_they_are_measured() {
-    // The other networks are those of the next test.
+    if !enforces() {
+        return skip(
+            "cluster",
+            "PLUMBLINE_TEST_POLICIES does not say that this one enforces policies",
+        );
+    }
     let others = [
         &["--direction", "both", "--members", "3"][..],
         &["--selects", "others"],
     ];
-    for other in others.into_iter().filter(|_| enforces()) {
+    for other in others {
         let Some(cluster) = cluster() else { return };
         are_measured(&cluster, other);
     }
@@ -52,7 +59,10 @@ fn where_policies_are_enforced_they_are_measured() {
 #[test]
 fn a_network_that_enforces_none_is_found_out() {
     if enforces() {
-        return;
+        return skip(
+            "cluster",
+            "PLUMBLINE_TEST_POLICIES says that this one enforces policies",
+        );
     }
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();

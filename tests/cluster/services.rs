@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::rights::{ACCOUNT, Account, SHARED};
 use super::{Cluster, cluster, read, refused, short, statuses};
+use crate::observed::ran_to_its_end;
 use crate::world::{eventually, run_directory, stderr};
 
 /// The path `pod` alone, whose traffic asks none of the services.
@@ -52,6 +53,7 @@ fn services_stand_on_both_nodes_while_they_are_measured() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let output = run(&cluster, "0,40", &["--endpoints", "3"]);
+    ran_to_its_end(&output, &run_directory(cluster.out()));
     let (record, all) = read(&run_directory(cluster.out()));
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     assert_eq!(treatments.len(), 2, "{}", stderr(&output));
@@ -88,6 +90,7 @@ fn a_quota_is_told_before_the_first_trial_and_nothing_is_left() {
     assert_eq!(account.shared(), "", "nothing is left");
     cluster.kubectl(&["delete", "quota", "few", "--namespace", SHARED]);
     let with_rights = account.run(&flags);
+    ran_to_its_end(&with_rights, &run_directory(cluster.out()));
     let (_, all) = read(&run_directory(cluster.out()));
     let measured = [0, 1].iter().all(|it| is_measured(&all, *it));
     assert!(measured, "{}", stderr(&with_rights));

@@ -50,8 +50,9 @@ fn is_heard_after(first: &str) {
     });
     run.signal(Signal::SIGINT);
     // What ssh does is waited for longer than that.
-    run.wait(Duration::from_secs(15));
+    let code = run.wait(Duration::from_secs(15));
     let said = io::read_to_string(run.0.stderr.take().unwrap()).unwrap();
+    assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("interrupted"), "{said}");
     assert!(!directory.path().join("out").exists(), "there is a run");
 }
