@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::left::agents;
 use super::{Cluster, cluster, read, short, statuses};
+use crate::observed::{exit_code, ran_to_its_end};
 use crate::world::{Running, eventually, run_directory, skip, stdout, trials};
 
 /// The receiver's pod of the path `pod`.
@@ -55,8 +56,10 @@ fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
         agents(&cluster) > 2
     });
     take_away(&cluster, &namespace);
-    run.wait(Duration::from_secs(120));
-    let (_, trials) = read(&run_directory(cluster.out()));
+    let code = run.wait(Duration::from_secs(120));
+    let directory = run_directory(cluster.out());
+    assert_eq!(code, Some(exit_code(&directory)), "{}", cluster.said());
+    let (_, trials) = read(&directory);
     let lost = failed(&trials);
     assert_eq!(lost.len(), 1, "{:?}", statuses(&trials));
     let why = lost[0]["status"]["error"].as_str().unwrap();
@@ -144,6 +147,7 @@ fn a_quota_that_is_used_up_ends_the_run_which_can_be_resumed() {
     let directory = run_directory(cluster.out());
     let kept = trials(&directory);
     let output = cluster.resume(&directory).output().unwrap();
+    ran_to_its_end(&output, &directory);
     let (_, all) = read(&directory);
     assert!(all.len() > kept, "{}", crate::world::stderr(&output));
     assert_eq!(all.last().unwrap()["block"], 3, "{:?}", statuses(&all));
@@ -250,24 +254,37 @@ impl Drop for Away {
     }
 }
 
-/// The trials before it and after it count.
-#[test]
-fn an_api_server_that_is_away_for_a_minute_costs_the_trial_under_way() {
+/// Takes a daemon away from a run for a while: that costs it the trial under way at most.
+#[track_caller]
+fn goes_on_without(machine: &'static str, daemon: &'static str, time: Duration) {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let (mut run, _) = under_way(&cluster, &["--duration", "500ms", "--blocks", "8"]);
-    let Some(away) = Away::new("cp", "kube-apiserver") else {
+    let Some(away) = Away::new(machine, daemon) else {
         return;
     };
-    std::thread::sleep(Duration::from_secs(60));
+    std::thread::sleep(time);
     drop(away);
     let code = run.wait(Duration::from_secs(180));
-    let (_, trials) = read(&run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    let (_, trials) = read(&directory);
     assert!(failed(&trials).len() <= 1, "{:?}", statuses(&trials));
     assert_eq!(trials.last().unwrap()["block"], 7, "{}", cluster.said());
-    assert!(matches!(code, Some(0 | 2)), "{code:?}");
+    assert_eq!(code, Some(exit_code(&directory)), "{}", cluster.said());
     assert_eq!(inventory_in_time(&cluster, &before), before);
     until_nodes_stay_ready(&cluster);
+}
+
+/// The trials before it and after it count.
+#[test]
+fn an_api_server_that_is_away_for_90_seconds_costs_the_trial_under_way() {
+    goes_on_without("cp", "kube-apiserver", Duration::from_secs(90));
+}
+
+/// That of flannel: what it has set up in the kernel carries packets without it.
+#[test]
+fn a_network_s_agent_that_is_restarted_costs_the_trial_under_way_at_most() {
+    goes_on_without("node2", "flanneld", Duration::from_secs(2));
 }
 
 /// The run ends with what it has, and its namespace goes although the kubelet
