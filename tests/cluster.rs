@@ -23,6 +23,7 @@ mod server;
 mod services;
 mod shape;
 mod survive;
+mod trouble;
 mod turns;
 
 use std::path::{Path, PathBuf};
