@@ -193,7 +193,7 @@ mod tests {
     fn plan(can_be_had: &str) -> Plan {
         let text = "name = \"t\"\ntarget = \"lab\"\n[factors]\nnetwork = \"routed\"\n\
                     [network.esp]\nencryption = \"esp\"\n[network.rps]\nrps = true\n\
-                    [[workload]]\nkind = \"rr\"\n[design]\ncontrol = \"on\"\n";
+                    [[workload]]\nkind = \"stream\"\n[design]\ncontrol = \"on\"\n";
         let scenes = |asked: &Asked<'_>| {
             let routed = Scene::of("routed");
             let wanted = asked.variant.map(|it| it.of(routed.clone()));
