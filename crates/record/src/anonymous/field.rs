@@ -42,6 +42,7 @@ const FIELDS: &[(&str, Field)] = &[
     ("gates.gate", Stays),
     ("generator.gate", Stays),
     ("disturbed.gate", Stays),
+    ("tuning.encryption", Stays),
     ("tuning.tcp_congestion_control", Stays),
     ("wait", Stays),
     ("warnings.warning", Stays),
