@@ -41,6 +41,9 @@ pub(crate) enum TrialError {
     /// The place failed.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// Policies do not act: which connection shows it.
+    #[error("{0}")]
+    NotEnforced(String),
     /// Treatments that were to take turns share no clock.
     #[error(transparent)]
     Clock(#[from] ClockError),

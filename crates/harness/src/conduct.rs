@@ -87,8 +87,9 @@ pub struct Ending {
 
 /// Runs every trial of a plan that is not in `done`, and hands each to `keep`
 /// as soon as it has ended, what had to be set up for it before it. A trial that
-/// fails a gate is kept, marked, and repeated as often as the plan allows (C-14). A
-/// block that was cut off, or in which a trial yielded nothing, is run again as a whole
+/// fails a gate is kept, marked, and repeated as often as the plan allows (C-14), but
+/// for one without enforcement, which voids its block whatever comes of a repetition. A
+/// block that was cut off or is void, or in which a trial yielded nothing, is run again as a whole
 /// when the run is resumed: only what one part of a run measured is compared. The
 /// target is not torn down.
 ///
@@ -171,10 +172,12 @@ struct Silence {
 }
 
 impl Silence {
-    fn hear(&mut self, status: &TrialStatus) {
-        match status {
-            TrialStatus::Failed { error } => self.failure = Some(error.clone()),
-            TrialStatus::Valid | TrialStatus::Invalid { .. } => self.observed = true,
+    fn hear(&mut self, trial: &Trial) {
+        let unseen = trial.status.unenforced();
+        match (&trial.status, unseen) {
+            (TrialStatus::Failed { error }, _) => self.failure = Some(error.clone()),
+            (_, Some(why)) if trial.observation.is_none() => self.failure = Some(why.to_owned()),
+            _ => self.observed = true,
         }
     }
 
@@ -352,8 +355,10 @@ impl Loop<'_> {
             }
             self.progress.took_turns(&steps, &trials);
             let is_again = |it: &Trial| it.status != TrialStatus::Valid;
+            let is_void = |it: &Trial| it.status.unenforced().is_some();
             let may_again = |(_, treatment): &TurnMember<'_>| self.group.may_try_again(treatment);
             again = trials.iter().any(is_again)
+                && !trials.iter().any(is_void)
                 && members.iter().all(may_again)
                 && attempt - first < self.plan.retries
                 && self.spare >= set.len();
@@ -399,7 +404,7 @@ impl Loop<'_> {
     /// Keeps a trial, and notes what it says of those to come.
     fn keep(&mut self, trial: &Trial) -> Result<(), HarnessError> {
         (self.keep)(trial).map_err(HarnessError::Keep)?;
-        self.silence.hear(&trial.status);
+        self.silence.hear(trial);
         let treatment = &self.plan.treatments[trial.treatment];
         let has_failed = matches!(trial.status, TrialStatus::Failed { .. });
         if has_failed && self.group.carries_nothing(treatment) {
@@ -424,6 +429,7 @@ impl Loop<'_> {
         self.progress.ended(step, &trial);
         let first = self.opening(step.block, ends).unwrap_or_default();
         let again = trial.status != TrialStatus::Valid
+            && trial.status.unenforced().is_none()
             && attempt - first < self.plan.retries
             && self.spare > 0
             && self.group.may_try_again(step.treatment);

@@ -86,8 +86,12 @@ pub trait Path {
     /// they forbid gets through, or one that they allow does not; `None` when all is well
     /// or there are no policies. Asked before and after each trial, while nobody listens
     /// on the receiver's port.
-    fn check_policies(&self) -> Option<String> {
-        None
+    ///
+    /// # Errors
+    ///
+    /// A place from which nothing can be tried.
+    fn check_policies(&self) -> Result<Option<String>, TargetError> {
+        Ok(None)
     }
 
     /// Prepares a thing of this kind that can be added and removed while connections are
@@ -224,7 +228,7 @@ impl<P: Path + ?Sized> Path for &P {
         (**self).check_path(before, after, least)
     }
 
-    fn check_policies(&self) -> Option<String> {
+    fn check_policies(&self) -> Result<Option<String>, TargetError> {
         (**self).check_policies()
     }
 

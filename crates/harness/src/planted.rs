@@ -427,10 +427,10 @@ impl Path for PlantedTarget {
         self.wrong_path.clone()
     }
 
-    fn check_policies(&self) -> Option<String> {
+    fn check_policies(&self) -> Result<Option<String>, TargetError> {
         let before = self.asked.fetch_add(1, Ordering::SeqCst);
-        let (nth, what) = self.unenforced.as_ref()?;
-        (before >= *nth).then(|| what.clone())
+        let found = self.unenforced.as_ref().filter(|(nth, _)| before >= *nth);
+        Ok(found.map(|(_, what)| what.clone()))
     }
 
     fn programmable(

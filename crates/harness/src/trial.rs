@@ -79,8 +79,8 @@ pub(crate) fn run(
     order: TrialOrder<'_>,
 ) -> Result<CheckedObservation, TrialError> {
     let idle = order.idle;
-    if let Some(wrong) = path.check_policies() {
-        return Err(TargetError::Failed(wrong).into());
+    if let Some(wrong) = path.check_policies()? {
+        return Err(TrialError::NotEnforced(wrong));
     }
     let before = path.snapshot()?;
     let (done, neighbour) = run_beside(path, exercise, order)?;
@@ -93,7 +93,7 @@ pub(crate) fn run(
     let after = counted.map_or_else(|| path.snapshot(), Ok)?;
     let wrong = path.check_path(&before, &after, least);
     let wrong = wrong.map(|detail| GateFailure::WrongPath { detail });
-    let unenforced = path.check_policies().filter(|_| is_whole);
+    let unenforced = path.check_policies()?.filter(|_| is_whole);
     let unenforced = unenforced.map(|detail| GateFailure::NotEnforced { detail });
     let gates = wrong.into_iter().chain(unenforced).collect();
     let common = &mut seen.common;

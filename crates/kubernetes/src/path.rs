@@ -288,9 +288,9 @@ impl Path for ClusterPath {
         }
     }
 
-    fn check_policies(&self) -> Option<String> {
-        let checked = self.enforcement.as_ref()?.check();
-        checked.unwrap_or_else(|error| Some(format!("the policies could not be tried: {error}")))
+    fn check_policies(&self) -> Result<Option<String>, TargetError> {
+        let enforcement = self.enforcement.as_ref();
+        enforcement.map_or(Ok(None), ClusterEnforcement::check)
     }
 
     fn snapshot(&self) -> Result<PathSnapshot, TargetError> {

@@ -300,8 +300,9 @@ impl Path for StandingNetwork {
         Ok(self.counters()?)
     }
 
-    fn check_policies(&self) -> Option<String> {
-        self.dressed.enforcement.as_ref()?.check()
+    fn check_policies(&self) -> Result<Option<String>, TargetError> {
+        let enforcement = self.dressed.enforcement.as_ref();
+        Ok(enforcement.and_then(|it| it.check()))
     }
 
     fn legs(&self) -> Vec<Leg> {

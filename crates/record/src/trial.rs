@@ -161,7 +161,7 @@ pub struct NodePair {
 pub enum TrialStatus {
     /// It counts.
     Valid,
-    /// It ran to its end, but a validity gate says not to believe it.
+    /// A validity gate says not to believe it, though it ran to its end, or not to run it.
     Invalid {
         /// The gates that it failed.
         gates: Vec<GateFailure>,
@@ -171,6 +171,19 @@ pub enum TrialStatus {
         /// Why.
         error: String,
     },
+}
+
+impl TrialStatus {
+    /// Which connection showed that policies did not act, if one did: that voids the block.
+    pub fn unenforced(&self) -> Option<&str> {
+        let Self::Invalid { gates } = self else {
+            return None;
+        };
+        gates.iter().find_map(|gate| match gate {
+            GateFailure::NotEnforced { detail } => Some(detail.as_str()),
+            _ => None,
+        })
+    }
 }
 
 /// A validity gate that a trial failed, with the figures.
@@ -208,7 +221,7 @@ pub enum GateFailure {
         detail: String,
     },
     /// Policies on the path did not act: what they forbid got through, or what they
-    /// allow did not.
+    /// allow did not. Nothing in the block of this trial counts.
     NotEnforced {
         /// Which connection.
         detail: String,

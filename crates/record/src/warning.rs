@@ -63,6 +63,21 @@ pub enum Warning {
         /// Share of capacity, 0 to 1.
         share: f64,
     },
+    /// Policies did not act before or after a trial, which voids its block.
+    NotEnforced {
+        /// The label of the treatments.
+        label: String,
+        /// How many policies they have; 0 where one belongs to the task.
+        policies: u32,
+        /// Whose rules they are.
+        enforcer: String,
+        /// Which connection was forbidden and got through, or was allowed and did not.
+        detail: String,
+        /// In how many blocks.
+        blocks: u32,
+        /// Blocks of the plan.
+        planned: u32,
+    },
     /// A network of the experiment could not be built here.
     Unsupported {
         /// Which.

@@ -9,6 +9,9 @@ use crate::{answer, describe, number, overview, terminal};
 /// The report of one run: sentences, tables, warnings.
 pub fn render(summary: &Summary) -> String {
     let mut out = format!("# {}\n\n", escape(&summary.question));
+    for finding in terminal::unenforced(summary) {
+        out += &format!("**{}**\n\n", escape(&finding));
+    }
     if summary.is_cut_off() {
         out += "**This run was cut off; what follows is what there is of it.**\n\n";
     }

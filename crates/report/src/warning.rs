@@ -22,6 +22,19 @@ pub fn text(warning: &Warning) -> String {
              {wanted} to compare with what others measured against it"
         ),
         Warning::Unsupported { network, needs } => format!("{network} was left out: {needs}"),
+        Warning::NotEnforced {
+            label,
+            policies,
+            enforcer,
+            detail,
+            blocks,
+            planned,
+        } => format!(
+            "{} not enforced on {label}: {detail}, in {blocks} of {planned} blocks, of which nothing \
+             counts; look for traffic that passes the rules by and for programs that change them, \
+             then measure these blocks again with `run --resume`",
+            whose(*policies, enforcer)
+        ),
         Warning::CarriesNothing { network, reason } => {
             format!("{network} could not carry a packet: {reason}")
         }
@@ -173,6 +186,19 @@ pub(crate) fn measured_as(alias: &str, network: &str) -> String {
 /// What is measured of a system.
 pub(crate) const MODELLED: &str =
     "the path that it programs, without its agents, rules and policies";
+
+/// How many policies, and who is to enforce them: `200 policies by cilium were`.
+fn whose(policies: u32, enforcer: &str) -> String {
+    let enforcer = match enforcer {
+        "own" => "the network itself",
+        system => system,
+    };
+    match policies {
+        0 => "a policy was".to_owned(),
+        1 => format!("1 policy by {enforcer} was"),
+        several => format!("{several} policies by {enforcer} were"),
+    }
+}
 
 /// Why requests went out at other times than planned.
 fn cause(waited_share: f64) -> &'static str {

@@ -391,6 +391,10 @@ impl<'a> Group<'a> {
                 };
                 (status, Some(seen))
             }
+            Err(TrialError::NotEnforced(detail)) => {
+                let gates = vec![GateFailure::NotEnforced { detail }];
+                (TrialStatus::Invalid { gates }, None)
+            }
             Err(error) => {
                 let error = plain(&error.to_string()).into_owned();
                 (TrialStatus::Failed { error }, None)

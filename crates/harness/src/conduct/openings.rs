@@ -43,6 +43,7 @@ pub(super) fn openings(plan: &Plan, done: &[Trial]) -> BTreeMap<PairBlock, Optio
     let spare = repetitions_left(plan, done);
     let is_finished = |(tries, last): &(u32, &Trial)| match last.status {
         TrialStatus::Valid => true,
+        _ if last.status.unenforced().is_some() => false,
         TrialStatus::Invalid { .. } => *tries > plan.retries || spare == 0,
         TrialStatus::Failed { .. } => false,
     };

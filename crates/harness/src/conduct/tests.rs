@@ -242,20 +242,53 @@ fn a_path_that_was_not_taken_voids_the_trial() {
     );
 }
 
-/// A rule that is gone in the middle of a trial voids it; one that is gone before the
-/// next keeps that from starting.
+/// A rule that is gone in the middle of a trial voids its block, which no repetition mends;
+/// one that is gone before the next keeps that from starting.
 #[test]
 fn policies_that_do_not_act_leave_no_figure() {
     let mut target = PlantedTarget::new([]);
     let detail = "a forbidden connection got through".to_owned();
     target.unenforced = Some((1, detail.clone()));
     let played = play(&plan(1, 0), &[], &mut target, None);
-    let statuses: Vec<_> = played.trials.iter().map(|it| &it.status).collect();
-    let gates = vec![GateFailure::NotEnforced {
-        detail: detail.clone(),
-    }];
-    assert_eq!(statuses[0], &TrialStatus::Invalid { gates });
-    assert_eq!(statuses[1], &TrialStatus::Failed { error: detail });
+    assert_eq!(played.started, [(0, 0, 0), (0, 1, 0)]);
+    let gates = vec![GateFailure::NotEnforced { detail }];
+    let status = TrialStatus::Invalid { gates };
+    assert!(played.trials.iter().all(|it| it.status == status));
+    let is_seen = |it: &Trial| it.observation.is_some();
+    assert!(is_seen(&played.trials[0]) && !is_seen(&played.trials[1]));
+}
+
+#[test]
+fn a_void_block_is_run_again_as_a_whole() {
+    let plan = plan(2, 1);
+    let mut target = PlantedTarget::new([]);
+    // Asked twice by each trial.
+    target.unenforced = Some((7, "a forbidden connection got through".to_owned()));
+    let first = play(&plan, &[], &mut target, None);
+    assert_eq!(first.started.len(), 4);
+    let resumed = play(&plan, &first.trials, &mut PlantedTarget::new([]), None);
+    assert_eq!(resumed.started, [(1, 1, 1), (1, 0, 1)]);
+}
+
+#[test]
+fn policies_that_never_act_end_the_run() {
+    let mut target = PlantedTarget::new([]);
+    target.unenforced = Some((0, "a forbidden connection got through".to_owned()));
+    let never = AtomicBool::new(false);
+    let error = conduct(
+        &plan(3, 1),
+        &[],
+        &mut target,
+        &mut |_| Ok(()),
+        &mut Audience::default(),
+        &settings(),
+        &never,
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("2 blocks in a row") && error.ends_with("got through"),
+        "{error}"
+    );
 }
 
 #[test]

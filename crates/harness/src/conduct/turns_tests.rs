@@ -101,6 +101,14 @@ fn all_are_repeated_when_one_fails_a_gate() {
 }
 
 #[test]
+fn turns_without_enforcement_are_not_taken_again() {
+    let (plan, mut target) = in_turns(1, []);
+    target.unenforced = Some((1, "a forbidden connection got through".to_owned()));
+    let played = play(&plan, &[], &mut target, None);
+    assert_eq!(played.trials.len(), 2, "{:?}", kept(&played));
+}
+
+#[test]
 fn what_disturbs_the_machine_voids_all_whichever_met_it() {
     let mut stolen = healthy();
     stolen.common.machines[0].steal_ns = 900 * MS;

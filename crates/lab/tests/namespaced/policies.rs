@@ -74,11 +74,11 @@ fn act(test: &str, network: &str, placement: Placement, change: fn(&mut Policies
         }
         let neighbours = usize::from(policies.selects == Selected::Others);
         let mut standing = standing_beside(network, placement, Family::V4, neighbours);
-        assert_eq!(standing.check_policies(), None);
+        assert_eq!(standing.check_policies().unwrap(), None);
         if !guard(test, &mut standing, policies) {
             continue;
         }
-        assert_eq!(standing.check_policies(), None, "{policies:?}");
+        assert_eq!(standing.check_policies().unwrap(), None, "{policies:?}");
         for _ in 0..3 {
             asks(&standing);
         }
@@ -177,7 +177,7 @@ fn policies_act_on_ipv6() {
         if !guard(TEST, &mut standing, policies) {
             continue;
         }
-        assert_eq!(standing.check_policies(), None, "{policies:?}");
+        assert_eq!(standing.check_policies().unwrap(), None, "{policies:?}");
         asks(&standing);
     }
 }
@@ -209,7 +209,7 @@ fn rules_that_are_gone_are_found_out() {
             verdict,
         ];
         printed(&node, &[&["/usr/sbin/nft"], &rule[..]].concat());
-        standing.check_policies().expect("found out")
+        standing.check_policies().unwrap().expect("found out")
     };
     let wrong = insert("accept");
     assert!(wrong.contains("forbid got through"), "{wrong}");
@@ -244,7 +244,7 @@ fn programs_that_are_gone_are_found_out() {
         assert_eq!(counted, counts, "{enforcer:?}");
         let delete = ["/sbin/tc", "qdisc", "del", "dev", "eth0", "clsact"];
         printed(standing.server_place(), &delete);
-        let wrong = standing.check_policies().expect("found out");
+        let wrong = standing.check_policies().unwrap().expect("found out");
         assert!(wrong.contains("forbid got through"), "{wrong}");
     }
 }
@@ -269,7 +269,7 @@ fn cilium_acts_on_its_own_network() {
             ..Policies::default()
         };
         assert!(guard(TEST, &mut standing, policies));
-        assert_eq!(standing.check_policies(), None, "{direction:?}");
+        assert_eq!(standing.check_policies().unwrap(), None, "{direction:?}");
         asks(&standing);
         assert_eq!(hooks(standing.server_place()), (1, 2), "{direction:?}");
     }
@@ -297,7 +297,11 @@ fn programs_act_where_rules_do_not() {
             if !guard(TEST, &mut standing, policies) {
                 return;
             }
-            assert_eq!(standing.check_policies(), None, "{network} {policies:?}");
+            assert_eq!(
+                standing.check_policies().unwrap(),
+                None,
+                "{network} {policies:?}"
+            );
             asks(&standing);
         }
     }

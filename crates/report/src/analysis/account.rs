@@ -71,7 +71,10 @@ impl Account {
                 Some(_) => account.kept += 1,
                 None => account.failed += 1,
             }
-            for reason in slot.trials.iter().flat_map(|trial| reasons_of(trial)) {
+            let is_void = |it: &&&Trial| slot.is_void && it.status == TrialStatus::Valid;
+            let void = slot.trials.iter().filter(is_void).map(|_| void());
+            let own = slot.trials.iter().flat_map(|trial| reasons_of(trial));
+            for reason in own.chain(void) {
                 *reasons.entry(reason).or_insert(0) += 1;
             }
         }
@@ -93,6 +96,14 @@ impl Account {
 
 /// A reason without its figures, so that equal ones add up, and its remedy.
 type Reason = (String, &'static str);
+
+/// Of a trial that is itself well.
+fn void() -> Reason {
+    (
+        "in a block without enforcement".to_owned(),
+        "`run --resume` measures the block again",
+    )
+}
 
 fn reasons_of(trial: &Trial) -> Vec<Reason> {
     match &trial.status {

@@ -4,18 +4,20 @@
 //! on each of them. Treatments are compared on the same pair, so that a slow node
 //! is on both sides: here each pair of a block counts as a block of its own.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumbline_experiment::{Pairing, Plan, TreatmentId};
-use plumbline_record::{Observation, Trial, TrialStatus};
+use plumbline_record::{NodePair, Observation, Trial, TrialStatus};
 
 /// All trials of one treatment in one block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slot<'a> {
     /// In the order of attempts.
     pub(crate) trials: Vec<&'a Trial>,
-    /// The part of the run whose trials may count in this block.
-    session: u32,
+    /// The part of the run whose trials may count in this block, if any may.
+    session: Option<u32>,
+    /// Whether none may because policies did not act in it.
+    pub(crate) is_void: bool,
 }
 
 impl<'a> Slot<'a> {
@@ -26,12 +28,27 @@ impl<'a> Slot<'a> {
             .iter()
             .rev()
             .find_map(|&trial| match trial.status {
-                TrialStatus::Valid if trial.session == self.session => {
+                TrialStatus::Valid if Some(trial.session) == self.session => {
                     Some((trial, trial.observation.as_ref()?))
                 }
                 _ => None,
             })
     }
+}
+
+/// A block on one pair in one part of the run.
+type PartOfBlock<'a> = (u32, Option<&'a NodePair>, u32);
+
+/// The part of a block that a trial belongs to.
+pub(crate) fn part_of(trial: &Trial) -> PartOfBlock<'_> {
+    (trial.block, trial.pair.as_ref(), trial.session)
+}
+
+/// Those in which a trial found that policies did not act. Nothing in them counts: no
+/// figure without enforcement.
+pub(crate) fn unenforced(trials: &[Trial]) -> HashSet<PartOfBlock<'_>> {
+    let found = trials.iter().filter(|it| it.status.unenforced().is_some());
+    found.map(part_of).collect()
 }
 
 /// The pairs of a plan by the names of their nodes.
@@ -75,6 +92,7 @@ impl<'a> Ledger<'a> {
     pub(crate) fn new(plan: &Plan, trials: &'a [Trial]) -> Self {
         let mut slots: BTreeMap<_, Slot<'a>> = BTreeMap::new();
         let pairs = PairPositions::new(plan.pairing.as_ref());
+        let void = unenforced(trials);
         for trial in trials.iter().filter(|trial| trial.set_up().is_none()) {
             let Some(block) = pairs.block_of(trial) else {
                 continue;
@@ -84,9 +102,11 @@ impl<'a> Ledger<'a> {
                 slot.or_default().trials.push(trial);
             }
         }
-        let sessions = sessions(&slots);
+        let sessions = sessions(&slots, &void);
         for ((_, block), slot) in &mut slots {
-            slot.session = sessions.get(block).map_or(0, |(_, session)| *session);
+            slot.session = sessions.get(block).map(|(_, session)| *session);
+            let is_void = |it: &&Trial| void.contains(&part_of(it));
+            slot.is_void = slot.session.is_none() && slot.trials.iter().any(is_void);
             slot.trials.sort_by_key(|trial| trial.attempt);
         }
         Self { slots }
@@ -127,15 +147,18 @@ impl<'a> Ledger<'a> {
 }
 
 /// For each block the part of the run that has the most valid trials in it, and how
-/// many; of equals the last. Only these are compared: between two parts of a run hours
+/// many; of equals the last. What is void has none. Only these are compared: between two parts of a run hours
 /// may pass, and clusters that are made for it are others.
-fn sessions(slots: &BTreeMap<(TreatmentId, u32), Slot<'_>>) -> HashMap<u32, (usize, u32)> {
+fn sessions(
+    slots: &BTreeMap<(TreatmentId, u32), Slot<'_>>,
+    void: &HashSet<PartOfBlock<'_>>,
+) -> HashMap<u32, (usize, u32)> {
     let mut valid: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for ((_, block), slot) in slots {
         let counting = slot
             .trials
             .iter()
-            .filter(|it| it.status == TrialStatus::Valid);
+            .filter(|it| it.status == TrialStatus::Valid && !void.contains(&part_of(it)));
         for trial in counting {
             *valid.entry((*block, trial.session)).or_default() += 1;
         }

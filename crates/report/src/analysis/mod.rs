@@ -57,6 +57,7 @@ pub use unit::Unit;
 
 pub(crate) use comparison::log_ratios;
 pub(crate) use effect::{Unjudged, judge};
+pub(crate) use ledger::{part_of, unenforced};
 pub(crate) use level::alpha;
 pub(crate) use margin::{margin, resolution};
 pub(crate) use registry::{leading, metrics_among, metrics_of};

@@ -1,5 +1,6 @@
 //! Reasons to distrust, each said once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};
 
 use plumbline_experiment::metric::Traffic;
@@ -69,6 +70,8 @@ pub(super) fn notices(
 /// How much a warning puts in doubt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Doubt {
+    /// Whether what is measured acts at all, which is a finding of its own.
+    Existence,
     /// Every figure of the run.
     Everything,
     /// Whether it was the network that was measured.
@@ -83,6 +86,7 @@ enum Doubt {
 
 fn doubt(warning: &Warning) -> Doubt {
     match warning {
+        Warning::NotEnforced { .. } => Doubt::Existence,
         Warning::MixedBuilds { .. } => Doubt::Everything,
         Warning::GeneratorWasTheLimit { .. }
         | Warning::GeneratorBusy { .. }
@@ -117,7 +121,7 @@ fn doubt(warning: &Warning) -> Doubt {
 /// What only the whole run shows.
 fn derived(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<Warning> {
     let plan = &run.plan;
-    let mut derived = Vec::new();
+    let mut derived = unenforced(run, ledger);
     let account = Account::new(plan, ledger);
     if run.damaged_lines > 0 {
         derived.push(Warning::DamagedLines {
@@ -141,12 +145,38 @@ fn derived(run: &Run, ledger: &Ledger<'_>, is_compared: bool) -> Vec<Warning> {
     derived
 }
 
+/// One warning for each label whose policies did not act, with the first connection that
+/// showed it.
+fn unenforced(run: &Run, ledger: &Ledger<'_>) -> Vec<Warning> {
+    let treatments = &run.plan.treatments;
+    let mut found: BTreeMap<&str, (TreatmentId, &str, BTreeSet<u32>)> = BTreeMap::new();
+    for trial in ledger.trials() {
+        if let Some(detail) = trial.status.unenforced() {
+            let label = &*treatments[trial.treatment].label;
+            let first = (trial.treatment, detail, BTreeSet::new());
+            found.entry(label).or_insert(first).2.insert(trial.block);
+        }
+    }
+    let warning = |(label, (id, detail, blocks)): (&str, (TreatmentId, &str, BTreeSet<u32>))| {
+        let policies = treatments[id].scene.policies;
+        Warning::NotEnforced {
+            label: label.to_owned(),
+            policies: policies.count,
+            enforcer: policies.enforcer.as_str().to_owned(),
+            detail: detail.to_owned(),
+            blocks: blocks.len() as u32,
+            planned: run.plan.blocks.len() as u32,
+        }
+    };
+    found.into_iter().map(warning).collect()
+}
+
 /// One warning for all treatments that lost a block.
 fn exhausted(run: &Run, ledger: &Ledger<'_>) -> Option<Warning> {
     let treatments = &run.plan.treatments;
     let has_lost = |id: TreatmentId| {
         let mut slots = ledger.slots_of(id);
-        slots.any(|(_, slot)| slot.kept().is_none())
+        slots.any(|(_, slot)| slot.kept().is_none() && !slot.is_void)
     };
     let named = |(_, treatment): (usize, &Treatment)| {
         format!("{} ({})", treatment.label, treatment.task.name())

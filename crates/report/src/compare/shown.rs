@@ -41,7 +41,8 @@ pub fn render(compared: &Compared, style: Style) -> String {
     out
 }
 
-/// A warning for each run that several builds took part in, or that lost lines.
+/// A warning for each run that several builds took part in, that lost lines, or
+/// whose policies did not act.
 fn doubts(compared: &Compared, style: Style) -> String {
     let mut out = String::new();
     for (at, run) in compared.runs.iter().enumerate() {
@@ -49,7 +50,9 @@ fn doubts(compared: &Compared, style: Style) -> String {
             let warning = &one.warning;
             matches!(
                 warning,
-                Warning::MixedBuilds { .. } | Warning::DamagedLines { .. }
+                Warning::NotEnforced { .. }
+                    | Warning::MixedBuilds { .. }
+                    | Warning::DamagedLines { .. }
             )
         };
         for notice in run.notices.iter().filter(concerns_all) {

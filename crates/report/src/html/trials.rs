@@ -2,9 +2,12 @@
 
 use plumbline_record::{Trial, TrialStatus};
 
-use crate::analysis::{Quantity, Summary, TreatmentSummary, metrics_among};
+use crate::analysis::{Quantity, Summary, TreatmentSummary, metrics_among, part_of, unenforced};
 use crate::figures::{Table, head};
 use crate::{describe, number, progress};
+
+/// The column of what became of it.
+const STATUS: usize = 6;
 
 /// The column of the pair, where there are several.
 const NODES: usize = 4;
@@ -30,10 +33,14 @@ pub(super) fn table(summary: &Summary, trials: &[Trial]) -> Table {
     if has_pairs {
         head.insert(NODES, "nodes".to_owned());
     }
+    let void = unenforced(trials);
     for trial in trials.iter().filter(|trial| trial.set_up().is_none()) {
         let Some(mut row) = row(summary, trial) else {
             continue;
         };
+        if trial.status == TrialStatus::Valid && void.contains(&part_of(trial)) {
+            row[STATUS] = "in a block without enforcement".to_owned();
+        }
         if has_pairs {
             let pair = trial.pair.as_ref();
             let nodes = pair.map(|pair| format!("{} to {}", pair.client, pair.server));

@@ -24,6 +24,10 @@ use table::{Cell, Column, Columns};
 /// The whole report of one run, ending with a line break.
 pub fn render(summary: &Summary, style: Style) -> String {
     let mut out = String::new();
+    for finding in unenforced(summary) {
+        out += &style.lines(Tint::Warning, &finding);
+        out.push('\n');
+    }
     if summary.is_cut_off() {
         let cut = "Cut off: what follows is what there is of the run.";
         out += &style.paint(Tint::Warning, cut);
@@ -60,6 +64,15 @@ pub fn render(summary: &Summary, style: Style) -> String {
     out.push('\n');
     out += &style.lines(Tint::Faint, &account_text(summary));
     out
+}
+
+/// Which policies did not act: that comes before whatever was found.
+pub(crate) fn unenforced(summary: &Summary) -> Vec<String> {
+    let all = summary.notices.iter();
+    let found = all.filter(|one| matches!(one.warning, Warning::NotEnforced { .. }));
+    let said = found.map(|one| describe::clean(&warning::text(&one.warning)));
+    said.map(|text| format!("No figure without enforcement: {text}."))
+        .collect()
 }
 
 /// One text in lines of the style's width.
@@ -203,12 +216,12 @@ fn at_most(mut all: Vec<(Tint, String)>, most: usize, what: &str, style: Style) 
 }
 
 fn notices(summary: &Summary, most: usize, style: Style) -> String {
-    // What has been said already, in sentences and below the table.
+    // What has been said already, at the top, in sentences and below the table.
     let is_new = |one: &&Notice| {
-        use Warning::{CarriesNothing, StandsFor, Unsupported};
+        use Warning::{CarriesNothing, NotEnforced, StandsFor, Unsupported};
         !matches!(
             one.warning,
-            Unsupported { .. } | CarriesNothing { .. } | StandsFor { .. }
+            NotEnforced { .. } | Unsupported { .. } | CarriesNothing { .. } | StandsFor { .. }
         )
     };
     let text = |one: &Notice| {

@@ -10,6 +10,7 @@ mod compare;
 mod cost;
 mod decision;
 mod documented;
+mod enforcement;
 mod factors;
 mod fake;
 mod formats;

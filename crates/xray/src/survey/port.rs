@@ -59,7 +59,7 @@ impl Path for AtPort<'_> {
         self.path.legs()
     }
 
-    fn check_policies(&self) -> Option<String> {
+    fn check_policies(&self) -> Result<Option<String>, TargetError> {
         self.path.check_policies()
     }
 }
