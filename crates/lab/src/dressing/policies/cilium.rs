@@ -33,6 +33,8 @@ use crate::dressing::dressed::RuleCount;
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../../../bpf/cilium_policy.o"));
 
+/// What the map of a pod's policies holds, beside the entry for the way that is open.
+pub(super) const MOST_POLICIES: u32 = 16_384 - 1;
 /// Smaller numbers are for what is no pod.
 const FIRST_IDENTITY: u32 = 10_001;
 const TCP: u8 = 6;

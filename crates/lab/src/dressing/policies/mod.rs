@@ -199,6 +199,12 @@ fn lacks(policies: &Policies, family: Family) -> Option<String> {
         let needs = "policies on others restrict what comes to them; use direction ingress";
         return Some(needs.to_owned());
     }
+    if enforcer == Enforcer::Cilium && policies.count > cilium::MOST_POLICIES {
+        return Some(format!(
+            "the map of a pod's policies holds {}; use fewer",
+            cilium::MOST_POLICIES
+        ));
+    }
     let peers = u64::from(policies.count) * u64::from(policies.members);
     let most = u64::from(Addressing::STRANGERS);
     (peers > most).then(|| {

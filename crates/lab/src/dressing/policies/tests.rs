@@ -363,4 +363,7 @@ fn what_cannot_be_enforced_is_said() {
     assert!(lacks(|_| {}, Family::V6).contains("IPv4 only"));
     assert!(lacks(|it| it.direction = PolicyDirection::Both, Family::V4).contains("ingress"));
     assert!(lacks(|it| it.members = 5_000, Family::V4).contains("50000 peers"));
+    let of_cilium = |count| super::lacks(&policies(count, Enforcer::Cilium), Family::V4);
+    assert_eq!(of_cilium(16_383).filter(|it| it.contains("map")), None);
+    assert!(of_cilium(16_384).unwrap().contains("holds 16383"));
 }
