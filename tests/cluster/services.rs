@@ -97,7 +97,8 @@ fn a_quota_is_told_before_the_first_trial_and_nothing_is_left() {
     assert_eq!(account.shared(), "", "nothing is left");
 }
 
-/// Killed while they are made. On a quiet machine a minute is enough for 30,000.
+/// Killed while they are made, once `PLUMBLINE_TEST_SERVICES` stand, or 300. A minute
+/// is enough for 30,000.
 #[test]
 fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     let Some(cluster) = cluster() else { return };
@@ -109,8 +110,10 @@ fn cleanup_removes_the_services_of_a_run_that_was_killed() {
         let some: Value = serde_json::from_str(&some).unwrap();
         some["metadata"]["remainingItemCount"].as_u64().unwrap_or(0)
     };
-    eventually("many services stand", Duration::from_secs(120), || {
-        count() > 300
+    let enough = std::env::var("PLUMBLINE_TEST_SERVICES");
+    let enough = enough.map_or(300, |it| it.parse::<u64>().unwrap());
+    eventually("many services stand", Duration::from_secs(600), || {
+        count() >= enough
     });
     run.signal(Signal::SIGKILL);
     assert_eq!(run.wait(Duration::from_secs(5)), None);
@@ -123,7 +126,7 @@ fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     let took = started.elapsed();
     assert!(removed.status.success(), "{}", stderr(&removed));
     eprintln!("{stood} services were removed in {took:?}");
-    let limit = Duration::from_secs(120) + stood as u32 * Duration::from_millis(4);
-    assert!(took < limit, "{stood} took {took:?}");
+    let limit = Duration::from_secs(60);
+    assert!(took <= limit, "{stood} took {took:?}");
     assert_eq!(cluster.inventory(), before);
 }
