@@ -25,11 +25,11 @@ fn every_ready_made_experiment_has_enough_blocks_for_a_verdict() {
 }
 
 #[test]
-fn the_tour_takes_less_than_85_seconds() {
+fn the_tour_takes_less_than_80_seconds() {
     let (_, text) = ready_made()[0];
     let plan = resolve(text);
     let estimate = plan.duration_estimate(Duration::from_millis(30));
-    assert!(estimate < Duration::from_secs(85), "{estimate:?}");
+    assert!(estimate < Duration::from_secs(80), "{estimate:?}");
 }
 
 /// The plan of a ready-made experiment.
