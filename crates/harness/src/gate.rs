@@ -22,7 +22,7 @@ use crate::thresholds::Thresholds;
 const CPU_RESOLUTION_NS: u64 = 20_000_000;
 
 /// Gives every gate that a load fails by what it alone has shown: not how late it was sent,
-/// see [`Lateness`]. Empty when it may be believed.
+/// see `Lateness`. Empty when it may be believed.
 pub fn judge(
     workload: &Workload,
     common: &Common,
