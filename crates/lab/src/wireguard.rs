@@ -19,7 +19,7 @@ pub(crate) static WIREGUARD: Need = Need::other(
 );
 
 /// The devices of a network.
-pub(crate) struct Mesh {
+pub(crate) struct WireguardMesh {
     /// What each is called on its node.
     pub(crate) device: &'static str,
     /// UDP port that each listens on.
@@ -28,7 +28,7 @@ pub(crate) struct Mesh {
     pub(crate) mtu: u32,
 }
 
-impl Mesh {
+impl WireguardMesh {
     /// Gives each node its device, up and with the subnet's first address; gives their
     /// indexes, in the order of the nodes.
     pub(crate) fn lay_on(

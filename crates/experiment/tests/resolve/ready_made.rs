@@ -115,7 +115,7 @@ fn a_tour_of_thirty_networks_keeps_its_blocks_and_its_budget() {
     let left = draft.window_share;
     assert!((0.25..0.6).contains(&left), "{left}");
     let plan = draft.settle(&[]).unwrap();
-    assert_eq!(plan.blocks.len(), 15);
+    assert_eq!(plan.blocks.len(), 14);
     assert_eq!(plan.treatments.len(), 62);
     let rr = &plan.treatments[0];
     assert_eq!(rr.timing.measure_ns, (220e6 * left) as u64);

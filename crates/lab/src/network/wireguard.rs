@@ -12,7 +12,7 @@ use plumbline_sys::netlink::RouteSpec;
 
 use super::{About, Builtin, WireFormat, bridge};
 use crate::need::VETH;
-use crate::wireguard::{Mesh, WIREGUARD};
+use crate::wireguard::{WIREGUARD, WireguardMesh};
 use crate::{Hop, Journal, LabError, Topology};
 
 pub(super) static NETWORK: Builtin = About {
@@ -33,7 +33,7 @@ const OVERHEAD_BYTES: u32 = 80;
 fn attach(topology: &Topology, journal: &mut Journal) -> Result<Vec<Hop>, LabError> {
     let addressing = topology.addressing;
     let mtu = topology.mtu - OVERHEAD_BYTES;
-    let mesh = Mesh {
+    let mesh = WireguardMesh {
         device: DEVICE,
         port: PORT,
         mtu,

@@ -31,7 +31,7 @@ use crate::ipsec::{Ipsec, Secured};
 use crate::journal::Journal;
 use crate::network::WireFormat;
 use crate::topology::{Topology, UPLINK};
-use crate::wireguard::{Mesh, WIREGUARD};
+use crate::wireguard::{WIREGUARD, WireguardMesh};
 
 /// How long a network may take until it encrypts.
 const ENCRYPTED: Duration = Duration::from_secs(3);
@@ -60,12 +60,12 @@ const TRIAL_BYTES: u64 = 1000;
 
 /// A device on each node, beneath whose MTU are an IP header, that of UDP (8 bytes), and
 /// WireGuard's own with its check value (32).
-fn mesh(topology: &Topology) -> Mesh {
+fn mesh(topology: &Topology) -> WireguardMesh {
     let (device, port) = match topology.addressing.family() {
         Family::V4 => ("wireguard.cali", 51820),
         Family::V6 => ("wg-v6.cali", 51821),
     };
-    Mesh {
+    WireguardMesh {
         device,
         port,
         mtu: topology.mtu - topology.addressing.header_bytes() - 8 - 32,
