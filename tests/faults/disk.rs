@@ -13,7 +13,7 @@ use crate::world::{
     self, PATIENCE, Running, output, plumbline, run_directory, runs_in, stderr, stdout, trials,
 };
 
-/// A file system of a megabyte in a mount namespace of its own.
+/// A file system of two megabytes in a mount namespace of its own.
 struct Small {
     holder: Child,
     directory: tempfile::TempDir,
@@ -23,7 +23,7 @@ impl Small {
     /// `None`, and a counted skip, where it cannot be made.
     fn mount(test: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let script = "mount -t tmpfs -o size=1m none \"$1\" && echo ready && exec cat";
+        let script = "mount -t tmpfs -o size=2m none \"$1\" && echo ready && exec cat";
         let mut holder = Command::new("unshare")
             .args(["-Ur", "--mount", "sh", "-c", script, "sh"])
             .arg(directory.path())
@@ -67,7 +67,7 @@ impl Small {
         let path = self.path().join("ballast");
         let mut ballast = fs::File::create(&path).unwrap();
         let is_full = (0..1_000).any(|_| ballast.write_all(&[0; 4096]).is_err());
-        assert!(is_full, "more than 1 MB went in");
+        assert!(is_full, "more than 2 MB went in");
         path
     }
 }

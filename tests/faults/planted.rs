@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use crate::world::{self, plumbline, stderr};
 
-/// Two blocks of the host and a network.
+/// Six blocks of the host and a network, which take some seconds.
 pub(super) const RUN: &[&str] = &[
     "run",
     "--network",
@@ -15,7 +15,7 @@ pub(super) const RUN: &[&str] = &[
     "--rate",
     "2000",
     "--blocks",
-    "2",
+    "6",
     "--duration",
     "60ms",
     "--set",
@@ -24,7 +24,7 @@ pub(super) const RUN: &[&str] = &[
     "design.retries=0",
     "--out",
 ];
-pub(super) const TRIALS: usize = 4;
+pub(super) const TRIALS: usize = 12;
 
 /// `planted.c`, which says what it plants, compiled.
 pub(super) struct Library(tempfile::TempDir);
