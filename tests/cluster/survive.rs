@@ -44,7 +44,8 @@ fn traffic_goes_on_by_every_path_while_a_command_runs_here() {
     let networks = "[\"pod\", \"cluster-ip:2\", \"node-port\", \"host\"]";
     let during = "test -n \"$PLUMBLINE_NODE1$PLUMBLINE_NODE2\" && sleep 0.3";
     let file = file(&cluster, networks, during, "");
-    let flags = [&*file, "--allow-commands", "--allow-host-network"];
+    let leave = ["--allow-commands", "--allow-host-network"];
+    let flags = [&[&*file], &leave[..], &["--control", "off"]].concat();
     let said = stderr(&cluster.run(&flags).output().unwrap());
     let (record, trials) = read(&run_directory(cluster.out()));
     let treatments = record["plan"]["treatments"].as_array().unwrap();
