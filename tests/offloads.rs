@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::{Command, Stdio};
+use std::sync::MutexGuard;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -88,24 +89,21 @@ fn under_way() -> UnderWay {
     }
 }
 
-/// Root, who may enter the namespaces of a program; else a counted skip.
-fn may_enter(test: &str) -> bool {
-    let is_root = nix::unistd::geteuid().is_root();
-    if !is_root {
+/// The machine for one test alone, as root, who may enter the namespaces of a program; `None`,
+/// and a counted skip, for anybody else.
+fn machine(test: &str) -> Option<MutexGuard<'static, ()>> {
+    if !nix::unistd::geteuid().is_root() {
         world::skip(test, "only root may enter the namespaces of a program");
+        return None;
     }
-    is_root
+    world::lab(test)
 }
 
 #[test]
 fn offloads_that_were_tried_are_on_again() {
-    let test = "offloads are on again";
-    let Some(_alone) = world::lab(test) else {
+    let Some(_alone) = machine("offloads are on again") else {
         return;
     };
-    if !may_enter(test) {
-        return;
-    }
     let UnderWay {
         mut doctor,
         held,
@@ -129,13 +127,9 @@ fn offloads_that_were_tried_are_on_again() {
 /// killed. (In a lab the agents and their devices go with the controller.)
 #[test]
 fn an_agent_whose_controller_is_killed_puts_offloads_back() {
-    let test = "offloads are on again after a kill";
-    let Some(_alone) = world::lab(test) else {
+    let Some(_alone) = machine("offloads are on again after a kill") else {
         return;
     };
-    if !may_enter(test) {
-        return;
-    }
     // What passes the orders on has the agent's input, and nobody else does.
     let mut controller = Command::new("cat")
         .stdin(Stdio::piped())

@@ -4,7 +4,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use plumbline_experiment::Family;
 use plumbline_sys::netlink::{
     EspCipher, EspPolicy, EspState, NetlinkError, PolicyDirection, XfrmSocket,
 };
@@ -139,10 +138,7 @@ impl Ipsec {
     /// multiple of four that ends with the length of the padding and the next header (RFC
     /// 4303, section 2).
     pub(crate) fn path_mtu(&self, topology: &Topology) -> u32 {
-        let outer = match topology.addressing.family() {
-            Family::V4 => 20,
-            Family::V6 => 40,
-        };
+        let outer = topology.addressing.header_bytes();
         let check = self.cipher.check_bits.unwrap_or(0) / 8;
         ((topology.mtu - outer - 8 - 8 - check) & !3) - 2
     }
