@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumbline_record::{LoadResult, SecondOfLoad};
+use plumbline_record::{LoadResult, SecondOfLoad, SliceTail};
 
 use crate::fates::{Fates, RequestFate};
 use crate::gaps::Gaps;
@@ -307,9 +307,23 @@ impl Recorder {
 
     /// Median latency of each slice that has one, in time order, nanoseconds.
     pub(crate) fn slice_p50_ns(&self) -> Vec<u64> {
-        (0..SLICES as usize)
-            .filter(|&slice| self.by_slice.slices()[slice].count > 0)
+        let slices = self.slices_with_latencies();
+        slices
             .map(|slice| self.by_slice.quantile(slice, 0.5))
             .collect()
+    }
+
+    /// The latencies of each of these slices beyond the p99 of all.
+    pub(crate) fn slice_tails(&self) -> Vec<SliceTail> {
+        let p99 = self.seen.latency.value_at(0.99);
+        let tail = |slice: usize| SliceTail {
+            samples: self.by_slice.slices()[slice].count,
+            beyond: self.by_slice.count_above(slice, p99),
+        };
+        self.slices_with_latencies().map(tail).collect()
+    }
+
+    fn slices_with_latencies(&self) -> impl Iterator<Item = usize> {
+        (0..SLICES as usize).filter(|&slice| self.by_slice.slices()[slice].count > 0)
     }
 }

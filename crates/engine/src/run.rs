@@ -229,6 +229,7 @@ fn result(plan: &LoadPlan, accounts: Recorder, cpu: ProcessCpu) -> LoadResult {
         window_ns: accounts.window_ns(),
         seconds: accounts.seconds(),
         slice_p50_ns: accounts.slice_p50_ns(),
+        slice_tails: accounts.slice_tails(),
         cpu,
         arrivals: accounts.gaps.check(plan.workload.arrival, plan.workers()),
         train: plan.train(),

@@ -92,6 +92,13 @@ impl Timeline {
         slice.max_ns
     }
 
+    /// How many durations of slice `index` are longer than `ns`, within 0.8 % of it.
+    pub(crate) fn count_above(&self, index: usize, ns: u64) -> u64 {
+        let highest = usize::from(self.slices[index].highest);
+        let count = |bucket: usize| u64::from(self.counts[index * BUCKETS + bucket]);
+        (bucket_of(ns) + 1..=highest).map(count).sum()
+    }
+
     /// Adds the counts of a timeline of the same shape.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (index, theirs) in other.slices.iter().enumerate() {
@@ -170,5 +177,10 @@ mod tests {
         assert_eq!(first.quantile(1, 0.5), 0);
         assert!((first.quantile(2, 0.99) as f64 / 3_000.0 - 1.0).abs() < 0.004);
         assert_eq!(first.slices()[2].max_ns, 9_000);
+        let above = |ns| [0, 1, 2].map(|index| first.count_above(index, ns));
+        assert_eq!(above(500), [100, 0, 101]);
+        assert_eq!(above(2_000), [0, 0, 101]);
+        assert_eq!(above(4_000), [0, 0, 1]);
+        assert_eq!(above(9_000), [0, 0, 0]);
     }
 }

@@ -34,7 +34,7 @@ pub use launch::{
     LaunchObservation, LaunchPart, LaunchPartKind, LaunchStep, PodLaunch, PodRelease, READY,
 };
 pub use load::{
-    ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult,
+    ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult, SliceTail,
     ZeroCopyCounts,
 };
 pub use load_outcome::{LoadOutcome, LoadWarning};

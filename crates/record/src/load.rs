@@ -61,6 +61,11 @@ pub struct LoadResult {
     /// order, nanoseconds. They tell how many independent samples the latencies
     /// are worth (L-8), and whether the window was stationary (L-10).
     pub slice_p50_ns: Vec<u64>,
+    /// Of each of these slices, how many latencies lie beyond the p99 of the
+    /// window. They tell how many independent samples that p99 is worth (L-21).
+    /// Empty in records made before they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slice_tails: Vec<SliceTail>,
     /// CPU of the sending process over the window.
     pub cpu: ProcessCpu,
     /// Time within the window, summed over the sender's threads, in which they
@@ -133,6 +138,15 @@ pub struct ZeroCopyCounts {
     /// Of these, how many it copied all the same. It does wherever packets stay
     /// on the machine that sends them: loopback, veth, bridges.
     pub copied: u64,
+}
+
+/// The latencies of one slice of the measured window beyond the p99 of the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SliceTail {
+    /// All latencies of the slice.
+    pub samples: u64,
+    /// Of these, how many lie beyond.
+    pub beyond: u64,
 }
 
 /// One second of the measured window.

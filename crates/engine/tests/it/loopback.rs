@@ -25,6 +25,11 @@ fn check_exchange(spec: &Workload, load: &LoadResult, serve: &ServeResult) {
     assert_eq!(by_second, load.completed);
     assert_eq!(load.window_ns, 200_000_000);
     assert!(!load.slice_p50_ns.is_empty() && load.slice_p50_ns.len() <= 100);
+    assert_eq!(load.slice_tails.len(), load.slice_p50_ns.len());
+    let samples: u64 = load.slice_tails.iter().map(|it| it.samples).sum();
+    let beyond: u64 = load.slice_tails.iter().map(|it| it.beyond).sum();
+    assert_eq!(samples, load.latency.len());
+    assert!(beyond <= samples / 100 + 1, "{beyond} of {samples}");
 }
 
 fn check_both_families(spec: &Workload) {

@@ -1,7 +1,8 @@
 //! L-12: whether every sending thread saw the same path.
 
 use plumbline_record::{Histogram, LoadResult, Warning};
-use plumbline_stats::{independence, order};
+use plumbline_stats::exceedance::{self, ExceedanceSlice};
+use plumbline_stats::order;
 
 /// The percentile that is compared.
 const QUANTILE: f64 = 0.99;
@@ -52,14 +53,16 @@ pub(super) fn apart(load: &LoadResult) -> Option<Warning> {
     })
 }
 
-/// What successive slices of the window tell of the independence of latencies
-/// (L-8), taken to hold for each thread as for all.
+/// How many of the samples are independent as far as p99 goes, as a share: by the exceedances
+/// of the window's slices (L-21), taken to hold for each thread as for all.
 fn independent_share(load: &LoadResult) -> f64 {
-    let slices: Vec<f64> = load.slice_p50_ns.iter().map(|&ns| ns as f64).collect();
-    if slices.is_empty() {
-        return 1.0;
-    }
-    independence::effective_samples(&slices) / slices.len() as f64
+    let slices = load.slice_tails.iter().map(|it| ExceedanceSlice {
+        beyond: it.beyond,
+        samples: it.samples,
+    });
+    let slices: Vec<ExceedanceSlice> = slices.collect();
+    let samples: u64 = slices.iter().map(|slice| slice.samples).sum();
+    exceedance::effective_samples(&slices) / samples.max(1) as f64
 }
 
 impl Client {
@@ -101,6 +104,8 @@ fn distance(one: u64, other: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use plumbline_record::SliceTail;
+
     use super::*;
     use crate::planted::{healthy, histogram};
 
@@ -114,7 +119,16 @@ mod tests {
         };
         LoadResult {
             clients: latencies_us.iter().map(client).collect(),
+            slice_tails: (0..100).map(|i| tail(u64::from(i % 2 == 0))).collect(),
             ..healthy().load.load
+        }
+    }
+
+    /// A slice of 50 latencies, of which so many are slow.
+    fn tail(beyond: u64) -> SliceTail {
+        SliceTail {
+            samples: 50,
+            beyond,
         }
     }
 
@@ -145,11 +159,13 @@ mod tests {
     #[test]
     fn too_few_samples_accuse_nobody() {
         assert_eq!(odd_one(&threads(100, &[60, 61, 200, 60])), None);
-        // Many, but worth few: a slow wave through the window.
-        let wave = LoadResult {
-            slice_p50_ns: (0..100).map(|i| 60_000 + i * 1_000).collect(),
-            ..threads(1_000, &[60, 61, 200, 60])
+        // Many, but worth few: all that is slow came in one burst.
+        let burst = LoadResult {
+            slice_tails: (0..100)
+                .map(|i| tail(if i == 40 { 50 } else { 0 }))
+                .collect(),
+            ..threads(5_000, &[60, 61, 200, 60])
         };
-        assert_eq!(odd_one(&wave), None);
+        assert_eq!(odd_one(&burst), None);
     }
 }

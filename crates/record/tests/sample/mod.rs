@@ -4,8 +4,8 @@ use plumbline_experiment::{Arrival, Experiment, Scene};
 use plumbline_record::{
     ArrivalCheck, Common, CpuTime, DeviceCounters, FORMAT_VERSION, Fingerprint, Floor, GateFailure,
     Histogram, IdleSample, LoadObservation, LoadResult, NodeRules, Observation, ProcessCpu,
-    ProtocolCounters, Provenance, Run, SecondOfLoad, ServeResult, SoftnetCounters, Trial,
-    TrialStatus, Warning, What,
+    ProtocolCounters, Provenance, Run, SecondOfLoad, ServeResult, SliceTail, SoftnetCounters,
+    Trial, TrialStatus, Warning, What,
 };
 
 const EXPERIMENT: &str = r#"
@@ -157,6 +157,12 @@ pub(crate) fn load(n: u64) -> LoadResult {
         waited_for_connection: 3,
         seconds: vec![SecondOfLoad::default()],
         slice_p50_ns: (0..100).map(|slice| 52_000 + slice * 7).collect(),
+        slice_tails: (0..100)
+            .map(|slice| SliceTail {
+                samples: 17 + slice % 2,
+                beyond: u64::from(slice % 6 == 0),
+            })
+            .collect(),
         arrivals: Some(ArrivalCheck {
             gaps: 5_000,
             gap_error_p99_ns: 21_000,
