@@ -201,7 +201,11 @@ pub(crate) fn add_cluster<'a>(
             Err(error) => return Err(error),
         }
     }
-    if facts.contains_key("daemon cilium") {
+    let is_known = |fact: &&str| facts.contains_key(*fact);
+    if ["daemon cilium", "network api cilium.io"]
+        .iter()
+        .any(is_known)
+    {
         let maps: Api<ConfigMap> = Api::namespaced(session.client(), "kube-system");
         match session.call("read Cilium's settings", maps.get_opt("cilium-config")) {
             Ok(found) => found.iter().for_each(|it| of_cilium(&mut facts, it)),
