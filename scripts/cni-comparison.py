@@ -60,7 +60,9 @@ On {record['provenance']['started'][:10]} with Plumbline {record['provenance']['
 In each block every network had a cluster of its own, made for that block, and in it
 the paths took turns in slices of 25 ms. Both nodes are namespaces of one machine, so
 read the figures as relative: what they show is the work that each network adds, not
-what a wire does to it. [How clusters are made for a
+what a wire does to it. The machine's CPU holds the control plane and all daemons of
+that cluster too, which do as they like beside a hundred milliseconds of traffic: its
+columns say less than those of the processes. [How clusters are made for a
 run](kubernetes.md#several-networks-in-one-run).
 """
 
