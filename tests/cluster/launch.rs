@@ -115,7 +115,7 @@ fn pods_are_followed_from_their_moment_until_they_are_gone() {
     let pods = what["pods"].as_array().unwrap();
     assert_eq!(pods.len(), 20);
     let nodes = cluster.workers();
-    let mut apart = Vec::new();
+    let (mut apart, mut own) = (Vec::new(), Vec::new());
     for (number, pod) in pods.iter().enumerate() {
         let ns = |of: &str| {
             let found = pod[of].as_u64();
@@ -142,6 +142,7 @@ fn pods_are_followed_from_their_moment_until_they_are_gone() {
         assert!(ns("first_out_ns") < shown["ready"] + 2_000_000, "{pod}");
         assert!(nodes.iter().any(|it| pod["node"] == it.as_str()), "{pod}");
         assert!(pod["error"].is_null(), "{pod}");
+        own.push(Duration::from_nanos(ns("watches_apart_ns")));
         let release = &pod["release"];
         let ended = release["ended_ns"].as_u64().unwrap();
         let of_end = steps(&release["steps"]);
@@ -154,6 +155,8 @@ fn pods_are_followed_from_their_moment_until_they_are_gone() {
     // On a machine that has other work either of the two may wait, so this is only told.
     apart.sort_unstable();
     eprintln!("from scheduled to ready, two watches apart: {apart:?}");
+    own.sort_unstable();
+    eprintln!("two watches of this program apart: {own:?}");
     // A policy of the run's own would be waited for.
     assert!(
         record["warnings"].to_string().contains("unguarded"),

@@ -84,7 +84,9 @@ pub(crate) fn launch(
         gap: Duration::from_nanos(task.gap_ns()),
     };
     lot.connect(task)?;
-    let watch = PodWatch::start(lot.session, &lot.api, &lot.selector)?;
+    let start = || PodWatch::start(lot.session, &lot.api, &lot.selector);
+    // What a second watch dates otherwise is our own, not the cluster's (A/A).
+    let (watch, control) = (start()?, start()?);
     let begun = lot.begin()?;
     let met = lot.until_up(&begun, &watch, &peers)?;
     let started = begun.iter().zip(&lot.pods).enumerate();
@@ -99,6 +101,8 @@ pub(crate) fn launch(
     for (at, (asked, pod)) in ended.iter().zip(&lot.pods).enumerate() {
         let went = |asked| watch.of(pod, |shown| went(asked, last.get(&(at as u32)), shown));
         pods[at].release = asked.as_ref().map(went);
+        let apart = watch.of(pod, |one| control.of(pod, |other| one.apart(other)));
+        pods[at].watches_apart_ns = apart.map(|it| it.as_nanos() as u64);
     }
     Ok(LaunchObservation {
         limit_ns: LIMIT.as_nanos() as u64,

@@ -44,6 +44,11 @@ pub struct PodLaunch {
     /// What a cluster has shown of it, which is later than it was so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<LaunchStep>,
+    /// How far two watches of the cluster were apart at most in when they saw it scheduled,
+    /// with a sandbox, running and ready, nanoseconds; null where there were none, or one saw
+    /// what the other did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watches_apart_ns: Option<u64>,
     /// Its end; null where there was nothing to end.
     pub release: Option<PodRelease>,
     /// What went wrong.

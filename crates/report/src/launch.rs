@@ -85,7 +85,8 @@ pub(crate) fn tails(summary: &Summary, section: &Section) -> Vec<String> {
     let tail = |(treatment, of): (&TreatmentSummary, &LaunchSummary)| {
         let slowest = of.slowest.as_ref()?;
         let label = describe::clean(&treatment.treatment.label);
-        Some(format!("{label}: {}", told(slowest)?))
+        let apart = watches_apart(of).unwrap_or_default();
+        Some(format!("{label}: {}{apart}", told(slowest)?))
     };
     let launched = launched(summary, section).into_iter();
     launched.filter_map(tail).collect()
@@ -106,6 +107,17 @@ fn told(noted: &NotedPod) -> Option<String> {
         number::duration(up_ns as f64),
         describe::clean(longest.name),
         number::duration(length(longest) as f64)
+    ))
+}
+
+/// `; for 99 of 100 pods two watches of the cluster dated all they saw within 812 µs of each
+/// other`: that much of its stretches is our own.
+fn watches_apart(of: &LaunchSummary) -> Option<String> {
+    let apart = of.time("watches_apart")?.quantiles.last()?;
+    Some(format!(
+        "; for {} of 100 pods two watches of the cluster dated all they saw within {} of each other",
+        (apart.share * 100.0).round(),
+        number::duration(apart.ns?)
     ))
 }
 

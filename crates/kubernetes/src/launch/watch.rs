@@ -55,6 +55,17 @@ impl ShownPod {
         self.last = Some(pod);
     }
 
+    /// How far another watch dates its start from these dates at most; `None` where one of
+    /// the two has a date that the other lacks, or both have none.
+    pub(super) fn apart(&self, other: &Self) -> Option<Duration> {
+        let dates = |of: &Self| [of.scheduled, of.sandbox, of.running, of.ready];
+        let pairs = dates(self).into_iter().zip(dates(other));
+        let apart = pairs
+            .filter(|pair| *pair != (None, None))
+            .map(|(one, other)| Some(one?.max(other?) - one?.min(other?)));
+        apart.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
     /// Why it will not be ready, as far as the cluster shows after such a time.
     pub(super) fn failed(&self, waited: Duration) -> Option<String> {
         if self.ready.is_some() {
@@ -228,6 +239,30 @@ mod tests {
         let seen = [shown.scheduled, shown.sandbox, shown.running, shown.ready];
         assert_eq!(seen, [2, 3, 3, 3].map(|ms| Some(at(ms))));
         assert_eq!(shown.failed(Duration::from_secs(60)), None);
+    }
+
+    #[test]
+    fn two_watches_are_as_far_apart_as_their_furthest_dates() {
+        let begun = Instant::now();
+        let at = |ms| Some(begun + Duration::from_millis(ms));
+        let shown = |running, ready| ShownPod {
+            scheduled: at(1),
+            running,
+            ready,
+            ..ShownPod::default()
+        };
+        let one = shown(at(20), at(30));
+        for (other, ms) in [
+            (shown(at(20), at(30)), Some(0)),
+            (shown(at(18), at(31)), Some(2)),
+            (shown(at(20), None), None),
+            (ShownPod::default(), None),
+        ] {
+            let apart = ms.map(Duration::from_millis);
+            assert_eq!([one.apart(&other), other.apart(&one)], [apart; 2]);
+        }
+        let unseen = ShownPod::default();
+        assert_eq!(unseen.apart(&unseen), None);
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub struct NotedPod {
 type Time = fn(&PodLaunch) -> Option<u64>;
 
 /// The stretches of a pod's life, and what is made of them.
-const TIMES: [(&str, Time); 9] = [
+const TIMES: [(&str, Time); 10] = [
     ("network_up", PodLaunch::up_ns),
     ("lag", |pod| Some(pod.begun_ns)),
     ("namespace", |pod| {
@@ -86,6 +86,7 @@ const TIMES: [(&str, Time); 9] = [
     }),
     ("ready", PodLaunch::ready_ns),
     ("release", PodLaunch::release_ns),
+    ("watches_apart", |pod| pod.watches_apart_ns),
 ];
 
 impl LaunchSummary {

@@ -148,6 +148,7 @@ fn pods_of_a_cluster_are_told_with_what_that_did() {
             for pod in &mut seen.pods {
                 pod.placed = vec![step("accepted", 1_200_000), step("scheduled", 1_500_000)];
                 pod.shown = vec![step(READY, pod.up_ns().unwrap() + 70 * MS)];
+                pod.watches_apart_ns = pod.attach_ns().map(|ns| ns / 1_000);
             }
         }
     }
@@ -169,6 +170,8 @@ fn pods_of_a_cluster_are_told_with_what_that_did() {
     // Its longest stretch is among those before it has its network.
     let text = markdown::render(&summary);
     assert!(text.contains("had its network after 114"), "{text}");
+    let apart = "for 99 of 100 pods two watches of the cluster dated all they saw within 105 µs";
+    assert!(text.contains(apart), "{text}");
     assert!(!text.contains("of it ready"), "{text}");
 }
 
