@@ -6,12 +6,12 @@ use super::{Cluster, cluster, gates, read, refused, statuses};
 use crate::world::{run_directory, stderr};
 
 /// An experiment of one command on these paths.
-fn file(cluster: &Cluster, networks: &str, during: &str, more: &str) -> String {
+fn file(cluster: &Cluster, networks: &str, during: &str, factors: &str, more: &str) -> String {
     let file = cluster.out().join("survive.toml");
     let text = format!(
         "name = \"survive\"\nquestion = \"What?\"\nbaseline = \"pod\"\n\
-         [factors]\nnetwork = {networks}\n{more}\
-         [[workload]]\nkind = \"survive\"\nduring = '''{during}'''\n\
+         [factors]\nnetwork = {networks}\n{factors}\
+         [[workload]]\nkind = \"survive\"\nduring = '''{during}'''\n{more}\
          [design]\nblocks = 1\nwarm_up = \"500ms\"\nduration = \"1s\"\nretries = 3\n"
     );
     std::fs::write(&file, text).unwrap();
@@ -43,7 +43,7 @@ fn traffic_goes_on_by_every_path_while_a_command_runs_here() {
     let before = cluster.inventory();
     let networks = "[\"pod\", \"cluster-ip:2\", \"node-port\", \"host\"]";
     let during = "test -n \"$PLUMBLINE_NODE1$PLUMBLINE_NODE2\" && sleep 0.3";
-    let file = file(&cluster, networks, during, "");
+    let file = file(&cluster, networks, during, "", "");
     let leave = ["--allow-commands", "--allow-host-network"];
     let flags = [&[&*file], &leave[..], &["--control", "off"]].concat();
     let said = stderr(&cluster.run(&flags).output().unwrap());
@@ -77,9 +77,32 @@ fn traffic_goes_on_by_every_path_while_a_command_runs_here() {
 fn traffic_under_policies_that_have_no_place_for_it_is_refused() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let file = file(&cluster, "\"pod\"", "true", "policies = 10\n");
+    let file = file(&cluster, "\"pod\"", "true", "policies = 10\n", "");
     let output = cluster.run(&[&file, "--allow-commands"]).output().unwrap();
     refused(&output, 2, &["`survive` under policies", "a path without"]);
+    assert_eq!(cluster.inventory(), before);
+}
+
+/// Pods begin with the command, on both nodes, and are gone afterwards.
+#[test]
+fn pods_that_begin_with_a_command_are_followed_until_they_are_gone() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let file = file(&cluster, "\"pod\"", "sleep 1", "", "pods = 3\n");
+    let output = cluster.run(&[&file, "--allow-commands"]).output().unwrap();
+    let (record, trials) = read(&run_directory(cluster.out()));
+    let treatment = &record["plan"]["treatments"][0];
+    let seen = seen(&trials, treatment, &stderr(&output));
+    let pods = seen["launched"]["pods"].as_array().unwrap();
+    assert_eq!(pods.len(), 3, "{seen}");
+    for pod in pods {
+        assert!(pod["first_in_ns"].is_u64(), "{pod}");
+        let shown = pod["shown"].as_array().unwrap();
+        assert!(shown.iter().any(|it| it["step"] == "ready"), "{pod}");
+        assert!(pod["release"]["ended_ns"].is_u64(), "{pod}");
+    }
+    assert_ne!(pods[0]["node"], pods[1]["node"]);
+    assert_eq!(pods[0]["node"], pods[2]["node"]);
     assert_eq!(cluster.inventory(), before);
 }
 
@@ -103,7 +126,7 @@ fn a_policy_that_is_taken_away_is_open_from_then_on() {
     let away = "kubectl delete networkpolicies --all-namespaces --selector plumbline/run \
                 --field-selector metadata.name=confined";
     for (during, is_open) in [("sleep 0.5", false), (away, true)] {
-        let file = file(&cluster, "\"pod\"", during, "policy = true\n");
+        let file = file(&cluster, "\"pod\"", during, "policy = true\n", "");
         let output = cluster.run(&[&file, "--allow-commands"]).output().unwrap();
         if std::env::var("PLUMBLINE_TEST_POLICIES").is_ok_and(|it| it == "enforced") {
             let (record, trials) = read(&run_directory(cluster.out()));

@@ -182,6 +182,7 @@ fn survived(section: &FileSection<'_>) -> Result<Survive, SpecError> {
         survive.connections = connections;
     }
     survive.policy = section.boolean("policy")?.unwrap_or_default();
+    survive.pods = section.whole("pods", launch::PODS)?;
     Ok(survive)
 }
 

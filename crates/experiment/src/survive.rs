@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::key::Key;
-use crate::{Refusal, ready_made};
+use crate::{Launch, Refusal, ready_made};
 
 /// Requests of each kind per second: fewer would not tell a gap to two milliseconds, and
 /// for more, new connections would run out of ports while nothing is answered.
@@ -16,6 +16,9 @@ const RATES: RangeInclusive<f64> = 1_000.0..=5_000.0;
 
 /// Connections that stand all the while.
 pub(crate) const CONNECTIONS: RangeInclusive<u32> = 1..=1_000;
+
+/// New pods in each second: so few that no node has much to do with them.
+const PODS_PER_SECOND: f64 = 1.0;
 
 /// What may be asked for as the longest time of a command.
 pub(crate) const LIMITS: RangeInclusive<Duration> =
@@ -29,6 +32,7 @@ const KEYS: &[Key] = &[
     Key::Rate,
     Key::Connections,
     Key::Policy,
+    Key::Pods,
     Key::WarmUp,
     Key::Duration,
 ];
@@ -49,6 +53,10 @@ pub struct Survive {
     /// Whether a policy forbids all else, and that is tried too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub policy: bool,
+    /// New pods, one of which begins in each second from the beginning of the command on, also
+    /// after its end; null where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods: Option<u32>,
 }
 
 impl Default for Survive {
@@ -60,6 +68,7 @@ impl Default for Survive {
             rate: *RATES.start(),
             connections: 100,
             policy: false,
+            pods: None,
         }
     }
 }
@@ -75,7 +84,20 @@ impl Survive {
             true => " under a policy that forbids all else",
             false => "",
         };
-        format!("{standing}, new ones and datagrams{under} while a command runs")
+        let pods = self.launch().map(|it| format!(" and {}", it.in_words()));
+        format!(
+            "{standing}, new ones and datagrams{under} while a command runs{}",
+            pods.unwrap_or_default()
+        )
+    }
+
+    /// The new pods; `None` where there are none.
+    pub fn launch(&self) -> Option<Launch> {
+        self.pods.map(|pods| Launch {
+            name: self.name.clone(),
+            pods,
+            rate: Some(PODS_PER_SECOND),
+        })
     }
 
     /// From the intended moment of one request of a kind to that of the next, nanoseconds.
@@ -96,6 +118,7 @@ impl Survive {
                 &CONNECTIONS,
             ));
         }
+        self.launch().map_or(Ok(()), |it| it.check())?;
         if !LIMITS.contains(&Duration::from_nanos(self.limit_ns)) {
             let (least, most) = (LIMITS.start(), LIMITS.end());
             let given = format!("{:?}", Duration::from_nanos(self.limit_ns));
@@ -130,7 +153,7 @@ mod tests {
     #[test]
     fn what_tells_no_gap_or_has_no_end_is_refused() {
         type Change = fn(&mut Survive);
-        let cases: [(Change, bool); 8] = [
+        let cases: [(Change, bool); 10] = [
             (|_| (), true),
             (|it| it.rate = 999.0, false),
             (|it| it.rate = 5_001.0, false),
@@ -139,6 +162,8 @@ mod tests {
             (|it| it.connections = 1_001, false),
             (|it| it.limit_ns = u64::MAX, false),
             (|it| it.during = " ".to_owned(), false),
+            (|it| it.pods = Some(100), true),
+            (|it| it.pods = Some(0), false),
         ];
         for (change, is_possible) in cases {
             let mut survive = Survive::default();

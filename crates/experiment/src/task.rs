@@ -121,6 +121,16 @@ impl Task {
         }
     }
 
+    /// The pods that it launches, by themselves or beside a command; `None` where there are
+    /// none.
+    pub fn pods(&self) -> Option<Launch> {
+        match self {
+            Self::Launch(launch) => Some(launch.clone()),
+            Self::Survive(survive) => survive.launch(),
+            _ => None,
+        }
+    }
+
     /// The command that traffic survives or not; `None` of any other task.
     pub fn survive(&self) -> Option<&Survive> {
         match self {

@@ -41,7 +41,11 @@ fn a_file_says_all_of_it() {
     );
     for (line, said) in [
         ("during = \"x\"\nrate = 10\n", "from 1000 to 5000"),
-        ("during = \"x\"\npods = 3\n", "has no meaning for survive"),
+        (
+            "during = \"x\"\nobject = \"policy\"\n",
+            "has no meaning for survive",
+        ),
+        ("during = \"x\"\npods = 101\n", "pods"),
         ("during = \"x\"\npolicy = 3\n", "true or false"),
         ("during = \"x\"\nlimit = \"p99<1ms\"\n", "length of time"),
         ("during = \" \"\n", "a command for the shell"),

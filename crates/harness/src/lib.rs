@@ -40,7 +40,7 @@ pub use gate::judge;
 pub use harmless::is_harmless;
 pub use launched::Launched;
 pub use observer::Observer;
-pub use path::{AgentLink, AgentProcess, Path, Programmable, Site, StandingPolicy};
+pub use path::{AgentLink, AgentProcess, Path, PodLauncher, Programmable, Site, StandingPolicy};
 pub use prepare::{prepare, refuse};
 pub use proof::{Least, Leg, Side};
 pub use reach::{reach, unreached};

@@ -127,17 +127,16 @@ pub trait Path {
         })
     }
 
-    /// Launches pods on the path's nodes, open loop, follows each until packets have passed
-    /// to and from it, and ends all of them. What a pod fails with is part of what is seen.
+    /// Prepares to launch pods on the path's nodes.
     ///
     /// # Errors
     ///
     /// A target that launches no pods, and one that cannot now.
-    fn launch(
-        &self,
-        launch: &Launch,
-        _interrupted: &AtomicBool,
-    ) -> Result<LaunchObservation, TargetError> {
+    fn launch<'p>(
+        &'p self,
+        launch: &'p Launch,
+        _interrupted: &'p AtomicBool,
+    ) -> Result<PodLauncher<'p>, TargetError> {
         Err(TargetError::Unsupported {
             what: format!("the workload `{}`", launch.name),
             needs: "a lab or a cluster: --target lab or kubernetes".to_owned(),
@@ -157,6 +156,11 @@ pub trait Path {
         })
     }
 }
+
+/// Launches pods, open loop, follows each until packets have passed to and from it, and ends
+/// all of them. What a pod fails with is part of what is seen; an error is what keeps all of
+/// them from being launched or seen.
+pub type PodLauncher<'p> = Box<dyn FnOnce() -> Result<LaunchObservation, TargetError> + Send + 'p>;
 
 /// A policy that stands. It goes when this is dropped.
 pub trait StandingPolicy {}
@@ -247,11 +251,11 @@ impl<P: Path + ?Sized> Path for &P {
         (**self).confine(allowed)
     }
 
-    fn launch(
-        &self,
-        launch: &Launch,
-        interrupted: &AtomicBool,
-    ) -> Result<LaunchObservation, TargetError> {
+    fn launch<'p>(
+        &'p self,
+        launch: &'p Launch,
+        interrupted: &'p AtomicBool,
+    ) -> Result<PodLauncher<'p>, TargetError> {
         (**self).launch(launch, interrupted)
     }
 

@@ -20,7 +20,7 @@ use plumbline_record::{
 
 use crate::error::TargetError;
 use crate::event::EventCommand;
-use crate::path::{Path, Programmable, Site, StandingPolicy};
+use crate::path::{Path, PodLauncher, Programmable, Site, StandingPolicy};
 use crate::proof::{Least, Leg};
 use crate::snapshot::PathSnapshot;
 use crate::target::{Demand, Levels, Target};
@@ -448,8 +448,12 @@ impl Path for PlantedTarget {
         Ok(Box::new(self.client.object.clone()))
     }
 
-    fn launch(&self, _: &Launch, _: &AtomicBool) -> Result<LaunchObservation, TargetError> {
-        Ok(self.launched.clone())
+    fn launch<'p>(
+        &'p self,
+        _: &'p Launch,
+        _: &'p AtomicBool,
+    ) -> Result<PodLauncher<'p>, TargetError> {
+        Ok(Box::new(|| Ok(self.launched.clone())))
     }
 
     fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use plumbline_experiment::{Ends, Family, Placement, TaskKind, Treatment};
+use plumbline_experiment::{Ends, Family, Placement, Treatment};
 use plumbline_harness::{Levels, Observer, TargetError};
 use plumbline_protocol::{LookOrder, Sight};
 
@@ -178,7 +178,7 @@ impl Cluster {
                  place",
             );
         }
-        if treatments.iter().any(|it| it.task.launch().is_some()) {
+        if treatments.iter().any(|it| it.task.pods().is_some()) {
             lock(&self.standing).leave_unguarded(
                 "a new pod would wait until it acts, and its network is what is measured",
             );
@@ -251,7 +251,7 @@ impl Cluster {
         }
         // What comes and goes is made for one pod and another.
         let task = &treatment.task;
-        let is_of_pods = matches!(task.kind(), TaskKind::Programming | TaskKind::Launch);
+        let is_of_pods = task.programming().is_some() || task.pods().is_some();
         if is_of_pods && route != ClusterRoute::Pod {
             return Err(unsupported(
                 format!("`{}` on the path `{}`", task.name(), route.name()),

@@ -6,6 +6,7 @@ mod lot;
 mod peers;
 mod watch;
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kube::api::Api;
@@ -27,17 +28,18 @@ use watch::{PodWatch, ShownPod};
 ///
 /// [`TargetError::Unsupported`] where they cannot.
 pub(crate) fn check(treatment: &Treatment) -> Result<(), TargetError> {
-    let Some(launch) = treatment.task.launch() else {
+    let Some(launch) = treatment.task.pods() else {
         return Ok(());
     };
     let scene = &treatment.scene;
+    let survives_under_policy = treatment.task.survive().is_some_and(|it| it.policy);
     let (place, needs) = if scene.placement == Placement::SameNode {
         (
             "on one node",
             "placement cross-node: pods are launched on both nodes, and their peers are on the \
              other one",
         )
-    } else if scene.is_dressed() {
+    } else if scene.is_dressed() || survives_under_policy {
         (
             "beside services, policies or neighbours",
             "a path on which nothing is laid: it is not waited until rules know pods that come \
@@ -47,68 +49,99 @@ pub(crate) fn check(treatment: &Treatment) -> Result<(), TargetError> {
         return Ok(());
     };
     Err(TargetError::Unsupported {
-        what: format!("the workload `{}` {place}", launch.name),
+        what: format!("pods of the workload `{}` {place}", launch.name),
         needs: needs.to_owned(),
     })
 }
 
-/// Launches pods on the nodes of two ends in turn, follows them, and ends them.
-///
-/// # Errors
-///
-/// No pod could be made, or what follows them failed. What single pods fail with is in what
-/// is seen.
-pub(crate) fn launch(
-    task: &Launch,
-    ends: &[LaunchEnd<'_>; 2],
-    mark: &RunMark,
-) -> Result<LaunchObservation, ClusterError> {
-    let launch = word();
-    let peers = LaunchPeers::begin(ends, &launch)?;
-    let orders = (0..task.pods).map(|pod| {
-        let node = pod as usize % ends.len();
-        let order = LaunchedOrder {
-            peer: peers.waiting[1 - node],
-            launch: launch.clone(),
-            pod,
+/// A launch for which all is ready.
+pub(crate) struct PreparedLaunch<'p> {
+    ends: [LaunchEnd<'p>; 2],
+    /// What the second, the control, dates otherwise is our own, not the cluster's (A/A).
+    watches: [PodWatch; 2],
+    lot: LaunchedLot<'p>,
+    peers: LaunchPeers<'p>,
+}
+
+impl<'p> PreparedLaunch<'p> {
+    /// Prepares to launch pods on the nodes of two ends in turn.
+    ///
+    /// # Errors
+    ///
+    /// What follows the pods failed, or the cluster does not let this account.
+    pub(crate) fn new(
+        task: &Launch,
+        ends: [LaunchEnd<'p>; 2],
+        mark: &RunMark,
+        given_up: &'p AtomicBool,
+    ) -> Result<Self, ClusterError> {
+        let launch = word();
+        let peers = LaunchPeers::begin(ends, &launch)?;
+        let orders = (0..task.pods).map(|pod| {
+            let node = pod as usize % ends.len();
+            let order = LaunchedOrder {
+                peer: peers.waiting[1 - node],
+                launch: launch.clone(),
+                pod,
+            };
+            let on = &ends[node].site.pod;
+            manifest::launched(&order, &on.node, &on.image, mark)
+        });
+        let standing = ends[0].site;
+        let lot = LaunchedLot {
+            session: &standing.session,
+            api: Api::namespaced(standing.session.client(), &standing.pod.namespace),
+            pods: orders.collect(),
+            selector: format!("{LAUNCH}={launch}"),
+            gap: Duration::from_nanos(task.gap_ns()),
+            given_up,
         };
-        let on = &ends[node].site.pod;
-        manifest::launched(&order, &on.node, &on.image, mark)
-    });
-    let standing = &ends[0].site;
-    let lot = LaunchedLot {
-        session: &standing.session,
-        api: Api::namespaced(standing.session.client(), &standing.pod.namespace),
-        pods: orders.collect(),
-        selector: format!("{LAUNCH}={launch}"),
-        gap: Duration::from_nanos(task.gap_ns()),
-    };
-    lot.connect(task)?;
-    let start = || PodWatch::start(lot.session, &lot.api, &lot.selector);
-    // What a second watch dates otherwise is our own, not the cluster's (A/A).
-    let (watch, control) = (start()?, start()?);
-    let begun = lot.begin()?;
-    let met = lot.until_up(&begun, &watch, &peers)?;
-    let started = begun.iter().zip(&lot.pods).enumerate();
-    let started = started.map(|(at, (asked, pod))| PodLaunch {
-        node: ends[at % ends.len()].site.pod.node.clone(),
-        ..watch.of(pod, |shown| came(asked, met.get(&(at as u32)), shown))
-    });
-    let mut pods: Vec<PodLaunch> = started.collect();
-    peers.met(MeetingPhase::Ends)?;
-    let ended = lot.end(&begun)?;
-    let last = lot.until_gone(&ended, &watch, &peers)?;
-    for (at, (asked, pod)) in ended.iter().zip(&lot.pods).enumerate() {
-        let went = |asked| watch.of(pod, |shown| went(asked, last.get(&(at as u32)), shown));
-        pods[at].release = asked.as_ref().map(went);
-        let apart = watch.of(pod, |one| control.of(pod, |other| one.apart(other)));
-        pods[at].watches_apart_ns = apart.map(|it| it.as_nanos() as u64);
+        lot.connect(task)?;
+        let watch = || PodWatch::start(lot.session, &lot.api, &lot.selector);
+        Ok(Self {
+            ends,
+            watches: [watch()?, watch()?],
+            lot,
+            peers,
+        })
     }
-    Ok(LaunchObservation {
-        limit_ns: LIMIT.as_nanos() as u64,
-        clock_error_ns: Some(peers.error_ns(Instant::now())),
-        pods,
-    })
+
+    /// Launches the pods, follows them, and ends them.
+    ///
+    /// # Errors
+    ///
+    /// No pod could be made, or what follows them failed. What single pods fail with is in
+    /// what is seen.
+    pub(crate) fn run(self) -> Result<LaunchObservation, ClusterError> {
+        let Self {
+            ends,
+            watches: [watch, control],
+            lot,
+            peers,
+        } = &self;
+        let begun = lot.begin()?;
+        let met = lot.until_up(&begun, watch, peers)?;
+        let started = begun.iter().zip(&lot.pods).enumerate();
+        let started = started.map(|(at, (asked, pod))| PodLaunch {
+            node: ends[at % ends.len()].site.pod.node.clone(),
+            ..watch.of(pod, |shown| came(asked, met.get(&(at as u32)), shown))
+        });
+        let mut pods: Vec<PodLaunch> = started.collect();
+        peers.met(MeetingPhase::Ends)?;
+        let ended = lot.end(&begun)?;
+        let last = lot.until_gone(&ended, watch, peers)?;
+        for (at, (asked, pod)) in ended.iter().zip(&lot.pods).enumerate() {
+            let went = |asked| watch.of(pod, |shown| went(asked, last.get(&(at as u32)), shown));
+            pods[at].release = asked.as_ref().map(went);
+            let apart = watch.of(pod, |one| control.of(pod, |other| one.apart(other)));
+            pods[at].watches_apart_ns = apart.map(|it| it.as_nanos() as u64);
+        }
+        Ok(LaunchObservation {
+            limit_ns: LIMIT.as_nanos() as u64,
+            clock_error_ns: Some(peers.error_ns(Instant::now())),
+            pods,
+        })
+    }
 }
 
 /// The start of a pod.

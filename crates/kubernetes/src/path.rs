@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use plumbline_experiment::{Family, Launch, Neighbours, ProgrammedObject, Protocol};
 use plumbline_harness::{
-    Cpus, EventCommand, Leg, Observer, Path, PathSnapshot, Programmable, Side, Site,
+    Cpus, EventCommand, Leg, Observer, Path, PathSnapshot, PodLauncher, Programmable, Side, Site,
     StandingPolicy, TargetError,
 };
 use plumbline_protocol::{LookOrder, Sight};
-use plumbline_record::{DeviceCounters, Floor, LaunchObservation};
+use plumbline_record::{DeviceCounters, Floor};
 
 use crate::ClusterError;
 use crate::enforcement::ClusterEnforcement;
-use crate::launch::{LaunchEnd, launch};
+use crate::launch::{LaunchEnd, PreparedLaunch};
 use crate::manifest::{NEXT_PORT, PORT, RunMark};
 use crate::programmable::{ClusterProgrammable, PodConfinement, PodPair};
 use crate::site::{Observers, PodSite};
@@ -355,13 +355,17 @@ impl Path for ClusterPath {
         self.beside.iter().map(boxed).collect()
     }
 
-    /// The connection to the cluster knows when the user wants to stop.
-    fn launch(&self, task: &Launch, _: &AtomicBool) -> Result<LaunchObservation, TargetError> {
+    fn launch<'p>(
+        &'p self,
+        task: &'p Launch,
+        interrupted: &'p AtomicBool,
+    ) -> Result<PodLauncher<'p>, TargetError> {
         let ends = [&self.client, &self.server].map(|end| LaunchEnd {
             site: &end.site,
             observer: &end.observer,
         });
-        Ok(launch(task, &ends, &self.mark)?)
+        let prepared = PreparedLaunch::new(task, ends, &self.mark, interrupted)?;
+        Ok(Box::new(move || Ok(prepared.run()?)))
     }
 
     /// What goes from pod to pod crosses the networks of their nodes.

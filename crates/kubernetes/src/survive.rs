@@ -41,10 +41,11 @@ pub(crate) fn check(treatment: &Treatment, route: ClusterRoute) -> Result<(), Ta
 #[cfg(test)]
 mod tests {
     use plumbline_experiment::{
-        NeighbourKind, Scene, Survive, Task, Timing, Workload, WorkloadKind,
+        NeighbourKind, Placement, Scene, Survive, Task, Timing, Workload, WorkloadKind,
     };
 
     use super::*;
+    use crate::launch;
     use crate::route::ROUTES;
 
     type Change = fn(&mut Scene);
@@ -85,6 +86,30 @@ mod tests {
         }
         let load = Task::from(Workload::of_kind(WorkloadKind::Rr));
         assert!(check(&treatment(load, policies), ClusterRoute::Pod).is_ok());
+    }
+
+    #[test]
+    fn pods_beside_a_command_are_launched_where_others_are() {
+        let services = |it: &mut Scene| it.services.count = 9;
+        let same_node = |it: &mut Scene| it.placement = Placement::SameNode;
+        let cases: [(Change, bool, bool); 4] = [
+            (|_| (), false, true),
+            (|_| (), true, false),
+            (services, false, false),
+            (same_node, false, false),
+        ];
+        for (change, policy, is_possible) in cases {
+            let mut survive = Survive {
+                policy,
+                ..Survive::default()
+            };
+            let without = treatment(Task::Survive(survive.clone()), change);
+            assert!(launch::check(&without).is_ok(), "{without:?}");
+            survive.pods = Some(3);
+            let treatment = treatment(Task::Survive(survive), change);
+            let checked = launch::check(&treatment);
+            assert_eq!(checked.is_ok(), is_possible, "{treatment:?}");
+        }
     }
 
     #[test]

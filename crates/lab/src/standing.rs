@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumbline_experiment::{Launch, Placement};
-use plumbline_harness::{EventCommand, Leg, Path, PathSnapshot, Site, TargetError};
-use plumbline_record::{
-    CniList, DeviceCounters, DeviceFingerprint, LaunchObservation, ProcessCpu, ProtocolCounters,
-};
+use plumbline_harness::{EventCommand, Leg, Path, PathSnapshot, PodLauncher, Site, TargetError};
+use plumbline_record::{CniList, DeviceCounters, DeviceFingerprint, ProcessCpu, ProtocolCounters};
 use plumbline_sys::ethtool;
 
 use crate::agent::Launcher;
@@ -309,16 +307,16 @@ impl Path for StandingNetwork {
         self.hops.iter().map(Hop::leg).collect()
     }
 
-    fn launch(
-        &self,
-        launch: &Launch,
-        interrupted: &AtomicBool,
-    ) -> Result<LaunchObservation, TargetError> {
+    fn launch<'p>(
+        &'p self,
+        launch: &'p Launch,
+        interrupted: &'p AtomicBool,
+    ) -> Result<PodLauncher<'p>, TargetError> {
         let site = LaunchSite {
             network: self.network,
             topology: &self.topology,
         };
-        Ok(site.launch(launch, interrupted)?)
+        Ok(Box::new(move || Ok(site.launch(launch, interrupted)?)))
     }
 
     /// In the namespace of the client's node.

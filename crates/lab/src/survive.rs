@@ -12,7 +12,7 @@ use crate::error::LabError;
 ///
 /// [`LabError::Unsupported`] beside what is laid on a path: rules of services and policies
 /// are for one port of TCP, and neighbours end by themselves. Nothing in the lab writes a
-/// policy again that a command has taken away.
+/// policy again that a command has taken away, or attaches pods as a cluster does.
 pub(crate) fn check(treatment: &Treatment) -> Result<(), LabError> {
     match treatment.task.survive() {
         Some(survive) if treatment.scene.is_dressed() => Err(LabError::Unsupported {
@@ -25,6 +25,10 @@ pub(crate) fn check(treatment: &Treatment) -> Result<(), LabError> {
         Some(survive) if survive.policy => Err(LabError::Unsupported {
             what: format!("`policy` of `{}`", survive.name),
             needs: "a cluster whose network enforces policies: --target kubernetes".to_owned(),
+        }),
+        Some(survive) if survive.pods.is_some() => Err(LabError::Unsupported {
+            what: format!("`pods` of `{}`", survive.name),
+            needs: "a cluster: --target kubernetes".to_owned(),
         }),
         _ => Ok(()),
     }

@@ -193,6 +193,16 @@ impl Observation {
         }
     }
 
+    /// What was seen of pods that were launched, by themselves or beside a command; `None`
+    /// where there were none.
+    pub fn pods(&self) -> Option<&LaunchObservation> {
+        match &self.what {
+            What::Launch(seen) => Some(seen),
+            What::Survive(seen) => seen.launched.as_ref(),
+            _ => None,
+        }
+    }
+
     /// What was seen of traffic while a command ran; `None` for any other exercise.
     pub fn survive(&self) -> Option<&SurviveObservation> {
         match &self.what {

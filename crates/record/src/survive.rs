@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, ProbeOutcome, ProbeSeries};
+use crate::{Histogram, LaunchObservation, ProbeOutcome, ProbeSeries};
 
 /// What was seen of all traffic of one repetition. Times are by the sender's clock since the
 /// first of all requests was intended, or of all connections tried.
@@ -21,6 +21,9 @@ pub struct SurviveObservation {
     /// Connections that a policy forbids; null where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forbidden: Option<ProbeSeries>,
+    /// Pods that began meanwhile; null where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launched: Option<LaunchObservation>,
 }
 
 /// The requests of one kind, at equal gaps, whatever became of those before.
@@ -301,7 +304,7 @@ mod tests {
             ended_ns: 150 * MS,
             clock_error_ns: 0,
             flows,
-            forbidden: None,
+            ..SurviveObservation::default()
         }
     }
 

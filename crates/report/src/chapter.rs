@@ -162,21 +162,6 @@ fn section<'a>(
         let sentence = format!("Meanwhile the neighbours did: {}.", beside.join("; "));
         pieces.push(Piece::List(vec![sentence], 1));
     }
-    if let Some(table) = launch::table(summary, section) {
-        pieces.push(Piece::Table {
-            title: "Until the network is up".to_owned(),
-            about: launch::ABOUT.to_owned(),
-            table,
-        });
-        pieces.push(Piece::List(launch::tails(summary, section), MOST_TAILS));
-    }
-    if let Some(table) = launch::steps(summary, section) {
-        pieces.push(Piece::Details {
-            title: "Steps of launching a pod".to_owned(),
-            is_open: true,
-            pieces: vec![Piece::table("", table)],
-        });
-    }
     if let Some(table) = survive::gaps(summary, section) {
         pieces.push(Piece::Table {
             title: "What the traffic survived".to_owned(),
@@ -192,6 +177,21 @@ fn section<'a>(
         }));
         let sentences = survive::sentences(summary, section);
         pieces.push(Piece::List(sentences, MOST_SURVIVED));
+    }
+    if let Some(table) = launch::table(summary, section) {
+        pieces.push(Piece::Table {
+            title: "Until the network is up".to_owned(),
+            about: launch::ABOUT.to_owned(),
+            table,
+        });
+        pieces.push(Piece::List(launch::tails(summary, section), MOST_TAILS));
+    }
+    if let Some(table) = launch::steps(summary, section) {
+        pieces.push(Piece::Details {
+            title: "Steps of launching a pod".to_owned(),
+            is_open: true,
+            pieces: vec![Piece::table("", table)],
+        });
     }
     pieces.push(Piece::Details {
         title: format!("All figures of {title}"),

@@ -110,6 +110,24 @@ fn told(noted: &NotedPod) -> Option<String> {
     ))
 }
 
+/// `; of 20 pods that began since, 19 had their network, the slowest after 812 ms, and 18 were
+/// ready, the slowest after 3.20 s`.
+pub(crate) fn beside_a_command(of: &LaunchSummary) -> String {
+    let slowest = |name: &str| {
+        let longest_ns = of.time(name).and_then(|it| it.longest_ns);
+        let told = longest_ns.map(|ns| format!(", the slowest after {}", number::duration(ns)));
+        told.unwrap_or_default()
+    };
+    format!(
+        "; of {} pods that began since, {} had their network{}, and {} were ready{}",
+        of.pods,
+        of.up,
+        slowest("network_up"),
+        of.ready,
+        slowest("ready")
+    )
+}
+
 /// `; for 99 of 100 pods two watches of the cluster dated all they saw within 812 µs of each
 /// other`: that much of its stretches is our own.
 fn watches_apart(of: &LaunchSummary) -> Option<String> {
@@ -134,6 +152,7 @@ pub(crate) fn json(of: &LaunchSummary) -> impl Serialize + use<> {
     object! {
         pods: of.pods,
         up: of.up,
+        ready: of.ready,
         times: of.times.iter().map(times).collect::<Vec<_>>(),
         steps: of.steps.iter().map(times).collect::<Vec<_>>(),
         slowest: of.slowest.as_ref().map(noted),

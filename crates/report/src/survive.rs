@@ -13,7 +13,7 @@ use crate::analysis::{
 use crate::figures::{Table, head, spread};
 use crate::object::object;
 use crate::spread::Spread;
-use crate::{describe, number};
+use crate::{describe, launch, number};
 
 /// What the table is, for a reader of the page.
 pub(crate) const ABOUT: &str = "A gap goes from the intended moment of the first request that was \
@@ -113,7 +113,9 @@ pub(crate) fn sentences(summary: &Summary, section: &Section) -> Vec<String> {
         };
         let policy = of.forbidden.as_ref();
         let policy = policy.map_or_else(String::new, |it| let_through(it, of.repetitions));
-        format!("{label}: the command took {took}, and {again}{policy}")
+        let pods = treatment.launch.as_ref().map(launch::beside_a_command);
+        let pods = pods.unwrap_or_default();
+        format!("{label}: the command took {took}, and {again}{policy}{pods}")
     };
     let all = survived(summary, section).into_iter();
     all.map(sentence).collect()

@@ -26,7 +26,8 @@ impl Exercise for LaunchExercise {
     /// devices of their own, so none are held against those of the path.
     fn run(&self, path: &dyn Path, mut order: TrialOrder<'_>) -> Result<Done, TrialError> {
         drop(order.others.take());
-        let seen = path.launch(&self.task, order.interrupted);
+        let launcher = path.launch(&self.task, order.interrupted);
+        let seen = launcher.and_then(|launch| launch());
         if order.interrupted.load(Ordering::SeqCst) {
             return Err(TrialError::Interrupted);
         }

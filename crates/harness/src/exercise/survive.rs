@@ -4,6 +4,8 @@
 mod forbidden;
 mod traffic;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use plumbline_experiment::{Arrival, Protocol, Survive, Timing, Workload, WorkloadKind};
@@ -21,6 +23,7 @@ use crate::error::TargetError;
 use crate::path::Path;
 use crate::proof::Least;
 use crate::settings::Settings;
+use crate::together::joined;
 use forbidden::unenforced;
 use traffic::{FlowTarget, SeenTraffic, TrafficFlow, TrafficFlows};
 
@@ -61,47 +64,27 @@ struct Ran {
 }
 
 impl Exercise for SurviveExercise {
-    /// What comes together with it does not wait for it. The packets of before the command
-    /// are held against the path: afterwards it may be gone.
+    /// What comes together with it does not wait for it. New pods begin with the command, and
+    /// their ends are waited for when the traffic is over.
     fn run(&self, path: &dyn Path, mut order: TrialOrder<'_>) -> Result<Done, TrialError> {
         drop(order.others.take());
-        let [before, after] =
-            [self.timing.warm_up_ns, self.timing.measure_ns].map(Duration::from_nanos);
-        let mut flows = TrafficFlows::start(path, order.interrupted)?;
-        let mut targets = Vec::new();
-        for flow in &mut flows.all {
-            targets.push(self.listen(flow, path, &order)?);
-        }
-        if self.task.policy {
-            let allowed: Vec<_> = targets.iter().map(FlowTarget::port).collect();
-            flows.forbid_others(path, (self.task.rate, &allowed[..]), order.settings)?;
-        }
-        for (flow, target) in flows.all.iter_mut().zip(targets) {
-            self.begin(flow, target, &order)?;
-        }
-        let early = flows.clock()?;
-        flows.let_pass(START)?;
-        flows.try_forbidden(Duration::from_nanos(self.longest_ns()))?;
-        flows.let_pass(before)?;
-        let well_ns = now_ns().saturating_sub(ANSWERED_NS);
-        let counted = path.snapshot()?;
-        let ran = self.run_command(path, &mut flows, after)?;
-        let traffic = flows.stop()?;
-        let late = flows.clock()?;
-        let (clock, clock_error_ns) = ClockAnswer::nearer(early, late, ran.begun_ns);
-        let seen = observation(&self.task, &ran, (&clock, clock_error_ns), traffic);
-        let new = seen.flow(FlowKind::New);
-        let well_ns = clock
-            .translated(well_ns)
-            .saturating_sub(zero_ns(&clock, &ran, &seen));
-        let answered = new.map_or(0, |it| it.in_time_before(well_ns));
-        Ok(Done {
-            seen: Observation {
-                common: flows.end()?,
-                what: What::Survive(Box::new(seen)),
-            },
-            least: Least::both_ways(answered),
-            counted: Some(counted),
+        let (task, given_up) = (self.task.launch(), AtomicBool::new(false));
+        let launcher = task.as_ref().map(|it| path.launch(it, &given_up));
+        let launcher = launcher.transpose()?;
+        thread::scope(|scope| {
+            let mut pods = None;
+            let begin = || pods = launcher.map(|it| scope.spawn(it));
+            let done = self.endure(path, &order, begin);
+            given_up.store(done.is_err(), Ordering::SeqCst);
+            let launched = pods.map(joined);
+            let mut done = done?;
+            if order.interrupted.load(Ordering::SeqCst) {
+                return Err(TrialError::Interrupted);
+            }
+            if let What::Survive(seen) = &mut done.seen.what {
+                seen.launched = launched.transpose()?;
+            }
+            Ok(done)
         })
     }
 
@@ -126,6 +109,56 @@ impl Exercise for SurviveExercise {
 }
 
 impl SurviveExercise {
+    /// Lets the traffic go on before, while and after the command runs. `begin` is called when
+    /// that begins. The packets of before the command are held against the path: afterwards it
+    /// may be gone.
+    fn endure(
+        &self,
+        path: &dyn Path,
+        order: &TrialOrder<'_>,
+        begin: impl FnOnce(),
+    ) -> Result<Done, TrialError> {
+        let [before, after] =
+            [self.timing.warm_up_ns, self.timing.measure_ns].map(Duration::from_nanos);
+        let mut flows = TrafficFlows::start(path, order.interrupted)?;
+        let mut targets = Vec::new();
+        for flow in &mut flows.all {
+            targets.push(self.listen(flow, path, order)?);
+        }
+        if self.task.policy {
+            let allowed: Vec<_> = targets.iter().map(FlowTarget::port).collect();
+            flows.forbid_others(path, (self.task.rate, &allowed[..]), order.settings)?;
+        }
+        for (flow, target) in flows.all.iter_mut().zip(targets) {
+            self.begin(flow, target, order)?;
+        }
+        let early = flows.clock()?;
+        flows.let_pass(START)?;
+        flows.try_forbidden(Duration::from_nanos(self.longest_ns()))?;
+        flows.let_pass(before)?;
+        let well_ns = now_ns().saturating_sub(ANSWERED_NS);
+        let counted = path.snapshot()?;
+        begin();
+        let ran = self.run_command(path, &mut flows, after)?;
+        let traffic = flows.stop()?;
+        let late = flows.clock()?;
+        let (clock, clock_error_ns) = ClockAnswer::nearer(early, late, ran.begun_ns);
+        let seen = observation(&self.task, &ran, (&clock, clock_error_ns), traffic);
+        let new = seen.flow(FlowKind::New);
+        let well_ns = clock
+            .translated(well_ns)
+            .saturating_sub(zero_ns(&clock, &ran, &seen));
+        let answered = new.map_or(0, |it| it.in_time_before(well_ns));
+        Ok(Done {
+            seen: Observation {
+                common: flows.end()?,
+                what: What::Survive(Box::new(seen)),
+            },
+            least: Least::both_ways(answered),
+            counted: Some(counted),
+        })
+    }
+
     /// Lets the receivers of a flow listen.
     fn listen(
         &self,
@@ -292,6 +325,7 @@ fn observation(
             let Probed { begun_ns, series } = *it;
             series.later(begun_ns - zero_ns)
         }),
+        launched: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pods of one launch: asked for and deleted, each at its moment.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -80,6 +81,8 @@ pub(super) struct LaunchedLot<'p> {
     pub(super) pods: Vec<Pod>,
     pub(super) selector: String,
     pub(super) gap: Duration,
+    /// Whether nobody wants it any more.
+    pub(super) given_up: &'p AtomicBool,
 }
 
 impl LaunchedLot<'_> {
@@ -94,9 +97,7 @@ impl LaunchedLot<'_> {
             async move { self.session.bounded(what, self.api.get_opt(&name)).await }
         };
         let asked = self.pods[..count].iter().map(ask);
-        let answers = self
-            .session
-            .stoppable(async { Ok(join_all(asked).await) })?;
+        let answers = self.stoppable(async { Ok(join_all(asked).await) })?;
         answers.into_iter().try_for_each(|it| it.map(drop))
     }
 
@@ -113,9 +114,7 @@ impl LaunchedLot<'_> {
             let request = async { self.api.create(params, pod).await.map(drop) };
             self.ask(first + self.gap * at as u32, &what, request).await
         });
-        let mut asked = self
-            .session
-            .stoppable(async { Ok(join_all(asked).await) })?;
+        let mut asked = self.stoppable(async { Ok(join_all(asked).await) })?;
         if asked.iter().all(|it| it.answered.is_err()) && !asked.is_empty() {
             return Err(asked
                 .swap_remove(0)
@@ -146,7 +145,34 @@ impl LaunchedLot<'_> {
                 let request = async { found(self.api.delete(&name, params).await).map(drop) };
                 Some(self.ask(first + self.gap * at as u32, &what, request).await)
             });
-        self.session.stoppable(async { Ok(join_all(asked).await) })
+        self.stoppable(async { Ok(join_all(asked).await) })
+    }
+
+    /// As the session does it, and stopped too where it is given up.
+    fn stoppable<T>(
+        &self,
+        work: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        let given_up = async {
+            while !self.given_up.load(Ordering::SeqCst) {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        self.session.stoppable(async {
+            tokio::select! {
+                biased;
+                () = given_up => Err(ClusterError::Interrupted),
+                result = work => result,
+            }
+        })
+    }
+
+    /// Lets some time pass until it is looked again.
+    fn pause(&self) -> Result<(), ClusterError> {
+        self.stoppable(async {
+            tokio::time::sleep(LOOK).await;
+            Ok(())
+        })
     }
 
     async fn ask(
@@ -190,7 +216,7 @@ impl LaunchedLot<'_> {
                     return Ok(met);
                 }
             }
-            self.session.pause(LOOK)?;
+            self.pause()?;
         }
     }
 
@@ -218,7 +244,7 @@ impl LaunchedLot<'_> {
                     return Ok(last);
                 }
             }
-            self.session.pause(LOOK)?;
+            self.pause()?;
         }
     }
 }

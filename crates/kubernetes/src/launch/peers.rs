@@ -11,6 +11,7 @@ use crate::ClusterError;
 use crate::site::PodSite;
 
 /// A pod that stands on one of the nodes, and the agent in it.
+#[derive(Clone, Copy)]
 pub(crate) struct LaunchEnd<'p> {
     pub(crate) site: &'p PodSite,
     pub(crate) observer: &'p Observer,
@@ -18,7 +19,7 @@ pub(crate) struct LaunchEnd<'p> {
 
 /// What waits for the packets of launched pods at both ends.
 pub(super) struct LaunchPeers<'p> {
-    ends: &'p [LaunchEnd<'p>; 2],
+    ends: [LaunchEnd<'p>; 2],
     clocks: [AgentClock; 2],
     pub(super) waiting: [SocketAddr; 2],
 }
@@ -49,7 +50,7 @@ impl SeenPod {
 }
 
 impl<'p> LaunchPeers<'p> {
-    pub(super) fn begin(ends: &'p [LaunchEnd<'p>; 2], launch: &str) -> Result<Self, ClusterError> {
+    pub(super) fn begin(ends: [LaunchEnd<'p>; 2], launch: &str) -> Result<Self, ClusterError> {
         let waits = |end: &LaunchEnd<'_>| {
             let order = MeetOrder {
                 address: end.site.address,
@@ -57,7 +58,7 @@ impl<'p> LaunchPeers<'p> {
             };
             end.observer.meet(order)
         };
-        let [one, other] = ends;
+        let [one, other] = &ends;
         Ok(Self {
             ends,
             clocks: [one.observer.clock()?, other.observer.clock()?],

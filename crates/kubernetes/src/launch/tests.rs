@@ -5,6 +5,9 @@ use crate::bulk::tests::mark;
 use crate::planted::{PlantedServer, Reply};
 use crate::session::ClusterConnection;
 
+static NEVER: AtomicBool = AtomicBool::new(false);
+static GIVEN_UP: AtomicBool = AtomicBool::new(true);
+
 const GONE: Reply = Reply::Status(404, "NotFound", "no such pod");
 
 /// Three pods that begin 10 ms apart.
@@ -23,6 +26,7 @@ fn lot(session: &ClusterConnection) -> LaunchedLot<'_> {
         pods: (0..3).map(pod).collect(),
         selector: format!("{LAUNCH}=9f"),
         gap: Duration::from_millis(10),
+        given_up: &NEVER,
     }
 }
 
@@ -87,6 +91,17 @@ fn a_pod_that_was_refused_is_one_of_many() {
     let ended = lot.end(&begun).unwrap();
     let asked: Vec<bool> = ended.iter().map(Option::is_some).collect();
     assert_eq!(asked, [true, false, true]);
+}
+
+/// What they were launched beside has failed.
+#[test]
+fn a_launch_that_is_given_up_asks_for_nothing() {
+    let server = PlantedServer::start([Reply::Echo; 3], Reply::Gone);
+    let session = server.session();
+    let mut lot = lot(&session);
+    lot.given_up = &GIVEN_UP;
+    assert!(matches!(lot.begin(), Err(ClusterError::Interrupted)));
+    assert!(server.asked().is_empty());
 }
 
 /// Milliseconds after the moment of a pod.

@@ -51,7 +51,9 @@ fn launch(
         pods,
         rate,
     };
-    Path::launch(standing, &launch, &AtomicBool::new(false))
+    let never = AtomicBool::new(false);
+    let launcher = Path::launch(standing, &launch, &never)?;
+    launcher()
 }
 
 /// The devices of all nodes.

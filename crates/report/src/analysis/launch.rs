@@ -15,6 +15,8 @@ pub struct LaunchSummary {
     pub pods: usize,
     /// Those of them that had their network.
     pub up: usize,
+    /// Those that a cluster showed as ready.
+    pub ready: usize,
     /// The stretches of their lives, in order, and the whole until the network was up.
     pub times: Vec<LaunchTimes>,
     /// The steps by which a cluster placed them, the network attached them, and a cluster
@@ -94,7 +96,7 @@ impl LaunchSummary {
     pub(crate) fn new(trials: &[(&Trial, &Observation)]) -> Option<Self> {
         let launches: Vec<(u32, &LaunchObservation)> = trials
             .iter()
-            .filter_map(|(trial, seen)| Some((trial.block, seen.launch()?)))
+            .filter_map(|(trial, seen)| Some((trial.block, seen.pods()?)))
             .collect();
         if launches.is_empty() {
             return None;
@@ -102,10 +104,13 @@ impl LaunchSummary {
         let times = TIMES.map(|(name, time)| LaunchTimes::new(name, &launches, time));
         let mut up: Vec<(u64, NotedPod)> = launches.iter().flat_map(|it| pods_up(*it)).collect();
         up.sort_by_key(|(ns, _)| *ns);
+        let pods = launches.iter().flat_map(|(_, seen)| &seen.pods);
+        let ready = pods.filter(|it| it.ready_ns().is_some());
         let noted = |at: usize| up.get(at).map(|(_, pod)| pod.clone());
         Some(Self {
             pods: launches.iter().map(|(_, seen)| seen.pods.len()).sum(),
             up: up.len(),
+            ready: ready.count(),
             times: times.into(),
             steps: steps(&launches),
             middle: noted(up.len().div_ceil(2).saturating_sub(1)),

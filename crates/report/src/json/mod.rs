@@ -221,6 +221,7 @@ fn factors(treatment: &plumbline_experiment::Treatment) -> impl Serialize {
             connections: survive.connections,
             rate_per_second: survive.rate,
             policy: survive.policy,
+            pods: survive.pods,
         }),
     }
 }

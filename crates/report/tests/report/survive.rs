@@ -2,8 +2,9 @@
 
 use plumbline_experiment::{Survive, Task};
 use plumbline_record::{
-    FlowKind, FlowSeries, GateFailure, Histogram, ProbeOutcome, ProbeSeries, ProbeSpell,
-    RequestOutcome, RequestSpell, Run, SurviveObservation, Trial, TrialStatus, What,
+    FlowKind, FlowSeries, GateFailure, Histogram, LaunchObservation, LaunchStep, PodLaunch,
+    ProbeOutcome, ProbeSeries, ProbeSpell, READY, RequestOutcome, RequestSpell, Run,
+    SurviveObservation, Trial, TrialStatus, What,
 };
 use plumbline_report::gap_limit::GapLimit;
 use plumbline_report::terminal::{self, Style};
@@ -93,6 +94,7 @@ fn run() -> (Run, Vec<Trial>) {
                 flow(FlowKind::Datagram, RequestOutcome::Unanswered, late, 0),
             ],
             forbidden: Some(forbidden((factor - 1) * (30 + u64::from(trial.block)))),
+            launched: None,
         };
         if let Some(observation) = &mut trial.observation {
             observation.what = What::Survive(Box::new(seen));
@@ -231,6 +233,74 @@ fn every_format_tells_what_broke() {
             "of 40000 connections that the policy forbids 345 got through, for 34.5 ms",
         ] {
             assert!(text.contains(said), "{text}");
+        }
+    }
+}
+
+/// Ten pods, of which the last is never ready on the first network, and has no network either
+/// on the second.
+#[test]
+fn pods_that_begin_meanwhile_are_told() {
+    let (mut run, mut trials) = run();
+    for treatment in &mut run.plan.treatments {
+        if let Task::Survive(survive) = &mut treatment.task {
+            survive.pods = Some(10);
+        }
+    }
+    for trial in &mut trials {
+        let pod = |at: u64| {
+            let ready = LaunchStep {
+                step: READY.to_owned(),
+                ended_ns: (1_000 + at) * MS,
+            };
+            PodLaunch {
+                node: "n0".to_owned(),
+                first_out_ns: Some((300 + at) * MS),
+                first_in_ns: (at < 9 || trial.treatment == 0).then_some((301 + at) * MS),
+                shown: Vec::from_iter((at < 9).then_some(ready)),
+                ..PodLaunch::default()
+            }
+        };
+        let launched = LaunchObservation {
+            pods: (0..10).map(pod).collect(),
+            ..LaunchObservation::default()
+        };
+        let observation = trial.observation.as_mut().unwrap();
+        if let What::Survive(seen) = &mut observation.what {
+            seen.launched = Some(launched);
+        }
+    }
+    let summary = Summary::new(&run, &trials);
+    let report = documented::read(&json::render(&summary));
+    for (treatment, up) in report["treatments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip([100, 90])
+    {
+        assert_eq!(treatment["factors"]["pods"], 10);
+        let launch = &treatment["launch"];
+        let counts = ["pods", "up", "ready"].map(|it| &launch[it]);
+        assert_eq!(counts, [100, up, 90]);
+        assert_eq!(treatment["survive"]["repetitions"], 10);
+    }
+    let page = html::render(&summary, &run, &trials);
+    let wide = Style {
+        colour: false,
+        width: 160,
+    };
+    let terminal = terminal::render(&summary, wide);
+    for text in [&page, &markdown::render(&summary), &terminal] {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
+        for said in [
+            "a command runs and 10 pods are launched",
+            "of 100 pods that began since, 100 had their network, the slowest after 310 ms, and \
+             90 were ready, the slowest after 1.01 s",
+            "of 100 pods that began since, 90 had their network, the slowest after 309 ms",
+            "up p50",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use plumbline_record::{Common, ProbeOutcome, ProbeSeries, ProbeSpell, RequestOutcome};
+use plumbline_record::{Common, PodLaunch, ProbeOutcome, ProbeSeries, ProbeSpell, RequestOutcome};
 
 use super::*;
 use crate::planted::{MS, PlantedTarget, histogram};
@@ -137,6 +137,28 @@ fn a_command_that_fails_or_never_ends_is_said_and_ends_the_trial() {
     );
 }
 
+/// Also those without a network are what was seen, and void nothing.
+#[test]
+fn pods_begin_with_the_command() {
+    let pods = [Some(3 * MS), None].map(|first_in_ns| PodLaunch {
+        first_out_ns: Some(2 * MS),
+        first_in_ns,
+        ..PodLaunch::default()
+    });
+    let mut target = PlantedTarget::new([]);
+    target.launched.pods = pods.into();
+    let settings = Settings::anywhere();
+    let order = || TrialOrder::alone(1, &settings, &NEVER);
+    let mut exercise = exercise("sleep 0.1");
+    let (alone, _) = trial::run(&target, &exercise, order()).unwrap();
+    assert_eq!(alone.pods(), None);
+    exercise.task.pods = Some(2);
+    let (seen, gates) = trial::run(&target, &exercise, order()).unwrap();
+    assert!(gates.is_empty(), "{gates:?}");
+    assert!(exercise.judge(&seen, &settings).is_empty());
+    assert_eq!(seen.pods(), Some(&target.launched));
+}
+
 /// Of each kind 1,000 requests at 1 ms, those from `late` on not answered; a command at
 /// 500 ms.
 fn seen(late: u64, lag: Histogram) -> Observation {
@@ -163,7 +185,7 @@ fn seen(late: u64, lag: Histogram) -> Observation {
         ended_ns: 600 * MS,
         clock_error_ns: 0,
         flows: FlowKind::ALL.map(flow).into(),
-        forbidden: None,
+        ..SurviveObservation::default()
     };
     Observation {
         common: Common::default(),
