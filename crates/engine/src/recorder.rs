@@ -307,8 +307,7 @@ impl Recorder {
 
     /// Median latency of each slice that has one, in time order, nanoseconds.
     pub(crate) fn slice_p50_ns(&self) -> Vec<u64> {
-        let slices = self.slices_with_latencies();
-        slices
+        self.slices_with_latencies()
             .map(|slice| self.by_slice.quantile(slice, 0.5))
             .collect()
     }

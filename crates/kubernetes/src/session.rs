@@ -191,18 +191,28 @@ impl ClusterConnection {
         &self,
         work: impl Future<Output = Result<T, ClusterError>>,
     ) -> Result<T, ClusterError> {
-        let stop = async {
-            while !self.interrupted.load(Ordering::SeqCst) {
-                tokio::time::sleep(TICK).await;
-            }
-        };
-        self.runtime.block_on(async {
-            tokio::select! {
-                biased;
-                () = stop => Err(ClusterError::Interrupted),
-                result = work => result,
-            }
-        })
+        self.runtime.block_on(unless(self.interrupted, work))
+    }
+}
+
+/// Does it until it is done or the flag is set.
+///
+/// # Errors
+///
+/// `Interrupted`, within [`TICK`], when the flag is set.
+pub(crate) async fn unless<T>(
+    stopped: &AtomicBool,
+    work: impl Future<Output = Result<T, ClusterError>>,
+) -> Result<T, ClusterError> {
+    let stop = async {
+        while !stopped.load(Ordering::SeqCst) {
+            tokio::time::sleep(TICK).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stop => Err(ClusterError::Interrupted),
+        result = work => result,
     }
 }
 

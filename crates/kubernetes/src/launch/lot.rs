@@ -1,7 +1,7 @@
 //! The pods of one launch: asked for and deleted, each at its moment.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -15,7 +15,7 @@ use plumbline_record::LaunchStep;
 use super::peers::{LaunchPeers, SeenPod};
 use super::watch::PodWatch;
 use crate::ClusterError;
-use crate::session::ClusterConnection;
+use crate::session::{ClusterConnection, unless};
 use crate::teardown::found;
 
 /// How long a pod is waited for, to come and to go.
@@ -153,18 +153,7 @@ impl LaunchedLot<'_> {
         &self,
         work: impl Future<Output = Result<T, ClusterError>>,
     ) -> Result<T, ClusterError> {
-        let given_up = async {
-            while !self.given_up.load(Ordering::SeqCst) {
-                tokio::time::sleep(LOOK).await;
-            }
-        };
-        self.session.stoppable(async {
-            tokio::select! {
-                biased;
-                () = given_up => Err(ClusterError::Interrupted),
-                result = work => result,
-            }
-        })
+        self.session.stoppable(unless(self.given_up, work))
     }
 
     /// Lets some time pass until it is looked again.
