@@ -1,5 +1,7 @@
 //! How long the CPUs were idle in the slices of those that take turns.
 
+mod steps;
+
 use std::io;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +43,8 @@ type Course = [(usize, Slice)];
 /// last does not send. Returns early when `stop` becomes true.
 ///
 /// A thread on each CPU wakes at the edges of the slices. That ends the idle state of
-/// its CPU, and what the kernel says about it is up to date.
+/// its CPU, and what the kernel says about it is up to date. Where the kernel counts no
+/// idle states, one thread looks when the coarse counter of all CPUs moves.
 ///
 /// # Errors
 ///
@@ -58,7 +61,13 @@ pub(crate) fn watch(order: &WatchOrder, stop: &AtomicBool) -> io::Result<Watched
             let course = &course;
             scope.spawn(move || watch_one(cpu, start_ns, (members, course), stop))
         };
-        let threads: Vec<_> = cpus.iter().map(|it| one(it.number)).collect();
+        let has_clocks = cpus.iter().all(|it| IdleClock::of(it.number).is_ok());
+        let threads: Vec<_> = if has_clocks {
+            cpus.iter().map(|it| one(it.number)).collect()
+        } else {
+            let (count, course) = (cpus.len(), &course);
+            vec![scope.spawn(move || steps::watch(start_ns, count, (members, course), stop))]
+        };
         let first_metered = if order.all { 0 } else { members - 1 };
         let mut meters = vec![MachineMeter::default(); members - first_metered];
         sleep_unless(stop, start_ns + from_ns);
@@ -175,7 +184,7 @@ fn watch_one(
     Ok(times)
 }
 
-/// The sums over CPUs for each member, with as much work over the whole time as the
+/// The sums over what was watched for each member, with as much work over the whole time as the
 /// ticks say: these know how much there was, and the finer count when. `None` where the
 /// two are too far apart to be about the same.
 fn agreeing(
@@ -201,7 +210,7 @@ fn agreeing(
     };
     let ticks_ns = away(last).saturating_sub(away(first));
     let by_ticks_ns = whole.capacity_ns.saturating_sub(ticks_ns);
-    let rounding_ns = TICKS_NS * cpus.len() as u64;
+    let rounding_ns = TICKS_NS * last.cpus.len() as u64;
     if whole.worked_ns().max(by_ticks_ns) < FEW * rounding_ns {
         let is_alike = whole.worked_ns().abs_diff(by_ticks_ns) <= FEW * rounding_ns / 2;
         return is_alike.then_some(sums);
@@ -268,7 +277,7 @@ mod tests {
         let first = ticks([0, 0]);
         let sums = agreeing(cpus.clone(), &first, &ticks([450, 500])).unwrap();
         assert_eq!(sums, [time(400, 390)]);
-        assert_eq!(agreeing(cpus, &first, &ticks([400, 400])), None);
+        assert_eq!(agreeing(cpus, &first, &ticks([300, 400])), None);
     }
 
     #[test]

@@ -6,6 +6,9 @@ use std::os::unix::fs::FileExt as _;
 
 use super::malformed;
 
+/// Seconds since boot, and the idle seconds of all CPUs.
+const UPTIME: &str = "/proc/uptime";
+
 /// The idle time of one CPU, as the kernel's cpuidle drivers count it.
 ///
 /// The kernel adds to it when the CPU leaves an idle state, so it is up to date only
@@ -54,6 +57,55 @@ impl IdleClock {
     }
 }
 
+/// The idle time of all CPUs together, in steps.
+///
+/// The kernel keeps it to the microsecond, for CPUs that are idle at the moment too, and
+/// shows it in whole steps. Time in which an idle CPU waits for a disk is not in it.
+#[derive(Debug)]
+pub struct IdleCounter {
+    uptime: File,
+}
+
+impl IdleCounter {
+    /// What the counter moves by, nanoseconds.
+    pub const STEP_NS: u64 = 10_000_000;
+
+    /// Opens the counter.
+    ///
+    /// # Errors
+    ///
+    /// A `/proc` that is not mounted.
+    pub fn open() -> io::Result<Self> {
+        let uptime = File::open(UPTIME)
+            .map_err(|error| io::Error::new(error.kind(), format!("{UPTIME}: {error}")))?;
+        Ok(Self { uptime })
+    }
+
+    /// Idle time since boot, nanoseconds: rounded down to a step.
+    ///
+    /// # Errors
+    ///
+    /// A file of another form.
+    pub fn read_ns(&self) -> io::Result<u64> {
+        let mut text = [0; 64];
+        let length = self.uptime.read_at(&mut text, 0)?;
+        parse_uptime(&text[..length])
+            .ok_or_else(|| malformed(UPTIME, "a second figure that is not seconds and hundredths"))
+    }
+}
+
+/// The second figure, in nanoseconds: seconds, a point, hundredths.
+fn parse_uptime(text: &[u8]) -> Option<u64> {
+    let idle = std::str::from_utf8(text).ok()?.split_whitespace().nth(1)?;
+    let (seconds, hundredths) = idle.split_once('.')?;
+    let hundredths = match hundredths.len() {
+        2 => hundredths.parse::<u64>().ok()?,
+        _ => return None,
+    };
+    let steps = seconds.parse::<u64>().ok()?.checked_mul(100)? + hundredths;
+    steps.checked_mul(IdleCounter::STEP_NS)
+}
+
 fn parse(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
@@ -67,6 +119,22 @@ mod tests {
         assert_eq!(parse(b"7122788038\n"), Some(7_122_788_038));
         assert_eq!(parse(b""), None);
         assert_eq!(parse(b"<not counted>\n"), None);
+    }
+
+    #[test]
+    fn idle_seconds_are_the_second_figure_of_the_uptime() {
+        assert_eq!(parse_uptime(b"269.82 228.26\n"), Some(228_260_000_000));
+        for wrong in ["", "269.82", "269.82 228", "269.82 228.2", "1.00 x.00"] {
+            assert_eq!(parse_uptime(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_counter_of_all_cpus_moves_in_steps() {
+        let counter = IdleCounter::open().unwrap();
+        let first = counter.read_ns().unwrap();
+        assert_eq!(first % IdleCounter::STEP_NS, 0);
+        assert!(counter.read_ns().unwrap() >= first);
     }
 
     #[test]

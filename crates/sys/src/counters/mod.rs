@@ -13,7 +13,7 @@ mod softnet;
 
 pub use conntrack::{ConntrackTotals, conntrack};
 pub use cpu::{CpuTotals, OneCpu, cpu};
-pub use idle::IdleClock;
+pub use idle::{IdleClock, IdleCounter};
 pub use protocol::{ProtocolTotals, protocol, protocol_by_name};
 pub use softnet::{SoftnetTotals, softnet};
 
