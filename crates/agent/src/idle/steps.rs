@@ -4,12 +4,11 @@
 use std::io;
 use std::sync::atomic::AtomicBool;
 
+use plumbline_experiment::Slice;
 use plumbline_protocol::IdleTime;
 use plumbline_sys::clock::{now_ns, sleep_unless};
 use plumbline_sys::counters::IdleCounter;
 use plumbline_sys::cpu;
-
-use super::Course;
 
 /// How often the counter is looked at, nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
@@ -21,7 +20,7 @@ const ROUNDS: usize = 20;
 
 /// The counter moved.
 #[derive(Clone, Copy)]
-struct Step {
+struct Moved {
     /// When, after the start.
     at_ns: u64,
     /// To what.
@@ -53,7 +52,7 @@ impl Segment {
 pub(super) fn watch(
     start_ns: u64,
     cpus: usize,
-    (members, course): (usize, &Course),
+    (members, course): (usize, &[(usize, Slice)]),
     stop: &AtomicBool,
 ) -> io::Result<Vec<IdleTime>> {
     let segments = segments(members, course);
@@ -77,7 +76,7 @@ pub(super) fn watch(
 
 /// The course without gaps, from the first edge to the last. What is not recorded is
 /// nobody's but for the first part of a slice, in which its member already sends.
-fn segments(members: usize, course: &Course) -> Vec<Segment> {
+fn segments(members: usize, course: &[(usize, Slice)]) -> Vec<Segment> {
     let mut segments = Vec::new();
     let mut done_ns = course.first().map_or(0, |(_, slice)| slice.open_ns);
     for (member, slice) in course {
@@ -102,11 +101,11 @@ fn segments(members: usize, course: &Course) -> Vec<Segment> {
 }
 
 /// When the counter moved, until `to_ns` after the start.
-fn look(start_ns: u64, to_ns: u64, stop: &AtomicBool) -> io::Result<Vec<Step>> {
+fn look(start_ns: u64, to_ns: u64, stop: &AtomicBool) -> io::Result<Vec<Moved>> {
     let counter = IdleCounter::open()?;
     let _ = cpu::set_timer_slack_ns(1);
     sleep_unless(stop, start_ns.saturating_sub(MARGIN_NS));
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<Moved> = Vec::new();
     let mut before = (now_ns(), counter.read_ns()?);
     while before.0 < start_ns + to_ns && sleep_unless(stop, before.0 + LOOK_NS) {
         let now = (now_ns(), counter.read_ns()?);
@@ -114,7 +113,7 @@ fn look(start_ns: u64, to_ns: u64, stop: &AtomicBool) -> io::Result<Vec<Step>> {
             // Of several steps the last one, if they were evenly apart.
             let count = (now.1 - before.1).div_ceil(IdleCounter::STEP_NS);
             let at_ns = now.0 - (now.0 - before.0) / (2 * count);
-            steps.extend(at_ns.checked_sub(start_ns).map(|at_ns| Step {
+            steps.extend(at_ns.checked_sub(start_ns).map(|at_ns| Moved {
                 at_ns,
                 idle_ns: now.1,
             }));
@@ -127,7 +126,7 @@ fn look(start_ns: u64, to_ns: u64, stop: &AtomicBool) -> io::Result<Vec<Step>> {
 /// The idle time of each segment. Between two steps it is divided by the rates at which
 /// their members are idle, and these follow from what their recorded segments got:
 /// the most likely rates, by expectation maximisation (Dempster, Laird and Rubin 1977).
-fn share(members: usize, segments: &[Segment], steps: &[Step], cpus: usize) -> Vec<f64> {
+fn share(members: usize, segments: &[Segment], steps: &[Moved], cpus: usize) -> Vec<f64> {
     let mut rates = vec![cpus as f64; members + 1];
     let mut shares = Vec::new();
     for _ in 0..ROUNDS {
@@ -138,7 +137,7 @@ fn share(members: usize, segments: &[Segment], steps: &[Step], cpus: usize) -> V
 }
 
 /// Idle time of each segment, where members are idle at these rates (CPUs).
-fn divide(segments: &[Segment], steps: &[Step], rates: &[f64]) -> Vec<f64> {
+fn divide(segments: &[Segment], steps: &[Moved], rates: &[f64]) -> Vec<f64> {
     let mut shares = vec![0.0; segments.len()];
     let mut covered_ns = vec![0; segments.len()];
     let mut first = 0;
@@ -194,8 +193,6 @@ fn rates_of(members: usize, segments: &[Segment], shares: &[f64], cpus: usize) -
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::Slice;
-
     use super::*;
 
     const MS: u64 = 1_000_000;
@@ -223,7 +220,7 @@ mod tests {
     }
 
     /// The steps of a counter, as looking every millisecond finds them.
-    fn steps(segments: &[Segment], rates: &[f64]) -> Vec<Step> {
+    fn steps(segments: &[Segment], rates: &[f64]) -> Vec<Moved> {
         let to_ns = segments.last().unwrap().to_ns;
         let mut steps = Vec::new();
         let (mut idle_ns, mut shown) = (0.0, 0);
@@ -236,7 +233,7 @@ mod tests {
             let step = (idle_ns / IdleCounter::STEP_NS as f64) as u64;
             if step > shown {
                 shown = step;
-                steps.push(Step {
+                steps.push(Moved {
                     at_ns: at_ns + LOOK_NS / 2,
                     idle_ns: step * IdleCounter::STEP_NS,
                 });
