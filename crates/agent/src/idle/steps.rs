@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_as_idle_as_its_counter_says() {
+    fn this_machine_is_watched_in_each_slice() {
         let members = 2;
         let course = course(members, 2);
         let never = AtomicBool::new(false);
