@@ -12,10 +12,10 @@ use plumbline_sys::cpu;
 
 /// How often the counter is looked at, nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
-/// For how long it is looked at before the first slice and after the last one: two
-/// steps of a machine whose one CPU is idle.
+/// For how long it is looked at after the last slice: two steps of a machine whose one
+/// CPU is idle.
 const MARGIN_NS: u64 = 20_000_000;
-/// Shares that no longer move; they halve their distance several times in each round.
+/// Rounds in which rates come from shares, and shares from rates.
 const ROUNDS: usize = 20;
 
 /// The counter moved.
@@ -104,7 +104,7 @@ fn segments(members: usize, course: &[(usize, Slice)]) -> Vec<Segment> {
 fn look(start_ns: u64, to_ns: u64, stop: &AtomicBool) -> io::Result<Vec<Moved>> {
     let counter = IdleCounter::open()?;
     let _ = cpu::set_timer_slack_ns(1);
-    sleep_unless(stop, start_ns.saturating_sub(MARGIN_NS));
+    sleep_unless(stop, start_ns);
     let mut steps: Vec<Moved> = Vec::new();
     let mut before = (now_ns(), counter.read_ns()?);
     while before.0 < start_ns + to_ns && sleep_unless(stop, before.0 + LOOK_NS) {
@@ -113,10 +113,10 @@ fn look(start_ns: u64, to_ns: u64, stop: &AtomicBool) -> io::Result<Vec<Moved>> 
             // Of several steps the last one, if they were evenly apart.
             let count = (now.1 - before.1).div_ceil(IdleCounter::STEP_NS);
             let at_ns = now.0 - (now.0 - before.0) / (2 * count);
-            steps.extend(at_ns.checked_sub(start_ns).map(|at_ns| Moved {
-                at_ns,
+            steps.push(Moved {
+                at_ns: at_ns.saturating_sub(start_ns),
                 idle_ns: now.1,
-            }));
+            });
         }
         before = now;
     }
