@@ -1,6 +1,10 @@
-//! docs/promises.md names tests that exist.
+//! docs/promises.md names tests that exist, and the gate fails when one was not run.
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::world::stdout;
 
 /// The file and the name of each test that a page of promises names.
 fn named(page: &str) -> Vec<(&str, &str)> {
@@ -40,4 +44,56 @@ fn a_promise_without_a_test_is_found() {
     let source = "#[test]\nfn one_more() {}\nfn one() {}\n#[test]\n#[ignore]\nfn two() {}";
     assert!(!has_test(source, "one") && has_test(source, "two"));
     assert!(has_test(source, "one_more") && !has_test(source, "three"));
+}
+
+/// A script of the gate in a tree with one promise, and a list of skips that knows one test.
+fn gate(script: &str, said: &str) -> Output {
+    let tree = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| fs::write(tree.path().join(file), text).unwrap();
+    for directory in [".ci", "docs"] {
+        fs::create_dir(tree.path().join(directory)).unwrap();
+    }
+    let itself = fs::read_to_string(Path::new(".ci").join(script)).unwrap();
+    write(".ci/script", &itself);
+    write("docs/promises.md", "| All. | `tests/a.rs` `one` |\n");
+    write(".ci/known-skips", "# Why.\nlimit 1\nanother\n");
+    write("said", said);
+    let command = Command::new("bash")
+        .args([".ci/script", "said"])
+        .current_dir(tree.path())
+        .output();
+    command.expect("bash starts")
+}
+
+#[test]
+fn the_gate_fails_when_a_promised_test_was_not_run() {
+    for (said, is_run) in [
+        ("test a::one ... ok\n", true),
+        ("test one ... ok\n", true),
+        ("test a::one_more ... ok\n", false),
+        ("test a::one ... FAILED\n", true),
+        ("test a::one ... ignored, too slow\n", false),
+        ("test a::one has been running for over 60 seconds\n", false),
+        ("running 0 tests\n", false),
+    ] {
+        let gate = gate("promises", said);
+        assert_eq!(gate.status.success(), is_run, "{said}: {}", stdout(&gate));
+        let names = stdout(&gate).contains("one was not run");
+        assert_ne!(names, is_run, "{}", stdout(&gate));
+    }
+}
+
+/// Promised or not: what skips itself is counted by its name.
+#[test]
+fn the_gate_fails_when_a_test_was_skipped_that_it_does_not_know() {
+    for (said, is_known) in [
+        ("", true),
+        ("SKIP another: no eBPF\n", true),
+        ("SKIP one: no eBPF\n", false),
+        ("SKIP another: no eBPF\nSKIP one: no eBPF\n", false),
+        ("SKIP one\n", false),
+    ] {
+        let gate = gate("skips", said);
+        assert_eq!(gate.status.success(), is_known, "{said}: {}", stdout(&gate));
+    }
 }
