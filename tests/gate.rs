@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -15,44 +15,19 @@ use crate::world::{self, output, plumbline, run_directory, stderr, stdout};
 /// Where Debian has the plugins.
 const INSTALLED: &str = "/usr/lib/cni";
 
-const LIST: &str = r#"{
-  "cniVersion": "1.0.0",
-  "name": "bridge",
-  "plugins": [{
-    "type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "mtu": {{.MTU}},
-    "ipam": { "type": "host-local", "ranges": [[{ "subnet": "{{.PodCIDR}}" }]] }
-  }]
-}"#;
-
-/// Does what the installed plugin does, and then has its node hold every packet that it
-/// forwards against a thousand rules.
-const SLOW: &str = r#"#!/bin/sh
-set -e
-/usr/lib/cni/bridge
-if [ "$CNI_COMMAND" = ADD ]; then
-    nft add table ip slow
-    nft 'add chain ip slow forward { type filter hook forward priority 0; }'
-    # An ordinary user may send some hundred rules at a time.
-    for hundred in 1 2 3 4 5 6 7 8 9 10; do
-        seq 100 | sed 's/.*/add rule ip slow forward ip saddr 203.0.113.7 tcp dport & drop/' | nft -f -
-    done
-fi
-"#;
-
 /// The first look after 8 blocks of less than two seconds.
 const SHORT: &[&str] = &["--rate", "2000", "--duration", "300ms"];
 
-/// A list and a slow build beside it.
+/// A slow build, and where its runs are.
 struct Change(tempfile::TempDir);
 
 impl Change {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        fs::write(scratch.path().join("bridge.conflist"), LIST).unwrap();
         let slow = scratch.path().join("slow");
         fs::create_dir(&slow).unwrap();
-        fs::write(slow.join("bridge"), SLOW).unwrap();
-        fs::set_permissions(slow.join("bridge"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::copy("tests/gate/slowed-bridge", slow.join("bridge")).unwrap();
+        symlink(format!("{INSTALLED}/bridge"), slow.join("bridge-itself")).unwrap();
         Self(scratch)
     }
 
@@ -79,12 +54,9 @@ impl Change {
     }
 
     fn gate_once(&self, head: &Path, more: &[&str]) -> Output {
-        let list = self.path().join("bridge.conflist");
         plumbline(&["gate", "--base-cni-bin", INSTALLED, "--head-cni-bin"])
             .arg(head)
-            .arg("--network")
-            .arg(format!("cni:{}", list.display()))
-            .arg("--out")
+            .args(["--network", "cni:tests/gate/bridge.conflist", "--out"])
             .arg(self.path().join("out"))
             .args(SHORT)
             .args(more)
