@@ -6,6 +6,7 @@ mod circles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use toml::{Table, Value};
 
@@ -227,8 +228,8 @@ fn the_workspace_renames_no_crate() {
     }
 }
 
-/// The crates with their names, the binary among them.
-fn crates() -> Vec<(String, Crate)> {
+/// The crates with their names, the binary among them. It takes seconds to read them.
+static CRATES: LazyLock<Vec<(String, Crate)>> = LazyLock::new(|| {
     let mut roots = vec![("plumbline".to_owned(), Path::new("src/main.rs").to_owned())];
     for entry in fs::read_dir("crates").expect("cargo runs tests in the directory of the package") {
         let path = entry.unwrap().path();
@@ -237,12 +238,12 @@ fn crates() -> Vec<(String, Crate)> {
     }
     let read = |(name, root): (String, PathBuf)| (name, Crate::read(&root));
     roots.into_iter().map(read).collect()
-}
+});
 
 #[test]
 fn no_crate_has_a_circle_of_files() {
     let mut found = String::new();
-    for (name, read) in crates() {
+    for (name, read) in CRATES.iter() {
         let circles = read.circles();
         found.extend(
             circles
@@ -272,8 +273,7 @@ fn shared_names<'a>(crates: impl Iterator<Item = &'a Crate>) -> Vec<String> {
 
 #[test]
 fn a_type_name_stands_for_one_thing() {
-    let crates = crates();
-    let shared = shared_names(crates.iter().map(|(_, read)| read));
+    let shared = shared_names(CRATES.iter().map(|(_, read)| read));
     assert!(shared.is_empty(), "{}", shared.join("\n"));
 }
 
