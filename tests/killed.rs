@@ -11,30 +11,16 @@ use crate::inventory::{self, Inventory};
 use crate::left::{self, marked, nothing_left, own_namespaces};
 use crate::moments::{Moments, say, times};
 use crate::observed;
-use crate::world::{self, PATIENCE, Running, eventually, output, plumbline, runs_in, trials};
+use crate::world::{
+    self, PATIENCE, Running, eventually, output, plumbline, runs_in, short_run, trials,
+};
 
 /// Two blocks of host, its control and two networks; no repetitions, so that it is
 /// known when the last trial has ended.
 const BLOCKS: u64 = 2;
 const OF_A_BLOCK: usize = 4;
 const TRIALS: usize = 8;
-const RUN: &[&str] = &[
-    "run",
-    "--network",
-    "vxlan,routed",
-    "--workload",
-    "rr",
-    "--rate",
-    "2000",
-    "--blocks",
-    "2",
-    "--duration",
-    "60ms",
-    "--set",
-    "design.warm_up=20ms",
-    "--set",
-    "design.retries=0",
-];
+const RUN: &[&str] = &short_run("vxlan,routed", "2");
 
 /// A marked run, and where it writes.
 struct Victim {
@@ -52,7 +38,7 @@ impl Victim {
         let mark = format!("{}{}.", moments.marks(), moments.next());
         let mut command = plumbline(arguments);
         if arguments == RUN {
-            command.arg("--out").arg(out.path());
+            command.arg(out.path());
         }
         let process = command
             .env(left::MARK, &mark)

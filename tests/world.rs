@@ -41,6 +41,28 @@ pub(crate) fn plumbline(arguments: &[&str]) -> Command {
     command
 }
 
+/// A run whose trials take some 100 ms and are not repeated; the directory is to follow.
+pub(crate) const fn short_run(networks: &'static str, blocks: &'static str) -> [&'static str; 16] {
+    [
+        "run",
+        "--network",
+        networks,
+        "--workload",
+        "rr",
+        "--rate",
+        "2000",
+        "--blocks",
+        blocks,
+        "--duration",
+        "60ms",
+        "--set",
+        "design.warm_up=20ms",
+        "--set",
+        "design.retries=0",
+        "--out",
+    ]
+}
+
 /// Runs it to its end.
 pub(crate) fn output(arguments: &[&str]) -> Output {
     plumbline(arguments).output().expect("the program starts")

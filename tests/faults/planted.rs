@@ -3,28 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::world::{self, plumbline, stderr};
+use crate::world::{self, plumbline, short_run, stderr};
 
-/// Six blocks of the host and a network, which take some seconds.
-pub(super) const RUN: &[&str] = &[
-    "run",
-    "--network",
-    "routed",
-    "--workload",
-    "rr",
-    "--rate",
-    "2000",
-    "--blocks",
-    "6",
-    "--duration",
-    "60ms",
-    "--set",
-    "design.warm_up=20ms",
-    "--set",
-    "design.retries=0",
-    "--out",
-];
-pub(super) const TRIALS: usize = 12;
+/// Four blocks of the host and a network, which take some seconds.
+pub(super) const RUN: &[&str] = &short_run("routed", "4");
+pub(super) const TRIALS: usize = 8;
 
 /// `planted.c`, which says what it plants, compiled.
 pub(super) struct Library(tempfile::TempDir);
