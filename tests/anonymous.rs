@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::observed::make_all_alike;
+use crate::observed::{make_all_alike, ran_to_its_end};
 use crate::tried::{dead_end, run};
 use crate::world::{self, output, stderr, stdout};
 
@@ -81,8 +81,9 @@ fn an_old_run_is_shown_without_names() {
     fs::create_dir(&directory).unwrap();
     let path = directory.to_str().unwrap();
     let networks = format!("routed,{}", dead_end(&directory));
-    output(&run(path, &["--network", &networks]));
+    let ran = output(&run(path, &["--network", &networks]));
     let recorded = world::run_directory(&directory);
+    ran_to_its_end(&ran, &recorded);
     let whole = fs::read_to_string(recorded.join("run.json")).unwrap();
     assert!(whole.contains(SECRET), "it tells names before: {whole}");
     make_all_alike(&recorded);

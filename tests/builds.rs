@@ -35,7 +35,7 @@ fn another_build_goes_on_only_when_told_to_and_tables_say_so() {
     let begun = output(&[&begin[..], &short[..]].concat());
     let directory = run_directory(out.path());
     let path = directory.to_str().unwrap();
-    assert!(directory.exists(), "{}", stderr(&begun));
+    ran_to_its_end(&begun, &directory);
 
     // As if another program had begun it, and been cut off after a trial.
     let file = directory.join("run.json");

@@ -7,7 +7,7 @@ mod stopped;
 mod two_hosts;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use self::two_hosts::TwoHosts;
 use crate::inventory::Inventory;
 use crate::moments::{Moments, say, times};
+use crate::observed::ran_to_its_end;
 use crate::world::{self, eventually, run_directory, stderr};
 
 /// How long agents may go on without a controller (S-5e), and then they and their
@@ -48,6 +49,14 @@ fn record(out: &Path) -> (Value, Vec<Value>) {
     )
 }
 
+/// As [`record`], of a run that went to its end.
+#[track_caller]
+fn whole_record(hosts: &TwoHosts, output: &Output) -> (Value, Vec<Value>) {
+    let out = hosts.path("out");
+    ran_to_its_end(output, &run_directory(&out));
+    record(&out)
+}
+
 #[track_caller]
 fn assert_measured(trial: &Value) {
     assert_ne!(trial["status"]["status"], "failed", "{trial}");
@@ -62,7 +71,7 @@ fn two_hosts_are_measured_over_the_networks_that_were_chosen() {
     };
     let networks = ["--address", "10.9.0.0/24", "--address", "fast=direct"];
     let output = hosts.run(&[&["--host", "a", "--host", "b"], &networks[..], SHORT].concat());
-    let (run, trials) = record(&hosts.path("out"));
+    let (run, trials) = whole_record(&hosts, &output);
     assert_eq!(run["provenance"]["target"], "hosts");
     let devices = &run["fingerprint"]["devices"];
     for (network, device) in [("host", "control"), ("fast", "direct")] {
@@ -76,7 +85,7 @@ fn two_hosts_are_measured_over_the_networks_that_were_chosen() {
     }
     // Two namespaces are one kernel, and the run knows.
     assert_eq!(run["warnings"][0]["warning"], "one-kernel");
-    assert_eq!(trials.len(), 2, "{}", stderr(&output));
+    assert_eq!(trials.len(), 2);
     for trial in &trials {
         assert_measured(trial);
         let seen = &trial["observation"];
@@ -148,8 +157,8 @@ fn without_an_address_it_is_the_network_of_ssh() {
     let Some(hosts) = TwoHosts::stand("the network of ssh") else {
         return;
     };
-    hosts.run(&[&["--host", "a", "--host", "b"], SHORT].concat());
-    let (run, trials) = record(&hosts.path("out"));
+    let output = hosts.run(&[&["--host", "a", "--host", "b"], SHORT].concat());
+    let (run, trials) = whole_record(&hosts, &output);
     let devices = run["fingerprint"]["devices"].as_object().unwrap();
     assert_eq!(devices.keys().collect::<Vec<_>>(), ["host"]);
     assert_eq!(devices["host"][1]["device"], "control");
@@ -170,8 +179,8 @@ fn pairs_of_hosts_are_compared_in_one_run() {
         "--baseline",
         "there",
     ];
-    hosts.run(&[&pairs[..], SHORT].concat());
-    let (run, trials) = record(&hosts.path("out"));
+    let output = hosts.run(&[&pairs[..], SHORT].concat());
+    let (run, trials) = whole_record(&hosts, &output);
     let labels = run["plan"]["treatments"].as_array().unwrap().iter();
     let labels: Vec<&Value> = labels.map(|one| &one["label"]).collect();
     assert_eq!(labels, ["there", "back"]);
@@ -358,14 +367,9 @@ fn a_connection_that_is_cut_ends_the_load_and_the_next_trial_connects_again() {
     eventually("host b has cleaned up", LEASE + CLEANED, || at_b() == 0);
     link("up");
     let output = child.wait_with_output().expect("it is ours");
-    let (_, trials) = record(&hosts.path("out"));
-    assert_eq!(trials.len(), 2, "{}", stderr(&output));
-    assert_eq!(
-        trials[0]["status"]["status"],
-        "failed",
-        "{}",
-        stderr(&output)
-    );
+    let (_, trials) = whole_record(&hosts, &output);
+    assert_eq!(trials.len(), 2);
+    assert_eq!(trials[0]["status"]["status"], "failed");
     assert_measured(&trials[1]);
     hosts.nothing_left();
 }

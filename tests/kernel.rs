@@ -218,7 +218,7 @@ fn a_killed_run_leaves_no_process_of_the_kernel() {
             std::thread::sleep(moments.within(Duration::from_secs(4)));
         }
         running.signal(Signal::SIGKILL);
-        running.wait(PATIENCE);
+        assert_eq!(running.wait(PATIENCE), None);
         world::eventually("the kernel is gone", PATIENCE, || kernels_of(&mark) == 0);
         before.assert_unchanged();
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::observed::ran_to_its_end;
 use crate::world::{self, output, stderr, stdout};
 
 /// Gives a pod an interface and an address, and no route to anywhere.
@@ -97,10 +98,11 @@ fn what_carries_nothing_is_left_out_and_said_and_stays_left_out() {
     let networks = format!("routed,{dead}");
     let path = scratch.path().to_str().unwrap();
     let ran = output(&run(path, &["--network", &networks]));
+    let run = world::runs_in(scratch.path()).remove(0);
+    ran_to_its_end(&ran, &run);
     let said = stdout(&ran);
     assert!(said.contains(SENTENCE), "{said}{}", stderr(&ran));
     assert!(said.contains("etwork is unreachable"), "{said}");
-    let run = world::runs_in(scratch.path()).remove(0);
     assert!(!planned(&run, &dead).contains(&dead));
 
     // Without the last trial the run is cut off.
@@ -109,6 +111,7 @@ fn what_carries_nothing_is_left_out_and_said_and_stays_left_out() {
     fs::write(run.join("trials.jsonl"), &trials[..=whole]).unwrap();
     let resumed = run.to_str().unwrap();
     let resumed = output(&["run", "--json", "--resume", resumed, "--cni-bin", path]);
+    ran_to_its_end(&resumed, &run);
     let said = stdout(&resumed);
     assert!(said.contains(SENTENCE), "{said}{}", stderr(&resumed));
     assert!(!planned(&run, &dead).contains(&dead));

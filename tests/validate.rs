@@ -55,7 +55,7 @@ fn a_kill_leaves_no_program_behind() {
     });
     let all = family(validate.pid());
     validate.signal(Signal::SIGKILL);
-    validate.wait(PATIENCE);
+    assert_eq!(validate.wait(PATIENCE), None);
     eventually("all have ended", PATIENCE, || {
         all.iter().all(|pid| has_ended(*pid))
     });

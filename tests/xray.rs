@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::left::held_namespaces;
-use crate::world::{Running, eventually, json, lab, output, skip, stderr, stdout};
+use crate::observed::ran_to_its_end;
+use crate::world::{Running, eventually, json, lab, output, run_directory, skip, stderr, stdout};
 
 /// As root programs in the kernel look, and taps where that is asked for or nothing else is
 /// allowed.
@@ -75,11 +76,10 @@ fn a_run_is_looked_into_when_it_has_ended() {
     let few = ["--blocks", "1", "--duration", "50ms", "--control", "off"];
     let looked = output(&[&run[..], &few, &["--network", "host,host-gw"]].concat());
     let said = stderr(&looked);
-    let entries = fs::read_dir(out.path()).unwrap();
-    let mut runs = entries.map(|it| it.unwrap().path());
-    let run = runs.find(|it| it.join("hops.json").exists());
-    let run = run.unwrap_or_else(|| panic!("{said}"));
-    let hops = fs::read_to_string(run.join("hops.json")).unwrap();
+    let run = run_directory(out.path());
+    ran_to_its_end(&looked, &run);
+    let hops = fs::read_to_string(run.join("hops.json"));
+    let hops = hops.unwrap_or_else(|e| panic!("{e}: {said}"));
     let hops: Value = serde_json::from_str(&hops).unwrap();
     let networks = hops["networks"].as_array().unwrap();
     let names: Vec<_> = networks.iter().map(|it| &it["name"]).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::two_hosts::TwoHosts;
-use super::{assert_measured, record};
+use super::{assert_measured, whole_record};
 use crate::world::{run_directory, stderr, stdout};
 
 const FOUR: &[&str] = &["--host", "a", "--host", "b", "--host", "c", "--host", "d"];
@@ -34,7 +34,7 @@ fn every_host_is_measured_with_every_other() {
     };
     let blocks = ["--mesh", "--blocks", "2", "--set", "design.retries=2"];
     let output = hosts.run(&[FOUR, &blocks[..], LITTLE].concat());
-    let (run, trials) = record(&hosts.path("out"));
+    let (run, trials) = whole_record(&hosts, &output);
     let pairing = &run["plan"]["pairing"];
     assert_eq!(pairing["layout"], "mesh");
     assert_eq!(pairing["nodes"], serde_json::json!(["a", "b", "c", "d"]));
@@ -66,7 +66,7 @@ fn a_host_that_nobody_reaches_is_named_and_the_others_are_measured() {
     let mesh = ["--mesh", "--address", "10.2.0.0/24", "--blocks", "1"];
     let more = ["--set", "design.retries=0"];
     let output = hosts.run(&[FOUR, &mesh[..], &more[..], LITTLE].concat());
-    let (_, trials) = record(&hosts.path("out"));
+    let (_, trials) = whole_record(&hosts, &output);
     assert_eq!(trials.len(), 6, "{}", stderr(&output));
     for trial in &trials {
         let (client, server) = pair(trial);
@@ -89,7 +89,7 @@ fn two_pairs_run_at_the_same_time() {
     };
     let pairs = ["--pairs", "2", "--blocks", "1", "--set", "design.retries=0"];
     let output = hosts.run(&[FOUR, &pairs[..], LITTLE].concat());
-    let (run, trials) = record(&hosts.path("out"));
+    let (run, trials) = whole_record(&hosts, &output);
     assert_eq!(run["plan"]["pairing"]["layout"], "pairs");
     assert_eq!(trials.len(), 2, "{}", stderr(&output));
     assert_eq!(
