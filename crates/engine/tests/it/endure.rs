@@ -2,16 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plumbline_engine::{Endured, LoadPlan, endure};
 use plumbline_experiment::{Arrival, Protocol, Workload, WorkloadKind};
 use plumbline_record::{RequestOutcome, RequestSpell};
 
-use crate::rig::{Server, in_time, loopback_v4, serving, short, workload};
+use crate::rig::{Server, eventually, in_time, loopback_v4, serving, short, workload};
 
 const RATE: f64 = 1_000.0;
 const MS: u64 = 1_000_000;
@@ -73,10 +73,12 @@ fn all_requests_of_a_sound_path_are_answered_and_in_order() {
     }
 }
 
-/// Carries bytes between clients and a server, unless it is told to hold them.
+/// Carries bytes between clients and a server, unless it is told to hold what comes back.
 #[derive(Clone, Default)]
 struct HoldingRelay {
     holds: Arc<AtomicBool>,
+    /// Bytes of requests that came.
+    came: Arc<AtomicU64>,
     clients: Arc<Mutex<Vec<TcpStream>>>,
 }
 
@@ -92,21 +94,19 @@ impl HoldingRelay {
                 client.set_nodelay(true).unwrap();
                 let copy = |it: &TcpStream| it.try_clone().unwrap();
                 relay.clients.lock().unwrap().push(copy(&client));
-                relay.carry(copy(&client), copy(&near));
-                relay.carry(near, client);
+                relay.carry(copy(&client), copy(&near), Self::counts);
+                relay.carry(near, client, Self::may_hold);
             }
         });
         address
     }
 
-    fn carry(&self, mut from: TcpStream, mut to: TcpStream) {
-        let holds = Arc::clone(&self.holds);
+    fn carry(&self, mut from: TcpStream, mut to: TcpStream, look: fn(&Self, usize)) {
+        let relay = self.clone();
         thread::spawn(move || {
             let mut buffer = [0; 4_096];
             while let Ok(length @ 1..) = from.read(&mut buffer) {
-                while holds.load(Ordering::SeqCst) {
-                    thread::sleep(Duration::from_micros(100));
-                }
+                look(&relay, length);
                 if to.write_all(&buffer[..length]).is_err() {
                     break;
                 }
@@ -114,36 +114,53 @@ impl HoldingRelay {
             let _ = to.shutdown(Shutdown::Both);
         });
     }
+
+    fn counts(&self, bytes: usize) {
+        self.came.fetch_add(bytes as u64, Ordering::SeqCst);
+    }
+
+    fn may_hold(&self, _: usize) {
+        while self.holds.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Holds answers until so many requests have come. Gives how many did.
+    fn hold(&self, requests: u64, request_size: u64) -> u64 {
+        self.holds.store(true, Ordering::SeqCst);
+        let before = self.came.load(Ordering::SeqCst);
+        let held = || (self.came.load(Ordering::SeqCst) - before) / request_size;
+        eventually("requests come", || held() >= requests);
+        let held = held();
+        self.holds.store(false, Ordering::SeqCst);
+        held
+    }
 }
 
-/// What is held for so long is a gap as long in what was intended, less the time that an
-/// answer may take.
+/// Requests of the time in which an answer is not late, with both ends.
+const ANSWERED: u64 = 11;
+
+/// What is held is late, but for those that came last, and as a rule nothing else is: the
+/// machine may hold answers, too.
 #[test]
 fn a_planted_outage_is_as_long_as_it_was_and_broken_connections_are_counted() {
-    let gap = Duration::from_millis(1);
-    let answer = Duration::from_millis(10);
-    // The machine may hold answers too, and whoever takes the time.
-    let is_as_long = |(longest, held): &(Duration, Duration)| {
-        (*held - answer - 2 * gap..*held + answer).contains(longest)
-    };
+    let is_as_long = |(late, held): &(u64, u64)| *late <= held + ANSWERED;
     let seen = in_time(outage, is_as_long);
     assert!(is_as_long(&seen), "{seen:?}");
 }
 
-/// The longest stretch of late requests, and how long all were held. Three connections break.
-fn outage() -> (Duration, Duration) {
+/// How many requests in a row were late, and how many were held. Three connections break.
+fn outage() -> (u64, u64) {
     let spec = steady(WorkloadKind::Rr, Protocol::Tcp);
     let server = Server::start(&serving(&spec, loopback_v4()));
     let relay = HoldingRelay::default();
     let target = relay.to(server.address);
     let (seen, held) = thread::scope(|scope| {
-        let load = scope.spawn(|| endured(&spec, target, Duration::from_millis(700)));
-        thread::sleep(Duration::from_millis(250));
-        relay.holds.store(true, Ordering::SeqCst);
-        let since = Instant::now();
-        thread::sleep(Duration::from_millis(200));
-        relay.holds.store(false, Ordering::SeqCst);
-        let held = since.elapsed();
+        let load = scope.spawn(|| endured(&spec, target, Duration::from_secs(1)));
+        eventually("the load runs", || {
+            relay.came.load(Ordering::SeqCst) > 200 * u64::from(spec.request_size)
+        });
+        let held = relay.hold(200, spec.request_size.into());
         thread::sleep(Duration::from_millis(50));
         // The first is that of the probe.
         for client in &relay.clients.lock().unwrap()[1..4] {
@@ -157,9 +174,14 @@ fn outage() -> (Duration, Duration) {
         .spells
         .chunk_by(|one, next| is_late(one) == is_late(next));
     let late = runs.filter(|run| is_late(&run[0]));
-    let length = |run: &[RequestSpell]| run[run.len() - 1].last_ns + MS - run[0].first_ns;
-    let longest = late.map(length).max().unwrap_or_default();
-    (Duration::from_nanos(longest), held)
+    let late = late.map(|run| requests(run, |_| true)).max();
+    let late = late.unwrap_or_default();
+    assert!(
+        late + ANSWERED >= held,
+        "{late} of {held}: {:?}",
+        seen.spells
+    );
+    (late, held)
 }
 
 /// Nobody answers, and nothing waits for that.

@@ -67,8 +67,6 @@ fn a_rate_limits_what_a_link_carries() {
         let (bytes, time) = bulk_takes(&standing);
         let least = bytes as f64 * 8.0 / BITS as f64;
         assert!(time.as_secs_f64() > 0.98 * least, "{time:?} of {least} s");
-        // It is a limit, not a standstill: slow machines have a margin.
-        assert!(time.as_secs_f64() < 5.0 * least, "{time:?} of {least} s");
     }
 }
 
@@ -85,12 +83,16 @@ fn what_stays_on_a_node_does_not_meet_the_link() {
     let Some(standing) = over(test, "host-gw", Placement::SameNode, link) else {
         return;
     };
-    let (bytes, time) = bulk_takes(&standing);
-    let over_link = bytes as f64 * 8.0 / 1e6;
-    assert!(
-        time.as_secs_f64() < over_link / 4.0,
-        "{time:?} of {over_link} s"
-    );
+    let limits = |it: &String| it.starts_with("tbf");
+    assert!(!disciplines(&standing).iter().any(limits));
+    let before = standing.counters().expect("counters");
+    let (client, server) = (packets::client(&standing), packets::server(&standing));
+    let bytes = packets::tcp_bulk(&client, &server);
+    let after = standing.counters().expect("counters");
+    for (late, early) in after.devices.iter().zip(&before.devices) {
+        let moved = late.since(early);
+        assert!(moved.rx_bytes.max(moved.tx_bytes) >= bytes, "{moved:?}");
+    }
 }
 
 /// Packets arrive no sooner than the distance says, each way, also where the
@@ -117,7 +119,6 @@ fn a_distance_delays_each_way() {
         packets::udp_exchanges(&client, &server, 5);
         let each = start.elapsed() / 5;
         assert!(each >= Duration::from_millis(40), "{each:?}");
-        assert!(each < Duration::from_millis(400), "{each:?}");
     }
 }
 

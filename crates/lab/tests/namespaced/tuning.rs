@@ -447,10 +447,7 @@ fn pods_are_limited_to_a_rate() {
         let least = bytes as f64 * 8.0 / BITS as f64;
         // Each bucket lets some of it pass at once.
         let took = start.elapsed().as_secs_f64();
-        assert!(
-            took > 0.9 * least && took < 5.0 * least,
-            "{took} of {least} s"
-        );
+        assert!(took > 0.9 * least, "{took} of {least} s");
     });
     if testkit::in_private_namespaces("pods without pairs") {
         for network in ["host", "macvlan"] {
