@@ -3,6 +3,7 @@
 mod clock;
 mod disk;
 mod planted;
+mod tracking;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

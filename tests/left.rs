@@ -1,10 +1,24 @@
 //! What a run has, and what it leaves: processes and namespaces.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::MutexGuard;
+use std::thread;
 
-use crate::world::{PATIENCE, eventually};
+use nix::sched::{CloneFlags, setns};
+
+use crate::world::{self, PATIENCE, eventually};
+
+/// The machine for one test alone, as root, who may enter the namespaces of a program; `None`,
+/// and a counted skip, for anybody else.
+pub(crate) fn enterable_lab(test: &str) -> Option<MutexGuard<'static, ()>> {
+    if !nix::unistd::geteuid().is_root() {
+        world::skip(test, "only root may enter the namespaces of a program");
+        return None;
+    }
+    world::lab(test)
+}
 
 /// The environment variable that marks every process of a run. A process that
 /// lost its parent is still found by it.
@@ -72,6 +86,16 @@ pub(crate) fn held_namespaces(program: u32) -> Vec<PathBuf> {
         target.starts_with("net:[").then_some((target, file))
     });
     held.collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+/// Does something inside a network namespace, as root, by a thread that does not come back.
+pub(crate) fn inside<T: Send>(namespace: &File, work: impl FnOnce() -> T + Send) -> T {
+    let enter = || {
+        setns(namespace, CloneFlags::CLONE_NEWNET).expect("root may enter it");
+        work()
+    };
+    let done = thread::scope(|scope| scope.spawn(enter).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Network and user namespaces that processes of the given set are in or hold open.

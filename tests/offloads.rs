@@ -4,16 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::{Command, Stdio};
-use std::sync::MutexGuard;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sched::{CloneFlags, setns};
 use plumbline_protocol::{
     FromAgent, OffloadGroup, PROTOCOL_VERSION, SoundOrder, ToAgent, read_frame, write_frame,
 };
 
-use crate::left::held_namespaces;
+use crate::left::{enterable_lab, held_namespaces, inside};
 use crate::world::{self, PATIENCE, Running, eventually};
 
 /// A path that has been as it is for so long is built.
@@ -32,8 +29,7 @@ impl Held {
     }
 
     fn features(&self) -> Features {
-        let within = |file: &File| {
-            setns(file, CloneFlags::CLONE_NEWNET).expect("root may enter it");
+        let active = || {
             let devices = nix::net::if_::if_nameindex().expect("it has a loopback");
             let names = devices.iter().map(|it| it.name().to_string_lossy());
             let active = names.filter_map(|name| {
@@ -44,9 +40,7 @@ impl Held {
         };
         let mut all = Features::new();
         for (at, file) in self.0.iter().enumerate() {
-            // A thread of its own: it does not come back.
-            let devices = thread::scope(|scope| scope.spawn(|| within(file)).join());
-            let devices = devices.expect("it ends well").into_iter();
+            let devices = inside(file, active).into_iter();
             all.extend(devices.map(|(name, features)| ((at, name), features)));
         }
         all
@@ -89,19 +83,9 @@ fn under_way() -> UnderWay {
     }
 }
 
-/// The machine for one test alone, as root, who may enter the namespaces of a program; `None`,
-/// and a counted skip, for anybody else.
-fn machine(test: &str) -> Option<MutexGuard<'static, ()>> {
-    if !nix::unistd::geteuid().is_root() {
-        world::skip(test, "only root may enter the namespaces of a program");
-        return None;
-    }
-    world::lab(test)
-}
-
 #[test]
 fn offloads_that_were_tried_are_on_again() {
-    let Some(_alone) = machine("offloads are on again") else {
+    let Some(_alone) = enterable_lab("offloads are on again") else {
         return;
     };
     let UnderWay {
@@ -127,7 +111,7 @@ fn offloads_that_were_tried_are_on_again() {
 /// killed. (In a lab the agents and their devices go with the controller.)
 #[test]
 fn an_agent_whose_controller_is_killed_puts_offloads_back() {
-    let Some(_alone) = machine("offloads are on again after a kill") else {
+    let Some(_alone) = enterable_lab("offloads are on again after a kill") else {
         return;
     };
     // What passes the orders on has the agent's input, and nobody else does.
