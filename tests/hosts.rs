@@ -351,7 +351,7 @@ fn a_connection_that_is_cut_ends_the_load_and_the_next_trial_connects_again() {
     let Some(hosts) = TwoHosts::stand("a cut connection") else {
         return;
     };
-    let child = long_run(&hosts, &[], &["--duration", "6s"]);
+    let child = long_run(&hosts, &[], &["--duration", "4s"]);
     until_a_trial_runs(&hosts);
     let link = |state| {
         let status = hosts.inside(&["ip", "link", "set", "to-b", state]).status();

@@ -1,7 +1,7 @@
 //! Two hosts in namespaces, and the program on their controller.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::MutexGuard;
 
@@ -56,6 +56,7 @@ impl TwoHosts {
         for place in ["controller", "out"] {
             std::fs::create_dir(directory.path().join(place)).expect("it is ours");
         }
+        put_program(&directory.path().join("plumbline"));
         Some(Self {
             process,
             directory,
@@ -89,7 +90,7 @@ impl TwoHosts {
 
     /// `plumbline run --target hosts` with more arguments.
     pub(super) fn run_with(&self, before: &[&str], arguments: &[&str]) -> Command {
-        let program = world::plumbline(&[]).get_program().to_owned();
+        let program = self.path("plumbline");
         let mut words = before.to_vec();
         words.push(program.to_str().expect("a plain path"));
         let mut command = self.inside(&words);
@@ -141,6 +142,20 @@ impl TwoHosts {
         eventually("nothing is left on the hosts", CLEANED, || {
             self.left().is_empty() && self.agents() == 0
         });
+    }
+}
+
+/// The program under test, which every run copies to its hosts, without what only a debugger
+/// reads where that can be told apart: the most of it.
+fn put_program(to: &Path) {
+    let program = world::plumbline(&[]).get_program().to_owned();
+    let stripped = Command::new("strip")
+        .arg("-o")
+        .arg(to)
+        .arg(&program)
+        .output();
+    if !stripped.is_ok_and(|it| it.status.success()) {
+        std::fs::copy(program, to).expect("there is room");
     }
 }
 
