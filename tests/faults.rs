@@ -1,6 +1,7 @@
 //! What happens when things go wrong in the middle.
 
 mod clock;
+mod cut;
 mod disk;
 mod planted;
 mod tracking;

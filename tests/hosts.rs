@@ -4,7 +4,7 @@
 mod many;
 mod server;
 mod stopped;
-mod two_hosts;
+pub(crate) mod two_hosts;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
@@ -21,7 +21,7 @@ use crate::world::{self, eventually, run_directory, stderr};
 /// How long agents may go on without a controller (S-5e), and then they and their
 /// shells take to notice and to clean up on a machine that is busy.
 const LEASE: Duration = Duration::from_secs(3);
-const CLEANED: Duration = Duration::from_secs(20);
+pub(crate) const CLEANED: Duration = Duration::from_secs(20);
 
 /// A short run that repeats nothing: the machine may be busy, and whether a
 /// trial counts is not asked here.
@@ -38,7 +38,7 @@ const SHORT: &[&str] = &[
     "design.retries=0",
 ];
 
-fn record(out: &Path) -> (Value, Vec<Value>) {
+pub(crate) fn record(out: &Path) -> (Value, Vec<Value>) {
     let run = run_directory(out);
     let read = |name: &str| std::fs::read_to_string(run.join(name)).expect("it was written");
     let trials = read("trials.jsonl");
@@ -58,7 +58,7 @@ fn whole_record(hosts: &TwoHosts, output: &Output) -> (Value, Vec<Value>) {
 }
 
 #[track_caller]
-fn assert_measured(trial: &Value) {
+pub(crate) fn assert_measured(trial: &Value) {
     assert_ne!(trial["status"]["status"], "failed", "{trial}");
     let load = &trial["observation"]["what"]["load"];
     assert!(load["completed"].as_u64() > Some(0), "{load}");

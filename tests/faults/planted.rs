@@ -1,6 +1,6 @@
 //! Faults that a library plants into the program under test.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::world::{self, plumbline, short_run, stderr};
@@ -32,11 +32,15 @@ impl Library {
         Some(Self(directory))
     }
 
+    pub(super) fn path(&self) -> PathBuf {
+        self.0.path().join("planted.so")
+    }
+
     /// The run with a fault, at its end.
     pub(super) fn output(&self, out: &Path, fault: &str, order: &str) -> Output {
         let output = plumbline(RUN)
             .arg(out)
-            .env("LD_PRELOAD", self.0.path().join("planted.so"))
+            .env("LD_PRELOAD", self.path())
             .env(fault, order)
             .output();
         output.expect("the program starts")

@@ -1,15 +1,17 @@
 //! Two hosts in namespaces, and the program on their controller.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::MutexGuard;
 
 use super::CLEANED;
+use crate::left::family;
 use crate::world::{self, eventually};
 
 /// Two hosts and a controller that reaches them.
-pub(super) struct TwoHosts {
+pub(crate) struct TwoHosts {
     process: Child,
     directory: tempfile::TempDir,
     _machine: MutexGuard<'static, ()>,
@@ -17,12 +19,12 @@ pub(super) struct TwoHosts {
 
 impl TwoHosts {
     /// `None`, and a counted skip, where they cannot be made.
-    pub(super) fn stand(test: &str) -> Option<Self> {
+    pub(crate) fn stand(test: &str) -> Option<Self> {
         Self::stand_with(test, &[])
     }
 
     /// The same with two hosts more, `c` and `d`.
-    pub(super) fn stand_many(test: &str) -> Option<Self> {
+    pub(crate) fn stand_many(test: &str) -> Option<Self> {
         Self::stand_with(test, &["many"])
     }
 
@@ -64,7 +66,7 @@ impl TwoHosts {
         })
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
@@ -77,7 +79,7 @@ impl TwoHosts {
     }
 
     /// A command on the controller.
-    pub(super) fn inside(&self, program: &[&str]) -> Command {
+    pub(crate) fn inside(&self, program: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         command
             .args(["--target", &self.init(), "--user"])
@@ -89,7 +91,7 @@ impl TwoHosts {
     }
 
     /// `plumbline run --target hosts` with more arguments.
-    pub(super) fn run_with(&self, before: &[&str], arguments: &[&str]) -> Command {
+    pub(crate) fn run_with(&self, before: &[&str], arguments: &[&str]) -> Command {
         let program = self.path("plumbline");
         let mut words = before.to_vec();
         words.push(program.to_str().expect("a plain path"));
@@ -103,13 +105,13 @@ impl TwoHosts {
         command
     }
 
-    pub(super) fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         let output = self.run_with(&[], arguments).output();
         output.expect("it starts")
     }
 
     /// What is in the temporary directories of the hosts and the controller.
-    pub(super) fn left(&self) -> Vec<PathBuf> {
+    pub(crate) fn left(&self) -> Vec<PathBuf> {
         let places = std::fs::read_dir(self.directory.path()).expect("it stands");
         let is_a_hosts = |name: &str| name.starts_with("tmp-") || name.starts_with("full-");
         let places = places.filter_map(|entry| {
@@ -125,7 +127,7 @@ impl TwoHosts {
     }
 
     /// Processes of the hosts that run our program from a temporary directory.
-    pub(super) fn agents(&self) -> usize {
+    pub(crate) fn agents(&self) -> usize {
         let mark = self.directory.path().join("tmp-");
         let mark = mark.to_str().expect("a plain path").to_owned();
         let processes = std::fs::read_dir("/proc").expect("/proc is mounted");
@@ -137,8 +139,13 @@ impl TwoHosts {
             .count()
     }
 
+    /// Every process of the hosts and the controller.
+    pub(crate) fn processes(&self) -> BTreeSet<u32> {
+        family(self.process.id())
+    }
+
     #[track_caller]
-    pub(super) fn nothing_left(&self) {
+    pub(crate) fn nothing_left(&self) {
         eventually("nothing is left on the hosts", CLEANED, || {
             self.left().is_empty() && self.agents() == 0
         });

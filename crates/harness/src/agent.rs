@@ -16,6 +16,7 @@ use plumbline_sys::clock::now_ns;
 use crate::clock::{ClockAnswer, ClockError};
 use crate::error::TargetError;
 use crate::path::{AgentLink, AgentProcess, Site};
+use crate::stage;
 
 /// How often a waiting controller looks at the interruption flag and tells
 /// agents that it is alive. Well below the agents' lease and the second within
@@ -63,6 +64,10 @@ pub(crate) struct Agent {
     input: Option<Box<dyn Write + Send>>,
     inbox: Receiver<Result<FromAgent, FrameError>>,
     process: Box<dyn AgentProcess>,
+    /// What it is in the middle of.
+    stage: &'static str,
+    /// Whether somebody was told that it has ended.
+    is_over: bool,
 }
 
 impl Agent {
@@ -95,6 +100,8 @@ impl Agent {
             input: None,
             inbox,
             process: link.process,
+            stage: stage::GREETING,
+            is_over: false,
         };
         write_frame(&mut link.input, &hello).map_err(|e| agent.ended(&e))?;
         agent.input = Some(link.input);
@@ -135,6 +142,7 @@ impl Agent {
         let Some(input) = &mut self.input else {
             return Err(self.error("was told to end before".to_owned()));
         };
+        self.stage = stage::of(message).unwrap_or(self.stage);
         write_frame(input, message).map_err(|e| self.ended(&e))
     }
 
@@ -263,12 +271,14 @@ impl Agent {
     }
 
     /// Ends the agent and waits for its process, at most `limit`. It takes no
-    /// order afterwards.
+    /// order afterwards. A bad end that somebody was told of is not told again.
     pub(crate) fn end_within(&mut self, limit: Duration) -> Result<(), TrialError> {
         drop(self.input.take());
         if let Err(error) = self.process.wait(limit) {
             self.process.kill();
-            return Err(error.into());
+            if !self.is_over {
+                return Err(error.into());
+            }
         }
         Ok(())
     }
@@ -315,10 +325,12 @@ impl Agent {
 
     /// The stream is over: the process says why, if it can.
     fn ended(&mut self, error: &FrameError) -> TrialError {
-        match self.process.wait(FAREWELL) {
-            Err(TargetError::Failed(why)) => self.error(format!("ended: {why}")),
-            _ => self.error(format!("ended: {error}")),
-        }
+        self.is_over = true;
+        let why = match self.process.wait(FAREWELL) {
+            Err(TargetError::Failed(why)) => why,
+            _ => error.to_string(),
+        };
+        self.error(format!("ended {}: {why}", self.stage))
     }
 }
 

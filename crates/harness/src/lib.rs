@@ -27,6 +27,7 @@ mod self_check;
 mod set_up;
 mod settings;
 mod snapshot;
+mod stage;
 mod target;
 mod thresholds;
 mod together;

@@ -24,6 +24,9 @@ use crate::ssh::{SSH_ITSELF, Ssh, SshSession, explain, last_words};
 const ENTRY: Duration = Duration::from_secs(30);
 /// Longest wait for the program to arrive.
 const COPY: Duration = Duration::from_secs(600);
+/// What a first session is in the middle of until the agent on the host is greeted.
+const LOGIN: &str = " at the login";
+const COPYING: &str = " while the program was copied";
 /// How long a session may take to end when asked to.
 const END: Duration = Duration::from_secs(5);
 /// How often a wait looks whether the user wants to stop.
@@ -59,10 +62,10 @@ impl ConnectedHost {
             unreachable!("a command pipes both streams");
         };
         let host = ssh.host.clone();
-        let ended = |child: &mut Child, why| gone(&host, child, program, why);
+        let ended = |child: &mut Child, why, stage| gone((&host, stage), child, program, why);
         let stop = options.interrupted;
         let first = line(BufReader::new(output), ENTRY, stop, At::parse);
-        let (at, output) = first.map_err(|why| ended(&mut child, why))?;
+        let (at, output) = first.map_err(|why| ended(&mut child, why, LOGIN))?;
         check_machine(&host, &at, program)?;
         // A write cannot be given up; the thread ends when ssh does.
         let copied = Arc::clone(program);
@@ -70,7 +73,7 @@ impl ConnectedHost {
         let copied = |text: &str| (text.trim_end() == script::COPIED).then_some(());
         // The host's own error says more than a broken pipe.
         let ((), output) =
-            line(output, COPY, stop, copied).map_err(|why| ended(&mut child, why))?;
+            line(output, COPY, stop, copied).map_err(|why| ended(&mut child, why, COPYING))?;
         let sent = sending.join().unwrap_or_else(|panic| resume_unwind(panic));
         let input = sent.map_err(|error| {
             HostsError::on(&host, format!("the program could not be sent: {error}"))
@@ -214,7 +217,12 @@ fn check_machine(host: &str, at: &At, program: &Program) -> Result<(), HostsErro
 }
 
 /// Why the first session ended before it was ready.
-fn gone(host: &str, child: &mut Child, program: &Program, why: NoLine) -> HostsError {
+fn gone(
+    (host, stage): (&str, &'static str),
+    child: &mut Child,
+    program: &Program,
+    why: NoLine,
+) -> HostsError {
     if why == NoLine::Interrupted {
         child.kill();
         return HostsError::Interrupted;
@@ -257,7 +265,7 @@ fn gone(host: &str, child: &mut Child, program: &Program, why: NoLine) -> HostsE
              noexec, choose another with --host-directory",
             program.hint()
         ),
-        _ => return ended_session(host, error),
+        _ => return ended_session(host, stage, error),
     };
     HostsError::on(host, why)
 }
@@ -265,17 +273,23 @@ fn gone(host: &str, child: &mut Child, program: &Program, why: NoLine) -> HostsE
 /// What the end of an ssh process means.
 fn session_error(host: &str) -> impl Fn(ProcessError) -> TargetError + Send + 'static {
     let host = host.to_owned();
-    move |error| ended_session(&host, error).into()
+    // The harness says what the agent was in the middle of.
+    move |error| ended_session(&host, "", error).into()
 }
 
-fn ended_session(host: &str, error: ProcessError) -> HostsError {
+fn ended_session(host: &str, stage: &'static str, error: ProcessError) -> HostsError {
+    let of_ssh = |why| HostsError::Ssh {
+        host: host.to_owned(),
+        stage,
+        why,
+    };
     match error {
         ProcessError::Failed { status, stderr, .. } if status.code() == Some(SSH_ITSELF) => {
-            HostsError::Ssh {
-                host: host.to_owned(),
-                why: explain(&stderr),
-            }
+            of_ssh(explain(&stderr))
         }
+        ProcessError::Failed { status, .. } if status.code().is_none() => of_ssh(format!(
+            "its process on this machine ended with {status}; who ended it?"
+        )),
         ProcessError::Failed { status, stderr, .. } => {
             let said = last_words(&stderr);
             HostsError::on(host, format!("the session ended with {status}: {said}"))

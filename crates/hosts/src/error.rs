@@ -13,9 +13,13 @@ pub enum HostsError {
     /// The program that is to be copied.
     #[error("the program `{program}` cannot be copied to the hosts: {why}")]
     Program { program: String, why: String },
-    /// `ssh` could not connect.
-    #[error("ssh to {host}: {why}")]
-    Ssh { host: String, why: String },
+    /// `ssh` could not connect, or was cut off; in the middle of what, where nobody else says.
+    #[error("ssh to {host}{stage}: {why}")]
+    Ssh {
+        host: String,
+        stage: &'static str,
+        why: String,
+    },
     /// The login worked, but the program could not be put there or run.
     #[error("on {host}: {why}")]
     Host { host: String, why: String },
