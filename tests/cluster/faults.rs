@@ -2,7 +2,6 @@
 //! remedy, and leaves nothing behind.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use super::{cluster, read, refused, short};
 use crate::world::{run_directory, skip, stderr};
@@ -49,23 +48,20 @@ fn flags_of_a_cluster_ask_for_the_target() {
 }
 
 #[test]
-fn an_image_that_is_not_there_is_told_soon() {
+fn an_image_that_is_not_there_is_told() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let started = Instant::now();
     let image = "localhost/plumbline:none";
     let output = cluster
         .run(&short(&["--network", "pod", "--image", image]))
         .output()
         .unwrap();
-    let took = started.elapsed();
+    // Whoever waits for the pods in vain says something else.
     refused(
         &output,
         2,
         &[image, "cannot get the image", "plumbline image", "--image"],
     );
-    // Some seconds where the machine is quiet; whoever waits for pods waits for minutes.
-    assert!(took < Duration::from_secs(60), "{took:?}");
     assert_eq!(cluster.inventory(), before);
 }
 

@@ -35,6 +35,7 @@ fn every_path_carries_packets_where_it_says_and_nothing_is_left() {
         .output()
         .unwrap();
     let run = run_directory(cluster.out());
+    ran_to_its_end(&output, &run);
     let (record, trials) = read(&run);
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     let networks: BTreeSet<&str> = treatments

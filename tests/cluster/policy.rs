@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::rights::{ACCOUNT, Account, SHARED};
 use super::{Cluster, cluster, read, short};
+use crate::observed::ran_to_its_end;
 use crate::world::{eventually, run_directory, runs_in, stderr};
 
 /// What a server in the cluster listens on, and the runs' where a service stands before it.
@@ -204,7 +205,9 @@ fn without_the_right_to_make_a_policy_a_run_goes_on_and_says_so_once() {
     account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
     account.may_only_list("networkpolicies");
     let output = account.run(&["--network", "pod"]);
-    let (record, trials) = read(&run_directory(cluster.out()));
+    let run = run_directory(cluster.out());
+    ran_to_its_end(&output, &run);
+    let (record, trials) = read(&run);
     assert!(!trials.is_empty(), "{}", stderr(&output));
     let warnings = record["warnings"].as_array().unwrap();
     let unguarded = warnings.iter().filter(|it| it["warning"] == "unguarded");

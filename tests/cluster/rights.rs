@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::{Cluster, cluster, read, short};
+use super::{Cluster, cluster, read, refused, short};
+use crate::observed::ran_to_its_end;
 use crate::world::{eventually, run_directory, runs_in, stderr, stdout, trials};
 
 pub(super) const ACCOUNT: &str = "plumbline-tester";
@@ -187,17 +188,17 @@ fn host_networking_takes_a_privileged_namespace_and_a_mesh_the_nodes() {
     let account = Account::new(&cluster);
     account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
     let host = ["--network", "host", "--allow-host-network"];
-    let says = stderr(&account.run(&host));
-    assert!(says.contains("PodSecurity"), "{says}");
+    refused(&account.run(&host), 2, &["PodSecurity"]);
     let privileged = "pod-security.kubernetes.io/enforce=privileged";
     cluster.kubectl(&["label", "--overwrite", "namespace", SHARED, privileged]);
-    account.run(&host);
-    let (_, of_host) = read(&run_directory(cluster.out()));
+    let ran = account.run(&host);
+    let of_host = run_directory(cluster.out());
+    ran_to_its_end(&ran, &of_host);
+    let (_, of_host) = read(&of_host);
     assert!(!of_host.is_empty());
 
     let mesh = ["--network", "pod", "--mesh"];
-    let says = stderr(&account.run(&mesh));
-    assert!(says.contains("plumbline manifest nodes"), "{says}");
+    refused(&account.run(&mesh), 2, &["plumbline manifest nodes"]);
     let nodes = [
         "clusterrolebinding",
         ACCOUNT,

@@ -2,7 +2,7 @@
 //! and what keeps them from being made is told.
 
 use std::process::Output;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -97,8 +97,8 @@ fn a_quota_is_told_before_the_first_trial_and_nothing_is_left() {
     assert_eq!(account.shared(), "", "nothing is left");
 }
 
-/// Killed while they are made, once `PLUMBLINE_TEST_SERVICES` stand, or 300. A minute
-/// is enough for 30,000.
+/// Killed while they are made, once `PLUMBLINE_TEST_SERVICES` stand, or 300. The program gives
+/// up after a minute, which is enough for 30,000.
 #[test]
 fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     let Some(cluster) = cluster() else { return };
@@ -121,12 +121,8 @@ fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     let name = left[0].trim_start_matches("namespace/");
     cluster.end_pods(name);
     let stood = count();
-    let started = Instant::now();
+    assert!(stood >= enough, "{stood}");
     let removed = cluster.plumbline(&["cleanup", "--yes"]).output().unwrap();
-    let took = started.elapsed();
     assert!(removed.status.success(), "{}", stderr(&removed));
-    eprintln!("{stood} services were removed in {took:?}");
-    let limit = Duration::from_secs(60);
-    assert!(took <= limit, "{stood} took {took:?}");
     assert_eq!(cluster.inventory(), before);
 }
