@@ -18,6 +18,7 @@ mod policies;
 mod policy;
 mod programming;
 mod provision;
+mod reboot;
 mod rights;
 mod server;
 mod services;

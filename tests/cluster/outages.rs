@@ -12,11 +12,11 @@ use crate::observed::{exit_code, ran_to_its_end};
 use crate::world::{Running, eventually, run_directory, skip, stdout, trials};
 
 /// The receiver's pod of the path `pod`.
-const SERVER: &str = "server-pod";
+pub(super) const SERVER: &str = "server-pod";
 
 /// A run of which a trial has ended, and the namespace of its pods.
 #[track_caller]
-fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
+pub(super) fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
     let run = cluster.start(&short(&[&["--network", "pod"], flags].concat()));
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
@@ -38,7 +38,7 @@ fn apply(cluster: &Cluster, object: &Value) {
     cluster.kubectl(&["create", "--filename", file.path().to_str().unwrap()]);
 }
 
-fn failed(trials: &[Value]) -> Vec<&Value> {
+pub(super) fn failed(trials: &[Value]) -> Vec<&Value> {
     let failed = |it: &&Value| it["status"]["status"] == "failed";
     trials.iter().filter(failed).collect()
 }
@@ -213,6 +213,18 @@ fn a_namespace_that_is_held_is_told_and_goes_when_let_go() {
     assert_eq!(inventory_in_time(&cluster, &before), before);
 }
 
+/// The script of the cluster; `None`, and a counted skip, where that is not ours to disturb.
+pub(super) fn kubelab() -> Option<String> {
+    let kubelab = std::env::var("PLUMBLINE_TEST_KUBELAB");
+    if kubelab.is_err() {
+        skip(
+            "cluster",
+            "PLUMBLINE_TEST_KUBELAB names no cluster of which parts may be stopped",
+        );
+    }
+    kubelab.ok()
+}
+
 /// A daemon of the cluster that is away until dropped.
 struct Away {
     kubelab: String,
@@ -223,15 +235,8 @@ struct Away {
 impl Away {
     /// `None`, and a counted skip, where the cluster is not ours to stop.
     fn new(machine: &'static str, daemon: &'static str) -> Option<Self> {
-        let Ok(kubelab) = std::env::var("PLUMBLINE_TEST_KUBELAB") else {
-            skip(
-                "cluster",
-                "PLUMBLINE_TEST_KUBELAB names no cluster of which parts may be stopped",
-            );
-            return None;
-        };
         let away = Self {
-            kubelab,
+            kubelab: kubelab()?,
             machine,
             daemon,
         };
@@ -308,7 +313,7 @@ fn a_kubelet_that_is_away_ends_the_run_and_nothing_is_left() {
 /// server is back, the controllers take all nodes for lost, because none has reported
 /// yet; within a minute they see that none is.
 #[track_caller]
-fn until_nodes_stay_ready(cluster: &Cluster) {
+pub(super) fn until_nodes_stay_ready(cluster: &Cluster) {
     const STAY: Duration = Duration::from_secs(15);
     let ready = "jsonpath={.items[*].status.conditions[?(@.type==\"Ready\")].status}";
     let mut since = Instant::now();
@@ -323,7 +328,7 @@ fn until_nodes_stay_ready(cluster: &Cluster) {
 }
 
 #[track_caller]
-fn inventory_in_time(cluster: &Cluster, wanted: &[String]) -> Vec<String> {
+pub(super) fn inventory_in_time(cluster: &Cluster, wanted: &[String]) -> Vec<String> {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         let now = cluster.inventory();
