@@ -83,6 +83,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("report", &["stats", "record", "experiment"]),
     ("testkit", &["sys"]),
+    ("tracer", &["protocol", "sys"]),
     ("tune", &["sys"]),
     ("uml", &["sys"]),
     (
@@ -102,9 +103,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "lab",
             "harness",
+            "protocol",
             "report",
             "stats",
             "sys",
+            "tracer",
             "record",
             "experiment",
         ],

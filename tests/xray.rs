@@ -140,6 +140,52 @@ fn holds_hops(networks: &[Value]) {
     assert!(host["against"].is_null() && vxlan["against"]["baseline"] == "host");
 }
 
+/// Nodes with kernels of their own see a half each, which on one kernel can be tried too: the
+/// names of the hops and where they are do not depend on it, but for what lies between the nodes.
+#[test]
+fn the_halves_that_two_nodes_follow_apart_are_those_of_the_whole() {
+    let test = "the halves of two nodes";
+    let Some(_alone) = lab(test) else {
+        return;
+    };
+    if !nix::unistd::geteuid().is_root() {
+        skip(test, "programs at the kernel's tracepoints take root");
+        return;
+    }
+    is_shown(test, || {
+        let order = ["--network", "host,host-gw,vxlan"];
+        let whole = look(&order);
+        let apart = look(&[&order[..], &["--by-node"]].concat());
+        let of = |found: &Value| found["networks"].as_array().unwrap().clone();
+        let mut worst: f64 = 0.0;
+        for (whole, apart) in of(&whole).iter().zip(&of(&apart)) {
+            holds_halves(whole, apart);
+            let sum: f64 = hops(apart).iter().map(|hop| number(hop, "ns")).sum();
+            let left = number(apart, "unaccounted_ns");
+            assert!(
+                (sum + left - number(apart, "total_ns")).abs() < 1.0,
+                "{apart}"
+            );
+            worst = worst.max(left.abs() / number(apart, "total_ns"));
+        }
+        (worst < most_unaccounted(&apart), worst)
+    });
+}
+
+/// Holds the names of hops that nodes saw apart to those that were seen as a whole.
+fn holds_halves(whole: &Value, apart: &Value) {
+    let between = |hop: &&Value| !is_called(hop, "underlay");
+    let names = |network: &Value| -> Vec<String> {
+        let kept = hops(network).iter().filter(between);
+        kept.map(|hop| format!("{} {} {}", hop["trip"], hop["name"], hop["at"]))
+            .collect()
+    };
+    assert_eq!(names(apart), names(whole));
+    let both = |hop: &&Value| hop["name"] == "underlay, both ways";
+    assert_eq!(hops(apart).iter().filter(both).count(), 1, "{apart}");
+    assert_eq!(hops(whole).iter().filter(both).count(), 0, "{whole}");
+}
+
 #[test]
 fn what_rules_cost_is_found_in_the_hops_that_they_are_in() {
     let test = "what rules cost is found in their hops";

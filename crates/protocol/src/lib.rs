@@ -11,6 +11,7 @@ mod secret;
 mod sight;
 mod sounding;
 mod toil;
+mod trace;
 mod watch;
 
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
@@ -27,4 +28,7 @@ pub use sounding::{
     SurveyedDevice, TakenTrain, TrainOrder,
 };
 pub use toil::{Toil, ToilOrder, Toiled};
+pub use trace::{
+    Followed, FollowedPart, Hook, TracedDevice, TracedDrop, TracedRoute, TracedStep, Traces,
+};
 pub use watch::{IdleTime, MachineGains, WatchOrder, Watched};

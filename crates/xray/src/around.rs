@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plumbline_lab::{Place, StandingNetwork};
+use plumbline_protocol::{Hook, TracedDevice};
+use plumbline_tracer::devices;
 
 use crate::error::XrayError;
-use crate::place::{Device, Hook, SeenAt};
+use crate::place::{Device, ELSEWHERE, SeenAt};
 
 /// The namespaces of a path and their devices, by the numbers of the kernel.
 #[derive(Debug, Default)]
@@ -19,7 +21,7 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Of a path that stands, as it is now.
+    /// Of a path of the lab that stands, as it is now.
     ///
     /// # Errors
     ///
@@ -27,34 +29,27 @@ impl Surroundings {
     pub(crate) fn of(standing: &StandingNetwork) -> Result<Self, XrayError> {
         let mut around = Self::default();
         for (place, is_pod) in places(standing) {
-            around.add(place, is_pod)?;
+            let devices = devices(place.netlink())?;
+            around.add(&place.name, is_pod, inode(place), devices);
         }
         Ok(around)
     }
 
-    fn add(&mut self, place: &Place, is_pod: bool) -> Result<(), XrayError> {
-        let inode = inode(place);
-        self.namespaces
-            .insert(inode, (place.name.as_str().into(), is_pod));
-        let links = place.netlink().links()?;
-        for link in &links {
-            let master = links.iter().find(|it| Some(it.index) == link.master);
-            let device = Device {
-                name: link.name.clone(),
-                kind: link.kind.clone(),
-                discipline: link.qdisc.clone(),
-                port_of: master.map(|it| it.kind.clone()),
-            };
-            self.devices.insert((inode, link.index), Arc::new(device));
+    /// Adds a namespace, by its inode, with its devices. One that is there keeps its name.
+    pub(crate) fn add(&mut self, name: &str, is_pod: bool, inode: u32, of: Vec<TracedDevice>) {
+        let known = self.namespaces.entry(inode);
+        known.or_insert_with(|| (name.into(), is_pod));
+        for device in of {
+            let at = (inode, device.index);
+            self.devices.insert(at, Arc::new(device.into()));
         }
-        Ok(())
     }
 
     /// The place of these numbers. A namespace that is not of the path is called so.
     pub(crate) fn place(&self, namespace: u32, device: u32, hook: Hook) -> SeenAt {
         let (name, is_pod) = match self.namespaces.get(&namespace) {
             Some((name, is_pod)) => (Arc::clone(name), *is_pod),
-            None => ("elsewhere".into(), false),
+            None => (ELSEWHERE.into(), false),
         };
         SeenAt {
             hook,

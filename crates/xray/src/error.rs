@@ -2,9 +2,9 @@
 
 use plumbline_harness::TargetError;
 use plumbline_record::WriteError;
-use plumbline_sys::bpf::BpfError;
 use plumbline_sys::namespace::NamespaceError;
 use plumbline_sys::netlink::NetlinkError;
+use plumbline_tracer::TracerError;
 
 /// Why nothing could be looked into.
 #[derive(Debug, thiserror::Error)]
@@ -21,9 +21,6 @@ pub enum XrayError {
     /// The path could not be made, or no load was carried by it.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The programs at the tracepoints could not be used.
-    #[error(transparent)]
-    Programs(#[from] BpfError),
     /// Devices could not be tapped.
     #[error("the devices of {place} cannot be tapped: {source}")]
     Taps {
@@ -32,6 +29,9 @@ pub enum XrayError {
         /// What the kernel says.
         source: std::io::Error,
     },
+    /// The programs at the tracepoints could not be used.
+    #[error(transparent)]
+    Traced(TracerError),
     /// A namespace could not be entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
@@ -58,6 +58,15 @@ pub enum XrayError {
     /// Somebody ended it before there was anything to show.
     #[error("interrupted before every network was looked at once")]
     Interrupted,
+}
+
+impl From<TracerError> for XrayError {
+    fn from(error: TracerError) -> Self {
+        match error {
+            TracerError::Unsupported { needs } => Self::Unsupported { needs },
+            error => Self::Traced(error),
+        }
+    }
 }
 
 impl XrayError {

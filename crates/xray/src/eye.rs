@@ -1,10 +1,14 @@
 //! What looks: programs at tracepoints, or taps.
 
 use plumbline_experiment::Workload;
+use plumbline_tracer::{Tracer, TracerError};
 
 use crate::error::XrayError;
+use crate::order::XrayOrder;
 use crate::taps;
-use crate::tracer::Tracer;
+
+/// What programs at tracepoints are called in results.
+pub(crate) const TRACEPOINTS: &str = "tracepoints";
 
 /// Share of the requests that the kernel stamps at the sender's socket, where taps do not see
 /// its ends.
@@ -15,33 +19,38 @@ const STAMPED: f64 = 0.1;
 pub(crate) enum Eye {
     /// Programs at the kernel's tracepoints.
     Tracer(Tracer),
+    /// The same, for each node's half of the way apart.
+    Halves([Tracer; 2]),
     /// Taps on the devices.
     Taps,
 }
 
 impl Eye {
     /// The programs where they may be loaded, else taps; `say` hears why.
-    pub(crate) fn open(taps: bool, say: &dyn Fn(&str)) -> Result<Self, XrayError> {
-        if taps {
+    pub(crate) fn open(order: XrayOrder, say: &dyn Fn(&str)) -> Result<Self, XrayError> {
+        if order.taps {
             return Ok(Self::Taps);
+        }
+        if order.by_node {
+            return Ok(Self::Halves([Tracer::load()?, Tracer::load()?]));
         }
         match Tracer::load() {
             Ok(tracer) => Ok(Self::Tracer(tracer)),
-            Err(XrayError::Unsupported { needs }) => {
+            Err(TracerError::Unsupported { needs }) => {
                 say(&format!(
                     "taps on the devices look instead of programs in the kernel, and see fewer \
                      places: {needs}"
                 ));
                 Ok(Self::Taps)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// The share of requests that it can follow, one in so many, which is nearest to this.
     pub(crate) fn one_in(&self, asked: u64) -> u64 {
         match self {
-            Self::Tracer(_) => asked,
+            Self::Tracer(_) | Self::Halves(_) => asked,
             Self::Taps => taps::one_in(asked).into(),
         }
     }
@@ -49,7 +58,7 @@ impl Eye {
     /// Its name in results.
     pub(crate) fn by(&self) -> &'static str {
         match self {
-            Self::Tracer(_) => "tracepoints",
+            Self::Tracer(_) | Self::Halves(_) => TRACEPOINTS,
             Self::Taps => "taps",
         }
     }
@@ -57,7 +66,7 @@ impl Eye {
     /// The load as it is while this looks.
     pub(crate) fn stamped(&self, workload: &Workload) -> Workload {
         let timestamps = match self {
-            Self::Tracer(_) => 0.0,
+            Self::Tracer(_) | Self::Halves(_) => 0.0,
             Self::Taps => STAMPED,
         };
         Workload {

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::error::XrayError;
-use crate::survey::XrayOrder;
+use crate::order::XrayOrder;
 
 /// The flags of `plumbline xray`.
 #[derive(Debug, Args)]
@@ -40,6 +40,9 @@ pub struct XrayArgs {
     /// In a cluster: allow a pod that may load programs into the kernels of its nodes
     #[arg(long)]
     pub allow_tracing: bool,
+    /// Have each node follow its half of the way apart, as nodes with kernels of their own would
+    #[arg(long, conflicts_with = "taps")]
+    pub by_node: bool,
     /// Use taps on the devices although programs at the kernel's tracepoints could be had
     #[arg(long)]
     pub taps: bool,
@@ -78,6 +81,7 @@ impl XrayArgs {
             rounds: self.rounds as usize,
             one_in: self.one_in,
             taps: self.taps,
+            by_node: self.by_node,
         })
     }
 }

@@ -3,9 +3,17 @@
 //! Names come from what the two places are: the kinds of their devices, and the namespaces
 //! that these are in.
 
+use plumbline_protocol::Hook;
 use serde::Serialize;
 
-use crate::place::{Hook, SeenAt};
+use crate::place::{ELSEWHERE, SeenAt};
+
+/// What joins the nodes.
+const UNDERLAY: &str = "underlay";
+
+/// The same of a request and its answer together: what is between two kernels that have no clock
+/// in common.
+pub(crate) const UNDERLAY_BOTH_WAYS: &str = "underlay, both ways";
 
 /// Which way a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -28,16 +36,18 @@ pub(crate) struct NamedHop {
 }
 
 /// The hops of a journey between places, each with the mean time that it took to get there
-/// from the one before. Neighbours of one name are one hop.
-pub(crate) fn hops(seen: &[(SeenAt, f64)]) -> Vec<NamedHop> {
+/// from the one before. Neighbours of one name are one hop. It begins on this trip.
+pub(crate) fn hops(seen: &[(SeenAt, f64)], mut trip: Trip) -> Vec<NamedHop> {
     let mut hops: Vec<NamedHop> = Vec::new();
-    let mut trip = Trip::Request;
     for at in 1..seen.len() {
         let ((before, _), (after, ns)) = (&seen[at - 1], &seen[at]);
         if before.hook == Hook::Read || is_turn(before, after) {
             trip = Trip::Answer;
         }
-        let name = name(before, after, seen.get(at + 1).map(|(place, _)| place));
+        let name = match before.is_elsewhere() || after.is_elsewhere() {
+            true => beyond(seen, at).to_owned(),
+            false => name(before, after, seen.get(at + 1).map(|(place, _)| place)),
+        };
         match hops.last_mut() {
             Some(last) if last.name == name && last.trip == trip => last.ns += ns,
             _ => hops.push(NamedHop {
@@ -51,6 +61,18 @@ pub(crate) fn hops(seen: &[(SeenAt, f64)]) -> Vec<NamedHop> {
     hops
 }
 
+/// What a namespace belongs to that is of no end and of no node: to what joins the nodes, if a
+/// packet goes through it from one to another.
+fn beyond(seen: &[(SeenAt, f64)], at: usize) -> &'static str {
+    let node = |(place, _): &(SeenAt, f64)| place.node().map(str::to_owned);
+    let from = seen[..at].iter().rev().find_map(node);
+    let to = seen[at..].iter().find_map(node);
+    match from.is_some() && to.is_some() && from != to {
+        true => UNDERLAY,
+        false => ELSEWHERE,
+    }
+}
+
 /// What lies between two places; `then` is the one after them.
 fn name(before: &SeenAt, after: &SeenAt, then: Option<&SeenAt>) -> String {
     use Hook::{Arrived, Delivered, Queued, Read, Ready, Received, Routed, Sent, Transmitted};
@@ -61,7 +83,7 @@ fn name(before: &SeenAt, after: &SeenAt, then: Option<&SeenAt>) -> String {
         (Queued, Transmitted) => match (&before.device, then) {
             (Some(device), _) if device.has_queue() => format!("queue {}", device.discipline),
             (_, Some(then)) => name(after, then, None),
-            (_, None) => before.device_word(),
+            (_, None) => leaving(before),
         },
         (Transmitted, Arrived | Received) => crossing(before, after),
         (Transmitted, _) => before.device_word(),
@@ -97,12 +119,21 @@ fn stack(place: &SeenAt) -> String {
     format!("{of} stack")
 }
 
+/// What a packet is in that was seen last when a device without a queue of its own took it.
+fn leaving(before: &SeenAt) -> String {
+    let is_tunnel = before.device.as_ref().is_some_and(|it| it.is_tunnel());
+    match before.is_pod || is_tunnel {
+        true => before.device_word(),
+        false => UNDERLAY.to_owned(),
+    }
+}
+
 /// From one end of a pair of devices to the other.
 fn crossing(before: &SeenAt, after: &SeenAt) -> String {
     let between_nodes = !before.is_pod && !after.is_pod && before.namespace != after.namespace;
     let is_tunnel = before.device.as_ref().is_some_and(|it| it.is_tunnel());
     if between_nodes && !is_tunnel {
-        return "underlay".to_owned();
+        return UNDERLAY.to_owned();
     }
     before.device_word()
 }
@@ -125,7 +156,7 @@ mod tests {
 
     use super::*;
     use crate::place::Device;
-    use crate::place::Hook::{
+    use plumbline_protocol::Hook::{
         Arrived, Delivered, Queued, Read, Ready, Received, Routed, Sent, Transmitted,
     };
 
@@ -180,7 +211,7 @@ mod tests {
 
     fn named(places: Vec<SeenAt>) -> Vec<NamedHop> {
         let each_a_nanosecond: Vec<_> = places.into_iter().map(|place| (place, 1.0)).collect();
-        hops(&each_a_nanosecond)
+        hops(&each_a_nanosecond, Trip::Request)
     }
 
     #[test]
@@ -278,5 +309,28 @@ mod tests {
         }
         let hops = named(places);
         assert_eq!((&*hops[1].name, &*hops[2].name), ("queue netem", "veth"));
+    }
+
+    #[test]
+    fn what_is_of_no_node_is_the_underlay_only_between_two() {
+        let wire = || device("eth0", "veth", None);
+        let port = || device("lan1", "veth", Some("bridge"));
+        let names = |to: &str| -> Vec<(String, f64)> {
+            let hops = named(vec![
+                at("node1", Queued, wire()),
+                at("node1", Transmitted, wire()),
+                at("elsewhere", Arrived, port()),
+                at("elsewhere", Received, port()),
+                at("elsewhere", Transmitted, None),
+                at(to, Arrived, wire()),
+                at(to, Received, wire()),
+            ]);
+            hops.into_iter().map(|hop| (hop.name, hop.ns)).collect()
+        };
+        let called = |name: &str, ns| (name.to_owned(), ns);
+        let between = names("node2/client-pod");
+        assert_eq!(between, [called("underlay", 5.0), called("receive", 1.0)]);
+        let beside = names("node1/client-pod");
+        assert_eq!(beside[1], called("elsewhere", 4.0));
     }
 }

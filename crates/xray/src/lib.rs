@@ -12,12 +12,13 @@
 
 mod account;
 mod around;
-mod btf;
 mod error;
 mod eye;
 mod flags;
+mod ground;
 mod hop;
 mod load;
+mod order;
 mod page;
 mod place;
 mod sampling;
@@ -25,13 +26,12 @@ mod show;
 mod subject;
 mod survey;
 mod taps;
-mod tracer;
-mod traces;
 mod view;
 
 pub use account::{HopTime, MeanTime, NetworkHops, Unfollowed, Xray};
 pub use error::XrayError;
 pub use flags::XrayArgs;
 pub use hop::Trip;
+pub use order::XrayOrder;
 pub use subject::NamedScene;
-pub use survey::{XrayOrder, survey};
+pub use survey::survey;

@@ -2,46 +2,10 @@
 
 use std::sync::Arc;
 
-/// What the kernel did with a packet, or with its message, when it was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hook {
-    /// A program handed it to TCP.
-    Sent,
-    /// It is at the queueing discipline of a device.
-    Queued,
-    /// It is at the driver of a device.
-    Transmitted,
-    /// It was put into the receive queue of a CPU.
-    Arrived,
-    /// It was taken from there.
-    Received,
-    /// It was looked up in a routing table.
-    Routed,
-    /// It is at the socket that it is for.
-    Delivered,
-    /// That socket tells who waits for it.
-    Ready,
-    /// A program has it.
-    Read,
-}
+use plumbline_protocol::{Hook, TracedDevice};
 
-impl Hook {
-    /// The hook that the programs of `bpf/journey.c` call by this number.
-    pub(crate) fn of(number: u32) -> Option<Self> {
-        Some(match number {
-            1 => Self::Sent,
-            2 => Self::Queued,
-            3 => Self::Transmitted,
-            4 => Self::Arrived,
-            5 => Self::Received,
-            6 => Self::Routed,
-            7 => Self::Delivered,
-            8 => Self::Ready,
-            9 => Self::Read,
-            _ => return None,
-        })
-    }
-}
+/// What a namespace is called that is of no end and of no node.
+pub(crate) const ELSEWHERE: &str = "elsewhere";
 
 /// A device, as far as it tells what crosses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +17,17 @@ pub(crate) struct Device {
     pub(crate) discipline: String,
     /// The driver of the device that it is a port of, such as `bridge`.
     pub(crate) port_of: Option<String>,
+}
+
+impl From<TracedDevice> for Device {
+    fn from(traced: TracedDevice) -> Self {
+        Self {
+            name: traced.name,
+            kind: traced.kind,
+            discipline: traced.discipline,
+            port_of: traced.port_of,
+        }
+    }
 }
 
 impl Device {
@@ -101,7 +76,7 @@ impl Device {
 #[derive(Clone, Debug)]
 pub(crate) struct SeenAt {
     pub(crate) hook: Hook,
-    /// Name of the namespace.
+    /// Name of the namespace; that of a cluster's pod is behind that of its node and a slash.
     pub(crate) namespace: Arc<str>,
     /// Whether that is a pod's, and not a node's.
     pub(crate) is_pod: bool,
@@ -110,6 +85,17 @@ pub(crate) struct SeenAt {
 }
 
 impl SeenAt {
+    /// The node that it is on; `None` where that is not known.
+    pub(crate) fn node(&self) -> Option<&str> {
+        let node = self.namespace.split('/').next();
+        node.filter(|_| !self.is_elsewhere())
+    }
+
+    /// Whether its namespace is of no end and of no node.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        &*self.namespace == ELSEWHERE
+    }
+
     /// What its device is called; what stands for it where none is known.
     pub(crate) fn device_word(&self) -> String {
         let device = self.device.as_ref();

@@ -1,55 +1,27 @@
-//! Looks into networks of a lab, one after the other, in rounds. In each round a network is
+//! Looks into networks, one after the other, in rounds. In each round a network is
 //! measured twice, observed and alone, in changing order: what observing costs is the difference.
-
-mod port;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumbline_experiment::{Link, Scene, Task, Treatment, Workload};
-use plumbline_harness::{
-    Demand, Settings, Target as _, TargetError, Thresholds, load_once, prepare,
-};
-use plumbline_lab::{Lab, StandingNetwork};
+use plumbline_experiment::{Scene, Task, Treatment, Workload};
+use plumbline_harness::{Path, Settings, TargetError, Thresholds, load_once};
+use plumbline_lab::Lab;
 use plumbline_record::LoadObservation;
 
 use crate::account::{NetworkSeen, RoundSeen, Unfollowed, Xray, observer_share, sum_up};
-use crate::around::{Surroundings, inode};
 use crate::error::XrayError;
-use crate::eye::Eye;
+use crate::ground::{Ground, LabGround, RequestSample};
 use crate::load::{TIMING, TrialLatency, limit, workload};
+use crate::order::XrayOrder;
 use crate::sampling::Sampling;
 use crate::subject::NamedScene;
-use crate::taps;
-use crate::traces::{Followed, Traces};
-use crate::view::{drops_of, hops_of, journeys_of, unseen, within_ends};
-use port::AtPort;
+use crate::view::{Glimpse, within_ends};
 
 /// First port of the receivers. Each has its own, so that none finds connections of an earlier
 /// one.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u64 = 10_000;
-
-/// How to look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct XrayOrder {
-    /// How often each network is looked at.
-    pub rounds: usize,
-    /// One of so many requests is followed.
-    pub one_in: u64,
-    /// By taps, whatever else could be had.
-    pub taps: bool,
-}
-
-impl Default for XrayOrder {
-    fn default() -> Self {
-        Self {
-            rounds: 12,
-            one_in: 8,
-            taps: false,
-        }
-    }
-}
 
 /// A network that is looked into.
 struct LookedInto<'a> {
@@ -60,7 +32,7 @@ struct LookedInto<'a> {
     failed: Option<XrayError>,
 }
 
-/// Looks into these networks; `say` hears how far it is. A network that cannot
+/// Looks into these networks of a lab; `say` hears how far it is. A network that cannot
 /// be followed is left out with the reason. Interrupted, it gives what it has.
 ///
 /// # Errors
@@ -74,23 +46,25 @@ pub fn survey(
     interrupted: &AtomicBool,
     say: &dyn Fn(&str),
 ) -> Result<Xray, XrayError> {
-    let mut eye = Eye::open(order.taps, say)?;
+    let ground = LabGround::new(lab, order, say)?;
+    look_into(order, subjects, ground, interrupted, say)
+}
+
+fn look_into<G: Ground>(
+    order: XrayOrder,
+    subjects: &[NamedScene],
+    mut ground: G,
+    interrupted: &AtomicBool,
+    say: &dyn Fn(&str),
+) -> Result<Xray, XrayError> {
     let workload = workload().map_err(|refusal| XrayError::Refused(refusal.to_string()))?;
     // What no network can do without.
-    prepare(lab, &demand(&[]))?;
-    let settings = Settings {
-        cpus: lab.cpus(),
-        thresholds: Thresholds::default(),
-        idle: Duration::ZERO,
-        slice_scale: 1,
-        now: String::new,
-    };
-    let mut sampling = Sampling::new(eye.one_in(order.one_in));
+    ground.prepare(&[])?;
+    let by = ground.by();
+    let mut sampling = Sampling::new(ground.one_in(order.one_in));
     let mut look = Look {
-        lab,
-        eye: &mut eye,
+        ground,
         workload,
-        settings,
         interrupted,
         begun: 0,
         one_in: sampling.next(),
@@ -135,12 +109,7 @@ pub fn survey(
         name: name.to_owned(),
         why: error.reason(),
     });
-    Ok(sum_up(
-        &seen,
-        unfollowed.collect(),
-        sampling.found(),
-        eye.by(),
-    ))
+    Ok(sum_up(&seen, unfollowed.collect(), sampling.found(), by))
 }
 
 impl<'a> LookedInto<'a> {
@@ -175,15 +144,6 @@ fn none_followed(mut failed: Vec<(&str, XrayError)>) -> XrayError {
     XrayError::NoneFollowed(each.collect::<Vec<_>>().join("; "))
 }
 
-/// What is asked of the lab for these.
-fn demand(treatments: &[Treatment]) -> Demand<'_> {
-    Demand {
-        treatments,
-        first: &[],
-        link: Link::default(),
-    }
-}
-
 /// The networks in another order in each round: each begins as often as others, and as often
 /// with one neighbour before it as with the other.
 fn in_turn(round: usize, networks: usize) -> Vec<usize> {
@@ -208,18 +168,16 @@ fn treatment(scene: &Scene, workload: &Workload) -> Treatment {
 }
 
 /// What all trials share.
-struct Look<'a> {
-    lab: &'a mut Lab,
-    eye: &'a mut Eye,
+struct Look<'a, G> {
+    ground: G,
     workload: Workload,
-    settings: Settings,
     interrupted: &'a AtomicBool,
     /// How many there were.
     begun: u64,
     one_in: u64,
 }
 
-impl Look<'_> {
+impl<G: Ground> Look<'_, G> {
     /// Has a network stand, and says which latencies count on it; sees that its packets can be
     /// followed.
     fn first_look(&mut self, scene: &Scene) -> Result<u64, XrayError> {
@@ -230,12 +188,12 @@ impl Look<'_> {
             }
             .into());
         }
-        prepare(self.lab, &demand(&[treatment(scene, &self.workload)]))?;
-        let (alone, _) = self.alone(scene)?.ok_or(XrayError::Interrupted)?;
+        self.ground.prepare(&[treatment(scene, &self.workload)])?;
+        let alone = self.alone(scene)?.ok_or(XrayError::Interrupted)?;
         let limit = limit(&alone.load.latency);
         let watched = self.watched(scene, limit)?;
-        let (_, traces) = watched.ok_or(XrayError::Interrupted)?;
-        match unseen(&traces) {
+        let (_, seen) = watched.ok_or(XrayError::Interrupted)?;
+        match seen.unseen() {
             None => Ok(limit),
             Some(why) => Err(not_seen(scene, why)),
         }
@@ -258,60 +216,56 @@ impl Look<'_> {
         scene: &Scene,
         limit: u64,
         is_watched_first: bool,
-        seen: &mut NetworkSeen,
+        network: &mut NetworkSeen,
     ) -> Result<(), XrayError> {
         let early = match is_watched_first {
-            true => self.watched(scene, limit)?,
+            true => None,
             false => self.alone(scene)?,
         };
-        let late = match is_watched_first {
+        let watched = self.watched(scene, limit)?;
+        let alone = match is_watched_first {
             true => self.alone(scene)?,
-            false => self.watched(scene, limit)?,
+            false => early,
         };
-        let (Some(early), Some(late)) = (early, late) else {
+        let (Some(alone), Some((watched, seen))) = (alone, watched) else {
             return Ok(());
         };
-        let (alone, watched) = match is_watched_first {
-            true => (late, early),
-            false => (early, late),
-        };
-        let around = Surroundings::of(standing(self.lab, scene)?)?;
-        let (watched, traces) = watched;
-        if journeys_of(&traces) == 0 {
-            let why = unseen(&traces).unwrap_or_else(|| "all of them took too long".to_owned());
+        if seen.journeys == 0 {
+            let why = seen.unseen();
+            let why = why.unwrap_or_else(|| "all of them took too long".to_owned());
             return Err(not_seen(scene, why));
         }
-        let spans = watched.load.spans.clone();
         let of = |it: &LoadObservation| TrialLatency::of(&it.load.latency, limit);
-        let (Some(alone), Some(watched)) = (of(&alone.0), of(&watched)) else {
+        let (Some(alone), Some(latency)) = (of(&alone), of(&watched)) else {
             let why = "every request took longer than nearly all of those of the first trial; \
                        is the machine overloaded?";
             return Err(TargetError::Failed(why.to_owned()).into());
         };
-        seen.journeys += journeys_of(&traces);
-        seen.lost += traces.lost;
-        for (text, packets) in drops_of(&traces, &around) {
-            match seen.drops.iter_mut().find(|(known, _)| *known == text) {
+        network.journeys += seen.journeys;
+        network.lost += seen.lost;
+        for (text, packets) in seen.drops {
+            match network.drops.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, all)) => *all += packets,
-                None => seen.drops.push((text, packets)),
+                None => network.drops.push((text, packets)),
             }
         }
-        seen.rounds.push(RoundSeen {
+        network.rounds.push(RoundSeen {
             one_in: self.one_in,
             alone,
-            watched,
-            hops: within_ends(hops_of(&traces, &around), spans.as_deref(), limit),
+            watched: latency,
+            hops: within_ends(seen.hops, watched.load.spans.as_deref(), limit),
         });
         Ok(())
     }
 
     /// A trial that nobody looks at; `None` when it was interrupted.
-    fn alone(&mut self, scene: &Scene) -> Result<Option<(LoadObservation, Traces)>, XrayError> {
+    fn alone(&mut self, scene: &Scene) -> Result<Option<LoadObservation>, XrayError> {
         let (seed, port) = self.next_trial();
-        let path = AtPort::new(standing(self.lab, scene)?, port);
+        let (settings, interrupted) = (self.settings(), self.interrupted);
+        let treatment = treatment(scene, &self.workload);
         let load = (&self.workload, TIMING);
-        let seen = load_once(&path, load, seed, &self.settings, self.interrupted)?;
-        Ok(seen.map(|seen| (seen, Traces::default())))
+        let work = |path: &dyn Path| load_once(path, load, seed, &settings, interrupted);
+        Ok(self.ground.alone(&treatment, port, work)??)
     }
 
     /// A trial with the tracer; `None` when it was interrupted.
@@ -319,24 +273,29 @@ impl Look<'_> {
         &mut self,
         scene: &Scene,
         longest_ns: u64,
-    ) -> Result<Option<(LoadObservation, Traces)>, XrayError> {
+    ) -> Result<Option<(LoadObservation, Glimpse)>, XrayError> {
         let (seed, port) = self.next_trial();
-        let standing = standing(self.lab, scene)?;
-        let path = AtPort::new(standing, port);
-        let followed = Followed {
-            client: inode(standing.client_place()),
-            port: path.asked_port(),
+        let (settings, interrupted) = (self.settings(), self.interrupted);
+        let workload = self.ground.stamped(&self.workload);
+        let treatment = treatment(scene, &workload);
+        let sample = RequestSample {
             one_in: self.one_in,
             longest_ns,
         };
-        let workload = self.eye.stamped(&self.workload);
         let load = (&workload, TIMING);
-        let work = || load_once(&path, load, seed, &self.settings, self.interrupted);
-        let (seen, traces) = match self.eye {
-            Eye::Tracer(tracer) => tracer.watch(followed, work)?,
-            Eye::Taps => taps::watch(standing, followed, workload.request_size, work)?,
-        };
-        Ok(seen?.map(|seen| (seen, traces)))
+        let work = |path: &dyn Path| load_once(path, load, seed, &settings, interrupted);
+        let (done, seen) = self.ground.watched(&treatment, port, sample, work)?;
+        Ok(done?.map(|done| (done, seen)))
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            cpus: self.ground.cpus(),
+            thresholds: Thresholds::default(),
+            idle: Duration::ZERO,
+            slice_scale: 1,
+            now: String::new,
+        }
     }
 
     /// The seed of the next trial, and the port of its receiver.
@@ -351,12 +310,6 @@ fn not_seen(scene: &Scene, why: String) -> XrayError {
         network: scene.name().into_owned(),
         why,
     }
-}
-
-/// The path of a scene.
-fn standing<'a>(lab: &'a mut Lab, scene: &Scene) -> Result<&'a StandingNetwork, XrayError> {
-    let standing = lab.stand_as(scene).map_err(TargetError::from)?;
-    Ok(standing)
 }
 
 #[cfg(test)]

@@ -11,13 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use plumbline_lab::{Place, StandingNetwork};
+use plumbline_protocol::{Hook, TracedRoute, TracedStep, Traces};
 use plumbline_sys::netlink::DeviceInfo;
 use plumbline_sys::sampled::MessageTap;
 
 use crate::around::{inode, places};
 use crate::error::XrayError;
-use crate::place::Hook;
-use crate::traces::{Followed, TracedRoute, TracedStep, Traces};
+use crate::ground::RequestSample;
 
 /// How often messages are taken from the taps.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -64,11 +64,11 @@ pub(crate) fn one_in(asked: u64) -> u32 {
 /// Devices that cannot be tapped.
 pub(crate) fn watch<T>(
     standing: &StandingNetwork,
-    followed: Followed,
+    sample: RequestSample,
     size: u32,
     work: impl FnOnce() -> T,
 ) -> Result<(T, Traces), XrayError> {
-    let one_in = one_in(followed.one_in);
+    let one_in = one_in(sample.one_in);
     let mut taps = Vec::new();
     for (place, _) in places(standing) {
         taps.extend(open(place, size, one_in)?);
@@ -92,7 +92,7 @@ pub(crate) fn watch<T>(
             seen.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         )
     });
-    Ok((done, traces(seen, followed.longest_ns)))
+    Ok((done, traces(seen, sample.longest_ns)))
 }
 
 fn open(place: &Place, size: u32, one_in: u32) -> Result<Vec<PlacedTap>, XrayError> {
@@ -160,9 +160,11 @@ fn traces(seen: Sightings, longest_ns: u64) -> Traces {
             .entry(shape.collect())
             .or_insert_with(|| TracedRoute {
                 journeys: 0,
+                lasted_ns: 0,
                 steps: sightings.iter().map(Sighting::step).collect(),
             });
         route.journeys += 1;
+        route.lasted_ns += took;
         for at in 1..sightings.len() {
             route.steps[at].sum_ns += sightings[at].at_ns - sightings[at - 1].at_ns;
         }
@@ -186,6 +188,7 @@ impl Sighting {
                 true => Hook::Transmitted,
                 false => Hook::Arrived,
             },
+            comes: false,
             sum_ns: 0,
         }
     }

@@ -1,23 +1,179 @@
-//! From what a tracer saw to hops with names.
+//! From what tracers saw to hops with names.
 
+use plumbline_protocol::{TracedRoute, Traces};
 use plumbline_record::Spans;
 
 use crate::account::merged;
 use crate::around::Surroundings;
-use crate::hop::{NamedHop, Trip, hops};
+use crate::hop::{NamedHop, Trip, UNDERLAY_BOTH_WAYS, hops};
 use crate::load::mean_within;
-use crate::traces::{TracedRoute, Traces};
+use crate::place::SeenAt;
 
-/// The hops of all journeys, with their means.
-pub(crate) fn hops_of(traces: &Traces, around: &Surroundings) -> Vec<NamedHop> {
-    let list = |route: &TracedRoute| {
-        let seen = route.steps.iter().map(|step| {
-            let place = around.place(step.namespace, step.device, step.hook);
-            (place, step.sum_ns as f64 / route.journeys as f64)
-        });
-        (route.journeys, hops(&seen.collect::<Vec<_>>()))
+/// What was seen of one trial, in words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Glimpse {
+    /// The hops of all journeys, with their means.
+    pub(crate) hops: Vec<NamedHop>,
+    /// Journeys from end to end.
+    pub(crate) journeys: u64,
+    /// Those above the limit.
+    too_long: u64,
+    /// Those whose packet was lost sight of.
+    pub(crate) lost: u64,
+    no_room: u64,
+    /// What was dropped, and how many packets.
+    pub(crate) drops: Vec<(String, u64)>,
+    /// Of two kernels that follow a half each, one that saw nothing.
+    blind: Option<&'static str>,
+}
+
+impl Glimpse {
+    /// Of journeys that one kernel saw as a whole.
+    pub(crate) fn whole(traces: &Traces, around: &Surroundings) -> Self {
+        let list =
+            |route: &TracedRoute| (route.journeys, hops(&seen(route, around), Trip::Request));
+        Self {
+            hops: merged(traces.routes.iter().map(list).collect()),
+            ..Self::counted(traces, around)
+        }
+    }
+
+    /// Of journeys that two kernels saw a half of each, by their own clocks: which journeys the
+    /// one followed, the other did not have to. What lies between the two is what the sender's
+    /// half has left: from the last sight of a request to the first one of its answer, without
+    /// the receiver's half.
+    pub(crate) fn halves([sender, receiver]: &[Traces; 2], around: &Surroundings) -> Self {
+        let ends = sender
+            .routes
+            .iter()
+            .filter_map(|route| SenderEnds::of(route, around));
+        let ends: Vec<_> = ends.collect();
+        let journeys = |routes: &mut dyn Iterator<Item = u64>| routes.sum::<u64>();
+        let sent = journeys(&mut ends.iter().map(|it| it.journeys));
+        let served = journeys(&mut receiver.routes.iter().map(|it| it.journeys));
+        let mut glimpse = Self {
+            journeys: if served > 0 { sent } else { 0 },
+            blind: (served == 0 || sent == 0).then_some(match served {
+                0 => "the receiver's",
+                _ => "the sender's",
+            }),
+            ..Self::counted(sender, around)
+        };
+        let beside = Self::counted(receiver, around);
+        glimpse.too_long += beside.too_long;
+        glimpse.lost += beside.lost;
+        glimpse.no_room += beside.no_room;
+        glimpse.drops.extend(beside.drops);
+        if glimpse.journeys > 0 {
+            glimpse.hops = joined(&ends, receiver, around);
+        }
+        glimpse
+    }
+
+    fn counted(traces: &Traces, around: &Surroundings) -> Self {
+        Self {
+            journeys: traces.routes.iter().map(|route| route.journeys).sum(),
+            too_long: traces.too_long,
+            lost: traces.lost,
+            no_room: traces.no_room,
+            drops: drops(traces, around),
+            ..Self::default()
+        }
+    }
+
+    /// Why there are no journeys, where most of those that began ended on their way.
+    pub(crate) fn unseen(&self) -> Option<String> {
+        let dropped: u64 = self.drops.iter().map(|(_, packets)| packets).sum();
+        let ended = self.journeys + self.too_long;
+        if ended > self.lost + self.no_room + dropped {
+            return None;
+        }
+        let of = self
+            .blind
+            .map(|end| format!("{end} kernel saw none from end to end; "));
+        Some(format!(
+            "{}of those that began, {} were lost sight of, as where a program takes packets and \
+             sends them on, {dropped} packets were dropped, and {} passed more places than there \
+             is room for",
+            of.unwrap_or_default(),
+            self.lost,
+            self.no_room
+        ))
+    }
+}
+
+/// The places of a route, each with the mean time to it.
+fn seen(route: &TracedRoute, around: &Surroundings) -> Vec<(SeenAt, f64)> {
+    let seen = route.steps.iter().map(|step| {
+        let place = around.place(step.namespace, step.device, step.hook);
+        (place, step.sum_ns as f64 / route.journeys as f64)
+    });
+    seen.collect()
+}
+
+/// What a sender's kernel saw of journeys along one route: their ends.
+struct SenderEnds {
+    journeys: u64,
+    request: Vec<NamedHop>,
+    /// From the last sight of the request to the first of the answer, nanoseconds.
+    away_ns: f64,
+    answer: Vec<NamedHop>,
+    /// The namespace in which the request was seen last.
+    left: String,
+}
+
+impl SenderEnds {
+    /// `None` for a route on which nothing came back.
+    fn of(route: &TracedRoute, around: &Surroundings) -> Option<Self> {
+        let back = route.steps.iter().position(|step| step.comes)?;
+        let seen = seen(route, around);
+        let (request, answer) = seen.split_at(back);
+        Some(Self {
+            journeys: route.journeys,
+            request: hops(request, Trip::Request),
+            away_ns: answer[0].1,
+            answer: hops(answer, Trip::Answer),
+            left: request.last()?.0.namespace.to_string(),
+        })
+    }
+}
+
+/// The hops of both ends and of the receiver's half, with what remains between them.
+fn joined(ends: &[SenderEnds], receiver: &Traces, around: &Surroundings) -> Vec<NamedHop> {
+    let part = |of: fn(&SenderEnds) -> &Vec<NamedHop>| {
+        merged(
+            ends.iter()
+                .map(|it| (it.journeys, of(it).clone()))
+                .collect(),
+        )
     };
-    merged(traces.routes.iter().map(list).collect())
+    let sent: u64 = ends.iter().map(|it| it.journeys).sum();
+    let away_ns: f64 = ends.iter().map(|it| it.away_ns * it.journeys as f64).sum();
+    let served: u64 = receiver.routes.iter().map(|it| it.journeys).sum();
+    let lasted_ns: u64 = receiver.routes.iter().map(|it| it.lasted_ns).sum();
+    let half = |route: &TracedRoute| (route.journeys, hops(&seen(route, around), Trip::Request));
+    let half = merged(receiver.routes.iter().map(half).collect());
+    let between = NamedHop {
+        name: UNDERLAY_BOTH_WAYS.to_owned(),
+        at: ends.first().map(|it| it.left.clone()).unwrap_or_default(),
+        trip: Trip::Request,
+        ns: away_ns / sent as f64 - lasted_ns as f64 / served as f64,
+    };
+    let request = part(|it| &it.request).into_iter();
+    let answer = part(|it| &it.answer);
+    request.chain([between]).chain(half).chain(answer).collect()
+}
+
+/// What was dropped, in words, and how many packets.
+fn drops(traces: &Traces, around: &Surroundings) -> Vec<(String, u64)> {
+    let drops = traces.drops.iter().map(|drop| {
+        let place = around.place(drop.namespace, drop.device, drop.hook);
+        let device = place.device.as_ref().map(|it| format!(" {}", it.name));
+        let device = device.unwrap_or_default();
+        let text = format!("{} on {}{device}", drop.reason, place.namespace);
+        (text, drop.packets)
+    });
+    drops.collect()
 }
 
 /// Hops between the sender's and the receiver's devices with those at the ends of the sender,
@@ -49,33 +205,100 @@ pub(crate) fn within_ends(
     hops
 }
 
-/// What was dropped, in words, and how many packets.
-pub(crate) fn drops_of(traces: &Traces, around: &Surroundings) -> Vec<(String, u64)> {
-    let drops = traces.drops.iter().map(|drop| {
-        let place = around.place(drop.namespace, drop.device, drop.hook);
-        let device = place.device.as_ref().map(|it| format!(" {}", it.name));
-        let device = device.unwrap_or_default();
-        let text = format!("{} on {}{device}", drop.reason, place.namespace);
-        (text, drop.packets)
-    });
-    drops.collect()
-}
+#[cfg(test)]
+mod tests {
+    use plumbline_protocol::{Hook, TracedStep};
 
-/// Journeys from end to end.
-pub(crate) fn journeys_of(traces: &Traces) -> u64 {
-    traces.routes.iter().map(|route| route.journeys).sum()
-}
+    use super::*;
 
-/// Why there are no journeys, where most of those that began ended on their way.
-pub(crate) fn unseen(traces: &Traces) -> Option<String> {
-    let ended = journeys_of(traces) + traces.too_long;
-    let dropped: u64 = traces.drops.iter().map(|it| it.packets).sum();
-    let [lost, no_room] = [traces.lost, traces.no_room];
-    (ended <= lost + no_room + dropped).then(|| {
-        format!(
-            "of those that began, {lost} were lost sight of, as where a program takes packets and \
-             sends them on, {dropped} packets were dropped, and {no_room} passed more places than \
-             there is room for"
-        )
-    })
+    fn step(namespace: u32, hook: Hook, comes: bool, sum_ns: u64) -> TracedStep {
+        TracedStep {
+            namespace,
+            device: 0,
+            hook,
+            comes,
+            sum_ns,
+        }
+    }
+
+    fn traces(lasted_ns: u64, steps: Vec<TracedStep>) -> Traces {
+        let route = TracedRoute {
+            journeys: 2,
+            lasted_ns,
+            steps,
+        };
+        Traces {
+            routes: vec![route],
+            ..Traces::default()
+        }
+    }
+
+    /// Two journeys: 40 ns each are away, 24 of them at the receiver.
+    fn two_halves() -> [Traces; 2] {
+        let sender = vec![
+            step(1, Hook::Sent, false, 0),
+            step(1, Hook::Queued, false, 6),
+            step(1, Hook::Transmitted, false, 2),
+            step(1, Hook::Received, true, 80),
+            step(1, Hook::Delivered, false, 4),
+            step(1, Hook::Ready, false, 2),
+            step(1, Hook::Read, false, 6),
+        ];
+        let receiver = vec![
+            step(2, Hook::Received, true, 0),
+            step(2, Hook::Delivered, false, 10),
+            step(2, Hook::Ready, false, 4),
+            step(2, Hook::Read, false, 8),
+            step(2, Hook::Sent, false, 10),
+            step(2, Hook::Queued, false, 6),
+            step(2, Hook::Transmitted, false, 2),
+        ];
+        [traces(100, sender), traces(48, receiver)]
+    }
+
+    fn around() -> Surroundings {
+        let mut around = Surroundings::default();
+        around.add("node1", false, 1, Vec::new());
+        around.add("node2", false, 2, Vec::new());
+        around
+    }
+
+    #[test]
+    fn two_halves_are_one_journey_and_what_remains_lies_between_them() {
+        let seen = Glimpse::halves(&two_halves(), &around());
+        let named = |hop: &NamedHop| (hop.name.clone(), hop.at.clone(), hop.trip, hop.ns);
+        let hops: Vec<_> = seen.hops.iter().map(named).collect();
+        let hop = |name: &str, at: &str, trip, ns| (name.to_owned(), at.to_owned(), trip, ns);
+        let (there, back) = (Trip::Request, Trip::Answer);
+        assert_eq!(
+            hops,
+            [
+                hop("node stack", "node1", there, 3.0),
+                hop("underlay", "node1", there, 1.0),
+                hop(UNDERLAY_BOTH_WAYS, "node1", there, 16.0),
+                hop("node stack", "node2", there, 7.0),
+                hop("wake-up", "node2", there, 4.0),
+                hop("responder", "node2", back, 5.0),
+                hop("node stack", "node2", back, 3.0),
+                hop("underlay", "node2", back, 1.0),
+                hop("node stack", "node1", back, 3.0),
+                hop("wake-up", "node1", back, 3.0),
+            ]
+        );
+        assert_eq!((seen.journeys, seen.unseen()), (2, None));
+    }
+
+    #[test]
+    fn an_end_that_saw_nothing_is_named() {
+        let mut halves = two_halves();
+        halves[1].routes.clear();
+        let why = Glimpse::halves(&halves, &around()).unseen().unwrap();
+        assert!(why.starts_with("the receiver's kernel saw none"), "{why}");
+        let mut halves = two_halves();
+        halves[0].routes[0].steps.truncate(3);
+        let seen = Glimpse::halves(&halves, &around());
+        let why = seen.unseen().unwrap();
+        assert!(why.starts_with("the sender's kernel saw none"), "{why}");
+        assert!(seen.hops.is_empty());
+    }
 }

@@ -3,11 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 
 use plumbline_harness::{AgentLink, Leg, Path, PathSnapshot, Site, TargetError};
-use plumbline_lab::StandingNetwork;
 
 /// A path whose receiver listens on a known port.
 pub(crate) struct AtPort<'a> {
-    path: &'a StandingNetwork,
+    path: &'a dyn Path,
     server: PortSite<'a>,
 }
 
@@ -19,7 +18,7 @@ struct PortSite<'a> {
 
 impl<'a> AtPort<'a> {
     /// On this port, unless the path has one of its own.
-    pub(crate) fn new(path: &'a StandingNetwork, port: u16) -> Self {
+    pub(crate) fn new(path: &'a dyn Path, port: u16) -> Self {
         let site = path.server();
         let port = match site.port() {
             0 => port,
@@ -29,6 +28,11 @@ impl<'a> AtPort<'a> {
             path,
             server: PortSite { site, port },
         }
+    }
+
+    /// The port that the receiver listens on.
+    pub(crate) fn listening_port(&self) -> u16 {
+        self.server.port
     }
 
     /// The port that the sender sends to.
@@ -43,8 +47,16 @@ impl Path for AtPort<'_> {
         &self.server
     }
 
+    fn further_servers(&self) -> Vec<&dyn Site> {
+        self.path.further_servers()
+    }
+
     fn client(&self) -> &dyn Site {
         self.path.client()
+    }
+
+    fn is_on_two_machines(&self) -> bool {
+        self.path.is_on_two_machines()
     }
 
     fn front(&self, listening: SocketAddr) -> SocketAddr {

@@ -1,0 +1,152 @@
+//! What programs at the kernel's tracepoints are asked for, and what they saw.
+
+use serde::{Deserialize, Serialize};
+
+/// A device, as far as it tells what crosses it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedDevice {
+    /// Its number in its namespace.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its driver, such as `veth`; empty for loopback and for hardware.
+    pub kind: String,
+    /// Its queueing discipline.
+    pub discipline: String,
+    /// The driver of the device that it is a port of, such as `bridge`.
+    pub port_of: Option<String>,
+}
+
+/// What the kernel did with a packet, or with its message, when it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hook {
+    /// A program handed it to TCP.
+    Sent,
+    /// It is at the queueing discipline of a device.
+    Queued,
+    /// It is at the driver of a device.
+    Transmitted,
+    /// It was put into the receive queue of a CPU.
+    Arrived,
+    /// It was taken from there.
+    Received,
+    /// It was looked up in a routing table.
+    Routed,
+    /// It is at the socket that it is for.
+    Delivered,
+    /// That socket tells who waits for it.
+    Ready,
+    /// A program has it.
+    Read,
+}
+
+impl Hook {
+    /// The hook that the programs call by this number; `None` for one that they do not have.
+    pub fn of(number: u32) -> Option<Self> {
+        Some(match number {
+            1 => Self::Sent,
+            2 => Self::Queued,
+            3 => Self::Transmitted,
+            4 => Self::Arrived,
+            5 => Self::Received,
+            6 => Self::Routed,
+            7 => Self::Delivered,
+            8 => Self::Ready,
+            9 => Self::Read,
+            _ => return None,
+        })
+    }
+}
+
+/// What of a journey is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FollowedPart {
+    /// All of it: both ends are on one kernel.
+    #[default]
+    Whole,
+    /// What the sender's kernel sees.
+    Sender,
+    /// What the receiver's kernel sees.
+    Receiver,
+}
+
+/// Whom to follow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Followed {
+    /// What of each journey.
+    pub part: FollowedPart,
+    /// Inode of the sender's namespace.
+    pub client: u32,
+    /// Port that it sends to.
+    pub port: u16,
+    /// Inode of the receiver's namespace; counts for the receiver's part only.
+    pub server: u32,
+    /// Port that the receiver listens on; counts as `server` does.
+    pub listening: u16,
+    /// One of so many requests is followed.
+    pub one_in: u64,
+    /// Journeys that took longer are left out, nanoseconds.
+    pub longest_ns: u64,
+    /// Inodes of the namespaces in which packets are seen; empty for all of them.
+    pub inside: Vec<u32>,
+}
+
+/// A place by its numbers, and the time that journeys took to get there from the one before,
+/// summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedStep {
+    /// Inode of the namespace.
+    pub namespace: u32,
+    /// Number of the device in it; 0 at a socket.
+    pub device: u32,
+    /// What was done there.
+    pub hook: Hook,
+    /// Whether it is the first sight of what comes from another kernel.
+    pub comes: bool,
+    /// Of all journeys, nanoseconds.
+    pub sum_ns: u64,
+}
+
+/// Journeys, or parts of them, that were seen at the same places in the same order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedRoute {
+    /// How many.
+    pub journeys: u64,
+    /// From their first step to their last, summed up, nanoseconds; the time of the programs
+    /// that saw them is in it, and in no step.
+    pub lasted_ns: u64,
+    /// The places.
+    pub steps: Vec<TracedStep>,
+}
+
+/// Packets that were dropped on a journey, last seen at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedDrop {
+    /// Inode of the namespace.
+    pub namespace: u32,
+    /// Number of the device in it.
+    pub device: u32,
+    /// What was done there.
+    pub hook: Hook,
+    /// The kernel's word for why.
+    pub reason: String,
+    /// How many.
+    pub packets: u64,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Traces {
+    /// Whole journeys, or the part that was asked for.
+    pub routes: Vec<TracedRoute>,
+    /// What was dropped.
+    pub drops: Vec<TracedDrop>,
+    /// Journeys above the limit.
+    pub too_long: u64,
+    /// Journeys whose packet was lost sight of.
+    pub lost: u64,
+    /// Journeys with more steps, or of more kinds, than there is room for.
+    pub no_room: u64,
+}

@@ -1,0 +1,162 @@
+//! Programs at the kernel's tracepoints, which follow requests (`bpf/journey.c`).
+
+use plumbline_protocol::{Followed, TracedDrop, Traces};
+use plumbline_sys::bpf::{AtTracepoints, BpfError, BpfObject, ObjectFile};
+
+use crate::btf;
+use crate::layout;
+
+static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/journey.o"));
+
+/// Each program with its tracepoint.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("on_sent", "tcp_sendmsg_locked"),
+    ("on_queued", "net_dev_queue"),
+    ("on_transmitted", "net_dev_start_xmit"),
+    ("on_arrived", "netif_rx"),
+    ("on_received", "netif_receive_skb"),
+    ("on_routed", "fib_table_lookup"),
+    ("on_routed_v6", "fib6_table_lookup"),
+    ("on_delivered", "tcp_probe"),
+    ("on_ready", "sk_data_ready"),
+    ("on_read", "sock_recv_length"),
+    ("on_consumed", "consume_skb"),
+    ("on_dropped", "kfree_skb"),
+];
+
+/// Why nothing could be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum TracerError {
+    /// The kernel or the rights lack something.
+    #[error("{needs}")]
+    Unsupported {
+        /// What is missing, and how to get it.
+        needs: String,
+    },
+    /// The programs could not be used.
+    #[error(transparent)]
+    Programs(#[from] BpfError),
+}
+
+/// The programs, loaded. They run only between [`begin`](Self::begin) and [`end`](Self::end).
+#[derive(Debug)]
+pub struct Tracer {
+    object: BpfObject,
+    running: Option<AtTracepoints>,
+}
+
+impl Tracer {
+    /// Loads the programs.
+    ///
+    /// # Errors
+    ///
+    /// [`TracerError::Unsupported`] without the right to do so, and on kernels without type
+    /// information or one of the tracepoints.
+    pub fn load() -> Result<Self, TracerError> {
+        let loaded = || -> Result<Self, BpfError> {
+            let mut object = BpfObject::load(&OBJECT.0, &[])?;
+            object.load_for_tracepoints(PROGRAMS)?;
+            Ok(Self {
+                object,
+                running: None,
+            })
+        };
+        loaded().map_err(missing)
+    }
+
+    /// Runs the programs while `work` is done; gives what they saw.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Self::begin) and [`end`](Self::end).
+    pub fn watch<T>(
+        &mut self,
+        followed: &Followed,
+        work: impl FnOnce() -> T,
+    ) -> Result<(T, Traces), TracerError> {
+        self.begin(followed)?;
+        let done = work();
+        Ok((done, self.end()?))
+    }
+
+    /// Forgets what was seen before, and runs the programs.
+    ///
+    /// # Errors
+    ///
+    /// Maps that cannot be written, and tracepoints that are not there.
+    pub fn begin(&mut self, followed: &Followed) -> Result<(), TracerError> {
+        self.running = None;
+        self.forget(followed)?;
+        let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
+        self.running = Some(self.object.attach_to_tracepoints(&names).map_err(missing)?);
+        Ok(())
+    }
+
+    /// Ends the programs, and gives what they saw.
+    ///
+    /// # Errors
+    ///
+    /// Maps that cannot be read.
+    pub fn end(&mut self) -> Result<Traces, TracerError> {
+        self.running = None;
+        Ok(self.traces()?)
+    }
+
+    /// Whatever was seen before, and the journey that was under way.
+    fn forget(&mut self, followed: &Followed) -> Result<(), BpfError> {
+        self.object.take::<8, { layout::ROUTE }>("routes")?;
+        self.object.take::<16, 8>("drops")?;
+        for fate in 0..layout::FATES {
+            self.object.set_at("fates", fate, [0; 8])?;
+        }
+        self.object.take::<4, 4>("inside")?;
+        for namespace in &followed.inside {
+            self.object.set("inside", namespace.to_ne_bytes(), [1; 4])?;
+        }
+        self.object.set_at("orders", 0, layout::order(followed))?;
+        self.object.set_at("journeys", 0, layout::journey(followed))
+    }
+
+    fn traces(&mut self) -> Result<Traces, BpfError> {
+        let routes = self.object.take::<8, { layout::ROUTE }>("routes")?;
+        let drops = self.object.take::<16, 8>("drops")?;
+        let fate =
+            |at| -> Result<u64, BpfError> { Ok(u64::from_ne_bytes(self.object.at("fates", at)?)) };
+        let drops = drops.iter().filter_map(|(key, packets)| {
+            let (namespace, device, hook, reason) = layout::dropped(key)?;
+            Some(TracedDrop {
+                namespace,
+                device,
+                hook,
+                reason: btf::enumerator("skb_drop_reason", reason)
+                    .unwrap_or_else(|| format!("reason {reason}")),
+                packets: u64::from_ne_bytes(*packets),
+            })
+        });
+        Ok(Traces {
+            routes: routes.iter().map(|(_, it)| layout::route(it)).collect(),
+            drops: drops.collect(),
+            too_long: fate(layout::TOO_LONG)?,
+            lost: fate(layout::LOST)?,
+            no_room: fate(layout::NO_ROOM)?,
+        })
+    }
+}
+
+/// Says what is missing, where something is.
+fn missing(error: BpfError) -> TracerError {
+    let needs = match (error.is_forbidden(), error.is_unsupported()) {
+        (true, _) => {
+            "programs at the kernel's tracepoints take root, or CAP_BPF and CAP_PERFMON of the \
+             machine's own user namespace, and no seccomp profile that forbids bpf(2)"
+        }
+        (_, true) => {
+            "it needs a kernel with type information (CONFIG_DEBUG_INFO_BTF) and the tracepoint \
+             tcp_sendmsg_locked, which Linux has as of 6.16"
+        }
+        _ => return error.into(),
+    };
+    TracerError::Unsupported {
+        needs: format!("{needs}: {error}"),
+    }
+}

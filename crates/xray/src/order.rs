@@ -1,0 +1,25 @@
+//! How to look.
+
+/// How to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XrayOrder {
+    /// How often each network is looked at.
+    pub rounds: usize,
+    /// One of so many requests is followed.
+    pub one_in: u64,
+    /// By taps, whatever else could be had.
+    pub taps: bool,
+    /// Each node's half of the way apart, though one kernel could see all of it.
+    pub by_node: bool,
+}
+
+impl Default for XrayOrder {
+    fn default() -> Self {
+        Self {
+            rounds: 12,
+            one_in: 8,
+            taps: false,
+            by_node: false,
+        }
+    }
+}
