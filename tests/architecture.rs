@@ -30,6 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "build",
             "protocol",
             "sys",
+            "tracer",
             "tune",
             "record",
             "experiment",

@@ -24,6 +24,7 @@ mod proxy;
 mod serve;
 mod sounding;
 mod toil;
+mod tracing;
 
 pub use hold::hold;
 pub use machine::fingerprint;

@@ -28,6 +28,7 @@ use crate::peer::Meeting;
 use crate::probe::probe;
 use crate::sounding::Soundings;
 use crate::toil::toil;
+use crate::tracing::Tracing;
 
 /// An agent that hears nothing for this long stops its load and ends (S-5e).
 pub const LEASE: Duration = Duration::from_secs(3);
@@ -95,6 +96,7 @@ fn obey(
     let stop = Arc::new(AtomicBool::new(false));
     let listening = Listening::default();
     let meeting = Meeting::default();
+    let tracing = Tracing::default();
     let mut last_heard = Instant::now();
     let mut greeted = false;
     let mut has_job = false;
@@ -148,6 +150,7 @@ fn obey(
                             listening: listening.clone(),
                             meeting: meeting.clone(),
                             soundings: soundings.clone(),
+                            tracing: tracing.clone(),
                             begins: begins.take_if(|_| may_wait),
                         };
                         start(order, events.clone(), means);
@@ -187,6 +190,7 @@ struct JobMeans {
     listening: Listening,
     meeting: Meeting,
     soundings: Soundings,
+    tracing: Tracing,
     /// The start of turns, for a load, or for work that sends nothing.
     begins: Option<Receiver<u64>>,
 }
@@ -230,6 +234,10 @@ fn start(order: ToAgent, events: Sender<AgentEvent>, means: JobMeans) {
             ToAgent::Sound(order) => {
                 let sounded = means.soundings.answer(order, stop);
                 sounded.map(|it| FromAgent::Sounded(Box::new(it)))
+            }
+            ToAgent::Trace(order) => {
+                let traced = means.tracing.answer(order);
+                traced.map(|it| FromAgent::Traced(Box::new(it)))
             }
             order => observe::answer(order, stop),
         };

@@ -304,6 +304,7 @@ impl Agent {
             FromAgent::Met { .. } => "met",
             FromAgent::Probed(_) => "probed",
             FromAgent::Sounded(_) => "sounded",
+            FromAgent::Traced(_) => "traced",
             FromAgent::Failed { .. } => "failed",
         };
         self.error(format!("said `{name}`, which was not asked"))

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plumbline_protocol::{
     FromAgent, LookOrder, MeetOrder, MeetingPhase, MetPod, NamespaceCounters, Sight, SoundOrder,
-    Sounded, ToAgent,
+    Sounded, ToAgent, TraceAnswer, TraceOrder,
 };
 use plumbline_record::{Floor, IdleSample};
 
@@ -179,6 +179,19 @@ impl Observer {
     pub fn sound(&self, order: SoundOrder, takes: Duration) -> Result<Sounded, TargetError> {
         match self.ask(&ToAgent::Sound(order), takes)? {
             FromAgent::Sounded(sounded) => Ok(*sounded),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Has the agent do its part in following requests through its kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`look`](Self::look), or an order that cannot be carried out there. What the kernel or
+    /// the rights lack is an answer.
+    pub fn trace(&self, order: TraceOrder) -> Result<TraceAnswer, TargetError> {
+        match self.ask(&ToAgent::Trace(order), Duration::ZERO)? {
+            FromAgent::Traced(traced) => Ok(*traced),
             other => Err(self.unexpected(&other)),
         }
     }

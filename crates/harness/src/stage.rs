@@ -24,6 +24,7 @@ pub(crate) fn of(order: &ToAgent) -> Option<&'static str> {
         ToAgent::Meet(_) | ToAgent::Pass { .. } => "while pods were launched",
         ToAgent::Probe(_) => "while it tried connections",
         ToAgent::Sound(_) => "while it sounded the path",
+        ToAgent::Trace(_) => "while it traced requests",
         ToAgent::Stop => "while what it saw was collected",
     })
 }

@@ -29,6 +29,7 @@ pub use sounding::{
 };
 pub use toil::{Toil, ToilOrder, Toiled};
 pub use trace::{
-    Followed, FollowedPart, Hook, TracedDevice, TracedDrop, TracedRoute, TracedStep, Traces,
+    Followed, FollowedPart, Hook, TraceAnswer, TraceOrder, TracedDevice, TracedDrop, TracedPlace,
+    TracedRoute, TracedStep, Traces,
 };
 pub use watch::{IdleTime, MachineGains, WatchOrder, Watched};

@@ -15,10 +15,11 @@ use crate::secret::Secret;
 use crate::sight::{LookOrder, NamespaceCounters, Sight};
 use crate::sounding::{SoundOrder, Sounded};
 use crate::toil::{ToilOrder, Toiled};
+use crate::trace::{TraceAnswer, TraceOrder};
 use crate::watch::{WatchOrder, Watched};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 16;
+pub const PROTOCOL_VERSION: u32 = 17;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -94,6 +95,8 @@ pub enum ToAgent {
     Probe(ProbeOrder),
     /// Do one end's part in sounding a path; any number of times.
     Sound(SoundOrder),
+    /// Follow requests through the kernel; any number of times.
+    Trace(TraceOrder),
     /// Stop what runs, and report what was seen.
     Stop,
     /// The controller is alive.
@@ -165,6 +168,8 @@ pub enum FromAgent {
     Probed(Box<Probed>),
     /// What came of one end's part in sounding a path.
     Sounded(Box<Sounded>),
+    /// What came of following requests.
+    Traced(Box<TraceAnswer>),
     /// What was ordered could not be done.
     Failed {
         /// Why, with the remedy.

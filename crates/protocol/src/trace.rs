@@ -2,6 +2,47 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What an agent does to follow requests through its kernel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "trace", rename_all = "kebab-case")]
+pub enum TraceOrder {
+    /// Say which namespace it is in. This takes no right.
+    Place,
+    /// Follow these, and no others any more.
+    Follow(Followed),
+    /// End, and say what was seen.
+    Tell,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "traced", rename_all = "kebab-case")]
+pub enum TraceAnswer {
+    /// The namespace.
+    Place(TracedPlace),
+    /// The programs run.
+    Follows,
+    /// What was seen.
+    Seen(Traces),
+    /// The kernel or the rights lack something.
+    Lacks {
+        /// What is missing, and how to get it.
+        needs: String,
+    },
+}
+
+/// A namespace with its devices, by the numbers of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedPlace {
+    /// A random number that every kernel draws at its start: two places with the same
+    /// number are of one kernel.
+    pub boot: String,
+    /// Its inode.
+    pub namespace: u32,
+    /// Its devices.
+    pub devices: Vec<TracedDevice>,
+}
+
 /// A device, as far as it tells what crosses it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedDevice {

@@ -1,6 +1,10 @@
-//! The devices of a namespace, as the programs know them by numbers.
+//! The own namespace, as the programs know it by numbers.
 
-use plumbline_protocol::TracedDevice;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+
+use plumbline_protocol::{TracedDevice, TracedPlace};
 use plumbline_sys::netlink::{DeviceInfo, NetlinkError, NetlinkSocket};
 
 /// The devices of the namespace that this socket was opened in.
@@ -21,4 +25,33 @@ pub fn devices(netlink: &NetlinkSocket) -> Result<Vec<TracedDevice>, NetlinkErro
         }
     };
     Ok(links.iter().map(describe).collect())
+}
+
+/// The namespace of this process, its devices, and which kernel it is of.
+///
+/// # Errors
+///
+/// A namespace whose number or devices are not shown.
+pub fn own_place() -> io::Result<TracedPlace> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let namespace = fs::metadata("/proc/self/ns/net")?.ino();
+    let listed = NetlinkSocket::open().and_then(|netlink| devices(&netlink));
+    Ok(TracedPlace {
+        boot: boot.trim().to_owned(),
+        // Inodes of namespaces are 32 bits wide.
+        namespace: namespace as u32,
+        devices: listed.map_err(io::Error::other)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_namespace_has_a_number_and_its_loopback() {
+        let place = own_place().unwrap();
+        assert!(place.namespace > 0 && !place.boot.is_empty());
+        assert!(place.devices.iter().any(|it| it.name == "lo"));
+    }
 }
