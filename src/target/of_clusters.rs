@@ -7,6 +7,7 @@ use std::path::PathBuf;
     not(feature = "kubernetes"),
     expect(dead_code, reason = "without clusters nobody reads it")
 )]
+#[derive(Default)]
 pub(crate) struct OfClusters {
     pub(crate) across_environments: bool,
     /// Where what a command says that makes them is kept.

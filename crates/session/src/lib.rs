@@ -21,7 +21,7 @@ mod undo;
 mod watch;
 
 pub use error::{LeftBehind, SessionError};
-pub use on_path::on_path;
+pub use on_path::{on_path, path_experiment};
 pub use options::RunOptions;
 pub use session::Session;
 pub use undo::take_down;

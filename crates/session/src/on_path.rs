@@ -1,10 +1,26 @@
 //! One path of a target, to look at without a run.
 
-use plumbline_experiment::{Experiment, Placement};
+use plumbline_experiment::{Experiment, Placement, SpecError};
 use plumbline_harness::{Path, Target, TargetError};
 
 use crate::undo::{take_down, with_undoing};
 use crate::{SessionError, begin};
+
+/// An experiment on the path of a network, as these flags describe it.
+///
+/// # Errors
+///
+/// Flags that describe none.
+pub fn path_experiment(network: &str, flags: &[(&str, String)]) -> Result<Experiment, SpecError> {
+    let text = "name = \"path\"\n[[workload]]\nkind = \"rr\"\narrival = \"closed\"\n";
+    let mut experiment = Experiment::parse(text, "path.toml")?;
+    experiment.set_flag("network", network)?;
+    experiment.set_flag("baseline", network)?;
+    for (flag, value) in flags {
+        experiment.set_flag(flag, value)?;
+    }
+    Ok(experiment)
+}
 
 /// Has a target make the path of an experiment's first treatment, does something with it, and
 /// takes everything down.

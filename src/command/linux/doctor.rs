@@ -1,14 +1,13 @@
 //! `plumbline doctor`: what will disturb the numbers here, or what is wrong with a path, and
 //! the remedy.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use plumbline_doctor::{Finding, examine, examine_path};
-use plumbline_experiment::{Experiment, flagged_scene};
+use plumbline_experiment::flagged_scene;
 use plumbline_harness::Path;
 use plumbline_hosts::DEFAULT_NETWORK;
-use plumbline_session::on_path;
+use plumbline_session::{on_path, path_experiment};
 
 use super::{kernel, lab};
 use crate::cli::{DoctorArgs, TargetKind};
@@ -62,32 +61,17 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
     if args.fault.is_some() {
         return refused("faults are planted in a lab only: leave out --target");
     }
-    let mut experiment = path_experiment(word)?;
-    for (flag, value) in &args.flags.0 {
-        experiment.set_flag(flag, value)?;
-    }
-    let of_clusters = OfClusters {
-        across_environments: false,
-        logs: PathBuf::new(),
+    let network = if word.is_empty() {
+        DEFAULT_NETWORK
+    } else {
+        word
     };
+    let experiment = path_experiment(network, &args.flags.0)?;
+    let of_clusters = OfClusters::default();
     let mut target = target::pick(kind, &args.target, Some(&experiment), of_clusters)?;
     Ok(on_path(experiment, &mut *target, examined)?)
 }
 
 fn refused<T>(why: &str) -> anyhow::Result<T> {
     Err(BadUsage(why.to_owned()).into())
-}
-
-/// An experiment on the path between two hosts.
-fn path_experiment(word: &str) -> anyhow::Result<Experiment> {
-    let word = if word.is_empty() {
-        DEFAULT_NETWORK
-    } else {
-        word
-    };
-    let text = "name = \"path\"\n[[workload]]\nkind = \"rr\"\narrival = \"closed\"\n";
-    let mut experiment = Experiment::parse(text, "path.toml")?;
-    experiment.set_flag("network", word)?;
-    experiment.set_flag("baseline", word)?;
-    Ok(experiment)
 }
