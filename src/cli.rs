@@ -22,7 +22,7 @@ pub(crate) use flags::FlagArgs;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{DoctorArgs, FloorArgs, LabAction, LabArgs, LinuxCommand, XrayCommand};
 pub(crate) use plugin::{is_plugin, typed};
-pub(crate) use target::{InLabArgs, Kernel, PairingArgs, TargetArgs, TargetKind};
+pub(crate) use target::{ClusterArgs, InLabArgs, Kernel, PairingArgs, TargetArgs, TargetKind};
 
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.

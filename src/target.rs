@@ -54,12 +54,19 @@ pub(crate) fn pick(
     match kind {
         TargetKind::Lab => linux::target(&args.lab),
         TargetKind::Hosts => hosts::pick(&args.hosts, &args.pairing, experiment),
-        #[cfg(feature = "kubernetes")]
-        TargetKind::Kubernetes => kubernetes::pick(args, experiment, of_clusters),
-        #[cfg(not(feature = "kubernetes"))]
-        TargetKind::Kubernetes => {
-            let _ = of_clusters;
-            Err(crate::command::no_clusters())
-        }
+        TargetKind::Kubernetes => clusters(&args.cluster, &args.pairing, experiment, of_clusters),
     }
+}
+
+#[cfg(feature = "kubernetes")]
+pub(crate) use kubernetes::pick as clusters;
+
+#[cfg(not(feature = "kubernetes"))]
+pub(crate) fn clusters(
+    _: &crate::cli::ClusterArgs,
+    _: &crate::cli::PairingArgs,
+    _: Option<&Experiment>,
+    _: OfClusters,
+) -> anyhow::Result<Box<dyn Target>> {
+    Err(crate::command::no_clusters())
 }

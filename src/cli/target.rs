@@ -170,7 +170,7 @@ impl InLabArgs {
 }
 
 /// Many nodes instead of a pair.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Many nodes (--target kubernetes or hosts)")]
 pub(crate) struct PairingArgs {
     /// Measure every node with every other, and name those that are unlike the rest

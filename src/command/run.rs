@@ -55,6 +55,7 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
         return Ok(code);
     }
     let of_clusters = OfClusters {
+        tracing: false,
         across_environments: args.across_environments,
         logs: match &args.resume {
             Some(directory) => directory.join("provision"),

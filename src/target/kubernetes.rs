@@ -1,24 +1,21 @@
 //! The flags of clusters: one, several side by side, or one after the other.
 
-use plumbline_experiment::{Experiment, Layout as Pairs};
+use plumbline_experiment::Experiment;
 use plumbline_harness::Target;
 use plumbline_kubernetes::{ClusterError, ClusterLayout, ClusterRequest};
 
 use super::of_clusters::OfClusters;
-use crate::cli::{PairingArgs, TargetArgs};
+use crate::cli::{ClusterArgs, PairingArgs};
 use crate::command::BadUsage;
 use crate::progress::say;
 
 /// The target of what was typed. Connects to nothing yet.
-pub(super) fn pick(
-    target: &TargetArgs,
+pub(crate) fn pick(
+    args: &ClusterArgs,
+    pairing: &PairingArgs,
     experiment: Option<&Experiment>,
-    OfClusters {
-        across_environments,
-        logs,
-    }: OfClusters,
+    also: OfClusters,
 ) -> anyhow::Result<Box<dyn Target>> {
-    let args = &target.cluster;
     let request = ClusterRequest {
         contexts: args.context.clone(),
         provision: args.provision.clone(),
@@ -28,9 +25,14 @@ pub(super) fn pick(
         image: args.image.clone(),
         host_network: args.allow_host_network,
         policy: !args.no_policy,
-        layout: layout(&target.pairing),
-        across_environments,
-        logs,
+        tracing: also.tracing,
+        layout: match pairing.pairs {
+            Some(pairs) => ClusterLayout::Pairs(pairs as usize),
+            None if pairing.mesh => ClusterLayout::Mesh,
+            None => ClusterLayout::Pair,
+        },
+        across_environments: also.across_environments,
+        logs: also.logs,
         interrupted: plumbline_sys::signal::interruption()?,
     };
     request
@@ -40,12 +42,4 @@ pub(super) fn pick(
             ClusterError::Experiment(error) => error.into(),
             other => other.into(),
         })
-}
-
-fn layout(pairing: &PairingArgs) -> ClusterLayout {
-    match (pairing.layout(), pairing.pairs) {
-        (Some(Pairs::Pairs), Some(pairs)) => ClusterLayout::Pairs(pairs as usize),
-        (Some(_), _) => ClusterLayout::Mesh,
-        (None, _) => ClusterLayout::Pair,
-    }
 }

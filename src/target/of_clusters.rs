@@ -9,6 +9,8 @@ use std::path::PathBuf;
 )]
 #[derive(Default)]
 pub(crate) struct OfClusters {
+    /// Whether packets are to be followed.
+    pub(crate) tracing: bool,
     pub(crate) across_environments: bool,
     /// Where what a command says that makes them is kept.
     pub(crate) logs: PathBuf,

@@ -46,6 +46,9 @@ pub(crate) struct ClusterOptions {
     pub(crate) image: String,
     /// Whether pods may be in the nodes' networks, in a namespace that allows it.
     pub(crate) host_network: bool,
+    /// Whether there is to be a pod on each node of a path from which programs may be loaded
+    /// into its kernel.
+    pub(crate) tracing: bool,
     /// Whether a NetworkPolicy keeps all but the run's own pods from those that receive.
     pub(crate) policy: bool,
     /// Namespace that the pods go to; one of the run's own where there is none.
@@ -305,6 +308,9 @@ impl Cluster {
                 let (client, server) = self.seats_of(key, [0, 1]);
                 seats.insert(client);
                 seats.extend(server.together());
+                if self.options.tracing {
+                    seats.extend(key.tracers());
+                }
                 seats.extend(self.wardrobe.has_others.then_some(Seat::Beside));
                 continue;
             }

@@ -378,6 +378,7 @@ mod tests {
             namespace: None,
             image: String::new(),
             host_network,
+            tracing: false,
             started_by: String::new(),
             interrupted: &INTERRUPTED,
         };

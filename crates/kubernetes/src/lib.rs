@@ -58,3 +58,6 @@ pub const ROLE: &str = include_str!("role.yaml");
 
 /// The manifest that lets an account see the nodes, which a choice among them takes.
 pub const NODES_ROLE: &str = include_str!("nodes.yaml");
+
+/// The pod from which `xray` follows packets on a node, for whoever is asked to allow it.
+pub const TRACER: &str = include_str!("tracer.yaml");

@@ -39,6 +39,13 @@ pub(crate) const NEXT_PORT: u16 = PORT + 1;
 /// Any user but root; nothing in the image belongs to anybody.
 const USER: u32 = 65_532;
 
+/// Who may use capabilities that a pod is given: only root does without a file that has them.
+const ROOT: u32 = 0;
+
+/// What the kernel asks of those who load programs that run at its tracepoints, and nothing
+/// else: to load programs, and to look at what the kernel does.
+const TRACES: [&str; 2] = ["BPF", "PERFMON"];
+
 /// Longest life of a pod in seconds. A run that goes on longer gets a new one; a pod ends
 /// much earlier when no agent runs in it, which is how a run renews its lease.
 const LONGEST_LIFE: u32 = 24 * 3600;
@@ -184,6 +191,14 @@ pub(crate) fn namespace(name: &str, host: bool, started_by: &str) -> Namespace {
 pub(crate) fn pod(seat: Seat, spot: Spot<'_>, image: &str, mark: &RunMark) -> Pod {
     let mut spec = spec(spot, image, mark);
     spec["hostNetwork"] = seat.is_host().into();
+    if seat.traces() {
+        let whole = &mut spec["securityContext"];
+        whole["runAsNonRoot"] = false.into();
+        whole["runAsUser"] = ROOT.into();
+        whole["runAsGroup"] = ROOT.into();
+        let own = &mut spec["containers"][0]["securityContext"];
+        own["capabilities"]["add"] = json!(TRACES);
+    }
     built(json!({ "metadata": mark.of_seat(&seat.pod(), seat), "spec": spec }))
 }
 
@@ -337,6 +352,44 @@ mod tests {
             assert_eq!(own.allow_privilege_escalation, Some(false));
             assert_eq!(own.capabilities.unwrap().drop.unwrap(), ["ALL"]);
         }
+    }
+
+    #[test]
+    fn a_tracer_has_the_rights_that_it_says_and_no_others() {
+        let seat = Seat::Tracer { is_far: true };
+        let spec = on_a(seat).spec.unwrap();
+        assert_eq!(spec.host_network, Some(true));
+        assert_eq!(
+            (spec.host_pid, spec.host_ipc, spec.volumes),
+            (None, None, None)
+        );
+        assert_eq!(spec.automount_service_account_token, Some(false));
+        let whole = spec.security_context.unwrap();
+        assert_eq!((whole.run_as_user, whole.run_as_group), (Some(0), Some(0)));
+        assert_eq!(whole.seccomp_profile.unwrap().type_, "RuntimeDefault");
+        let own = spec.containers[0].security_context.clone().unwrap();
+        assert_eq!(own.privileged, None);
+        assert_eq!(own.read_only_root_filesystem, Some(true));
+        assert_eq!(own.allow_privilege_escalation, Some(false));
+        let capabilities = own.capabilities.unwrap();
+        assert_eq!(capabilities.drop.unwrap(), ["ALL"]);
+        assert_eq!(capabilities.add.unwrap(), ["BPF", "PERFMON"]);
+    }
+
+    #[test]
+    fn the_tracer_that_is_shown_is_the_one_that_is_made() {
+        let shown: Value = serde_saphyr::from_str(crate::TRACER).unwrap();
+        let mark = RunMark {
+            run: "0123456789".to_owned(),
+            started_by: "ann on workstation, process 4711".to_owned(),
+            shares_namespace: false,
+        };
+        let spot = Spot::On {
+            node: "NODE",
+            control_plane: false,
+        };
+        let made = pod(Seat::Tracer { is_far: false }, spot, "IMAGE", &mark);
+        assert_eq!(shown, json!(made));
     }
 
     #[test]

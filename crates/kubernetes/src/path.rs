@@ -101,6 +101,9 @@ pub(crate) struct ClusterPath {
     front: Option<[SocketAddr; 2]>,
     /// Shows whether policies act, where some stand that are measured.
     enforcement: Option<ClusterEnforcement>,
+    /// On each of its nodes a place from which programs may be loaded into the kernel; none
+    /// unless that is allowed.
+    tracers: Vec<PodSite>,
     /// The path of each neighbour.
     beside: Vec<ClusterPath>,
     /// Of the run.
@@ -134,10 +137,17 @@ impl ClusterPath {
             further: ends,
             front,
             enforcement: None,
+            tracers: Vec::new(),
             beside: Vec::new(),
             mark,
             reserved: Arc::default(),
         })
+    }
+
+    /// The same path, whose packets can be followed from these places on its nodes, the
+    /// sender's first.
+    pub(crate) fn traced_from(self, tracers: Vec<PodSite>) -> Self {
+        Self { tracers, ..self }
     }
 
     /// The same path under policies: its receiver listens on the port that they allow.
@@ -201,8 +211,10 @@ impl ClusterPath {
 
     /// Whether all pods are the ones that run now, and can be asked.
     pub(crate) fn stands_in(&self, standing: &StandingPods) -> bool {
-        self.ends()
-            .all(|end| end.site.stands_in(standing) && end.observer.is_alive())
+        let has_ends = self
+            .ends()
+            .all(|end| end.site.stands_in(standing) && end.observer.is_alive());
+        has_ends && self.tracers.iter().all(|site| site.stands_in(standing))
     }
 
     /// What was seen of the machines of client and server.
@@ -274,6 +286,10 @@ impl Path for ClusterPath {
 
     fn client(&self) -> &dyn Site {
         &self.client.site
+    }
+
+    fn waypoints(&self) -> Vec<&dyn Site> {
+        self.tracers.iter().map(|site| site as &dyn Site).collect()
     }
 
     fn is_on_two_machines(&self) -> bool {

@@ -34,6 +34,9 @@ pub struct ClusterRequest {
     pub image: Option<String>,
     /// Whether pods may be in the nodes' networks.
     pub host_network: bool,
+    /// Whether packets are to be followed, from a pod on each node of a path that may load
+    /// programs into its kernel.
+    pub tracing: bool,
     /// Whether a NetworkPolicy keeps all but the run's own pods from those that receive.
     pub policy: bool,
     /// Which nodes are measured with which.
@@ -60,6 +63,13 @@ impl ClusterRequest {
         let in_file = experiment.map(Experiment::provision).transpose()?;
         let commands = self.commands(in_file.unwrap_or_default());
         self.refuse_layout(&commands)?;
+        if self.tracing && (commands.up.is_some() || self.contexts.len() > 1) {
+            return Err(ClusterError::Options(
+                "packets are followed in one cluster that stands: leave out --provision, or all \
+                 but one --context"
+                    .to_owned(),
+            ));
+        }
         let mut options = self.options();
         if let Some(up) = commands.up {
             let (down, limit) = (commands.down, commands.limit);
@@ -134,6 +144,7 @@ impl ClusterRequest {
             namespace: self.namespace.clone(),
             image: self.image.clone().unwrap_or_else(image::local_reference),
             host_network: self.host_network,
+            tracing: self.tracing,
             policy: self.policy,
             started_by: started_by(),
             interrupted: self.interrupted,

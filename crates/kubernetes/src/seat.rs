@@ -78,6 +78,13 @@ impl PathKey {
         word
     }
 
+    /// Where the nodes are looked at that its packets cross, the sender's first.
+    pub(crate) fn tracers(self) -> Vec<Seat> {
+        let far = (self.placement == Placement::CrossNode).then_some(true);
+        let seat = |is_far| Seat::Tracer { is_far };
+        [false].into_iter().chain(far).map(seat).collect()
+    }
+
     /// Where its sender sits, and its receiver or the first of several.
     pub(crate) fn seats(self) -> (Seat, Seat) {
         let [client, server] = self.route.in_nodes();
@@ -122,6 +129,12 @@ pub(crate) enum Seat {
     HostClient,
     /// In the network of the second node.
     HostServer,
+    /// In the network of the first node, or of the second, with the right to load programs into
+    /// its kernel.
+    Tracer {
+        /// Whether it is the second node's.
+        is_far: bool,
+    },
     /// Beside the receivers, with a network of its own: no path leads to it.
     Beside,
     /// On one of many nodes, to send or to receive.
@@ -141,6 +154,8 @@ impl Seat {
             },
             Self::HostClient => "host-client",
             Self::HostServer => "host-server",
+            Self::Tracer { is_far: false } => "client-tracer",
+            Self::Tracer { is_far: true } => "server-tracer",
             Self::Beside => "beside",
             Self::Member(number) => return format!("member-{}", number + 1).into(),
             Self::HostMember(number) => return format!("host-member-{}", number + 1).into(),
@@ -183,8 +198,13 @@ impl Seat {
     pub(crate) fn is_host(self) -> bool {
         matches!(
             self,
-            Self::HostClient | Self::HostServer | Self::HostMember(_)
+            Self::HostClient | Self::HostServer | Self::HostMember(_) | Self::Tracer { .. }
         )
+    }
+
+    /// Whether programs may be loaded from it into the kernel.
+    pub(crate) fn traces(self) -> bool {
+        matches!(self, Self::Tracer { .. })
     }
 
     /// Whether it receives in a network of its own, where a policy can select it.
@@ -201,6 +221,7 @@ impl Seat {
     pub(crate) fn is_far(self) -> bool {
         match self {
             Self::Server { of, .. } => of.placement == Placement::CrossNode,
+            Self::Tracer { is_far } => is_far,
             seat => !matches!(seat, Self::Client(_) | Self::HostClient),
         }
     }

@@ -191,7 +191,14 @@ impl Cluster {
             None
         };
         let mark = lock(&self.standing).mark().clone();
+        let tracers = match self.options.tracing && self.is_pair() {
+            true => key.tracers(),
+            false => Vec::new(),
+        };
+        let tracers = tracers.into_iter().map(|seat| self.site(seat, family, 0));
+        let tracers = tracers.collect::<Result<_, _>>()?;
         let path = ClusterPath::new(client, servers, front, mark, &self.observers)?;
+        let path = path.traced_from(tracers);
         if key.route.comes_from_node() {
             lock(&self.standing).admit(&path.sender_addresses())?;
         }
