@@ -26,6 +26,7 @@ mod shape;
 mod survive;
 mod trouble;
 mod turns;
+mod xray;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

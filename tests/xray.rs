@@ -436,7 +436,14 @@ fn packets_that_a_program_sends_on_are_lost_sight_of_or_followed_by_taps() {
 
 #[test]
 fn what_xray_cannot_look_into_is_refused() {
-    let refused = output(&["xray", "--target", "kubernetes", "--allow-tracing"]);
-    assert_eq!(refused.status.code(), Some(64));
-    assert!(stderr(&refused).contains("the lab's networks only"));
+    for (order, says) in [
+        (&["--target", "kubernetes"][..], "--allow-tracing allows it"),
+        (&["--target", "hosts"], "so far"),
+        (&["--allow-tracing"], "--allow-tracing is for clusters"),
+        (&["--nodes", "a,b"], "--nodes: say --target kubernetes too"),
+    ] {
+        let refused = output(&[&["xray"], order].concat());
+        assert_eq!(refused.status.code(), Some(64), "{order:?}");
+        assert!(stderr(&refused).contains(says), "{}", stderr(&refused));
+    }
 }

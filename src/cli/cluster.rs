@@ -51,6 +51,8 @@ pub(crate) enum ManifestKind {
     Role,
     /// The right to see the nodes, which a mesh and pairs need besides
     Nodes,
+    /// The pod from which `xray` follows packets on a node (--allow-tracing), to read
+    Tracing,
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use plumbline_validation::ValidateArgs;
 use plumbline_xray::XrayArgs;
 
 use super::flags::FlagArgs;
-use super::target::TargetArgs;
+use super::target::{ClusterArgs, TargetArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LinuxCommand {
@@ -57,6 +57,8 @@ pub(crate) struct GuestArgs {
 pub(crate) struct XrayCommand {
     #[command(flatten)]
     pub(crate) args: XrayArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) flags: FlagArgs<false>,
 }

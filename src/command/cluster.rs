@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use plumbline_kubernetes::{Chosen, Leftovers, NODES_ROLE, ROLE, choose, image as archive};
+use plumbline_kubernetes::{Chosen, Leftovers, NODES_ROLE, ROLE, TRACER, choose, image as archive};
 use plumbline_record::write_atomically;
 
 use super::print;
@@ -84,6 +84,7 @@ pub(crate) fn manifest(args: &ManifestArgs) -> anyhow::Result<ExitCode> {
     match args.what {
         crate::cli::ManifestKind::Role => print(ROLE)?,
         crate::cli::ManifestKind::Nodes => print(NODES_ROLE)?,
+        crate::cli::ManifestKind::Tracing => print(TRACER)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -76,7 +76,7 @@ pub use launch::Launch;
 pub use limit::{Limit, LimitError};
 pub use link::Link;
 pub use neighbours::{NeighbourKind, Neighbours, SharedPart};
-pub use overrides::{Flag, flagged_scene};
+pub use overrides::{Flag, flagged_scene, flagged_scene_like};
 pub use pairing::{Ends, Layout, Pairing};
 pub use plan::Plan;
 pub use policies::{Enforcer, Policies, PolicyDirection, PolicyPosition, Selected};

@@ -18,7 +18,7 @@ use crate::tree::{Data, Entry, SectionTable, SpannedValue};
 use crate::{Experiment, SpecError, Tuning, load, metric};
 use assignment::Assignment;
 pub use flag::Flag;
-pub use flagged_scene::flagged_scene;
+pub use flagged_scene::{flagged_scene, flagged_scene_like};
 use tables::{remove_from_file, workloads};
 
 impl Experiment {

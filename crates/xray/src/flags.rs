@@ -8,6 +8,17 @@ use clap::builder::PossibleValuesParser;
 use crate::error::XrayError;
 use crate::order::XrayOrder;
 
+/// The target whose networks are looked into by consent.
+const CLUSTER: &str = "kubernetes";
+
+/// What consent is asked for.
+const WOULD_MAKE: &str = "--target kubernetes: beside the pods of a run, xray would make a \
+    namespace under the privileged profile and in it, on each node of a path, a pod in the node's \
+    network, as root with the capabilities BPF and PERFMON and no others. It would load programs \
+    into the nodes' kernels that run for each packet of anybody while a trial lasts, and keep \
+    times and numbers of devices, no content. `plumbline manifest tracing` shows the pod; \
+    --allow-tracing allows it";
+
 /// The flags of `plumbline xray`.
 #[derive(Debug, Args)]
 pub struct XrayArgs {
@@ -34,13 +45,13 @@ pub struct XrayArgs {
     #[arg(
         long,
         default_value = "lab",
-        value_parser = PossibleValuesParser::new(["lab", "kubernetes", "hosts"])
+        value_parser = PossibleValuesParser::new(["lab", CLUSTER, "hosts"])
     )]
     pub target: String,
-    /// In a cluster: allow a pod that may load programs into the kernels of its nodes
+    /// In a cluster: allow a pod on each node of a path that may load programs into its kernel
     #[arg(long)]
     pub allow_tracing: bool,
-    /// Have each node follow its half of the way apart, as nodes with kernels of their own would
+    /// Have each node follow its half of the way apart, as nodes with kernels of their own do
     #[arg(long, conflicts_with = "taps")]
     pub by_node: bool,
     /// Use taps on the devices although programs at the kernel's tracepoints could be had
@@ -58,31 +69,48 @@ pub struct XrayArgs {
 }
 
 impl XrayArgs {
-    /// What the flags ask for, beside the networks.
+    /// Whether it is a cluster's networks that are asked for.
+    pub fn is_in_cluster(&self) -> bool {
+        self.target == CLUSTER
+    }
+
+    /// What the flags ask for, beside the networks; `of_clusters` is a flag that was given and
+    /// is for clusters.
     ///
     /// # Errors
     ///
-    /// [`XrayError::Refused`] for targets whose packets cannot be followed yet.
-    pub fn order(&self) -> Result<XrayOrder, XrayError> {
-        if self.target != "lab" {
-            return Err(XrayError::Refused(format!(
-                "--target {}: xray looks into the lab's networks only, so far; what it would take \
-                 elsewhere is a program with CAP_BPF and CAP_PERFMON on each node",
-                self.target
-            )));
+    /// [`XrayError::Refused`] for targets whose packets cannot be followed yet, for a cluster
+    /// without leave, and for flags of another target.
+    pub fn order(&self, of_clusters: Option<&str>) -> Result<XrayOrder, XrayError> {
+        match self.refusal(of_clusters) {
+            Some(why) => Err(XrayError::Refused(why)),
+            None => Ok(XrayOrder {
+                rounds: self.rounds as usize,
+                one_in: self.one_in,
+                taps: self.taps,
+                by_node: self.by_node,
+            }),
         }
-        if self.allow_tracing {
-            return Err(XrayError::Refused(
-                "--allow-tracing is for clusters; in the lab root needs no leave: leave it out"
+    }
+
+    fn refusal(&self, of_clusters: Option<&str>) -> Option<String> {
+        let of_lab = [("--taps", self.taps), ("--awake", self.awake)];
+        let of_lab = of_lab.iter().find(|(_, is_given)| *is_given);
+        match (self.target.as_str(), self.allow_tracing) {
+            (CLUSTER, false) => Some(WOULD_MAKE.to_owned()),
+            (CLUSTER, true) => of_lab.map(|(flag, _)| format!("{flag} is for a lab: leave it out")),
+            ("hosts", _) => Some(
+                "--target hosts: xray looks into networks of a lab and of clusters, so far; \
+                 between hosts it would take a program with CAP_BPF and CAP_PERFMON on each"
                     .to_owned(),
-            ));
+            ),
+            (_, true) => Some(
+                "--allow-tracing is for clusters; in the lab root needs no leave: leave it out, or \
+                 say --target kubernetes too"
+                    .to_owned(),
+            ),
+            (_, false) => of_clusters.map(|flag| format!("{flag}: say --target kubernetes too")),
         }
-        Ok(XrayOrder {
-            rounds: self.rounds as usize,
-            one_in: self.one_in,
-            taps: self.taps,
-            by_node: self.by_node,
-        })
     }
 }
 
@@ -98,24 +126,48 @@ mod tests {
         args: XrayArgs,
     }
 
-    fn refusal(typed: &[&str]) -> String {
+    fn order(typed: &[&str]) -> Result<XrayOrder, XrayError> {
         let typed = [&["xray"], typed].concat();
-        let args = Typed::parse_from(typed).args;
-        let refused = args.order().unwrap_err();
+        Typed::parse_from(typed).args.order(None)
+    }
+
+    fn refusal(typed: &[&str]) -> String {
+        let refused = order(typed).unwrap_err();
         assert!(refused.is_usage());
         refused.to_string()
     }
 
     #[test]
-    fn what_is_not_followed_yet_is_refused_with_the_reason() {
-        assert!(refusal(&["--target", "kubernetes"]).contains("CAP_BPF"));
-        assert!(refusal(&["--allow-tracing"]).contains("clusters"));
+    fn a_cluster_is_looked_into_by_consent_to_what_is_said() {
+        let refused = refusal(&["--target", "kubernetes"]);
+        for part in [
+            "would make a namespace",
+            "BPF and PERFMON",
+            "--allow-tracing",
+        ] {
+            assert!(refused.contains(part), "{part} is not in {refused}");
+        }
+        assert!(order(&["--target", "kubernetes", "--allow-tracing"]).is_ok());
+    }
+
+    #[test]
+    fn flags_of_another_target_are_refused() {
+        assert!(refusal(&["--target", "hosts"]).contains("CAP_BPF"));
+        assert!(refusal(&["--allow-tracing"]).contains("for clusters"));
+        let by_taps = ["--target", "kubernetes", "--allow-tracing", "--taps"];
+        assert!(refusal(&by_taps).contains("--taps is for a lab"));
+        let in_lab = Typed::parse_from(["xray"]).args;
+        let refused = in_lab.order(Some("--image")).unwrap_err().to_string();
+        assert!(
+            refused.contains("--image: say --target kubernetes"),
+            "{refused}"
+        );
     }
 
     #[test]
     fn twelve_rounds_of_the_usual_networks_are_the_default() {
         let args = Typed::parse_from(["xray"]).args;
         assert_eq!(args.network, ["usual"]);
-        assert_eq!(args.order().unwrap().rounds, 12);
+        assert_eq!(args.order(None).unwrap().rounds, 12);
     }
 }

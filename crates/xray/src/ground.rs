@@ -1,5 +1,6 @@
 //! Where networks stand that are looked into, and what looks at their packets there.
 
+mod cluster;
 mod lab;
 mod port;
 
@@ -8,6 +9,7 @@ use plumbline_harness::{Cpus, Path};
 
 use crate::error::XrayError;
 use crate::view::Glimpse;
+pub(crate) use cluster::ClusterGround;
 pub(crate) use lab::LabGround;
 
 /// Which requests of a trial are followed.

@@ -7,8 +7,9 @@
 //! is held against the mean latency that the load measured while nobody looked, and what is
 //! missing is told.
 //!
-//! [`survey`] does it for [`NamedScene`]s, networks of a lab. What is seen comes from a tracer, programs at the
-//! kernel's tracepoints, which take root; or from taps on the devices.
+//! [`survey`] does it for [`NamedScene`]s, networks of a lab, and [`survey_target`] for paths of a
+//! cluster. What is seen comes from a tracer, programs at the kernel's tracepoints, which take
+//! root; or from taps on the devices.
 
 mod account;
 mod around;
@@ -18,6 +19,7 @@ mod flags;
 mod ground;
 mod hop;
 mod load;
+mod look;
 mod order;
 mod page;
 mod place;
@@ -32,6 +34,7 @@ pub use account::{HopTime, MeanTime, NetworkHops, Unfollowed, Xray};
 pub use error::XrayError;
 pub use flags::XrayArgs;
 pub use hop::Trip;
+pub use look::LookedAt;
 pub use order::XrayOrder;
 pub use subject::NamedScene;
-pub use survey::survey;
+pub use survey::{survey, survey_target};

@@ -1,8 +1,7 @@
 //! What is looked into: networks that flags name, or those of a run.
 
-use plumbline_experiment::{Asked, Family, Plan, Scene, flagged_scene};
-use plumbline_harness::Target as _;
-use plumbline_lab::Lab;
+use plumbline_experiment::{Asked, Family, Plan, Scene, flagged_scene_like};
+use plumbline_harness::Target;
 use plumbline_report::warning;
 
 use crate::error::XrayError;
@@ -18,8 +17,8 @@ pub struct NamedScene {
 
 impl NamedScene {
     /// A network as these flags of a scene describe it.
-    fn flagged(network: &str, flags: &[(&str, String)]) -> Result<Self, XrayError> {
-        let scene = flagged_scene(network, flags);
+    fn flagged(like: &Scene, flags: &[(&str, String)]) -> Result<Self, XrayError> {
+        let scene = flagged_scene_like(like, flags);
         let scene = scene.map_err(|error| XrayError::Refused(error.to_string()))?;
         Ok(Self {
             name: scene.name().into_owned(),
@@ -36,15 +35,15 @@ impl NamedScene {
     pub fn named(
         words: &[String],
         flags: &[(&str, String)],
-        lab: &mut Lab,
+        target: &mut dyn Target,
         say: &dyn Fn(&str),
     ) -> Result<Vec<Self>, XrayError> {
         let mut subjects = Vec::new();
         let mut said = Vec::new();
         for word in words {
-            let found = lab.scenes(&Asked::network(word), &[Family::V4], &mut said);
+            let found = target.scenes(&Asked::network(word), &[Family::V4], &mut said);
             for scene in found.map_err(XrayError::Refused)? {
-                subjects.push(Self::flagged(&scene.network, flags)?);
+                subjects.push(Self::flagged(&scene, flags)?);
             }
         }
         for warning in &said {

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plumbline_experiment::{Scene, Task, Treatment, Workload};
-use plumbline_harness::{Path, Settings, TargetError, Thresholds, load_once};
+use plumbline_harness::{Path, Settings, Target, TargetError, Thresholds, load_once};
 use plumbline_lab::Lab;
 use plumbline_record::LoadObservation;
 
 use crate::account::{NetworkSeen, RoundSeen, Unfollowed, Xray, observer_share, sum_up};
 use crate::error::XrayError;
-use crate::ground::{Ground, LabGround, RequestSample};
+use crate::ground::{ClusterGround, Ground, LabGround, RequestSample};
 use crate::load::{TIMING, TrialLatency, limit, workload};
 use crate::order::XrayOrder;
 use crate::sampling::Sampling;
@@ -47,6 +47,23 @@ pub fn survey(
     say: &dyn Fn(&str),
 ) -> Result<Xray, XrayError> {
     let ground = LabGround::new(lab, order, say)?;
+    look_into(order, subjects, ground, interrupted, say)
+}
+
+/// As [`survey`], into paths of a target each of which has a waypoint on its sender's node and
+/// one on its receiver's, where an agent may load programs into the kernel.
+///
+/// # Errors
+///
+/// As [`survey`].
+pub fn survey_target(
+    order: XrayOrder,
+    subjects: &[NamedScene],
+    target: &mut dyn Target,
+    interrupted: &AtomicBool,
+    say: &dyn Fn(&str),
+) -> Result<Xray, XrayError> {
+    let ground = ClusterGround::new(target, order);
     look_into(order, subjects, ground, interrupted, say)
 }
 

@@ -57,8 +57,12 @@ pub(super) fn lab(cni_bin: &[PathBuf], awake: bool) -> anyhow::Result<Lab> {
     Ok(Lab::new(options))
 }
 
-/// What was done in a lab, after it has been taken down. Neither error hides the other.
-pub(super) fn after_take_down<T>(done: anyhow::Result<T>, lab: &mut Lab) -> anyhow::Result<T> {
+/// What was done in a lab or a cluster, after it has been taken down. Neither error hides the
+/// other.
+pub(super) fn after_take_down<T>(
+    done: anyhow::Result<T>,
+    lab: &mut dyn Target,
+) -> anyhow::Result<T> {
     match (done, take_down(lab)) {
         (done, Ok(())) => done,
         (Ok(_), Err(left)) => Err(left.into()),

@@ -3,33 +3,33 @@
 use std::process::ExitCode;
 
 use plumbline_session::Session;
-use plumbline_xray::{NamedScene, XrayOrder, survey};
+use plumbline_xray::{LookedAt, NamedScene, XrayOrder, survey};
 
 use super::lab::{after_take_down, lab};
-use crate::cli::{RunArgs, XrayCommand};
-use crate::command::{print, print_json};
+use crate::cli::{PairingArgs, RunArgs, XrayCommand};
+use crate::command::print;
 use crate::progress::say;
+use crate::target::{OfClusters, clusters};
 
 pub(crate) fn run(command: &XrayCommand) -> anyhow::Result<ExitCode> {
     let args = &command.args;
-    let order = args.order()?;
-    plumbline_sys::namespace::enter_private()?;
-    let interrupted = plumbline_sys::signal::interruption()?;
-    let mut lab = lab(&[], args.awake)?;
-    let subjects = NamedScene::named(&args.network, &command.flags.0, &mut lab, &say)?;
-    let found = survey(order, &subjects, &mut lab, interrupted, &say);
-    let shown = found.map_err(anyhow::Error::from).and_then(|found| {
-        if let Some(file) = &args.html {
-            found.write_page(file)?;
-        }
-        if args.json {
-            print_json(&found.to_json())?;
-        } else {
-            print(&found.to_text())?;
-        }
+    let order = args.order(command.cluster.given())?;
+    let look = |at: LookedAt<'_>| -> anyhow::Result<ExitCode> {
+        let interrupted = plumbline_sys::signal::interruption()?;
+        print(&args.look(order, at, &command.flags.0, interrupted, &say)?)?;
         Ok(ExitCode::SUCCESS)
-    });
-    after_take_down(shown, &mut lab)
+    };
+    if args.is_in_cluster() {
+        let also = OfClusters {
+            tracing: true,
+            ..OfClusters::default()
+        };
+        let mut target = clusters(&command.cluster, &PairingArgs::default(), None, also)?;
+        return after_take_down(look(LookedAt::Cluster(&mut *target)), &mut *target);
+    }
+    plumbline_sys::namespace::enter_private()?;
+    let mut lab = lab(&[], args.awake)?;
+    after_take_down(look(LookedAt::Lab(&mut lab)), &mut lab)
 }
 
 /// Looks into the networks of a run that has ended, and keeps what it finds beside the trials.

@@ -12,6 +12,15 @@ use crate::{Scene, SpecError, spec};
 ///
 /// Levels that are not possible, and those of something that the scene does not have.
 pub fn flagged_scene(network: &str, typed: &[(&str, String)]) -> Result<Scene, SpecError> {
+    flagged_scene_like(&Scene::of(network), typed)
+}
+
+/// As [`flagged_scene`], with the network and the path of another scene.
+///
+/// # Errors
+///
+/// As [`flagged_scene`].
+pub fn flagged_scene_like(like: &Scene, typed: &[(&str, String)]) -> Result<Scene, SpecError> {
     let mut table = SectionTable::new();
     for (flag, value) in typed {
         let assignment = Assignment::from_flag(&format!("--{flag}"), flag, value)?;
@@ -24,5 +33,5 @@ pub fn flagged_scene(network: &str, typed: &[(&str, String)]) -> Result<Scene, S
         let problem = "this describes several scenes";
         return Err(SpecError::nowhere(problem, "give each flag one value"));
     };
-    Ok(setting.scene.with_network_of(&Scene::of(network)))
+    Ok(setting.scene.with_network_of(like))
 }
