@@ -6,6 +6,7 @@
 //! starts one with `tests/kubelab` and runs these; `PLUMBLINE_TEST_KUBELAB` then
 //! names the script, for the tests that stop a part of the cluster.
 
+mod doctor;
 mod faults;
 mod figures;
 mod launch;

@@ -81,8 +81,6 @@ fn bad_usage_is_64() {
     let on_hosts = ["--target", "hosts", "--host", "a", "--host", "b"];
     let faulty = [&["doctor", "--path", "--fault", "loss"], &on_hosts[..]].concat();
     refused(&faulty, 64, &["in a lab only"]);
-    let of_pods = ["doctor", "--path", "--target", "kubernetes"];
-    refused(&of_pods, 64, &["not looked at yet"]);
     refused(
         &["doctor", "--path", "vxlan", "--services", "9"],
         64,

@@ -65,8 +65,8 @@ pub(crate) struct XrayCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Look at a path instead: of a network that is built for it in a lab, or, with --target
-    /// hosts, between two hosts
+    /// Look at a path instead: of a network that is built for it in a lab, or, with --target,
+    /// between two hosts or two pods
     #[arg(long, value_name = "NETWORK", num_args = 0..=1, default_missing_value = "")]
     pub(crate) path: Option<String>,
     /// Switch offloads on the path off for a moment, to see whether one is broken

@@ -24,8 +24,8 @@ pub use probe::{ProbeOrder, Probed};
 pub use secret::{Secret, SecretLength};
 pub use sight::{LocalAddress, LookOrder, MissingServer, NamespaceCounters, Sight, Way};
 pub use sounding::{
-    MtuAnswer, OffloadGroup, SentStream, SentTrain, SoundOrder, Sounded, StreamOrder, Survey,
-    SurveyedDevice, TakenTrain, TrainOrder,
+    MtuAnswer, OffloadGroup, ResolveOrder, ResolvedName, SentStream, SentTrain, SoundOrder,
+    Sounded, StreamOrder, Survey, SurveyedDevice, TakenTrain, TrainOrder,
 };
 pub use toil::{Toil, ToilOrder, Toiled};
 pub use trace::{

@@ -34,6 +34,8 @@ pub enum SoundOrder {
         /// Addresses whose routes are wanted.
         towards: Vec<IpAddr>,
     },
+    /// Ask the name server that a cluster gives its pods for a name that each cluster has.
+    Resolve(ResolveOrder),
     /// Switch something off on some devices, until told to put it back. An agent that ends
     /// puts it back too.
     SwitchOff {
@@ -156,6 +158,30 @@ pub struct SentStream {
     pub send_mss: u32,
 }
 
+/// How often a name server is asked, one time after the other.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ResolveOrder {
+    /// How often.
+    pub count: u32,
+    /// How long an answer is waited for, nanoseconds.
+    pub wait_ns: u64,
+}
+
+/// How a name server answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolvedName {
+    /// Its address.
+    pub server: IpAddr,
+    /// The name that it was asked for.
+    pub name: String,
+    /// How often it was asked.
+    pub asked: u32,
+    /// From each question to its answer, nanoseconds; those without one are not in it.
+    pub answers_ns: Vec<u64>,
+    /// Why the last that has no answer has none.
+    pub error: Option<String>,
+}
+
 /// What a namespace looks like, with running totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
@@ -212,6 +238,11 @@ pub enum Sounded {
     Stream(SentStream),
     /// The namespace.
     Survey(Survey),
+    /// The name server answered so; `None` where this is no pod that has one of a cluster.
+    Resolved {
+        /// What was seen of it.
+        name: Option<ResolvedName>,
+    },
     /// Something was switched off.
     SwitchedOff {
         /// The devices on which it was on before.

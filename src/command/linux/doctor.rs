@@ -52,19 +52,13 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
         let cni_bin = &args.target.lab.cni_bin;
         return lab::on(&scene, cni_bin, args.fault, |it, _| Ok(examined(it)?));
     }
-    if kind == TargetKind::Kubernetes {
-        return refused(
-            "the path between two pods of a cluster is not looked at yet: only those of a lab, and \
-             between two hosts (--target hosts)",
-        );
-    }
     if args.fault.is_some() {
         return refused("faults are planted in a lab only: leave out --target");
     }
-    let network = if word.is_empty() {
-        DEFAULT_NETWORK
-    } else {
-        word
+    let network = match (word.as_str(), kind) {
+        ("", TargetKind::Kubernetes) => "pod",
+        ("", _) => DEFAULT_NETWORK,
+        (word, _) => word,
     };
     let experiment = path_experiment(network, &args.flags.0)?;
     let of_clusters = OfClusters::default();

@@ -2,6 +2,7 @@
 //! over it to see what becomes of them, and the namespaces on the way are looked at.
 
 mod offload;
+mod resolve;
 mod stream;
 mod survey;
 mod taking;
@@ -45,6 +46,9 @@ impl Soundings {
             }
             SoundOrder::Stream(order) => Sounded::Stream(stream::send(order, stop)),
             SoundOrder::Survey { towards } => Sounded::Survey(survey::look(towards)?),
+            SoundOrder::Resolve(order) => Sounded::Resolved {
+                name: resolve::ask(order, stop),
+            },
             SoundOrder::SwitchOff { devices, offload } => Sounded::SwitchedOff {
                 devices: lock(&self.switched).switch_off(devices, *offload),
             },

@@ -1,7 +1,7 @@
 //! Sends over a path what shows what is wrong with it.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use plumbline_harness::{Path, PathSnapshot, Side, TargetError};
@@ -31,6 +31,9 @@ const PROBE: TrainShape = TrainShape {
 };
 /// For how long a stream is sent.
 const STREAM: Duration = Duration::from_millis(300);
+/// How often a name server is asked, and how long an answer is waited for.
+const NAMES: u32 = 20;
+const NAME_PATIENCE: Duration = Duration::from_millis(500);
 /// A device that carried this share of what was sent is on the way.
 const MOST: f64 = 0.8;
 /// The counters of datagrams that a socket's buffer had no room for.
@@ -38,6 +41,7 @@ const OVERRUNS: [&str; 2] = ["Udp.RcvbufErrors", "Udp6RcvbufErrors"];
 
 /// Sees what becomes of packets on a path; tries offloads where that is allowed.
 pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, TargetError> {
+    refuse_front(path)?;
     let posts = Posts::start(path)?;
     let [client, server] = posts.ends();
     let there = posts.way([client, server], server.address)?;
@@ -83,6 +87,7 @@ pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, Tar
     };
     let after = surveys(&posts)?;
     let other_version = other_version(&posts, there, [&after[0], &after[after.len() - 1]])?;
+    let name = client.resolve(NAMES, NAME_PATIENCE)?;
     let places = posts.all().iter().zip(before.into_iter().zip(after));
     Ok(PathSeen {
         ways,
@@ -94,7 +99,22 @@ pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, Tar
             })
             .collect(),
         other_version,
+        name,
         trials,
+    })
+}
+
+/// What is sent is for the receiver itself.
+fn refuse_front(path: &dyn Path) -> Result<(), TargetError> {
+    let server = path.server();
+    let listening = SocketAddr::new(server.address(), server.port());
+    let asked = path.front(listening);
+    if asked == listening {
+        return Ok(());
+    }
+    Err(TargetError::Unsupported {
+        what: format!("the path to {asked}, an address before the receiver"),
+        needs: "a path to the receiver itself, such as --path pod".to_owned(),
     })
 }
 

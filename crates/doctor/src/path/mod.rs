@@ -4,6 +4,7 @@
 
 mod examine;
 mod judge;
+mod names;
 mod places;
 mod post;
 mod seen;
@@ -24,5 +25,6 @@ pub fn examine_path(path: &dyn Path, tries_offloads: bool) -> Result<Vec<Finding
     let seen = examine::see(path, tries_offloads)?;
     let mut findings = judge::ways(&seen);
     findings.extend(places::judge(&seen));
+    findings.extend(seen.name.as_ref().map(names::judge));
     Ok(findings)
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use plumbline_harness::{Observer, Path, Site, TargetError};
 use plumbline_protocol::{
-    SentStream, SentTrain, SoundOrder, Sounded, StreamOrder, Survey, TakenTrain, TrainOrder,
+    ResolveOrder, ResolvedName, SentStream, SentTrain, SoundOrder, Sounded, StreamOrder, Survey,
+    TakenTrain, TrainOrder,
 };
 
 /// How often it is asked what has arrived.
@@ -64,6 +65,20 @@ impl Post {
     /// Has it do something that takes so long.
     pub(super) fn sound(&self, order: SoundOrder, takes: Duration) -> Result<Sounded, TargetError> {
         self.observer.sound(order, takes)
+    }
+
+    /// Asks the name server that a pod there is given, so often; `None` where there is none.
+    pub(super) fn resolve(
+        &self,
+        count: u32,
+        patience: Duration,
+    ) -> Result<Option<ResolvedName>, TargetError> {
+        let wait_ns = patience.as_nanos() as u64;
+        let order = SoundOrder::Resolve(ResolveOrder { count, wait_ns });
+        match self.sound(order, patience * count)? {
+            Sounded::Resolved { name } => Ok(name),
+            other => Err(self.unexpected(&other)),
+        }
     }
 
     /// Looks around there.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use plumbline_protocol::{
-    MtuAnswer, OffloadGroup, SentStream, SentTrain, Survey, SurveyedDevice, TakenTrain,
+    MtuAnswer, OffloadGroup, ResolvedName, SentStream, SentTrain, Survey, SurveyedDevice,
+    TakenTrain,
 };
 
 /// All that was seen of a path.
@@ -15,6 +16,8 @@ pub(super) struct PathSeen {
     pub(super) places: Vec<PlaceSeen>,
     /// The other IP version, where both ends have addresses of it.
     pub(super) other_version: Option<OtherVersion>,
+    /// How the cluster's name server answers the client, where that is a pod of one.
+    pub(super) name: Option<ResolvedName>,
     /// What switching offloads off did, where that was tried.
     pub(super) trials: Option<Vec<OffloadTrial>>,
 }

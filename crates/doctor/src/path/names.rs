@@ -1,0 +1,77 @@
+//! How a cluster's name server answers.
+
+use plumbline_protocol::ResolvedName;
+
+use crate::finding::{Certainty, Finding};
+
+const CHECK: &str = "name server";
+/// The longest that an answer may take, nanoseconds. One from the same cluster takes less than
+/// one; one that has to be asked for elsewhere, a few tens of milliseconds.
+const SLOW_NS: u64 = 100_000_000;
+
+/// Judges how it answered.
+pub(super) fn judge(seen: &ResolvedName) -> Finding {
+    let (asked, name, server) = (seen.asked, &seen.name, seen.server);
+    let mut answers = seen.answers_ns.clone();
+    answers.sort_unstable();
+    let said = seen.error.as_ref();
+    let said = said.map_or(String::new(), |it| format!(" ({it})"));
+    let remedy = "look whether its pods run and are ready, kubectl get pods --all-namespaces \
+                  --selector k8s-app=kube-dns; whether the service leads to them, kubectl get \
+                  endpointslices --namespace kube-system; and whether a NetworkPolicy forbids port 53";
+    let Some(slowest) = answers.last() else {
+        let evidence = format!("{server} answers none of {asked} questions for {name}{said}");
+        return Finding::bad(CHECK, evidence, remedy);
+    };
+    let millis = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
+    let median = millis(answers[answers.len() / 2]);
+    let times = format!(
+        "{server} answers for {name} in {median}, {} at most",
+        millis(*slowest)
+    );
+    let missing = asked as usize - answers.len();
+    if missing > 0 {
+        let evidence = format!(
+            "{times}, and not at all {missing} of {asked} times{said}: most programs wait 5 s then"
+        );
+        return Finding::bad(CHECK, evidence, remedy).with(Certainty::Sampled);
+    }
+    if *slowest > SLOW_NS {
+        let remedy = "more of its pods, or a cache on each node (NodeLocal DNSCache)";
+        return Finding::note(CHECK, times, remedy).with(Certainty::Sampled);
+    }
+    Finding::good(CHECK, times).with(Certainty::Sampled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Severity;
+
+    fn judged(asked: u32, millis: &[u64]) -> Finding {
+        judge(&ResolvedName {
+            server: [10, 96, 0, 10].into(),
+            name: "kubernetes.default.svc.cluster.local".to_owned(),
+            asked,
+            answers_ns: millis.iter().map(|it| it * 1_000_000).collect(),
+            error: (millis.len() < asked as usize).then(|| "timed out".to_owned()),
+        })
+    }
+
+    #[test]
+    fn silence_and_gaps_are_bad_and_what_is_slow_is_told() {
+        let silent = judged(3, &[]);
+        assert_eq!(silent.level, Severity::Bad);
+        assert!(silent.evidence.contains("none of 3"), "{silent}");
+        let gap = judged(3, &[1, 1]);
+        assert_eq!(gap.level, Severity::Bad);
+        assert!(gap.evidence.contains("1 of 3 times (timed out)"), "{gap}");
+        let slow = judged(3, &[1, 150, 1]);
+        assert_eq!(slow.level, Severity::Note);
+        assert!(
+            slow.evidence.contains("in 1.0 ms, 150.0 ms at most"),
+            "{slow}"
+        );
+        assert_eq!(judged(3, &[1, 2, 30]).level, Severity::Good);
+    }
+}

@@ -1,0 +1,99 @@
+//! `plumbline doctor --path` between two pods.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::outages::kubelab;
+use super::{Cluster, add_image, cluster};
+use crate::documented;
+use crate::world::stderr;
+
+/// What is said of the path between two pods.
+#[track_caller]
+fn findings(cluster: &Cluster) -> Vec<Value> {
+    let order = ["doctor", "--target", "kubernetes", "--json", "--path"];
+    let mut command = cluster.plumbline(&order);
+    add_image(&mut command);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let findings: Value = serde_json::from_slice(&output.stdout).unwrap();
+    documented::check("findings", &findings);
+    findings.as_array().expect("a list").clone()
+}
+
+/// The check of this name, where it found something wrong.
+fn wrong<'a>(findings: &'a [Value], check: &str) -> Option<&'a Value> {
+    let of_check = |it: &&Value| it["check"] == check && it["level"] != "good";
+    findings.iter().find(of_check)
+}
+
+/// A rule on a node, which goes when dropped.
+struct PlantedRule {
+    kubelab: String,
+    node: String,
+}
+
+impl PlantedRule {
+    /// Drops what a node forwards that is as long as this or longer.
+    #[track_caller]
+    fn long_packets(kubelab: String, node: &str, bytes: u32) -> Self {
+        let planted = Self {
+            kubelab,
+            node: node.to_owned(),
+        };
+        planted.nft("add table ip planted");
+        planted.nft("add chain ip planted long { type filter hook forward priority 0; }");
+        planted.nft(&format!(
+            "add rule ip planted long ip length >= {bytes} drop"
+        ));
+        planted
+    }
+
+    #[track_caller]
+    fn nft(&self, command: &str) {
+        let mut exec = Command::new(&self.kubelab);
+        let done = exec.args(["exec", &self.node, "nft", command]).output();
+        let done = done.expect("kubelab starts");
+        assert!(done.status.success(), "{command}: {}", stderr(&done));
+    }
+}
+
+impl Drop for PlantedRule {
+    fn drop(&mut self) {
+        self.nft("delete table ip planted");
+    }
+}
+
+#[test]
+fn a_path_between_two_pods_is_healthy_until_something_is_planted() {
+    let Some(cluster) = cluster() else { return };
+    let Some([_, far]) = cluster.pair() else {
+        return;
+    };
+    let before = cluster.inventory();
+    // What the machine does meanwhile is not there again, and what is wrong with a path is.
+    let checks = [
+        "reach",
+        "loss",
+        "black hole",
+        "MTU",
+        "MSS",
+        "TCP",
+        "checksums",
+        "route back",
+    ];
+    let all_well = |found: &[Value]| checks.iter().all(|it| wrong(found, it).is_none());
+    let healthy = (0..3).map(|_| findings(&cluster)).find(|it| all_well(it));
+    let healthy = healthy.expect("one of three looks at a healthy path finds nothing");
+    let mut names = healthy.iter().map(|it| &it["check"]);
+    assert!(names.any(|it| it == "name server"), "{healthy:?}");
+
+    let Some(kubelab) = kubelab() else { return };
+    let _planted = PlantedRule::long_packets(kubelab, &far, 1_301);
+    let found = findings(&cluster);
+    let hole = wrong(&found, "black hole").unwrap_or_else(|| panic!("{found:?}"));
+    let evidence = hole["finding"].as_str().unwrap();
+    assert!(evidence.contains("1300 B arrive"), "{evidence}");
+    assert_eq!(cluster.inventory(), before);
+}
