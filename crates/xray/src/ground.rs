@@ -4,8 +4,8 @@ mod cluster;
 mod lab;
 mod port;
 
-use plumbline_experiment::{Treatment, Workload};
-use plumbline_harness::{Cpus, Path};
+use plumbline_experiment::{Link, Treatment, Workload};
+use plumbline_harness::{Cpus, Demand, Path};
 
 use crate::error::XrayError;
 use crate::view::Glimpse;
@@ -19,6 +19,15 @@ pub(crate) struct RequestSample {
     pub(crate) one_in: u64,
     /// Those that took longer are left out, nanoseconds.
     pub(crate) longest_ns: u64,
+}
+
+/// What is asked of a target: these treatments over a plain link, in no order of trials.
+fn demand(treatments: &[Treatment]) -> Demand<'_> {
+    Demand {
+        treatments,
+        first: &[],
+        link: Link::default(),
+    }
 }
 
 /// Where networks stand that are looked into, and what looks at their packets there.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -69,8 +69,8 @@ fn once(
     patience: Duration,
 ) -> io::Result<Duration> {
     let here: IpAddr = match server {
-        IpAddr::V4(_) => [0; 4].into(),
-        IpAddr::V6(_) => [0; 16].into(),
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind((here, 0))?;
     socket.connect((server, port))?;
@@ -117,7 +117,6 @@ fn is_answer(bytes: &[u8], id: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
     use std::thread;
 
     use super::*;
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_another_question_is_not_waited_for_no_longer_than_patience() {
+    fn an_answer_to_another_question_is_passed_over_and_silence_has_an_end() {
         let server = UdpSocket::bind((HERE, 0)).unwrap();
         let port = server.local_addr().unwrap().port();
         let answers = thread::spawn(move || {

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use plumbline_experiment::{Ends, Link, Placement, Treatment, Workload};
-use plumbline_harness::{Cpus, Demand, Observer, Path, Site, Target, TargetError, prepare};
+use plumbline_experiment::{Ends, Placement, Treatment, Workload};
+use plumbline_harness::{Cpus, Observer, Path, Site, Target, TargetError, prepare};
 use plumbline_protocol::{Followed, FollowedPart, TraceAnswer, TraceOrder, TracedPlace, Traces};
 
 use super::port::AtPort;
-use super::{Ground, RequestSample};
+use super::{Ground, RequestSample, demand};
 use crate::around::Surroundings;
 use crate::error::XrayError;
 use crate::eye::TRACEPOINTS;
@@ -196,16 +196,11 @@ fn ends(treatment: &Treatment) -> Ends {
 
 impl Ground for ClusterGround<'_> {
     fn prepare(&mut self, treatments: &[Treatment]) -> Result<(), XrayError> {
-        let demand = Demand {
-            treatments,
-            first: &[],
-            link: Link::default(),
-        };
         // What a cluster can do without is known once it is asked for something.
         if treatments.is_empty() {
             return Ok(());
         }
-        prepare(self.target, &demand)?;
+        prepare(self.target, &demand(treatments))?;
         self.target.begin_block(0);
         for treatment in treatments {
             self.target.ready(treatment, &ends(treatment))?;

@@ -1,12 +1,12 @@
 //! A lab on this machine.
 
-use plumbline_experiment::{Link, Scene, Treatment, Workload};
-use plumbline_harness::{Cpus, Demand, Path, Target as _, TargetError, prepare};
+use plumbline_experiment::{Scene, Treatment, Workload};
+use plumbline_harness::{Cpus, Path, Target as _, TargetError, prepare};
 use plumbline_lab::{Lab, StandingNetwork};
 use plumbline_protocol::{Followed, FollowedPart, Traces};
 
 use super::port::AtPort;
-use super::{Ground, RequestSample};
+use super::{Ground, RequestSample, demand};
 use crate::around::{Surroundings, inode};
 use crate::error::XrayError;
 use crate::eye::Eye;
@@ -69,12 +69,7 @@ fn halves(standing: &StandingNetwork, whole: &Followed) -> Option<[Followed; 2]>
 
 impl Ground for LabGround<'_> {
     fn prepare(&mut self, treatments: &[Treatment]) -> Result<(), XrayError> {
-        let demand = Demand {
-            treatments,
-            first: &[],
-            link: Link::default(),
-        };
-        Ok(prepare(self.lab, &demand)?)
+        Ok(prepare(self.lab, &demand(treatments))?)
     }
 
     fn cpus(&self) -> Cpus {
