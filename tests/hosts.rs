@@ -38,6 +38,24 @@ const SHORT: &[&str] = &[
     "design.retries=0",
 ];
 
+/// Two trials, one after the other, over the link that the hosts have for themselves.
+pub(crate) const TWO_TRIALS: &[&str] = &[
+    "--host",
+    "a",
+    "--host",
+    "b",
+    "--address",
+    "direct",
+    "--workload",
+    "rr",
+    "--rate",
+    "500",
+    "--blocks",
+    "2",
+    "--set",
+    "design.retries=0",
+];
+
 pub(crate) fn record(out: &Path) -> (Value, Vec<Value>) {
     let run = run_directory(out);
     let read = |name: &str| std::fs::read_to_string(run.join(name)).expect("it was written");
@@ -274,23 +292,7 @@ fn a_host_without_room_or_the_network_is_told() {
 
 /// Starts a run of long trials.
 fn long_run(hosts: &TwoHosts, before: &[&str], more: &[&str]) -> Child {
-    let long = [
-        "--workload",
-        "rr",
-        "--rate",
-        "500",
-        "--blocks",
-        "2",
-        "--set",
-        "design.retries=0",
-        "--address",
-        "direct",
-        "--host",
-        "a",
-        "--host",
-        "b",
-    ];
-    let mut command = hosts.run_with(before, &[&long[..], more].concat());
+    let mut command = hosts.run_with(before, &[TWO_TRIALS, more].concat());
     command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -6,30 +6,10 @@ use std::fs;
 
 use super::planted::Library;
 use crate::hosts::two_hosts::TwoHosts;
-use crate::hosts::{CLEANED, assert_measured, record};
+use crate::hosts::{CLEANED, TWO_TRIALS, assert_measured, record};
 use crate::inventory::Inventory;
 use crate::observed::exit_code;
 use crate::world::{eventually, run_directory, runs_in, stderr};
-
-/// Two trials, one after the other.
-const RUN: &[&str] = &[
-    "--host",
-    "a",
-    "--host",
-    "b",
-    "--address",
-    "direct",
-    "--workload",
-    "rr",
-    "--rate",
-    "500",
-    "--blocks",
-    "2",
-    "--duration",
-    "500ms",
-    "--set",
-    "design.retries=0",
-];
 
 /// What is cut: ssh itself is killed, or its connection is shut down.
 #[derive(Clone, Copy)]
@@ -180,7 +160,7 @@ impl Cutter {
         let order = format!("{host} {how} {after} {} {text}", done.display());
         let output = self
             .hosts
-            .run_with(&[], RUN)
+            .run_with(&[], &[TWO_TRIALS, &["--duration", "500ms"]].concat())
             .env("LD_PRELOAD", self.library.path())
             .env("PLANTED_CUT", order)
             .output()
