@@ -9,6 +9,7 @@
 mod doctor;
 mod faults;
 mod figures;
+mod kubelab;
 mod launch;
 mod left;
 mod mesh;

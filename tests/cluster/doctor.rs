@@ -1,10 +1,8 @@
 //! `plumbline doctor --path` between two pods.
 
-use std::process::Command;
-
 use serde_json::Value;
 
-use super::outages::kubelab;
+use super::kubelab::Kubelab;
 use super::{Cluster, add_image, cluster};
 use crate::documented;
 use crate::world::stderr;
@@ -30,18 +28,15 @@ fn wrong<'a>(findings: &'a [Value], check: &str) -> Option<&'a Value> {
 
 /// A rule on a node, which goes when dropped.
 struct PlantedRule {
-    kubelab: String,
+    kubelab: Kubelab,
     node: String,
 }
 
 impl PlantedRule {
     /// Drops what a node forwards that is as long as this or longer.
     #[track_caller]
-    fn long_packets(kubelab: String, node: &str, bytes: u32) -> Self {
-        let planted = Self {
-            kubelab,
-            node: node.to_owned(),
-        };
+    fn long_packets(kubelab: Kubelab, node: String, bytes: u32) -> Self {
+        let planted = Self { kubelab, node };
         planted.nft("add table ip planted");
         planted.nft("add chain ip planted long { type filter hook forward priority 0; }");
         planted.nft(&format!(
@@ -52,10 +47,7 @@ impl PlantedRule {
 
     #[track_caller]
     fn nft(&self, command: &str) {
-        let mut exec = Command::new(&self.kubelab);
-        let done = exec.args(["exec", &self.node, "nft", command]).output();
-        let done = done.expect("kubelab starts");
-        assert!(done.status.success(), "{command}: {}", stderr(&done));
+        self.kubelab.exec(&self.node, &["nft", command]);
     }
 }
 
@@ -89,8 +81,10 @@ fn a_path_between_two_pods_is_healthy_until_something_is_planted() {
     let mut names = healthy.iter().map(|it| &it["check"]);
     assert!(names.any(|it| it == "name server"), "{healthy:?}");
 
-    let Some(kubelab) = kubelab() else { return };
-    let _planted = PlantedRule::long_packets(kubelab, &far, 1_301);
+    let Some(kubelab) = Kubelab::of_cluster("no nodes on which to plant a rule") else {
+        return;
+    };
+    let _planted = PlantedRule::long_packets(kubelab, far, 1_301);
     let found = findings(&cluster);
     let hole = wrong(&found, "black hole").unwrap_or_else(|| panic!("{found:?}"));
     let evidence = hole["finding"].as_str().unwrap();

@@ -3,8 +3,9 @@
 
 use std::process::Command;
 
+use super::kubelab::Kubelab;
 use super::{cluster, read, refused, short};
-use crate::world::{run_directory, skip, stderr};
+use crate::world::{run_directory, stderr};
 
 #[test]
 fn without_a_cluster_it_says_how_to_name_one() {
@@ -117,11 +118,7 @@ esac
 #[test]
 fn an_image_of_another_version_is_refused() {
     let Some(cluster) = cluster() else { return };
-    let Ok(kubelab) = std::env::var("PLUMBLINE_TEST_KUBELAB") else {
-        skip(
-            "cluster",
-            "PLUMBLINE_TEST_KUBELAB names nothing that could load an image",
-        );
+    let Some(kubelab) = Kubelab::of_cluster("nothing that could load an image") else {
         return;
     };
     let before = cluster.inventory();
@@ -136,20 +133,18 @@ fn an_image_of_another_version_is_refused() {
 /// Makes an image of the script and the shell that is in one of kubelab's, and
 /// loads it.
 #[track_caller]
-fn load_other_version(kubelab: &str, image: &str) {
+fn load_other_version(kubelab: &Kubelab, image: &str) {
     use std::os::unix::fs::PermissionsExt as _;
 
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("root");
     std::fs::create_dir(&root).unwrap();
     let home = std::env::var("KUBELAB_HOME").unwrap_or_else(|_| "/var/lib/kubelab".to_owned());
-    let did = |command: &mut Command| {
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{command:?}: {}", stderr(&output));
-    };
     let unpack = |archive: &std::path::Path, to: &std::path::Path| {
         let mut tar = Command::new("tar");
-        did(tar.arg("-xf").arg(archive).arg("-C").arg(to));
+        let output = tar.arg("-xf").arg(archive).arg("-C").arg(to).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{tar:?}: {}", stderr(&output));
     };
     unpack(
         &std::path::Path::new(&home).join("images/busybox.tar"),
@@ -162,12 +157,7 @@ fn load_other_version(kubelab: &str, image: &str) {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let archive = dir.path().join("image.tar");
-    let mut make = Command::new(kubelab);
-    did(make
-        .arg("image")
-        .arg(&archive)
-        .arg(image)
-        .arg(&root)
-        .arg("/plumbline"));
-    did(Command::new(kubelab).arg("load").arg(&archive));
+    let [archive, root] = [&archive, &root].map(|it| it.to_str().unwrap());
+    kubelab.order(&["image", archive, image, root, "/plumbline"]);
+    kubelab.order(&["load", archive]);
 }

@@ -1,28 +1,39 @@
 //! What goes wrong while a run is under way: the run ends with an exit code and a
 //! sentence, leaves nothing behind, and keeps the trials that were finished.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::kubelab::Kubelab;
 use super::left::agents;
 use super::{Cluster, cluster, read, short, statuses};
 use crate::observed::{exit_code, ran_to_its_end};
-use crate::world::{Running, eventually, run_directory, skip, stdout, trials};
+use crate::world::{Running, eventually, run_directory, stdout, trials};
 
 /// The receiver's pod of the path `pod`.
 pub(super) const SERVER: &str = "server-pod";
 
 /// A run of which a trial has ended, and the namespace of its pods.
 #[track_caller]
-pub(super) fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
+fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
     let run = cluster.start(&short(&[&["--network", "pod"], flags].concat()));
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
     });
     let namespace = cluster.ours().remove(0);
     (run, namespace.trim_start_matches("namespace/").to_owned())
+}
+
+/// The same of long trials, of which another is under way.
+#[track_caller]
+pub(super) fn amid_a_trial(cluster: &Cluster, blocks: &str) -> (Running, String) {
+    let started = under_way(cluster, &["--duration", "5s", "--blocks", blocks]);
+    std::thread::sleep(Duration::from_secs(1));
+    eventually("a load runs", Duration::from_secs(30), || {
+        agents(cluster) > 2
+    });
+    started
 }
 
 /// Deletes a pod with no grace period.
@@ -49,12 +60,7 @@ pub(super) fn failed(trials: &[Value]) -> Vec<&Value> {
 fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
-    let (mut run, namespace) = under_way(&cluster, &["--duration", "5s", "--blocks", blocks]);
-    // Until the next trial is under way.
-    std::thread::sleep(Duration::from_secs(1));
-    eventually("a load runs", Duration::from_secs(30), || {
-        agents(&cluster) > 2
-    });
+    let (mut run, namespace) = amid_a_trial(&cluster, blocks);
     take_away(&cluster, &namespace);
     let code = run.wait(Duration::from_secs(120));
     let directory = run_directory(cluster.out());
@@ -213,21 +219,9 @@ fn a_namespace_that_is_held_is_told_and_goes_when_let_go() {
     assert_eq!(inventory_in_time(&cluster, &before), before);
 }
 
-/// The script of the cluster; `None`, and a counted skip, where that is not ours to disturb.
-pub(super) fn kubelab() -> Option<String> {
-    let kubelab = std::env::var("PLUMBLINE_TEST_KUBELAB");
-    if kubelab.is_err() {
-        skip(
-            "cluster",
-            "PLUMBLINE_TEST_KUBELAB names no cluster of which parts may be stopped",
-        );
-    }
-    kubelab.ok()
-}
-
 /// A daemon of the cluster that is away until dropped.
 struct Away {
-    kubelab: String,
+    kubelab: Kubelab,
     machine: &'static str,
     daemon: &'static str,
 }
@@ -235,27 +229,19 @@ struct Away {
 impl Away {
     /// `None`, and a counted skip, where the cluster is not ours to stop.
     fn new(machine: &'static str, daemon: &'static str) -> Option<Self> {
-        let away = Self {
-            kubelab: kubelab()?,
+        let kubelab = Kubelab::of_cluster("no cluster of which parts may be stopped")?;
+        kubelab.order(&["stop", machine, daemon]);
+        Some(Self {
+            kubelab,
             machine,
             daemon,
-        };
-        away.order("stop");
-        Some(away)
-    }
-
-    fn order(&self, order: &str) {
-        let status = Command::new(&self.kubelab)
-            .args([order, self.machine, self.daemon])
-            .status()
-            .expect("kubelab is there");
-        assert!(status.success(), "{order} {}", self.daemon);
+        })
     }
 }
 
 impl Drop for Away {
     fn drop(&mut self) {
-        self.order("start");
+        self.kubelab.order(&["start", self.machine, self.daemon]);
     }
 }
 

@@ -5,13 +5,12 @@
 mod normal;
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::kubelab::Kubelab;
 use super::{Cluster, cluster};
-use crate::world::{skip, stderr, stdout};
 
 /// How many services, and endpoints of each.
 const SIZES: [(u32, u32); 6] = [(1, 1), (1, 3), (10, 1), (10, 3), (100, 1), (100, 3)];
@@ -27,18 +26,17 @@ const NAMESPACE: &str = "services-of-a-shape";
 #[test]
 fn a_lab_writes_what_the_real_kube_proxy_does() {
     let Some(cluster) = cluster() else { return };
-    let Ok(kubelab) = std::env::var("PLUMBLINE_TEST_KUBELAB") else {
-        skip(
-            "cluster",
-            "PLUMBLINE_TEST_KUBELAB names nothing that shows a node's rules",
-        );
+    let Some(kubelab) = Kubelab::of_cluster("nothing that shows a node's rules") else {
         return;
     };
     let node = Node {
         kubelab,
         name: cluster.workers().remove(0),
     };
-    let mode = node.shows(&["curl", "--silent", "http://127.0.0.1:10249/proxyMode"]);
+    let mode = node.kubelab.exec(
+        &node.name,
+        &["curl", "--silent", "http://127.0.0.1:10249/proxyMode"],
+    );
     for (services, endpoints) in SIZES {
         cluster.kubectl(&["create", "namespace", NAMESPACE]);
         apply(&cluster, services, endpoints);
@@ -61,28 +59,19 @@ fn a_lab_writes_what_the_real_kube_proxy_does() {
 
 /// A node of kubelab.
 struct Node {
-    kubelab: String,
+    kubelab: Kubelab,
     name: String,
 }
 
 impl Node {
-    /// What a command prints there.
-    #[track_caller]
-    fn shows(&self, command: &[&str]) -> String {
-        let mut kubelab = Command::new(&self.kubelab);
-        let output = kubelab.args(["exec", &self.name]).args(command).output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "{command:?}: {}", stderr(&output));
-        stdout(&output)
-    }
-
     fn rules(&self, mode: &str) -> String {
+        let shows = |command: &[&str]| self.kubelab.exec(&self.name, command);
         if mode == "nftables" {
             let table = ["nft", "-j", "list", "table", "ip", "kube-proxy"];
             let of_api = ["default/kubernetes/", &format!("\"{API}\"")];
-            return normal::nftables(&self.shows(&table), &of_api);
+            return normal::nftables(&shows(&table), &of_api);
         }
-        let tables = ["nat", "filter"].map(|it| self.shows(&["iptables-save", "-t", it]));
+        let tables = ["nat", "filter"].map(|it| shows(&["iptables-save", "-t", it]));
         normal::iptables(&tables.concat(), Some(API))
     }
 }

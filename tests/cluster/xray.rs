@@ -1,6 +1,6 @@
 //! `plumbline xray` between pods: by consent, with hops that add up.
 
-use std::process::{Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,18 +10,19 @@ use crate::documented;
 use crate::world::{Running, eventually, stderr, stdout};
 
 /// `plumbline xray` in a cluster that lets it.
-fn xray(cluster: &Cluster, more: &[&str]) -> Output {
+fn xray(cluster: &Cluster, more: &[&str]) -> Command {
     let order = ["xray", "--target", "kubernetes", "--allow-tracing"];
     let mut command = cluster.plumbline(&[&order[..], more].concat());
     add_image(&mut command);
-    command.output().unwrap()
+    command
 }
 
 /// What it found on the path between two pods.
 #[track_caller]
 fn found(cluster: &Cluster, more: &[&str]) -> Value {
     let order = ["--network", "pod", "--rounds", "2", "--json"];
-    let output = xray(cluster, &[&order[..], more].concat());
+    let mut command = xray(cluster, &[&order[..], more].concat());
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let found = serde_json::from_slice(&output.stdout).unwrap();
     documented::check("xray", &found);
@@ -144,10 +145,7 @@ fn each_node_follows_its_half_by_its_own_clock() {
 #[test]
 fn the_pods_that_trace_have_the_rights_that_were_named() {
     let Some(cluster) = cluster() else { return };
-    let order = ["xray", "--target", "kubernetes", "--allow-tracing"];
-    let more = ["--network", "pod", "--rounds", "1000"];
-    let mut command = cluster.plumbline(&[&order[..], &more].concat());
-    add_image(&mut command);
+    let mut command = xray(&cluster, &["--network", "pod", "--rounds", "1000"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = Running(command.spawn().unwrap());
     let wanted = "plumbline/seat in (client-tracer,server-tracer)";
