@@ -97,6 +97,7 @@ impl Measurand {
     /// `None` for what every run has enough of.
     pub(crate) fn samples(self) -> Option<u64> {
         match self {
+            Self::P50 => Some(order::samples_to_support(0.5)),
             Self::P99 | Self::LagP99 => Some(order::samples_to_support(0.99)),
             Self::P999 => Some(order::samples_to_support(0.999)),
             _ => None,
