@@ -18,10 +18,13 @@ use crate::error::TargetError;
 use crate::path::{AgentLink, AgentProcess, Site};
 use crate::stage;
 
-/// How often a waiting controller looks at the interruption flag and tells
-/// agents that it is alive. Well below the agents' lease and the second within
-/// which Ctrl-C has to work.
+/// How often a waiting controller looks at the interruption flag: well within the second
+/// in which Ctrl-C has to work.
 const TICK: Duration = Duration::from_millis(200);
+
+/// How long an agent hears nothing before it is told that the controller lives (S-5):
+/// well within its lease of 3 s, and seldom, for it is measuring meanwhile.
+const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Longest wait for an agent to start, and for a receiver to listen or to stop.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);
@@ -66,6 +69,8 @@ pub(crate) struct Agent {
     process: Box<dyn AgentProcess>,
     /// What it is in the middle of.
     stage: &'static str,
+    /// When it was told something for the last time.
+    told: Instant,
     /// Whether somebody was told that it has ended.
     is_over: bool,
 }
@@ -101,6 +106,7 @@ impl Agent {
             inbox,
             process: link.process,
             stage: stage::GREETING,
+            told: Instant::now(),
             is_over: false,
         };
         write_frame(&mut link.input, &hello).map_err(|e| agent.ended(&e))?;
@@ -143,6 +149,7 @@ impl Agent {
             return Err(self.error("was told to end before".to_owned()));
         };
         self.stage = stage::of(message).unwrap_or(self.stage);
+        self.told = Instant::now();
         write_frame(input, message).map_err(|e| self.ended(&e))
     }
 
@@ -170,7 +177,7 @@ impl Agent {
                     )));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.send(&ToAgent::Ping)?;
+                    self.reassure()?;
                     for other in &mut *others {
                         other.still_works()?;
                     }
@@ -216,7 +223,15 @@ impl Agent {
         }
     }
 
-    /// Tells the agent that the controller lives; an error when the agent has
+    /// Tells the agent that the controller lives, where it has heard nothing for a while.
+    fn reassure(&mut self) -> Result<(), TrialError> {
+        if self.told.elapsed() < HEARTBEAT {
+            return Ok(());
+        }
+        self.send(&ToAgent::Ping)
+    }
+
+    /// Reassures the agent where that is due; an error when the agent has
     /// ended or said anything, for it was not asked.
     pub(crate) fn still_works(&mut self) -> Result<(), TrialError> {
         match self.inbox.try_recv() {
@@ -224,7 +239,7 @@ impl Agent {
                 let message = self.heard(message)?;
                 Err(self.unexpected(&message))
             }
-            Err(mpsc::TryRecvError::Empty) => self.send(&ToAgent::Ping),
+            Err(mpsc::TryRecvError::Empty) => self.reassure(),
             Err(mpsc::TryRecvError::Disconnected) => Err(self.ended(&FrameError::Closed)),
         }
     }
@@ -338,5 +353,46 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         self.process.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    struct NoProcess;
+
+    impl AgentProcess for NoProcess {
+        fn kill(&mut self) {}
+
+        fn wait(&mut self, _: Duration) -> Result<(), TargetError> {
+            Ok(())
+        }
+    }
+
+    /// What an agent is told within a time in which it has nothing to say.
+    fn told_within(length: Duration) -> usize {
+        let (input, mut told) = UnixStream::pair().unwrap();
+        let (output, _silent) = UnixStream::pair().unwrap();
+        let link = AgentLink {
+            input: Box::new(input),
+            output: Box::new(output),
+            process: Box::new(NoProcess),
+        };
+        let mut agent = Agent::over("node1", link).unwrap();
+        Agent::let_pass(length, &AtomicBool::new(false), &mut [&mut agent]).unwrap();
+        agent.end().unwrap();
+        let frames = std::iter::from_fn(|| read_frame::<ToAgent>(&mut told).ok());
+        frames
+            .filter(|frame| matches!(frame, ToAgent::Ping))
+            .count()
+    }
+
+    #[test]
+    fn an_agent_is_left_alone_until_a_heartbeat_is_due() {
+        assert_eq!(told_within(HEARTBEAT / 2), 0);
+        assert!(told_within(HEARTBEAT + 3 * TICK) >= 1);
     }
 }
