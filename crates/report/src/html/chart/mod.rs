@@ -28,7 +28,7 @@ const WIDTH: f64 = 860.0;
 /// Height of a row of dots or bars.
 const ROW: f64 = 30.0;
 /// Space for row labels.
-const LABELS: f64 = 150.0;
+const LABELS: f64 = 166.0;
 /// Longest label in characters that this space takes.
 const LABEL_LENGTH: usize = 20;
 
