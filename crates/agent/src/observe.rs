@@ -49,11 +49,11 @@ fn look(order: &LookOrder) -> Result<Sight, Box<dyn Error>> {
     let way = |to: &IpAddr| {
         let route = netlink.route_to(*to).ok()?;
         let device = named(route.device)?.name.clone();
-        let (source, mtu) = (route.source, route.mtu);
         Some(Way {
             device,
-            source,
-            mtu,
+            source: route.source,
+            mtu: route.mtu,
+            gateway: route.gateway,
         })
     };
     let ways: Vec<Option<Way>> = order.towards.iter().map(way).collect();

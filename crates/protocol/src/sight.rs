@@ -75,6 +75,19 @@ pub struct LocalAddress {
     pub prefix: u8,
 }
 
+impl LocalAddress {
+    /// Whether another address is on the link of this one, as its prefix says.
+    pub fn shares_prefix(&self, other: IpAddr) -> bool {
+        let bits = |address: IpAddr| match address {
+            IpAddr::V4(it) => (u128::from(it.to_bits()) << 96, 32),
+            IpAddr::V6(it) => (it.to_bits(), 128),
+        };
+        let ((own, length), (other, of_other)) = (bits(self.address), bits(other));
+        let prefix = u32::from(self.prefix).min(length);
+        length == of_other && (own ^ other).leading_zeros() >= prefix
+    }
+}
+
 /// How packets to an address leave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
@@ -84,6 +97,8 @@ pub struct Way {
     pub source: Option<IpAddr>,
     /// MTU in bytes of the route, where it has one of its own.
     pub mtu: Option<u32>,
+    /// Whom they are given to, where that is not their receiver.
+    pub gateway: Option<IpAddr>,
 }
 
 /// Running totals of devices and of their namespace.
@@ -93,4 +108,23 @@ pub struct NamespaceCounters {
     pub devices: Vec<DeviceCounters>,
     /// Of the namespace; its name is empty.
     pub protocol: ProtocolCounters,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_share_the_prefix_of_an_address() {
+        let own = |address: &str, prefix| LocalAddress {
+            device: "eth0".to_owned(),
+            address: address.parse().unwrap(),
+            prefix,
+        };
+        let is_near = |own: LocalAddress, other: &str| own.shares_prefix(other.parse().unwrap());
+        assert!(is_near(own("198.18.0.1", 24), "198.18.0.254"));
+        assert!(!is_near(own("198.18.0.1", 24), "198.18.1.254"));
+        assert!(is_near(own("2001:2::1", 64), "2001:2::2"));
+        assert!(!is_near(own("::1", 0), "127.0.0.1"));
+    }
 }

@@ -20,6 +20,7 @@ pub(super) fn look(towards: &[IpAddr]) -> Result<Survey, Box<dyn Error>> {
             device: named(route.device)?.name.clone(),
             source: route.source,
             mtu: route.mtu,
+            gateway: route.gateway,
         })
     };
     let address = |it: Address| {
