@@ -72,6 +72,18 @@ impl EventCommand {
         }
     }
 
+    /// Waits until it has ended well.
+    ///
+    /// # Errors
+    ///
+    /// As [`has_ended`](Self::has_ended), and one that took longer than that.
+    pub fn finish(mut self, limit: Duration) -> Result<(), TargetError> {
+        match self.has_ended(limit)? {
+            true => Ok(()),
+            false => Err(self.took_too_long(limit)),
+        }
+    }
+
     /// Why it is not waited for any longer.
     pub(crate) fn took_too_long(&self, limit: Duration) -> TargetError {
         TargetError::Failed(format!(

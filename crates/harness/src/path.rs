@@ -143,15 +143,21 @@ pub trait Path {
         })
     }
 
-    /// Starts a command of the user's where it can act on the path. Nobody knows afterwards
+    /// Starts a command of the user's where it can act on the path: in the place of this name,
+    /// or where the target thinks best. Nobody knows afterwards
     /// what is left of that: the target makes it anew, or takes it as it is.
     ///
     /// # Errors
     ///
-    /// A target where nothing is run, and a shell that does not start.
-    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+    /// A target where nothing is run, a place in which nothing is, and a shell that does not
+    /// start.
+    fn start_command(
+        &self,
+        command: &str,
+        _place: Option<&str>,
+    ) -> Result<EventCommand, TargetError> {
         Err(TargetError::Unsupported {
-            what: format!("`{command}` while traffic goes on"),
+            what: format!("`{command}` on a path"),
             needs: "a lab or a cluster: --target lab, --target kubernetes".to_owned(),
         })
     }
@@ -259,8 +265,12 @@ impl<P: Path + ?Sized> Path for &P {
         (**self).launch(launch, interrupted)
     }
 
-    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
-        (**self).start_command(command)
+    fn start_command(
+        &self,
+        command: &str,
+        place: Option<&str>,
+    ) -> Result<EventCommand, TargetError> {
+        (**self).start_command(command, place)
     }
 }
 

@@ -456,7 +456,7 @@ impl Path for PlantedTarget {
         Ok(Box::new(|| Ok(self.launched.clone())))
     }
 
-    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+    fn start_command(&self, command: &str, _: Option<&str>) -> Result<EventCommand, TargetError> {
         if let Some(length) = self.opens {
             let object = &self.client.object;
             object.change(ObjectChange::Add)?;

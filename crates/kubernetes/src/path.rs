@@ -335,7 +335,17 @@ impl Path for ClusterPath {
     }
 
     /// On the machine of the caller. What is left of the cluster then is measured next.
-    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+    fn start_command(
+        &self,
+        command: &str,
+        place: Option<&str>,
+    ) -> Result<EventCommand, TargetError> {
+        if let Some(place) = place {
+            return Err(TargetError::Unsupported {
+                what: format!("`{command}` in {place}"),
+                needs: "a lab: in a cluster only you run commands in pods and nodes".to_owned(),
+            });
+        }
         let ends = [("1", &self.client), ("2", &self.server)];
         let node = |(number, end): (&str, &End)| {
             (format!("PLUMBLINE_NODE{number}"), end.site.pod.node.clone())

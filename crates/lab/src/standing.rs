@@ -319,12 +319,26 @@ impl Path for StandingNetwork {
         Ok(Box::new(move || Ok(site.launch(launch, interrupted)?)))
     }
 
-    /// In the namespace of the client's node.
-    fn start_command(&self, command: &str) -> Result<EventCommand, TargetError> {
+    /// In the namespace of that name, or of the client's node.
+    fn start_command(
+        &self,
+        command: &str,
+        place: Option<&str>,
+    ) -> Result<EventCommand, TargetError> {
+        let topology = &self.topology;
+        let pods = topology.pods.iter().map(|pod| &pod.place);
+        let mut places = topology.nodes.iter().chain(&topology.router).chain(pods);
+        let found = match place {
+            None => places.next(),
+            Some(name) => places.find(|it| it.name == name),
+        };
+        let found = found.ok_or_else(|| {
+            let name = place.unwrap_or("a node");
+            TargetError::Failed(format!("`{command}` has nowhere to run: no {name} here"))
+        })?;
         self.is_disrupted.store(true, Ordering::SeqCst);
-        let node = &self.topology.nodes[0];
         let variables = survive::variables(self.entrances(), self.journal.forwarder_pids());
-        EventCommand::start(command, &variables, Some(node.namespace.as_fd()))
+        EventCommand::start(command, &variables, Some(found.namespace.as_fd()))
     }
 
     fn neighbours(&self) -> Vec<Box<dyn Path + Send + '_>> {

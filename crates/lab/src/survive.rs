@@ -2,6 +2,7 @@
 
 use plumbline_experiment::Treatment;
 
+use crate::dressing::FOLDERS;
 use crate::entrance::Entrance;
 use crate::error::LabError;
 
@@ -34,8 +35,8 @@ pub(crate) fn check(treatment: &Treatment) -> Result<(), LabError> {
     }
 }
 
-/// What a command is told: the file of each namespace, and the processes that carry packets
-/// for the network, in the order of the nodes.
+/// What a command is told: the file of each namespace, the processes that carry packets
+/// for the network, in the order of the nodes, and where the programs of administrators are.
 pub(crate) fn variables(
     entrances: Vec<Entrance>,
     forwarders: impl Iterator<Item = u32>,
@@ -45,5 +46,14 @@ pub(crate) fn variables(
     let files = entrances.into_iter().map(named);
     files
         .chain([("PLUMBLINE_PIDS".to_owned(), pids.join(" "))])
+        .chain([("PATH".to_owned(), search_path())])
         .collect()
+}
+
+/// The user's `PATH`, and behind it the folders that an ordinary user's often lacks.
+fn search_path() -> String {
+    let own = std::env::var("PATH").unwrap_or_default();
+    let own = (!own.is_empty()).then_some(own.as_str());
+    let all: Vec<&str> = own.into_iter().chain(FOLDERS).collect();
+    all.join(":")
 }

@@ -239,7 +239,7 @@ impl SurviveExercise {
     ) -> Result<Ran, TrialError> {
         let limit = Duration::from_nanos(self.task.limit_ns);
         let (since, begun_ns) = (Instant::now(), now_ns());
-        let mut command = path.start_command(&self.task.during)?;
+        let mut command = path.start_command(&self.task.during, None)?;
         while !command.has_ended(TICK.min(limit))? {
             if since.elapsed() > limit {
                 return Err(command.took_too_long(limit).into());

@@ -18,6 +18,7 @@ use crate::error::LabError;
 use crate::journal::Journal;
 use crate::topology::Company;
 pub(crate) use dressed::{BarePath, Dressed, NeighbourEnd, NeighbourPair};
+pub(crate) use rule_writer::FOLDERS;
 
 /// What is laid on a path. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -19,7 +19,7 @@ use crate::place::Place;
 const LIMIT: Duration = Duration::from_secs(120);
 /// Where such programs are, whatever the user's `PATH` says: that of an ordinary user
 /// often lacks them.
-const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+pub(crate) const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// A program that reads rules from a file and writes them into the kernel.
 #[derive(Clone, Copy, Debug)]
