@@ -81,6 +81,73 @@ fn names(found: &[Value], check: &str) -> bool {
     named.iter().any(|it| it["check"] == check)
 }
 
+/// Faults that commands can set right, and the programs that these take. Of the others somebody
+/// has to look first: a rule that drops packets may be meant to. The limit of `conntrack-full` is
+/// that of the machine, which no test changes.
+const MENDED: &[(&str, &str)] = &[
+    ("mtu-black-hole", "ip"),
+    ("mtu-one-way", "ip"),
+    ("mtu-refused", "ip"),
+    ("asymmetric-route", "ip"),
+    ("rp-filter", "sysctl"),
+    ("offload-off", "ethtool"),
+    ("offload-broken", "ethtool"),
+    ("ipv6-away", "ip"),
+];
+
+#[test]
+fn the_commands_of_a_remedy_set_right_what_was_found() {
+    let test = "the commands of a remedy";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let mut wrong_ones = Vec::new();
+    for fault in FAULTS {
+        let Some((_, program)) = MENDED.iter().find(|(name, _)| *name == fault.name) else {
+            continue;
+        };
+        let skipped = |why: &str| world::skip(&format!("{test}, {}", fault.name), why);
+        if !is_installed(program) {
+            skipped(&format!("needs {program}"));
+            continue;
+        }
+        let mut arguments = vec![network_for(fault.name), "--fault", fault.name];
+        arguments.push("--try-remedies");
+        if fault.check == "offload trial" {
+            arguments.push("--try-offloads");
+        }
+        let is_mended = |found: &[Value]| {
+            let mut of_check = found.iter().filter(|it| it["check"] == fault.check);
+            of_check.any(|it| it["tried"] == "gone" && it["commands"][0]["place"].is_string())
+        };
+        match look(&arguments, is_mended) {
+            Err(lacks) => skipped(&lacks),
+            Ok(found) if is_mended(&found) => {}
+            Ok(found) => wrong_ones.push(format!("{}: {:#?}", fault.name, wrong(&found))),
+        }
+    }
+    assert!(wrong_ones.is_empty(), "{}", wrong_ones.join("\n"));
+}
+
+/// Whether a program is there, in a folder of the user's or of administrators.
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let folders = path.split(':').chain(["/usr/sbin", "/sbin"]);
+    let mut files = folders.map(|it| std::path::Path::new(it).join(program));
+    files.any(|it| it.exists())
+}
+
+/// What is tried changes something, and so happens in a lab, of which nothing is left.
+#[test]
+fn remedies_are_tried_in_a_lab_only() {
+    for target in ["kubernetes", "hosts"] {
+        let order = ["doctor", "--path", "--try-remedies", "--target", target];
+        let refused = output(&order);
+        assert_eq!(refused.status.code(), Some(64), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("in a lab only"), "{target}");
+    }
+}
+
 /// With so many, in both placements and IP versions, there are fifty paths.
 const MANY_NETWORKS: usize = 15;
 

@@ -72,6 +72,9 @@ pub(crate) struct DoctorArgs {
     /// Switch offloads on the path off for a moment, to see whether one is broken
     #[arg(long, requires = "path")]
     pub(crate) try_offloads: bool,
+    /// Run the commands of remedies and look whether what they are for is gone, in a lab
+    #[arg(long, requires = "path")]
+    pub(crate) try_remedies: bool,
     /// Plant a fault on the path, in a lab
     #[arg(long, requires = "path", value_parser = fault())]
     pub(crate) fault: Option<&'static PathFault>,

@@ -28,6 +28,27 @@ pub enum Certainty {
     Unknown,
 }
 
+/// A command that sets right what was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RemedyCommand {
+    /// Where it is to be run: `pod1`, or words for a machine.
+    pub place: String,
+    /// What a shell there is given.
+    pub command: String,
+}
+
+/// What became of a finding when the commands of its remedy were run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tried {
+    /// It is no longer found.
+    Gone,
+    /// It is still found.
+    Remains,
+    /// A command ended badly.
+    Failed,
+}
+
 /// One thing that was looked at, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -43,6 +64,11 @@ pub struct Finding {
     pub evidence: String,
     /// What to do about it; `None` where all is well.
     pub remedy: Option<String>,
+    /// The remedy as commands, in the order in which they are to be run; none where it takes
+    /// somebody to look first.
+    pub commands: Vec<RemedyCommand>,
+    /// What became of it when they were run; `None` where they were not.
+    pub tried: Option<Tried>,
 }
 
 impl Finding {
@@ -54,6 +80,8 @@ impl Finding {
             certainty: Certainty::Certain,
             evidence: evidence.into(),
             remedy: None,
+            commands: Vec::new(),
+            tried: None,
         }
     }
 
@@ -82,6 +110,15 @@ impl Finding {
         }
     }
 
+    /// The same, with one more command that sets it right, to be run there.
+    pub(crate) fn by(mut self, place: &str, command: impl Into<String>) -> Self {
+        self.commands.push(RemedyCommand {
+            place: place.to_owned(),
+            command: command.into(),
+        });
+        self
+    }
+
     /// The same, relied on so far.
     pub(crate) fn with(self, certainty: Certainty) -> Self {
         Self { certainty, ..self }
@@ -89,7 +126,7 @@ impl Finding {
 }
 
 /// As lines for people: the mark, how sure it is, what was looked at and what was seen, and
-/// below it the remedy.
+/// below it the remedy, its commands, and what became of these.
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = match self.level {
@@ -104,10 +141,18 @@ impl fmt::Display for Finding {
         };
         let (what, evidence) = (self.what, &self.evidence);
         writeln!(out, "{mark:<4}  {sure:<7}  {what:<20} {evidence}")?;
-        match &self.remedy {
-            Some(remedy) => writeln!(out, "{:<36}{remedy}", ""),
-            None => Ok(()),
+        let tried = self.tried.map(|tried| match tried {
+            Tried::Gone => "was run: it is gone",
+            Tried::Remains => "was run: it is still there",
+            Tried::Failed => "could not be run",
+        });
+        let commands = self.commands.iter();
+        let commands = commands.map(|it| format!("in {}: {}", it.place, it.command));
+        let lines = self.remedy.iter().cloned().chain(commands);
+        for line in lines.chain(tried.map(str::to_owned)) {
+            writeln!(out, "{:<36}{line}", "")?;
         }
+        Ok(())
     }
 }
 
@@ -122,6 +167,11 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[0], "BAD   sampled  loss                 7 of 500");
         assert_eq!(lines[1].find("nft"), lines[0].find("7 of 500"));
+        let mut mended = Finding::bad("MTU", "differs", "make it equal").by("pod1", "ip link");
+        mended.tried = Some(Tried::Gone);
+        let shown = mended.to_string();
+        assert!(shown.contains("  in pod1: ip link\n"), "{shown}");
+        assert!(shown.ends_with("was run: it is gone\n"), "{shown}");
         let good = Finding::good("reach", "both ways").to_string();
         assert_eq!(good, "ok    certain  reach                both ways\n");
     }

@@ -1,6 +1,6 @@
 //! What on this machine will disturb the numbers, and what is wrong with a path, each with
 //! its remedy. It only looks: nothing is changed, but for what a trial of offloads puts
-//! back.
+//! back, and what remedies that are tried in a lab do there.
 
 mod finding;
 mod machine;
@@ -9,8 +9,8 @@ mod watch;
 
 use plumbline_tune::{Root, Shown};
 
-pub use finding::{Certainty, Finding, Severity};
-pub use path::examine_path;
+pub use finding::{Certainty, Finding, RemedyCommand, Severity, Tried};
+pub use path::{PathTrials, examine_path};
 
 /// Looks at everything. Takes a second, to see load and steal. Call it while
 /// the process has no thread and its own namespaces are the machine's: it tries

@@ -5,6 +5,9 @@ use plumbline_tune::{Shown, TuneError};
 
 use crate::finding::{Certainty, Finding};
 
+/// Where the commands of these remedies are to be run.
+const HERE: &str = "this machine";
+
 pub(crate) fn namespaces() -> Finding {
     match plumbline_sys::namespace::can_enter_private() {
         Ok(()) => Finding::good(
@@ -61,9 +64,9 @@ pub(crate) fn governor(governor: Option<&str>) -> Finding {
         Some(other) => Finding::bad(
             "CPU governor",
             format!("{other}: the clock changes while measuring"),
-            "as root, `plumbline run --tune` sets it meanwhile, and for good: cpupower \
-             frequency-set -g performance",
-        ),
+            "as root, `plumbline run --tune` sets it meanwhile; for good:",
+        )
+        .by(HERE, "cpupower frequency-set -g performance"),
     }
 }
 
@@ -80,8 +83,9 @@ pub(crate) fn tunables(shown: &Result<Shown, TuneError>) -> Finding {
         return Finding::note(
             WHAT,
             format!("`plumbline tune` has set {standing} files"),
-            "if none runs now, it was killed: `plumbline tune --restore` puts them back",
-        );
+            "if none runs now, it was killed, and they can be put back:",
+        )
+        .by(HERE, "plumbline tune --restore");
     }
     let proposals = shown.proposals.iter();
     let wanted = proposals.filter(|it| !it.adjustments.is_empty());
@@ -134,12 +138,18 @@ pub(crate) fn conntrack(table: Option<(u64, u64)>) -> Finding {
         Some((count, max)) if count * 5 > max * 4 => Finding::bad(
             "conntrack",
             format!("{count} of {max} entries in use"),
-            "raise net.netfilter.nf_conntrack_max: above 80 % new connections suffer",
-        ),
+            "above 80 % new connections suffer: let there be more",
+        )
+        .by(HERE, raise_tracked(max)),
         Some((count, max)) => {
             Finding::good("conntrack", format!("{count} of {max} entries in use"))
         }
     }
+}
+
+/// The command that lets a kernel track twice as many connections as `max`.
+pub(crate) fn raise_tracked(max: u64) -> String {
+    format!("sysctl -w net.netfilter.nf_conntrack_max={}", max * 2)
 }
 
 pub(crate) fn open_files() -> Finding {
@@ -147,8 +157,9 @@ pub(crate) fn open_files() -> Finding {
         Ok(limit) if limit < 4096 => Finding::note(
             "open files",
             limit.to_string(),
-            "for more connections raise it: ulimit -n 20000",
-        ),
+            "for more connections, in the shell that starts Plumbline:",
+        )
+        .by(HERE, "ulimit -n 20000"),
         Ok(limit) => Finding::good("open files", limit.to_string()),
         Err(error) => Finding::note("open files", error.to_string(), "ulimit -n shows the limit")
             .with(Certainty::Unknown),
@@ -178,11 +189,15 @@ pub(crate) fn offloads() -> Finding {
     if without.is_empty() {
         return Finding::good("offloads", format!("GRO and TSO on, {seen} devices"));
     }
-    Finding::note(
+    let found = Finding::note(
         "offloads",
         format!("GRO or TSO off on {}", without.join(", ")),
-        "the lab's devices are its own; for two hosts compare with: ethtool -k DEVICE",
-    )
+        "the lab's devices are its own; between hosts these cost throughput, where the device has \
+         them:",
+    );
+    let on =
+        |found: Finding, name: &String| found.by(HERE, format!("ethtool -K {name} gro on tso on"));
+    without.iter().fold(found, on)
 }
 
 #[cfg(test)]
@@ -212,6 +227,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_command_can_set_right_has_one_with_its_values() {
+        let full = conntrack(Some((90, 100)));
+        let command = "sysctl -w net.netfilter.nf_conntrack_max=200";
+        assert_eq!(full.commands[0].command, command);
+        assert_eq!(governor(Some("powersave")).commands.len(), 1);
+    }
+
+    #[test]
     fn what_a_killed_tune_has_left_is_found() {
         let left = Adjustment {
             tunable: "VM statistics".to_owned(),
@@ -226,7 +249,7 @@ mod tests {
         };
         let found = tunables(&Ok(shown));
         assert_eq!(found.level, Severity::Note);
-        assert!(found.remedy.is_some_and(|it| it.contains("--restore")));
+        assert!(found.commands[0].command.contains("--restore"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use plumbline_doctor::{Finding, examine, examine_path};
+use plumbline_doctor::{Finding, PathTrials, examine, examine_path};
 use plumbline_experiment::flagged_scene;
 use plumbline_harness::Path;
 use plumbline_hosts::DEFAULT_NETWORK;
@@ -38,7 +38,11 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
             false => refused("these flags are of a path: say --path too"),
         };
     };
-    let examined = |path: &dyn Path| examine_path(path, args.try_offloads);
+    let trials = PathTrials {
+        offloads: args.try_offloads,
+        remedies: args.try_remedies,
+    };
+    let examined = |path: &dyn Path| examine_path(path, trials);
     if kind == TargetKind::Lab {
         if word.is_empty() {
             return refused("the path of which network? Such as --path vxlan");
@@ -52,8 +56,10 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
         let cni_bin = &args.target.lab.cni_bin;
         return lab::on(&scene, cni_bin, args.fault, |it, _| Ok(examined(it)?));
     }
-    if args.fault.is_some() {
-        return refused("faults are planted in a lab only: leave out --target");
+    if args.fault.is_some() || trials.remedies {
+        return refused(
+            "faults are planted, and remedies tried, in a lab only: leave out --target",
+        );
     }
     let network = match (word.as_str(), kind) {
         ("", TargetKind::Kubernetes) => "pod",

@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use plumbline_harness::{Path, PathSnapshot, Side, TargetError};
-use plumbline_protocol::Survey;
+use plumbline_protocol::{LocalAddress, Survey};
 
 use super::post::{Heading, Post, Posts, TrainShape};
-use super::seen::{OtherVersion, PathSeen, PlaceSeen, TrainSeen, WaySeen};
+use super::seen::{OtherVersion, PathSeen, PlaceSeen, RouteReturn, TrainSeen, WaySeen};
 use super::size;
 use super::trial;
 
@@ -57,6 +57,7 @@ pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, Tar
         *seen = WaySeen {
             from: way.from.name.clone(),
             to: way.to.name.clone(),
+            at: way.at.ip().to_string(),
             device: route.map(|it| it.device).unwrap_or_default(),
             headers: if way.at.is_ipv4() { 40 } else { 60 },
             ..WaySeen::default()
@@ -85,6 +86,7 @@ pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, Tar
         true => Some(trial::all(&posts, there, &crossed)?),
         false => None,
     };
+    let returns = returns(&posts, client.address, &crossed)?;
     let after = surveys(&posts)?;
     let other_version = other_version(&posts, there, [&after[0], &after[after.len() - 1]])?;
     let name = client.resolve(NAMES, NAME_PATIENCE)?;
@@ -100,6 +102,7 @@ pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, Tar
             .collect(),
         other_version,
         name,
+        returns,
         trials,
     })
 }
@@ -223,6 +226,39 @@ fn carried(
     carried
 }
 
+/// Places that give what comes back to a neighbour by another device than what goes there comes
+/// by, although the same neighbour is on the link of that device too.
+fn returns(
+    posts: &Posts,
+    to: IpAddr,
+    [there, back]: &[BTreeMap<String, Vec<String>>; 2],
+) -> Result<Vec<RouteReturn>, TargetError> {
+    let mut returns = Vec::new();
+    for post in posts.all() {
+        let (Some(there), Some(back)) = (there.get(&post.name), back.get(&post.name)) else {
+            continue;
+        };
+        let only_there: Vec<&String> = there.iter().filter(|it| !back.contains(it)).collect();
+        let [device] = only_there[..] else { continue };
+        let survey = post.survey(&[to])?;
+        let Some(Some(way)) = survey.ways.first() else {
+            continue;
+        };
+        let Some(gateway) = way.gateway else { continue };
+        let mut addresses = survey.addresses.iter();
+        let is_near = addresses.any(|it| it.device == *device && it.shares_prefix(gateway));
+        if is_near && back.contains(&way.device) && !there.contains(&way.device) {
+            returns.push(RouteReturn {
+                place: post.name.clone(),
+                device: device.clone(),
+                gateway,
+                to,
+            });
+        }
+    }
+    Ok(returns)
+}
+
 /// Tries the other IP version, where both ends have addresses of it.
 fn other_version(
     posts: &Posts,
@@ -230,13 +266,12 @@ fn other_version(
     [client, server]: [&Survey; 2],
 ) -> Result<Option<OtherVersion>, TargetError> {
     let is_v4 = there.at.is_ipv4();
-    let of_other = |survey: &Survey| -> Option<IpAddr> {
-        let mut addresses = survey.addresses.iter().map(|it| it.address);
-        addresses.find(|it| it.is_ipv4() != is_v4 && is_global(*it))
-    };
-    let (Some(_), Some(address)) = (of_other(client), of_other(server)) else {
+    let is_other = |it: &&LocalAddress| it.address.is_ipv4() != is_v4 && is_global(it.address);
+    let of_other = |survey: &Survey| survey.addresses.iter().find(is_other).cloned();
+    let (Some(_), Some(of_server)) = (of_other(client), of_other(server)) else {
         return Ok(None);
     };
+    let address = of_server.address;
     let route = there.from.survey(&[address])?.ways;
     let has_route = route.iter().any(Option::is_some);
     let ends: [&Post; 2] = posts.ends();
@@ -245,6 +280,8 @@ fn other_version(
     Ok(Some(OtherVersion {
         version: if is_v4 { 6 } else { 4 },
         address: address.to_string(),
+        device: of_server.device,
+        prefix: of_server.prefix,
         has_route,
         is_open: taken.arrived > 0,
         error: sent.error,

@@ -76,8 +76,12 @@ fn reach(way: &WaySeen) -> Option<Finding> {
         way.name(),
         train.sent.sent
     );
-    let remedy = "look where they end: ip route get ADDRESS, nft list ruleset, and `tcpdump -ni \
-                  DEVICE udp` in the last place that carried them";
+    let device = &way.device;
+    let remedy = format!(
+        "look in the last place that carried them: ip route get {}; nft -a list ruleset; \
+         tcpdump -ni any udp; and whether {device} of {} is up: ip -s link show dev {device}",
+        way.at, way.from
+    );
     Some(Finding::bad("reach", evidence, remedy))
 }
 
@@ -105,7 +109,11 @@ fn lost_where(train: &TrainSeen) -> Option<String> {
 
 /// The longest packets each way.
 fn sizes(ways: &[WaySeen; 2]) -> Vec<Finding> {
-    let holes: Vec<Finding> = ways.iter().filter_map(black_hole).collect();
+    let passes = ways.iter().filter(|way| way.is_open());
+    let passes = passes.map(|way| way.size.largest).min();
+    let passes = passes.unwrap_or_default();
+    let hole = |way| Some(narrowed(black_hole(way)?, ways, passes));
+    let holes: Vec<Finding> = ways.iter().filter_map(hole).collect();
     if !holes.is_empty() {
         return holes;
     }
@@ -124,20 +132,27 @@ fn sizes(ways: &[WaySeen; 2]) -> Vec<Finding> {
     };
     let each = [there, back].map(|way| size_of(way, &way.name()));
     let evidence = format!("differs by direction: {}", each.join("; "));
-    let (device, largest) = (&narrow.device, narrow.size.largest);
     let remedy = match narrow.size.answer {
         None => format!(
-            "in {}: `ip route get` shows which route says so; make the MTU of routes and devices \
-             equal, such as ip link set {device} mtu {largest} at both ends",
-            narrow.from
+            "`ip route get {}` in {} shows which route says so: change that, or have both ends \
+             send no longer packets",
+            narrow.at, narrow.from
         ),
         Some(answer) => format!(
-            "{}: raise the MTU of the link behind it, or lower that of both ends: ip link set \
-             {device} mtu {largest}",
+            "raise the MTU of the link behind {}, or have both ends send no longer packets",
             answer.router
         ),
     };
-    vec![Finding::note("MTU", evidence, remedy)]
+    let found = Finding::note("MTU", evidence, remedy);
+    vec![narrowed(found, ways, narrow.size.largest)]
+}
+
+/// The same, with the commands that make both ends send packets of at most so many bytes.
+fn narrowed(found: Finding, ways: &[WaySeen; 2], most: u32) -> Finding {
+    ways.iter().fold(found, |found, way| {
+        let command = format!("ip link set dev {} mtu {most}", way.device);
+        found.by(&way.from, command)
+    })
 }
 
 /// The longest packet one way, called so, and what becomes of longer ones.
@@ -171,12 +186,10 @@ fn black_hole(way: &WaySeen) -> Option<Finding> {
         way.name(),
         size.limit
     );
-    let remedy = format!(
-        "lower the MTU of both ends: ip link set {} mtu {largest}; or let ICMP through from who \
-         drops them (IPv4 type 3 code 4, IPv6 type 2); for TCP alone: sysctl -w \
-         net.ipv4.tcp_mtu_probing=1",
-        way.device
-    );
+    let remedy = "let ICMP through from who drops them (IPv4 type 3 code 4, IPv6 type 2), or have \
+                  both ends send no longer packets; for TCP alone it does to have who forwards \
+                  them make segments smaller (nft add rule … tcp flags syn tcp option maxseg size \
+                  set rt mtu), or sysctl -w net.ipv4.tcp_mtu_probing=1 at both ends";
     Some(Finding::bad("black hole", evidence, remedy))
 }
 
@@ -197,8 +210,8 @@ fn loss(way: &WaySeen) -> Option<Finding> {
         way.name(),
         each.join(", then ")
     );
-    let remedy = "in the place where they end: nft list ruleset, ip -s -s link, tc -s qdisc, nstat \
-                  -az; at a network card: ethtool -S DEVICE";
+    let remedy = "in the place where they end: nft -a list ruleset; ip -s -s link; tc -s qdisc; \
+                  nstat -az; of each network card there: ethtool -S";
     Some(Finding::bad("loss", evidence, remedy).with(Certainty::Sampled))
 }
 

@@ -1,12 +1,13 @@
 //! What is wrong with a path: packets are sent over it both ways, and every place that can be
 //! looked at is looked at before and after. Nothing is changed but what a trial of offloads
-//! switches off and puts back, where that is allowed.
+//! switches off and puts back, and what the commands of remedies do, where that is allowed.
 
 mod examine;
 mod judge;
 mod names;
 mod places;
 mod post;
+mod remedies;
 mod seen;
 mod size;
 mod trial;
@@ -15,14 +16,32 @@ use plumbline_harness::{Path, TargetError};
 
 use crate::finding::Finding;
 
-/// Looks at a path, which takes some seconds. `tries_offloads` is the user's leave to switch
-/// offloads of its devices off for a moment.
+/// What the user allows to be tried on a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PathTrials {
+    /// To switch offloads of its devices off for a moment.
+    pub offloads: bool,
+    /// To run the commands of remedies, and leave what they do.
+    pub remedies: bool,
+}
+
+/// Looks at a path, which takes some seconds, and as long again for each remedy that is tried.
 ///
 /// # Errors
 ///
-/// Agents that do not start or cannot look around. What is wrong with the path is no error.
-pub fn examine_path(path: &dyn Path, tries_offloads: bool) -> Result<Vec<Finding>, TargetError> {
-    let seen = examine::see(path, tries_offloads)?;
+/// Agents that do not start or cannot look around, and paths on which no command can be run
+/// where remedies are to be tried. What is wrong with the path is no error.
+pub fn examine_path(path: &dyn Path, trials: PathTrials) -> Result<Vec<Finding>, TargetError> {
+    let found = look(path, trials)?;
+    match trials.remedies {
+        true => remedies::tried(path, found, || look(path, trials)),
+        false => Ok(found),
+    }
+}
+
+/// Looks once.
+fn look(path: &dyn Path, trials: PathTrials) -> Result<Vec<Finding>, TargetError> {
+    let seen = examine::see(path, trials.offloads)?;
     let mut findings = judge::ways(&seen);
     findings.extend(places::judge(&seen));
     findings.extend(seen.name.as_ref().map(names::judge));

@@ -4,23 +4,28 @@ use std::collections::BTreeMap;
 
 use plumbline_protocol::SurveyedDevice;
 
-use super::seen::{OffloadTrial, OtherVersion, PathSeen, PlaceSeen, WaySeen};
+use super::seen::{OffloadTrial, PathSeen, PlaceSeen, WaySeen};
 use super::trial::FASTER;
 use crate::finding::{Certainty, Finding};
+use crate::machine::raise_tracked;
 
 /// How full a table of tracked connections may be.
 const MOST_TRACKED: f64 = 0.8;
-/// Features whose absence costs throughput.
-const OFFLOADS: [&str; 3] = ["rx-gro", "tx-tcp-segmentation", "tx-generic-segmentation"];
+/// Features whose absence costs throughput, and the words by which `ethtool -K` switches them.
+const OFFLOADS: [(&str, &str); 3] = [
+    ("rx-gro", "gro"),
+    ("tx-tcp-segmentation", "tso"),
+    ("tx-generic-segmentation", "gso"),
+];
 
 /// Judges all places.
 pub(super) fn judge(seen: &PathSeen) -> Vec<Finding> {
     let places = &seen.places;
-    let mut findings = vec![checksums(places), tracking(places), reverse_path(places)];
-    findings.push(route_back(&seen.ways));
+    let mut findings = vec![checksums(seen), tracking(places), reverse_path(places)];
+    findings.push(route_back(seen));
     findings.push(offloads(seen));
     findings.extend(seen.trials.as_deref().map(trials));
-    findings.push(other_version(seen.other_version.as_ref()));
+    findings.push(other_version(seen));
     findings
 }
 
@@ -30,28 +35,47 @@ fn joined<T>(all: &[T], say: impl Fn(&T) -> Option<String>) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn checksums(places: &[PlaceSeen]) -> Finding {
-    let wrong = joined(places, |place| {
-        let grown = place.grown(|name| name.ends_with("InCsumErrors"));
-        let words: Vec<String> = grown
-            .iter()
-            .map(|(name, by)| format!("{by} {name}"))
-            .collect();
+fn checksums(seen: &PathSeen) -> Finding {
+    let grown = |place: &PlaceSeen| {
+        let grown = place
+            .grown(|name| name.ends_with("InCsumErrors"))
+            .into_iter();
+        let words: Vec<String> = grown.map(|(name, by)| format!("{by} {name}")).collect();
         (!words.is_empty()).then(|| format!("{} in {}", words.join(", "), place.name))
+    };
+    let Some(wrong) = joined(&seen.places, grown) else {
+        return Finding::good("checksums", "none was wrong");
+    };
+    let evidence = format!("packets with wrong checksums arrived: {wrong}");
+    // Those whose packets arrive so, and that leave the sums to what follows.
+    let ends = seen.places.iter().filter_map(|place| {
+        let mut ways = seen.ways.iter();
+        let way = ways.find(|way| way.to == place.name && grown(place).is_some())?;
+        let sender = seen.places.iter().find(|it| it.name == way.from)?;
+        let off = &sender.device(&way.device)?.switched_off;
+        let is_left = !off.iter().any(|it| it.starts_with("tx-checksum"));
+        is_left.then_some(way)
     });
-    match wrong {
-        None => Finding::good("checksums", "none was wrong"),
-        Some(wrong) => Finding::bad(
-            "checksums",
-            format!("packets with wrong checksums arrived: {wrong}"),
-            "have the stack compute them before the tunnel or card: ethtool -K DEVICE tx off, one \
-             device after the other; then update the driver or the kernel that spoils them",
-        ),
-    }
+    let ends: Vec<&WaySeen> = ends.collect();
+    let remedy = match ends.is_empty() {
+        true => {
+            "the sender's stack has computed them, so somebody on the way spoils them: look for \
+             who changes packets (nft -a list ruleset), and update drivers and kernels there"
+        }
+        false => {
+            "have the stack compute them before the tunnel or card; then update the driver or the \
+             kernel that spoils them"
+        }
+    };
+    let off = |found: Finding, way: &&WaySeen| {
+        found.by(&way.from, format!("ethtool -K {} tx off", way.device))
+    };
+    ends.iter()
+        .fold(Finding::bad("checksums", evidence, remedy), off)
 }
 
 fn tracking(places: &[PlaceSeen]) -> Finding {
-    let full = joined(places, |place| {
+    let full = |place: &PlaceSeen| {
         let (entries, max, dropped) = place.after.tracked;
         let more = dropped.saturating_sub(place.before.tracked.2);
         let is_full = entries as f64 > max as f64 * MOST_TRACKED;
@@ -60,14 +84,18 @@ fn tracking(places: &[PlaceSeen]) -> Finding {
             _ => format!(", {more} dropped for want of room meanwhile"),
         };
         (is_full || more > 0).then(|| format!("{entries} of {max} in {}{lost}", place.name))
-    });
-    if let Some(full) = full {
-        return Finding::bad(
+    };
+    if let Some(said) = joined(places, full) {
+        let found = Finding::bad(
             "connection tracking",
-            format!("tables of tracked connections are nearly full: {full}"),
-            "sysctl -w net.netfilter.nf_conntrack_max=N on the machine; `conntrack -L` shows whose \
-             they are",
+            format!("tables of tracked connections are nearly full: {said}"),
+            "`conntrack -L` there shows whose they are; the limit is that of the machine",
         );
+        let full = places.iter().filter(|place| full(place).is_some());
+        return full.fold(found, |found, place| {
+            let machine = format!("the machine of {}", place.name);
+            found.by(&machine, raise_tracked(place.after.tracked.1))
+        });
     }
     let most = places.iter().map(|place| place.after.tracked);
     let most = most.filter(|(_, max, _)| *max > 0).max();
@@ -81,28 +109,48 @@ fn tracking(places: &[PlaceSeen]) -> Finding {
 }
 
 fn reverse_path(places: &[PlaceSeen]) -> Finding {
-    let dropped = joined(places, |place| {
+    let mut said = Vec::new();
+    let mut loosen = Vec::new();
+    for place in places {
         let grown = place.grown(|name| name == "TcpExt.IPReversePathFilter");
-        let by = grown.values().next()?;
+        let Some(by) = grown.values().next() else {
+            continue;
+        };
         let devices = place.after.devices.iter();
         let strict = devices.filter(|it| it.rp_filter == Some(1));
         let strict: Vec<&str> = strict.map(|it| it.name.as_str()).collect();
         let name = &place.name;
-        Some(format!("{by} in {name}, strict on {}", strict.join(", ")))
-    });
-    match dropped {
-        None => Finding::good("reverse path filter", "dropped nothing"),
-        Some(dropped) => Finding::bad(
-            "reverse path filter",
-            format!("packets were dropped because their source is routed elsewhere: {dropped}"),
-            "route both directions alike, or make the filter loose: sysctl -w \
-             net.ipv4.conf.DEVICE.rp_filter=2 (the greater one of that and `all` counts)",
-        ),
+        said.push(format!("{by} in {name}, strict on {}", strict.join(", ")));
+        loosen.extend(strict.into_iter().map(|device| (place, device)));
     }
+    if said.is_empty() {
+        return Finding::good("reverse path filter", "dropped nothing");
+    }
+    let found = Finding::bad(
+        "reverse path filter",
+        format!(
+            "packets were dropped because their source is routed elsewhere: {}",
+            said.join("; ")
+        ),
+        "route both directions alike, or make the filter loose (2), which without an address on \
+         the device means off (0); the greater one of a device's and `all` counts",
+    );
+    loosen.into_iter().fold(found, |found, (place, device)| {
+        let mut addresses = place.after.addresses.iter();
+        let has_own = addresses.any(|it| it.device == device && it.address.is_ipv4());
+        // Where a device has none, the kernel's loose filter drops all that the strict one does.
+        let mode = if has_own { 2 } else { 0 };
+        // With slashes, for a name may have dots.
+        found.by(
+            &place.name,
+            format!("sysctl -w net/ipv4/conf/{device}/rp_filter={mode}"),
+        )
+    })
 }
 
 /// Places in which each direction crosses a device that the other one does not.
-fn route_back([there, back]: &[WaySeen; 2]) -> Finding {
+fn route_back(seen: &PathSeen) -> Finding {
+    let [there, back] = &seen.ways;
     let first = |way: &WaySeen| -> BTreeMap<String, Vec<String>> {
         way.trains
             .first()
@@ -134,9 +182,14 @@ fn route_back([there, back]: &[WaySeen; 2]) -> Finding {
         "what comes back takes another way: {}",
         asymmetric.join("; ")
     );
-    let remedy = "firewalls and connection tracking see one half only: compare ip route get of \
-                  both addresses, and ip rule, in both places";
-    Finding::note("route back", evidence, remedy).with(Certainty::Sampled)
+    let remedy = "firewalls and connection tracking see one half only: compare `ip route get` of \
+                  both addresses, and `ip rule`, in both places";
+    let found = Finding::note("route back", evidence, remedy).with(Certainty::Sampled);
+    seen.returns.iter().fold(found, |found, it| {
+        let (to, gateway, device) = (it.to, it.gateway, &it.device);
+        let command = format!("ip route replace {to} via {gateway} dev {device}");
+        found.by(&it.place, command)
+    })
 }
 
 /// What is switched off on devices that carried packets.
@@ -156,29 +209,41 @@ fn offloads(seen: &PathSeen) -> Finding {
             }
         }
     }
-    let off = joined(&crossed, |(place, device)| {
+    let off = |device: &SurveyedDevice| {
         // A pair of virtual devices merges nothing unless it is asked to.
-        let is_usual = |name: &&str| *name == "rx-gro" && device.kind == "veth";
-        let off = OFFLOADS.iter().filter(|it| !is_usual(it));
-        let off: Vec<&str> = off
-            .filter(|it| device.switched_off.iter().any(|name| name == *it))
-            .copied()
-            .collect();
+        let is_usual = |name: &str| name == "rx-gro" && device.kind == "veth";
+        let is_off = |name: &str| device.switched_off.iter().any(|it| it == name);
+        let off = OFFLOADS.iter();
+        let off = off.filter(|(name, _)| is_off(name) && !is_usual(name));
+        off.copied().unzip::<&str, &str, Vec<_>, Vec<_>>()
+    };
+    let said = joined(&crossed, |(place, device)| {
+        let (names, _) = off(device);
         let at = format!("{} of {}", device.name, place.name);
-        (!off.is_empty()).then(|| format!("{} on {at}", off.join(", ")))
+        (!names.is_empty()).then(|| format!("{} on {at}", names.join(", ")))
     });
-    match off {
-        None => Finding::good(
-            "offloads",
-            format!("none is switched off on {} devices", crossed.len()),
-        ),
-        Some(off) => Finding::note(
-            "offloads",
-            format!("switched off: {off}"),
-            "ethtool -K DEVICE gro on tso on gso on, unless one of them is broken there: \
-             --try-offloads shows that",
-        ),
-    }
+    let Some(said) = said else {
+        let evidence = format!("none is switched off on {} devices", crossed.len());
+        return Finding::good("offloads", evidence);
+    };
+    let found = Finding::note(
+        "offloads",
+        format!("switched off: {said}"),
+        "switch them on, unless one of them is broken there: --try-offloads shows that",
+    );
+    crossed.iter().fold(found, |found, (place, device)| {
+        let (_, words) = off(device);
+        match words.is_empty() {
+            true => found,
+            false => found.by(&place.name, switch(&device.name, &words, "on")),
+        }
+    })
+}
+
+/// The command that switches offloads of a device.
+fn switch(device: &str, words: &[&str], to: &str) -> String {
+    let each: Vec<String> = words.iter().map(|word| format!("{word} {to}")).collect();
+    format!("ethtool -K {device} {}", each.join(" "))
 }
 
 fn trials(trials: &[OffloadTrial]) -> Finding {
@@ -206,15 +271,16 @@ fn trials(trials: &[OffloadTrial]) -> Finding {
         gigabits(broken.off),
         gigabits(broken.on)
     );
-    let off: Vec<String> = words.iter().map(|word| format!("{word} off")).collect();
-    let first = broken.devices.first().map_or("DEVICE", String::as_str);
-    let remedy = format!("in {}: ethtool -K {first} {}", broken.place, off.join(" "));
-    Finding::bad("offload trial", evidence, remedy)
+    let remedy = "leave it off there until the driver or the kernel that breaks it is updated";
+    let found = Finding::bad("offload trial", evidence, remedy);
+    broken.devices.iter().fold(found, |found, device| {
+        found.by(&broken.place, switch(device, words, "off"))
+    })
 }
 
-fn other_version(other: Option<&OtherVersion>) -> Finding {
+fn other_version(seen: &PathSeen) -> Finding {
     const CHECK: &str = "other IP version";
-    let Some(other) = other else {
+    let Some(other) = &seen.other_version else {
         return Finding::good(CHECK, "not both ends have addresses of one");
     };
     let (version, address) = (other.version, &other.address);
@@ -232,17 +298,22 @@ fn other_version(other: Option<&OtherVersion>) -> Finding {
             "both ends have addresses of IPv{version}, and nothing arrives at {address}{why}: \
              programs that try it first wait until they give up"
         ),
+        format!("carry IPv{version} on the path too, or take the address away"),
+    )
+    .by(
+        &seen.ways[0].to,
         format!(
-            "carry IPv{version} on the path too, or take the addresses away: ip -{version} addr del"
+            "ip -{version} addr del {address}/{} dev {}",
+            other.prefix, other.device
         ),
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use plumbline_protocol::OffloadGroup;
+    use plumbline_protocol::{LocalAddress, OffloadGroup};
 
-    use super::super::seen::TrainSeen;
+    use super::super::seen::{OtherVersion, RouteReturn, TrainSeen};
     use super::*;
     use crate::finding::Severity;
 
@@ -273,14 +344,19 @@ mod tests {
         seen
     }
 
+    /// Holds what is found of a path to one finding; gives its commands.
     #[track_caller]
-    fn is_wrong(seen: &PathSeen, check: &str, says: &str) {
+    fn is_wrong(seen: &PathSeen, check: &str, says: &str) -> Vec<String> {
         let found = judge(seen).into_iter();
         let wrong: Vec<_> = found.filter(|it| it.level != Severity::Good).collect();
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         assert_eq!(wrong[0].what, check);
         assert!(wrong[0].evidence.contains(says), "{wrong:?}");
         assert!(wrong[0].remedy.as_ref().is_some_and(|it| !it.is_empty()));
+        let commands = wrong[0].commands.iter();
+        commands
+            .map(|it| format!("{}: {}", it.place, it.command))
+            .collect()
     }
 
     #[test]
@@ -308,11 +384,18 @@ mod tests {
         );
         let mut filtered = grown("TcpExt.IPReversePathFilter");
         filtered.places[0].after.devices[1].rp_filter = Some(1);
-        is_wrong(
-            &filtered,
-            "reverse path filter",
-            "7 in node1, strict on eth1",
-        );
+        let says = "7 in node1, strict on eth1";
+        let commands = is_wrong(&filtered, "reverse path filter", says);
+        let off = "node1: sysctl -w net/ipv4/conf/eth1/rp_filter=0";
+        assert_eq!(commands, [off]);
+        filtered.places[0].after.addresses = vec![LocalAddress {
+            device: "eth1".to_owned(),
+            address: [198, 18, 0, 1].into(),
+            prefix: 24,
+        }];
+        let commands = is_wrong(&filtered, "reverse path filter", says);
+        let loose = "node1: sysctl -w net/ipv4/conf/eth1/rp_filter=2";
+        assert_eq!(commands, [loose]);
     }
 
     #[test]
@@ -321,7 +404,9 @@ mod tests {
         seen.places[0].after.tracked = (80, 100, 0);
         assert!(judge(&seen).iter().all(|it| it.level == Severity::Good));
         seen.places[0].after.tracked = (90, 100, 0);
-        is_wrong(&seen, "connection tracking", "90 of 100 in node1");
+        let commands = is_wrong(&seen, "connection tracking", "90 of 100 in node1");
+        let more = "the machine of node1: sysctl -w net.netfilter.nf_conntrack_max=200";
+        assert_eq!(commands, [more]);
         seen.places[0].after.tracked = (10, 100, 3);
         is_wrong(&seen, "connection tracking", "3 dropped");
     }
@@ -331,7 +416,17 @@ mod tests {
         let mut seen = healthy();
         let back = &mut seen.ways[1].trains[0].crossed;
         back.insert("node1".to_owned(), vec!["eth1".to_owned()]);
-        is_wrong(&seen, "route back", "eth0 there and eth1 back in node1");
+        let says = "eth0 there and eth1 back in node1";
+        assert!(is_wrong(&seen, "route back", says).is_empty());
+        seen.returns = vec![RouteReturn {
+            place: "node1".to_owned(),
+            device: "eth0".to_owned(),
+            gateway: [198, 18, 0, 2].into(),
+            to: [10, 0, 0, 1].into(),
+        }];
+        let commands = is_wrong(&seen, "route back", says);
+        let same = "node1: ip route replace 10.0.0.1 via 198.18.0.2 dev eth0";
+        assert_eq!(commands, [same]);
     }
 
     #[test]
@@ -344,7 +439,8 @@ mod tests {
             "not on the way"
         );
         seen.places[0].after.devices[0].kind = "vxlan".to_owned();
-        is_wrong(&seen, "offloads", "rx-gro on eth0 of node1");
+        let commands = is_wrong(&seen, "offloads", "rx-gro on eth0 of node1");
+        assert_eq!(commands, ["node1: ethtool -K eth0 gro on"]);
     }
 
     #[test]
@@ -360,15 +456,19 @@ mod tests {
         seen.trials = Some(vec![trial(1.5e9)]);
         assert!(judge(&seen).iter().all(|it| it.level == Severity::Good));
         seen.trials = Some(vec![trial(1.5e9), trial(9e9)]);
-        is_wrong(&seen, "offload trial", "9.00 Gbit/s");
+        let commands = is_wrong(&seen, "offload trial", "9.00 Gbit/s");
+        assert_eq!(commands, ["node1: ethtool -K eth0 tso off gso off"]);
     }
 
     #[test]
     fn the_other_version_is_named_where_it_leads_nowhere() {
         let mut seen = healthy();
+        seen.ways[0].to = "pod2".to_owned();
         let mut other = OtherVersion {
             version: 6,
             address: "2001:2::1".to_owned(),
+            device: "eth0".to_owned(),
+            prefix: 64,
             has_route: true,
             is_open: true,
             error: None,
@@ -377,6 +477,8 @@ mod tests {
         assert!(judge(&seen).iter().all(|it| it.level == Severity::Good));
         other.is_open = false;
         seen.other_version = Some(other);
-        is_wrong(&seen, "other IP version", "2001:2::1");
+        let commands = is_wrong(&seen, "other IP version", "2001:2::1");
+        let away = "pod2: ip -6 addr del 2001:2::1/64 dev eth0";
+        assert_eq!(commands, [away]);
     }
 }

@@ -1,6 +1,7 @@
 //! What was seen of a path, before anybody judges it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use plumbline_protocol::{
     MtuAnswer, OffloadGroup, ResolvedName, SentStream, SentTrain, Survey, SurveyedDevice,
@@ -18,6 +19,8 @@ pub(super) struct PathSeen {
     pub(super) other_version: Option<OtherVersion>,
     /// How the cluster's name server answers the client, where that is a pod of one.
     pub(super) name: Option<ResolvedName>,
+    /// What would lead each direction by the devices of the other, by place.
+    pub(super) returns: Vec<RouteReturn>,
     /// What switching offloads off did, where that was tried.
     pub(super) trials: Option<Vec<OffloadTrial>>,
 }
@@ -28,6 +31,8 @@ pub(super) struct WaySeen {
     /// Names of the ends.
     pub(super) from: String,
     pub(super) to: String,
+    /// The address that packets are sent to.
+    pub(super) at: String,
     /// The device that packets leave the first end by.
     pub(super) device: String,
     /// Bytes of the headers of IP and TCP.
@@ -117,12 +122,27 @@ pub(super) struct OtherVersion {
     pub(super) version: u8,
     /// An address of the server.
     pub(super) address: String,
+    /// The server's device that has it, and the length of its prefix in bits.
+    pub(super) device: String,
+    pub(super) prefix: u8,
     /// Whether the client has a route to it.
     pub(super) has_route: bool,
     /// Whether anything arrived there.
     pub(super) is_open: bool,
     /// What the client's own stack said.
     pub(super) error: Option<String>,
+}
+
+/// A place that what comes back leaves by another device than what goes there comes by.
+#[derive(Clone, Debug)]
+pub(super) struct RouteReturn {
+    pub(super) place: String,
+    /// The device that what goes there comes by.
+    pub(super) device: String,
+    /// Whom it would have to be given to there; reached by that device.
+    pub(super) gateway: IpAddr,
+    /// Whom it is for.
+    pub(super) to: IpAddr,
 }
 
 /// A stream with something switched off in one place, beside streams without.

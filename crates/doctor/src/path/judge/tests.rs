@@ -21,6 +21,7 @@ fn way(from: &str, to: &str) -> WaySeen {
     WaySeen {
         from: from.to_owned(),
         to: to.to_owned(),
+        at: "10.0.0.2".to_owned(),
         device: "eth0".to_owned(),
         headers: 40,
         size: SizeSeen {
@@ -100,6 +101,21 @@ fn one_narrow_direction_is_named_with_who_says_so() {
     seen.ways[0].size.largest = 1250;
     seen.ways[0].stream.send_mss = 1198;
     is_wrong(&seen, "MTU", &["1250 B from pod1", "1450 B from pod2"]);
+    assert_eq!(commands(&seen), NARROWED);
+}
+
+/// What has both ends send packets of at most 1250 B.
+const NARROWED: [&str; 2] = [
+    "pod1: ip link set dev eth0 mtu 1250",
+    "pod2: ip link set dev eth0 mtu 1250",
+];
+
+/// The commands of all findings.
+fn commands(seen: &PathSeen) -> Vec<String> {
+    let commands = ways(seen).into_iter().flat_map(|it| it.commands);
+    commands
+        .map(|it| format!("{}: {}", it.place, it.command))
+        .collect()
 }
 
 #[test]
@@ -114,6 +130,7 @@ fn a_black_hole_is_told_from_a_refusal() {
         "black hole",
         &["1251 B vanish", "up to 1450", "0 bytes"],
     );
+    assert_eq!(commands(&seen), NARROWED);
 }
 
 #[test]
