@@ -36,6 +36,41 @@ fn steps(of: &Value) -> BTreeMap<&str, u64> {
         .collect()
 }
 
+/// The plugins of the network of kubelab's Flannel, in the order in which they are called.
+const PLUGINS: [&str; 3] = ["bridge", "portmap", "bandwidth"];
+
+/// Where the nodes date the calls of their plugins, the steps of a pod have each of them, and
+/// before them that the first was called; else it is said why not.
+fn plugins_are_dated(what: &Value, kubelab: bool) {
+    let unseen = what["calls_unseen"].as_str();
+    assert_eq!(unseen.is_none(), kubelab, "{unseen:?}");
+    for pod in what["pods"].as_array().unwrap() {
+        let names = |of: &Value| {
+            let steps = of.as_array().unwrap().iter();
+            steps
+                .map(|it| it["step"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        let (added, ended) = (names(&pod["steps"]), names(&pod["release"]["steps"]));
+        if kubelab {
+            assert_eq!(
+                added,
+                [&["called"][..], &PLUGINS, &["sandbox"]].concat(),
+                "{pod}"
+            );
+            let of_network = |it: &&String| PLUGINS.contains(&&***it);
+            let deleted: Vec<&String> = ended.iter().filter(of_network).collect();
+            assert_eq!(deleted, ["bandwidth", "portmap", "bridge"], "{pod}");
+            let at = steps(&pod["steps"]);
+            let since = |it: &str| at[it] + 5_000_000 >= pod["namespace_ns"].as_u64().unwrap();
+            assert!(since("called"), "{pod}");
+        } else {
+            assert_eq!(added, ["sandbox"], "{pod}");
+            assert!(!ended.contains(&"called".to_owned()), "{pod}");
+        }
+    }
+}
+
 /// How many pods that were launched are there.
 fn launched(cluster: &Cluster) -> usize {
     let selector = ["--all-namespaces", "--selector", "plumbline/launch"];
@@ -114,6 +149,7 @@ fn pods_are_followed_from_their_moment_until_they_are_gone() {
     assert_eq!(what["exercise"], "launch", "{:?}", statuses(&trials));
     let pods = what["pods"].as_array().unwrap();
     assert_eq!(pods.len(), 20);
+    plugins_are_dated(what, std::env::var_os("PLUMBLINE_TEST_KUBELAB").is_some());
     let nodes = cluster.workers();
     let (mut apart, mut own) = (Vec::new(), Vec::new());
     for (number, pod) in pods.iter().enumerate() {
@@ -200,7 +236,12 @@ fn a_launch_takes_the_role_and_room_in_the_quota() {
         command.output().unwrap()
     };
     let output = run();
-    ran_to_its_end(&output, &run_directory(cluster.out()));
+    let directory = run_directory(cluster.out());
+    ran_to_its_end(&output, &directory);
+    let what = &read(&directory).1[0]["observation"]["what"];
+    plugins_are_dated(what, false);
+    let why = what["calls_unseen"].as_str().unwrap();
+    assert!(why.contains("nodes/proxy"), "{why}");
     assert_eq!(account.shared(), "");
     let quota = ["--hard=pods=2", "--namespace", super::rights::SHARED];
     cluster.kubectl(&[&["create", "quota", "few"], &quota[..]].concat());

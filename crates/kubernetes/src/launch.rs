@@ -2,6 +2,7 @@
 //! shows of it and by its own packets: a peer waits for them in the pod of the path that
 //! stands on the other node. Then all of them end.
 
+mod calls;
 mod lot;
 mod peers;
 mod watch;
@@ -9,14 +10,17 @@ mod watch;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
 use kube::api::Api;
 use plumbline_experiment::{Launch, Placement, Treatment};
 use plumbline_harness::TargetError;
 use plumbline_protocol::{LaunchedOrder, MeetingPhase};
-use plumbline_record::{LaunchObservation, PodLaunch, PodRelease, READY};
+use plumbline_record::{CALLED, LaunchObservation, PodLaunch, PodRelease, READY, SANDBOX};
 
 use crate::ClusterError;
 use crate::manifest::{self, LAUNCH, RunMark, word};
+use calls::PluginCall;
 use lot::{AskedChange, LIMIT, LaunchedLot};
 pub(crate) use peers::LaunchEnd;
 use peers::{LaunchPeers, SeenPod};
@@ -121,17 +125,27 @@ impl<'p> PreparedLaunch<'p> {
         } = &self;
         let begun = lot.begin()?;
         let met = lot.until_up(&begun, watch, peers)?;
+        let namespace = &ends[0].site.pod.namespace;
+        let full_name = |pod: &Pod| format!("{namespace}/{}", pod.name_any());
+        let calls = peers.calls();
+        let calls_unseen = calls.as_ref().err().cloned();
+        let calls = calls.unwrap_or_default();
         let started = begun.iter().zip(&lot.pods).enumerate();
-        let started = started.map(|(at, (asked, pod))| PodLaunch {
-            node: ends[at % ends.len()].site.pod.node.clone(),
-            ..watch.of(pod, |shown| came(asked, met.get(&(at as u32)), shown))
+        let started = started.map(|(at, (asked, pod))| {
+            let (met, added) = (met.get(&(at as u32)), calls.of("ADD", &full_name(pod)));
+            PodLaunch {
+                node: ends[at % ends.len()].site.pod.node.clone(),
+                ..watch.of(pod, |shown| came(asked, met, &added, shown))
+            }
         });
         let mut pods: Vec<PodLaunch> = started.collect();
         peers.met(MeetingPhase::Ends)?;
         let ended = lot.end(&begun)?;
         let last = lot.until_gone(&ended, watch, peers)?;
+        let calls = peers.calls().unwrap_or_default();
         for (at, (asked, pod)) in ended.iter().zip(&lot.pods).enumerate() {
-            let went = |asked| watch.of(pod, |shown| went(asked, last.get(&(at as u32)), shown));
+            let (met, deleted) = (last.get(&(at as u32)), calls.of("DEL", &full_name(pod)));
+            let went = |asked| watch.of(pod, |shown| went(asked, met, &deleted, shown));
             pods[at].release = asked.as_ref().map(went);
             let apart = watch.of(pod, |one| control.of(pod, |other| one.apart(other)));
             pods[at].watches_apart_ns = apart.map(|it| it.as_nanos() as u64);
@@ -139,15 +153,33 @@ impl<'p> PreparedLaunch<'p> {
         Ok(LaunchObservation {
             limit_ns: LIMIT.as_nanos() as u64,
             clock_error_ns: Some(peers.error_ns(Instant::now())),
+            calls_unseen,
             pods,
         })
     }
 }
 
-/// The start of a pod.
-fn came(asked: &AskedChange, met: Option<&SeenPod>, shown: &ShownPod) -> PodLaunch {
+/// That a runtime called the first plugin, and the end of each call.
+fn called<'c>(calls: &'c [&PluginCall]) -> impl Iterator<Item = (&'c str, Option<Instant>)> {
+    let first = calls.iter().map(|it| it.began).min();
+    let ends = calls.iter().map(|it| (&*it.plugin, Some(it.ended)));
+    first.map(|it| (CALLED, Some(it))).into_iter().chain(ends)
+}
+
+/// The start of a pod. What began its sandbox is known to a tick, and had waited for the
+/// plugins.
+fn came(
+    asked: &AskedChange,
+    met: Option<&SeenPod>,
+    added: &[&PluginCall],
+    shown: &ShownPod,
+) -> PodLaunch {
     let met = met.copied().unwrap_or_default();
     let since = |moment: Option<Instant>| moment.map(|it| asked.since(it));
+    let added_at = added.last().map(|it| it.ended);
+    let sandbox = met
+        .sandbox
+        .map(|it| added_at.map_or(it, |added| it.max(added)));
     let failed = shown.failed(asked.intended.elapsed());
     let refused = asked.answered.as_ref().err().map(ToString::to_string);
     PodLaunch {
@@ -157,7 +189,7 @@ fn came(asked: &AskedChange, met: Option<&SeenPod>, shown: &ShownPod) -> PodLaun
             ("scheduled", shown.scheduled),
         ]),
         namespace_ns: since(met.namespace),
-        steps: asked.steps([("sandbox", met.sandbox)]),
+        steps: asked.steps(called(added).chain([(SANDBOX, sandbox)])),
         probed_ns: since(met.begun),
         first_out_ns: since(met.first_out),
         first_in_ns: since(met.first_in),
@@ -173,13 +205,19 @@ fn came(asked: &AskedChange, met: Option<&SeenPod>, shown: &ShownPod) -> PodLaun
 
 /// The end of a pod. It is over when the cluster shows none, and its address has answered
 /// for the last time.
-fn went(asked: &AskedChange, met: Option<&SeenPod>, shown: &ShownPod) -> PodRelease {
+fn went(
+    asked: &AskedChange,
+    met: Option<&SeenPod>,
+    deleted: &[&PluginCall],
+    shown: &ShownPod,
+) -> PodRelease {
     let silent = met.and_then(|it| it.answered);
-    let mut steps = asked.steps([
+    let seen = [
         ("accepted", asked.answered()),
         ("silent", silent),
         ("gone", shown.gone),
-    ]);
+    ];
+    let mut steps = asked.steps(called(deleted).chain(seen));
     steps.sort_by_key(|it| it.ended_ns);
     let over = shown
         .gone

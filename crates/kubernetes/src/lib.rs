@@ -27,6 +27,7 @@ mod level;
 mod maker;
 mod manifest;
 mod member;
+mod node_proxy;
 mod nodes;
 mod path;
 #[cfg(test)]

@@ -134,6 +134,7 @@ impl LaunchSite<'_> {
         Ok(LaunchObservation {
             limit_ns: LIMIT_NS,
             clock_error_ns: None,
+            calls_unseen: None,
             pods: ended.into_iter().flatten().flatten().collect(),
         })
     }

@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 /// The step by which a cluster shows that a pod is ready.
 pub const READY: &str = "ready";
 
+/// The step by which a node in a cluster came to call its network's first plugin for a pod.
+pub const CALLED: &str = "called";
+
+/// The step by which a pod in a cluster got its sandbox.
+pub const SANDBOX: &str = "sandbox";
+
 /// What was seen of the pods of one launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchObservation {
@@ -16,6 +22,10 @@ pub struct LaunchObservation {
     /// nanoseconds; null where one clock dates all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_ns: Option<u64>,
+    /// In a cluster, why it was not seen when the nodes called their network's plugins; null
+    /// where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_unseen: Option<String>,
     /// In the order of their intended starts.
     pub pods: Vec<PodLaunch>,
 }
@@ -33,7 +43,8 @@ pub struct PodLaunch {
     pub placed: Vec<LaunchStep>,
     /// When its network namespace was there.
     pub namespace_ns: Option<u64>,
-    /// The steps by which the network attached it. In a cluster one: its sandbox began.
+    /// The steps by which the network attached it: its plugins. In a cluster before them that
+    /// the first was called, where these calls are seen, and last that its sandbox began.
     pub steps: Vec<LaunchStep>,
     /// When its program began to send to a peer, and the peer to it.
     pub probed_ns: Option<u64>,
@@ -139,7 +150,16 @@ impl PodLaunch {
         Some(self.attached_ns()?.saturating_sub(self.namespace_ns?))
     }
 
-    /// From there until packets had passed both ways.
+    /// How long the network's plugins took to add it, nanoseconds, where a cluster's node dates
+    /// that.
+    pub fn add_ns(&self) -> Option<u64> {
+        let is_sandbox = |it: &&LaunchStep| it.step == SANDBOX;
+        let called = self.steps.first().filter(|it| it.step == CALLED)?;
+        let added = self.steps.iter().rev().find(|it| !is_sandbox(it))?;
+        Some(added.ended_ns - called.ended_ns)
+    }
+
+    /// From attached until packets had passed both ways.
     pub fn first_packets_ns(&self) -> Option<u64> {
         Some(self.up_ns()?.saturating_sub(self.attached_ns()?))
     }
@@ -296,7 +316,12 @@ mod tests {
         };
         let of = PodLaunch {
             placed: vec![step("accepted", 8), step("scheduled", 12)],
-            steps: vec![step("sandbox", 50)],
+            steps: vec![
+                step(CALLED, 22),
+                step("bridge", 40),
+                step("portmap", 44),
+                step(SANDBOX, 50),
+            ],
             shown: vec![step("running", 90), step(READY, 400)],
             ..pod()
         };
@@ -307,7 +332,10 @@ mod tests {
             "accepted",
             "scheduled",
             "namespace",
-            "sandbox",
+            CALLED,
+            "bridge",
+            "portmap",
+            SANDBOX,
             "program",
             "first in",
             "running",
@@ -317,6 +345,7 @@ mod tests {
         assert_eq!(names, expected);
         assert!(parts.windows(2).all(|two| two[0].to_ns == two[1].from_ns));
         assert_eq!((of.placed_ns(), of.attach_ns()), (12, Some(30)));
+        assert_eq!((of.add_ns(), pod().add_ns()), (Some(22), None));
         assert_eq!((of.up_ns(), of.ready_ns()), (Some(95), Some(400)));
         assert_eq!((pod().placed_ns(), pod().ready_ns()), (5, None));
     }

@@ -45,8 +45,9 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
 }
 
 /// The times that stand beside the whole, and their headings.
-const STRETCHES: [(&str, &str); 8] = [
+const STRETCHES: [(&str, &str); 9] = [
     ("attach", "attach"),
+    ("add", "of it ADD"),
     ("first_out", "first out"),
     ("first_in", "first in"),
     ("ready", "ready"),
@@ -86,7 +87,8 @@ pub(crate) fn tails(summary: &Summary, section: &Section) -> Vec<String> {
         let slowest = of.slowest.as_ref()?;
         let label = describe::clean(&treatment.treatment.label);
         let apart = watches_apart(of).unwrap_or_default();
-        Some(format!("{label}: {}{apart}", told(slowest)?))
+        let unseen = of.calls_unseen.as_deref().map(unseen).unwrap_or_default();
+        Some(format!("{label}: {}{apart}{unseen}", told(slowest)?))
     };
     let launched = launched(summary, section).into_iter();
     launched.filter_map(tail).collect()
@@ -139,6 +141,12 @@ fn watches_apart(of: &LaunchSummary) -> Option<String> {
     ))
 }
 
+/// `; what its plugins took of attaching a pod is not seen: this account may not …`.
+fn unseen(why: &str) -> String {
+    let why = describe::clean(why);
+    format!("; what its plugins took of attaching a pod is not seen: {why}")
+}
+
 /// The treatments of a section that launched pods.
 pub(crate) fn launched<'a>(
     summary: &'a Summary,
@@ -153,6 +161,7 @@ pub(crate) fn json(of: &LaunchSummary) -> impl Serialize + use<> {
         pods: of.pods,
         up: of.up,
         ready: of.ready,
+        calls_unseen: of.calls_unseen.clone(),
         times: of.times.iter().map(times).collect::<Vec<_>>(),
         steps: of.steps.iter().map(times).collect::<Vec<_>>(),
         slowest: of.slowest.as_ref().map(noted),

@@ -56,9 +56,9 @@ impl AskedChange {
         moment.saturating_duration_since(self.intended).as_nanos() as u64
     }
 
-    pub(super) fn steps<const N: usize>(
+    pub(super) fn steps<'s>(
         &self,
-        steps: [(&str, Option<Instant>); N],
+        steps: impl IntoIterator<Item = (&'s str, Option<Instant>)>,
     ) -> Vec<LaunchStep> {
         let step = |(step, at): (&str, Option<Instant>)| {
             Some(LaunchStep {

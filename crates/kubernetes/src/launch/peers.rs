@@ -7,6 +7,7 @@ use std::time::Instant;
 use plumbline_harness::{AgentClock, Observer};
 use plumbline_protocol::{MeetOrder, MeetingPhase, MetPod};
 
+use super::calls::PluginCalls;
 use crate::ClusterError;
 use crate::site::PodSite;
 
@@ -74,6 +75,20 @@ impl<'p> LaunchPeers<'p> {
             all.extend(met.iter().map(|it| (it.pod, SeenPod::new(it, clock))));
         }
         Ok(all)
+    }
+
+    /// What the nodes have noted so far of the calls of their plugins.
+    ///
+    /// # Errors
+    ///
+    /// Why that of one of them cannot be read.
+    pub(super) fn calls(&self) -> Result<PluginCalls, String> {
+        let mut calls = PluginCalls::default();
+        for (end, clock) in self.ends.iter().zip(self.clocks) {
+            let site = end.site;
+            calls.read(&site.session, &site.pod.node, |ns| clock.moment(ns))?;
+        }
+        Ok(calls)
     }
 
     pub(super) fn error_ns(&self, now: Instant) -> u64 {

@@ -85,7 +85,7 @@ fn a_pod_that_was_refused_is_one_of_many() {
     let begun = lot.begin().unwrap();
     let accepted: Vec<bool> = begun.iter().map(|it| it.answered.is_ok()).collect();
     assert_eq!(accepted, [true, false, true]);
-    let seen = came(&begun[1], None, &ShownPod::default());
+    let seen = came(&begun[1], None, &[], &ShownPod::default());
     assert!(seen.error.unwrap().contains("exceeded quota"));
     assert!(seen.placed.is_empty() && seen.shown.is_empty());
     let ended = lot.end(&begun).unwrap();
@@ -133,7 +133,13 @@ fn a_start_is_told_by_the_cluster_and_by_packets() {
         ready: at(901),
         ..ShownPod::default()
     };
-    let seen = came(&asked, Some(&met), &shown);
+    let noted = |line| PluginCall::read(line, |ms| at(ms).unwrap()).unwrap();
+    let calls = [
+        noted("ADD bridge eth0 n/p s 70 110 0"),
+        noted("ADD portmap eth0 n/p s 111 153 0"),
+    ];
+    let calls: Vec<&PluginCall> = calls.iter().collect();
+    let seen = came(&asked, Some(&met), &calls, &shown);
     let parts: Vec<(String, u64)> = seen
         .parts()
         .iter()
@@ -144,7 +150,10 @@ fn a_start_is_told_by_the_cluster_and_by_packets() {
         ("accepted", 4),
         ("scheduled", 9),
         ("namespace", 60),
-        ("sandbox", 150),
+        ("called", 70),
+        ("bridge", 110),
+        ("portmap", 153),
+        ("sandbox", 153),
         ("program", 300),
         ("first out", 301),
         ("first in", 302),
@@ -152,7 +161,8 @@ fn a_start_is_told_by_the_cluster_and_by_packets() {
         ("ready", 901),
     ];
     assert_eq!(parts, expected.map(|(name, ms)| (name.to_owned(), ms)));
-    assert_eq!(seen.attach_ns(), Some(90_000_000));
+    assert_eq!(seen.attach_ns(), Some(93_000_000));
+    assert_eq!(seen.add_ns(), Some(83_000_000));
     assert_eq!(seen.error, None);
 }
 
@@ -167,13 +177,13 @@ fn an_end_is_over_when_the_pod_is_gone_and_its_address_silent() {
         answered: at(700),
         ..SeenPod::default()
     };
-    let of = |gone| went(&asked, Some(&met), &shown(gone));
+    let of = |gone| went(&asked, Some(&met), &[], &shown(gone));
     assert_eq!(of(at(500)).ended_ns, Some(700_000_000));
     let late = of(at(900));
     assert_eq!(late.ended_ns, Some(900_000_000));
     let steps: Vec<&str> = late.steps.iter().map(|it| &*it.step).collect();
     assert_eq!(steps, ["accepted", "silent", "gone"]);
     assert_eq!(of(None).ended_ns, None);
-    let unheard = went(&asked, None, &shown(at(900)));
+    let unheard = went(&asked, None, &[], &shown(at(900)));
     assert_eq!(unheard.ended_ns, Some(900_000_000));
 }

@@ -17,6 +17,8 @@ pub struct LaunchSummary {
     pub up: usize,
     /// Those that a cluster showed as ready.
     pub ready: usize,
+    /// Why it was not seen when a cluster's nodes called their network's plugins.
+    pub calls_unseen: Option<String>,
     /// The stretches of their lives, in order, and the whole until the network was up.
     pub times: Vec<LaunchTimes>,
     /// The steps by which a cluster placed them, the network attached them, and a cluster
@@ -70,13 +72,14 @@ pub struct NotedPod {
 type Time = fn(&PodLaunch) -> Option<u64>;
 
 /// The stretches of a pod's life, and what is made of them.
-const TIMES: [(&str, Time); 10] = [
+const TIMES: [(&str, Time); 11] = [
     ("network_up", PodLaunch::up_ns),
     ("lag", |pod| Some(pod.begun_ns)),
     ("namespace", |pod| {
         Some(pod.namespace_ns?.saturating_sub(pod.placed_ns()))
     }),
     ("attach", PodLaunch::attach_ns),
+    ("add", PodLaunch::add_ns),
     ("program", |pod| {
         Some(pod.probed_ns?.saturating_sub(pod.attached_ns()?))
     }),
@@ -111,6 +114,7 @@ impl LaunchSummary {
             pods: launches.iter().map(|(_, seen)| seen.pods.len()).sum(),
             up: up.len(),
             ready: ready.count(),
+            calls_unseen: launches.iter().find_map(|it| it.1.calls_unseen.clone()),
             times: times.into(),
             steps: steps(&launches),
             middle: noted(up.len().div_ceil(2).saturating_sub(1)),
