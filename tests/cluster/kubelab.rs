@@ -28,6 +28,11 @@ impl Kubelab {
         assert!(status.expect("kubelab is there").success(), "{words:?}");
     }
 
+    /// The line of a shell that does it.
+    pub(super) fn command(&self, words: &str) -> String {
+        format!("{} {words}", self.0)
+    }
+
     /// What a command prints on a node.
     #[track_caller]
     pub(super) fn exec(&self, node: &str, command: &[&str]) -> String {

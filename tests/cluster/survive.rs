@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::kubelab::Kubelab;
+use super::outages::{SERVER, failed, inventory_in_time, until_nodes_stay_ready};
 use super::{Cluster, cluster, gates, read, refused, statuses};
 use crate::world::{run_directory, stderr};
 
@@ -104,6 +106,41 @@ fn pods_that_begin_with_a_command_are_followed_until_they_are_gone() {
     assert_ne!(pods[0]["node"], pods[1]["node"]);
     assert_eq!(pods[0]["node"], pods[2]["node"]);
     assert_eq!(cluster.inventory(), before);
+}
+
+/// The receiver's node loses its power: nobody is left there to answer, and the run says on
+/// which pod. The node has booted all the same, because the command was not cut off.
+#[test]
+fn a_node_that_a_command_reboots_boots_and_is_told() {
+    let Some(cluster) = cluster() else { return };
+    let Some(kubelab) = Kubelab::of_cluster("no cluster of which nodes may be rebooted") else {
+        return;
+    };
+    let before = cluster.inventory();
+    let marks = cluster.out().join("marks");
+    let mark = |word: &str| format!("echo {word} >>{}", marks.display());
+    let reboot = kubelab.command("reboot $PLUMBLINE_NODE2");
+    let during = format!("{} && {reboot} && {}", mark("off"), mark("on"));
+    let file = file(&cluster, "\"pod\"", &during, "", "");
+    let once = ["--allow-commands", "--set", "design.retries=0"];
+    let output = cluster
+        .run(&[&[&*file], &once[..]].concat())
+        .output()
+        .unwrap();
+    let (said, directory) = (stderr(&output), run_directory(cluster.out()));
+    let (_, trials) = read(&directory);
+    let lost = failed(&trials);
+    assert_eq!(lost.len(), trials.len(), "{:?}", statuses(&trials));
+    let why = lost[0]["status"]["error"].as_str().unwrap();
+    assert!(why.contains(&format!("/{SERVER}")), "{why}");
+    assert!(said.contains(why), "{why}: {said}");
+    assert_eq!(
+        std::fs::read_to_string(&marks).unwrap(),
+        "off\non\n",
+        "{said}"
+    );
+    until_nodes_stay_ready(&cluster);
+    assert_eq!(inventory_in_time(&cluster, &before), before);
 }
 
 /// Whether connections that the policy forbids got through before the command and since.

@@ -185,7 +185,7 @@ pub(crate) enum Act {
     Fail(&'static str),
     /// Says that it heard of the start too late.
     Late,
-    /// Ends without a word.
+    /// Ends without a word, of a load that endures after a second.
     Vanish,
     /// Says nothing more, but goes on reading.
     Hang,

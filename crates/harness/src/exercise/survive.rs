@@ -139,7 +139,7 @@ impl SurviveExercise {
         let well_ns = now_ns().saturating_sub(ANSWERED_NS);
         let counted = path.snapshot()?;
         begin();
-        let ran = self.run_command(path, &mut flows, after)?;
+        let ran = self.run_command(path, &mut flows, after, order.interrupted)?;
         let traffic = flows.stop()?;
         let late = flows.clock()?;
         let (clock, clock_error_ns) = ClockAnswer::nearer(early, late, ran.begun_ns);
@@ -236,16 +236,23 @@ impl SurviveExercise {
         path: &dyn Path,
         flows: &mut TrafficFlows<'_>,
         after: Duration,
+        interrupted: &AtomicBool,
     ) -> Result<Ran, TrialError> {
         let limit = Duration::from_nanos(self.task.limit_ns);
         let (since, begun_ns) = (Instant::now(), now_ns());
         let mut command = path.start_command(&self.task.during, None)?;
+        let mut lost = None;
         while !command.has_ended(TICK.min(limit))? {
             if since.elapsed() > limit {
                 return Err(command.took_too_long(limit).into());
             }
-            flows.let_pass(Duration::ZERO)?;
+            if interrupted.load(Ordering::SeqCst) {
+                return Err(TrialError::Interrupted);
+            }
+            // What takes an end of the path away, such as a reboot, is not cut off half-way.
+            lost = lost.or_else(|| flows.let_pass(Duration::ZERO).err());
         }
+        lost.map_or(Ok(()), Err)?;
         let ended_ns = now_ns();
         // What it has left to work goes on as long as the traffic does.
         flows.let_pass(after)?;

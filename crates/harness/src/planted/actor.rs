@@ -132,12 +132,20 @@ impl Actor {
                     }
                     None => continue,
                 },
+                _ if self.vanishes(enduring) => return,
                 _ => continue,
             };
             if write_frame(output, &answer).is_err() {
                 return;
             }
         }
+    }
+
+    /// Whether it is to end amid a load that endures since then.
+    fn vanishes(&self, since_ns: Option<u64>) -> bool {
+        let is_amid = since_ns.is_some_and(|it| now_ns() > it + 1_000 * MS);
+        let act = || self.next_act(|act| matches!(act, Act::Vanish));
+        is_amid && act().is_some()
     }
 
     fn greet(&self) -> FromAgent {

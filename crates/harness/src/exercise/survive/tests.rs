@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use plumbline_record::{Common, PodLaunch, ProbeOutcome, ProbeSeries, ProbeSpell, RequestOutcome};
 
 use super::*;
-use crate::planted::{MS, PlantedTarget, histogram};
+use crate::planted::{Act, MS, PlantedTarget, histogram};
 use crate::trial;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -135,6 +135,22 @@ fn a_command_that_fails_or_never_ends_is_said_and_ends_the_trial() {
         matches!(stopped, Err(TrialError::Interrupted)),
         "{stopped:?}"
     );
+}
+
+/// Such as a reboot: a machine that is off half-way would stay so.
+#[test]
+fn a_command_that_takes_an_end_away_is_not_cut_off() {
+    let done = tempfile::NamedTempFile::new().unwrap();
+    let during = format!("sleep 1.5; echo done >{}", done.path().display());
+    let mut exercise = exercise(&during);
+    exercise.task.limit_ns = 20_000 * MS;
+    let settings = Settings::anywhere();
+    let order = TrialOrder::alone(1, &settings, &NEVER);
+    let lost = trial::run(&PlantedTarget::new([Act::Vanish]), &exercise, order);
+    let lost = lost.unwrap_err().to_string();
+    assert!(lost.contains("client"), "{lost}");
+    let done = std::fs::read_to_string(done.path()).unwrap();
+    assert_eq!(done, "done\n", "{lost}");
 }
 
 /// Also those without a network are what was seen, and void nothing.
