@@ -361,16 +361,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-
-    struct NoProcess;
-
-    impl AgentProcess for NoProcess {
-        fn kill(&mut self) {}
-
-        fn wait(&mut self, _: Duration) -> Result<(), TargetError> {
-            Ok(())
-        }
-    }
+    use crate::planted::NoProcess;
 
     /// What an agent is told within a time in which it has nothing to say.
     fn told_within(length: Duration) -> usize {

@@ -25,7 +25,7 @@ use crate::proof::{Least, Leg};
 use crate::snapshot::PathSnapshot;
 use crate::target::{Demand, Levels, Target};
 use actor::Actor;
-pub(crate) use actor::PlantedClock;
+pub(crate) use actor::{NoProcess, PlantedClock};
 pub(crate) use object::PlantedObject;
 
 pub(crate) const MS: u64 = 1_000_000;

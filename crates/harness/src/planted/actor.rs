@@ -239,7 +239,8 @@ impl Drop for HalfClose {
     }
 }
 
-struct NoProcess;
+/// An agent that is none of the system's.
+pub(crate) struct NoProcess;
 
 impl AgentProcess for NoProcess {
     fn kill(&mut self) {}
