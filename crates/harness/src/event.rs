@@ -76,7 +76,8 @@ impl EventCommand {
     ///
     /// # Errors
     ///
-    /// As [`has_ended`](Self::has_ended), and one that took longer than that.
+    /// It ended badly: how, and the end of what it wrote to standard error; or it took longer than
+    /// that.
     pub fn finish(mut self, limit: Duration) -> Result<(), TargetError> {
         match self.has_ended(limit)? {
             true => Ok(()),
