@@ -73,9 +73,10 @@ def launched(label, treatment):
     """A row of the pods of one launch."""
     launch = treatment["launch"]
     stretches = {one["name"]: one for one in launch["times"]}
-    share = lambda name, at: next(one for one in stretches[name]["quantiles"] if one["share"] == at)
+    unseen = {"ns": None}
+    share = lambda name, at: next((one for one in stretches.get(name, {"quantiles": []})["quantiles"] if one["share"] == at), unseen)
     up = share("network_up", 0.5)
-    half = [time(share(name, 0.5)["ns"]) for name in ("attach", "first_out", "first_in", "ready")]
+    half = [time(share(name, 0.5)["ns"]) for name in ("attach", "add", "first_out", "first_in", "ready")]
     return [
         label,
         pace(treatment),
@@ -131,13 +132,14 @@ def launch_page(program, runs):
             answers.append(f"{launched(*calmest)[3]} on {network}, {pace(calmest[1])}")
         page = run_record.report(program, run, "html")
         pictures.append(f"{label}:\n\n" + run_record.picture(page, "Start of the slowest pod", f"launch-{slug(label)}"))
-    head = ["network", "launched", "network up", "half of them within", "90 %", "99 %", "attach", "first packet out", "first packet in", "ready"]
+    head = ["network", "launched", "network up", "half of them within", "90 %", "99 %", "attach", "ADD", "first packet out", "first packet in", "ready"]
     write("launch", runs, f"""# How soon a pod has its network
 
 Pods begin at a rate, open loop, on the two nodes of a cluster on one machine, and each is followed until
 packets have passed to and from it: [what is seen](method.md#when-a-pod-has-its-network). The first columns
 count from the moment at which a pod was to begin; *attach* and the following ones are the median lengths
-of single stretches, of which *ready* is from the intended start. The cluster's own programs run on the same two
+of single stretches, of which *ADD* is the part of *attach* in which the network's plugins work, and *ready* is
+from the intended start. The cluster's own programs run on the same two
 CPUs, so how long pods queue says what this machine can do; what differs between networks is theirs.
 
 Half of the pods have their network within {", ".join(answers)}.
