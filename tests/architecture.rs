@@ -66,7 +66,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "doctor",
-        &["harness", "agent", "protocol", "sys", "tune", "record"],
+        &[
+            "harness", "agent", "protocol", "sys", "tracer", "tune", "record",
+        ],
     ),
     (
         "session",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use plumbline_doctor::PathTrials;
 use plumbline_experiment::DriverChoice;
 use plumbline_generator::{LoadArgs, ServeArgs, driver_word};
 use plumbline_lab::{FAULTS, PathFault};
@@ -69,12 +70,8 @@ pub(crate) struct DoctorArgs {
     /// between two hosts or two pods
     #[arg(long, value_name = "NETWORK", num_args = 0..=1, default_missing_value = "")]
     pub(crate) path: Option<String>,
-    /// Switch offloads on the path off for a moment, to see whether one is broken
-    #[arg(long, requires = "path")]
-    pub(crate) try_offloads: bool,
-    /// Run the commands of remedies and look whether what they are for is gone, in a lab
-    #[arg(long, requires = "path")]
-    pub(crate) try_remedies: bool,
+    #[command(flatten)]
+    pub(crate) trials: PathTrials,
     /// Plant a fault on the path, in a lab
     #[arg(long, requires = "path", value_parser = fault())]
     pub(crate) fault: Option<&'static PathFault>,

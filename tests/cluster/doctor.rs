@@ -9,9 +9,16 @@ use crate::world::stderr;
 
 /// What is said of the path between two pods.
 #[track_caller]
-fn findings(cluster: &Cluster) -> Vec<Value> {
-    let order = ["doctor", "--target", "kubernetes", "--json", "--path"];
-    let mut command = cluster.plumbline(&order);
+fn findings(cluster: &Cluster, more: &[&str]) -> Vec<Value> {
+    let order = [
+        "doctor",
+        "--target",
+        "kubernetes",
+        "--json",
+        "--path",
+        "pod",
+    ];
+    let mut command = cluster.plumbline(&[&order[..], more].concat());
     add_image(&mut command);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
@@ -33,15 +40,13 @@ struct PlantedRule {
 }
 
 impl PlantedRule {
-    /// Drops what a node forwards that is as long as this or longer.
+    /// Drops of what a node forwards that which matches.
     #[track_caller]
-    fn long_packets(kubelab: Kubelab, node: String, bytes: u32) -> Self {
+    fn drop(kubelab: Kubelab, node: String, what: &str) -> Self {
         let planted = Self { kubelab, node };
         planted.nft("add table ip planted");
-        planted.nft("add chain ip planted long { type filter hook forward priority 0; }");
-        planted.nft(&format!(
-            "add rule ip planted long ip length >= {bytes} drop"
-        ));
+        planted.nft("add chain ip planted some { type filter hook forward priority 0; }");
+        planted.nft(&format!("add rule ip planted some {what} drop"));
         planted
     }
 
@@ -76,7 +81,9 @@ fn a_path_between_two_pods_is_healthy_until_something_is_planted() {
         "route back",
     ];
     let all_well = |found: &[Value]| checks.iter().all(|it| wrong(found, it).is_none());
-    let healthy = (0..3).map(|_| findings(&cluster)).find(|it| all_well(it));
+    let healthy = (0..3)
+        .map(|_| findings(&cluster, &[]))
+        .find(|it| all_well(it));
     let healthy = healthy.expect("one of three looks at a healthy path finds nothing");
     let mut names = healthy.iter().map(|it| &it["check"]);
     assert!(names.any(|it| it == "name server"), "{healthy:?}");
@@ -84,10 +91,32 @@ fn a_path_between_two_pods_is_healthy_until_something_is_planted() {
     let Some(kubelab) = Kubelab::of_cluster("no nodes on which to plant a rule") else {
         return;
     };
-    let _planted = PlantedRule::long_packets(kubelab, far, 1_301);
-    let found = findings(&cluster);
+    let _planted = PlantedRule::drop(kubelab, far, "ip length >= 1301");
+    let found = findings(&cluster, &[]);
     let hole = wrong(&found, "black hole").unwrap_or_else(|| panic!("{found:?}"));
     let evidence = hole["finding"].as_str().unwrap();
     assert!(evidence.contains("1300 B arrive"), "{evidence}");
+    assert_eq!(cluster.inventory(), before);
+}
+
+/// By consent a pod on each node sees what the node's kernel drops.
+#[test]
+fn what_a_node_drops_is_named_with_the_reason_of_its_kernel() {
+    let Some(cluster) = cluster() else { return };
+    let Some([_, far]) = cluster.pair() else {
+        return;
+    };
+    let Some(kubelab) = Kubelab::of_cluster("no nodes on which to plant a rule") else {
+        return;
+    };
+    let before = cluster.inventory();
+    let rule = "udp length 180 numgen inc mod 10 == 0";
+    let planted = PlantedRule::drop(kubelab, far.clone(), rule);
+    let found = findings(&cluster, &["--allow-tracing"]);
+    let loss = wrong(&found, "loss").unwrap_or_else(|| panic!("{found:?}"));
+    let evidence = loss["finding"].as_str().unwrap();
+    let place = format!(" of {far} (NETFILTER_DROP)");
+    assert!(evidence.contains(&place), "{evidence}");
+    drop(planted);
     assert_eq!(cluster.inventory(), before);
 }

@@ -113,6 +113,7 @@ fn plan(order: &LoadOrder) -> LoadPlan {
         drain: Duration::from_nanos(order.timing.drain_ns),
         seed: order.seed,
         cpus: order.cpus.clone(),
+        congestion: order.congestion,
         ..LoadPlan::new(order.workload.clone(), order.target)
     }
 }

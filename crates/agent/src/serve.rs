@@ -260,6 +260,7 @@ fn serve(order: &ServeOrder, report: &dyn Fn(FromAgent), stop: &AtomicBool) -> J
     }
     let plan = ServePlan {
         cpus: order.cpus.clone(),
+        congestion: order.congestion,
         secret: Some(order.secret),
         // Those that are to come, as many that the other side has given up, and the
         // probe.
@@ -347,6 +348,7 @@ mod tests {
             port: 0,
             secret: Secret::random().unwrap(),
             cpus: Vec::new(),
+            congestion: None,
         };
         let stop = AtomicBool::new(false);
         let strange = |address: SocketAddr| {

@@ -4,6 +4,7 @@
 
 mod finding;
 mod machine;
+mod maps;
 mod path;
 mod watch;
 
@@ -24,6 +25,7 @@ pub fn examine() -> Vec<Finding> {
         machine::clock_source(&fingerprint),
         machine::cpu_accounting(fingerprint.irq_time_accounting),
         machine::conntrack(fingerprint.conntrack),
+        maps::judge(plumbline_sys::bpf::network_maps()),
         machine::open_files(),
         machine::offloads(),
         machine::tunables(&Shown::of(&Root::of_this_machine())),

@@ -19,7 +19,7 @@ pub(crate) struct PodSite {
     pub(crate) session: Arc<ClusterConnection>,
     pub(crate) seat: Seat,
     pub(crate) pod: RunningPod,
-    /// With its namespace.
+    /// With its namespace; of one that is there for its node, that of the node.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
     pub(crate) port: u16,
@@ -36,7 +36,10 @@ impl PodSite {
         Self {
             session,
             seat,
-            name: format!("{}/{}", pod.namespace, pod.name),
+            name: match seat.traces() {
+                true => pod.node.clone(),
+                false => format!("{}/{}", pod.namespace, pod.name),
+            },
             pod: pod.clone(),
             address,
             port,

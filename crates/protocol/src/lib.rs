@@ -29,7 +29,7 @@ pub use sounding::{
 };
 pub use toil::{Toil, ToilOrder, Toiled};
 pub use trace::{
-    Followed, FollowedPart, Hook, TraceAnswer, TraceOrder, TracedDevice, TracedDrop, TracedPlace,
-    TracedRoute, TracedStep, Traces,
+    DroppedDatagrams, Followed, FollowedPart, Hook, TraceAnswer, TraceOrder, TracedDevice,
+    TracedDrop, TracedPlace, TracedRoute, TracedStep, Traces,
 };
 pub use watch::{IdleTime, MachineGains, WatchOrder, Watched};

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use plumbline_experiment::{Slice, Timing, Workload};
+use plumbline_experiment::{CongestionControl, Slice, Timing, Workload};
 use plumbline_record::{
     CpuTime, Floor, Histogram, IdleSample, LoadResult, ProcessCpu, ProtocolCounters, RequestSpell,
     ServeResult, SoftnetCounters,
@@ -19,7 +19,7 @@ use crate::trace::{TraceAnswer, TraceOrder};
 use crate::watch::{WatchOrder, Watched};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 17;
+pub const PROTOCOL_VERSION: u32 = 18;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -190,6 +190,8 @@ pub struct ServeOrder {
     pub secret: Secret,
     /// CPUs to run on; empty for any.
     pub cpus: Vec<usize>,
+    /// How TCP finds the rate of the path; `None` as the namespace has it.
+    pub congestion: Option<CongestionControl>,
 }
 
 /// How to act as the sender.
@@ -210,6 +212,8 @@ pub struct LoadOrder {
     pub seed: u64,
     /// CPUs to run on; empty for any.
     pub cpus: Vec<usize>,
+    /// How TCP finds the rate of the path; `None` as the namespace has it.
+    pub congestion: Option<CongestionControl>,
 }
 
 /// The monotonic clock of an agent, and whose it is.

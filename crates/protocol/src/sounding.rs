@@ -185,6 +185,8 @@ pub struct ResolvedName {
 /// What a namespace looks like, with running totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
+    /// Inode of the namespace.
+    pub namespace: u32,
     /// Counters of protocols by their names in `/proc/net`.
     pub counters: BTreeMap<String, u64>,
     /// Tracked connections: how many there are, how many there may be, and how many were
@@ -202,6 +204,8 @@ pub struct Survey {
 /// A device as a survey finds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SurveyedDevice {
+    /// Its number in its namespace.
+    pub index: u32,
     /// Name.
     pub name: String,
     /// Driver kind, such as `veth`; empty for devices that netlink did not make.

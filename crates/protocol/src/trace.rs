@@ -12,6 +12,15 @@ pub enum TraceOrder {
     Follow(Followed),
     /// End, and say what was seen.
     Tell,
+    /// See which datagrams are dropped that have payloads of so many bytes which begin so.
+    WatchDrops {
+        /// How they begin.
+        key: [u8; 8],
+        /// How long they are.
+        payload_bytes: u32,
+    },
+    /// End that, and say which were.
+    TellDrops,
 }
 
 /// What came of it.
@@ -24,6 +33,11 @@ pub enum TraceAnswer {
     Follows,
     /// What was seen.
     Seen(Traces),
+    /// Which datagrams were dropped.
+    Dropped {
+        /// By place and reason.
+        drops: Vec<DroppedDatagrams>,
+    },
     /// The kernel or the rights lack something.
     Lacks {
         /// What is missing, and how to get it.
@@ -172,6 +186,19 @@ pub struct TracedDrop {
     /// What was done there.
     pub hook: Hook,
     /// The kernel's word for why.
+    pub reason: String,
+    /// How many.
+    pub packets: u64,
+}
+
+/// Datagrams of a probe that the kernel dropped in one place for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DroppedDatagrams {
+    /// Inode of the namespace.
+    pub namespace: u32,
+    /// Number of the device in it; 0 before one was chosen.
+    pub device: u32,
+    /// The kernel's word for why, of its `enum skb_drop_reason`.
     pub reason: String,
     /// How many.
     pub packets: u64,

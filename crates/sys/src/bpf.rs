@@ -4,6 +4,7 @@
 //! long as a device that runs a program of it.
 
 mod bytecode;
+mod maps;
 
 use std::error::Error;
 use std::io;
@@ -20,6 +21,7 @@ use aya::programs::{
 use aya::{Btf, Ebpf, EbpfLoader};
 
 pub use bytecode::Instruction;
+pub use maps::{MapFill, network_maps};
 
 /// Longest wait for memory of an entry: some kernels (User-mode Linux) have for maps what the
 /// last tick left them.

@@ -27,43 +27,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-// Of the kernel's types what is read here; where it lies in this kernel the loader finds out.
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct ns_common {
-	unsigned int inum;
-};
-
-struct net {
-	struct ns_common ns;
-};
-
-typedef struct {
-	struct net *net;
-} possible_net_t;
-
-struct sock_common {
-	__be16 skc_dport;
-	__u16 skc_num;
-	possible_net_t skc_net;
-};
-
-struct sock {
-	struct sock_common __sk_common;
-};
-
-struct net_device {
-	int ifindex;
-	possible_net_t nd_net;
-};
-
-struct sk_buff {
-	struct sock *sk;
-	struct net_device *dev;
-	unsigned char *head;
-};
-
-#pragma clang attribute pop
+#include "kernel.h"
 
 // Steps of the longest journey. The loader reads the layout of what follows byte by byte, as
 // src/tracer/layout.rs says.
@@ -284,11 +248,6 @@ static __always_inline void forget_packet(struct journey *journey)
 	journey->head = 0;
 }
 
-static __always_inline __u32 namespace_of(const struct sock *sk)
-{
-	return sk->__sk_common.skc_net.net->ns.inum;
-}
-
 // Whether a packet is the one that is followed.
 static __always_inline bool carries(struct journey *journey, const struct sk_buff *skb)
 {
@@ -339,11 +298,6 @@ static __always_inline void see(struct journey *journey, __u64 came, __u32 names
 	journey->hook = hook;
 	journey->cpu = bpf_get_smp_processor_id();
 	journey->left = bpf_ktime_get_ns();
-}
-
-static __always_inline __u32 namespace_at(const struct net_device *device)
-{
-	return device->nd_net.net->ns.inum;
 }
 
 static __always_inline void see_at(struct journey *journey, __u64 came,

@@ -46,7 +46,7 @@ pub(crate) fn journey(followed: &Followed) -> [u8; JOURNEY] {
     bytes
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut value = [0; 4];
     value.copy_from_slice(&bytes[at..at + 4]);
     u32::from_ne_bytes(value)

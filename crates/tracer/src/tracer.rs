@@ -144,15 +144,15 @@ impl Tracer {
 }
 
 /// Says what is missing, where something is.
-fn missing(error: BpfError) -> TracerError {
+pub(crate) fn missing(error: BpfError) -> TracerError {
     let needs = match (error.is_forbidden(), error.is_unsupported()) {
         (true, _) => {
             "programs at the kernel's tracepoints take root, or CAP_BPF and CAP_PERFMON of the \
              machine's own user namespace, and no seccomp profile that forbids bpf(2)"
         }
         (_, true) => {
-            "it needs a kernel with type information (CONFIG_DEBUG_INFO_BTF) and the tracepoint \
-             tcp_sendmsg_locked, which Linux has as of 6.16"
+            "it needs a kernel with type information (CONFIG_DEBUG_INFO_BTF) and, to follow \
+             requests, the tracepoint tcp_sendmsg_locked, which Linux has as of 6.16"
         }
         _ => return error.into(),
     };

@@ -39,9 +39,12 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
         };
     };
     let trials = PathTrials {
-        offloads: args.try_offloads,
-        remedies: args.try_remedies,
+        of_this_kernel: kind == TargetKind::Lab,
+        ..args.trials
     };
+    if trials.tracing && kind != TargetKind::Kubernetes {
+        return refused("--allow-tracing is of a cluster: say --target kubernetes too");
+    }
     let examined = |path: &dyn Path| examine_path(path, trials);
     if kind == TargetKind::Lab {
         if word.is_empty() {
@@ -67,7 +70,10 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
         (word, _) => word,
     };
     let experiment = path_experiment(network, &args.flags.0)?;
-    let of_clusters = OfClusters::default();
+    let of_clusters = OfClusters {
+        tracing: trials.tracing,
+        ..OfClusters::default()
+    };
     let mut target = target::pick(kind, &args.target, Some(&experiment), of_clusters)?;
     Ok(on_path(experiment, &mut *target, examined)?)
 }

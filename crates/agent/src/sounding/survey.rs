@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fs;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 
 use plumbline_protocol::{LocalAddress, Survey, SurveyedDevice, Way};
 use plumbline_sys::counters;
@@ -33,6 +34,8 @@ pub(super) fn look(towards: &[IpAddr]) -> Result<Survey, Box<dyn Error>> {
     let addresses = netlink.addresses()?;
     let tracked = counters::conntrack()?;
     Ok(Survey {
+        // Inodes of namespaces are 32 bits wide.
+        namespace: fs::metadata("/proc/thread-self/ns/net")?.ino() as u32,
         counters: counters::protocol_by_name()?,
         tracked: (tracked.entries, tracked.max, tracked.dropped),
         devices: links.iter().map(describe).collect(),
@@ -44,6 +47,7 @@ pub(super) fn look(towards: &[IpAddr]) -> Result<Survey, Box<dyn Error>> {
 fn describe(link: &DeviceInfo) -> SurveyedDevice {
     let stats = &link.stats;
     SurveyedDevice {
+        index: link.index,
         name: link.name.clone(),
         kind: link.kind.clone(),
         mtu: link.mtu,

@@ -7,6 +7,8 @@ use std::time::Duration;
 use plumbline_harness::{Path, PathSnapshot, Side, TargetError};
 use plumbline_protocol::{LocalAddress, Survey};
 
+use super::PathTrials;
+use super::drops::Drops;
 use super::post::{Heading, Post, Posts, TrainShape};
 use super::seen::{OtherVersion, PathSeen, PlaceSeen, RouteReturn, TrainSeen, WaySeen};
 use super::size;
@@ -39,10 +41,11 @@ const MOST: f64 = 0.8;
 /// The counters of datagrams that a socket's buffer had no room for.
 const OVERRUNS: [&str; 2] = ["Udp.RcvbufErrors", "Udp6RcvbufErrors"];
 
-/// Sees what becomes of packets on a path; tries offloads where that is allowed.
-pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, TargetError> {
+/// Sees what becomes of packets on a path, and tries what is allowed.
+pub(super) fn see(path: &dyn Path, allowed: PathTrials) -> Result<PathSeen, TargetError> {
     refuse_front(path)?;
     let posts = Posts::start(path)?;
+    let mut drops = Drops::open(allowed, path, &posts)?;
     let [client, server] = posts.ends();
     let there = posts.way([client, server], server.address)?;
     let back = posts.way([server, client], client.address)?;
@@ -62,11 +65,11 @@ pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, Tar
             headers: if way.at.is_ipv4() { 40 } else { 60 },
             ..WaySeen::default()
         };
-        let mut train = probe(path, &posts, way, is_there)?;
+        let mut train = probe(path, &posts, &mut drops, way, is_there)?;
         let is_sound = train.lost() == 0 && train.taken.overtaken == 0;
         seen.trains.push(train);
         if !is_sound {
-            train = probe(path, &posts, way, is_there)?;
+            train = probe(path, &posts, &mut drops, way, is_there)?;
             seen.trains.push(train);
         }
     }
@@ -82,7 +85,7 @@ pub(super) fn see(path: &dyn Path, tries_offloads: bool) -> Result<PathSeen, Tar
         }
     }
     let crossed = ways.each_ref().map(|it| it.trains[0].crossed.clone());
-    let trials = match tries_offloads && are_open {
+    let trials = match allowed.offloads && are_open {
         true => Some(trial::all(&posts, there, &crossed)?),
         false => None,
     };
@@ -140,12 +143,14 @@ fn wake(posts: &Posts, way: Heading<'_>) -> Result<(), TargetError> {
 fn probe(
     path: &dyn Path,
     posts: &Posts,
+    drops: &mut Drops<'_>,
     way: Heading<'_>,
     is_there: bool,
 ) -> Result<TrainSeen, TargetError> {
     let early = surveys(posts)?;
     let before = path.snapshot()?;
-    let (sent, taken) = posts.train(way, PROBE)?;
+    let (train, dropped) = drops.watch(&early, posts, way, PROBE)?;
+    let (sent, taken) = train;
     let after = path.snapshot()?;
     let late = surveys(posts)?;
     let most = f64::from(sent.sent) * MOST;
@@ -167,6 +172,7 @@ fn probe(
         overrun,
         carried: carried(path, &before, &after, is_there),
         crossed,
+        dropped,
     })
 }
 

@@ -1,6 +1,6 @@
 //! What the packets that were sent say of a path.
 
-use super::seen::{PathSeen, TrainSeen, WaySeen};
+use super::seen::{DroppedThere, PathSeen, TrainSeen, WaySeen};
 use crate::finding::{Certainty, Finding};
 
 /// Bytes of TCP's time stamps, which nearly all segments have.
@@ -71,8 +71,9 @@ fn reach(way: &WaySeen) -> Option<Finding> {
     let said = train.sent.error.as_ref();
     let said = said.map_or(String::new(), |it| format!("; the sender was told: {it}"));
     let place = lost_where(train).map_or(String::new(), |it| format!("; {it}"));
+    let why = dropped(way);
     let evidence = format!(
-        "nothing arrives {}: 0 of {} datagrams{place}{said}",
+        "nothing arrives {}: 0 of {} datagrams{place}{why}{said}",
         way.name(),
         train.sent.sent
     );
@@ -105,6 +106,23 @@ fn lost_where(train: &TrainSeen) -> Option<String> {
     }
     // Others use the same devices where the places disagree.
     (worst.0 * 2 >= train.lost().max(1)).then_some(worst.1)
+}
+
+/// Where the kernel says that it dropped datagrams of one way, and why.
+fn dropped(way: &WaySeen) -> String {
+    let Some(train) = way.trains.iter().find(|it| it.lost() > 0) else {
+        return String::new();
+    };
+    match &train.dropped {
+        None => String::new(),
+        Some(Err(needs)) => format!("; why the kernel dropped them is not seen: {needs}"),
+        Some(Ok(of)) if of.is_empty() => "; the kernel dropped none of them itself".to_owned(),
+        Some(Ok(of)) => {
+            let say = |it: &DroppedThere| format!("{} at {} ({})", it.packets, it.at, it.reason);
+            let each: Vec<String> = of.iter().map(say).collect();
+            format!("; the kernel dropped {}", each.join(", "))
+        }
+    }
 }
 
 /// The longest packets each way.
@@ -205,8 +223,9 @@ fn loss(way: &WaySeen) -> Option<Finding> {
         .collect();
     let place = way.trains.iter().find_map(lost_where);
     let place = place.map_or(String::new(), |it| format!("; {it}"));
+    let why = dropped(way);
     let evidence = format!(
-        "{}, {} datagrams are lost{place}",
+        "{}, {} datagrams are lost{place}{why}",
         way.name(),
         each.join(", then ")
     );

@@ -2,6 +2,7 @@
 //! looked at is looked at before and after. Nothing is changed but what a trial of offloads
 //! switches off and puts back, and what the commands of remedies do, where that is allowed.
 
+mod drops;
 mod examine;
 mod judge;
 mod names;
@@ -12,17 +13,30 @@ mod seen;
 mod size;
 mod trial;
 
+use clap::Args;
 use plumbline_harness::{Path, TargetError};
+use plumbline_sys::bpf::network_maps;
 
 use crate::finding::Finding;
+use crate::maps;
 
-/// What the user allows to be tried on a path.
-#[derive(Clone, Copy, Debug, Default)]
+/// What may be done on a path beside looking.
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub struct PathTrials {
-    /// To switch offloads of its devices off for a moment.
+    /// Switch offloads on the path off for a moment, to see whether one is broken
+    #[arg(id = "try_offloads", long = "try-offloads", requires = "path")]
     pub offloads: bool,
-    /// To run the commands of remedies, and leave what they do.
+    /// Run the commands of remedies and look whether what they are for is gone, in a lab
+    #[arg(id = "try_remedies", long = "try-remedies", requires = "path")]
     pub remedies: bool,
+    /// In a cluster, make a pod on each node that may load programs into the node's kernel, which
+    /// see what it drops
+    #[arg(id = "allow_tracing", long = "allow-tracing", requires = "path")]
+    pub tracing: bool,
+    /// Whether the path is of this machine's own kernel: then, as root, a program in it sees what
+    /// it drops, and the maps of its programs are counted.
+    #[arg(skip)]
+    pub of_this_kernel: bool,
 }
 
 /// Looks at a path, which takes some seconds, and as long again for each remedy that is tried.
@@ -41,9 +55,12 @@ pub fn examine_path(path: &dyn Path, trials: PathTrials) -> Result<Vec<Finding>,
 
 /// Looks once.
 fn look(path: &dyn Path, trials: PathTrials) -> Result<Vec<Finding>, TargetError> {
-    let seen = examine::see(path, trials.offloads)?;
+    let seen = examine::see(path, trials)?;
     let mut findings = judge::ways(&seen);
     findings.extend(places::judge(&seen));
     findings.extend(seen.name.as_ref().map(names::judge));
+    if trials.of_this_kernel {
+        findings.push(maps::judge(network_maps()));
+    }
     Ok(findings)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use plumbline_harness::{Observer, Path, Site, TargetError};
 use plumbline_protocol::{
     ResolveOrder, ResolvedName, SentStream, SentTrain, SoundOrder, Sounded, StreamOrder, Survey,
-    TakenTrain, TrainOrder,
+    TakenTrain, TraceAnswer, TraceOrder, TrainOrder,
 };
 
 /// How often it is asked what has arrived.
@@ -90,12 +90,29 @@ impl Post {
         }
     }
 
+    /// Has it look into its kernel.
+    pub(super) fn trace(&self, order: TraceOrder) -> Result<TraceAnswer, TargetError> {
+        self.observer.trace(order)
+    }
+
+    pub(super) fn unasked(&self, answer: &TraceAnswer) -> TargetError {
+        let name = &self.name;
+        TargetError::Failed(format!("the agent on {name} said {answer:?}, unasked"))
+    }
+
     fn unexpected(&self, answer: &Sounded) -> TargetError {
         let name = &self.name;
         TargetError::Failed(format!(
             "the agent on {name} answers something else than was asked: {answer:?}; use one build \
              of Plumbline on all sides"
         ))
+    }
+}
+
+impl Heading<'_> {
+    /// Bytes of the headers of IP and UDP.
+    pub(super) fn header_bytes(self) -> u32 {
+        if self.at.is_ipv4() { 28 } else { 48 }
     }
 }
 
@@ -111,6 +128,11 @@ impl Posts {
             key: RandomState::new().hash_one("plumbline"),
             trains: Cell::new(0),
         })
+    }
+
+    /// What the payload of every datagram begins with.
+    pub(super) fn key(&self) -> u64 {
+        self.key
     }
 
     pub(super) fn all(&self) -> &[Post] {

@@ -69,6 +69,19 @@ pub(super) struct TrainSeen {
     pub(super) carried: Vec<(String, u64)>,
     /// Of each place, the devices that carried about as many as were sent.
     pub(super) crossed: BTreeMap<String, Vec<String>>,
+    /// What of it the kernel dropped, and why; or words for why that was not seen. `None` where
+    /// nobody looked.
+    pub(super) dropped: Option<Result<Vec<DroppedThere>, String>>,
+}
+
+/// Datagrams that the kernel dropped in one place.
+#[derive(Clone, Debug)]
+pub(super) struct DroppedThere {
+    /// A device and its place.
+    pub(super) at: String,
+    /// The kernel's word for why.
+    pub(super) reason: String,
+    pub(super) packets: u64,
 }
 
 impl TrainSeen {

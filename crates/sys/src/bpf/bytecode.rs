@@ -1,5 +1,5 @@
-//! Programs that are made instruction by instruction (RFC 9669): what the library that loads
-//! object files has no way to ask bpf(2) for.
+//! What the library that loads object files has no way to ask bpf(2) for: programs that are made
+//! instruction by instruction (RFC 9669), and the keys of a map of any shape.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -43,7 +43,17 @@ struct UpdateAttributes {
     flags: u64,
 }
 
+/// `union bpf_attr`, as far as `BPF_MAP_GET_NEXT_KEY` reads it here.
+#[repr(C)]
+struct NextKeyAttributes {
+    map: u32,
+    _unused: u32,
+    key: u64,
+    next: u64,
+}
+
 const MAP_UPDATE_ELEM: libc::c_int = 2;
+const MAP_GET_NEXT_KEY: libc::c_int = 4;
 const PROG_LOAD: libc::c_int = 5;
 const SCHED_CLS: u32 = 3;
 const LICENSE: &[u8] = b"GPL\0";
@@ -115,6 +125,21 @@ pub(super) fn put(array: &impl AsFd, index: u32, program: &impl AsFd) -> io::Res
     call(MAP_UPDATE_ELEM, &attributes).map(drop)
 }
 
+/// Writes the key behind `key`, or the first one, to `next`, which is as long as the map's keys.
+///
+/// # Errors
+///
+/// `ENOENT` behind the last one.
+pub(super) fn next_key(map: &impl AsFd, key: Option<&[u8]>, next: &mut [u8]) -> io::Result<()> {
+    let attributes = NextKeyAttributes {
+        map: map.as_fd().as_raw_fd() as u32,
+        _unused: 0,
+        key: key.map_or(0, |key| key.as_ptr() as u64),
+        next: next.as_mut_ptr() as u64,
+    };
+    call(MAP_GET_NEXT_KEY, &attributes).map(drop)
+}
+
 fn call<T>(command: libc::c_int, attributes: &T) -> io::Result<RawFd> {
     // SAFETY: `attributes` lives through the call and is as long as is said. What it points
     // to lives in the callers, is as long as it says there, and is written to only where it
@@ -143,6 +168,7 @@ mod tests {
         assert_eq!(size_of::<Instruction>(), 8);
         assert_eq!(std::mem::offset_of!(LoadAttributes, name), 48);
         assert_eq!(size_of::<UpdateAttributes>(), 32);
+        assert_eq!(size_of::<NextKeyAttributes>(), 24);
     }
 
     /// The answer may not be a register that nothing was written to.

@@ -2,6 +2,7 @@
 //! faults has something to find. One row for each.
 
 mod narrow;
+mod room;
 mod second_way;
 mod site;
 mod tracking;
@@ -96,6 +97,12 @@ pub static FAULTS: &[PathFault] = &[
         "a node on the way tracks nearly as many connections as it may",
         "connection tracking",
         tracking::fill,
+    ),
+    fault(
+        "maps-full",
+        "programs of the client's device know nearly as many services as they have room for",
+        "eBPF maps",
+        room::fill,
     ),
     fault(
         "asymmetric-route",

@@ -24,6 +24,7 @@ use crate::error::LabError;
 use crate::journal::Journal;
 use crate::place::Place;
 use crate::topology::UPLINK;
+pub(super) use ebpf::tc::TC_PROGRAMS;
 use ruleset::Ruleset;
 use service_set::ServiceSet;
 

@@ -22,10 +22,16 @@ use crate::error::LabError;
 use crate::journal::Journal;
 use crate::topology::{Pod, Topology, UPLINK};
 
-static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../../../../bpf/services_tc.o"));
+/// An object file, and its programs: for what a pod sends, and for what it gets.
+pub(in crate::dressing) struct TcPrograms {
+    pub(in crate::dressing) object: &'static ObjectFile<[u8]>,
+    pub(in crate::dressing) names: [&'static str; 2],
+}
 
-/// For what a pod sends, and for what it gets.
-const PROGRAMS: [&str; 2] = ["from_container", "to_container"];
+pub(in crate::dressing) static TC_PROGRAMS: TcPrograms = TcPrograms {
+    object: &ObjectFile(*include_bytes!("../../../../bpf/services_tc.o")),
+    names: ["from_container", "to_container"],
+};
 
 /// Loads the programs for each node, and puts them on the devices of its pods.
 pub(in crate::dressing::services) fn put_on(
@@ -40,7 +46,7 @@ pub(in crate::dressing::services) fn put_on(
     }
     let failed = |error| refused(set, error);
     for (at, node) in topology.nodes.iter().enumerate() {
-        let mut object = load(&OBJECT.0, &[], set).map_err(failed)?;
+        let mut object = load(&TC_PROGRAMS.object.0, &[], set).map_err(failed)?;
         for number in set.numbers() {
             let frontend = address(set.service(number));
             let written = object.set("frontends", number.to_ne_bytes(), frontend);
@@ -48,7 +54,7 @@ pub(in crate::dressing::services) fn put_on(
         }
         for pod in topology.pods.iter().filter(|pod| pod.node == at) {
             let port = (node, port_of(pod, set)?);
-            ebpf::attach(&mut object, PROGRAMS, port, journal, |needs| {
+            ebpf::attach(&mut object, TC_PROGRAMS.names, port, journal, |needs| {
                 lacking(set, needs)
             })?;
         }

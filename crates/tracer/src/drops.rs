@@ -1,0 +1,78 @@
+//! A program at the kernel's tracepoint for packets that are dropped (`bpf/drops.c`).
+
+use plumbline_protocol::DroppedDatagrams;
+use plumbline_sys::bpf::{AtTracepoints, BpfError, BpfObject, ObjectFile};
+
+use crate::btf;
+use crate::layout::u32_at;
+use crate::tracer::{TracerError, missing};
+
+static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/drops.o"));
+
+const PROGRAM: &str = "on_dropped";
+
+/// Sees which datagrams of a probe the kernel drops, anywhere on this machine.
+#[derive(Debug)]
+pub struct DropWatch {
+    object: BpfObject,
+    running: Option<AtTracepoints>,
+}
+
+impl DropWatch {
+    /// Loads the program. It runs only between [`begin`](Self::begin) and [`end`](Self::end).
+    ///
+    /// # Errors
+    ///
+    /// [`TracerError::Unsupported`] without the right to do so, and on kernels without type
+    /// information.
+    pub fn load() -> Result<Self, TracerError> {
+        let loaded = || -> Result<Self, BpfError> {
+            let mut object = BpfObject::load(&OBJECT.0, &[])?;
+            object.load_for_tracepoints(&[(PROGRAM, "kfree_skb")])?;
+            Ok(Self {
+                object,
+                running: None,
+            })
+        };
+        loaded().map_err(missing)
+    }
+
+    /// Forgets what was seen before, and watches datagrams whose payloads have so many bytes and
+    /// begin with `key`.
+    ///
+    /// # Errors
+    ///
+    /// Maps that cannot be written.
+    pub fn begin(&mut self, key: [u8; 8], payload_bytes: u32) -> Result<(), TracerError> {
+        self.running = None;
+        self.object.take::<16, 8>("drops")?;
+        let mut probe = [0; 16];
+        probe[..8].copy_from_slice(&key);
+        probe[8..].copy_from_slice(&u64::from(payload_bytes).to_ne_bytes());
+        self.object.set_at("probes", 0, probe)?;
+        let running = self.object.attach_to_tracepoints(&[PROGRAM]);
+        self.running = Some(running.map_err(missing)?);
+        Ok(())
+    }
+
+    /// Ends the program, and gives what it saw being dropped.
+    ///
+    /// # Errors
+    ///
+    /// Maps that cannot be read.
+    pub fn end(&mut self) -> Result<Vec<DroppedDatagrams>, TracerError> {
+        self.running = None;
+        let drops = self.object.take::<16, 8>("drops")?;
+        let drops = drops.iter().map(|(place, packets)| {
+            let reason = u32_at(place, 8);
+            DroppedDatagrams {
+                namespace: u32_at(place, 0),
+                device: u32_at(place, 4),
+                reason: btf::enumerator("skb_drop_reason", reason)
+                    .unwrap_or_else(|| format!("reason {reason}")),
+                packets: u64::from_ne_bytes(*packets),
+            }
+        });
+        Ok(drops.collect())
+    }
+}
