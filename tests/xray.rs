@@ -363,6 +363,33 @@ fn what_cni_plugins_make_is_followed_like_a_network_of_the_lab() {
     });
 }
 
+/// What a part of a path costs is in its hop, and in no other: a second bridge, and the pair of
+/// devices that joins it to the first, put there by a plugin of the test's own.
+#[test]
+fn a_second_bridge_is_found_in_its_hop() {
+    let name = "a second bridge is found in its hop";
+    let Some(_alone) = lab(name) else {
+        return;
+    };
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/second-bridge");
+    let networks = ["one", "two"].map(|it| format!("cni:{folder}/{it}.conflist"));
+    let networks = networks.join(",");
+    let bins = ["--cni-bin", folder, "--cni-bin", "/usr/lib/cni"];
+    is_shown(name, || {
+        let found = look(&[&["--network", &networks], &bins[..]].concat());
+        let against = &found["networks"][1]["against"];
+        let more = |names: &[&str]| -> f64 {
+            let named = hops(against).iter();
+            let named = named.filter(|hop| names.iter().any(|name| is_called(hop, name)));
+            named.map(|hop| number(hop, "ns")).sum()
+        };
+        let there = more(&["bridge", "veth", "receive"]);
+        let elsewhere = ["stack", "prerouting", "forward", "underlay"].map(|it| more(&[it]));
+        let is_there = there > 300.0 && elsewhere.iter().all(|it| it.abs() < there / 3.0);
+        (is_there, (there, elsewhere))
+    });
+}
+
 /// A network whose file is not there, in any environment.
 const NOWHERE: &str = "cni:/nowhere/missing.conflist";
 

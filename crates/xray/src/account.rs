@@ -2,6 +2,7 @@
 
 use plumbline_stats::family;
 
+use crate::eye::TRACEPOINTS;
 use crate::hop::{NamedHop, Trip};
 use crate::load::TrialLatency;
 
@@ -53,6 +54,8 @@ pub struct HopTime {
     pub trip: Trip,
     /// How long it takes.
     pub time: MeanTime,
+    /// Of that, how long a CPU works for it; `None` by taps, which see no waits apart.
+    pub cpu: Option<MeanTime>,
 }
 
 /// What a network's hops add to those of the baseline.
@@ -81,6 +84,8 @@ pub struct NetworkHops {
     pub alone_p50: MeanTime,
     /// Its hops, in the order in which packets meet them.
     pub hops: Vec<HopTime>,
+    /// Of them together, how long a CPU works; `None` by taps.
+    pub cpu: Option<MeanTime>,
     /// What of the total is in no hop.
     pub unaccounted: MeanTime,
     /// Against the first network; `None` for that one itself.
@@ -138,6 +143,10 @@ impl RoundSeen {
         let hops: f64 = self.hops.iter().map(|hop| hop.ns).sum();
         self.watched.mean_ns - hops
     }
+
+    fn cpu(&self) -> f64 {
+        self.hops.iter().map(|hop| hop.cpu_ns).sum()
+    }
 }
 
 /// All rounds of one network.
@@ -189,9 +198,9 @@ fn in_order<'a>(lists: impl Iterator<Item = &'a [NamedHop]>) -> Vec<(HopKey, Str
     order
 }
 
-fn time_of(hops: &[NamedHop], key: &HopKey) -> f64 {
+fn value_of(hops: &[NamedHop], key: &HopKey, of: fn(&NamedHop) -> f64) -> f64 {
     let found = keys(hops).iter().position(|it| it == key);
-    found.map_or(0.0, |at| hops[at].ns)
+    found.map_or(0.0, |at| of(&hops[at]))
 }
 
 /// One list of hops of several, each with so many journeys: their means, over all journeys.
@@ -200,12 +209,14 @@ pub(crate) fn merged(mut lists: Vec<(u64, Vec<NamedHop>)>) -> Vec<NamedHop> {
     let all: u64 = lists.iter().map(|(journeys, _)| journeys).sum();
     let order = in_order(lists.iter().map(|(_, hops)| &hops[..]));
     let mean = |(key, at): (HopKey, String)| {
-        let sum: f64 = lists
-            .iter()
-            .map(|(journeys, hops)| time_of(hops, &key) * *journeys as f64)
-            .sum();
+        let mean = |of: fn(&NamedHop) -> f64| {
+            let each = lists.iter();
+            let each = each.map(|(journeys, hops)| value_of(hops, &key, of) * *journeys as f64);
+            each.sum::<f64>() / all as f64
+        };
         NamedHop {
-            ns: sum / all as f64,
+            ns: mean(|hop| hop.ns),
+            cpu_ns: mean(|hop| hop.cpu_ns),
             name: key.name,
             at,
             trip: key.trip,
@@ -222,6 +233,7 @@ pub(crate) fn sum_up(
     by: &'static str,
 ) -> Xray {
     let share = observer_share(seen, one_in);
+    let tells_cpu = by == TRACEPOINTS;
     let rounds = seen.iter().map(|it| it.rounds.len()).min().unwrap_or(0);
     let networks = seen.iter().enumerate().map(|(at, network)| {
         let baseline = &seen[0];
@@ -233,7 +245,8 @@ pub(crate) fn sum_up(
             total: mean(|round| round.watched.mean_ns),
             alone: mean(|round| round.alone.mean_ns),
             alone_p50: mean(|round| round.alone.p50_ns),
-            hops: hop_times(&network.rounds),
+            hops: hop_times(&network.rounds, tells_cpu),
+            cpu: tells_cpu.then(|| mean(RoundSeen::cpu)),
             unaccounted: mean(RoundSeen::left),
             against: (at > 0).then(|| surplus(network, baseline)),
             journeys: network.journeys,
@@ -270,12 +283,16 @@ pub(crate) fn observer_share(seen: &[&NetworkSeen], one_in: u64) -> MeanTime {
     }
 }
 
-fn hop_times(rounds: &[RoundSeen]) -> Vec<HopTime> {
+fn hop_times(rounds: &[RoundSeen], tells_cpu: bool) -> Vec<HopTime> {
     let order = in_order(rounds.iter().map(|round| &round.hops[..]));
     let time = |(key, at): (HopKey, String)| {
-        let values = rounds.iter().map(|round| time_of(&round.hops, &key));
+        let mean = |of: fn(&NamedHop) -> f64| {
+            let values = rounds.iter().map(|round| value_of(&round.hops, &key, of));
+            MeanTime::of(&values.collect::<Vec<_>>())
+        };
         HopTime {
-            time: MeanTime::of(&values.collect::<Vec<_>>()),
+            time: mean(|hop| hop.ns),
+            cpu: tells_cpu.then(|| mean(|hop| hop.cpu_ns)),
             name: key.name,
             at,
             trip: key.trip,
@@ -335,6 +352,7 @@ pub(crate) mod tests {
             at: "node1".to_owned(),
             trip,
             ns,
+            cpu_ns: ns,
         }
     }
 
@@ -392,6 +410,20 @@ pub(crate) mod tests {
             assert!((sum - network.total.ns).abs() < 1e-6, "{network:?}");
             assert!((network.unaccounted.ns - 500.0).abs() < 1e-6);
         }
+    }
+
+    #[test]
+    fn cpu_is_told_where_waits_are_seen() {
+        let mut seen = network("host", &[("node stack", 9_000.0), ("wake-up", 3_000.0)]);
+        for round in &mut seen.rounds {
+            round.hops[1].cpu_ns = 0.0;
+        }
+        let found = |by| sum_up(&[&seen], Vec::new(), 8, by).networks.remove(0);
+        let told = found(TRACEPOINTS);
+        assert!((told.cpu.unwrap().ns - 9_022.5).abs() < 1e-6, "{told:?}");
+        assert_eq!(told.hops[1].cpu.unwrap().ns, 0.0);
+        let taps = found("taps");
+        assert_eq!((taps.cpu, taps.hops[0].cpu), (None, None));
     }
 
     #[test]

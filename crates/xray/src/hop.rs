@@ -33,6 +33,8 @@ pub(crate) struct NamedHop {
     pub(crate) at: String,
     pub(crate) trip: Trip,
     pub(crate) ns: f64,
+    /// Of that, what passes while a CPU works for the packet.
+    pub(crate) cpu_ns: f64,
 }
 
 /// The hops of a journey between places, each with the mean time that it took to get there
@@ -48,17 +50,34 @@ pub(crate) fn hops(seen: &[(SeenAt, f64)], mut trip: Trip) -> Vec<NamedHop> {
             true => beyond(seen, at).to_owned(),
             false => name(before, after, seen.get(at + 1).map(|(place, _)| place)),
         };
+        let cpu_ns = if waits(before, after) { 0.0 } else { *ns };
         match hops.last_mut() {
-            Some(last) if last.name == name && last.trip == trip => last.ns += ns,
+            Some(last) if last.name == name && last.trip == trip => {
+                last.ns += ns;
+                last.cpu_ns += cpu_ns;
+            }
             _ => hops.push(NamedHop {
                 name,
                 at: before.namespace.to_string(),
                 trip,
                 ns: *ns,
+                cpu_ns,
             }),
         }
     }
     hops
+}
+
+/// Whether a packet, or who is to read it, waits between two places. Between all others the
+/// kernel or the program works for it without a break.
+fn waits(before: &SeenAt, after: &SeenAt) -> bool {
+    match (before.hook, after.hook) {
+        (Hook::Arrived, Hook::Received) | (Hook::Ready, Hook::Read) => true,
+        (Hook::Queued, Hook::Transmitted) => {
+            before.device.as_ref().is_some_and(|it| it.has_queue())
+        }
+        _ => false,
+    }
 }
 
 /// What a namespace belongs to that is of no end and of no node: to what joins the nodes, if a
@@ -249,6 +268,22 @@ mod tests {
         let steps = places.len() - 1;
         let sum: f64 = named(places).iter().map(|hop| hop.ns).sum();
         assert_eq!(sum, steps as f64);
+    }
+
+    #[test]
+    fn what_waits_takes_no_cpu() {
+        let mut places = journey();
+        let hops = named(places.clone());
+        let idle = hops.iter().filter(|hop| hop.cpu_ns == 0.0);
+        let idle: Vec<_> = idle.map(|hop| &*hop.name).collect();
+        assert_eq!(idle, ["receive", "receive", "wake-up"]);
+        let worked = hops.iter().filter(|hop| hop.cpu_ns > 0.0);
+        assert!(worked.into_iter().all(|hop| hop.cpu_ns == hop.ns));
+        // The pod's device, with a queue.
+        let device = places[1].device.as_mut().unwrap();
+        Arc::make_mut(device).discipline = "fq".to_owned();
+        let hops = named(places);
+        assert_eq!((&*hops[1].name, hops[1].cpu_ns), ("queue fq", 0.0));
     }
 
     #[test]

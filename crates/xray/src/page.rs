@@ -6,7 +6,7 @@ use askama::Template;
 use plumbline_record::write_atomically;
 use plumbline_report::html::{HOPS, STYLE};
 
-use crate::account::{HopTime, NetworkHops, Xray, kind};
+use crate::account::{HopTime, MeanTime, NetworkHops, Xray, kind};
 use crate::error::XrayError;
 use crate::hop::Trip;
 use crate::show::{LEAST_NS, micros};
@@ -23,11 +23,18 @@ const ROOMY: f64 = 7.0;
 struct HopPage<'a> {
     style: &'static str,
     answers: Vec<String>,
-    bars: Vec<HopBar<'a>>,
+    figures: Vec<HopFigure<'a>>,
     legend: Vec<LegendEntry<'a>>,
     tables: Vec<HopTable<'a>>,
     unfollowed: Vec<String>,
     how: String,
+}
+
+/// Bars on one scale.
+struct HopFigure<'a> {
+    heading: &'static str,
+    about: &'static str,
+    bars: Vec<HopBar<'a>>,
 }
 
 /// The bar of one network.
@@ -35,7 +42,8 @@ struct HopBar<'a> {
     name: &'a str,
     total: String,
     parts: Vec<BarPart<'a>>,
-    unaccounted: String,
+    /// What is in no hop, where that is known.
+    unaccounted: Option<String>,
     /// Its width, percent.
     rest: String,
     /// Where the baseline's bar ends, percent; `None` in that one itself.
@@ -62,7 +70,7 @@ struct LegendEntry<'a> {
 
 struct HopTable<'a> {
     name: &'a str,
-    rows: Vec<[String; 4]>,
+    rows: Vec<[String; 5]>,
 }
 
 impl Xray {
@@ -100,18 +108,8 @@ impl Xray {
             let at = order.iter().position(|known| *known == kind(hop));
             at.map_or(0, |at| at.min(COLOURS) + 1)
         };
-        let longest = self.networks.iter().map(|it| it.total.ns);
-        let longest = longest.fold(f64::MIN_POSITIVE, f64::max);
-        let percent = |ns: f64| format!("{:.2}", ns.max(0.0) / longest * 100.0);
-        let baseline = self.networks.first().map(|it| percent(it.total.ns));
-        let bars = self.networks.iter().map(|network| HopBar {
-            name: &network.name,
-            total: micros(network.total),
-            parts: parts(network, longest, &colour),
-            unaccounted: micros(network.unaccounted),
-            rest: percent(network.unaccounted.ns),
-            baseline: network.against.as_ref().and(baseline.clone()),
-        });
+        let mut figures = vec![self.times(&colour)];
+        figures.extend(self.cpu(&colour));
         let mut legend = vec![LegendEntry {
             name: "wake-up, responder",
             colour: 0,
@@ -143,7 +141,7 @@ impl Xray {
         HopPage {
             style: STYLE,
             answers: answers.collect(),
-            bars: bars.collect(),
+            figures,
             legend,
             tables: self.networks.iter().map(table).collect(),
             unfollowed: self
@@ -154,6 +152,51 @@ impl Xray {
             how: self.how(),
         }
         .render()
+    }
+
+    /// How long hops take.
+    fn times(&self, colour: &impl Fn(&str) -> usize) -> HopFigure<'_> {
+        let scale = Scale::of(self.networks.iter().map(|it| it.total));
+        let baseline = self.networks.first().map(|it| scale.percent(it.total.ns));
+        let bars = self.networks.iter().map(|network| HopBar {
+            name: &network.name,
+            total: micros(network.total),
+            parts: parts(network, scale, colour, |it| Some(it.time)),
+            unaccounted: Some(micros(network.unaccounted)),
+            rest: scale.percent(network.unaccounted.ns),
+            baseline: network.against.as_ref().and(baseline.clone()),
+        });
+        HopFigure {
+            heading: "Hops of a request and of its answer",
+            about: "in the order in which packets meet them, on one scale. In full colour what \
+                    takes another time than in the first network; the dashed line is where that \
+                    one ends. What is hollow is in no hop.",
+            bars: bars.collect(),
+        }
+    }
+
+    /// How long a CPU works in them; `None` where that is not told.
+    fn cpu(&self, colour: &impl Fn(&str) -> usize) -> Option<HopFigure<'_>> {
+        let totals: Option<Vec<_>> = self.networks.iter().map(|it| it.cpu).collect();
+        let totals = totals?;
+        let scale = Scale::of(totals.iter().copied());
+        let baseline = totals.first().map(|it| scale.percent(it.ns));
+        let bars = self.networks.iter().zip(&totals);
+        let bars = bars.map(|(network, total)| HopBar {
+            name: &network.name,
+            total: micros(*total),
+            parts: parts(network, scale, colour, |it| it.cpu),
+            unaccounted: None,
+            rest: String::new(),
+            baseline: network.against.as_ref().and(baseline.clone()),
+        });
+        Some(HopFigure {
+            heading: "CPU by hop",
+            about: "the same without what waits: for a CPU to take a packet from its receive \
+                    queue, in a queueing discipline, and until a program runs. What CPUs do \
+                    beside the way of a request, as for acknowledgements, is not in it.",
+            bars: bars.collect(),
+        })
     }
 
     /// The kinds of all hops of the network, those that take longest first.
@@ -172,25 +215,48 @@ impl Xray {
     }
 }
 
+/// What the width of a page stands for.
+#[derive(Clone, Copy)]
+struct Scale {
+    longest_ns: f64,
+}
+
+impl Scale {
+    /// The longest of these takes all of it.
+    fn of(totals: impl Iterator<Item = MeanTime>) -> Self {
+        let longest_ns = totals.map(|it| it.ns).fold(f64::MIN_POSITIVE, f64::max);
+        Self { longest_ns }
+    }
+
+    fn width(self, ns: f64) -> f64 {
+        ns.max(0.0) / self.longest_ns * 100.0
+    }
+
+    fn percent(self, ns: f64) -> String {
+        format!("{:.2}", self.width(ns))
+    }
+}
+
 fn parts<'a>(
     network: &'a NetworkHops,
-    longest: f64,
+    scale: Scale,
     colour: &impl Fn(&str) -> usize,
+    time: fn(&HopTime) -> Option<MeanTime>,
 ) -> Vec<BarPart<'a>> {
     let first_of_answer = network.hops.iter().position(|it| it.trip == Trip::Answer);
     let part = |(at, hop): (usize, &'a HopTime)| {
-        let width = hop.time.ns.max(0.0) / longest * 100.0;
-        BarPart {
+        let of = time(hop)?;
+        Some(BarPart {
             name: &hop.name,
-            title: format!("{} {}: {} µs", arrow(hop.trip), hop.name, micros(hop.time)),
+            title: format!("{} {}: {} µs", arrow(hop.trip), hop.name, micros(of)),
             colour: colour(&hop.name),
-            width: format!("{width:.2}"),
-            is_roomy: width >= ROOMY,
+            width: scale.percent(of.ns),
+            is_roomy: scale.width(of.ns) >= ROOMY,
             is_first_of_answer: first_of_answer == Some(at),
-            is_different: differs(network, hop),
-        }
+            is_different: of == hop.time && differs(network, hop),
+        })
     };
-    network.hops.iter().enumerate().map(part).collect()
+    network.hops.iter().enumerate().filter_map(part).collect()
 }
 
 /// Whether all hops of its kind together take a different time than in the baseline.
@@ -210,13 +276,23 @@ fn table(network: &NetworkHops) -> HopTable<'_> {
             hop.name.clone(),
             hop.at.clone(),
             micros(hop.time),
+            hop.cpu.map(micros).unwrap_or_default(),
         ]
     });
-    let sum = |name: &str, time| [String::new(), name.to_owned(), String::new(), micros(time)];
+    let sum = |name: &str, time, cpu: Option<MeanTime>| {
+        let cpu = cpu.map(micros).unwrap_or_default();
+        [
+            String::new(),
+            name.to_owned(),
+            String::new(),
+            micros(time),
+            cpu,
+        ]
+    };
     let sums = [
-        sum("unaccounted", network.unaccounted),
-        sum("in all", network.total),
-        sum("unobserved", network.alone),
+        sum("unaccounted", network.unaccounted, None),
+        sum("in all", network.total, network.cpu),
+        sum("unobserved", network.alone, None),
     ];
     HopTable {
         name: &network.name,
@@ -248,7 +324,7 @@ mod tests {
         );
         assert_eq!(
             page.matches("different\" title=\"→ vxlan: 5.4").count(),
-            1,
+            2,
             "{page}"
         );
         assert!(!page.contains("different\" title=\"→ node stack"), "{page}");

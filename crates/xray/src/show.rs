@@ -77,16 +77,18 @@ impl NetworkHops {
             let start = format!("{name:<indent$}{arrow} ");
             wrap(text, &start, indent + 2, words, " · ");
         }
-        let sums = [
-            format!(
-                "{} in all, {} unobserved",
-                micros(self.total),
-                micros(self.alone)
-            ),
-            format!("{} unaccounted", micros(self.unaccounted)),
-        ];
+        let all = format!(
+            "{} in all, {} unobserved",
+            micros(self.total),
+            micros(self.alone)
+        );
+        let cpu = self
+            .cpu
+            .map(|it| format!("{} at work on a CPU", micros(it)));
+        let rest = format!("{} unaccounted", micros(self.unaccounted));
+        let sums = [Some(all), cpu, Some(rest)];
         let start = " ".repeat(indent);
-        wrap(text, &start, indent, sums.into_iter(), "; ");
+        wrap(text, &start, indent, sums.into_iter().flatten(), "; ");
         if let Some(against) = &self.against {
             wrap(text, &start, indent, against.words().into_iter(), ", ");
         }
@@ -105,6 +107,9 @@ impl NetworkHops {
                 "ns": it.time.ns,
                 "low": it.time.interval.map(|it| it.0),
                 "high": it.time.interval.map(|it| it.1),
+                "cpu_ns": it.cpu.map(|it| it.ns),
+                "cpu_low": it.cpu.and_then(|it| it.interval).map(|it| it.0),
+                "cpu_high": it.cpu.and_then(|it| it.interval).map(|it| it.1),
             })
         };
         let difference = |(name, it): (&str, MeanTime)| {
@@ -131,6 +136,9 @@ impl NetworkHops {
             "total_low": self.total.interval.map(|it| it.0),
             "total_high": self.total.interval.map(|it| it.1),
             "hops": self.hops.iter().map(hop).collect::<Vec<_>>(),
+            "cpu_ns": self.cpu.map(|it| it.ns),
+            "cpu_low": self.cpu.and_then(|it| it.interval).map(|it| it.0),
+            "cpu_high": self.cpu.and_then(|it| it.interval).map(|it| it.1),
             "unaccounted_ns": self.unaccounted.ns,
             "unaccounted_low": self.unaccounted.interval.map(|it| it.0),
             "unaccounted_high": self.unaccounted.interval.map(|it| it.1),
@@ -240,8 +248,9 @@ mod tests {
         for part in [
             "host  → node stack 9.0 · underlay 3.0\n",
             "vxlan → node stack 9.0 · vxlan 5.4 · underlay 3.0\n",
-            "0.5 ±0.0 unaccounted\n      against host +5.4 (p50 unobserved +5.3 ±0.0): +5.4 in vxlan\n",
+            "; 0.5 ±0.0 unaccounted\n      against host +5.4 (p50 unobserved +5.3 ±0.0): +5.4 in vxlan\n",
             "tun not followed: packets were lost sight of\n",
+            "; 12.0 ±0.0 at work on a CPU; ",
             "Observing by tracepoints adds 2.0 % (2.0 to 2.0) to the median where one in 8 requests",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");

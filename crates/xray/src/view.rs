@@ -158,6 +158,8 @@ fn joined(ends: &[SenderEnds], receiver: &Traces, around: &Surroundings) -> Vec<
         at: ends.first().map(|it| it.left.clone()).unwrap_or_default(),
         trip: Trip::Request,
         ns: away_ns / sent as f64 - lasted_ns as f64 / served as f64,
+        // Cards and interrupts, which no tracepoint is between.
+        cpu_ns: 0.0,
     };
     let request = part(|it| &it.request).into_iter();
     let answer = part(|it| &it.answer);
@@ -199,6 +201,8 @@ pub(crate) fn within_ends(
         at: at.clone(),
         trip,
         ns,
+        // Of taps, which tell none.
+        cpu_ns: 0.0,
     };
     hops.insert(0, end("sender: protocol", Trip::Request, protocol));
     hops.push(end("sender: wake-up", Trip::Answer, wake_up));
