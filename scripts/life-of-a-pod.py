@@ -69,6 +69,13 @@ def slowest(label, treatment):
     return f"- {label}, {pace(treatment)}: {time(pod['network_up_ns'])}, {at} ({parts})"
 
 
+def limited(label, treatment):
+    """What requests waited in the rate limiters of the network's agents."""
+    for wait in treatment["launch"]["limiter"]:
+        mean = time(wait["waited_ns"] / wait["requests"]) if wait["waited_ns"] else "not at all"
+        yield f"- {label}, {pace(treatment)}: {wait['requests']} requests `{wait['call']}` waited {mean} in the mean"
+
+
 def launched(label, treatment):
     """A row of the pods of one launch."""
     launch = treatment["launch"]
@@ -121,17 +128,20 @@ def write(name, runs, text):
 
 
 def launch_page(program, runs):
-    rows, tails, pictures, answers = [], [], [], []
+    rows, tails, limits, pictures, answers = [], [], [], [], []
     for label, run in runs:
         all_of = named(label, treatments(program, run))
         rows += [launched(*one) for one in all_of]
         tails += [slowest(*one) for one in all_of]
+        limits += [line for one in all_of for line in limited(*one)]
         rate = lambda one: one[1]["factors"]["pods_per_second"] or math.inf
         for network in dict.fromkeys(network for network, _ in all_of):
             calmest = min((one for one in all_of if one[0] == network), key=rate)
             answers.append(f"{launched(*calmest)[3]} on {network}, {pace(calmest[1])}")
         page = run_record.report(program, run, "html")
         pictures.append(f"{label}:\n\n" + run_record.picture(page, "Start of the slowest pod", f"launch-{slug(label)}"))
+    waits = "Where a network's agent shows what its plugins' requests waited in its rate limiter, which is in ADD and is no work:\n\n"
+    waits = f"{waits}{chr(10).join(limits)}\n" if limits else ""
     head = ["network", "launched", "network up", "half of them within", "90 %", "99 %", "attach", "ADD", "first packet out", "first packet in", "ready"]
     write("launch", runs, f"""# How soon a pod has its network
 
@@ -151,6 +161,7 @@ those after its network was up too:
 
 {chr(10).join(tails)}
 
+{waits}
 {chr(10).join(f"{one}{chr(10)}" for one in pictures)}""")
 
 

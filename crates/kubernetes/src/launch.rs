@@ -3,6 +3,7 @@
 //! stands on the other node. Then all of them end.
 
 mod calls;
+mod limiter;
 mod lot;
 mod peers;
 mod watch;
@@ -123,6 +124,7 @@ impl<'p> PreparedLaunch<'p> {
             lot,
             peers,
         } = &self;
+        let waited = peers.waited();
         let begun = lot.begin()?;
         let met = lot.until_up(&begun, watch, peers)?;
         let namespace = &ends[0].site.pod.namespace;
@@ -154,6 +156,7 @@ impl<'p> PreparedLaunch<'p> {
             limit_ns: LIMIT.as_nanos() as u64,
             clock_error_ns: Some(peers.error_ns(Instant::now())),
             calls_unseen,
+            limiter: peers.waited().since(&waited),
             pods,
         })
     }

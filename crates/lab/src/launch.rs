@@ -135,6 +135,7 @@ impl LaunchSite<'_> {
             limit_ns: LIMIT_NS,
             clock_error_ns: None,
             calls_unseen: None,
+            limiter: Vec::new(),
             pods: ended.into_iter().flatten().flatten().collect(),
         })
     }

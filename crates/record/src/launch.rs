@@ -26,8 +26,23 @@ pub struct LaunchObservation {
     /// where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_unseen: Option<String>,
+    /// What requests waited in the rate limiters of the network's own agents meanwhile, by the
+    /// kind of request, where these agents show it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limiter: Vec<LimiterWait>,
     /// In the order of their intended starts.
     pub pods: Vec<PodLaunch>,
+}
+
+/// Waiting in the rate limiter of a network's agent, which is no work of its.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LimiterWait {
+    /// The kind of request, in the agent's own words: `endpoint-create`.
+    pub call: String,
+    /// How many passed the limiter.
+    pub requests: u64,
+    /// How long they waited together, nanoseconds.
+    pub waited_ns: u64,
 }
 
 /// The life of one pod. Times are nanoseconds since its intended start; null is what was

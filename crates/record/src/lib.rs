@@ -31,8 +31,8 @@ pub use file::{WriteError, write_atomically};
 pub use fingerprint::{CniList, CniPlugin, DeviceFingerprint, Fingerprint};
 pub use histogram::{Histogram, HistogramError};
 pub use launch::{
-    CALLED, LaunchObservation, LaunchPart, LaunchPartKind, LaunchStep, PodLaunch, PodRelease,
-    READY, SANDBOX,
+    CALLED, LaunchObservation, LaunchPart, LaunchPartKind, LaunchStep, LimiterWait, PodLaunch,
+    PodRelease, READY, SANDBOX,
 };
 pub use load::{
     ArrivalCheck, DatagramCounts, ErrorCounts, LoadResult, SecondOfLoad, ServeResult, SliceTail,

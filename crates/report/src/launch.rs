@@ -3,7 +3,7 @@
 // In `object!` each key has a type of its own.
 #![allow(non_camel_case_types)]
 
-use plumbline_record::LaunchPart;
+use plumbline_record::{LaunchPart, LimiterWait};
 use serde::Serialize;
 
 use crate::analysis::{
@@ -88,7 +88,11 @@ pub(crate) fn tails(summary: &Summary, section: &Section) -> Vec<String> {
         let label = describe::clean(&treatment.treatment.label);
         let apart = watches_apart(of).unwrap_or_default();
         let unseen = of.calls_unseen.as_deref().map(unseen).unwrap_or_default();
-        Some(format!("{label}: {}{apart}{unseen}", told(slowest)?))
+        let limited: String = of.limiter.iter().map(limited).collect();
+        Some(format!(
+            "{label}: {}{apart}{unseen}{limited}",
+            told(slowest)?
+        ))
     };
     let launched = launched(summary, section).into_iter();
     launched.filter_map(tail).collect()
@@ -147,6 +151,17 @@ fn unseen(why: &str) -> String {
     format!("; what its plugins took of attaching a pod is not seen: {why}")
 }
 
+/// `; 100 requests “endpoint-create” waited 1.20 ms each, in the mean, in the rate limiter of its
+/// agents`.
+fn limited(of: &LimiterWait) -> String {
+    format!(
+        "; {} requests “{}” waited {} each, in the mean, in the rate limiter of its agents",
+        of.requests,
+        describe::clean(&of.call),
+        number::duration(of.waited_ns as f64 / of.requests.max(1) as f64)
+    )
+}
+
 /// The treatments of a section that launched pods.
 pub(crate) fn launched<'a>(
     summary: &'a Summary,
@@ -162,6 +177,7 @@ pub(crate) fn json(of: &LaunchSummary) -> impl Serialize + use<> {
         up: of.up,
         ready: of.ready,
         calls_unseen: of.calls_unseen.clone(),
+        limiter: of.limiter.clone(),
         times: of.times.iter().map(times).collect::<Vec<_>>(),
         steps: of.steps.iter().map(times).collect::<Vec<_>>(),
         slowest: of.slowest.as_ref().map(noted),

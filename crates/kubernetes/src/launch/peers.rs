@@ -8,6 +8,7 @@ use plumbline_harness::{AgentClock, Observer};
 use plumbline_protocol::{MeetOrder, MeetingPhase, MetPod};
 
 use super::calls::PluginCalls;
+use super::limiter::Waited;
 use crate::ClusterError;
 use crate::site::PodSite;
 
@@ -89,6 +90,15 @@ impl<'p> LaunchPeers<'p> {
             calls.read(&site.session, &site.pod.node, |ns| clock.moment(ns))?;
         }
         Ok(calls)
+    }
+
+    /// What requests have waited in the rate limiters of the network's agents so far.
+    pub(super) fn waited(&self) -> Waited {
+        let mut waited = Waited::default();
+        for end in &self.ends {
+            waited.read(&end.site.session, &end.site.pod.node);
+        }
+        waited
     }
 
     pub(super) fn error_ns(&self, now: Instant) -> u64 {

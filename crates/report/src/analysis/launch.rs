@@ -1,6 +1,6 @@
 //! How long pods took until they had their network: over pods, and over trials.
 
-use plumbline_record::{LaunchObservation, LaunchPart, Observation, PodLaunch, Trial};
+use plumbline_record::{LaunchObservation, LaunchPart, LimiterWait, Observation, PodLaunch, Trial};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs, percentile_ranks};
 
 use super::LEVEL;
@@ -19,6 +19,8 @@ pub struct LaunchSummary {
     pub ready: usize,
     /// Why it was not seen when a cluster's nodes called their network's plugins.
     pub calls_unseen: Option<String>,
+    /// What requests waited in the rate limiters of the network's agents, by their kind.
+    pub limiter: Vec<LimiterWait>,
     /// The stretches of their lives, in order, and the whole until the network was up.
     pub times: Vec<LaunchTimes>,
     /// The steps by which a cluster placed them, the network attached them, and a cluster
@@ -115,6 +117,7 @@ impl LaunchSummary {
             up: up.len(),
             ready: ready.count(),
             calls_unseen: launches.iter().find_map(|it| it.1.calls_unseen.clone()),
+            limiter: limiter(&launches),
             times: times.into(),
             steps: steps(&launches),
             middle: noted(up.len().div_ceil(2).saturating_sub(1)),
@@ -126,6 +129,21 @@ impl LaunchSummary {
     pub fn time(&self, name: &str) -> Option<&LaunchTimes> {
         self.times.iter().find(|one| one.name == name)
     }
+}
+
+/// The sums over all trials.
+fn limiter(launches: &[(u32, &LaunchObservation)]) -> Vec<LimiterWait> {
+    let mut sums: Vec<LimiterWait> = Vec::new();
+    for wait in launches.iter().flat_map(|(_, seen)| &seen.limiter) {
+        match sums.iter_mut().find(|it| it.call == wait.call) {
+            Some(sum) => {
+                sum.requests += wait.requests;
+                sum.waited_ns += wait.waited_ns;
+            }
+            None => sums.push(wait.clone()),
+        }
+    }
+    sums
 }
 
 /// The pods of a trial that had their network, and after how long.
