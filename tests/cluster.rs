@@ -28,6 +28,7 @@ mod shape;
 mod survive;
 mod trouble;
 mod turns;
+mod variants;
 mod xray;
 
 use std::path::{Path, PathBuf};

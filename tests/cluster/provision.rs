@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::{Cluster, cluster, read, short};
-use crate::world::{Running, eventually, run_directory, stderr, trials};
+use crate::world::{Running, eventually, run_directory, stderr, stdout, trials};
 
 /// Stands for a program that makes clusters: it hands over the one that is
 /// there, and notes when it was called. The network `broken` does not come up,
@@ -405,4 +405,35 @@ fn two_contexts_are_compared_path_by_path() {
     assert!(other["devices"]["b/pod"].is_array(), "{other}");
     assert!(trials.len() >= 4);
     assert_eq!(cluster.inventory(), before);
+}
+
+/// Base and head are networks of a command, each in clusters of its own. Here they are one
+/// cluster, so the head is never worse than by chance.
+#[test]
+fn a_gate_compares_what_a_command_brings_up() {
+    let Some(cluster) = cluster() else { return };
+    let before = settled(&cluster);
+    let fake = Fake::new();
+    let down = fake.command("down");
+    let gate = ["gate", "--target", "kubernetes", "--unprovision", &down];
+    let compared = ["--base", "main", "--head", "pr", "--path", "pod"];
+    let load = ["--workload", "rr", "--rate", "500", "--duration", "100ms"];
+    let limit = ["--limit", "p50=200%", "--budget", "10m", "--out"];
+    let mut gate =
+        fake.provision(cluster.plumbline(&[&gate[..], &compared, &load, &limit].concat()));
+    let output = gate.arg(cluster.out()).output().unwrap();
+    let (said, errors) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}{errors}");
+    assert!(said.contains("pr/pod is not worse than main/pod"), "{said}");
+    let (_, trials) = read(&run_directory(cluster.out()));
+    let made = set_ups(&trials);
+    let ups = fake.calls();
+    let ups = ups.iter().filter(|it| it.starts_with("up "));
+    assert_eq!(
+        made.len(),
+        ups.count(),
+        "one for each network of each block"
+    );
+    assert!(made.len() >= 2 * 6, "{said}");
+    until_it_is(&cluster, &before);
 }

@@ -1,12 +1,14 @@
 //! What a caller asks for.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use plumbline_experiment::ceiling::MAX_CONNECTIONS;
-use plumbline_experiment::{Slice, Workload, WorkloadKind};
+use plumbline_experiment::{CongestionControl, Slice, Workload, WorkloadKind};
 use plumbline_sys::clock::now_ns;
+use plumbline_sys::socket::Socket;
 
 use crate::EngineError;
 use crate::bulk::train_of;
@@ -57,6 +59,8 @@ pub struct LoadPlan {
     /// kernel choose. One address has a port for some 28,000 connections to one
     /// target (`net.ipv4.ip_local_port_range`).
     pub sources: Vec<IpAddr>,
+    /// How TCP finds the rate of the path; `None` as the namespace has it.
+    pub congestion: Option<CongestionControl>,
     /// `datagram`: hand the kernel up to 64 messages at once as a train, which
     /// it cuts into packets as late as it can (UDP GSO). That multiplies the
     /// rate that one CPU can send. But a train crosses virtual devices as one
@@ -91,6 +95,7 @@ impl LoadPlan {
             verify: true,
             ramp: None,
             sources: Vec::new(),
+            congestion: None,
             trains: false,
             secret: None,
             endures: false,
@@ -198,6 +203,8 @@ pub struct ServePlan {
     pub threads: usize,
     /// CPUs to bind the threads to, in turn; empty for no binding.
     pub cpus: Vec<usize>,
+    /// How TCP finds the rate of the path; `None` as the namespace has it.
+    pub congestion: Option<CongestionControl>,
     /// What senders have to show. Whatever comes without it is dropped.
     pub secret: Option<Secret>,
     /// Most connections of a thread at the same time; further ones are closed at once.
@@ -215,6 +222,7 @@ impl ServePlan {
             listen,
             threads: 1,
             cpus: Vec::new(),
+            congestion: None,
             secret: None,
             connections: MAX_CONNECTIONS,
             idle: IDLE,
@@ -246,6 +254,23 @@ fn check_workload(workload: &Workload) -> Result<(), EngineError> {
 pub(crate) fn source(sources: &[IpAddr], slot: usize) -> Option<IpAddr> {
     let turn = slot.checked_rem(sources.len())?;
     Some(sources[turn])
+}
+
+/// The same socket of TCP, which finds the rate of its path in this way.
+pub(crate) fn controlled(socket: Socket, by: Option<CongestionControl>) -> io::Result<Socket> {
+    if let Some(by) = by {
+        socket
+            .set_congestion_control(by.as_str())
+            .map_err(|error| {
+                let told = format!(
+                    "congestion control {}, of which net.ipv4.tcp_allowed_congestion_control lists \
+                 what may be chosen: {error}",
+                    by.as_str()
+                );
+                io::Error::new(error.kind(), told)
+            })?;
+    }
+    Ok(socket)
 }
 
 fn plan<T>(text: &str) -> Result<T, EngineError> {

@@ -17,6 +17,7 @@ use plumbline_record::ServeResult;
 use plumbline_sys::cpu;
 use plumbline_sys::socket::Socket;
 
+use crate::plan::controlled;
 use crate::worker::bind_to_cpu;
 use crate::{EngineError, ServePlan};
 #[cfg(fuzzing)]
@@ -108,7 +109,7 @@ fn listen(plan: &ServePlan, at: SocketAddr, reuse_port: bool) -> std::io::Result
     if plan.workload.is_udp() {
         Socket::bind_udp(at, reuse_port)
     } else {
-        Socket::listen_tcp(at, reuse_port)
+        controlled(Socket::listen_tcp(at, reuse_port)?, plan.congestion)
     }
 }
 

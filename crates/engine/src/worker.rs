@@ -55,6 +55,7 @@ impl WorkerTask<'_> {
         Rules {
             target: self.plan.target,
             sources: self.plan.sources.clone(),
+            congestion: self.plan.congestion,
             lines,
             udp: spec.kind == WorkloadKind::Rr && spec.protocol == Protocol::Udp,
             fresh: !spec.keeps_connections(),

@@ -15,6 +15,8 @@ use crate::{SpecError, bit_rate};
 /// Bytes of the largest packet that devices may have. The kernel takes more, but the proof
 /// that packets took the path reckons with no larger one.
 const PACKET_BYTES: RangeInclusive<u32> = 2_048..=192 << 10;
+/// Bytes that a connection's buffer may grow to.
+const BUFFER_BYTES: RangeInclusive<u32> = 4_096..=1 << 30;
 
 words! {
     /// How packets wait for a device.
@@ -248,6 +250,11 @@ settings! {
     bandwidth: u64, (), "pods limited to {}";
     /// Whether TCP starts slowly again after a pause.
     tcp_slow_start_after_idle: bool, (), "slow start after idle {}";
+    /// Bytes that the receive buffer of a connection may grow to: the third value of
+    /// `net.ipv4.tcp_rmem`.
+    tcp_rmem: u32, BUFFER_BYTES, "receive buffers up to {} bytes";
+    /// The same of its send buffer: `net.ipv4.tcp_wmem`.
+    tcp_wmem: u32, BUFFER_BYTES, "send buffers up to {} bytes";
     /// How TCP finds the rate of a path.
     tcp_congestion_control: CongestionControl, (), "congestion control {}";
 }
@@ -261,6 +268,18 @@ impl fmt::Display for Tuning {
 }
 
 impl Tuning {
+    /// The sysctls of the endpoints that bound the buffers of connections, with their three
+    /// values as the kernel shows them: the least and the first are the kernel's own, if the last
+    /// is not less.
+    pub fn buffers(&self) -> Vec<(&'static str, [u32; 3])> {
+        let [receive, send] = [(self.tcp_rmem, 131_072), (self.tcp_wmem, 16_384)]
+            .map(|(most, first): (Option<u32>, u32)| most.map(|it| [4_096, first.min(it), it]));
+        let named = [("net.ipv4.tcp_rmem", receive), ("net.ipv4.tcp_wmem", send)];
+        let set = named.into_iter();
+        set.filter_map(|(name, values)| Some((name, values?)))
+            .collect()
+    }
+
     /// Whether packets may wait on the path for longer than a turn.
     pub(crate) fn holds_packets(&self) -> bool {
         self.bandwidth.is_some()

@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// How long an agent hears nothing before it is told that the controller lives (S-5):
 /// well within its lease of 3 s, and seldom, for it is measuring meanwhile.
-const HEARTBEAT: Duration = Duration::from_secs(1);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Longest wait for an agent to start, and for a receiver to listen or to stop.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);

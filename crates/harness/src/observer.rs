@@ -12,14 +12,11 @@ use plumbline_protocol::{
 };
 use plumbline_record::{Floor, IdleSample};
 
-use crate::agent::{ANSWER, Agent, TrialError};
+use crate::agent::{ANSWER, Agent, HEARTBEAT, TrialError};
 use crate::clock::AgentClock;
 use crate::error::TargetError;
 use crate::path::{AgentLink, Site};
 use crate::target::Cpus;
-
-/// How often an observer hears that its controller lives: well within its lease.
-const PING: Duration = Duration::from_millis(700);
 
 /// An agent on a machine that is not this one, which stays as long as the value.
 /// While it has nothing to do it is told every now and then that its controller
@@ -231,7 +228,7 @@ impl Observer {
 
 fn keep_alive(agent: &Weak<Mutex<Agent>>) {
     loop {
-        thread::sleep(PING);
+        thread::sleep(HEARTBEAT);
         let Some(agent) = agent.upgrade() else {
             return;
         };

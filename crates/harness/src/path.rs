@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Launch, ObjectChange, ProgrammedObject, Protocol};
+use plumbline_experiment::{CongestionControl, Launch, ObjectChange, ProgrammedObject, Protocol};
 use plumbline_record::LaunchObservation;
 
 use crate::error::TargetError;
@@ -44,6 +44,11 @@ pub trait Path {
     /// receiver of a protocol listens on the port after the first one's.
     fn front(&self, listening: SocketAddr) -> SocketAddr {
         listening
+    }
+
+    /// How the sockets of its ends have TCP find its rate; `None` as their namespaces do.
+    fn congestion(&self) -> Option<CongestionControl> {
+        None
     }
 
     /// Counters of the path's devices and namespaces since they were made.
@@ -211,6 +216,10 @@ impl<P: Path + ?Sized> Path for &P {
 
     fn front(&self, listening: SocketAddr) -> SocketAddr {
         (**self).front(listening)
+    }
+
+    fn congestion(&self) -> Option<CongestionControl> {
+        (**self).congestion()
     }
 
     fn snapshot(&self) -> Result<PathSnapshot, TargetError> {

@@ -63,6 +63,7 @@ impl Receivers {
                 port,
                 secret,
                 cpus: settings.cpus.server.clone(),
+                congestion: path.congestion(),
             }))?;
             match agent.receive(ANSWER, interrupted, &mut [])? {
                 FromAgent::Listening { address } if is_staged((site.address(), port), address) => {

@@ -94,8 +94,7 @@ pub trait Target: Sync {
     fn lacks(&mut self, _variant: &Scene) -> Result<Option<String>, String> {
         Err(format!(
             "the target {} sets nothing on its networks: use --target lab, whose networks are \
-             the program's own; what a pod may set for itself in a cluster, such as its safe \
-             sysctls and its congestion control, is not there yet",
+             the program's own, or --target kubernetes for what pods set for themselves",
             self.name()
         ))
     }

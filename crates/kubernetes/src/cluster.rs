@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use plumbline_experiment::{Ends, Family, Placement, Treatment};
+use plumbline_experiment::{Ends, Family, HttpServer, Placement, Treatment};
 use plumbline_harness::{Levels, Observer, TargetError};
 use plumbline_protocol::{LookOrder, Sight};
 
@@ -133,7 +133,7 @@ impl Cluster {
             "policies" | "policy-position" | "selects" | "members" | "direction" => Levels::Any,
             "enforcer" => Levels::These(&["own"]),
             "neighbours" => Levels::These(&["bulk", "packets", "connections", "cpu"]),
-            "share" => Levels::These(&["link"]),
+            "share" => Levels::These(&["node", "link"]),
             "pairs" => Levels::Any,
             _ => Levels::Default,
         }
@@ -194,7 +194,7 @@ impl Cluster {
             self.planned.insert(key);
             let neighbours = treatment.scene.neighbours;
             self.planned
-                .extend((!neighbours.is_none()).then(|| key.beside()));
+                .extend((!neighbours.is_none()).then(|| key.beside(neighbours)));
         }
         Ok(())
     }
@@ -259,6 +259,22 @@ impl Cluster {
             return Err(unsupported(
                 format!("`{}` on the path `{}`", task.name(), route.name()),
                 "the path `pod`, from one pod to another: --network pod".to_owned(),
+            ));
+        }
+        let is_foreign = task
+            .load()
+            .is_some_and(|it| it.server != HttpServer::Plumbline);
+        if key.own.congestion.is_some() && is_foreign {
+            return Err(unsupported(
+                "tcp_congestion_control beside a server that chooses its own".to_owned(),
+                "the server `plumbline`, whose sockets are the program's own".to_owned(),
+            ));
+        }
+        if key.own.has_sysctls() && (route.needs_host_network() || !self.is_pair()) {
+            return Err(unsupported(
+                format!("tcp_rmem or tcp_wmem on the path `{}`", route.name()),
+                "two pods that each have a network of their own: --network pod, and no mesh"
+                    .to_owned(),
             ));
         }
         launch::check(treatment)?;

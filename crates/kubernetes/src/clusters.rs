@@ -16,6 +16,7 @@ use crate::fresh::{FreshClusters, is_name, not_up};
 use crate::image;
 use crate::level;
 use crate::member::Member;
+use crate::own;
 
 /// Several clusters: contexts that stand, the first of which the others are compared
 /// with, or clusters that are made for the run, one at a time. The names of networks
@@ -172,6 +173,10 @@ impl Target for Clusters {
             }
         }
         Ok(found)
+    }
+
+    fn lacks(&mut self, variant: &Scene) -> Result<Option<String>, String> {
+        own::lacks(variant)
     }
 
     fn supports(&self, factor: &str) -> Levels {

@@ -29,6 +29,7 @@ mod manifest;
 mod member;
 mod node_proxy;
 mod nodes;
+mod own;
 mod path;
 #[cfg(test)]
 mod planted;

@@ -191,6 +191,10 @@ pub(crate) fn namespace(name: &str, host: bool, started_by: &str) -> Namespace {
 pub(crate) fn pod(seat: Seat, spot: Spot<'_>, image: &str, mark: &RunMark) -> Pod {
     let mut spec = spec(spot, image, mark);
     spec["hostNetwork"] = seat.is_host().into();
+    let sysctls = seat.own().sysctls();
+    if !sysctls.is_empty() {
+        spec["securityContext"]["sysctls"] = sysctls.into();
+    }
     if seat.traces() {
         let whole = &mut spec["securityContext"];
         whole["runAsNonRoot"] = false.into();

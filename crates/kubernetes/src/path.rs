@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use plumbline_experiment::{Family, Launch, Neighbours, ProgrammedObject, Protocol};
+use plumbline_experiment::{
+    CongestionControl, Family, Launch, Neighbours, ProgrammedObject, Protocol,
+};
 use plumbline_harness::{
     Cpus, EventCommand, Leg, Observer, Path, PathSnapshot, PodLauncher, Programmable, Side, Site,
     StandingPolicy, TargetError,
@@ -104,6 +106,8 @@ pub(crate) struct ClusterPath {
     /// On each of its nodes a place from which programs may be loaded into the kernel; none
     /// unless that is allowed.
     tracers: Vec<PodSite>,
+    /// How the sockets of its ends have TCP find its rate.
+    congestion: Option<CongestionControl>,
     /// The path of each neighbour.
     beside: Vec<ClusterPath>,
     /// Of the run.
@@ -138,6 +142,7 @@ impl ClusterPath {
             front,
             enforcement: None,
             tracers: Vec::new(),
+            congestion: None,
             beside: Vec::new(),
             mark,
             reserved: Arc::default(),
@@ -148,6 +153,11 @@ impl ClusterPath {
     /// sender's first.
     pub(crate) fn traced_from(self, tracers: Vec<PodSite>) -> Self {
         Self { tracers, ..self }
+    }
+
+    /// The same path, whose ends choose this for their sockets.
+    pub(crate) fn controlled(self, congestion: Option<CongestionControl>) -> Self {
+        Self { congestion, ..self }
     }
 
     /// The same path under policies: its receiver listens on the port that they allow.
@@ -302,6 +312,10 @@ impl Path for ClusterPath {
             Some([first, _]) => first,
             None => listening,
         }
+    }
+
+    fn congestion(&self) -> Option<CongestionControl> {
+        self.congestion
     }
 
     fn check_policies(&self) -> Result<Option<String>, TargetError> {

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use plumbline_experiment::{Family, Placement, Treatment};
+use plumbline_experiment::{Family, Neighbours, Placement, Treatment};
 use plumbline_harness::TargetError;
 
+use crate::own::PodTuning;
 use crate::route::ClusterRoute;
 
 /// What distinguishes one path from another, nodes aside. Between two nodes each has
@@ -17,6 +18,8 @@ pub(crate) struct PathKey {
     pub(crate) family: Family,
     /// What its receiver computes before each answer, nanoseconds.
     pub(crate) planted_ns: u64,
+    /// What its pods set for themselves.
+    pub(crate) own: PodTuning,
     /// Which copy of the path it is, from 1: an A/A experiment has several.
     pub(crate) copy: u32,
     /// Whether it is that of neighbours, for all paths that are alike but for this.
@@ -36,15 +39,23 @@ impl PathKey {
             placement: scene.placement,
             family: scene.family,
             planted_ns: scene.planted_ns,
+            own: PodTuning::of(scene),
             copy: treatment.copy,
             is_beside: false,
         })
     }
 
-    /// The path of its neighbours.
-    pub(crate) fn beside(self) -> Self {
+    /// The path of its neighbours: as its own, or on the sender's node for those that share
+    /// nothing but that with it. Those that send nothing work on the receiver's.
+    pub(crate) fn beside(self, neighbours: Neighbours) -> Self {
+        let placement = match neighbours.send() && !neighbours.share_link() {
+            true => Placement::SameNode,
+            false => self.placement,
+        };
         Self {
+            placement,
             planted_ns: 0,
+            own: PodTuning::NONE,
             copy: 1,
             is_beside: true,
             ..self
@@ -69,6 +80,7 @@ impl PathKey {
         if self.planted_ns > 0 {
             word += &format!("-{}ns", self.planted_ns);
         }
+        word += &self.own.word();
         if self.copy > 1 {
             word += &format!("-copy-{}", self.copy);
         }
@@ -202,6 +214,14 @@ impl Seat {
         )
     }
 
+    /// What it sets for itself.
+    pub(crate) fn own(self) -> PodTuning {
+        match self {
+            Self::Client(key) | Self::Server { of: key, .. } => key.own,
+            _ => PodTuning::NONE,
+        }
+    }
+
     /// Whether programs may be loaded from it into the kernel.
     pub(crate) fn traces(self) -> bool {
         matches!(self, Self::Tracer { .. })
@@ -231,6 +251,8 @@ impl Seat {
 pub(crate) mod tests {
     use std::collections::BTreeSet;
 
+    use plumbline_experiment::{NeighbourKind, SharedPart};
+
     use super::*;
     use crate::route::ROUTES;
 
@@ -240,6 +262,7 @@ pub(crate) mod tests {
         placement: Placement::CrossNode,
         family: Family::V4,
         planted_ns: 0,
+        own: PodTuning::NONE,
         copy: 1,
         is_beside: false,
     };
@@ -283,6 +306,23 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn neighbours_that_share_only_a_node_are_on_the_senders() {
+        let key = through(ClusterRoute::Pod, Placement::CrossNode);
+        let placed = |kind, share| {
+            let neighbours = Neighbours {
+                kind,
+                share,
+                ..Neighbours::default()
+            };
+            key.beside(neighbours).placement
+        };
+        let (bulk, cpu) = (NeighbourKind::Bulk, NeighbourKind::Cpu);
+        assert_eq!(placed(bulk, SharedPart::Link), Placement::CrossNode);
+        assert_eq!(placed(bulk, SharedPart::Node), Placement::SameNode);
+        assert_eq!(placed(cpu, SharedPart::Node), Placement::CrossNode);
+    }
+
+    #[test]
     fn pods_are_of_one_path_and_only_the_nodes_own_networks_are_shared() {
         let mut names = BTreeSet::new();
         let mut private = 0;
@@ -295,13 +335,16 @@ pub(crate) mod tests {
                             placement,
                             family,
                             planted_ns,
+                            own: PodTuning::NONE,
                             copy,
                             is_beside: false,
                         };
                         let mut seats = <[Seat; 2]>::from(key.seats()).to_vec();
                         // One pair beside all of them.
                         if (planted_ns, copy) == (0, 1) {
-                            seats.extend(<[Seat; 2]>::from(key.beside().seats()));
+                            seats.extend(<[Seat; 2]>::from(
+                                key.beside(Neighbours::default()).seats(),
+                            ));
                         }
                         let own = seats.into_iter().filter(|seat| !seat.is_host());
                         for seat in own {

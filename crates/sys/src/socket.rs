@@ -80,6 +80,17 @@ impl Socket {
         Ok(Self(socket))
     }
 
+    /// Has TCP find the rate of the path in this way (`TCP_CONGESTION`). Connections inherit it
+    /// from the socket that listens.
+    ///
+    /// # Errors
+    ///
+    /// Also a way that the kernel lacks, or lets only administrators choose
+    /// (`net.ipv4.tcp_allowed_congestion_control`).
+    pub fn set_congestion_control(&self, name: &str) -> io::Result<()> {
+        self.0.set_tcp_congestion(name.as_bytes())
+    }
+
     /// Another descriptor of the same socket.
     pub fn duplicate(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)

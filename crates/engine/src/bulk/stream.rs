@@ -9,6 +9,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
 
+use plumbline_experiment::CongestionControl;
 use plumbline_sys::clock::now_ns;
 use plumbline_sys::socket::Socket;
 
@@ -17,7 +18,7 @@ use super::zero_copy::ZeroCopy;
 use crate::driver::{Driver, Event, WatchMode};
 use crate::event_loop::LoadClient;
 use crate::pattern::{Pattern, PayloadDirection};
-use crate::plan::source;
+use crate::plan::{controlled, source};
 use crate::recorder::{Recorder, RequestFailure};
 use crate::secret::{Secret, show};
 use crate::{EngineError, LoadPlan};
@@ -69,6 +70,7 @@ struct StreamConnection {
 pub(crate) struct Stream {
     target: SocketAddr,
     sources: Vec<IpAddr>,
+    congestion: Option<CongestionControl>,
     lines: Vec<StreamConnection>,
     content: &'static [u8],
     /// Present when the kernel is to send from this program's own pages
@@ -102,6 +104,7 @@ impl Stream {
         Self {
             target: plan.target,
             sources: plan.sources.clone(),
+            congestion: plan.congestion,
             lines: vec![line; lines],
             content: content(),
             zero_copy: plan.workload.zero_copy.then(|| ZeroCopy::new(lines)),
@@ -120,6 +123,7 @@ impl Stream {
 
     fn open(&self, slot: usize) -> io::Result<Socket> {
         let socket = Socket::connect_tcp(self.target, source(&self.sources, slot))?;
+        let socket = controlled(socket, self.congestion)?;
         if self.zero_copy.is_some() {
             socket.allow_zero_copy()?;
         }

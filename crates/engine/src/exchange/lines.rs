@@ -11,7 +11,7 @@ use super::state::Exchange;
 use crate::EngineError;
 use crate::codec::Codec;
 use crate::driver::{Driver, WatchMode};
-use crate::plan::source;
+use crate::plan::{controlled, source};
 use crate::recorder::RequestFailure;
 use crate::secret::show;
 
@@ -76,7 +76,10 @@ impl<C: Codec> Exchange<C> {
         let (made, watch) = if self.rules.udp {
             (Socket::connect_udp(target, from), WatchMode::Queue)
         } else {
-            (Socket::connect_tcp(target, from), WatchMode::Stream)
+            let made = Socket::connect_tcp(target, from);
+            let by = self.rules.congestion;
+            let made = made.and_then(|socket| controlled(socket, by));
+            (made, WatchMode::Stream)
         };
         if let Err(e) = made.and_then(|socket| io.insert(slot, socket, watch)) {
             return self.not_connected(io, slot, e, now);

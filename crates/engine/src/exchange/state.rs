@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use plumbline_experiment::CongestionControl;
+
 use super::line::ClientConnection;
 use super::stamps::Stamps;
 use crate::codec::Codec;
@@ -18,6 +20,8 @@ pub(crate) struct Rules {
     pub(crate) target: SocketAddr,
     /// Where from, in turn; empty lets the kernel choose.
     pub(crate) sources: Vec<IpAddr>,
+    /// How TCP finds the rate of the path.
+    pub(crate) congestion: Option<CongestionControl>,
     /// Connections of this worker.
     pub(crate) lines: usize,
     /// Datagrams: answers may be lost or come in any order.

@@ -82,6 +82,7 @@ fn an_answer_without_end_takes_turns_with_the_rest_of_the_load() {
     let rules = Rules {
         target,
         sources: Vec::new(),
+        congestion: None,
         lines: 1,
         udp: false,
         fresh: false,

@@ -59,6 +59,7 @@ impl Exercise for LoadExercise {
             turns: slices,
             seed: order.seed,
             cpus: order.settings.cpus.client.clone(),
+            congestion: path.congestion(),
         });
         let mut agents = TrialAgents {
             client: &mut client,

@@ -176,6 +176,7 @@ impl SurviveExercise {
             workload,
             address,
             secret,
+            congestion: path.congestion(),
         })
     }
 
@@ -197,6 +198,7 @@ impl SurviveExercise {
             turns: None,
             seed: order.seed,
             cpus: order.settings.cpus.client.clone(),
+            congestion: target.congestion,
             workload: target.workload,
         }))
     }

@@ -14,7 +14,7 @@ use crate::policy::RunPolicy;
 use crate::route::ClusterRoute;
 use crate::site::lock;
 use crate::standing::StandingPods;
-use crate::{fingerprint, level, nodes};
+use crate::{fingerprint, level, nodes, own};
 
 impl Target for Cluster {
     fn name(&self) -> &'static str {
@@ -36,6 +36,10 @@ impl Target for Cluster {
             )),
             None => ClusterRoute::named(word, host_network).map(|_| ()),
         })
+    }
+
+    fn lacks(&mut self, variant: &Scene) -> Result<Option<String>, String> {
+        own::lacks(variant)
     }
 
     fn supports(&self, factor: &str) -> Levels {
@@ -168,12 +172,14 @@ impl Target for Cluster {
             Some(path) => path.clone(),
             None => self.make(key, treatment, ends)?,
         };
-        let path = self.dressed(path, treatment)?;
+        let path = self
+            .dressed(path, treatment)?
+            .controlled(key.own.congestion);
         let neighbours = treatment.scene.neighbours;
         if neighbours.is_none() {
             return Ok(Box::new(path));
         }
-        let other = self.make(key.beside(), treatment, ends)?;
+        let other = self.make(key.beside(neighbours), treatment, ends)?;
         Ok(Box::new(path.among(neighbours, other)))
     }
 

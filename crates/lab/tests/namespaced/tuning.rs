@@ -478,6 +478,18 @@ fn namespaces_have_the_sysctls_that_are_set() {
             assert_eq!(sysctl::get(&place.namespace, key).expect("there"), "0");
         }
     });
+    let small = Tuning {
+        tcp_rmem: Some(65_536),
+        tcp_wmem: Some(8_192),
+        ..Tuning::default()
+    };
+    hold("small buffers", "vxlan", small, |it| {
+        for place in [it.client_place(), it.server_place()] {
+            let get = |key| sysctl::get(&place.namespace, key).expect("there");
+            assert_eq!(get("net/ipv4/tcp_rmem"), "4096\t65536\t65536");
+            assert_eq!(get("net/ipv4/tcp_wmem"), "4096\t8192\t8192");
+        }
+    });
     let by = |control| Tuning {
         tcp_congestion_control: Some(control),
         ..Tuning::default()

@@ -44,6 +44,25 @@ fn tcp_carries_bytes_both_ways() {
     }
 }
 
+/// What any process may choose.
+#[test]
+fn connections_inherit_the_congestion_control_of_who_listens() {
+    let allowed = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+    let allowed = std::fs::read_to_string(allowed).unwrap();
+    for name in allowed.split_whitespace() {
+        let listener = Socket::listen_tcp(loopback()[0], false).unwrap();
+        listener.set_congestion_control(name).unwrap();
+        let near = Socket::connect_tcp(listener.local_addr().unwrap(), None).unwrap();
+        let far = patiently(|| listener.accept());
+        let chosen = far.0.tcp_congestion().unwrap();
+        assert!(chosen.starts_with(name.as_bytes()), "{chosen:?}");
+        drop(near);
+    }
+    let listener = Socket::listen_tcp(loopback()[0], false).unwrap();
+    let missing = listener.set_congestion_control("none-such").unwrap_err();
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+}
+
 #[test]
 fn a_reset_tells_the_other_side_and_frees_the_port() {
     let listener = Socket::listen_tcp(loopback()[0], false).unwrap();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumbline_experiment::{Protocol, Workload};
+use plumbline_experiment::{CongestionControl, Protocol, Workload};
 use plumbline_protocol::{EnduredLoad, FromAgent, Probed, Secret, ToAgent};
 use plumbline_record::{Common, FlowKind};
 
@@ -27,6 +27,8 @@ pub(super) struct FlowTarget {
     pub(super) workload: Workload,
     pub(super) address: SocketAddr,
     pub(super) secret: Secret,
+    /// How its sockets find the rate of the path.
+    pub(super) congestion: Option<CongestionControl>,
 }
 
 impl FlowTarget {

@@ -74,6 +74,8 @@ const ROWS: &[Row] = &[
         let key = "net/ipv4/tcp_slow_start_after_idle";
         namespace::of_endpoints(path, key, wanted.map(namespace::switch), journal)
     }),
+    row("tcp_rmem", namespace::buffers),
+    row("tcp_wmem", namespace::buffers),
     row("tcp_congestion_control", |path, journal| {
         let wanted = path.tuning.tcp_congestion_control;
         let key = "net/ipv4/tcp_congestion_control";

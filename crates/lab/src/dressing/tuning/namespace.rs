@@ -27,6 +27,16 @@ pub(super) fn of_endpoints(
     set(&path.ends(), key, wanted, journal)
 }
 
+/// How far the buffers of the endpoints' connections may grow.
+pub(super) fn buffers(path: &TunedPath<'_>, journal: &mut Journal) -> Result<(), Refused> {
+    for (key, values) in path.tuning.buffers() {
+        // As the kernel shows them, to tell what is so already.
+        let values = values.map(|it| it.to_string()).join("\t");
+        of_endpoints(path, &key.replace('.', "/"), Some(&values), journal)?;
+    }
+    Ok(())
+}
+
 /// A packet is dropped whose sender would not be answered by the device that it came by.
 pub(super) fn reverse_path_filter(
     path: &TunedPath<'_>,
