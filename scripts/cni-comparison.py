@@ -14,6 +14,8 @@ PLUMBLINE must be a static build, because pods run it. `--resume RUN` continues 
 run that was cut off.
 """
 
+import contextlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -25,6 +27,17 @@ PAGE = TOP / "docs" / "cni-comparison.md"
 PROVISION = "tests/kubelab/kubelab up --cni {network}"
 
 
+@contextlib.contextmanager
+def awake():
+    """Keeps idle CPUs from halting meanwhile, as `--awake` does for a lab (PM QoS)."""
+    latency = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
+    try:
+        os.write(latency, (0).to_bytes(4, sys.byteorder))
+        yield
+    finally:
+        os.close(latency)
+
+
 def run(program, flags):
     """The run directory: the newest one, or the one that is resumed."""
     if "--resume" in flags:
@@ -34,7 +47,8 @@ def run(program, flags):
         where = ["cni-comparison", *flags]
         directory = None
     command = [program, "run", *where, "--provision", PROVISION]
-    subprocess.run(command, cwd=TOP, stdout=subprocess.DEVNULL, check=True)
+    with awake():
+        subprocess.run(command, cwd=TOP, stdout=subprocess.DEVNULL, check=True)
     return directory or max((TOP / "runs").glob("*-cni-comparison"))
 
 
@@ -60,9 +74,11 @@ On {record['provenance']['started'][:10]} with Plumbline {record['provenance']['
 In each block every network had a cluster of its own, made for that block, and in it
 the paths took turns in slices of 25 ms. Both nodes are namespaces of one machine, so
 read the figures as relative: what they show is the work that each network adds, not
-what a wire does to it. The machine's CPU holds the control plane and all daemons of
-that cluster too, which do as they like beside a hundred milliseconds of traffic: its
-columns say less than those of the processes. [How clusters are made for a
+what a wire does to it. Idle CPUs were kept from halting (PM QoS), as `--awake` does for a
+lab: in a virtual machine one that halts comes back when the hypervisor lets it, which
+would be most of what differs. The machine's CPU holds the control plane and all daemons
+of that cluster too, which do as they like beside the traffic: its columns say less than
+those of the processes. [How clusters are made for a
 run](kubernetes.md#several-networks-in-one-run).
 """
 
