@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use crate::left::held_namespaces;
 use crate::observed::ran_to_its_end;
-use crate::world::{Running, eventually, json, lab, output, run_directory, skip, stderr, stdout};
+use crate::world::{
+    Running, eventually, json, lab, output, plumbline, run_directory, skip, stderr, stdout,
+};
 
 /// As root programs in the kernel look, and taps where that is asked for or nothing else is
 /// allowed.
@@ -374,9 +376,12 @@ fn a_second_bridge_is_found_in_its_hop() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/second-bridge");
     let networks = ["one", "two"].map(|it| format!("cni:{folder}/{it}.conflist"));
     let networks = networks.join(",");
-    let bins = ["--cni-bin", folder, "--cni-bin", "/usr/lib/cni"];
     is_shown(name, || {
-        let found = look(&[&["--network", &networks], &bins[..]].concat());
+        let mut xray = plumbline(&["xray", "--rounds", "2", "--json", "--network", &networks]);
+        xray.env("CNI_PATH", format!("{folder}:/usr/lib/cni"));
+        let output = xray.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
         let against = &found["networks"][1]["against"];
         let more = |names: &[&str]| -> f64 {
             let named = hops(against).iter();

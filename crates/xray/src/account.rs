@@ -2,9 +2,11 @@
 
 use plumbline_stats::family;
 
-use crate::eye::TRACEPOINTS;
 use crate::hop::{NamedHop, Trip};
 use crate::load::TrialLatency;
+
+/// What programs at tracepoints are called in results.
+pub(crate) const TRACEPOINTS: &str = "tracepoints";
 
 /// Error probability of intervals.
 const ALPHA: f64 = 0.05;

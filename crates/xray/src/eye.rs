@@ -3,12 +3,10 @@
 use plumbline_experiment::Workload;
 use plumbline_tracer::{Tracer, TracerError};
 
+use crate::account::TRACEPOINTS;
 use crate::error::XrayError;
 use crate::order::XrayOrder;
 use crate::taps;
-
-/// What programs at tracepoints are called in results.
-pub(crate) const TRACEPOINTS: &str = "tracepoints";
 
 /// Share of the requests that the kernel stamps at the sender's socket, where taps do not see
 /// its ends.

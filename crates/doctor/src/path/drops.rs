@@ -8,7 +8,7 @@ use plumbline_protocol::{
 };
 use plumbline_tracer::{DropWatch, TracerError};
 
-use super::PathTrials;
+use super::allowed::PathTrials;
 use super::post::{Heading, Post, Posts, TrainShape};
 use super::seen::DroppedThere;
 

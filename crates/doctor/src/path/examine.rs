@@ -7,7 +7,7 @@ use std::time::Duration;
 use plumbline_harness::{Path, PathSnapshot, Side, TargetError};
 use plumbline_protocol::{LocalAddress, Survey};
 
-use super::PathTrials;
+use super::allowed::PathTrials;
 use super::drops::Drops;
 use super::post::{Heading, Post, Posts, TrainShape};
 use super::seen::{OtherVersion, PathSeen, PlaceSeen, RouteReturn, TrainSeen, WaySeen};

@@ -9,9 +9,9 @@ use plumbline_protocol::{Followed, FollowedPart, TraceAnswer, TraceOrder, Traced
 
 use super::port::AtPort;
 use super::{Ground, RequestSample, demand};
+use crate::account::TRACEPOINTS;
 use crate::around::Surroundings;
 use crate::error::XrayError;
-use crate::eye::TRACEPOINTS;
 use crate::order::XrayOrder;
 use crate::view::Glimpse;
 
