@@ -126,7 +126,7 @@ impl Cluster {
     /// Which levels of a factor a pair of nodes has.
     pub(crate) fn pair_supports(factor: &str) -> Levels {
         match factor {
-            "network" | "path" | "backends" | "planted" => Levels::Any,
+            "network" | "path" | "backends" | "planted" | "settings" => Levels::Any,
             "placement" => Levels::These(&["same-node"]),
             "family" => Levels::These(&["6"]),
             "services" | "endpoints" | "proxy" | "position" => Levels::Any,

@@ -44,7 +44,7 @@ impl Target for Cluster {
 
     fn supports(&self, factor: &str) -> Levels {
         match factor {
-            "network" | "path" | "planted" | "family" => Self::pair_supports(factor),
+            "network" | "path" | "planted" | "settings" | "family" => Self::pair_supports(factor),
             _ if !self.is_pair() => Levels::Default,
             _ => Self::pair_supports(factor),
         }

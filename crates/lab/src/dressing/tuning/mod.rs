@@ -74,8 +74,12 @@ const ROWS: &[Row] = &[
         let key = "net/ipv4/tcp_slow_start_after_idle";
         namespace::of_endpoints(path, key, wanted.map(namespace::switch), journal)
     }),
-    row("tcp_rmem", namespace::buffers),
-    row("tcp_wmem", namespace::buffers),
+    row("tcp_rmem", |path, journal| {
+        namespace::buffers(path, "net.ipv4.tcp_rmem", journal)
+    }),
+    row("tcp_wmem", |path, journal| {
+        namespace::buffers(path, "net.ipv4.tcp_wmem", journal)
+    }),
     row("tcp_congestion_control", |path, journal| {
         let wanted = path.tuning.tcp_congestion_control;
         let key = "net/ipv4/tcp_congestion_control";

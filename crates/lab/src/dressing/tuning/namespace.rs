@@ -27,14 +27,19 @@ pub(super) fn of_endpoints(
     set(&path.ends(), key, wanted, journal)
 }
 
-/// How far the buffers of the endpoints' connections may grow.
-pub(super) fn buffers(path: &TunedPath<'_>, journal: &mut Journal) -> Result<(), Refused> {
-    for (key, values) in path.tuning.buffers() {
+/// How far the buffers of the endpoints' connections may grow, by the sysctl of this name.
+pub(super) fn buffers(
+    path: &TunedPath<'_>,
+    name: &str,
+    journal: &mut Journal,
+) -> Result<(), Refused> {
+    let buffers = path.tuning.buffers().into_iter();
+    let wanted = buffers.filter(|(of, _)| *of == name).map(|(_, values)| {
         // As the kernel shows them, to tell what is so already.
-        let values = values.map(|it| it.to_string()).join("\t");
-        of_endpoints(path, &key.replace('.', "/"), Some(&values), journal)?;
-    }
-    Ok(())
+        values.map(|it| it.to_string()).join("\t")
+    });
+    let wanted: Option<String> = wanted.last();
+    of_endpoints(path, &name.replace('.', "/"), wanted.as_deref(), journal)
 }
 
 /// A packet is dropped whose sender would not be answered by the device that it came by.
