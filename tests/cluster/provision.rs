@@ -418,10 +418,11 @@ fn a_gate_compares_what_a_command_brings_up() {
     let gate = ["gate", "--target", "kubernetes", "--unprovision", &down];
     let compared = ["--base", "main", "--head", "pr", "--path", "pod"];
     let load = ["--workload", "rr", "--rate", "500", "--duration", "100ms"];
-    let limit = ["--limit", "p50=200%", "--budget", "10m", "--out"];
+    let out = cluster.out().to_str().unwrap();
+    let limit = ["--limit", "p50=200%", "--budget", "10m", "--out", out];
     let mut gate =
         fake.provision(cluster.plumbline(&[&gate[..], &compared, &load, &limit].concat()));
-    let output = gate.arg(cluster.out()).output().unwrap();
+    let output = gate.output().unwrap();
     let (said, errors) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(0), "{said}{errors}");
     assert!(said.contains("pr/pod is not worse than main/pod"), "{said}");

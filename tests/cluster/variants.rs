@@ -48,7 +48,7 @@ fn carried(cluster: &Cluster, setting: &str) -> [u64; 2] {
     let label = |one: &Value| one["label"].as_str().unwrap().to_owned();
     let treatments = record["plan"]["treatments"].as_array().unwrap();
     let labels: Vec<_> = treatments.iter().map(label).collect();
-    assert_eq!(labels, ["pod", "pod+varied"], "{}", stderr(&output));
+    assert_eq!(labels, ["pod", "varied/pod"], "{}", stderr(&output));
     std::fs::remove_dir_all(directory).unwrap();
     let bytes = |treatment: u64| {
         let trial = trials.iter().find(|it| it["treatment"] == treatment);

@@ -84,8 +84,9 @@ impl AskedVariant<'_> {
     #[must_use]
     pub fn of(&self, scene: Scene) -> Scene {
         let name = match self.is_of_each {
-            true => format!("{}+{}", scene.network, self.section),
-            false => self.section.to_owned(),
+            // One that has no name is not told from others.
+            true if !scene.network.is_empty() => format!("{}+{}", scene.network, self.section),
+            _ => self.section.to_owned(),
         };
         let tuning = self.tuning;
         Scene {
