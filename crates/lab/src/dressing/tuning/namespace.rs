@@ -33,12 +33,10 @@ pub(super) fn buffers(
     name: &str,
     journal: &mut Journal,
 ) -> Result<(), Refused> {
-    let buffers = path.tuning.buffers().into_iter();
-    let wanted = buffers.filter(|(of, _)| *of == name).map(|(_, values)| {
-        // As the kernel shows them, to tell what is so already.
-        values.map(|it| it.to_string()).join("\t")
-    });
-    let wanted: Option<String> = wanted.last();
+    let mut buffers = path.tuning.buffers().into_iter();
+    let wanted = buffers.find(|(of, _)| *of == name);
+    // As the kernel shows them, to tell what is so already.
+    let wanted = wanted.map(|(_, values)| values.map(|it| it.to_string()).join("\t"));
     of_endpoints(path, &name.replace('.', "/"), wanted.as_deref(), journal)
 }
 
