@@ -17,6 +17,7 @@ run that was cut off; `--of` writes the page of runs that have ended, the large 
 """
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -79,7 +80,9 @@ def addition(program, directory):
     record = run_record.read(directory)
     workload = record["plan"]["treatments"][0]["workload"]
     lines = run_record.report(program, directory, "markdown").splitlines()
-    table = "\n".join(line for line in lines[: lines.index("") + 20] if line.startswith("|"))
+    is_row = lambda line: line.startswith("|")
+    first = itertools.dropwhile(lambda line: not is_row(line), lines)
+    table = "\n".join(itertools.takewhile(is_row, first))
     return f"""## {workload['name']} at {workload['arrival']['rate']:g}/s
 
 Above, too few blocks of these networks count under {workload['name']}: beside all else on two CPUs the sender itself was

@@ -258,18 +258,17 @@ pub(crate) fn source(sources: &[IpAddr], slot: usize) -> Option<IpAddr> {
 
 /// The same socket of TCP, which finds the rate of its path in this way.
 pub(crate) fn controlled(socket: Socket, by: Option<CongestionControl>) -> io::Result<Socket> {
-    if let Some(by) = by {
-        socket
-            .set_congestion_control(by.as_str())
-            .map_err(|error| {
-                let told = format!(
-                    "congestion control {}, of which net.ipv4.tcp_allowed_congestion_control lists \
-                 what may be chosen: {error}",
-                    by.as_str()
-                );
-                io::Error::new(error.kind(), told)
-            })?;
-    }
+    let Some(name) = by.map(CongestionControl::as_str) else {
+        return Ok(socket);
+    };
+    let refused = |error: io::Error| {
+        let told = format!(
+            "congestion control {name}, of which net.ipv4.tcp_allowed_congestion_control lists \
+             what may be chosen: {error}"
+        );
+        io::Error::new(error.kind(), told)
+    };
+    socket.set_congestion_control(name).map_err(refused)?;
     Ok(socket)
 }
 

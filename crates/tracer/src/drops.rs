@@ -1,11 +1,11 @@
 //! A program at the kernel's tracepoint for packets that are dropped (`bpf/drops.c`).
 
 use plumbline_protocol::DroppedDatagrams;
-use plumbline_sys::bpf::{AtTracepoints, BpfError, BpfObject, ObjectFile};
+use plumbline_sys::bpf::{AtTracepoints, BpfObject, ObjectFile};
 
 use crate::btf;
 use crate::layout::u32_at;
-use crate::tracer::{TracerError, missing};
+use crate::tracer::{TracerError, loaded, missing};
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/drops.o"));
 
@@ -26,15 +26,10 @@ impl DropWatch {
     /// [`TracerError::Unsupported`] without the right to do so, and on kernels without type
     /// information.
     pub fn load() -> Result<Self, TracerError> {
-        let loaded = || -> Result<Self, BpfError> {
-            let mut object = BpfObject::load(&OBJECT.0, &[])?;
-            object.load_for_tracepoints(&[(PROGRAM, "kfree_skb")])?;
-            Ok(Self {
-                object,
-                running: None,
-            })
-        };
-        loaded().map_err(missing)
+        Ok(Self {
+            object: loaded(OBJECT, &[(PROGRAM, "kfree_skb")])?,
+            running: None,
+        })
     }
 
     /// Forgets what was seen before, and watches datagrams whose payloads have so many bytes and

@@ -53,15 +53,10 @@ impl Tracer {
     /// [`TracerError::Unsupported`] without the right to do so, and on kernels without type
     /// information or one of the tracepoints.
     pub fn load() -> Result<Self, TracerError> {
-        let loaded = || -> Result<Self, BpfError> {
-            let mut object = BpfObject::load(&OBJECT.0, &[])?;
-            object.load_for_tracepoints(PROGRAMS)?;
-            Ok(Self {
-                object,
-                running: None,
-            })
-        };
-        loaded().map_err(missing)
+        Ok(Self {
+            object: loaded(OBJECT, PROGRAMS)?,
+            running: None,
+        })
     }
 
     /// Runs the programs while `work` is done; gives what they saw.
@@ -141,6 +136,16 @@ impl Tracer {
             no_room: fate(layout::NO_ROOM)?,
         })
     }
+}
+
+/// An object whose programs are loaded, each for its tracepoint.
+pub(crate) fn loaded(
+    file: &ObjectFile<[u8]>,
+    programs: &[(&str, &str)],
+) -> Result<BpfObject, TracerError> {
+    let mut object = BpfObject::load(&file.0, &[]).map_err(missing)?;
+    object.load_for_tracepoints(programs).map_err(missing)?;
+    Ok(object)
 }
 
 /// Says what is missing, where something is.

@@ -1,7 +1,5 @@
 //! A table of eBPF programs that is nearly full.
 
-use std::sync::Arc;
-
 use plumbline_sys::bpf::BpfObject;
 
 use super::site::FaultSite;
@@ -33,7 +31,7 @@ pub(super) fn fill(site: &FaultSite<'_>, journal: &mut Journal) -> Result<(), La
     ebpf::attach(
         &mut object,
         TC_PROGRAMS.names,
-        (&Arc::clone(place), index),
+        (place, index),
         journal,
         lacks,
     )?;
