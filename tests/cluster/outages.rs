@@ -297,19 +297,35 @@ fn a_kubelet_that_is_away_ends_the_run_and_nothing_is_left() {
 
 /// Gives the next test the cluster as this one found it. Some seconds after an API
 /// server is back, the controllers take all nodes for lost, because none has reported
-/// yet; within a minute they see that none is.
+/// yet; within a minute they see that none is. A node that is lost is ready for 40 s
+/// more, so each must have renewed its lease, too.
 #[track_caller]
 pub(super) fn until_nodes_stay_ready(cluster: &Cluster) {
     const STAY: Duration = Duration::from_secs(15);
+    let words = |what: &[&str], path: &str| -> Vec<String> {
+        let output = cluster.try_kubectl(&[&["get"], what, &["--output", path]].concat());
+        let text = stdout(&output);
+        text.split_whitespace().map(str::to_owned).collect()
+    };
+    let renewals = || {
+        let leases = ["leases", "--namespace", "kube-node-lease"];
+        words(&leases, "jsonpath={.items[*].spec.renewTime}")
+    };
     let ready = "jsonpath={.items[*].status.conditions[?(@.type==\"Ready\")].status}";
+    let mut first = renewals();
     let mut since = Instant::now();
     eventually("all nodes stay ready", Duration::from_secs(120), || {
         std::thread::sleep(Duration::from_millis(500));
-        let text = stdout(&cluster.try_kubectl(&["get", "nodes", "--output", ready]));
-        if text.is_empty() || text.split_whitespace().any(|it| it != "True") {
+        let states = words(&["nodes"], ready);
+        if states.is_empty() || states.iter().any(|it| it != "True") {
             since = Instant::now();
         }
-        since.elapsed() > STAY
+        let last = renewals();
+        if first.len() != states.len() {
+            first.clone_from(&last);
+        }
+        let renewed = first.iter().zip(&last).all(|(first, last)| first != last);
+        since.elapsed() > STAY && first.len() == last.len() && renewed
     });
 }
 
