@@ -92,6 +92,9 @@ pub(crate) struct RunArgs {
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) flags: FlagArgs<true>,
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    pub(crate) beside: plumbline_xray::BesideArgs,
     /// Set any key of the experiment, such as design.retries=3
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

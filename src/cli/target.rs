@@ -150,9 +150,6 @@ pub(crate) struct InLabArgs {
     /// Set what makes this machine's figures steadier while the run lasts, as root (`plumbline tune`)
     #[arg(long, conflicts_with = "kernel")]
     pub(crate) tune: bool,
-    /// Afterwards show where the microseconds of a request go on each path: `plumbline xray`
-    #[arg(long, conflicts_with = "kernel")]
-    pub(crate) xray: bool,
 }
 
 impl InLabArgs {
@@ -163,7 +160,6 @@ impl InLabArgs {
             ("--cni-bin", !self.cni_bin.is_empty()),
             ("--awake", self.awake),
             ("--tune", self.tune),
-            ("--xray", self.xray),
         ];
         given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
     }

@@ -8,7 +8,7 @@ use anyhow::bail;
 use plumbline_harness::Target;
 use plumbline_session::Session;
 
-use crate::cli::{InLabArgs, Kernel, ListArgs, RunArgs};
+use crate::cli::{InLabArgs, Kernel, ListArgs, RunArgs, TargetKind};
 
 /// A command that is not here, or nowhere.
 pub(crate) fn run(command: Vec<OsString>) -> anyhow::Result<ExitCode> {
@@ -35,8 +35,12 @@ pub(crate) fn around_this() -> anyhow::Result<Option<ExitCode>> {
     needs_linux("--tune")
 }
 
-pub(crate) fn beside(_: &RunArgs, _: &Session<'_>) -> anyhow::Result<()> {
-    needs_linux("--xray")
+pub(crate) fn check_beside(_: &RunArgs, _: TargetKind, _: bool) -> anyhow::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn beside(_: &RunArgs, _: &Session<'_>) -> anyhow::Result<bool> {
+    Ok(false)
 }
 
 pub(crate) fn target(_: &InLabArgs) -> anyhow::Result<Box<dyn Target>> {

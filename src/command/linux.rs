@@ -25,7 +25,7 @@ pub(crate) use kernel::{is_elsewhere, run_inside};
 pub(crate) use lab::target;
 pub(crate) use networks::list;
 pub(crate) use tune::around_this;
-pub(crate) use xray::beside;
+pub(crate) use xray::{beside, check_beside};
 
 pub(crate) fn run(command: LinuxCommand) -> anyhow::Result<ExitCode> {
     match command {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use plumbline_experiment::{Experiment, ready_made};
+use plumbline_experiment::Experiment;
 use plumbline_gate::{GateArgs, exit_code};
 use plumbline_record::{GuestLock, RunDirectory, write_atomically};
 use plumbline_report::decision::{self, Decision};
@@ -36,8 +36,7 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
         Some(path) => recorded(path)?,
     };
     let kind = target::kind(&args.target, experiment.as_ref())?;
-    check_flags(args, kind, experiment.as_ref())?;
-    check_gate(args, against)?;
+    check_flags(args, kind, experiment.as_ref(), against)?;
     check_commands(args, kind, experiment.as_ref(), commands)?;
     let kernel = args.target.lab.kernel;
     if linux::is_elsewhere(kernel) {
@@ -99,8 +98,7 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
     let shown = show(args, &session, &summary, (&text, unfinished));
     let ending = conducted?;
     shown?;
-    if args.target.lab.xray && !ending.interrupted {
-        linux::beside(args, &session)?;
+    if !ending.interrupted && linux::beside(args, &session)? {
         // Now there are hops to link.
         html::write_page(
             session.directory(),
@@ -126,27 +124,6 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
         (true, true) => 0,
         (true, false) => 2,
     }))
-}
-
-/// Refuses flags of a gate that would have no effect.
-fn check_gate(args: &RunArgs, against: Against<'_>) -> Result<(), BadUsage> {
-    let Against::Base(gate) = against else {
-        return Ok(());
-    };
-    if args.resume.is_some() && gate.asks() {
-        return Err(BadUsage(
-            "--resume goes on with a gate as it was planned: leave networks, limits and budget out"
-                .to_owned(),
-        ));
-    }
-    if linux::is_elsewhere(args.target.lab.kernel) && gate.writes() {
-        return Err(BadUsage(
-            "--markdown and --junit are written outside of the run's directory, which --kernel \
-             uml cannot do: leave them out"
-                .to_owned(),
-        ));
-    }
-    Ok(())
 }
 
 /// A command that somebody else may have chosen, and its key.
@@ -192,7 +169,14 @@ fn check_flags(
     args: &RunArgs,
     kind: TargetKind,
     experiment: Option<&Experiment>,
+    against: Against<'_>,
 ) -> anyhow::Result<()> {
+    let is_in_guest = linux::is_elsewhere(args.target.lab.kernel);
+    if let Against::Base(gate) = against
+        && let Some(why) = gate.refusal(args.resume.is_some(), is_in_guest)
+    {
+        return Err(BadUsage(why.to_owned()).into());
+    }
     let several = args.target.cluster.context.len() > 1 || is_provisioned(args, experiment)?;
     if args.across_environments && args.resume.is_none() && !several {
         return Err(BadUsage(
@@ -202,6 +186,7 @@ fn check_flags(
         )
         .into());
     }
+    linux::check_beside(args, kind, several)?;
     let paths = experiment.map_or(Ok(Vec::new()), Experiment::paths)?;
     if kind != TargetKind::Kubernetes && !paths.is_empty() {
         return Err(BadUsage(format!(
@@ -224,22 +209,7 @@ fn is_provisioned(args: &RunArgs, experiment: Option<&Experiment>) -> anyhow::Re
 
 /// The experiment with the flags applied. Touches files only.
 fn experiment(args: &RunArgs, against: Against<'_>) -> anyhow::Result<Experiment> {
-    let (text, name) = match ready_made()
-        .iter()
-        .find(|(name, _)| *name == args.experiment)
-    {
-        Some((name, text)) => ((*text).to_owned(), format!("{name}.toml")),
-        None => {
-            let text = std::fs::read_to_string(&args.experiment).map_err(|error| {
-                BadUsage(format!(
-                    "`{}` is neither a ready-made experiment (see `plumbline list experiments`) nor a file that can be read: {error}",
-                    args.experiment
-                ))
-            })?;
-            (text, args.experiment.clone())
-        }
-    };
-    let mut experiment = Experiment::parse(&text, &name)?;
+    let mut experiment = Experiment::named(&args.experiment)?;
     for (flag, value) in &args.flags.0 {
         experiment.set_flag(flag, value)?;
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Cluster, add_image, cluster, refused};
 use crate::documented;
-use crate::world::{Running, eventually, stderr, stdout};
+use crate::world::{Running, eventually, run_directory, stderr, stdout};
 
 /// `plumbline xray` in a cluster that lets it.
 fn xray(cluster: &Cluster, more: &[&str]) -> Command {
@@ -139,6 +139,31 @@ fn each_node_follows_its_half_by_its_own_clock() {
     assert_eq!(there[there.len() - 1], ("wake-up", &*server), "{there:?}");
     assert_eq!(back[0], ("responder", &*server), "{back:?}");
     assert_eq!(back[back.len() - 1], ("wake-up", &*client), "{back:?}");
+}
+
+/// Beside the trials of a run are the hops of the paths that it compared.
+#[test]
+fn a_run_is_looked_into_by_consent_when_it_has_ended() {
+    let Some(cluster) = cluster() else { return };
+    let before = cluster.inventory();
+    let few = ["--blocks", "1", "--duration", "200ms", "--control", "off"];
+    let order = ["tour", "--network", "pod", "--workload", "rr", "--xray"];
+    let order = [&order[..], &few].concat();
+    refused(
+        &cluster.run(&order).output().unwrap(),
+        64,
+        &["--allow-tracing allows it"],
+    );
+    let consent = [&order[..], &["--allow-tracing"]].concat();
+    let output = cluster.run(&consent).output().unwrap();
+    let directory = run_directory(cluster.out());
+    let hops = std::fs::read_to_string(directory.join("hops.json"));
+    let hops = hops.unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+    let hops: Value = serde_json::from_str(&hops).unwrap();
+    assert_eq!(text(&hops["networks"][0], "name"), "pod");
+    let report = std::fs::read_to_string(directory.join("report.html")).unwrap();
+    assert!(report.contains("<a href=\"hops.html\">"));
+    assert_eq!(cluster.inventory(), before);
 }
 
 /// The independent eye on what consent was given to.

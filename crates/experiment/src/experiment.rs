@@ -7,7 +7,9 @@ use crate::keys::DURING;
 use crate::source::{SourceKind, SourceSpan, SourceText};
 use crate::spec::{self, Spec};
 use crate::tree::{self, Data, Entry, SectionTable, SpannedValue};
-use crate::{Asked, Draft, Family, Plan, Provision, Scene, SpecError, resolve, survive};
+use crate::{
+    Asked, Draft, Family, Plan, Provision, Scene, SpecError, ready_made, resolve, survive,
+};
 
 /// A question: factors with their levels, workloads, a design.
 ///
@@ -23,6 +25,27 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// The ready-made experiment of that name, or else what the file there says.
+    ///
+    /// # Errors
+    ///
+    /// Neither is there, and as [`parse`](Self::parse).
+    pub fn named(word: &str) -> Result<Self, SpecError> {
+        if let Some((name, text)) = ready_made().iter().find(|(name, _)| *name == word) {
+            return Self::parse(text, &format!("{name}.toml"));
+        }
+        let text = std::fs::read_to_string(word).map_err(|error| {
+            SpecError::nowhere(
+                format!(
+                    "`{word}` is neither a ready-made experiment nor a file that can be read: \
+                     {error}"
+                ),
+                "`plumbline list experiments` shows what is ready-made",
+            )
+        })?;
+        Self::parse(&text, word)
+    }
+
     /// Reads an experiment file. `file_name` is for messages.
     ///
     /// # Errors

@@ -116,15 +116,21 @@ impl GateArgs {
         }
     }
 
-    /// Whether anything of the plan was typed.
-    pub fn asks(&self) -> bool {
+    /// Why these flags make no sense for a run that is resumed, or in a guest's kernel.
+    pub fn refusal(&self, is_resumed: bool, is_in_guest: bool) -> Option<&'static str> {
         let networks = self.base.is_some() || self.base_cni_bin.is_some();
-        networks || !self.limit.is_empty() || self.budget.is_some()
-    }
-
-    /// Whether files were asked for.
-    pub fn writes(&self) -> bool {
-        self.markdown.is_some() || self.junit.is_some()
+        let asks = networks || !self.limit.is_empty() || self.budget.is_some();
+        let writes = self.markdown.is_some() || self.junit.is_some();
+        if is_resumed && asks {
+            return Some(
+                "--resume goes on with a gate as it was planned: leave networks, limits and \
+                 budget out",
+            );
+        }
+        (is_in_guest && writes).then_some(
+            "--markdown and --junit are written outside of the run's directory, which --kernel \
+             uml cannot do: leave them out",
+        )
     }
 
     /// The files that were asked for, each with its text.

@@ -68,6 +68,60 @@ pub struct XrayArgs {
     pub json: bool,
 }
 
+/// The flags of a run whose networks are looked into when it has ended.
+#[derive(Debug, Args)]
+pub struct BesideArgs {
+    /// Afterwards show where the microseconds of a request go on each path: `plumbline xray`
+    #[arg(long, conflicts_with = "kernel")]
+    pub xray: bool,
+    /// In a cluster: allow a pod on each node of a path that may load programs into its kernel
+    #[arg(long, requires = "xray")]
+    pub allow_tracing: bool,
+}
+
+impl BesideArgs {
+    /// Refuses what cannot be looked into: `target` is its word, `is_many` whether it is more
+    /// than one pair of nodes in one cluster that stands.
+    ///
+    /// # Errors
+    ///
+    /// [`XrayError::Refused`], as [`XrayArgs::order`].
+    pub fn check(&self, target: &str, is_many: bool) -> Result<(), XrayError> {
+        if !self.xray {
+            return Ok(());
+        }
+        let many = || {
+            is_many.then(|| {
+                "--xray: looks into one pair of nodes in one cluster that stands: leave it out of \
+                 meshes, pairs, several clusters and those that are made for the run"
+                    .to_owned()
+            })
+        };
+        match without_leave(target, self.allow_tracing).or_else(many) {
+            Some(why) => Err(XrayError::Refused(why)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why packets of this target are not followed, with that leave.
+fn without_leave(target: &str, allow_tracing: bool) -> Option<String> {
+    match (target, allow_tracing) {
+        (CLUSTER, false) => Some(WOULD_MAKE.to_owned()),
+        ("hosts", _) => Some(
+            "--target hosts: xray looks into networks of a lab and of clusters, so far; between \
+             hosts it would take a program with CAP_BPF and CAP_PERFMON on each"
+                .to_owned(),
+        ),
+        ("lab", true) => Some(
+            "--allow-tracing is for clusters; in the lab root needs no leave: leave it out, or \
+             say --target kubernetes too"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
 impl XrayArgs {
     /// Whether it is a cluster's networks that are asked for.
     pub fn is_in_cluster(&self) -> bool {
@@ -96,21 +150,10 @@ impl XrayArgs {
     fn refusal(&self, of_clusters: Option<&str>) -> Option<String> {
         let of_lab = [("--taps", self.taps), ("--awake", self.awake)];
         let of_lab = of_lab.iter().find(|(_, is_given)| *is_given);
-        match (self.target.as_str(), self.allow_tracing) {
-            (CLUSTER, false) => Some(WOULD_MAKE.to_owned()),
-            (CLUSTER, true) => of_lab.map(|(flag, _)| format!("{flag} is for a lab: leave it out")),
-            ("hosts", _) => Some(
-                "--target hosts: xray looks into networks of a lab and of clusters, so far; \
-                 between hosts it would take a program with CAP_BPF and CAP_PERFMON on each"
-                    .to_owned(),
-            ),
-            (_, true) => Some(
-                "--allow-tracing is for clusters; in the lab root needs no leave: leave it out, or \
-                 say --target kubernetes too"
-                    .to_owned(),
-            ),
-            (_, false) => of_clusters.map(|flag| format!("{flag}: say --target kubernetes too")),
-        }
+        without_leave(&self.target, self.allow_tracing).or_else(|| match self.is_in_cluster() {
+            true => of_lab.map(|(flag, _)| format!("{flag} is for a lab: leave it out")),
+            false => of_clusters.map(|flag| format!("{flag}: say --target kubernetes too")),
+        })
     }
 }
 
@@ -162,6 +205,24 @@ mod tests {
             refused.contains("--image: say --target kubernetes"),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn a_run_is_refused_before_it_begins_what_it_could_not_look_into() {
+        let check = |xray, allow_tracing, target, is_many| {
+            let beside = BesideArgs {
+                xray,
+                allow_tracing,
+            };
+            let refused = beside.check(target, is_many).err();
+            refused.map(|it| it.to_string()).unwrap_or_default()
+        };
+        assert!(check(true, false, CLUSTER, false).contains("--allow-tracing allows it"));
+        assert!(check(true, true, CLUSTER, true).contains("one cluster that stands"));
+        assert!(check(true, false, "hosts", false).contains("CAP_BPF"));
+        assert_eq!(check(true, true, CLUSTER, false), "");
+        assert_eq!(check(true, false, "lab", false), "");
+        assert_eq!(check(false, false, "hosts", true), "");
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod view;
 
 pub use account::{HopTime, MeanTime, NetworkHops, Unfollowed, Xray};
 pub use error::XrayError;
-pub use flags::XrayArgs;
+pub use flags::{BesideArgs, XrayArgs};
 pub use hop::Trip;
 pub use look::LookedAt;
 pub use order::XrayOrder;

@@ -1,12 +1,14 @@
 //! `plumbline xray`: where the microseconds of a request go.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use plumbline_session::Session;
-use plumbline_xray::{LookedAt, NamedScene, XrayOrder, survey};
+use plumbline_sys::signal::interruption;
+use plumbline_xray::LookedAt;
 
 use super::lab::{after_take_down, lab};
-use crate::cli::{PairingArgs, RunArgs, XrayCommand};
+use crate::cli::{ClusterArgs, PairingArgs, RunArgs, TargetKind, XrayCommand};
 use crate::command::print;
 use crate::progress::say;
 use crate::target::{OfClusters, clusters};
@@ -15,37 +17,63 @@ pub(crate) fn run(command: &XrayCommand) -> anyhow::Result<ExitCode> {
     let args = &command.args;
     let order = args.order(command.cluster.given())?;
     let look = |at: LookedAt<'_>| -> anyhow::Result<ExitCode> {
-        let interrupted = plumbline_sys::signal::interruption()?;
-        print(&args.look(order, at, &command.flags.0, interrupted, &say)?)?;
+        print(&args.look(order, at, &command.flags.0, interruption()?, &say)?)?;
         Ok(ExitCode::SUCCESS)
     };
     if args.is_in_cluster() {
-        let also = OfClusters {
-            tracing: true,
-            ..OfClusters::default()
-        };
-        let mut target = clusters(&command.cluster, &PairingArgs::default(), None, also)?;
-        return after_take_down(look(LookedAt::Cluster(&mut *target)), &mut *target);
+        return in_cluster(&command.cluster, look);
     }
     plumbline_sys::namespace::enter_private()?;
-    let mut lab = lab(&[], args.awake)?;
+    in_lab(&[], args.awake, look)
+}
+
+fn in_cluster<T>(
+    args: &ClusterArgs,
+    look: impl FnOnce(LookedAt<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let also = OfClusters {
+        tracing: true,
+        ..OfClusters::default()
+    };
+    let mut target = clusters(args, &PairingArgs::default(), None, also)?;
+    after_take_down(look(LookedAt::Cluster(&mut *target)), &mut *target)
+}
+
+/// To be called in namespaces of this process's own.
+fn in_lab<T>(
+    cni_bin: &[PathBuf],
+    awake: bool,
+    look: impl FnOnce(LookedAt<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut lab = lab(cni_bin, awake)?;
     after_take_down(look(LookedAt::Lab(&mut lab)), &mut lab)
 }
 
-/// Looks into the networks of a run that has ended, and keeps what it finds beside the trials.
-pub(crate) fn beside(args: &RunArgs, session: &Session<'_>) -> anyhow::Result<()> {
-    let interrupted = plumbline_sys::signal::interruption()?;
-    let subjects = NamedScene::of_plan(&session.run().plan);
-    let asked = &args.target.lab;
-    let mut lab = lab(&asked.cni_bin, asked.awake)?;
-    let found = survey(XrayOrder::default(), &subjects, &mut lab, interrupted, &say);
-    let kept = found.map_err(anyhow::Error::from).and_then(|found| {
+/// Refuses a run that is to be looked into and could not be; `several` is whether it is of
+/// several clusters.
+pub(crate) fn check_beside(args: &RunArgs, kind: TargetKind, several: bool) -> anyhow::Result<()> {
+    let is_many = several || args.target.pairing.given().is_some();
+    Ok(args.beside.check(kind.name(), is_many)?)
+}
+
+/// Looks into the networks of a run that has ended where that was asked for, and keeps what it
+/// finds beside the trials; gives whether.
+pub(crate) fn beside(args: &RunArgs, session: &Session<'_>) -> anyhow::Result<bool> {
+    if !args.beside.xray {
+        return Ok(false);
+    }
+    let run = session.run();
+    let look = |at: LookedAt<'_>| -> anyhow::Result<bool> {
+        let (text, page) = at.beside((&run.plan, session.directory()), interruption()?, &say)?;
         if !args.json {
-            print(&format!("\n{}", found.to_text()))?;
+            print(&format!("\n{text}"))?;
         }
-        let page = found.keep(session.directory())?;
         say(&format!("\nThe hops: {}", page.display()));
-        Ok(())
-    });
-    after_take_down(kept, &mut lab)
+        Ok(true)
+    };
+    let asked = &args.target;
+    match &*run.provenance.target {
+        "lab" => in_lab(&asked.lab.cni_bin, asked.lab.awake, look),
+        _ => in_cluster(&asked.cluster, look),
+    }
 }
