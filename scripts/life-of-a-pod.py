@@ -64,7 +64,9 @@ def slowest(label, treatment):
     pod = treatment["launch"]["slowest"]
     if pod is None:
         return f"- {label}, {pace(treatment)}: none had its network"
-    parts = ", ".join(f"{one['name']} {time(one['to_ns'] - one['from_ns'])}" for one in pod["parts"])
+    # What the cluster shows in one message has no length.
+    parts = [one for one in pod["parts"] if one["to_ns"] > one["from_ns"]]
+    parts = ", ".join(f"{one['name']} {time(one['to_ns'] - one['from_ns'])}" for one in parts)
     at = f"number {pod['position'] + 1} of block {pod['block'] + 1}, on {pod['node']}"
     return f"- {label}, {pace(treatment)}: {time(pod['network_up_ns'])}, {at} ({parts})"
 

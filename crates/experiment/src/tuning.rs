@@ -173,6 +173,8 @@ macro_rules! settings {
         }
 
         impl Tuning {
+            /// Nothing is set differently.
+            pub const NONE: Self = Self { $($key: None),+ };
             /// The settings, as files write them.
             pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),+];
 

@@ -264,13 +264,13 @@ impl Cluster {
         let is_foreign = task
             .load()
             .is_some_and(|it| it.server != HttpServer::Plumbline);
-        if key.own.congestion.is_some() && is_foreign {
+        if key.own.tcp_congestion_control.is_some() && is_foreign {
             return Err(unsupported(
                 "tcp_congestion_control beside a server that chooses its own".to_owned(),
                 "the server `plumbline`, whose sockets are the program's own".to_owned(),
             ));
         }
-        if key.own.has_sysctls() && (route.needs_host_network() || !self.is_pair()) {
+        if !key.own.buffers().is_empty() && (route.needs_host_network() || !self.is_pair()) {
             return Err(unsupported(
                 format!("tcp_rmem or tcp_wmem on the path `{}`", route.name()),
                 "two pods that each have a network of their own: --network pod, and no mesh"

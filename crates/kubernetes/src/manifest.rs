@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use plumbline_protocol::{LAUNCHED, LaunchedOrder};
 use serde_json::{Value, json};
 
+use crate::own;
 use crate::seat::Seat;
 
 /// Where the image has the program.
@@ -191,7 +192,7 @@ pub(crate) fn namespace(name: &str, host: bool, started_by: &str) -> Namespace {
 pub(crate) fn pod(seat: Seat, spot: Spot<'_>, image: &str, mark: &RunMark) -> Pod {
     let mut spec = spec(spot, image, mark);
     spec["hostNetwork"] = seat.is_host().into();
-    let sysctls = seat.own().sysctls();
+    let sysctls = own::sysctls(&seat.own());
     if !sysctls.is_empty() {
         spec["securityContext"]["sysctls"] = sysctls.into();
     }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use plumbline_experiment::{Family, Neighbours, Placement, Treatment};
+use plumbline_experiment::{Family, Neighbours, Placement, Treatment, Tuning};
 use plumbline_harness::TargetError;
 
-use crate::own::PodTuning;
+use crate::own;
 use crate::route::ClusterRoute;
 
 /// What distinguishes one path from another, nodes aside. Between two nodes each has
@@ -19,7 +19,7 @@ pub(crate) struct PathKey {
     /// What its receiver computes before each answer, nanoseconds.
     pub(crate) planted_ns: u64,
     /// What its pods set for themselves.
-    pub(crate) own: PodTuning,
+    pub(crate) own: Tuning,
     /// Which copy of the path it is, from 1: an A/A experiment has several.
     pub(crate) copy: u32,
     /// Whether it is that of neighbours, for all paths that are alike but for this.
@@ -39,7 +39,7 @@ impl PathKey {
             placement: scene.placement,
             family: scene.family,
             planted_ns: scene.planted_ns,
-            own: PodTuning::of(scene),
+            own: own::own(scene),
             copy: treatment.copy,
             is_beside: false,
         })
@@ -55,7 +55,7 @@ impl PathKey {
         Self {
             placement,
             planted_ns: 0,
-            own: PodTuning::NONE,
+            own: Tuning::NONE,
             copy: 1,
             is_beside: true,
             ..self
@@ -80,7 +80,7 @@ impl PathKey {
         if self.planted_ns > 0 {
             word += &format!("-{}ns", self.planted_ns);
         }
-        word += &self.own.word();
+        word += &own::word(&self.own);
         if self.copy > 1 {
             word += &format!("-copy-{}", self.copy);
         }
@@ -215,10 +215,10 @@ impl Seat {
     }
 
     /// What it sets for itself.
-    pub(crate) fn own(self) -> PodTuning {
+    pub(crate) fn own(self) -> Tuning {
         match self {
             Self::Client(key) | Self::Server { of: key, .. } => key.own,
-            _ => PodTuning::NONE,
+            _ => Tuning::NONE,
         }
     }
 
@@ -262,7 +262,7 @@ pub(crate) mod tests {
         placement: Placement::CrossNode,
         family: Family::V4,
         planted_ns: 0,
-        own: PodTuning::NONE,
+        own: Tuning::NONE,
         copy: 1,
         is_beside: false,
     };
@@ -335,7 +335,7 @@ pub(crate) mod tests {
                             placement,
                             family,
                             planted_ns,
-                            own: PodTuning::NONE,
+                            own: Tuning::NONE,
                             copy,
                             is_beside: false,
                         };

@@ -174,7 +174,7 @@ impl Target for Cluster {
         };
         let path = self
             .dressed(path, treatment)?
-            .controlled(key.own.congestion);
+            .controlled(key.own.tcp_congestion_control);
         let neighbours = treatment.scene.neighbours;
         if neighbours.is_none() {
             return Ok(Box::new(path));
