@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::{Cluster, cluster, read, short};
+use crate::observed::is_set_up;
 use crate::world::{Running, eventually, run_directory, stderr, stdout, trials};
 
 /// Stands for a program that makes clusters: it hands over the one that is
@@ -120,10 +121,6 @@ fn until_it_is(cluster: &Cluster, before: &[String]) {
         assert!(Instant::now() < deadline, "{before:?} has become {now:?}");
         std::thread::sleep(Duration::from_millis(500));
     }
-}
-
-fn is_set_up(trial: &Value) -> bool {
-    trial["observation"]["what"]["exercise"] == "set-up"
 }
 
 /// What was recorded of the clusters that were made.
