@@ -27,6 +27,8 @@ def time(ns):
     """A time in its unit, with three digits."""
     if ns is None:
         return "–"
+    if ns == 0:
+        return "0"
     unit, size = next((it for it in [("s", 1e9), ("ms", 1e6), ("µs", 1e3)] if ns >= it[1]), ("ns", 1))
     value = ns / size
     return f"{value:.{max(0, 3 - len(str(int(value))))}f} {unit}"
