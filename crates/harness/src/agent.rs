@@ -33,8 +33,12 @@ pub(crate) const ANSWER: Duration = Duration::from_secs(10);
 const CLOCK_ANSWERS: usize = 8;
 const SWIFT_NS: u64 = 500_000;
 
-/// Longest wait for an agent that has been told to end.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// Longest wait for an agent that has been told to end: it has said all, and a busy machine
+/// takes its time.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Longest wait for the end of an agent that says nothing any more, to tell why.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Why a trial could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -342,7 +346,7 @@ impl Agent {
     /// The stream is over: the process says why, if it can.
     fn ended(&mut self, error: &FrameError) -> TrialError {
         self.is_over = true;
-        let why = match self.process.wait(FAREWELL) {
+        let why = match self.process.wait(LAST_WORDS) {
             Err(TargetError::Failed(why)) => why,
             _ => error.to_string(),
         };
