@@ -139,7 +139,7 @@ fn pods_are_followed_from_their_moment_until_they_are_gone() {
     let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let other = OtherWatch::start(&cluster);
-    let output = cluster.run(&[&file(&cluster, 20, 2.0)]).output().unwrap();
+    let output = cluster.run(&[&file(&cluster, 10, 2.0)]).output().unwrap();
     let other = other.end();
     let run = run_directory(cluster.out());
     ran_to_its_end(&output, &run);
@@ -148,7 +148,7 @@ fn pods_are_followed_from_their_moment_until_they_are_gone() {
     let what = &trials[0]["observation"]["what"];
     assert_eq!(what["exercise"], "launch", "{:?}", statuses(&trials));
     let pods = what["pods"].as_array().unwrap();
-    assert_eq!(pods.len(), 20);
+    assert_eq!(pods.len(), 10);
     plugins_are_dated(what, std::env::var_os("PLUMBLINE_TEST_KUBELAB").is_some());
     let nodes = cluster.workers();
     let (mut apart, mut own) = (Vec::new(), Vec::new());

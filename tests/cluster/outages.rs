@@ -28,7 +28,7 @@ fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
 /// The same of long trials, of which another is under way.
 #[track_caller]
 pub(super) fn amid_a_trial(cluster: &Cluster, blocks: &str) -> (Running, String) {
-    let started = under_way(cluster, &["--duration", "5s", "--blocks", blocks]);
+    let started = under_way(cluster, &["--duration", "3s", "--blocks", blocks]);
     std::thread::sleep(Duration::from_secs(1));
     eventually("a load runs", Duration::from_secs(30), || {
         agents(cluster) > 2

@@ -17,7 +17,7 @@ fn a_node_that_reboots_is_told_and_the_run_goes_on() {
         return;
     };
     let before = cluster.inventory();
-    let (mut run, _) = amid_a_trial(&cluster, "4");
+    let (mut run, _) = amid_a_trial(&cluster, "6");
     kubelab.order(&["reboot", "node2"]);
     let code = run.wait(Duration::from_secs(240));
     let (said, directory) = (cluster.said(), run_directory(cluster.out()));
@@ -28,7 +28,7 @@ fn a_node_that_reboots_is_told_and_the_run_goes_on() {
     let why = lost[0]["status"]["error"].as_str().unwrap();
     assert!(why.contains(&format!("/{SERVER}")), "{why}");
     assert!(said.contains(why), "{why}: {said}");
-    assert_eq!(trials.last().unwrap()["block"], 3, "{said}");
+    assert_eq!(trials.last().unwrap()["block"], 5, "{said}");
     assert!(trials.last().unwrap()["observation"].is_object(), "{said}");
     assert_eq!(inventory_in_time(&cluster, &before), before);
     until_nodes_stay_ready(&cluster);
