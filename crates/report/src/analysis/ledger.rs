@@ -16,24 +16,35 @@ pub(crate) struct Slot<'a> {
     pub(crate) trials: Vec<&'a Trial>,
     /// The part of the run whose trials may count in this block, if any may.
     session: Option<u32>,
+    /// Of those that took turns with other treatments, the attempt that may count.
+    attempt: Option<u32>,
     /// Whether none may because policies did not act in it.
     pub(crate) is_void: bool,
 }
 
 impl<'a> Slot<'a> {
     /// The trial that counts: the last valid one, as a later attempt replaces
-    /// an earlier one (C-14).
+    /// an earlier one (C-14). Of treatments that took turns, all of one attempt.
     pub(crate) fn kept(&self) -> Option<(&'a Trial, &'a Observation)> {
+        let may_count = |trial: &Trial| {
+            Some(trial.session) == self.session
+                && (!took_turns(trial) || Some(trial.attempt) == self.attempt)
+        };
         self.trials
             .iter()
             .rev()
             .find_map(|&trial| match trial.status {
-                TrialStatus::Valid if Some(trial.session) == self.session => {
+                TrialStatus::Valid if may_count(trial) => {
                     Some((trial, trial.observation.as_ref()?))
                 }
                 _ => None,
             })
     }
+}
+
+fn took_turns(trial: &Trial) -> bool {
+    let seen = trial.observation.as_ref();
+    seen.is_some_and(|it| it.common.rotation.is_some())
 }
 
 /// A block on one pair in one part of the run.
@@ -103,8 +114,15 @@ impl<'a> Ledger<'a> {
             }
         }
         let sessions = sessions(&slots, &void);
+        let attempts = attempts_in_turns(trials);
         for ((_, block), slot) in &mut slots {
             slot.session = sessions.get(block).map(|(_, session)| *session);
+            let counting = slot.trials.iter();
+            let mut counting = counting.filter(|it| Some(it.session) == slot.session);
+            slot.attempt = counting.next().and_then(|trial| {
+                let of = attempts.get(&(part_of(trial), trial.treatment))?;
+                Some(of.1)
+            });
             let is_void = |it: &&Trial| void.contains(&part_of(it));
             slot.is_void = slot.session.is_none() && slot.trials.iter().any(is_void);
             slot.trials.sort_by_key(|trial| trial.attempt);
@@ -144,6 +162,31 @@ impl<'a> Ledger<'a> {
             .values()
             .flat_map(|slot| slot.trials.iter().copied())
     }
+}
+
+/// For each treatment that took turns in a part of a block, the attempt that counts, behind
+/// how many of it are valid: the one with the most of them, of equals the last. All that took
+/// turns together have the same one, for only what ran side by side is compared.
+fn attempts_in_turns(trials: &[Trial]) -> HashMap<(PartOfBlock<'_>, TreatmentId), (usize, u32)> {
+    let mut sets: HashMap<_, Vec<&Trial>> = HashMap::new();
+    for trial in trials.iter().filter(|it| it.set_up().is_none()) {
+        // They begin at the same moment.
+        let set = (part_of(trial), trial.attempt, &*trial.started);
+        sets.entry(set).or_default().push(trial);
+    }
+    let mut most: HashMap<_, (usize, u32)> = HashMap::new();
+    for ((part, attempt, _), set) in sets {
+        if !set.iter().any(|it| took_turns(it)) {
+            continue;
+        }
+        let valid = set.iter().filter(|it| it.status == TrialStatus::Valid);
+        let valid = valid.count();
+        for trial in set {
+            let best = most.entry((part, trial.treatment)).or_default();
+            *best = (*best).max((valid, attempt));
+        }
+    }
+    most
 }
 
 /// For each block the part of the run that has the most valid trials in it, and how

@@ -1,4 +1,4 @@
-use plumbline_record::{GateFailure, TrialStatus, Warning};
+use plumbline_record::{GateFailure, RotationRecord, Trial, TrialStatus, Warning};
 use plumbline_report::Summary;
 use plumbline_stats::verdict::Verdict;
 
@@ -172,6 +172,49 @@ fn the_last_valid_attempt_counts_and_the_rest_is_accounted_for() {
     assert_eq!(compared.blocks, 9, "the block without vxlan is left out");
     let exhausted = |warning: &Warning| matches!(warning, Warning::RetriesExhausted { .. });
     assert!(summary.notices.iter().any(|one| exhausted(&one.warning)));
+}
+
+#[test]
+fn of_treatments_that_took_turns_one_attempt_counts() {
+    let (run, mut trials) = two().run();
+    trials.retain(|trial| trial.treatment < 2);
+    let late = TrialStatus::Invalid {
+        gates: vec![GateFailure::SendLag {
+            quantile: 0.5,
+            lag_ns: 2_000,
+            limit_ns: 1_000,
+        }],
+    };
+    for trial in &mut trials {
+        let common = &mut trial.observation.as_mut().unwrap().common;
+        common.rotation = Some(RotationRecord::default());
+        trial.started = format!("2026-01-01T12:{:02}:00Z", trial.block);
+    }
+    let in_block = |block| move |trial: &&Trial| trial.block == block;
+    let again = |block| {
+        let of_block = trials.iter().filter(in_block(block)).cloned();
+        of_block.map(move |trial| Trial {
+            attempt: 1,
+            started: format!("2026-01-01T13:{block:02}:00Z"),
+            ..trial
+        })
+    };
+    let mut again: Vec<Trial> = again(0).chain(again(1)).collect();
+    // In both blocks vxlan does not count at first. When it does, host does not: in block 0.
+    for trial in trials
+        .iter_mut()
+        .filter(|it| it.block < 2 && it.treatment == 1)
+    {
+        trial.status = late.clone();
+    }
+    let is_host = |it: &&mut Trial| (it.block, it.treatment) == (0, 0);
+    again.iter_mut().find(is_host).unwrap().status = late;
+    trials.extend(again);
+    let summary = Summary::new(&run, &trials);
+    let compared = summary.comparison(1, "p50").unwrap().effect.unwrap();
+    assert_eq!(compared.blocks, 9, "no attempt of block 0 has both");
+    let kept = [0, 1].map(|at: usize| summary.treatments[at].account.kept);
+    assert_eq!(kept, [9, 10]);
 }
 
 /// A run whose vxlan trials of `request/response` had a late sender in the
