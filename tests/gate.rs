@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::observed::whole_lines;
+use crate::observed::{every_treatment_carried_load, whole_lines};
 use crate::world::{self, output, plumbline, run_directory, stderr, stdout};
 
 /// Where Debian has the plugins.
@@ -154,6 +154,34 @@ fn a_build_against_itself_is_not_worse() {
     let (said, errors) = (stdout(&gate), stderr(&gate));
     assert_eq!(gate.status.code(), Some(0), "{said}{errors}");
     assert!(said.contains("is not worse than cni:"), "{said}");
+}
+
+/// Two lists of plugins, as two branches have them.
+#[test]
+fn base_and_head_may_be_lists_of_plugins() {
+    let test = "base_and_head_may_be_lists";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    if !has_plugins(test) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let list = fs::read_to_string("tests/gate/bridge.conflist").unwrap();
+    let lists = ["main", "pr"].map(|name| {
+        let file = scratch.path().join(format!("{name}.conflist"));
+        fs::write(&file, &list).unwrap();
+        format!("cni:{}", file.display())
+    });
+    let out = scratch.path().join("out");
+    let compared = ["gate", "--base", &lists[0], "--head", &lists[1]];
+    let limit = ["--limit", "p50=50%", "--budget", "1s", "--out"];
+    let gate = [&compared[..], SHORT, &limit, &[out.to_str().unwrap()]].concat();
+    let gate = output(&gate);
+    assert_eq!(gate.status.code(), Some(2), "{}", stderr(&gate));
+    let said = stdout(&gate);
+    assert!(said.contains("pr.conflist"), "{said}");
+    every_treatment_carried_load(&run_directory(&out));
 }
 
 #[test]
