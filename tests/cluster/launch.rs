@@ -131,7 +131,7 @@ impl OtherWatch {
     }
 }
 
-/// Twenty pods, of which each phase is seen, in the order in which it has to come. Another
+/// Ten pods, of which each phase is seen, in the order in which it has to come. Another
 /// watch sees each of them too, and how far the two are apart is printed: that share of the
 /// phases is our own.
 #[test]
