@@ -1,7 +1,7 @@
 //! Workloads and other things of a run in words.
 
 use plumbline_experiment::{Arrival, FACTORS, Scene, Task, Treatment, Workload, WorkloadKind};
-use plumbline_record::CniPlugin;
+use plumbline_record::{CniPlugin, NodeRules};
 
 use crate::analysis::{
     FoundCluster, FoundNode, Metric, Neighbour, Summary, TreatmentSummary, Unit,
@@ -136,6 +136,24 @@ fn common_dressing(summary: &Summary) -> Option<String> {
     (!common.is_empty()).then(|| format!("{what}: {}", common.join(", ")))
 }
 
+/// What stood on the node that had most, such as `25,003 rules, 10,004 chains, 16 tracked
+/// connections`.
+pub(crate) fn rules(of: &[NodeRules]) -> Option<String> {
+    let most = of.iter().max_by_key(|it| it.rules + it.elements)?;
+    let parts = [
+        (most.rules, "rule"),
+        (most.chains, "chain"),
+        (most.elements, "element"),
+        (most.connections, "tracked connection"),
+    ];
+    let there = parts.into_iter().filter(|(number, _)| *number > 0);
+    let said = there.map(|(number, what)| {
+        let ending = if number == 1 { "" } else { "s" };
+        format!("{} {what}{ending}", number::count(number as f64))
+    });
+    Some(said.collect::<Vec<_>>().join(", "))
+}
+
 /// What neighbours did, such as `9.1 Gbit/s by 1.4 CPUs`.
 pub(crate) fn neighbour(of: &Neighbour) -> String {
     let cpus = number::significant(of.cpus.median);
@@ -200,6 +218,16 @@ pub(crate) fn full_label(summary: &Summary, treatment: &TreatmentSummary) -> Str
     } else {
         label
     }
+}
+
+/// `host, routed, vxlan and 4 others`; a single other is named rather than counted.
+pub(crate) fn some(mut labels: Vec<&str>) -> String {
+    const MOST_NAMED: usize = 3;
+    if labels.len() <= MOST_NAMED + 1 {
+        return labels.join(", ");
+    }
+    let others = labels.split_off(MOST_NAMED).len();
+    format!("{} and {others} others", labels.join(", "))
 }
 
 /// The program of a CNI plugin: the version that it says, and its digest.

@@ -79,10 +79,18 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
         (_, Traffic::Bulk | Traffic::Paced) => bulk_columns(task),
         _ => request_columns(task),
     };
-    let mut of_section = section.treatments.iter();
-    if of_section.any(|&id| summary.treatments[id].neighbour.is_some()) {
+    let any = |has: fn(&TreatmentSummary) -> bool| {
+        let mut of_section = section.treatments.iter();
+        of_section.any(|&id| has(&summary.treatments[id]))
+    };
+    if any(|of| of.neighbour.is_some()) {
         columns.push(column("neighbours did", |of| {
             or_none(of.neighbour.map(|it| describe::neighbour(&it)))
+        }));
+    }
+    if any(|of| !of.rules.is_empty()) {
+        columns.push(column("on the node with most rules", |of| {
+            or_none(describe::rules(&of.rules))
         }));
     }
     let mut head = head(["network"]);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use plumbline_experiment::{Limit, Pairing, Sought, Treatment};
 use plumbline_record::{GateFailure, Run, SearchTrial, Trial, TrialStatus};
 
+use crate::analysis::account;
 use crate::{describe, number};
 
 /// `maximum of rr with p99<1ms on vxlan: searching, about a minute`.
@@ -117,28 +118,39 @@ fn trial(treatment: &Treatment, trial: &Trial) -> String {
 
 /// `rr in turns, block 3: not counted, disturbed by steal: 2 %, allowed 0.5 %`, of
 /// treatments that took turns; `None` when all count. What not all of them failed with
-/// is said with their names.
+/// is said with their names, and with figures where these are the same.
 pub fn turns(members: &[(&Treatment, &Trial)]) -> Option<String> {
-    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    // By kind, who failed so, and in which words.
+    let mut reasons: Vec<(String, Vec<(String, &str)>)> = Vec::new();
     for (treatment, trial) in members {
         let own = match &trial.status {
             TrialStatus::Valid => Vec::new(),
-            TrialStatus::Invalid { gates } => gates.iter().map(gate).collect(),
-            TrialStatus::Failed { error } => vec![format!("failed, {error}")],
+            TrialStatus::Invalid { gates } => {
+                let both = |it| (account::reason_of(it).0, gate(it));
+                gates.iter().map(both).collect()
+            }
+            TrialStatus::Failed { error } => {
+                let said = format!("failed, {error}");
+                vec![(said.clone(), said)]
+            }
         };
-        for reason in own {
-            match reasons.iter_mut().find(|it| it.0 == reason) {
-                Some((_, labels)) => labels.push(&treatment.label),
-                None => reasons.push((reason, vec![&treatment.label])),
+        for (kind, words) in own {
+            let one = (words, treatment.label.as_str());
+            match reasons.iter_mut().find(|it| it.0 == kind) {
+                Some((_, found)) => found.push(one),
+                None => reasons.push((kind, vec![one])),
             }
         }
     }
     let (treatment, trial) = members.first().filter(|_| !reasons.is_empty())?;
-    let said = reasons.into_iter().map(|(reason, labels)| {
+    let said = reasons.into_iter().map(|(kind, found)| {
+        let (words, labels): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let is_same = words.iter().all(|it| *it == words[0]);
+        let reason = if is_same { &words[0] } else { &kind };
         if labels.len() == members.len() {
-            return reason;
+            return reason.clone();
         }
-        format!("{}: {reason}", labels.join(", "))
+        format!("{}: {reason}", describe::some(labels))
     });
     let said: Vec<String> = said.collect();
     Some(format!(

@@ -3,7 +3,7 @@
 use plumbline_record::Warning;
 
 /// A warning as a sentence without its full stop, such as `the hypervisor took
-/// 2.0 % of the CPU time; use a dedicated machine, or more blocks`.
+/// 2.0 % of the CPU time; use --awake as root, a dedicated machine, or more blocks`.
 pub fn text(warning: &Warning) -> String {
     match warning {
         Warning::Nodes { detail } => detail.clone(),
@@ -57,7 +57,7 @@ pub fn text(warning: &Warning) -> String {
         ),
         Warning::RetriesExhausted { treatment } => format!(
             "{treatment} failed its validity gates in every attempt of a block, which is missing \
-             from its comparison"
+             from its comparison; remove what its trials failed by, and measure again"
         ),
         Warning::CutOff { finished, planned } => {
             format!("cut off after {finished} of {planned} trials; go on with `run --resume`")
@@ -72,7 +72,8 @@ pub fn text(warning: &Warning) -> String {
              program; run it anew with one build"
         ),
         Warning::Steal { share } => format!(
-            "the hypervisor took {:.1} % of the CPU time; use a dedicated machine, or more blocks",
+            "the hypervisor took {:.1} % of the CPU time; use --awake as root, a dedicated machine, \
+             or more blocks",
             share * 100.0
         ),
         Warning::OtherLoad { share } => format!(
@@ -81,7 +82,8 @@ pub fn text(warning: &Warning) -> String {
             percent(*share)
         ),
         Warning::NoTurns { why } => format!(
-            "networks were measured one after the other and not in turns, so intervals are wider: {why}"
+            "networks were measured one after the other and not in turns ({why}), so intervals are wider; \
+             more blocks narrow them"
         ),
         Warning::NearSaturation { share } => format!(
             "the machine was {} busy at a held rate; lower --rate for latencies without queueing",
@@ -98,14 +100,14 @@ pub fn text(warning: &Warning) -> String {
         } => format!(
             "the sender itself was {} late at p99, and nothing was answered in time; lower the rate, \
              or use a machine with more CPUs",
-            microseconds(*lag_ns)
+            duration(*lag_ns)
         ),
         Warning::TailLag { lag_ns, latency_ns } => format!(
             "the sender itself was {} late at p99, more than half of the latency of {} there: from \
              p99 up that is the generator, not the network; use --wait spin, or a machine with \
              more CPUs",
-            microseconds(*lag_ns),
-            microseconds(*latency_ns)
+            duration(*lag_ns),
+            duration(*latency_ns)
         ),
         Warning::MaximumOfTheGenerator { workload } => format!(
             "the generator was the limit of `{workload}`, not the network: its loads are shares of \
@@ -204,9 +206,9 @@ fn whose(policies: u32, enforcer: &str) -> String {
 fn cause(waited_share: f64) -> &'static str {
     // What waited for a connection waited for answers.
     if waited_share > 0.05 {
-        "because all connections were taken: use more connections, or a lower rate"
+        "because all connections were taken; use more connections, or a lower rate"
     } else {
-        "because the sender was late, or still busy with the request before: lower the rate, use \
+        "because the sender was late, or still busy with the request before; lower the rate, use \
          --wait spin, or a machine with more CPUs"
     }
 }

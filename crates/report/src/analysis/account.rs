@@ -95,7 +95,7 @@ impl Account {
 }
 
 /// A reason without its figures, so that equal ones add up, and its remedy.
-type Reason = (String, &'static str);
+pub(crate) type Reason = (String, &'static str);
 
 /// Of a trial that is itself well.
 fn void() -> Reason {
@@ -120,7 +120,8 @@ fn reasons_of(trial: &Trial) -> Vec<Reason> {
     }
 }
 
-fn reason_of(gate: &GateFailure) -> Reason {
+/// Why a gate failed, and what to do.
+pub(crate) fn reason_of(gate: &GateFailure) -> Reason {
     let fixed = |reason: &str, remedy| (reason.to_owned(), remedy);
     match gate {
         GateFailure::SendLag { .. } => fixed(
@@ -131,10 +132,14 @@ fn reason_of(gate: &GateFailure) -> Reason {
             "rate not achieved",
             "lower the rate, or raise the number of connections",
         ),
+        GateFailure::Disturbed { by, .. } if by == "steal" => fixed(
+            "disturbed by steal",
+            "other machines had this one's CPUs: as root, `plumbline run --awake` keeps them; \
+             else use a machine that is not shared",
+        ),
         GateFailure::Disturbed { by, .. } => (
             format!("disturbed by {}", describe::clean(by)),
-            "stop what else runs on this machine, or use one that is not shared; `plumbline \
-             doctor` shows what disturbs it",
+            "stop what else runs on this machine; `plumbline doctor` shows what disturbs it",
         ),
         GateFailure::WrongPath { .. } => fixed(
             "wrong path or content",

@@ -1,6 +1,6 @@
 //! What one run showed: a pure function of its raw trials.
 
-mod account;
+pub(crate) mod account;
 mod beside;
 mod cluster;
 mod comparison;

@@ -87,7 +87,8 @@ enum Doubt {
 fn doubt(warning: &Warning) -> Doubt {
     match warning {
         Warning::NotEnforced { .. } => Doubt::Existence,
-        Warning::MixedBuilds { .. } => Doubt::Everything,
+        // What the hypervisor takes makes senders late, and everything else.
+        Warning::MixedBuilds { .. } | Warning::Steal { .. } => Doubt::Everything,
         Warning::GeneratorWasTheLimit { .. }
         | Warning::GeneratorBusy { .. }
         | Warning::MaximumOfTheGenerator { .. }
@@ -102,7 +103,6 @@ fn doubt(warning: &Warning) -> Doubt {
         Warning::Nodes { .. }
         | Warning::ShorterWindows { .. }
         | Warning::ClosedLoop { .. }
-        | Warning::Steal { .. }
         | Warning::NoTurns { .. }
         | Warning::OtherLoad { .. }
         | Warning::NearSaturation { .. }

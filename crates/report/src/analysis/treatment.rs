@@ -1,7 +1,7 @@
 //! What one treatment showed by itself.
 
 use plumbline_experiment::{Treatment, TreatmentId};
-use plumbline_record::{Observation, Spans, Trial};
+use plumbline_record::{NodeRules, Observation, Spans, Trial};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs};
 
 use super::ledger::Ledger;
@@ -34,6 +34,8 @@ pub struct TreatmentSummary {
     pub survive: Option<SurviveSummary>,
     /// What the devices saw.
     pub packets: Packets,
+    /// What stood on each node in its last trial; empty where nothing was laid there.
+    pub rules: Vec<NodeRules>,
     /// What became of its trials; `missing` is not counted here.
     pub account: Account,
     /// What it is compared on, a row for each metric of its workload.
@@ -69,6 +71,9 @@ impl TreatmentSummary {
             launch: LaunchSummary::new(&trials),
             survive: SurviveSummary::new(&trials),
             packets: Packets::new(task, &kept),
+            rules: kept
+                .last()
+                .map_or_else(Vec::new, |it| it.common.rules.clone()),
             account: Account::of_treatment(treatment.id, ledger),
             outliers: metrics.iter().flat_map(Measured::outliers).collect(),
             metrics,

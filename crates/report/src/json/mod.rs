@@ -142,6 +142,9 @@ fn treatment<'a>(summary: &Summary, of: &'a TreatmentSummary) -> impl Serialize 
             },
         }),
         packets: &of.packets,
+        // Only where some were laid on the nodes.
+        #[serde(flatten)]
+        rules: (!of.rules.is_empty()).then(|| object! { rules: &of.rules }),
         trials: trials(&of.account, None),
         outliers: &of.outliers,
         warnings: warnings(summary, |concerned| concerned.contains(&of.id())),

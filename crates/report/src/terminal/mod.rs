@@ -53,17 +53,21 @@ pub fn render(summary: &Summary, style: Style) -> String {
         out += "\n\n";
     }
     out += &chapter::render(summary, style);
-    let sentences = answers(summary, style);
-    let free = MOST_TOGETHER.saturating_sub(sentences.lines().count());
+    let mut end = String::new();
+    for line in maxima(summary) {
+        end.push('\n');
+        end += &style.lines(Tint::Plain, &line);
+    }
+    end.push('\n');
+    end += &style.lines(Tint::Faint, &account_text(summary));
+    // One more is empty, before the warnings.
+    let rest = out.lines().count() + 1 + end.lines().count();
+    let together = MOST_LINES.saturating_sub(rest).clamp(LEAST_TOGETHER, MOST_TOGETHER);
+    let sentences = answers(summary, MOST_SENTENCES.min(together - LEAST_WARNINGS), style);
+    let free = together.saturating_sub(sentences.lines().count());
     out += &sentences;
     out += &notices(summary, free.min(MOST_WARNINGS), style);
-    for line in maxima(summary) {
-        out.push('\n');
-        out += &style.lines(Tint::Plain, &line);
-    }
-    out.push('\n');
-    out += &style.lines(Tint::Faint, &account_text(summary));
-    out
+    out + &end
 }
 
 /// Which policies did not act: that comes before whatever was found.
@@ -80,13 +84,14 @@ pub(crate) fn wrapped(text: &str, style: Style) -> String {
     style.lines(Tint::Plain, text)
 }
 
-/// Lines that sentences and warnings may take, each and together, so that a tour of which
-/// much can be said fits into 45; the page has all of them.
+/// Lines of a tour, of which sentences and warnings take what is left by the rest of it, but
+/// not less and not more than this, each and together; the page has all of them.
+const MOST_LINES: usize = 45;
 const MOST_SENTENCES: usize = 6;
 const MOST_WARNINGS: usize = 5;
+const LEAST_WARNINGS: usize = 4;
 const MOST_TOGETHER: usize = 10;
-/// Treatments that a warning names; one more is named rather than counted.
-const MOST_NAMED: usize = 3;
+const LEAST_TOGETHER: usize = 7;
 /// Rows of tables for whose sake no interval is left out.
 const MOST_ROWS: usize = 24;
 
@@ -166,7 +171,7 @@ fn heading(summary: &Summary, section: &Section) -> String {
 }
 
 /// What the table does not say comes first.
-fn answers(summary: &Summary, style: Style) -> String {
+fn answers(summary: &Summary, most: usize, style: Style) -> String {
     let mut sentences = sentence::sentences(summary);
     // Said below the table.
     sentences.retain(|one| one.subject != Subject::Machine);
@@ -181,7 +186,7 @@ fn answers(summary: &Summary, style: Style) -> String {
     };
     let text = |one: &Sentence| (tint(one.subject), one.to_string());
     let all = sentences.iter().map(text).collect();
-    at_most(all, MOST_SENTENCES, "sentence", style)
+    at_most(all, most, "sentence", style)
 }
 
 /// As many whole texts as fit into some lines, and how many more there are; of the first
@@ -273,12 +278,8 @@ fn whom(summary: &Summary, treatments: &[TreatmentId]) -> String {
     let labels = treatments
         .iter()
         .map(|&id| describe::full_label(summary, &summary.treatments[id]));
-    let mut labels: Vec<String> = labels.collect();
-    if labels.len() <= MOST_NAMED + 1 {
-        return labels.join(", ");
-    }
-    let others = labels.split_off(MOST_NAMED).len();
-    format!("{} and {others} others", labels.join(", "))
+    let labels: Vec<String> = labels.collect();
+    describe::some(labels.iter().map(String::as_str).collect())
 }
 
 /// A line for each treatment with outliers (C-12).

@@ -1,7 +1,7 @@
 //! Policies that did not act: nothing counts of the block, and that is said first.
 
 use plumbline_experiment::Enforcer;
-use plumbline_record::{GateFailure, Run, Trial, TrialStatus, Warning};
+use plumbline_record::{GateFailure, NodeRules, Run, Trial, TrialStatus, Warning};
 use plumbline_report::analysis::Notice;
 use plumbline_report::terminal::{self, Style};
 use plumbline_report::{Summary, html, json, markdown};
@@ -84,4 +84,27 @@ fn policies_that_did_not_act_are_said_before_all_else() {
         let at = text.find(said).unwrap_or_else(|| panic!("{text}"));
         assert!(at < text.find(answer).unwrap(), "{text}");
     }
+}
+
+#[test]
+fn what_stood_on_the_nodes_is_told() {
+    let (run, mut trials) = two().run();
+    for trial in trials.iter_mut().filter(|it| it.treatment == 1) {
+        let common = &mut trial.observation.as_mut().unwrap().common;
+        common.rules = vec![NodeRules {
+            namespace: "node1".to_owned(),
+            rules: 25_003,
+            chains: 10_004,
+            connections: 1,
+            ..NodeRules::default()
+        }];
+    }
+    let summary = Summary::new(&run, &trials);
+    let said = markdown::render(&summary).replace('\u{a0}', " ");
+    let there = "| 25,003 rules, 10,004 chains, 1 tracked connection |";
+    assert!(said.contains(there), "{said}");
+    let report = documented::read(&json::render(&summary));
+    let treatments = &report["treatments"];
+    assert_eq!(treatments[1]["rules"][0]["rules"], 25_003);
+    assert!(treatments[0].get("rules").is_none());
 }

@@ -353,4 +353,20 @@ fn a_rotation_that_does_not_count_is_one_line() {
     );
     let own = format!("{}: 3 of 100 requests failed", treatments[1].label);
     assert!(said.contains(&own), "{said}");
+    // What all failed with by different figures is said once, without them.
+    let late = |lag_ns| GateFailure::SendLag {
+        quantile: 0.5,
+        lag_ns,
+        limit_ns: 1000,
+    };
+    for (trial, lag_ns) in trials.iter_mut().zip([2000, 3000]) {
+        trial.status = TrialStatus::Invalid {
+            gates: vec![late(lag_ns)],
+        };
+    }
+    let said = line(&trials[..2]).unwrap();
+    assert!(
+        said.ends_with("block 1: not counted, sent too late"),
+        "{said}"
+    );
 }
