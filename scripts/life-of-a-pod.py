@@ -132,18 +132,18 @@ def write(name, runs, text):
 
 
 def launch_page(program, runs):
-    rows, tails, limits, pictures, answers = [], [], [], [], []
+    rows, tails, limits, pictures, calmest = [], [], [], [], {}
     for label, run in runs:
         all_of = named(label, treatments(program, run))
         rows += [launched(*one) for one in all_of]
         tails += [slowest(*one) for one in all_of]
         limits += [line for one in all_of for line in limited(*one)]
         rate = lambda one: one[1]["factors"]["pods_per_second"] or math.inf
-        for network in dict.fromkeys(network for network, _ in all_of):
-            calmest = min((one for one in all_of if one[0] == network), key=rate)
-            answers.append(f"{launched(*calmest)[4]} on {network}, {pace(calmest[1])}")
+        for one in all_of:
+            calmest[one[0]] = min(calmest.get(one[0], one), one, key=rate)
         page = run_record.report(program, run, "html")
         pictures.append(f"{label}:\n\n" + run_record.picture(page, "Start of the slowest pod", f"launch-{slug(label)}"))
+    answers = [f"{launched(*one)[4]} on {network}, {pace(one[1])}" for network, one in calmest.items()]
     waits = "Where a network's agent shows what its plugins' requests waited in its rate limiter, which is in ADD and is no work:\n\n"
     waits = f"{waits}{chr(10).join(limits)}\n" if limits else ""
     head = ["network", "launched", "network up", "ready", "half of them within", "90 %", "99 %", "attach", "ADD", "first packet out", "first packet in", "until ready", "release", "watches apart"]
