@@ -62,8 +62,11 @@ pub fn render(summary: &Summary, style: Style) -> String {
     end += &style.lines(Tint::Faint, &account_text(summary));
     // One more is empty, before the warnings.
     let rest = out.lines().count() + 1 + end.lines().count();
-    let together = MOST_LINES.saturating_sub(rest).clamp(LEAST_TOGETHER, MOST_TOGETHER);
-    let sentences = answers(summary, MOST_SENTENCES.min(together - LEAST_WARNINGS), style);
+    let together = MOST_LINES
+        .saturating_sub(rest)
+        .clamp(LEAST_TOGETHER, MOST_TOGETHER);
+    let most = MOST_SENTENCES.min(together - LEAST_WARNINGS);
+    let sentences = answers(summary, most, style);
     let free = together.saturating_sub(sentences.lines().count());
     out += &sentences;
     out += &notices(summary, free.min(MOST_WARNINGS), style);
