@@ -350,6 +350,9 @@ pub(crate) fn account_text(summary: &Summary) -> String {
     if !reasons.is_empty() {
         text += &format!(" ({})", reasons.join(", "));
     }
+    if let Some(most) = account.failures.first().filter(|_| account.failed > 0) {
+        text += &format!("; {}", most.remedy);
+    }
     let left_out: usize = summary
         .comparisons
         .iter()
