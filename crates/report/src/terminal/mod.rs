@@ -62,10 +62,12 @@ pub fn render(summary: &Summary, style: Style) -> String {
     end += &style.lines(Tint::Faint, &account_text(summary));
     // One more is empty, before the warnings.
     let rest = out.lines().count() + 1 + end.lines().count();
-    let together = MOST_LINES
-        .saturating_sub(rest)
-        .clamp(LEAST_TOGETHER, MOST_TOGETHER);
-    let most = MOST_SENTENCES.min(together - LEAST_WARNINGS);
+    let together = match MOST_LINES.saturating_sub(rest) {
+        // It is longer anyway.
+        ..LEAST_TOGETHER => USUAL_TOGETHER,
+        left => left.min(MOST_TOGETHER),
+    };
+    let most = MOST_SENTENCES.min(together - LEAST_WARNINGS.min(together / 2));
     let sentences = answers(summary, most, style);
     let free = together.saturating_sub(sentences.lines().count());
     out += &sentences;
@@ -88,13 +90,14 @@ pub(crate) fn wrapped(text: &str, style: Style) -> String {
 }
 
 /// Lines of a tour, of which sentences and warnings take what is left by the rest of it, but
-/// not less and not more than this, each and together; the page has all of them.
+/// not more than this, each and together; the page has all of them.
 const MOST_LINES: usize = 45;
 const MOST_SENTENCES: usize = 6;
 const MOST_WARNINGS: usize = 5;
 const LEAST_WARNINGS: usize = 4;
 const MOST_TOGETHER: usize = 10;
-const LEAST_TOGETHER: usize = 7;
+const USUAL_TOGETHER: usize = 7;
+const LEAST_TOGETHER: usize = 4;
 /// Rows of tables for whose sake no interval is left out.
 const MOST_ROWS: usize = 24;
 
