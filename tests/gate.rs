@@ -5,15 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
 use crate::observed::{every_treatment_carried_load, whole_lines};
-use crate::world::{self, output, plumbline, run_directory, stderr, stdout};
-
-/// Where Debian has the plugins.
-const INSTALLED: &str = "/usr/lib/cni";
+use crate::world::{self, CNI_PLUGINS, output, plumbline, run_directory, stderr, stdout};
 
 /// The first look after 8 blocks of less than two seconds.
 const SHORT: &[&str] = &["--rate", "2000", "--duration", "300ms"];
@@ -27,7 +24,7 @@ impl Change {
         let slow = scratch.path().join("slow");
         fs::create_dir(&slow).unwrap();
         fs::copy("tests/gate/slowed-bridge", slow.join("bridge")).unwrap();
-        symlink(format!("{INSTALLED}/bridge"), slow.join("bridge-itself")).unwrap();
+        symlink(format!("{CNI_PLUGINS}/bridge"), slow.join("bridge-itself")).unwrap();
         Self(scratch)
     }
 
@@ -54,7 +51,7 @@ impl Change {
     }
 
     fn gate_once(&self, head: &Path, more: &[&str]) -> Output {
-        plumbline(&["gate", "--base-cni-bin", INSTALLED, "--head-cni-bin"])
+        plumbline(&["gate", "--base-cni-bin", CNI_PLUGINS, "--head-cni-bin"])
             .arg(head)
             .args(["--network", "cni:tests/gate/bridge.conflist", "--out"])
             .arg(self.path().join("out"))
@@ -76,25 +73,12 @@ fn blocks_of(out: &Path) -> BTreeSet<u64> {
     numbers.collect()
 }
 
-/// Whether the plugins and what slows them are there; else a counted skip.
-fn has_plugins(test: &str) -> bool {
-    let has_nft = Command::new("nft").arg("--version").output().is_ok();
-    let has_all = has_nft && Path::new(INSTALLED).join("bridge").is_file();
-    if !has_all {
-        world::skip(test, "no nft, or no CNI plugins in /usr/lib/cni");
-    }
-    has_all
-}
-
 #[test]
 fn a_slowed_build_of_a_plugin_is_worse() {
     let test = "a_slowed_build_of_a_plugin_is_worse";
-    let Some(_alone) = world::lab(test) else {
+    let Some(_alone) = world::lab_with_plugins(test, "nft") else {
         return;
     };
-    if !has_plugins(test) {
-        return;
-    }
     let change = Change::new();
     let slow = change.path().join("slow");
     let [table, tests] = ["gate.md", "gate.xml"].map(|it| change.path().join(it));
@@ -140,15 +124,12 @@ fn a_slowed_build_of_a_plugin_is_worse() {
 #[test]
 fn a_build_against_itself_is_not_worse() {
     let test = "a_build_against_itself_is_not_worse";
-    let Some(_alone) = world::lab(test) else {
+    let Some(_alone) = world::lab_with_plugins(test, "nft") else {
         return;
     };
-    if !has_plugins(test) {
-        return;
-    }
     let change = Change::new();
     let limit = ["--limit", "p50=50%", "--budget", "30s"];
-    let Some(gate) = change.gate(test, Path::new(INSTALLED), &limit) else {
+    let Some(gate) = change.gate(test, Path::new(CNI_PLUGINS), &limit) else {
         return;
     };
     let (said, errors) = (stdout(&gate), stderr(&gate));
@@ -160,12 +141,9 @@ fn a_build_against_itself_is_not_worse() {
 #[test]
 fn base_and_head_may_be_lists_of_plugins() {
     let test = "base_and_head_may_be_lists";
-    let Some(_alone) = world::lab(test) else {
+    let Some(_alone) = world::lab_with_plugins(test, "nft") else {
         return;
     };
-    if !has_plugins(test) {
-        return;
-    }
     let scratch = tempfile::tempdir().unwrap();
     let list = fs::read_to_string("tests/gate/bridge.conflist").unwrap();
     let lists = ["main", "pr"].map(|name| {

@@ -3,7 +3,7 @@
 use plumbline_lab::FAULTS;
 use serde_json::Value;
 
-use crate::world::{self, output, stderr};
+use crate::world::{self, is_installed, output, stderr};
 
 /// What is said of a path; `Err` with what this kernel or the network lacks.
 #[track_caller]
@@ -139,14 +139,6 @@ fn the_commands_of_a_remedy_set_right_what_was_found() {
         }
     }
     assert!(wrong_ones.is_empty(), "{}", wrong_ones.join("\n"));
-}
-
-/// Whether a program is there, in a folder of the user's or of administrators.
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let folders = path.split(':').chain(["/usr/sbin", "/sbin"]);
-    let mut files = folders.map(|it| std::path::Path::new(it).join(program));
-    files.any(|it| it.exists())
 }
 
 /// What is tried changes something, and so happens in a lab, of which nothing is left.

@@ -117,6 +117,28 @@ pub(crate) fn lab(test: &str) -> Option<MutexGuard<'static, ()>> {
     }
 }
 
+/// Where Debian has the plugins of CNI.
+pub(crate) const CNI_PLUGINS: &str = "/usr/lib/cni";
+
+/// As [`lab`], where there are plugins of CNI, and a program that is used beside them.
+pub(crate) fn lab_with_plugins(test: &str, program: &str) -> Option<MutexGuard<'static, ()>> {
+    let alone = lab(test)?;
+    let has_all = is_installed(program) && Path::new(CNI_PLUGINS).join("bridge").is_file();
+    if !has_all {
+        let why = format!("no {program}, or no CNI plugins in {CNI_PLUGINS}");
+        skip(test, &why);
+    }
+    has_all.then_some(alone)
+}
+
+/// Whether a program is there, in a folder of the user's or of administrators.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let folders = path.split(':').chain(["/usr/sbin", "/sbin"]);
+    let mut files = folders.map(|it| Path::new(it).join(program));
+    files.any(|it| it.exists())
+}
+
 /// A program that runs, killed when dropped.
 pub(crate) struct Running(pub(crate) Child);
 

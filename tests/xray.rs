@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::left::held_namespaces;
 use crate::observed::ran_to_its_end;
 use crate::world::{
-    Running, eventually, json, lab, output, plumbline, run_directory, skip, stderr, stdout,
+    CNI_PLUGINS, Running, eventually, is_installed, json, lab, lab_with_plugins, output, plumbline,
+    run_directory, skip, stderr, stdout,
 };
 
 /// As root programs in the kernel look, and taps where that is asked for or nothing else is
@@ -255,8 +256,7 @@ fn try_among(rules: &str, more: &[&str]) -> Option<Value> {
 
 /// Whether rules can be put into the namespaces of a program that runs; else a counted skip.
 fn can_plant(test: &str) -> bool {
-    let has_nft = Command::new("nft").arg("--version").output().is_ok();
-    let can = has_nft && nix::unistd::geteuid().is_root();
+    let can = is_installed("nft") && nix::unistd::geteuid().is_root();
     if !can {
         skip(test, "needs root and nft");
     }
@@ -331,19 +331,6 @@ fn what_hops_add_is_what_is_measured_when_nobody_looks() {
     });
 }
 
-/// Where Debian has the plugins of CNI.
-const PLUGINS: &str = "/usr/lib/cni";
-
-/// Whether there are real plugins, and what ours takes; else a counted skip.
-fn has_plugins(test: &str) -> bool {
-    let has_jq = Command::new("jq").arg("--version").output().is_ok();
-    let has = has_jq && PathBuf::from(PLUGINS).join("bridge").exists();
-    if !has {
-        skip(test, &format!("needs jq, and CNI plugins in {PLUGINS}"));
-    }
-    has
-}
-
 /// A bridge and routes between the nodes, as host-gw has them, made by real plugins.
 const CNI_LIST: &str = r#"{"cniVersion": "1.0.0", "name": "bridged", "plugins": [{
     "type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "mtu": {{.MTU}},
@@ -352,13 +339,9 @@ const CNI_LIST: &str = r#"{"cniVersion": "1.0.0", "name": "bridged", "plugins": 
 
 #[test]
 fn what_cni_plugins_make_is_followed_like_a_network_of_the_lab() {
-    let name = "what CNI plugins make is followed";
-    let Some(_alone) = lab(name) else {
+    let Some(_alone) = lab_with_plugins("what CNI plugins make is followed", "jq") else {
         return;
     };
-    if !has_plugins(name) {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bridged.conflist");
     fs::write(&file, CNI_LIST).unwrap();
@@ -384,19 +367,15 @@ fn what_cni_plugins_make_is_followed_like_a_network_of_the_lab() {
 /// devices that joins it to the first, put there by a plugin of the test's own.
 #[test]
 fn a_second_bridge_is_found_in_its_hop() {
-    let name = "a second bridge is found in its hop";
-    let Some(_alone) = lab(name) else {
+    let Some(_alone) = lab_with_plugins("a second bridge is found in its hop", "jq") else {
         return;
     };
-    if !has_plugins(name) {
-        return;
-    }
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/second-bridge");
     let networks = ["one", "two"].map(|it| format!("cni:{folder}/{it}.conflist"));
     let networks = networks.join(",");
     is_shown(|| {
         let mut xray = plumbline(&["xray", "--rounds", "2", "--json", "--network", &networks]);
-        xray.env("CNI_PATH", format!("{folder}:{PLUGINS}"));
+        xray.env("CNI_PATH", format!("{folder}:{CNI_PLUGINS}"));
         let output = xray.output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         let found: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -87,8 +87,7 @@ enum Doubt {
 fn doubt(warning: &Warning) -> Doubt {
     match warning {
         Warning::NotEnforced { .. } => Doubt::Existence,
-        // What the hypervisor takes makes senders late, and everything else.
-        Warning::MixedBuilds { .. } | Warning::Steal { .. } => Doubt::Everything,
+        Warning::MixedBuilds { .. } => Doubt::Everything,
         Warning::GeneratorWasTheLimit { .. }
         | Warning::GeneratorBusy { .. }
         | Warning::MaximumOfTheGenerator { .. }
@@ -103,6 +102,7 @@ fn doubt(warning: &Warning) -> Doubt {
         Warning::Nodes { .. }
         | Warning::ShorterWindows { .. }
         | Warning::ClosedLoop { .. }
+        | Warning::Steal { .. }
         | Warning::NoTurns { .. }
         | Warning::OtherLoad { .. }
         | Warning::NearSaturation { .. }
