@@ -3,7 +3,7 @@
 use plumbline_record::Warning;
 
 /// A warning as a sentence without its full stop, such as `the hypervisor took
-/// 2.0 % of the CPU time; use --awake as root, a dedicated machine, or more blocks`.
+/// 2.0 % of the CPU time; use a dedicated machine, or more blocks`.
 pub fn text(warning: &Warning) -> String {
     match warning {
         Warning::Nodes { detail } => detail.clone(),
@@ -72,8 +72,7 @@ pub fn text(warning: &Warning) -> String {
              program; run it anew with one build"
         ),
         Warning::Steal { share } => format!(
-            "the hypervisor took {:.1} % of the CPU time; use --awake as root, a dedicated machine, \
-             or more blocks",
+            "the hypervisor took {:.1} % of the CPU time; use a dedicated machine, or more blocks",
             share * 100.0
         ),
         Warning::OtherLoad { share } => format!(
