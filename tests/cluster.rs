@@ -43,6 +43,8 @@ use crate::world::{self, Running, skip};
 pub(crate) struct Cluster {
     config: PathBuf,
     out: tempfile::TempDir,
+    /// Of its runs, where they do not make one each.
+    namespace: Option<&'static str>,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -60,8 +62,27 @@ pub(crate) fn cluster() -> Option<Cluster> {
     Some(Cluster {
         config: config.into(),
         out: tempfile::tempdir().unwrap(),
+        namespace: None,
         _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
     })
+}
+
+/// As [`cluster`], for runs in a namespace that stays: a cluster takes 6 s to end one, and most
+/// tests ask about something else.
+pub(crate) fn in_namespace() -> Option<Cluster> {
+    let mut cluster = cluster()?;
+    let name = "plumbline-tests";
+    if !cluster
+        .try_kubectl(&["get", "namespace", name])
+        .status
+        .success()
+    {
+        cluster.kubectl(&["create", "namespace", name]);
+        let all = "pod-security.kubernetes.io/enforce=privileged";
+        cluster.kubectl(&["label", "namespace", name, all]);
+    }
+    cluster.namespace = Some(name);
+    Some(cluster)
 }
 
 /// A short run of one workload, but for what `other` flags say. They come in
@@ -102,6 +123,8 @@ impl Cluster {
         if let Some(config) = std::env::var_os("PLUMBLINE_TEST_ROLE") {
             command.env("KUBECONFIG", config);
             command.args(["--namespace", "plumbline-role"]);
+        } else if let Some(name) = self.namespace {
+            command.args(["--namespace", name]);
         }
         if !arguments.contains(&"--image") {
             add_image(&mut command);

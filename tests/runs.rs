@@ -362,6 +362,41 @@ fn a_broken_limit_is_exit_code_1() {
     assert_eq!(unheard.stdout(writer).status().unwrap().code(), Some(1));
 }
 
+/// Three blocks give no interval at all, and 60, which are the most, none of a millionth.
+#[test]
+fn blocks_are_added_until_a_precision_is_reached_or_the_budget_ends() {
+    let Some(_alone) = world::lab("blocks are added for precision") else {
+        return;
+    };
+    for (precision, budget, asked) in [("100%", "60s", 1.0), ("0.0001%", "8s", 0.000_001)] {
+        let out = tempfile::tempdir().unwrap();
+        let words = format!(
+            "run --network routed --workload rr --rate 1000 --duration 60ms --blocks 3 \
+             --precision {precision} --budget {budget} --json --out"
+        );
+        let words = words.split_whitespace();
+        let words = Vec::from_iter(words.chain([out.path().to_str().unwrap()]));
+        let result = output(&words);
+        let directory = run_directory(out.path());
+        observed::ran_to_its_end(&result, &directory);
+        let report: Value = serde_json::from_slice(&result.stdout).unwrap();
+        let precision = &report["precision"];
+        let is_reached = precision["widest"].as_f64().is_some_and(|it| it <= asked);
+        assert_eq!(precision["reached"], is_reached, "{precision}");
+        let trials = observed::whole_lines(&directory);
+        let blocks: BTreeSet<u64> = trials
+            .iter()
+            .filter_map(|it| it["block"].as_u64())
+            .collect();
+        assert!(blocks.len() > 3, "{blocks:?}");
+        // A busy machine may need all of them for the first.
+        assert!(
+            is_reached == (asked > 0.5) || blocks.len() == 60,
+            "{precision}"
+        );
+    }
+}
+
 /// Only root may; anybody else is told so before anything is built.
 #[test]
 fn idle_cpus_are_kept_awake_for_root_and_the_record_says_so() {

@@ -39,9 +39,6 @@ pub struct GateArgs {
     /// Largest overhead of the head that passes, in place of those of the experiment
     #[arg(long, value_name = "METRIC=SHARE", value_delimiter = ',')]
     pub limit: Vec<String>,
-    /// Longest time to look for a verdict in, such as 5m
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<String>,
     /// Also write a table for a pull request
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
@@ -88,9 +85,6 @@ impl GateArgs {
             experiment.limit_to(&limits)?;
         }
         experiment.set("design.sequential=on")?;
-        if let Some(budget) = &self.budget {
-            experiment.set(&format!("design.budget={budget}"))?;
-        }
         Ok(())
     }
 
@@ -119,12 +113,11 @@ impl GateArgs {
     /// Why these flags make no sense for a run that is resumed, or in a guest's kernel.
     pub fn refusal(&self, is_resumed: bool, is_in_guest: bool) -> Option<&'static str> {
         let networks = self.base.is_some() || self.base_cni_bin.is_some();
-        let asks = networks || !self.limit.is_empty() || self.budget.is_some();
+        let asks = networks || !self.limit.is_empty();
         let writes = self.markdown.is_some() || self.junit.is_some();
         if is_resumed && asks {
             return Some(
-                "--resume goes on with a gate as it was planned: leave networks, limits and \
-                 budget out",
+                "--resume goes on with a gate as it was planned: leave networks and limits out",
             );
         }
         (is_in_guest && writes).then_some(
@@ -161,6 +154,9 @@ mod tests {
     struct Typed {
         #[command(flatten)]
         gate: GateArgs,
+        /// One of the flags of experiments.
+        #[arg(long)]
+        budget: Option<String>,
     }
 
     /// The plan of what was typed after `plumbline gate`.
@@ -170,6 +166,10 @@ mod tests {
         let mut ready = ready_made().iter();
         let (_, text) = ready.find(|(name, _)| *name == "gate").unwrap();
         let mut experiment = Experiment::parse(text, "gate.toml").unwrap();
+        if let Some(budget) = &typed.budget {
+            let set = experiment.set_flag("budget", budget);
+            set.map_err(|error| error.to_string())?;
+        }
         let asked = typed.gate.ask(&mut experiment, network);
         asked.map_err(|error| error.to_string())?;
         let scenes =

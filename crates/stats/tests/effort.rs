@@ -81,7 +81,7 @@ fn blocks_added_until_intervals_are_narrow_leave_them_true() {
 #[test]
 fn at_most_one_innocent_in_20_meshes_is_named() {
     for noise in [Noise::Normal, Noise::HeavyTailed, Noise::Skewed] {
-        for (nodes, blocks, meshes) in [(4, 5, 80), (8, 4, 40), (20, 3, 20)] {
+        for (nodes, blocks, meshes) in [(4, 5, 80), (8, 4, 40), (20, 3, 20), (40, 3, 20)] {
             let mesh = Mesh {
                 nodes,
                 blocks,

@@ -53,6 +53,8 @@ const TABLE: &[Flag] = &[
     row("slice", "design.", "TIME", "How long each of their turns is [default: 25ms]"),
     row("precision", "design.", "SHARE",
         "Add blocks until all main intervals are this narrow, such as 3%, or the budget ends"),
+    row("budget", "design.", "TIME",
+        "Longest time for all trials, such as 5m: windows get shorter, or blocks fewer"),
     row("control", "design.", "HOW",
         "Whether the baseline is also compared with a copy of itself: on or off; on in the lab"),
     row("seed", "design.", "N", "Seed of the order and the arrivals; random unless given"),
