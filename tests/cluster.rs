@@ -69,7 +69,7 @@ pub(crate) fn cluster() -> Option<Cluster> {
 
 /// As [`cluster`], for runs in a namespace that stays: a cluster takes 6 s to end one, and most
 /// tests ask about something else.
-pub(crate) fn in_namespace() -> Option<Cluster> {
+pub(crate) fn lasting() -> Option<Cluster> {
     let mut cluster = cluster()?;
     let name = "plumbline-tests";
     if !cluster

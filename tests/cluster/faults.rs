@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use super::kubelab::Kubelab;
-use super::{cluster, in_namespace, read, refused, short};
+use super::{cluster, lasting, read, refused, short};
 use crate::world::{run_directory, stderr};
 
 #[test]
@@ -68,9 +68,7 @@ fn an_image_that_is_not_there_is_told() {
 
 #[test]
 fn nodes_that_cannot_be_used_are_named() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let run = |nodes: &str| {
         let arguments = short(&["--network", "pod", "--nodes", nodes]);
@@ -119,9 +117,7 @@ esac
 
 #[test]
 fn an_image_of_another_version_is_refused() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let Some(kubelab) = Kubelab::of_cluster("nothing that could load an image") else {
         return;
     };

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{in_namespace, read, short, statuses};
+use super::{lasting, read, short, statuses};
 use crate::observed::exit_code;
 use crate::world::{eventually, run_directory, trials};
 
@@ -17,9 +17,7 @@ const LOOK: Duration = Duration::from_secs(3);
 /// Times are told, for they are the machine's, too; a machine that is busy makes wakes fewer.
 #[test]
 fn a_controller_takes_little_while_a_trial_runs() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let started = Instant::now();
     let flags = ["--network", "pod", "--duration", "5s", "--blocks", "4"];
     let mut run = cluster.start(&short(&flags));

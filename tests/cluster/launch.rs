@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::rights::Account;
-use super::{Cluster, cluster, in_namespace, read, refused, statuses};
+use super::{Cluster, cluster, lasting, read, refused, statuses};
 use crate::observed::ran_to_its_end;
 use crate::world::{eventually, run_directory};
 
@@ -136,9 +136,7 @@ impl OtherWatch {
 /// phases is our own.
 #[test]
 fn pods_are_followed_from_their_moment_until_they_are_gone() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let other = OtherWatch::start(&cluster);
     let output = cluster.run(&[&file(&cluster, 10, 2.0)]).output().unwrap();
@@ -205,9 +203,7 @@ fn pods_are_followed_from_their_moment_until_they_are_gone() {
 
 #[test]
 fn a_launch_that_is_interrupted_leaves_nothing() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let mut run = cluster.start(&[&file(&cluster, 100, 2.0)]);
     eventually("pods are launched", Duration::from_secs(60), || {

@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{in_namespace, read, short};
+use super::{lasting, read, short};
 use crate::observed::ran_to_its_end;
 use crate::world::{run_directory, stderr, stdout};
 
 #[test]
 fn a_mesh_measures_the_nodes_of_the_cluster_and_leaves_nothing() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let flags = short(&["--blocks", "2", "--network", "pod,cluster-ip,host"]);
     let mesh = ["--mesh", "--allow-host-network", "--baseline", "host"];
@@ -62,9 +60,7 @@ fn a_mesh_measures_the_nodes_of_the_cluster_and_leaves_nothing() {
 
 #[test]
 fn pairs_are_as_many_as_there_are_nodes_for() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     // The nodes that there are, as a mesh would take them.
     let most = cluster.workers().len() / 2;

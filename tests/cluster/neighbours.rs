@@ -1,6 +1,6 @@
 //! Neighbours of a path between pods.
 
-use super::{in_namespace, read, refused, statuses};
+use super::{lasting, read, refused, statuses};
 use crate::world::{run_directory, stderr};
 
 const SHORT: &[&str] = &[
@@ -25,7 +25,7 @@ const SHORT: &[&str] = &[
 /// Runs with some neighbours, and gives for each treatment the most that they did in a
 /// trial, 0 without any.
 fn done(more: &[&str]) -> Vec<u64> {
-    let cluster = in_namespace().expect("there is one");
+    let cluster = lasting().expect("there is one");
     let before = cluster.inventory();
     let output = cluster.run(SHORT).args(more).output().unwrap();
     let (record, trials) = read(&run_directory(cluster.out()));
@@ -53,7 +53,7 @@ fn done(more: &[&str]) -> Vec<u64> {
 
 #[test]
 fn a_second_pair_of_pods_works_beside_a_path() {
-    if in_namespace().is_none() {
+    if lasting().is_none() {
         return;
     }
     let kinds = "none,bulk,packets,connections,cpu";
@@ -68,7 +68,7 @@ fn a_second_pair_of_pods_works_beside_a_path() {
 /// Their pods are both on the sender's node, so nothing of theirs takes the way between nodes.
 #[test]
 fn neighbours_that_share_a_node_work_there() {
-    if in_namespace().is_none() {
+    if lasting().is_none() {
         return;
     }
     let done = done(&["--neighbours", "none,bulk", "--share", "node,link"]);
@@ -78,7 +78,7 @@ fn neighbours_that_share_a_node_work_there() {
 
 #[test]
 fn pairs_do_the_same_at_once() {
-    if in_namespace().is_none() {
+    if lasting().is_none() {
         return;
     }
     let done = done(&["--set", "factors.pairs=[1,2,4]"]);
@@ -90,9 +90,7 @@ fn pairs_do_the_same_at_once() {
 
 #[test]
 fn what_is_of_the_lab_is_refused() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let churn = ["--neighbours", "none,policy-churn"];
     let output = cluster.run(SHORT).args(churn).output().unwrap();

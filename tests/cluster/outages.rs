@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::kubelab::Kubelab;
 use super::left::agents;
-use super::{Cluster, cluster, in_namespace, read, short, statuses};
+use super::{Cluster, cluster, lasting, read, short, statuses};
 use crate::observed::{exit_code, ran_to_its_end};
 use crate::world::{Running, eventually, run_directory, stdout, trials};
 
@@ -61,9 +61,7 @@ pub(super) fn failed(trials: &[Value]) -> Vec<&Value> {
 /// trial repeated.
 #[track_caller]
 fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let (mut run, namespace) = amid_a_trial(&cluster, blocks);
     take_away(&cluster, &namespace);
@@ -253,9 +251,7 @@ impl Drop for Away {
 /// Takes a daemon away from a run for a while: that costs it the trial under way at most.
 #[track_caller]
 fn goes_on_without(machine: &'static str, daemon: &'static str, time: Duration) {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let (mut run, _) = under_way(&cluster, &["--duration", "500ms", "--blocks", "8"]);
     let Some(away) = Away::new(machine, daemon) else {

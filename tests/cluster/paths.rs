@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Cluster, gates, in_namespace, read, short, statuses};
+use super::{Cluster, gates, lasting, read, short, statuses};
 use crate::observed::ran_to_its_end;
 use crate::world::{run_directory, stderr};
 
@@ -23,9 +23,7 @@ pub(super) fn assert_sound(label: &dyn std::fmt::Display, trial: &Value) {
 
 #[test]
 fn every_path_carries_packets_where_it_says_and_nothing_is_left() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let mut command = cluster.run(&short(&[]));
     let output = command
@@ -93,9 +91,7 @@ fn every_path_carries_packets_where_it_says_and_nothing_is_left() {
 
 #[test]
 fn every_workload_goes_through_a_cluster_ip() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     carries_every_workload(&cluster, "cluster-ip", "2");
 }
 
@@ -103,9 +99,7 @@ fn every_workload_goes_through_a_cluster_ip() {
 /// miss one of three happens twice in ten thousand runs.
 #[test]
 fn every_workload_goes_to_several_pods_behind_a_cluster_ip() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let trials = carries_every_workload(&cluster, "cluster-ip:3", "24");
     for index in 1..=3 {
@@ -168,9 +162,7 @@ fn carries_every_workload(cluster: &Cluster, network: &str, connections: &str) -
 
 #[test]
 fn without_leave_for_host_networking_paths_among_pods_are_compared() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let output = cluster.run(&short(&[])).output().unwrap();
     let (record, _) = read(&run_directory(cluster.out()));
     let treatments = record["plan"]["treatments"].as_array().unwrap();

@@ -1,7 +1,7 @@
 //! Policies that are measured: enforced or not measured at all.
 
 use super::rights::{ACCOUNT, Account};
-use super::{Cluster, cluster, gates, in_namespace, read, refused, services, short, statuses};
+use super::{Cluster, cluster, gates, lasting, read, refused, services, short, statuses};
 use crate::observed::ran_to_its_end;
 use crate::world::{run_directory, skip, stderr};
 
@@ -51,9 +51,7 @@ fn where_policies_are_enforced_they_are_measured() {
         &["--selects", "others"],
     ];
     for other in others {
-        let Some(cluster) = in_namespace() else {
-            return;
-        };
+        let Some(cluster) = lasting() else { return };
         are_measured(&cluster, other);
     }
 }
@@ -66,9 +64,7 @@ fn a_network_that_enforces_none_is_found_out() {
             "PLUMBLINE_TEST_POLICIES says that this one enforces policies",
         );
     }
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let output = cluster.run(&flags(&[])).output().unwrap();
     refused(&output, 2, &["enforces NetworkPolicies", "got through"]);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Cluster, gates, in_namespace, read, refused, statuses};
+use super::{Cluster, gates, lasting, read, refused, statuses};
 use crate::world::{run_directory, stderr};
 
 /// Each object added and removed, with these flags.
@@ -56,9 +56,7 @@ fn assert_acted(said: &str, record: &Value, trials: &[Value]) {
 
 #[test]
 fn a_service_that_comes_and_goes_acts_after_its_answer() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let said = stderr(&run(&cluster, "service"));
     let (record, trials) = read(&run_directory(cluster.out()));
@@ -69,9 +67,7 @@ fn a_service_that_comes_and_goes_acts_after_its_answer() {
 /// Where nothing enforces policies, that is said before the first trial.
 #[test]
 fn a_policy_that_comes_and_goes_acts_where_policies_are_enforced() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let output = run(&cluster, "policy");
     let said = stderr(&output);

@@ -416,9 +416,10 @@ fn a_gate_compares_what_a_command_brings_up() {
     let compared = ["--base", "main", "--head", "pr", "--path", "pod"];
     let load = ["--workload", "rr", "--rate", "500", "--duration", "100ms"];
     let out = cluster.out().to_str().unwrap();
-    let limit = ["--limit", "p50=200%", "--budget", "10m", "--out", out];
+    let few = ["--blocks", "6", "--set", "design.retries=1"];
+    let limit = ["--limit", "p50=200%", "--budget", "4m", "--out", out];
     let mut gate =
-        fake.provision(cluster.plumbline(&[&gate[..], &compared, &load, &limit].concat()));
+        fake.provision(cluster.plumbline(&[&gate[..], &compared, &load, &few, &limit].concat()));
     let output = gate.output().unwrap();
     let (said, errors) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(0), "{said}{errors}");

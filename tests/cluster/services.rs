@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::rights::{ACCOUNT, Account, SHARED};
-use super::{Cluster, cluster, in_namespace, read, refused, short, statuses};
+use super::{Cluster, cluster, lasting, read, refused, short, statuses};
 use crate::observed::ran_to_its_end;
 use crate::world::{eventually, run_directory, stderr};
 
@@ -50,9 +50,7 @@ pub(super) fn is_measured(trials: &[Value], treatment: usize) -> bool {
 
 #[test]
 fn services_stand_on_both_nodes_while_they_are_measured() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let output = run(&cluster, "0,40", &["--endpoints", "3"]);
     ran_to_its_end(&output, &run_directory(cluster.out()));

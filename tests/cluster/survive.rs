@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::kubelab::Kubelab;
 use super::outages::{SERVER, failed, inventory_in_time, until_nodes_stay_ready};
-use super::{Cluster, cluster, gates, in_namespace, read, refused, statuses};
+use super::{Cluster, cluster, gates, lasting, read, refused, statuses};
 use crate::world::{run_directory, stderr};
 
 /// An experiment of one command on these paths.
@@ -41,9 +41,7 @@ fn seen<'t>(trials: &'t [Value], treatment: &Value, said: &str) -> &'t Value {
 /// services too, also where they spread it over several pods.
 #[test]
 fn traffic_goes_on_by_every_path_while_a_command_runs_here() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let networks = "[\"pod\", \"cluster-ip:2\", \"node-port\", \"host\"]";
     let during = "test -n \"$PLUMBLINE_NODE1$PLUMBLINE_NODE2\" && sleep 0.3";
@@ -90,9 +88,7 @@ fn traffic_under_policies_that_have_no_place_for_it_is_refused() {
 /// Pods begin with the command, on both nodes, and are gone afterwards.
 #[test]
 fn pods_that_begin_with_a_command_are_followed_until_they_are_gone() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let file = file(&cluster, "\"pod\"", "sleep 1", "", "pods = 3\n");
     // A trial takes most of a minute, and one that a busy machine voids shows the same.
@@ -167,9 +163,7 @@ fn opened(seen: &Value) -> [bool; 2] {
 /// stands. Where nothing enforces policies, that is said before the first trial.
 #[test]
 fn a_policy_that_is_taken_away_is_open_from_then_on() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let away = "kubectl delete networkpolicies --all-namespaces --selector plumbline/run \
                 --field-selector metadata.name=confined";

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::{Cluster, in_namespace, read, short, statuses};
+use super::{Cluster, lasting, read, short, statuses};
 use crate::observed::ran_to_its_end;
 use crate::world::run_directory;
 
@@ -117,9 +117,7 @@ fn refuse(
 
 #[test]
 fn a_slow_api_server_that_fails_now_and_then_costs_no_trial() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let (_proxy, address) = Proxy::start(&cluster);
     let (address, refused) = relay(address);

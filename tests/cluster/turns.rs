@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::paths::assert_sound;
-use super::{in_namespace, read, statuses};
+use super::{lasting, read, statuses};
 use crate::world::{run_directory, stderr};
 
 #[test]
 fn paths_stand_side_by_side_and_each_is_counted_apart() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let output = cluster
         .run(&[

@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use super::{Cluster, in_namespace, read, refused, statuses};
+use super::{Cluster, lasting, read, refused, statuses};
 use crate::world::{run_directory, stderr};
 
 /// A run of the path between pods, and of a variant of it in which something is set.
@@ -63,9 +63,7 @@ fn carried(cluster: &Cluster, setting: &str) -> [u64; 2] {
 /// the pods have their sysctls.
 #[test]
 fn pods_set_what_is_theirs() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let reno = carried(&cluster, "tcp_congestion_control = \"reno\"");
     assert!(reno.iter().all(|it| *it > 0), "{reno:?}");
@@ -80,9 +78,7 @@ fn pods_set_what_is_theirs() {
 
 #[test]
 fn what_is_the_nodes_is_not_set_by_pods() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let output = run(&cluster, "tcp_slow_start_after_idle = true");
     refused(&output, 64, &["slow start after idle on", "--target lab"]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Cluster, add_image, cluster, in_namespace, refused};
+use super::{Cluster, add_image, cluster, lasting, refused};
 use crate::documented;
 use crate::world::{Running, eventually, run_directory, stderr, stdout};
 
@@ -144,9 +144,7 @@ fn each_node_follows_its_half_by_its_own_clock() {
 /// Beside the trials of a run are the hops of the paths that it compared.
 #[test]
 fn a_run_is_looked_into_by_consent_when_it_has_ended() {
-    let Some(cluster) = in_namespace() else {
-        return;
-    };
+    let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let few = ["--blocks", "1", "--duration", "200ms", "--control", "off"];
     let order = ["tour", "--network", "pod", "--workload", "rr", "--xray"];
