@@ -3,7 +3,7 @@
 use plumbline_experiment::Plan;
 use plumbline_stats::precision::half_width;
 
-use super::{Comparison, Effect};
+use super::Comparison;
 
 /// How narrow the intervals became.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct ReachedPrecision {
     /// Half of the width that they may have, as a ratio less one.
     pub asked: f64,
     /// Half of the width of each primary one, as the logarithm of a ratio; infinite
-    /// where there are too few blocks for one.
+    /// where there are too few blocks for one, or none.
     pub half_widths: Vec<f64>,
     /// How many primary ones are left out, because the meter keeps them wider than
     /// asked however many blocks there are.
@@ -22,11 +22,10 @@ impl ReachedPrecision {
     pub(super) fn new(plan: &Plan, comparisons: &[Comparison]) -> Option<Self> {
         let asked = plan.precision?.half_width;
         let primary = comparisons.iter().filter(|one| one.is_primary);
-        let primary = primary.filter_map(|one| Some((one.resolution, one.effect?)));
-        let is_beyond = |(resolution, _): &(f64, Effect)| *resolution >= asked;
+        let is_beyond = |one: &&Comparison| one.effect.is_some() && one.resolution >= asked;
         let (beyond, others): (Vec<_>, Vec<_>) = primary.partition(is_beyond);
-        let width = |(_, effect): &(f64, Effect)| {
-            let interval = effect.interval.as_ref();
+        let width = |one: &&Comparison| {
+            let interval = one.effect.as_ref().and_then(|it| it.interval.as_ref());
             interval.map_or(f64::INFINITY, half_width)
         };
         Some(Self {

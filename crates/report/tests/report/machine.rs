@@ -1,7 +1,7 @@
 //! How exactly a machine measured: controls, and the precision that was asked for.
 
 use plumbline_experiment::Precision;
-use plumbline_record::{Run, Trial};
+use plumbline_record::{Run, Trial, TrialStatus};
 use plumbline_report::terminal::{self, Style};
 use plumbline_report::{Summary, csv, html, json, markdown};
 
@@ -118,6 +118,22 @@ fn a_precision_that_was_not_reached_is_said_with_the_widest_interval() {
     );
     let object = documented::read(&json::render(&summary));
     assert_eq!(object["precision"]["reached"], false);
+}
+
+/// Intervals that nobody has are not narrow.
+#[test]
+fn where_no_trial_counts_no_precision_is_reached() {
+    let (run, mut trials) = precise(0.5);
+    for trial in &mut trials {
+        trial.status = TrialStatus::Failed {
+            error: "its pod was killed".to_owned(),
+        };
+    }
+    let summary = Summary::new(&run, &trials);
+    assert!(!summary.precision.as_ref().unwrap().is_reached());
+    let object = documented::read(&json::render(&summary));
+    assert_eq!(object["precision"]["reached"], false);
+    assert!(object["precision"]["widest"].is_null());
 }
 
 #[test]
