@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use plumbline_experiment::Experiment;
 use plumbline_gate::{GateArgs, exit_code};
 use plumbline_record::{GuestLock, RunDirectory, write_atomically};
+use plumbline_report::compare::LimitOutcome;
 use plumbline_report::decision::{self, Decision};
 use plumbline_report::gap_limit::GapLimit;
 use plumbline_report::{Summary, html, json, progress as words, terminal};
@@ -113,16 +114,15 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
         }
         return Ok(ExitCode::from(exit_code(decision.verdict)));
     }
-    let complete = !ending.interrupted && summary.has_results();
-    let broken = match against {
-        Against::Gap(limit) => limit.broken(&summary),
-        _ => Vec::new(),
+    let (outcome, lines) = match against {
+        Against::Gap(limit) => limit.judge(&summary),
+        _ => (LimitOutcome::Held, Vec::new()),
     };
-    broken.iter().for_each(|line| progress::say(line));
-    Ok(ExitCode::from(match (broken.is_empty(), complete) {
-        (false, _) => 1,
-        (true, true) => 0,
-        (true, false) => 2,
+    lines.iter().for_each(|line| progress::say(line));
+    Ok(ExitCode::from(match outcome {
+        LimitOutcome::Broken => 1,
+        LimitOutcome::Held if !ending.interrupted && summary.has_results() => 0,
+        _ => 2,
     }))
 }
 

@@ -186,7 +186,8 @@ fn request_columns(task: &Task) -> Vec<Figure> {
     }));
     let count = |heading: &'static str, of_rates: fn(&Rates) -> u64| {
         column(heading, move |of| {
-            let count = of.rates.as_ref().map(of_rates);
+            let rates = of.rates.as_ref().filter(|_| of.has_data());
+            let count = rates.map(of_rates);
             or_none(count.map(|count| number::count(count as f64)))
         })
     };
@@ -232,7 +233,10 @@ fn bulk_columns(task: &Task) -> Vec<Figure> {
 
 /// What the devices and the protocols counted.
 fn packets(heading: &'static str, count: fn(&Packets) -> u64) -> Figure {
-    column(heading, move |of| number::count(count(&of.packets) as f64))
+    column(heading, move |of| {
+        let packets = Some(&of.packets).filter(|_| of.has_data());
+        or_none(packets.map(|it| number::count(count(it) as f64)))
+    })
 }
 
 /// What of the cost both processes had.

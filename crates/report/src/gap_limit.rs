@@ -5,6 +5,7 @@ use std::str::FromStr;
 use plumbline_experiment::typed;
 
 use crate::analysis::{FlowSummary, Summary, SurviveSummary, TreatmentSummary};
+use crate::compare::LimitOutcome;
 use crate::{describe, number, survive};
 
 /// The longest gap that any repetition may have, in any kind of traffic.
@@ -32,24 +33,49 @@ impl FromStr for GapLimit {
 }
 
 impl GapLimit {
-    /// A sentence for each kind of traffic of each network that has a longer gap.
-    pub fn broken(self, summary: &Summary) -> Vec<String> {
-        let of_one = |of: &TreatmentSummary| {
-            let survive: Option<&SurviveSummary> = of.survive.as_ref();
-            let flows = survive.into_iter().flat_map(|it| &it.flows);
-            let broken = flows.filter(|it| it.longest_ns > self.ns);
-            let label = describe::clean(&of.treatment.label);
-            let sentence = |it: &FlowSummary| {
-                format!(
-                    "{label}: the longest gap of {} is {}, and {} is the limit",
-                    survive::in_words(it.kind),
-                    number::duration(it.longest_ns as f64),
-                    number::duration(self.ns as f64)
-                )
-            };
-            broken.map(sentence).collect::<Vec<String>>()
+    /// Whether it is held, and a sentence for each kind of traffic of each network that has a
+    /// longer gap, and for each network of which not every repetition counts: what those would
+    /// have shown nobody knows.
+    pub fn judge(self, summary: &Summary) -> (LimitOutcome, Vec<String>) {
+        let of_all = |judge: &dyn Fn(&TreatmentSummary) -> Vec<String>| -> Vec<String> {
+            summary.treatments.iter().flat_map(judge).collect()
         };
-        summary.treatments.iter().flat_map(of_one).collect()
+        let broken = of_all(&|of| self.broken(of));
+        let unknown = of_all(&|of| self.unknown(of, summary.blocks).into_iter().collect());
+        let outcome = match (broken.is_empty(), unknown.is_empty()) {
+            (false, _) => LimitOutcome::Broken,
+            (true, false) => LimitOutcome::Undecided,
+            (true, true) => LimitOutcome::Held,
+        };
+        (outcome, [broken, unknown].concat())
+    }
+
+    fn broken(self, of: &TreatmentSummary) -> Vec<String> {
+        let survive: Option<&SurviveSummary> = of.survive.as_ref();
+        let flows = survive.into_iter().flat_map(|it| &it.flows);
+        let broken = flows.filter(|it| it.longest_ns > self.ns);
+        let label = describe::clean(&of.treatment.label);
+        let sentence = |it: &FlowSummary| {
+            format!(
+                "{label}: the longest gap of {} is {}, and {} is the limit",
+                survive::in_words(it.kind),
+                number::duration(it.longest_ns as f64),
+                number::duration(self.ns as f64)
+            )
+        };
+        broken.map(sentence).collect()
+    }
+
+    fn unknown(self, of: &TreatmentSummary, blocks: usize) -> Option<String> {
+        let count = of.survive.as_ref().map_or(0, |it| it.repetitions);
+        let label = describe::clean(&of.treatment.label);
+        (count < blocks).then(|| {
+            format!(
+                "{label}: {count} of {blocks} repetitions count, so whether there was a gap of more \
+                 than {} is not known",
+                number::duration(self.ns as f64)
+            )
+        })
     }
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn sentences(summary: &Summary, section: &Section) -> Vec<String> {
         let took = spread(of.command, number::duration);
         let again = match of.repetitions - of.unwell {
             0 => "in no repetition was all well again at the end".to_owned(),
-            _ if of.unwell == 0 && of.well_again.is_some_and(|it| it.median == 0.0) => {
+            _ if of.unwell == 0 && of.longest_again_ns == 0.0 => {
                 "no gap was longer than those before it had begun".to_owned()
             }
             well => {

@@ -13,6 +13,8 @@ pub struct Comparisons {
     pub(crate) missing: Vec<(&'static Bout, &'static str)>,
     /// What could not be finished, and why.
     pub(crate) failed: Vec<(&'static Bout, ValidationError)>,
+    /// Whether it was ended before all was compared that was asked for.
+    pub(crate) is_interrupted: bool,
 }
 
 impl Comparisons {
@@ -22,9 +24,10 @@ impl Comparisons {
             .extend(pairs.error.map(|error| (pairs.bout, error)));
     }
 
-    /// Whether something was compared, and nothing failed.
+    /// Whether something was compared, nothing failed, and nothing was left out for an
+    /// interruption.
     pub fn succeeded(&self) -> bool {
-        self.failed.is_empty() && !self.judgements.is_empty()
+        self.failed.is_empty() && !self.judgements.is_empty() && !self.is_interrupted
     }
 
     /// The figures that do not reach what they are to reach, in words. A figure

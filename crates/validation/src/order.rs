@@ -71,6 +71,10 @@ impl ValidationOptions {
                 comparisons.add(BoutPairs::run(&bench, bout, self.pairs, stop, say));
             }
         }
+        comparisons.is_interrupted = stop.load(Ordering::SeqCst);
+        if comparisons.is_interrupted {
+            say("interrupted: not all that was asked for was compared");
+        }
         Ok(comparisons)
     }
 }

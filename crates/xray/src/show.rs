@@ -179,7 +179,12 @@ impl Surplus {
             .map(|(name, it)| format!("{} in {name}", signed(it.ns)))
             .collect();
         if words.is_empty() {
-            words.push("no hop differs".to_owned());
+            let is_known = self.by_name.iter().any(|(_, it)| it.interval.is_some());
+            let why = match is_known {
+                true => "no hop differs",
+                false => "too few rounds to say in which hop",
+            };
+            words.push(why.to_owned());
         }
         words
     }

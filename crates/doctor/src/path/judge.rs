@@ -27,9 +27,15 @@ pub(super) fn ways(seen: &PathSeen) -> Vec<Finding> {
     }
     findings.extend(sizes(ways));
     findings.extend(either(ways, loss, || {
-        let trains = ways.iter().flat_map(|way| &way.trains);
-        let sent: u32 = trains.map(|train| train.sent.sent).sum();
-        Finding::good("loss", format!("none of {sent} datagrams")).with(Certainty::Sampled)
+        let trains = || open.iter().flat_map(|way| &way.trains);
+        let sent: u32 = trains().map(|train| train.sent.sent).sum();
+        let lost: u64 = trains().map(TrainSeen::lost).sum();
+        // What is lost once only is no fault of the path.
+        let evidence = match lost {
+            0 => format!("none of {sent} datagrams"),
+            _ => format!("{lost} of {sent} datagrams, and none when they were sent again"),
+        };
+        Finding::good("loss", evidence).with(Certainty::Sampled)
     }));
     findings.extend(either(ways, order, || {
         Finding::good("order", "datagrams arrive as they were sent").with(Certainty::Sampled)
@@ -289,7 +295,9 @@ fn segments([there, back]: &[WaySeen; 2]) -> String {
 fn stall(way: &WaySeen) -> Option<Finding> {
     let stream = &way.stream;
     let is_explained = way.size.swallowed.is_some() || loss(way).is_some();
-    let is_slow = stream.acked < LEAST_STREAM && stream.retransmits >= MANY_RETRANSMITS;
+    // Segments that all are lost are sent again after 200 ms and more, so only a few times.
+    let is_stuck = stream.acked == 0 || stream.retransmits >= MANY_RETRANSMITS;
+    let is_slow = stream.acked < LEAST_STREAM && is_stuck;
     if is_explained {
         return None;
     }

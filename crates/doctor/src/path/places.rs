@@ -175,6 +175,14 @@ fn route_back(seen: &PathSeen) -> Finding {
             differ.then(|| format!("{there} there and {back} back in {place}"))
         })
         .collect();
+    let is_seen_once = |(place, devices): (&String, &Vec<String>)| {
+        let of_back = other.get(place);
+        of_back.is_some_and(|of_back| devices.is_empty() != of_back.is_empty())
+    };
+    if asymmetric.is_empty() && one.iter().any(is_seen_once) {
+        let evidence = "not known: too few packets of one direction were seen on the way";
+        return Finding::good("route back", evidence).with(Certainty::Unknown);
+    }
     if asymmetric.is_empty() {
         return Finding::good("route back", "both directions cross the same devices");
     }
@@ -247,6 +255,10 @@ fn switch(device: &str, words: &[&str], to: &str) -> String {
 }
 
 fn trials(trials: &[OffloadTrial]) -> Finding {
+    if trials.is_empty() {
+        let evidence = "no offload could be switched here";
+        return Finding::good("offload trial", evidence).with(Certainty::Unknown);
+    }
     let gigabits = |rate: f64| format!("{:.2} Gbit/s", rate / 1e9);
     let broken = trials.iter().filter(|it| it.off > it.on * FASTER);
     let worst = broken.max_by(|a, b| (a.off / a.on).total_cmp(&(b.off / b.on)));
@@ -458,6 +470,23 @@ mod tests {
         seen.trials = Some(vec![trial(1.5e9), trial(9e9)]);
         let commands = is_wrong(&seen, "offload trial", "9.00 Gbit/s");
         assert_eq!(commands, ["node1: ethtool -K eth0 tso off gso off"]);
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_called_good() {
+        let unknown = |seen: &PathSeen, check: &str| {
+            let mut found = judge(seen).into_iter();
+            let found = found.find(|it| it.what == check).unwrap();
+            assert_eq!(found.certainty, Certainty::Unknown, "{found:?}");
+        };
+        // Nobody has tried what could not be switched.
+        let mut untried = healthy();
+        untried.trials = Some(Vec::new());
+        unknown(&untried, "offload trial");
+        let mut half = healthy();
+        let crossed = &mut half.ways[1].trains[0].crossed;
+        crossed.insert("node1".to_owned(), Vec::new());
+        unknown(&half, "route back");
     }
 
     #[test]

@@ -35,12 +35,13 @@ impl ReachedPrecision {
         })
     }
 
-    /// The largest of the half-widths.
+    /// The largest of the half-widths; infinite where there is none.
     pub fn widest(&self) -> f64 {
-        self.half_widths.iter().copied().fold(0.0, f64::max)
+        let widths = self.half_widths.iter().copied();
+        widths.max_by(f64::total_cmp).unwrap_or(f64::INFINITY)
     }
 
-    /// Whether all are as narrow as asked.
+    /// Whether all are as narrow as asked: where nothing is compared, none is.
     pub fn is_reached(&self) -> bool {
         self.widest() <= self.asked
     }

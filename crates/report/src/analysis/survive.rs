@@ -21,6 +21,8 @@ pub struct SurviveSummary {
     /// From the beginning of the command until all was well again, nanoseconds, of the
     /// repetitions in which it was so at the end.
     pub well_again: Option<MedianOfRuns>,
+    /// The longest of them, nanoseconds.
+    pub longest_again_ns: f64,
     /// Repetitions in which it was not.
     pub unwell: usize,
     /// The repetition that half of all were no worse than, by the longest gap of any kind.
@@ -107,6 +109,7 @@ impl SurviveSummary {
             command: median_of_runs(&took.collect::<Vec<_>>(), LEVEL),
             unwell: all.len() - well.len(),
             well_again: median_of_runs(&well, LEVEL),
+            longest_again_ns: well.iter().copied().fold(0.0, f64::max),
             repetitions: all.len(),
         })
     }

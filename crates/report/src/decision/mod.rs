@@ -108,6 +108,8 @@ impl Decision {
             ) {
                 (true, _) => HeadVerdict::Worse,
                 (false, true) => HeadVerdict::Undecided,
+                // A run that was asked for none, gone on with by a gate.
+                (false, false) if limits.is_empty() => HeadVerdict::Undecided,
                 (false, false) => HeadVerdict::NotWorse,
             },
             base: name(base),

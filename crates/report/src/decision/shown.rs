@@ -33,6 +33,9 @@ pub fn sentence(decision: &Decision) -> String {
             "{head} is worse than {base}: {}; {after}.",
             concerned(LimitOutcome::Broken)
         ),
+        HeadVerdict::Undecided if decision.limits.is_empty() => {
+            format!("Whether {head} is worse than {base} is undecided: the run has no limits.")
+        }
         HeadVerdict::Undecided => format!(
             "Whether {head} is worse than {base} is undecided {after}: {}{}.",
             concerned(LimitOutcome::Undecided),

@@ -47,6 +47,13 @@ pub(super) fn precision(summary: &Summary) -> Option<String> {
             ": every main interval is within ±{asked} after {blocks} blocks{but}"
         ));
     }
+    if reached.half_widths.is_empty() {
+        let why = match reached.beyond_meter {
+            0 => "nothing was compared".to_owned(),
+            many => format!("the meter itself keeps all {many} wider"),
+        };
+        return Some(format!(": ±{asked} cannot be reached: {why}"));
+    }
     let widest = match reached.widest() {
         widest if widest.is_finite() => format!("the widest is ±{}", number::percent(widest)),
         _ => "there are too few blocks for some".to_owned(),

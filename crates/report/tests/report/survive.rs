@@ -6,6 +6,7 @@ use plumbline_record::{
     ProbeOutcome, ProbeSeries, ProbeSpell, READY, RequestOutcome, RequestSpell, Run,
     SurviveObservation, Trial, TrialStatus, What,
 };
+use plumbline_report::compare::LimitOutcome;
 use plumbline_report::gap_limit::GapLimit;
 use plumbline_report::terminal::{self, Style};
 use plumbline_report::{Summary, csv, html, json, markdown};
@@ -330,16 +331,32 @@ fn what_was_never_well_again_is_told() {
 
 #[test]
 fn a_limit_is_broken_by_the_longest_gap_of_any_repetition() {
-    let (summary, ..) = summary();
-    let limit = |text: &str| text.parse::<GapLimit>().unwrap().broken(&summary);
-    assert!(limit("gap=418ms").is_empty());
-    let broken = limit("gap=417ms");
+    let (mut summary, ..) = summary();
+    let limit = |text: &str, summary: &Summary| text.parse::<GapLimit>().unwrap().judge(summary);
+    assert_eq!(
+        limit("gap=418ms", &summary),
+        (LimitOutcome::Held, Vec::new())
+    );
+    let (outcome, broken) = limit("gap=417ms", &summary);
+    assert_eq!(outcome, LimitOutcome::Broken);
     assert_eq!(broken.len(), 2, "{broken:?}");
     assert!(
         broken[0].contains("vxlan: the longest gap of new connections"),
         "{broken:?}"
     );
-    assert_eq!(limit("gap=150ms").len(), 6);
+    assert_eq!(limit("gap=150ms", &summary).1.len(), 6);
+
+    // What one repetition would have shown nobody knows.
+    summary.blocks += 1;
+    let (outcome, said) = limit("gap=418ms", &summary);
+    assert_eq!(outcome, LimitOutcome::Undecided);
+    let whole = "10 of 11 repetitions count";
+    assert!(said.iter().all(|it| it.contains(whole)), "{said:?}");
+    summary.treatments[1].survive = None;
+    let (outcome, said) = limit("gap=418ms", &summary);
+    assert_eq!(outcome, LimitOutcome::Undecided);
+    assert!(said[1].contains("0 of 11 repetitions count"), "{said:?}");
+    assert_eq!(limit("gap=1ms", &summary).0, LimitOutcome::Broken);
 }
 
 #[test]

@@ -189,3 +189,35 @@ fn a_stream_that_stalls_is_named_where_nothing_else_is() {
     seen.ways[1].stream.retransmits = 0;
     assert_eq!(wrong(&seen), [], "a slow link");
 }
+
+/// What the finding of a check says of a path.
+fn said(seen: &PathSeen, check: &str) -> String {
+    let found = ways(seen).into_iter().filter(|it| it.what == check);
+    Vec::from_iter(found.map(|it| it.evidence)).join("; ")
+}
+
+#[test]
+fn only_directions_that_are_open_have_spared_their_datagrams() {
+    assert_eq!(said(&healthy(), "loss"), "none of 1000 datagrams");
+    let mut closed = healthy();
+    closed.ways[1].trains[0].taken.arrived = 0;
+    assert_eq!(said(&closed, "loss"), "none of 500 datagrams");
+}
+
+#[test]
+fn what_is_lost_once_is_told_although_it_is_no_fault() {
+    let mut once = healthy();
+    let again = once.ways[0].trains[0].clone();
+    once.ways[0].trains[0].taken.arrived = 499;
+    once.ways[0].trains.push(again);
+    assert_eq!(wrong(&once), []);
+    let lost = said(&once, "loss");
+    assert!(lost.starts_with("1 of 1500 datagrams"), "{lost}");
+}
+
+#[test]
+fn a_stream_of_which_nothing_arrives_is_named() {
+    let mut stuck = healthy();
+    stuck.ways[1].stream.acked = 0;
+    is_wrong(&stuck, "TCP", &["pod2 to pod1", "gets 0 bytes over"]);
+}
