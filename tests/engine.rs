@@ -68,6 +68,7 @@ fn check_json(result: &serde_json::Value) {
             let value = result[key].get(quantile);
             assert!(value.is_some(), "{key} {quantile}: {result}");
         }
+        assert!(result[key]["p50"].as_u64().is_some(), "{key}: {result}");
         let last = &result[key]["p99.999"];
         assert!(last.is_null(), "300 ms cannot carry it: {result}");
     }
@@ -109,7 +110,11 @@ fn a_generator_that_cannot_keep_up_is_told_aloud() {
         "-c",
         "256",
     ];
-    let load = |rate| output(&[&target[..], &["--rate", rate]].concat());
+    let load = |rate| {
+        let output = output(&[&target[..], &["--rate", rate]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        output
+    };
     let verdict = "warning: the generator was the limit, not the network";
     // A thread whose CPU others use is not at its end: then it may be another attempt.
     // It may be late there, but it sends all that is due.

@@ -97,3 +97,64 @@ fn the_gate_fails_when_a_test_was_skipped_that_it_does_not_know() {
         assert_eq!(gate.status.success(), is_known, "{said}: {}", stdout(&gate));
     }
 }
+
+/// What `cargo test` prints of binaries, each with tests of which some fail: here the first of
+/// `tests` that is named `flaky`.
+fn printed(binaries: &[(&str, &[&str])]) -> String {
+    let of_one = |(_, failed): &(&str, &[&str])| {
+        let names: String = failed.iter().map(|name| format!("    {name}\n")).collect();
+        let lists = format!("failures:\n\n---- said ----\n    no name here\n\nfailures:\n{names}");
+        let failed = failed.len();
+        format!("{lists}\ntest result: FAILED. 7 passed; {failed} failed; 0 ignored\n\n")
+    };
+    let targets = binaries
+        .iter()
+        .map(|(name, _)| format!("    `-p of {name}`\n"));
+    let targets = Vec::from_iter(targets);
+    let all: String = binaries.iter().map(of_one).collect();
+    format!(
+        "{all}error: {} targets failed:\n{}",
+        targets.len(),
+        targets.concat()
+    )
+}
+
+/// Whether the gate goes on after a `cargo test` that printed this and failed, when all that is
+/// run again passes.
+fn is_forgiven(said: &str) -> bool {
+    let tree = tempfile::tempdir().unwrap();
+    let at = |file: &str| tree.path().join(file).to_str().unwrap().to_owned();
+    fs::write(at("said"), said).unwrap();
+    let cargo = "case \" $* \" in *--exact*) echo \"test result: ok. $# passed; 0 failed\" ;; \
+                 *) cat \"$0-said\"; exit 101 ;; esac\n";
+    fs::write(at("cargo"), cargo).unwrap();
+    fs::rename(at("said"), at("cargo-said")).unwrap();
+    let again = Command::new("bash")
+        .args([".ci/again", &at("log"), "bash", &at("cargo"), "test", "--"])
+        .env("PLUMBLINE_AGAIN", at("again"))
+        .output();
+    again.expect("bash starts").status.success()
+}
+
+/// What failed at another place than a named test must not be lost beside one that did.
+#[test]
+fn the_gate_forgives_only_what_was_run_again() {
+    let flaky: (&str, &[&str]) = ("--test tests", &["runs::flaky"]);
+    assert!(is_forgiven(&printed(&[flaky])));
+    let at_top: (&str, &[&str]) = ("--test schema", &["at_top"]);
+    assert!(
+        is_forgiven(&printed(&[flaky, at_top])),
+        "both are run again"
+    );
+    let many: &[&str] = &["a::a", "a::b", "a::c", "a::d"];
+    assert!(
+        !is_forgiven(&printed(&[("--lib", many)])),
+        "more than a few"
+    );
+    // It was killed before it said which.
+    let killed = printed(&[flaky]).replace(":\n    `-p", ":\n    `-p of --test crash`\n    `-p");
+    assert!(killed.contains("crash") && !is_forgiven(&killed));
+    // One of two has no name that can be found.
+    let lost = printed(&[flaky]).replace("1 failed", "2 failed");
+    assert!(!is_forgiven(&lost));
+}

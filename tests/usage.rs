@@ -409,7 +409,8 @@ fn flags_of_a_load_that_belong_together_are_accepted() {
         let output = output(&arguments);
         let text = stderr(&output);
         // This machine may not let a program open so many files; the flags are fine.
-        let refused = output.status.code() == Some(64) && !text.contains("the open-file limit of");
-        assert!(!refused, "{flags}: {text}");
+        let is_limit = text.contains("the open-file limit of");
+        let is_taken = matches!(output.status.code(), Some(0 | 2));
+        assert!(is_taken || is_limit, "{flags}: {text}");
     }
 }

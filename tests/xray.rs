@@ -161,6 +161,14 @@ fn the_halves_that_two_nodes_follow_apart_are_those_of_the_whole() {
         let whole = look(&order);
         let apart = look(&[&order[..], &["--by-node"]].concat());
         let of = |found: &Value| found["networks"].as_array().unwrap().clone();
+        let names = |found: &Value| {
+            of(found)
+                .iter()
+                .map(|it| it["name"].clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(&whole), ["host", "host-gw", "vxlan"]);
+        assert_eq!(names(&apart), names(&whole));
         let mut worst: f64 = 0.0;
         for (whole, apart) in of(&whole).iter().zip(&of(&apart)) {
             holds_halves(whole, apart);

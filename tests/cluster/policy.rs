@@ -110,8 +110,9 @@ impl Drop for Strangers<'_> {
 
 /// What came without the secret, in all trials of a run.
 fn counted(trials: &[Value]) -> u64 {
-    let of = |it: &Value| it["observation"]["what"]["load"]["serve"]["strangers"].as_u64();
-    trials.iter().filter_map(of).sum()
+    let seen = trials.iter().filter(|it| it["observation"].is_object());
+    let of = |it: &Value| it["observation"]["what"]["serve"]["strangers"].as_u64();
+    seen.map(|it| of(it).expect("a server counts them")).sum()
 }
 
 /// The record and the trials of a run with the rights of an account, and whether its server
@@ -191,9 +192,10 @@ fn strangers_do_not_reach_the_receivers_of_a_run_where_policies_act() {
         .filter(|it| it["status"]["status"] != "failed");
     assert!(kept.count() >= 2, "its own pods get through");
 
-    let (record, _, was_answered) = beside_a_stranger(&account, &strangers, &["--no-policy"]);
+    let (record, trials, was_answered) = beside_a_stranger(&account, &strangers, &["--no-policy"]);
     assert!(record["fingerprint"]["versions"]["policy of the run"].is_null());
     assert!(was_answered, "they come up to the secret");
+    assert!(counted(&trials) > 0, "and are counted");
     drop((strangers, account));
     assert_eq!(cluster.inventory(), before);
 }

@@ -340,5 +340,6 @@ mod tests {
     #[test]
     fn timer_slack_can_be_set() {
         set_timer_slack_ns(1).unwrap();
+        assert_eq!(nix::sys::prctl::get_timerslack(), Ok(1));
     }
 }

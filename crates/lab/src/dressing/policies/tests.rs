@@ -331,16 +331,17 @@ fn names_of_calico_are_no_longer_than_the_kernel_allows() {
     };
     let text = rules_of(policies.enforcer, &[pod], PORT, Family::V6);
     let chains = text.iptables.lines().filter_map(|it| it.strip_prefix(':'));
-    let mut names = chains.map(|it| it.split(' ').next().unwrap_or_default());
+    let names = Vec::from_iter(chains.map(|it| it.split(' ').next().unwrap_or_default()));
     // XT_EXTENSION_MAXNAMELEN, less its end.
-    assert!(names.all(|name| name.len() <= 28));
+    assert!(!names.is_empty() && names.iter().all(|name| name.len() <= 28));
     let sets = text
         .ipset
         .lines()
         .filter_map(|it| it.strip_prefix("create "));
-    let mut names = sets.map(|it| it.split(' ').next().unwrap_or_default());
+    let names = Vec::from_iter(sets.map(|it| it.split(' ').next().unwrap_or_default()));
     // IPSET_MAXNAMELEN, less its end.
-    assert!(names.all(|name| name.starts_with("cali60s:") && name.len() <= 31));
+    let is_short = |name: &&str| name.starts_with("cali60s:") && name.len() <= 31;
+    assert!(!names.is_empty() && names.iter().all(is_short));
 }
 
 #[test]
