@@ -188,7 +188,9 @@ second, while a program of the sender's node is ended and started again: [what i
 seen](method.md#what-traffic-survives). A gap is a stretch of intended sends without an answer within 10 ms;
 its median over repetitions has a 95 % interval, and beside it stand the longest of all repetitions and the
 longest that the machine made by itself, before the event. The shares of late requests are of all in the
-repetitions, those before the event too. *Well again* counts from the beginning of the event, in so many repetitions.
+repetitions, those before the event too. *Well again* is the time from the beginning of the
+event to the end of the last gap that was longer than any before it; in brackets, in how many repetitions all was well at the end.
+A request that is never answered counts as later than 1 s.
 
 Of {sum(one["connections"] for one in flows)} connections that stood, {sum(one["broken"] for one in flows)} broke. The longest
 gap of all is {time(max(one["longest_gap_ns"] for one in flows))}; without any event this machine, whose two CPUs carry the whole

@@ -153,7 +153,7 @@ packet meets the rules, and one that stands, whose packets connection tracking l
 Each figure is the slope of a straight line through the levels that were measured, in each block, with
 its 95 % interval ([the method](method.md#what-each-further-one-costs)). *Flat*: over all levels
 together the cost changes by less than what matters in practice, and each further one costs at most
-what is said. The CPU of the whole machine is left out: of some sixty new connections a second it says nothing.
+what is said. The CPU of the whole machine is left out: of 40 to 60 new connections a second it says nothing.
 
 ## Services
 

@@ -51,10 +51,9 @@ pub fn text(warning: &Warning) -> String {
             "closed loop, {outstanding} outstanding: a stall holds back the load too, so the tail \
              is understated; set a rate for an open loop"
         ),
-        Warning::TooFewBlocks { blocks, needed } => format!(
-            "{blocks} blocks cannot reach significance for so many comparisons; use --blocks \
-             {needed} or more"
-        ),
+        Warning::TooFewBlocks { blocks, needed } => {
+            format!("{blocks} blocks are too few for an interval; use --blocks {needed} or more")
+        }
         Warning::RetriesExhausted { treatment } => format!(
             "{treatment} failed its validity gates in every attempt of a block, which is missing \
              from its comparison; remove what its trials failed by, and measure again"
