@@ -47,7 +47,7 @@ fn a_promise_without_a_test_is_found() {
 }
 
 /// A script of the gate in a tree with one promise, and a list of skips that knows one test.
-fn gate(script: &str, said: &str) -> Output {
+fn gate(script: &str, said: &str, who: Option<&str>) -> Output {
     let tree = tempfile::tempdir().unwrap();
     let write = |file: &str, text: &str| fs::write(tree.path().join(file), text).unwrap();
     for directory in [".ci", "docs"] {
@@ -56,10 +56,14 @@ fn gate(script: &str, said: &str) -> Output {
     let itself = fs::read_to_string(Path::new(".ci").join(script)).unwrap();
     write(".ci/script", &itself);
     write("docs/promises.md", "| All. | `tests/a.rs` `one` |\n");
-    write(".ci/known-skips", "# Why.\nlimit 1\nanother\n");
+    write(
+        ".ci/known-skips",
+        "# Why.\nlimit 1\nanother\nuser: two\nroot: three\n",
+    );
     write("said", said);
     let command = Command::new("bash")
         .args([".ci/script", "said"])
+        .args(who)
         .current_dir(tree.path())
         .output();
     command.expect("bash starts")
@@ -76,7 +80,7 @@ fn the_gate_fails_when_a_promised_test_was_not_run() {
         ("test a::one has been running for over 60 seconds\n", false),
         ("running 0 tests\n", false),
     ] {
-        let gate = gate("promises", said);
+        let gate = gate("promises", said, None);
         assert_eq!(gate.status.success(), is_run, "{said}: {}", stdout(&gate));
         let names = stdout(&gate).contains("one was not run");
         assert_ne!(names, is_run, "{}", stdout(&gate));
@@ -86,14 +90,18 @@ fn the_gate_fails_when_a_promised_test_was_not_run() {
 /// Promised or not: what skips itself is counted by its name.
 #[test]
 fn the_gate_fails_when_a_test_was_skipped_that_it_does_not_know() {
-    for (said, is_known) in [
-        ("", true),
-        ("SKIP another: no eBPF\n", true),
-        ("SKIP one: no eBPF\n", false),
-        ("SKIP another: no eBPF\nSKIP one: no eBPF\n", false),
-        ("SKIP one\n", false),
+    for (said, who, is_known) in [
+        ("", None, true),
+        ("SKIP another: no eBPF\n", None, true),
+        ("SKIP one: no eBPF\n", None, false),
+        ("SKIP another: no eBPF\nSKIP one: no eBPF\n", None, false),
+        ("SKIP one\n", None, false),
+        ("SKIP two: no eBPF\n", None, true),
+        ("SKIP two: no eBPF\n", Some("user"), true),
+        ("SKIP two: no eBPF\n", Some("root"), false),
+        ("SKIP three: no eBPF\n", Some("root"), true),
     ] {
-        let gate = gate("skips", said);
+        let gate = gate("skips", said, who);
         assert_eq!(gate.status.success(), is_known, "{said}: {}", stdout(&gate));
     }
 }
