@@ -55,7 +55,8 @@ fn gate(script: &str, said: &str, who: Option<&str>) -> Output {
     }
     let itself = fs::read_to_string(Path::new(".ci").join(script)).unwrap();
     write(".ci/script", &itself);
-    write("docs/promises.md", "| All. | `tests/a.rs` `one` |\n");
+    let rows = "| All. | `tests/a.rs` `one` |\n| More. | `tests/cluster/b.rs` `two` |\n";
+    write("docs/promises.md", rows);
     write(
         ".ci/known-skips",
         "# Why.\nlimit 1\nanother\nuser: two\nroot: three\n",
@@ -71,18 +72,25 @@ fn gate(script: &str, said: &str, who: Option<&str>) -> Output {
 
 #[test]
 fn the_gate_fails_when_a_promised_test_was_not_run() {
-    for (said, is_run) in [
-        ("test a::one ... ok\n", true),
-        ("test one ... ok\n", true),
-        ("test a::one_more ... ok\n", false),
-        ("test a::one ... FAILED\n", true),
-        ("test a::one ... ignored, too slow\n", false),
-        ("test a::one has been running for over 60 seconds\n", false),
-        ("running 0 tests\n", false),
+    let both = "test a::one ... ok\ntest cluster::b::two ... ok\n";
+    for (said, in_clusters, is_run) in [
+        (both, Some("said"), true),
+        ("test a::one ... ok\n", Some("said"), false),
+        ("test a::one ... ok\n", None, true),
+        ("test one ... ok\n", None, true),
+        ("test a::one_more ... ok\n", None, false),
+        ("test a::one ... FAILED\n", None, true),
+        ("test a::one ... ignored, too slow\n", None, false),
+        (
+            "test a::one has been running for over 60 seconds\n",
+            None,
+            false,
+        ),
+        ("running 0 tests\n", None, false),
     ] {
-        let gate = gate("promises", said, None);
+        let gate = gate("promises", said, in_clusters);
         assert_eq!(gate.status.success(), is_run, "{said}: {}", stdout(&gate));
-        let names = stdout(&gate).contains("one was not run");
+        let names = stdout(&gate).contains(" was not run");
         assert_ne!(names, is_run, "{}", stdout(&gate));
     }
 }
