@@ -37,7 +37,7 @@ fn a_controller_takes_little_while_a_trial_runs() {
     let (before, cpu, clock) = (wakes(pid), cpu_seconds(pid), Instant::now());
     std::thread::sleep(LOOK);
     let seconds = clock.elapsed().as_secs_f64();
-    let wakes = (wakes(pid) - before) as f64 / seconds;
+    let wakes = wakes(pid).saturating_sub(before) as f64 / seconds;
     let cpu_percent = 100.0 * (cpu_seconds(pid) - cpu) / seconds;
     let memory = memory_bytes(pid);
     let code = run.wait(Duration::from_secs(60));

@@ -356,6 +356,12 @@ fn a_run_without_a_single_trial_still_gives_every_format() {
         assert!(text.to_lowercase().contains("cut off"), "{text}");
         assert!(text.contains("no valid trial"), "{text}");
     }
+    let kept = texts[3].lines().filter(|line| line.contains("trials_kept"));
+    let kept = Vec::from_iter(kept);
+    let none = |line: &&str| line.split(',').any(|cell| cell == "0");
+    assert!(!kept.is_empty() && kept.iter().all(none), "{kept:?}");
+    let object = documented::read(&texts[4]);
+    assert_eq!(object["trials"]["kept"], 0, "{object}");
 }
 
 #[test]
