@@ -68,7 +68,6 @@ fn check_json(result: &serde_json::Value) {
             let value = result[key].get(quantile);
             assert!(value.is_some(), "{key} {quantile}: {result}");
         }
-        assert!(result[key]["p50"].as_u64().is_some(), "{key}: {result}");
         let last = &result[key]["p99.999"];
         assert!(last.is_null(), "300 ms cannot carry it: {result}");
     }
