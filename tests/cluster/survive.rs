@@ -163,7 +163,7 @@ fn opened(seen: &Value) -> [bool; 2] {
 /// stands. Where nothing enforces policies, that is said before the first trial.
 #[test]
 fn a_policy_that_is_taken_away_is_open_from_then_on() {
-    let Some(cluster) = lasting() else { return };
+    let Some(cluster) = cluster() else { return };
     let before = cluster.inventory();
     let away = "kubectl delete networkpolicies --all-namespaces --selector plumbline/run \
                 --field-selector metadata.name=confined";
