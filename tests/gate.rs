@@ -9,7 +9,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::observed::{every_treatment_carried_load, whole_lines};
+use crate::observed::{blocks, every_treatment_carried_load};
 use crate::world::{self, CNI_PLUGINS, output, plumbline, run_directory, stderr, stdout};
 
 /// The first look after 8 blocks of less than two seconds.
@@ -62,15 +62,8 @@ impl Change {
     }
 
     fn blocks(&self) -> BTreeSet<u64> {
-        blocks_of(&self.path().join("out"))
+        blocks(&run_directory(&self.path().join("out")))
     }
-}
-
-/// The numbers of the blocks of a run.
-fn blocks_of(out: &Path) -> BTreeSet<u64> {
-    let trials = whole_lines(&run_directory(out));
-    let numbers = trials.iter().map(|it| it["block"].as_u64().unwrap());
-    numbers.collect()
 }
 
 #[test]
@@ -185,7 +178,7 @@ fn a_budget_that_is_too_short_leaves_it_undecided_and_says_what_would_do() {
     };
     assert!(sentence.contains(says), "{sentence}");
     // Each takes about a second, and none begins when the budget is spent.
-    let blocks = blocks_of(scratch.path());
+    let blocks = blocks(&run_directory(scratch.path()));
     assert!((1..=2).contains(&blocks.len()), "{blocks:?}");
 }
 

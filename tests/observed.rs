@@ -29,6 +29,14 @@ pub(crate) fn whole_lines(run: &Path) -> Vec<Value> {
         .collect()
 }
 
+/// The numbers of the blocks of a run.
+#[track_caller]
+pub(crate) fn blocks(run: &Path) -> BTreeSet<u64> {
+    let trials = whole_lines(run);
+    let numbers = trials.iter().map(|it| it["block"].as_u64().unwrap());
+    numbers.collect()
+}
+
 /// Whether it is no trial, but notes what was set up between trials.
 pub(crate) fn is_set_up(trial: &Value) -> bool {
     trial["observation"]["what"]["exercise"] == "set-up"

@@ -385,11 +385,7 @@ fn blocks_are_added_until_a_precision_is_reached_or_the_budget_ends() {
         // Null where there is no interval: on a busy machine no trial may count.
         let is_reached = precision["widest"].as_f64().is_some_and(|it| it <= asked);
         assert_eq!(precision["reached"], is_reached, "{precision}");
-        let trials = observed::whole_lines(&directory);
-        let blocks: BTreeSet<u64> = trials
-            .iter()
-            .filter_map(|it| it["block"].as_u64())
-            .collect();
+        let blocks = observed::blocks(&directory);
         assert!(blocks.len() > 3, "{blocks:?}");
         match asked < 0.5 {
             true => assert!(!is_reached, "{precision}"),

@@ -184,15 +184,11 @@ fn request_columns(task: &Task) -> Vec<Figure> {
         let polling = of.cost.as_ref().and_then(|cost| cost.polling_cpus);
         or_none(polling.map(number::percent))
     }));
-    let count = |heading: &'static str, of_rates: fn(&Rates) -> u64| {
-        column(heading, move |of| {
-            let rates = of.rates.as_ref().filter(|_| of.has_data());
-            let count = rates.map(of_rates);
-            or_none(count.map(|count| number::count(count as f64)))
-        })
+    let rates = |heading, of_rates: fn(&Rates) -> u64| {
+        count(heading, move |of| of.rates.as_ref().map(of_rates))
     };
-    columns.push(count("errors", |rates| rates.errors));
-    columns.push(count("unanswered", |rates| rates.censored));
+    columns.push(rates("errors", |rates| rates.errors));
+    columns.push(rates("unanswered", |rates| rates.censored));
     columns.push(packets("dropped", |packets| packets.dropped));
     columns.push(packets("TCP timeouts", |packets| packets.timeouts));
     columns.push(column("trials", trials));
@@ -232,10 +228,18 @@ fn bulk_columns(task: &Task) -> Vec<Figure> {
 }
 
 /// What the devices and the protocols counted.
-fn packets(heading: &'static str, count: fn(&Packets) -> u64) -> Figure {
+fn packets(heading: &'static str, of_packets: fn(&Packets) -> u64) -> Figure {
+    count(heading, move |of| Some(of_packets(&of.packets)))
+}
+
+/// How often something happened in the trials that count: none where there are none.
+fn count(
+    heading: &'static str,
+    value: impl Fn(&TreatmentSummary) -> Option<u64> + 'static,
+) -> Figure {
     column(heading, move |of| {
-        let packets = Some(&of.packets).filter(|_| of.has_data());
-        or_none(packets.map(|it| number::count(count(it) as f64)))
+        let count = value(of).filter(|_| of.has_data());
+        or_none(count.map(|count| number::count(count as f64)))
     })
 }
 

@@ -37,11 +37,9 @@ impl GapLimit {
     /// longer gap, and for each network of which not every repetition counts: what those would
     /// have shown nobody knows.
     pub fn judge(self, summary: &Summary) -> (LimitOutcome, Vec<String>) {
-        let of_all = |judge: &dyn Fn(&TreatmentSummary) -> Vec<String>| -> Vec<String> {
-            summary.treatments.iter().flat_map(judge).collect()
-        };
-        let broken = of_all(&|of| self.broken(of));
-        let unknown = of_all(&|of| self.unknown(of, summary.blocks).into_iter().collect());
+        let all = || summary.treatments.iter();
+        let broken = Vec::from_iter(all().flat_map(|of| self.broken(of)));
+        let unknown = Vec::from_iter(all().filter_map(|of| self.unknown(of, summary.blocks)));
         let outcome = match (broken.is_empty(), unknown.is_empty()) {
             (false, _) => LimitOutcome::Broken,
             (true, false) => LimitOutcome::Undecided,
