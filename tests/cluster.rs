@@ -27,6 +27,7 @@ mod services;
 mod shape;
 mod survive;
 mod trouble;
+mod tuning;
 mod turns;
 mod variants;
 mod xray;

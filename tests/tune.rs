@@ -11,10 +11,10 @@ use crate::world::{self, Running, eventually, output, stderr, stdout};
 
 /// A file of the machine, what it holds, and what it would be set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct File {
-    name: String,
-    now: String,
-    set: String,
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) now: String,
+    pub(crate) set: String,
 }
 
 /// What would be set now, but for what ends with a process by itself.
@@ -37,13 +37,13 @@ fn read(file: &File) -> String {
     text.trim_end().to_owned()
 }
 
-fn hold(files: &[File], value: fn(&File) -> &str) -> bool {
+pub(crate) fn hold(files: &[File], value: fn(&File) -> &str) -> bool {
     files.iter().all(|file| read(file) == value(file))
 }
 
 /// What is to be set on this machine; `None`, and a counted skip, where this user may not, as
 /// in a container, or there is nothing.
-fn to_set(test: &str) -> Option<Vec<File>> {
+pub(crate) fn to_set(test: &str) -> Option<Vec<File>> {
     if !nix::unistd::geteuid().is_root() {
         world::skip(test, "only root may set the machine");
         return None;
@@ -97,11 +97,12 @@ fn what_belongs_to_other_machines_is_refused() {
     for (arguments, reason) in [
         (
             &["run", "--tune", "--target", "kubernetes"][..],
-            "--tune: say --target lab",
+            "--tune, in a cluster --allow-tuning: say --target lab",
         ),
+        (&["run", "--tune", "--target", "hosts"], "say --target lab"),
         (
-            &["run", "--tune", "--target", "hosts"],
-            "--tune: say --target lab",
+            &["run", "--allow-tuning", "--target", "lab"],
+            "--allow-tuning: say --target kubernetes",
         ),
         (&["run", "--tune", "--kernel", "uml"], "cannot be used with"),
         (&["tune"], "--show"),

@@ -53,6 +53,8 @@ pub(crate) enum ManifestKind {
     Nodes,
     /// The pod from which `xray` follows packets on a node (--allow-tracing), to read
     Tracing,
+    /// The pod from which a run tunes a node (--allow-tuning), to read
+    Tuning,
 }
 
 #[derive(Debug, Args)]

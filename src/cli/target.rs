@@ -104,6 +104,9 @@ pub(crate) struct ClusterArgs {
     /// Also run pods in the nodes' own networks (the baseline), in a privileged namespace
     #[arg(long)]
     pub(crate) allow_host_network: bool,
+    /// Tune the nodes while the run lasts (`plumbline tune`), from a privileged pod on each
+    #[arg(long)]
+    pub(crate) allow_tuning: bool,
     /// Make no NetworkPolicy, which otherwise admits only the run's own pods to its receivers
     #[arg(long)]
     pub(crate) no_policy: bool,
@@ -120,6 +123,7 @@ impl ClusterArgs {
             ("--namespace", self.namespace.is_some()),
             ("--image", self.image.is_some()),
             ("--allow-host-network", self.allow_host_network),
+            ("--allow-tuning", self.allow_tuning),
             ("--no-policy", self.no_policy),
         ];
         given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
@@ -159,7 +163,7 @@ impl InLabArgs {
             ("--kernel uml", self.kernel == Kernel::Uml),
             ("--cni-bin", !self.cni_bin.is_empty()),
             ("--awake", self.awake),
-            ("--tune", self.tune),
+            ("--tune, in a cluster --allow-tuning", self.tune),
         ];
         given.iter().find(|(_, is)| *is).map(|(flag, _)| *flag)
     }

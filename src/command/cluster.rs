@@ -4,7 +4,9 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use plumbline_kubernetes::{Chosen, Leftovers, NODES_ROLE, ROLE, TRACER, choose, image as archive};
+use plumbline_kubernetes::{
+    Chosen, Leftovers, NODES_ROLE, ROLE, TRACER, TUNER, choose, image as archive,
+};
 use plumbline_record::write_atomically;
 
 use super::print;
@@ -85,6 +87,7 @@ pub(crate) fn manifest(args: &ManifestArgs) -> anyhow::Result<ExitCode> {
         crate::cli::ManifestKind::Role => print(ROLE)?,
         crate::cli::ManifestKind::Nodes => print(NODES_ROLE)?,
         crate::cli::ManifestKind::Tracing => print(TRACER)?,
+        crate::cli::ManifestKind::Tuning => print(TUNER)?,
     }
     Ok(ExitCode::SUCCESS)
 }

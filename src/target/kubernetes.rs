@@ -26,6 +26,7 @@ pub(crate) fn pick(
         host_network: args.allow_host_network,
         policy: !args.no_policy,
         tracing: also.tracing,
+        tuning: args.allow_tuning,
         layout: match pairing.pairs {
             Some(pairs) => ClusterLayout::Pairs(pairs as usize),
             None if pairing.mesh => ClusterLayout::Mesh,

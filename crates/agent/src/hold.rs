@@ -27,7 +27,9 @@ pub fn hold() {
         let _ = launched::answer(&order, begun_ns, LOOK * LOOKS as u32);
         return;
     }
-    hold_while(LOOK, || has_company(Path::new("/proc"), std::process::id()));
+    // What it was started by is no agent either, where the node is tuned around it.
+    let own = [std::process::id(), std::os::unix::process::parent_id()];
+    hold_while(LOOK, || has_company(Path::new("/proc"), own));
 }
 
 fn hold_while(look: Duration, has_company: impl Fn() -> io::Result<bool>) {
@@ -40,13 +42,13 @@ fn hold_while(look: Duration, has_company: impl Fn() -> io::Result<bool>) {
     }
 }
 
-/// Whether `proc` shows another process than `own`. One that has ended, and that nobody
+/// Whether `proc` shows other processes than `own`. One that has ended, and that nobody
 /// waited for, has no command line.
-fn has_company(proc: &Path, own: u32) -> io::Result<bool> {
+fn has_company(proc: &Path, own: [u32; 2]) -> io::Result<bool> {
     for entry in fs::read_dir(proc)? {
         let entry = entry?;
         let number = entry.file_name().to_str().and_then(|it| it.parse().ok());
-        let is_other = number.is_some_and(|it: u32| it != own);
+        let is_other = number.is_some_and(|it: u32| !own.contains(&it));
         let command = || fs::read(entry.path().join("cmdline")).unwrap_or_default();
         if is_other && !command().is_empty() {
             return Ok(true);
@@ -84,9 +86,10 @@ mod tests {
         add("1", "/plumbline hold");
         add("sys", "x");
         add("7", "");
-        assert!(!has_company(proc.path(), 1).unwrap());
+        assert!(!has_company(proc.path(), [1, 0]).unwrap());
         add("8", "/plumbline agent");
-        assert!(has_company(proc.path(), 1).unwrap());
-        assert!(has_company(Path::new("/nonexistent"), 1).is_err());
+        assert!(has_company(proc.path(), [1, 0]).unwrap());
+        assert!(!has_company(proc.path(), [8, 1]).unwrap());
+        assert!(has_company(Path::new("/nonexistent"), [1, 0]).is_err());
     }
 }

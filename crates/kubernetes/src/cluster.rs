@@ -4,6 +4,7 @@ mod assemble;
 mod dress;
 mod settle;
 mod target;
+mod tuning;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -49,6 +50,8 @@ pub(crate) struct ClusterOptions {
     /// Whether there is to be a pod on each node of a path from which programs may be loaded
     /// into its kernel.
     pub(crate) tracing: bool,
+    /// Whether there is to be a pod on each node that sets what makes its figures steadier.
+    pub(crate) tuning: bool,
     /// Whether a NetworkPolicy keeps all but the run's own pods from those that receive.
     pub(crate) policy: bool,
     /// Namespace that the pods go to; one of the run's own where there is none.
@@ -319,6 +322,14 @@ impl Cluster {
     /// The pods of some nodes that the plan asks for; of a pair, all.
     fn planned_seats(&self, nodes: &[usize]) -> BTreeSet<Seat> {
         let mut seats = BTreeSet::new();
+        if self.options.tuning {
+            let of_pair = 0..self.members().len();
+            let nodes = match self.is_pair() {
+                true => of_pair.collect(),
+                false => nodes.to_vec(),
+            };
+            seats.extend(nodes.into_iter().map(|node| Seat::Tuner(node as u16)));
+        }
         for &key in &self.planned {
             if self.is_pair() {
                 let (client, server) = self.seats_of(key, [0, 1]);
@@ -340,7 +351,9 @@ impl Cluster {
     fn node_of(&self, seat: Seat) -> &NodeFacts {
         let nodes = self.members();
         match seat {
-            Seat::Member(number) | Seat::HostMember(number) => &nodes[number as usize],
+            Seat::Member(number) | Seat::HostMember(number) | Seat::Tuner(number) => {
+                &nodes[number as usize]
+            }
             seat => nodes.get(1).filter(|_| seat.is_far()).unwrap_or(&nodes[0]),
         }
     }

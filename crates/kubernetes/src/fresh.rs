@@ -379,6 +379,7 @@ mod tests {
             image: String::new(),
             host_network,
             tracing: false,
+            tuning: false,
             started_by: String::new(),
             interrupted: &INTERRUPTED,
         };

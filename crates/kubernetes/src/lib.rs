@@ -63,3 +63,6 @@ pub const NODES_ROLE: &str = include_str!("nodes.yaml");
 
 /// The pod from which `xray` follows packets on a node, for whoever is asked to allow it.
 pub const TRACER: &str = include_str!("tracer.yaml");
+
+/// The pod from which `run --allow-tuning` sets what is a node's, as it is made.
+pub const TUNER: &str = include_str!("tuner.yaml");

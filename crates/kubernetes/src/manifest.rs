@@ -47,6 +47,13 @@ const ROOT: u32 = 0;
 /// else: to load programs, and to look at what the kernel does.
 const TRACES: [&str; 2] = ["BPF", "PERFMON"];
 
+/// Where a node keeps what it was set from: see `plumbline tune`.
+const TUNED: &str = "/run/plumbline";
+
+/// How long a pod from which its node is tuned has to put everything back, seconds. It takes
+/// milliseconds.
+const TUNED_GRACE: u32 = 30;
+
 /// Longest life of a pod in seconds. A run that goes on longer gets a new one; a pod ends
 /// much earlier when no agent runs in it, which is how a run renews its lease.
 const LONGEST_LIFE: u32 = 24 * 3600;
@@ -196,13 +203,28 @@ pub(crate) fn pod(seat: Seat, spot: Spot<'_>, image: &str, mark: &RunMark) -> Po
     if !sysctls.is_empty() {
         spec["securityContext"]["sysctls"] = sysctls.into();
     }
-    if seat.traces() {
+    if seat.traces() || seat.tunes() {
         let whole = &mut spec["securityContext"];
         whole["runAsNonRoot"] = false.into();
         whole["runAsUser"] = ROOT.into();
         whole["runAsGroup"] = ROOT.into();
-        let own = &mut spec["containers"][0]["securityContext"];
-        own["capabilities"]["add"] = json!(TRACES);
+    }
+    let container = &mut spec["containers"][0];
+    if seat.traces() {
+        container["securityContext"]["capabilities"]["add"] = json!(TRACES);
+    }
+    if seat.tunes() {
+        // No capability makes /proc/sys and /sys writable in a container.
+        container["securityContext"] =
+            json!({ "privileged": true, "readOnlyRootFilesystem": true });
+        container["command"] = json!([PROGRAM, "tune", "--", PROGRAM, "hold"]);
+        // Why it could not be is in what it said.
+        container["terminationMessagePolicy"] = "FallbackToLogsOnError".into();
+        container["volumeMounts"] = json!([{ "name": "tuned", "mountPath": TUNED }]);
+        spec["volumes"] = json!([
+            { "name": "tuned", "hostPath": { "path": TUNED, "type": "DirectoryOrCreate" } },
+        ]);
+        spec["terminationGracePeriodSeconds"] = TUNED_GRACE.into();
     }
     built(json!({ "metadata": mark.of_seat(&seat.pod(), seat), "spec": spec }))
 }
@@ -382,8 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tracer_that_is_shown_is_the_one_that_is_made() {
-        let shown: Value = serde_saphyr::from_str(crate::TRACER).unwrap();
+    fn the_pods_with_more_rights_are_made_as_they_are_shown() {
         let mark = RunMark {
             run: "0123456789".to_owned(),
             started_by: "ann on workstation, process 4711".to_owned(),
@@ -393,8 +414,14 @@ mod tests {
             node: "NODE",
             control_plane: false,
         };
-        let made = pod(Seat::Tracer { is_far: false }, spot, "IMAGE", &mark);
-        assert_eq!(shown, json!(made));
+        for (seat, shown) in [
+            (Seat::Tracer { is_far: false }, crate::TRACER),
+            (Seat::Tuner(0), crate::TUNER),
+        ] {
+            let shown: Value = serde_saphyr::from_str(shown).unwrap();
+            let made = pod(seat, spot, "IMAGE", &mark);
+            assert_eq!(shown, json!(made));
+        }
     }
 
     #[test]

@@ -107,15 +107,25 @@ pub(crate) fn state(
     }))
 }
 
+fn container_state(pod: &Pod) -> Option<&ContainerState> {
+    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
+    containers.first()?.state.as_ref()
+}
+
 /// Reason and message of the container that waits.
 fn waiting(pod: &Pod) -> Option<(String, String)> {
-    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
-    let state: &ContainerState = containers.first()?.state.as_ref()?;
-    let waiting = state.waiting.as_ref()?;
+    let waiting = container_state(pod)?.waiting.as_ref()?;
     Some((
         waiting.reason.clone().unwrap_or_default(),
         waiting.message.clone().unwrap_or_default(),
     ))
+}
+
+/// What a container that has failed said last, where the cluster keeps that.
+fn last_words(pod: &Pod) -> Option<String> {
+    let state = container_state(pod)?;
+    let message = state.terminated.as_ref()?.message.as_deref()?;
+    Some(message.trim().to_owned()).filter(|it| !it.is_empty())
 }
 
 fn unschedulable(pod: &Pod) -> Option<String> {
@@ -129,6 +139,7 @@ pub(crate) fn said(pod: &Pod) -> String {
     let status = pod.status.as_ref();
     let own = status.and_then(|it| it.message.clone().or_else(|| it.reason.clone()));
     let from_container = waiting(pod).map(|(reason, message)| format!("{reason}: {message}"));
+    let from_container = from_container.or_else(|| last_words(pod));
     let phase = || status.and_then(|it| it.phase.clone()).unwrap_or_default();
     let why = own.or(from_container).or_else(|| unschedulable(pod));
     format!("pod {} is {}", pod.name_any(), why.unwrap_or_else(phase))
@@ -195,6 +206,19 @@ mod tests {
             "phase": "Failed", "reason": "Evicted", "message": "the node was low on memory",
         }));
         assert!(told(&evicted, Duration::ZERO).contains("low on memory"));
+    }
+
+    #[test]
+    fn a_pod_that_failed_is_told_with_what_its_program_said_last() {
+        let failed = pod(serde_json::json!({
+            "phase": "Failed",
+            "containerStatuses": [{
+                "name": "plumbline", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+                "state": { "terminated": { "exitCode": 2, "message": "plumbline: in use\n" } },
+            }],
+        }));
+        let text = told(&failed, Duration::ZERO);
+        assert!(text.ends_with("plumbline: in use"), "{text}");
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct ClusterRequest {
     /// Whether packets are to be followed, from a pod on each node of a path that may load
     /// programs into its kernel.
     pub tracing: bool,
+    /// Whether a privileged pod on each node sets what makes its figures steadier.
+    pub tuning: bool,
     /// Whether a NetworkPolicy keeps all but the run's own pods from those that receive.
     pub policy: bool,
     /// Which nodes are measured with which.
@@ -145,6 +147,7 @@ impl ClusterRequest {
             image: self.image.clone().unwrap_or_else(image::local_reference),
             host_network: self.host_network,
             tracing: self.tracing,
+            tuning: self.tuning,
             policy: self.policy,
             started_by: started_by(),
             interrupted: self.interrupted,

@@ -153,6 +153,8 @@ pub(crate) enum Seat {
     Member(u16),
     /// In the network of one of many nodes.
     HostMember(u16),
+    /// On one of the nodes, by its place among them, with the right to set what is the node's.
+    Tuner(u16),
 }
 
 impl Seat {
@@ -171,6 +173,7 @@ impl Seat {
             Self::Beside => "beside",
             Self::Member(number) => return format!("member-{}", number + 1).into(),
             Self::HostMember(number) => return format!("host-member-{}", number + 1).into(),
+            Self::Tuner(number) => return format!("tuner-{}", number + 1).into(),
         })
     }
 
@@ -210,7 +213,11 @@ impl Seat {
     pub(crate) fn is_host(self) -> bool {
         matches!(
             self,
-            Self::HostClient | Self::HostServer | Self::HostMember(_) | Self::Tracer { .. }
+            Self::HostClient
+                | Self::HostServer
+                | Self::HostMember(_)
+                | Self::Tracer { .. }
+                | Self::Tuner(_)
         )
     }
 
@@ -225,6 +232,11 @@ impl Seat {
     /// Whether programs may be loaded from it into the kernel.
     pub(crate) fn traces(self) -> bool {
         matches!(self, Self::Tracer { .. })
+    }
+
+    /// Whether its node is tuned from it.
+    pub(crate) fn tunes(self) -> bool {
+        matches!(self, Self::Tuner(_))
     }
 
     /// Whether it receives in a network of its own, where a policy can select it.
@@ -242,6 +254,7 @@ impl Seat {
         match self {
             Self::Server { of, .. } => of.placement == Placement::CrossNode,
             Self::Tracer { is_far } => is_far,
+            Self::Tuner(number) => number > 0,
             seat => !matches!(seat, Self::Client(_) | Self::HostClient),
         }
     }

@@ -22,4 +22,4 @@ pub use journal::standing;
 pub use proposal::{Adjustment, Proposal};
 pub use root::Root;
 pub use shown::Shown;
-pub use tuned::{around, is_around, restore, while_tuned};
+pub use tuned::{around, around_this, restore, while_tuned};

@@ -1,11 +1,12 @@
 //! A machine that is tuned while something is done.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use plumbline_sys::cpu::Awake;
 use plumbline_sys::foreground::Foreground;
 
-use crate::error::TuneError;
+use crate::error::{Because as _, TuneError};
 use crate::journal::TuneJournal;
 use crate::proposal::{Adjustment, Proposal, proposals};
 use crate::restored::put_back;
@@ -17,9 +18,25 @@ type Tell<'a> = &'a mut dyn FnMut(&str);
 /// Tells a command that the machine is tuned around it.
 const AROUND: &str = "PLUMBLINE_TUNED";
 
-/// Whether this process was started by [`around`], itself or through others.
-pub fn is_around() -> bool {
-    std::env::var_os(AROUND).is_some()
+/// Runs the command that this process is once more, as [`around`] does; `None` where this
+/// process was started by that, itself or through others.
+///
+/// # Errors
+///
+/// As [`around`].
+pub fn around_this(root: &Root, tell: Tell<'_>) -> Result<Option<u8>, TuneError> {
+    if std::env::var_os(AROUND).is_some() {
+        return Ok(None);
+    }
+    let program = std::env::current_exe();
+    let program = program.because("find", "the program of this process")?;
+    let mut typed = std::env::args_os();
+    let mut command = Command::new(program);
+    if let Some(name) = typed.next() {
+        command.arg0(name);
+    }
+    command.args(typed);
+    around(root, command, tell).map(Some)
 }
 
 /// Runs a command while the machine is tuned, with this process's terminal and signals.
@@ -165,6 +182,10 @@ fn set_one(root: &Root, one: &Adjustment) -> Result<(), String> {
     } = one;
     let read = || root.read(file).map_err(|error| error.to_string());
     let found = read()?;
+    // Two that share a kernel want the same.
+    if found == *set {
+        return Ok(());
+    }
     if found != *before {
         return Err(format!("somebody has just set {found}"));
     }

@@ -1,6 +1,5 @@
 //! `plumbline tune`: what makes this machine's figures steadier, for as long as a command runs.
 
-use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use plumbline_tune::{Root, Shown, TuneArgs, around, restore};
@@ -30,15 +29,6 @@ pub(crate) fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
 
 /// Runs this command once more, while the machine is tuned; `None` where it is.
 pub(crate) fn around_this() -> anyhow::Result<Option<ExitCode>> {
-    if plumbline_tune::is_around() {
-        return Ok(None);
-    }
-    let mut typed = std::env::args_os();
-    let mut command = Command::new(std::env::current_exe()?);
-    if let Some(name) = typed.next() {
-        command.arg0(name);
-    }
-    command.args(typed);
-    let code = around(&Root::of_this_machine(), command, &mut progress::say)?;
-    Ok(Some(code.into()))
+    let code = plumbline_tune::around_this(&Root::of_this_machine(), &mut progress::say)?;
+    Ok(code.map(ExitCode::from))
 }

@@ -61,6 +61,7 @@ impl Target for Cluster {
         self.plan(demand.treatments)?;
         let all: Vec<usize> = (0..self.members().len()).collect();
         self.seat(&all)?;
+        self.until_tuned()?;
         for treatment in demand.treatments {
             self.try_first(treatment)?;
         }
@@ -113,6 +114,7 @@ impl Target for Cluster {
         fingerprint::add_policy(&mut whole, lock(&self.standing).policy());
         self.is_recorded = true;
         if self.is_pair() {
+            self.add_tuned(&mut whole)?;
             return Ok(whole);
         }
         let names = self.nodes();
@@ -121,6 +123,7 @@ impl Target for Cluster {
             let others = others.map(|(name, sight)| (name.clone(), sight.fingerprint.clone()));
             whole.others = others.collect();
         }
+        self.add_tuned(&mut whole)?;
         for node in nodes::all(&self.session)? {
             let name = node.metadata.name.unwrap_or_default();
             let info = node.status.and_then(|status| status.node_info);

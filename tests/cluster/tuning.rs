@@ -1,0 +1,68 @@
+//! Nodes that are tuned while a run lasts, by consent, and are as before afterwards.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::left::agents;
+use super::{Cluster, cluster, read, short};
+use crate::tune::{File, hold, to_set};
+use crate::world::{Running, eventually, stderr, trials};
+
+/// What a node sets that is its kernel's, which is this machine's where kubelab made the nodes;
+/// `None`, and a counted skip, where another machine's settings would have to be seen.
+fn of_kernel() -> Option<Vec<File>> {
+    let test = "tuned nodes";
+    super::kubelab::Kubelab::of_cluster("none, so the nodes' settings cannot be seen")?;
+    let mut files = to_set(test)?;
+    files.retain(|file| file.name.starts_with("/proc/sys/vm/"));
+    assert!(!files.is_empty(), "{test}: a kernel with nothing to set");
+    Some(files)
+}
+
+/// A run of which a trial has ended.
+fn under_way(cluster: &Cluster) -> Running {
+    let flags = ["--blocks", "200", "--network", "pod"];
+    let run = cluster.start(&[&short(&flags)[..], &["--allow-tuning"]].concat());
+    eventually("a trial has ended", Duration::from_secs(60), || {
+        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
+    });
+    run
+}
+
+#[test]
+fn nodes_are_tuned_as_long_as_a_run_lasts() {
+    let Some(cluster) = cluster() else { return };
+    let Some(files) = of_kernel() else { return };
+    let before = cluster.inventory();
+    let mut run = under_way(&cluster);
+    assert!(hold(&files, |file| &file.set), "{}", cluster.said());
+    run.signal(Signal::SIGINT);
+    assert_eq!(run.wait(Duration::from_secs(60)), Some(2));
+    assert_eq!(cluster.inventory(), before);
+    assert!(hold(&files, |file| &file.now), "they were put back");
+    let (record, _) = read(&cluster.run_directory().expect("it was made"));
+    let tuned = &record["fingerprint"]["tuned"];
+    assert!(tuned.to_string().contains("VM statistics"), "{tuned}");
+}
+
+/// They stay tuned until the pods end, which they do by themselves.
+#[test]
+fn nodes_of_a_killed_run_are_put_back_when_its_pods_end() {
+    let Some(cluster) = cluster() else { return };
+    let Some(files) = of_kernel() else { return };
+    let before = cluster.inventory();
+    let mut run = under_way(&cluster);
+    run.signal(Signal::SIGKILL);
+    assert_eq!(run.wait(Duration::from_secs(5)), None);
+    eventually("the agents have ended", Duration::from_secs(20), || {
+        agents(&cluster) == 0
+    });
+    for namespace in cluster.ours() {
+        cluster.end_pods(namespace.trim_start_matches("namespace/"));
+    }
+    assert!(hold(&files, |file| &file.now), "they were put back");
+    let removed = cluster.plumbline(&["cleanup", "--yes"]).output().unwrap();
+    assert!(removed.status.success(), "{}", stderr(&removed));
+    assert_eq!(cluster.inventory(), before);
+}
