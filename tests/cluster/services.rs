@@ -42,17 +42,21 @@ fn set_ups(trials: &[Value]) -> Vec<(String, u64, u64)> {
 
 /// Whether something was seen of a load of this treatment.
 pub(super) fn is_measured(trials: &[Value], treatment: usize) -> bool {
-    let seen = |it: &Value| it["observation"]["what"]["exercise"] == "load";
     trials
         .iter()
-        .any(|it| it["treatment"] == treatment && seen(it))
+        .any(|it| it["treatment"] == treatment && is_load(it))
+}
+
+fn is_load(trial: &Value) -> bool {
+    trial["observation"]["what"]["exercise"] == "load"
 }
 
 #[test]
 fn services_stand_on_both_nodes_while_they_are_measured() {
     let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
-    let output = run(&cluster, "0,40", &["--endpoints", "3"]);
+    let more = ["--endpoints", "3", "--allow-host-network"];
+    let output = run(&cluster, "0,40", &more);
     ran_to_its_end(&output, &run_directory(cluster.out()));
     let (record, all) = read(&run_directory(cluster.out()));
     let treatments = record["plan"]["treatments"].as_array().unwrap();
@@ -60,6 +64,18 @@ fn services_stand_on_both_nodes_while_they_are_measured() {
     assert_eq!(treatments[1]["services"]["proxy"], "own");
     for treatment in [0, 1] {
         assert!(is_measured(&all, treatment), "{:?}", statuses(&all));
+    }
+    let nodes = cluster.workers();
+    for trial in all.iter().filter(|it| is_load(it)) {
+        let rules = &trial["observation"]["common"]["rules"];
+        let [client, server] = &rules.as_array().expect("of the nodes")[..] else {
+            panic!("two nodes track connections: {rules}");
+        };
+        for seen in [client, server] {
+            let node = seen["namespace"].as_str().unwrap().to_owned();
+            assert!(nodes.contains(&node), "{rules}");
+            assert!(seen["connections_max"].as_u64() > Some(0), "{rules}");
+        }
     }
     let took = set_ups(&all);
     let of = |what: &str| took.iter().filter(|it| it.0 == what).count();

@@ -9,8 +9,9 @@ use std::time::Duration;
 use plumbline_protocol::{
     ClockReading, FromAgent, LocalAddress, LookOrder, NamespaceCounters, Sight, ToAgent, Way,
 };
-use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint};
+use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint, NodeRules};
 use plumbline_sys::clock::now_ns;
+use plumbline_sys::counters::{ConntrackTotals, conntrack};
 use plumbline_sys::ethtool;
 use plumbline_sys::netlink::{DeviceInfo, NetlinkError, NetlinkSocket};
 
@@ -155,7 +156,17 @@ fn count(devices: &[String]) -> Result<NamespaceCounters, Box<dyn Error>> {
             .map(read)
             .collect::<Result<_, NetlinkError>>()?,
         protocol: crate::protocol_counters("")?,
+        tracked: conntrack().ok().filter(|it| it.max > 0).map(tracked),
     })
+}
+
+fn tracked(seen: ConntrackTotals) -> NodeRules {
+    NodeRules {
+        connections: seen.entries,
+        connections_max: seen.max,
+        connections_dropped: seen.dropped,
+        ..NodeRules::default()
+    }
 }
 
 /// A digest of machine-id(5), which must not be disclosed itself. FNV-1a

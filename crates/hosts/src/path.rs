@@ -171,7 +171,9 @@ impl End {
 
     fn count(&self) -> Result<(DeviceCounters, ProtocolCounters), TargetError> {
         let devices = vec![self.device.device.clone()];
-        let NamespaceCounters { devices, protocol } = self.connection.observer().count(devices)?;
+        let NamespaceCounters {
+            devices, protocol, ..
+        } = self.connection.observer().count(devices)?;
         let namespace = self.side.to_owned();
         Ok((
             DeviceCounters {

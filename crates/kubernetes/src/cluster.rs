@@ -339,6 +339,7 @@ impl Cluster {
                     seats.extend(key.tracers());
                 }
                 seats.extend(self.wardrobe.has_others.then_some(Seat::Beside));
+                seats.extend(self.node_seats(key));
                 continue;
             }
             for &node in nodes {
@@ -346,6 +347,15 @@ impl Cluster {
             }
         }
         seats
+    }
+
+    /// From where the tables of connections of a path's nodes are seen, which rules have them
+    /// keep: nowhere without leave to be in their networks.
+    fn node_seats(&self, key: PathKey) -> Vec<Seat> {
+        let is_seen = self.is_pair() && self.options.host_network && self.wardrobe.is_used();
+        let far = (key.placement == Placement::CrossNode).then_some(Seat::HostServer);
+        let both = [Seat::HostClient].into_iter().chain(far);
+        both.filter(|_| is_seen).collect()
     }
 
     fn node_of(&self, seat: Seat) -> &NodeFacts {

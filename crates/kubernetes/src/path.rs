@@ -13,7 +13,7 @@ use plumbline_harness::{
     StandingPolicy, TargetError,
 };
 use plumbline_protocol::{LookOrder, Sight};
-use plumbline_record::{DeviceCounters, Floor};
+use plumbline_record::{DeviceCounters, Floor, NodeRules};
 
 use crate::ClusterError;
 use crate::enforcement::ClusterEnforcement;
@@ -103,6 +103,8 @@ pub(crate) struct ClusterPath {
     front: Option<[SocketAddr; 2]>,
     /// Shows whether policies act, where some stand that are measured.
     enforcement: Option<ClusterEnforcement>,
+    /// On each of its nodes a place in the node's network, where there is one.
+    nodes: Vec<(PodSite, Arc<Observer>)>,
     /// On each of its nodes a place from which programs may be loaded into the kernel; none
     /// unless that is allowed.
     tracers: Vec<PodSite>,
@@ -141,6 +143,7 @@ impl ClusterPath {
             further: ends,
             front,
             enforcement: None,
+            nodes: Vec::new(),
             tracers: Vec::new(),
             congestion: None,
             beside: Vec::new(),
@@ -153,6 +156,20 @@ impl ClusterPath {
     /// sender's first.
     pub(crate) fn traced_from(self, tracers: Vec<PodSite>) -> Self {
         Self { tracers, ..self }
+    }
+
+    /// The same path, whose nodes' tables of connections can be seen from these places.
+    pub(crate) fn seen_from(
+        self,
+        places: Vec<PodSite>,
+        observers: &Observers,
+    ) -> Result<Self, ClusterError> {
+        let mut nodes = Vec::new();
+        for site in places {
+            let observer = observers.at(&site)?;
+            nodes.push((site, observer));
+        }
+        Ok(Self { nodes, ..self })
     }
 
     /// The same path, whose ends choose this for their sockets.
@@ -224,7 +241,9 @@ impl ClusterPath {
         let has_ends = self
             .ends()
             .all(|end| end.site.stands_in(standing) && end.observer.is_alive());
-        has_ends && self.tracers.iter().all(|site| site.stands_in(standing))
+        let nodes = self.nodes.iter().map(|(site, _)| site);
+        let mut places = self.tracers.iter().chain(nodes);
+        has_ends && places.all(|site| site.stands_in(standing))
     }
 
     /// What was seen of the machines of client and server.
@@ -344,6 +363,13 @@ impl Path for ClusterPath {
             let mut protocol = seen.protocol;
             protocol.namespace = namespace;
             snapshot.protocols.push(protocol);
+        }
+        for (site, observer) in &self.nodes {
+            let tracked = observer.count(Vec::new())?.tracked;
+            snapshot.rules.extend(tracked.map(|it| NodeRules {
+                namespace: site.pod.node.clone(),
+                ..it
+            }));
         }
         Ok(snapshot)
     }

@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use plumbline_experiment::HttpServer;
-use plumbline_record::{DeviceCounters, DeviceFingerprint, Fingerprint, ProtocolCounters};
+use plumbline_record::{
+    DeviceCounters, DeviceFingerprint, Fingerprint, NodeRules, ProtocolCounters,
+};
 use serde::{Deserialize, Serialize};
 
 /// What to look at.
@@ -108,6 +110,9 @@ pub struct NamespaceCounters {
     pub devices: Vec<DeviceCounters>,
     /// Of the namespace; its name is empty.
     pub protocol: ProtocolCounters,
+    /// The connections that it tracks, and no rules, which take a right to see; its name is
+    /// empty. Nothing where they cannot be seen.
+    pub tracked: Option<NodeRules>,
 }
 
 #[cfg(test)]

@@ -91,10 +91,12 @@ pub struct NeighbourRecord {
     pub cpu: ProcessCpu,
 }
 
-/// What stood on a node for services, and the connections that it tracked.
+/// What stood on a node for services and policies, and the connections that it tracked. Rules,
+/// chains and elements are those that a lab laid there; in a cluster nobody sees them, and they
+/// are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeRules {
-    /// The node's namespace.
+    /// The node's namespace, or in a cluster its name.
     pub namespace: String,
     /// Rules.
     pub rules: u64,

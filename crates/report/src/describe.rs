@@ -136,10 +136,12 @@ fn common_dressing(summary: &Summary) -> Option<String> {
     (!common.is_empty()).then(|| format!("{what}: {}", common.join(", ")))
 }
 
-/// What stood on the node that had most, such as `25,003 rules, 10,004 chains, 16 tracked
+/// What stood on the node that had most of it, such as `25,003 rules, 10,004 chains, 16 tracked
 /// connections`.
 pub(crate) fn rules(of: &[NodeRules]) -> Option<String> {
-    let most = of.iter().max_by_key(|it| it.rules + it.elements)?;
+    let most = of
+        .iter()
+        .max_by_key(|it| (it.rules + it.elements, it.connections))?;
     let parts = [
         (most.rules, "rule"),
         (most.chains, "chain"),

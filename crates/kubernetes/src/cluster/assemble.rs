@@ -199,6 +199,9 @@ impl Cluster {
         let tracers = tracers.collect::<Result<_, _>>()?;
         let path = ClusterPath::new(client, servers, front, mark, &self.observers)?;
         let path = path.traced_from(tracers);
+        let nodes = self.node_seats(key).into_iter();
+        let nodes = nodes.map(|seat| self.site(seat, family, 0));
+        let path = path.seen_from(nodes.collect::<Result<_, _>>()?, &self.observers)?;
         if key.route.comes_from_node() {
             lock(&self.standing).admit(&path.sender_addresses())?;
         }
