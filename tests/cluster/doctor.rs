@@ -120,3 +120,35 @@ fn what_a_node_drops_is_named_with_the_reason_of_its_kernel() {
     drop(planted);
     assert_eq!(cluster.inventory(), before);
 }
+
+/// In a cluster that has one: `kubelab up --dns on`. How slow answers are told, no rule can
+/// plant.
+#[test]
+fn a_name_server_that_does_not_answer_is_named() {
+    let Some(cluster) = cluster() else { return };
+    let Some([near, _]) = cluster.pair() else {
+        return;
+    };
+    const CHECK: &str = "name server";
+    let is_well = |found: &[Value]| {
+        found
+            .iter()
+            .any(|it| it["check"] == CHECK && it["level"] == "good")
+    };
+    let healthy = (0..3).any(|_| is_well(&findings(&cluster, &[])));
+    assert!(healthy, "one of three looks finds that it answers");
+    for (what, says) in [
+        ("udp dport 53", "answers none of"),
+        ("udp dport 53 numgen inc mod 2 == 0", "and not at all"),
+    ] {
+        let Some(kubelab) = Kubelab::of_cluster("no nodes on which to plant a rule") else {
+            return;
+        };
+        let planted = PlantedRule::drop(kubelab, near.clone(), what);
+        let found = findings(&cluster, &[]);
+        let silent = wrong(&found, CHECK).unwrap_or_else(|| panic!("{what}: {found:?}"));
+        let evidence = silent["finding"].as_str().unwrap();
+        assert!(evidence.contains(says), "{what}: {evidence}");
+        drop(planted);
+    }
+}
