@@ -89,7 +89,7 @@ pub(crate) fn figures(summary: &Summary, section: &Section) -> Table {
         }));
     }
     if any(|of| !of.rules.is_empty()) {
-        columns.push(column("on the node with most rules", |of| {
+        columns.push(column("on the fullest node", |of| {
             or_none(describe::rules(&of.rules))
         }));
     }
@@ -346,7 +346,11 @@ fn comparison_row(summary: &Summary, one: &Comparison) -> Vec<String> {
         or_none(change),
         or_none(interval.map(|one| number::percent_interval(one.low, one.high))),
         or_none(difference),
-        verdict.map_or_else(|| "too few blocks".to_owned(), |it| it.to_string()),
+        match (effect, verdict) {
+            (_, Some(verdict)) => verdict.to_string(),
+            (Some(_), None) => "too few blocks".to_owned(),
+            (None, None) => "not measured".to_owned(),
+        },
         or_none(effect.map(|effect| format!("{:.4}", effect.adjusted_p))),
         or_none(smallest.map(number::percent)),
         pairs(one),

@@ -115,13 +115,14 @@ fn why_not_compared(metric: &str, summary: &Summary) -> String {
         metrics.any(|(known, _)| known.name() == metric)
     };
     let with_metric: Vec<_> = summary.treatments.iter().filter(has_metric).collect();
-    let Some(baseline) = with_metric.first() else {
-        return "no workload of this run has that metric".to_owned();
-    };
-    format!(
-        "only the baseline {} was run; add a network to compare with it",
-        describe::clean(&baseline.treatment.label)
-    )
+    match with_metric[..] {
+        [] => "no workload of this run has that metric".to_owned(),
+        [baseline] => format!(
+            "only the baseline {} was run; add a network to compare with it",
+            describe::clean(&baseline.treatment.label)
+        ),
+        _ => "nothing in this run is compared on that metric".to_owned(),
+    }
 }
 
 /// Why a comparison does not decide a limit.
