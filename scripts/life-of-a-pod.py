@@ -125,6 +125,9 @@ def write(name, runs, text):
 {text}
 ## How this was measured
 
+Where a command does not make its cluster itself (`--provision`), `tests/kubelab/kubelab up --cni NETWORK` made it, with
+Calico, Cilium, or for flanneld and kube-proxy Flannel, and `tests/kubelab/kubelab load` gave it the image.
+
 {sources}
 `scripts/life-of-a-pod.py` makes this page.
 """)
