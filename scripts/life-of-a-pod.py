@@ -154,10 +154,10 @@ def launch_page(program, runs):
 
 Pods begin at a rate, open loop, on the two nodes of a cluster on one machine, and each is followed until
 packets have passed to and from it, and until it is gone: [what is seen](method.md#when-a-pod-has-its-network). The
-first columns count from the moment at which a pod was to begin, with 95 % intervals within the run; *attach* and the
-following ones are the median lengths of single stretches, of which *ADD* is the part of *attach* in which the network's
-plugins work (0.8 to 1.1 ms for each are ours, [for dating them](../tests/kubelab/README.md#what-a-plugin-takes)),
-*until ready* is from the intended start, and *release* until the address of a pod that was deleted answers no more. Two
+first columns count from the moment at which a pod was to begin, with 95 % intervals within the run. *Attach* and the
+following ones are the median lengths of single stretches. *ADD* is the part of *attach* in which the network's plugins
+work; 0.8 to 1.1 ms for each are ours, [for dating them](../tests/kubelab/README.md#what-a-plugin-takes). *Until ready*
+is from the intended start, and *release* until the address of a pod that was deleted answers no more. Two
 watches of the same pods were *apart* by at most this for 99 of 100: what the watched dates owe to the observer. The
 cluster's own programs, and the observer, run on the same two CPUs, so how long pods queue says what this machine can
 do; what differs between networks is theirs.
