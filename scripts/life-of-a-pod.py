@@ -113,8 +113,19 @@ def survived(label, treatment):
             time(flow["longest_gap_ns"]),
             time(flow["longest_gap_before_ns"]),
             *(f"{flow[key] / flow['requests']:.3%}" for key in ("after_10ms", "after_100ms", "after_1s")),
-            f"{time(well['median'])} ({survive['repetitions'] - survive['unwell']} of {survive['repetitions']})",
+            f"{within(well['median'], well['low'], well['high'])}, {survive['repetitions'] - survive['unwell']} of {survive['repetitions']}",
         ]
+
+
+def beside(label, treatment):
+    """What became of new pods, and of connections that a policy forbids, where a run had them."""
+    launch, forbidden = treatment["launch"], treatment["survive"]["forbidden"]
+    if launch:
+        pods = f"of {launch['pods']} pods that began since, {launch['up']} had their network"
+        yield f"- {label}: {pods}, the slowest after {time(launch['slowest']['network_up_ns'])}"
+    if forbidden:
+        tried = f"of {forbidden['connections']} connections that a policy forbids, {forbidden['opened']} got through"
+        yield f"- {label}: {tried}, for {time(forbidden['longest_open_ns'])} at most"
 
 
 def write(name, runs, text):
@@ -176,10 +187,12 @@ those after its network was up too:
 
 
 def survive_page(program, runs):
+    others = []
     rows, pictures, flows = [], [], []
     for label, run in runs:
         all_of = treatments(program, run)
         rows += [row for one in all_of for row in survived(label, one)]
+        others += [line for one in all_of for line in beside(label, one)]
         flows += [flow for one in all_of for flow in one["survive"]["flows"]]
         page = run_record.report(program, run, "html")
         pictures.append(f"{label}:\n\n" + run_record.picture(page, "in the worst repetition", f"survive-{slug(label)}"))
@@ -190,16 +203,19 @@ Connections that stand, new ones and datagrams go on between two pods on two nod
 second, while a program of the sender's node is ended and started again: [what is
 seen](method.md#what-traffic-survives). A gap is a stretch of intended sends without an answer within 10 ms;
 its median over repetitions has a 95 % interval, and beside it stand the longest of all repetitions and the
-longest that the machine made by itself, before the event. The shares of late requests are of all in the
-repetitions, those before the event too. *Well again* is the time from the beginning of the
-event to the end of the last gap that was longer than any before it; in brackets, in how many repetitions all was well at the end.
-A request that is never answered counts as later than 1 s.
+longest that the machine made by itself in the second before the event, which is less time than there is since. The
+shares of late requests are of all in the repetitions, those before the event too. *Well again* is the time from the
+beginning of the event to the end of the last gap that was longer than 10 ms and than any before it, its median with a
+95 % interval; and in how many repetitions all was well at the end. A request that is never answered counts as later
+than 1 s, also where its neighbours are answered.
 
 Of {sum(one["connections"] for one in flows)} connections that stood, {sum(one["broken"] for one in flows)} broke. The longest
 gap of all is {time(max(one["longest_gap_ns"] for one in flows))}; without any event this machine, whose two CPUs carry the whole
 cluster, made one of {time(max(one["longest_gap_before_ns"] for one in flows))}.
 
 {run_record.table(head, rows)}
+
+{chr(10).join(others)}
 
 The repetition with the longest gap, of each event:
 

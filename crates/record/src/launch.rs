@@ -174,9 +174,10 @@ impl PodLaunch {
         Some(added.ended_ns - called.ended_ns)
     }
 
-    /// From attached until packets had passed both ways.
+    /// From when its program began to send until packets had passed both ways: what is before
+    /// that is the network's, or in a cluster the start of a container.
     pub fn first_packets_ns(&self) -> Option<u64> {
-        Some(self.up_ns()?.saturating_sub(self.attached_ns()?))
+        Some(self.up_ns()?.saturating_sub(self.probed_ns?))
     }
 
     /// When its node began with it: from then until its namespace was there, that is made.
@@ -262,7 +263,7 @@ mod tests {
         let of = pod();
         assert_eq!(of.up_ns(), Some(95));
         assert_eq!(of.attach_ns(), Some(40));
-        assert_eq!(of.first_packets_ns(), Some(35));
+        assert_eq!(of.first_packets_ns(), Some(25));
         assert_eq!(of.release_ns(), Some(10));
         let deaf = PodLaunch {
             first_in_ns: None,
