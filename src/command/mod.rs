@@ -20,6 +20,10 @@ use std::io::{ErrorKind, Write as _};
 #[error("{0}")]
 pub(crate) struct BadUsage(pub(crate) String);
 
+fn refused<T>(why: impl Into<String>) -> anyhow::Result<T> {
+    Err(BadUsage(why.into()).into())
+}
+
 /// Why a program that was built without clusters refuses what concerns them.
 #[cfg(not(feature = "kubernetes"))]
 pub(crate) fn no_clusters() -> anyhow::Error {

@@ -12,7 +12,7 @@ use plumbline_report::gap_limit::GapLimit;
 use plumbline_report::{Summary, html, json, progress as words, terminal};
 use plumbline_session::{RunOptions, Session};
 
-use super::{BadUsage, linux, print, report};
+use super::{linux, print, refused, report};
 use crate::cli::{self, RunArgs, TargetKind};
 use crate::progress::{self, Reporter};
 use crate::target::{self, OfClusters};
@@ -157,11 +157,10 @@ fn check_commands(
     }
     let named = commands.iter().map(|(key, it)| format!("\n  {key} = {it}"));
     let named: String = named.collect();
-    Err(BadUsage(format!(
+    refused(format!(
         "the experiment names commands that would be run on this machine:{named}\nread them, and \
          say --allow-commands to have them run"
     ))
-    .into())
 }
 
 /// Refuses flags that would have no effect.
@@ -175,26 +174,23 @@ fn check_flags(
     if let Against::Base(gate) = against
         && let Some(why) = gate.refusal(args.resume.is_some(), is_in_guest)
     {
-        return Err(BadUsage(why.to_owned()).into());
+        return refused(why);
     }
     let several = args.target.cluster.context.len() > 1 || is_provisioned(args, experiment)?;
     if args.across_environments && args.resume.is_none() && !several {
-        return Err(BadUsage(
+        return refused(
             "--across-environments: a single target has one environment; the flag goes with --resume, \
-             or with several clusters"
-                .to_owned(),
-        )
-        .into());
+             or with several clusters",
+        );
     }
     linux::check_beside(args, kind, several)?;
     let paths = experiment.map_or(Ok(Vec::new()), Experiment::paths)?;
     if kind != TargetKind::Kubernetes && !paths.is_empty() {
-        return Err(BadUsage(format!(
+        return refused(format!(
             "`path` is a factor of clusters, and the target is {}: leave it out, or say --target \
              kubernetes",
             kind.name()
-        ))
-        .into());
+        ));
     }
     Ok(())
 }

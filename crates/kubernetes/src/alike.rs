@@ -43,7 +43,7 @@ fn differing(whose: &str, fact: &str, ours: String, theirs: String) -> Option<St
     (ours != theirs).then(|| format!("{whose}{fact} is {theirs:?}, not {ours:?}"))
 }
 
-fn facts(of: &Fingerprint) -> [(&'static str, String); 10] {
+fn facts(of: &Fingerprint) -> [(&'static str, String); 11] {
     let known = |text: &Option<String>| text.clone().unwrap_or_default();
     [
         ("kernel", of.kernel.clone()),
@@ -55,6 +55,7 @@ fn facts(of: &Fingerprint) -> [(&'static str, String); 10] {
         ("threads per core", format!("{:?}", of.threads_per_core)),
         ("hypervisor", known(&of.hypervisor)),
         ("CPU governor", known(&of.governor)),
+        ("what is tuned", of.tuned.join(", ")),
         ("clock source", of.clock_source.clone()),
     ]
 }

@@ -76,6 +76,8 @@ pub(crate) struct Cluster {
     wardrobe: Wardrobe,
     dressing: StandingDressing,
     observers: Observers,
+    /// The pods that have tuned their nodes, by their identities.
+    tuned: Mutex<BTreeSet<String>>,
     /// Servers that have been reached through a service.
     reached: Mutex<BTreeSet<(PathKey, Seat)>>,
     /// Between the first two nodes, as they were made before the first trial.
@@ -118,6 +120,7 @@ impl Cluster {
             wardrobe: Wardrobe::default(),
             dressing: StandingDressing::default(),
             observers: Observers::default(),
+            tuned: Mutex::default(),
             reached: Mutex::default(),
             first: BTreeMap::new(),
             unreached: BTreeMap::new(),
@@ -322,13 +325,8 @@ impl Cluster {
     /// The pods of some nodes that the plan asks for; of a pair, all.
     fn planned_seats(&self, nodes: &[usize]) -> BTreeSet<Seat> {
         let mut seats = BTreeSet::new();
-        if self.options.tuning {
-            let of_pair = 0..self.members().len();
-            let nodes = match self.is_pair() {
-                true => of_pair.collect(),
-                false => nodes.to_vec(),
-            };
-            seats.extend(nodes.into_iter().map(|node| Seat::Tuner(node as u16)));
+        if self.options.tuning && !self.is_pair() {
+            seats.extend(nodes.iter().map(|node| Seat::Tuner(*node as u16)));
         }
         for &key in &self.planned {
             if self.is_pair() {
@@ -349,13 +347,20 @@ impl Cluster {
         seats
     }
 
-    /// From where the tables of connections of a path's nodes are seen, which rules have them
-    /// keep: nowhere without leave to be in their networks.
+    /// The pods in the networks of a path's nodes that have to stand while it is measured,
+    /// because they tune these, or see how many connections they track.
     fn node_seats(&self, key: PathKey) -> Vec<Seat> {
-        let is_seen = self.is_pair() && self.options.host_network && self.wardrobe.is_used();
-        let far = (key.placement == Placement::CrossNode).then_some(Seat::HostServer);
-        let both = [Seat::HostClient].into_iter().chain(far);
-        both.filter(|_| is_seen).collect()
+        let is_seen = self.options.host_network && self.wardrobe.is_used();
+        let seats = match self.options.tuning {
+            true => [Seat::Tuner(0), Seat::Tuner(1)],
+            false => [Seat::HostClient, Seat::HostServer],
+        };
+        let wanted = match key.placement {
+            _ if !self.is_pair() || !self.options.tuning && !is_seen => 0,
+            Placement::SameNode => 1,
+            Placement::CrossNode => 2,
+        };
+        seats[..wanted].to_vec()
     }
 
     fn node_of(&self, seat: Seat) -> &NodeFacts {
@@ -377,6 +382,8 @@ impl Cluster {
         standing.guard(&Vec::from_iter(seats.iter().copied()))?;
         standing.seat(&seats, |seat| self.node_of(seat))?;
         self.observers.keep(&standing);
+        drop(standing);
+        self.until_tuned(&seats)?;
         Ok(())
     }
 

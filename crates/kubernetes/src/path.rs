@@ -103,8 +103,10 @@ pub(crate) struct ClusterPath {
     front: Option<[SocketAddr; 2]>,
     /// Shows whether policies act, where some stand that are measured.
     enforcement: Option<ClusterEnforcement>,
-    /// On each of its nodes a place in the node's network, where there is one.
+    /// On each of its nodes a place in the node's network that has to stand, where there is one.
     nodes: Vec<(PodSite, Arc<Observer>)>,
+    /// Whether it is counted how many connections these track.
+    counts_connections: bool,
     /// On each of its nodes a place from which programs may be loaded into the kernel; none
     /// unless that is allowed.
     tracers: Vec<PodSite>,
@@ -144,6 +146,7 @@ impl ClusterPath {
             front,
             enforcement: None,
             nodes: Vec::new(),
+            counts_connections: false,
             tracers: Vec::new(),
             congestion: None,
             beside: Vec::new(),
@@ -158,10 +161,12 @@ impl ClusterPath {
         Self { tracers, ..self }
     }
 
-    /// The same path, whose nodes' tables of connections can be seen from these places.
-    pub(crate) fn seen_from(
+    /// The same path, which is nothing without these places on its nodes; the connections that
+    /// the nodes track are counted from there if that is asked for.
+    pub(crate) fn held_by(
         self,
         places: Vec<PodSite>,
+        counts_connections: bool,
         observers: &Observers,
     ) -> Result<Self, ClusterError> {
         let mut nodes = Vec::new();
@@ -169,7 +174,11 @@ impl ClusterPath {
             let observer = observers.at(&site)?;
             nodes.push((site, observer));
         }
-        Ok(Self { nodes, ..self })
+        Ok(Self {
+            nodes,
+            counts_connections,
+            ..self
+        })
     }
 
     /// The same path, whose ends choose this for their sockets.
@@ -241,9 +250,10 @@ impl ClusterPath {
         let has_ends = self
             .ends()
             .all(|end| end.site.stands_in(standing) && end.observer.is_alive());
-        let nodes = self.nodes.iter().map(|(site, _)| site);
-        let mut places = self.tracers.iter().chain(nodes);
-        has_ends && places.all(|site| site.stands_in(standing))
+        let mut nodes = self.nodes.iter();
+        has_ends
+            && nodes.all(|(site, observer)| site.stands_in(standing) && observer.is_alive())
+            && self.tracers.iter().all(|site| site.stands_in(standing))
     }
 
     /// What was seen of the machines of client and server.
@@ -365,7 +375,9 @@ impl Path for ClusterPath {
             snapshot.protocols.push(protocol);
         }
         for (site, observer) in &self.nodes {
+            // Fails where it is gone.
             let tracked = observer.count(Vec::new())?.tracked;
+            let tracked = tracked.filter(|_| self.counts_connections);
             snapshot.rules.extend(tracked.map(|it| NodeRules {
                 namespace: site.pod.node.clone(),
                 ..it

@@ -20,7 +20,7 @@ use crate::pods::{RunningPod, is_running, said, state};
 use crate::policy::RunPolicy;
 use crate::seat::Seat;
 use crate::session::ClusterConnection;
-use crate::teardown::{begin_to_delete, delete_namespaces, delete_selected, found};
+use crate::teardown::{begin_to_delete, delete_namespaces, delete_selected, end_in_peace, found};
 
 /// Longest wait for pods to run. Pulling an image of 15 MB takes seconds.
 const START: Duration = Duration::from_secs(60);
@@ -47,6 +47,8 @@ pub(crate) struct StandingPods {
     /// Namespaces that were asked for; whether they were made is not known.
     unanswered: Vec<String>,
     pods: BTreeMap<Seat, RunningPod>,
+    /// Pods that were asked for and have something to put back: namespaces and names.
+    tuners: BTreeSet<(String, String)>,
     services: BTreeMap<(Seat, bool), Front>,
     policy: RunPolicy,
     /// Whether many objects may have been made by number.
@@ -69,6 +71,7 @@ impl StandingPods {
             namespaces: BTreeMap::new(),
             unanswered: Vec::new(),
             pods: BTreeMap::new(),
+            tuners: BTreeSet::new(),
             services: BTreeMap::new(),
             policy: if wants_policy {
                 RunPolicy::Wanted
@@ -154,6 +157,9 @@ impl StandingPods {
         let pod = manifest::pod(seat, spot, &self.image, &self.mark);
         let api: Api<Pod> = Api::namespaced(self.session.client(), &namespace);
         let what = format!("create pod {namespace}/{}", pod.name_any());
+        if seat.tunes() {
+            self.tuners.insert((namespace.clone(), pod.name_any()));
+        }
         let request = || async {
             match api.create(&PostParams::default(), &pod).await {
                 // An answer that was lost, and the request came again.
@@ -261,21 +267,24 @@ impl StandingPods {
             .collect();
         for seat in gone {
             if let Some(known) = self.pods.remove(&seat) {
-                self.remove(&known)?;
+                self.remove(seat, &known)?;
             }
         }
         Ok(())
     }
 
-    fn remove(&self, pod: &RunningPod) -> Result<(), ClusterError> {
+    fn remove(&self, seat: Seat, pod: &RunningPod) -> Result<(), ClusterError> {
         let api: Api<Pod> = Api::namespaced(self.session.client(), &pod.namespace);
         let what = format!("delete pod {}/{}", pod.namespace, pod.name);
-        let now = DeleteParams::default().grace_period(0);
+        let how = match seat.tunes() {
+            true => DeleteParams::default(),
+            false => DeleteParams::default().grace_period(0),
+        };
         let started = Instant::now();
         while started.elapsed() < START {
             let deleted = self
                 .session
-                .call(&what, async { found(api.delete(&pod.name, &now).await) })?;
+                .call(&what, async { found(api.delete(&pod.name, &how).await) })?;
             if deleted.is_none() {
                 return Ok(());
             }
@@ -306,13 +315,14 @@ impl StandingPods {
     ) -> Vec<ClusterError> {
         self.pods.clear();
         self.services.clear();
+        // These have something to put back, and what is below is deleted with no grace.
+        let mut errors = end_in_peace(&self.session, &std::mem::take(&mut self.tuners));
         let used = std::mem::take(&mut self.namespaces);
         let selector = self.mark.selector();
-        let mut errors = Vec::new();
         if std::mem::take(&mut self.has_many)
             && let Some(namespace) = used.get(&false)
         {
-            errors = bulk::clear(&self.session, namespace, &selector);
+            errors.extend(bulk::clear(&self.session, namespace, &selector));
         }
         errors.extend(match &self.given {
             Some(_) if used.is_empty() => Vec::new(),

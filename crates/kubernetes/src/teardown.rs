@@ -1,5 +1,6 @@
 //! Undoing what a run made in a cluster.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
@@ -103,6 +104,31 @@ fn why_it_stays(namespace: &Namespace) -> String {
     } else {
         format!(" ({})", messages.join("; "))
     }
+}
+
+/// Deletes pods, by namespace and name, with the grace that they have, and waits until they
+/// have ended and are gone.
+pub(crate) fn end_in_peace(
+    session: &ClusterConnection,
+    pods: &BTreeSet<(String, String)>,
+) -> Vec<ClusterError> {
+    let until = Instant::now() + PATIENCE;
+    let mut errors = Vec::new();
+    for (namespace, name) in pods {
+        let api: Api<Pod> = Api::namespaced(session.client(), namespace);
+        let what = format!("delete pod {namespace}/{name}");
+        let deleted = session.insist(&what, until, || async {
+            found(api.delete(name, &DeleteParams::default()).await)
+        });
+        errors.extend(deleted.err());
+    }
+    for (namespace, name) in pods {
+        let api: Api<Pod> = Api::namespaced(session.client(), namespace);
+        let name = format!("metadata.name={name}");
+        let it = ListParams::default().fields(&name);
+        errors.extend(wait_until_none(session, &api, &it).err());
+    }
+    errors
 }
 
 /// Deletes the pods, services and policies that a selector finds in a namespace, and waits

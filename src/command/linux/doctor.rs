@@ -11,7 +11,7 @@ use plumbline_session::{on_path, path_experiment};
 
 use super::{kernel, lab};
 use crate::cli::{DoctorArgs, TargetKind};
-use crate::command::{BadUsage, print, print_json};
+use crate::command::{print, print_json, refused};
 use crate::target::{self, OfClusters};
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
@@ -59,6 +59,9 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
         let cni_bin = &args.target.lab.cni_bin;
         return lab::on(&scene, cni_bin, args.fault, |it, _| Ok(examined(it)?));
     }
+    if args.target.cluster.allow_tuning {
+        return refused("--allow-tuning is of runs: nothing is set on nodes that are looked at");
+    }
     if args.fault.is_some() || trials.remedies {
         return refused(
             "faults are planted, and remedies tried, in a lab only: leave out --target",
@@ -76,8 +79,4 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
     };
     let mut target = target::pick(kind, &args.target, Some(&experiment), of_clusters)?;
     Ok(on_path(experiment, &mut *target, examined)?)
-}
-
-fn refused<T>(why: &str) -> anyhow::Result<T> {
-    Err(BadUsage(why.to_owned()).into())
 }

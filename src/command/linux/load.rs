@@ -12,7 +12,7 @@ use plumbline_generator::{Circumstances, Destination, LoadArgs};
 use plumbline_harness::is_harmless;
 use plumbline_report::load as shown;
 
-use crate::command::{BadUsage, print, print_json};
+use crate::command::{print, print_json, refused};
 
 pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let destination: Destination = args.target.parse()?;
@@ -20,10 +20,9 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let search = args.search(plan.workload.kind)?;
     let target = destination.resolve()?;
     if !is_harmless(target.ip()) && !args.i_own_this {
-        return Err(BadUsage(format!(
+        return refused(format!(
             "{target} is a public address, and load may only go to your own machines: if this is one, say --i-own-this"
-        ))
-        .into());
+        ));
     }
     let progress = Arc::new(LoadProgress::default());
     let plan = LoadPlan {

@@ -6,17 +6,16 @@ use plumbline_engine::Responder;
 use plumbline_generator::{ServeArgs, public_address};
 use plumbline_report::load::served;
 
-use crate::command::{BadUsage, print, print_json};
+use crate::command::{print, print_json, refused};
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let plan = args.plan()?;
     if !args.i_own_this
         && let Some(address) = public_address(args.listen.ip())
     {
-        return Err(BadUsage(format!(
+        return refused(format!(
             "{address} is a public address, at which anybody may find this server: listen on a private one, or if that is what you want, say --i-own-this"
-        ))
-        .into());
+        ));
     }
     let interrupted = plumbline_sys::signal::interruption()?;
     let responder = Responder::bind(&plan)?;

@@ -201,7 +201,8 @@ impl Cluster {
         let path = path.traced_from(tracers);
         let nodes = self.node_seats(key).into_iter();
         let nodes = nodes.map(|seat| self.site(seat, family, 0));
-        let path = path.seen_from(nodes.collect::<Result<_, _>>()?, &self.observers)?;
+        let nodes = nodes.collect::<Result<_, _>>()?;
+        let path = path.held_by(nodes, self.wardrobe.is_used(), &self.observers)?;
         if key.route.comes_from_node() {
             lock(&self.standing).admit(&path.sender_addresses())?;
         }

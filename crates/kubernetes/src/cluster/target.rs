@@ -61,7 +61,6 @@ impl Target for Cluster {
         self.plan(demand.treatments)?;
         let all: Vec<usize> = (0..self.members().len()).collect();
         self.seat(&all)?;
-        self.until_tuned()?;
         for treatment in demand.treatments {
             self.try_first(treatment)?;
         }

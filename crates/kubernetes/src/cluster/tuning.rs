@@ -1,59 +1,79 @@
 //! Nodes that are tuned while a run lasts, each from a pod on it.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use plumbline_harness::{Target as _, TargetError};
-use plumbline_protocol::LookOrder;
+use plumbline_protocol::{LookOrder, Sight};
 use plumbline_record::Fingerprint;
 
 use super::Cluster;
 use crate::seat::Seat;
+use crate::site::lock;
 
-/// How long a node may take until it is tuned: its pod runs milliseconds before that. One on
-/// which there is nothing to set never is.
+/// How long a node may take until it is tuned. One on which there is nothing to set never is.
 const LIMIT: Duration = Duration::from_secs(3);
+/// Far longer than from the first of its settings to the last.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Cluster {
-    /// Waits until the nodes are tuned, if they are to be.
-    pub(super) fn until_tuned(&self) -> Result<(), TargetError> {
-        let started = Instant::now();
-        while self.tuned()?.iter().any(Vec::is_empty) && started.elapsed() < LIMIT {
-            self.session.pause(LOOK)?;
+    /// Waits until those of these pods that are new have tuned their nodes, which they do
+    /// milliseconds after they run.
+    pub(super) fn until_tuned(&self, seats: &BTreeSet<Seat>) -> Result<(), TargetError> {
+        let uid = |seat| lock(&self.standing).pod(seat).map(|pod| pod.uid.clone());
+        let is_new = |seat| uid(seat).is_some_and(|it| !lock(&self.tuned).contains(&it));
+        let new = |seat: &&Seat| seat.tunes() && is_new(**seat);
+        let new: BTreeSet<Seat> = seats.iter().filter(new).copied().collect();
+        if new.is_empty() {
+            return Ok(());
         }
+        self.of_each_node(|node| {
+            let seat = Seat::Tuner(node as u16);
+            let started = Instant::now();
+            let is_over = || !new.contains(&seat) || started.elapsed() > LIMIT;
+            while !is_over() && !is_tuned(&self.sight_of(seat)?) {
+                self.session.pause(LOOK)?;
+            }
+            Ok(())
+        })?;
+        self.session.pause(LOOK)?;
+        lock(&self.tuned).extend(new.into_iter().filter_map(uid));
         Ok(())
     }
 
     /// Adds what is tuned on the nodes to what is known of them. On nodes that share a kernel
-    /// it is set by one of them for all.
+    /// any of them sets it for all.
     pub(super) fn add_tuned(&self, whole: &mut Fingerprint) -> Result<(), TargetError> {
-        let of_node = self.tuned()?;
-        let is_shared = whole.others.is_empty();
-        for (number, (name, tuned)) in self.nodes().into_iter().zip(of_node).enumerate() {
+        let sights = self.of_each_node(|node| {
+            let seat = Seat::Tuner(node as u16);
+            let is_there = lock(&self.standing).pod(seat).is_some();
+            is_there.then(|| self.sight_of(seat)).transpose()
+        })?;
+        let first = sights.first().and_then(Option::as_ref);
+        let first = first.map(|it| it.boot.clone()).unwrap_or_default();
+        for (number, (name, sight)) in self.nodes().into_iter().zip(sights).enumerate() {
+            let Some(sight) = sight else { continue };
+            let is_of_first = number == 0 || !first.is_empty() && sight.boot == first;
             let name = if self.is_pair() { "server" } else { &name };
-            let other = whole.others.get_mut(name);
-            let of = match other {
-                Some(other) if number > 0 => other,
-                _ if number == 0 || is_shared => &mut *whole,
-                _ => continue,
+            let of = match whole.others.get_mut(name) {
+                _ if is_of_first => &mut *whole,
+                Some(other) => other,
+                None => continue,
             };
-            for one in tuned {
-                if !of.tuned.contains(&one) {
-                    of.tuned.push(one);
-                }
-            }
+            of.tuned.extend(sight.fingerprint.tuned);
+            of.tuned.sort();
+            of.tuned.dedup();
+            of.wake_up_limit_us = of.wake_up_limit_us.or(sight.fingerprint.wake_up_limit_us);
         }
         Ok(())
     }
 
-    /// What is tuned on each node; nothing where that was not asked for.
-    fn tuned(&self) -> Result<Vec<Vec<String>>, TargetError> {
-        if !self.options.tuning {
-            return Ok(Vec::new());
-        }
-        self.of_each_node(|node| {
-            let observer = self.observer(Seat::Tuner(node as u16))?;
-            Ok(observer.look(LookOrder::default())?.fingerprint.tuned)
-        })
+    fn sight_of(&self, tuner: Seat) -> Result<Sight, TargetError> {
+        self.observer(tuner)?.look(LookOrder::default())
     }
+}
+
+fn is_tuned(sight: &Sight) -> bool {
+    let of = &sight.fingerprint;
+    !of.tuned.is_empty() || of.wake_up_limit_us.is_some()
 }
