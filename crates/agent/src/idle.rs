@@ -185,8 +185,8 @@ fn watch_one(
 }
 
 /// The sums over what was watched for each member, with as much work over the whole time as the
-/// ticks say: these know how much there was, and the finer count when. `None` where the
-/// two are too far apart to be about the same.
+/// ticks say, and as much steal: these know how much there was, and the finer count when.
+/// `None` where the two are too far apart to be about the same.
 fn agreeing(
     cpus: Vec<Vec<IdleTime>>,
     first: &CpuTotals,
@@ -204,6 +204,13 @@ fn agreeing(
         }
     }
     let whole = sums.pop()?;
+    let stolen = |totals: &CpuTotals| totals.cpus.iter().map(|it| it.steal_ns).sum::<u64>();
+    let stolen_ns = stolen(last).saturating_sub(stolen(first)) as f64;
+    // Only who works can be kept from it.
+    let stolen_share = stolen_ns / whole.worked_ns().max(1) as f64;
+    for sum in &mut sums {
+        sum.stolen_ns = (sum.worked_ns() as f64 * stolen_share) as u64;
+    }
     let away = |totals: &CpuTotals| {
         let of_one = |it: &counters::OneCpu| it.idle_ns + it.iowait_ns;
         totals.cpus.iter().map(of_one).sum::<u64>()
@@ -239,6 +246,7 @@ mod tests {
         IdleTime {
             capacity_ns: capacity_ms * MS,
             idle_ns: idle_ms * MS,
+            stolen_ns: 0,
         }
     }
 
@@ -269,6 +277,20 @@ mod tests {
         // Twice as much cannot be interrupts.
         assert_eq!(agreeing(cpus, &first, &ticks([10, 20])), None);
         assert_eq!(agreeing(Vec::new(), &first, &ticks([10, 20])), None);
+    }
+
+    #[test]
+    fn what_was_stolen_is_shared_out_by_what_was_not_idle() {
+        let cpus = vec![
+            vec![time(400, 100), time(400, 300), time(2000, 1000)],
+            vec![time(400, 100), time(400, 400), time(2000, 1000)],
+        ];
+        let mut last = ticks([1010, 1020]);
+        // Two ticks in all, of which no slice would see a fifth.
+        (last.cpus[0].steal_ns, last.cpus[1].steal_ns) = (10 * MS, 10 * MS);
+        let sums = agreeing(cpus, &ticks([10, 20]), &last).unwrap();
+        let stolen: Vec<u64> = sums.iter().map(|it| it.stolen_ns / 100_000).collect();
+        assert_eq!(stolen, [60, 10], "6 and 1 ms of 20");
     }
 
     #[test]

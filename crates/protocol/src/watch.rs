@@ -50,6 +50,9 @@ pub struct IdleTime {
     pub capacity_ns: u64,
     /// Idle, nanoseconds.
     pub idle_ns: u64,
+    /// What of the rest the hypervisor took, nanoseconds: their share, by what was not idle, of
+    /// what it took in all. It is shown in ticks, which slices are too short for.
+    pub stolen_ns: u64,
 }
 
 impl IdleTime {
@@ -58,7 +61,8 @@ impl IdleTime {
         let idle_ns = self.idle_ns.min(self.capacity_ns);
         time.capacity_ns = self.capacity_ns;
         time.idle_ns = idle_ns.saturating_sub(time.iowait_ns);
-        time.busy_ns = (self.capacity_ns - idle_ns).saturating_sub(time.steal_ns);
+        time.steal_ns = self.stolen_ns;
+        time.busy_ns = (self.capacity_ns - idle_ns).saturating_sub(self.stolen_ns);
     }
 
     /// What was not idle, nanoseconds.
@@ -87,9 +91,11 @@ mod tests {
         let seen = IdleTime {
             capacity_ns: 800 * MS,
             idle_ns: 305 * MS,
+            stolen_ns: 13 * MS,
         };
         seen.correct(&mut cpu);
         assert_eq!((cpu.capacity_ns, cpu.idle_ns), (800 * MS, 295 * MS));
-        assert_eq!((cpu.busy_ns, cpu.user_ns), (475 * MS, 100 * MS));
+        assert_eq!((cpu.busy_ns, cpu.user_ns), (482 * MS, 100 * MS));
+        assert_eq!(cpu.steal_ns, 13 * MS, "and not two ticks");
     }
 }
