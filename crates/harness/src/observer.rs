@@ -23,6 +23,8 @@ use crate::target::Cpus;
 /// lives, so that it, and with it the machine, notices when that is over.
 pub struct Observer {
     agent: Arc<Mutex<Agent>>,
+    /// Held by who has it listen for a while.
+    listens: Mutex<()>,
     /// Nothing interrupts a short question.
     never: AtomicBool,
 }
@@ -50,7 +52,11 @@ impl Observer {
         let agent = Arc::new(Mutex::new(agent));
         let weak = Arc::downgrade(&agent);
         thread::spawn(move || keep_alive(&weak));
-        Ok(Self { agent, never })
+        Ok(Self {
+            agent,
+            listens: Mutex::default(),
+            never,
+        })
     }
 
     /// Whether it still answers, as far as is known without asking.
@@ -123,6 +129,25 @@ impl Observer {
             FromAgent::Listens => Ok(()),
             other => Err(self.unexpected(&other)),
         }
+    }
+
+    /// Listens at these addresses while something is done, and then at none. Who asks for the
+    /// same meanwhile, on another path that ends there, waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`listen`](Self::listen), and those of what is done.
+    pub fn listening<T>(
+        &self,
+        addresses: Vec<SocketAddr>,
+        work: impl FnOnce() -> Result<T, TargetError>,
+    ) -> Result<T, TargetError> {
+        let _alone = self.listens.lock().unwrap_or_else(PoisonError::into_inner);
+        self.listen(addresses)?;
+        let done = work();
+        // Also when that has failed: others listen there next.
+        let closed = self.listen(Vec::new());
+        done.and_then(|done| closed.map(|()| done))
     }
 
     /// Tries a connection from the machine, for at most `limit`. Gives what kept it from

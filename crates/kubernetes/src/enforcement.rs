@@ -89,16 +89,12 @@ impl ClusterEnforcement {
     fn try_both(&self, to: &Attempt, is_forbidden: bool) -> Result<Option<String>, TargetError> {
         let mut next = to.address;
         next.set_port(to.address.port() + 1);
-        to.observer.listen(vec![to.address, next])?;
-        let tried = self
-            .connect(to, to.address, false)
-            .and_then(|wrong| match wrong {
+        to.observer.listening(vec![to.address, next], || {
+            match self.connect(to, to.address, false)? {
                 None => self.connect(to, next, is_forbidden),
                 wrong => Ok(wrong),
-            });
-        // Also when a try has failed: the receiver listens there next.
-        let closed = to.observer.listen(Vec::new());
-        tried.and_then(|wrong| closed.map(|()| wrong))
+            }
+        })
     }
 
     fn connect(
