@@ -150,6 +150,11 @@ fn flat_ones(all: &[LawsOfLabel<'_>], is_first: bool) -> Option<String> {
     let high = |law: &Law| law.interval.map_or(f64::INFINITY, |it| it.high);
     let of_all = all.iter().flatten();
     let (law, when) = of_all.max_by(|a, b| high(a.0).total_cmp(&high(b.0)))?;
+    // Of several moments the limit holds for all.
+    let when = match all.iter().any(|one| one.len() > 1) {
+        true => "",
+        false => *when,
+    };
     let each = match is_first {
         true => format!(" for each {}{when}", law.one),
         false => String::new(),

@@ -141,11 +141,13 @@ pub fn percent_interval(low: f64, high: f64) -> String {
 }
 
 /// Half of an interval's width beside its estimate, in as many decimals: ` ±2.1`; of
-/// an interval that is far from even, as it gets with much noise, both its ends.
+/// an interval that is far from even, as it gets with much noise, both its ends. So it is of
+/// one without zero, which half a width would seem to hold.
 pub fn half_width(estimate: f64, interval: &plumbline_stats::Interval) -> String {
     let half = (interval.high - interval.low) / 2.0;
     let middle = f64::midpoint(interval.low, interval.high);
-    if (middle - estimate).abs() > half / 4.0 {
+    let differs = interval.low > 0.0 || interval.high < 0.0;
+    if (middle - estimate).abs() > half / 4.0 || differs && estimate.abs() <= half {
         let ends = percent_brackets(interval.low, interval.high);
         return format!("{NO_BREAK_SPACE}{ends}");
     }

@@ -1,6 +1,8 @@
 //! All networks by all metrics that count, in one table, and the sentence that
 //! sums it up.
 
+use std::collections::BTreeSet;
+
 use plumbline_stats::Interval;
 use plumbline_stats::verdict::{Direction, Verdict};
 
@@ -8,6 +10,7 @@ use crate::analysis::{Comparison, Effect, Metric, Section, Summary, TreatmentSum
 use crate::figures::Table;
 use crate::sentence::{in_reading_order, join};
 use crate::{describe, number};
+use plumbline_experiment::Scene;
 use plumbline_experiment::metric::Role;
 
 /// Networks by rising cost under the first workload, a column for each primary metric of each workload.
@@ -250,11 +253,14 @@ pub(crate) fn answer(summary: &Summary) -> Option<String> {
             .iter()
             .filter(move |(_, _, effect)| effect.verdict == wanted)
     };
-    // What is laid on a path makes no other network of it.
-    let is_dressed = |id: &usize| summary.treatments[*id].treatment.scene.is_dressed();
-    let many = match section.treatments.iter().any(is_dressed) {
-        true => "in {} rows of the table",
-        false => "with {} networks",
+    // What is laid on a path, or another path, makes no other network of it.
+    let scenes = section.treatments.iter();
+    let scenes = scenes.map(|id| &summary.treatments[*id].treatment.scene);
+    let networks: BTreeSet<&str> = scenes.clone().map(|it| &*it.network).collect();
+    let are_networks = networks.len() == section.treatments.len();
+    let many = match are_networks && !scenes.clone().any(Scene::is_dressed) {
+        true => "with {} networks",
+        false => "in {} rows of the table",
     };
     let metric = section.leading;
     let (up, down) = match metric.direction {
