@@ -95,6 +95,8 @@ def beside(lab, clusters):
     """The lab's slope and that of the real program, for a new connection."""
     rows = []
     for label, found in clusters:
+        if (label, "crr", "p50") not in lab or ("pod", "crr", "p50") not in found:
+            sys.exit(f"no law of a new connection both of {label} in the lab and of the path pod in its cluster")
         for metric in METRICS:
             ours = lab.get((label, "crr", metric))
             theirs = found.get(("pod", "crr", metric))

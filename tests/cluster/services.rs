@@ -113,8 +113,7 @@ fn a_quota_is_told_before_the_first_trial_and_nothing_is_left() {
     assert_eq!(account.shared(), "", "nothing is left");
 }
 
-/// Killed while they are made, once `PLUMBLINE_TEST_SERVICES` stand, or 300. The program gives
-/// up after a minute, which is enough for 30,000.
+/// Killed while they are made, once `PLUMBLINE_TEST_SERVICES` stand, or 300.
 #[test]
 fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     let Some(cluster) = cluster() else { return };

@@ -46,6 +46,24 @@ fn what_is_asked_of_one_network_takes_four_minutes_at_most() {
     }
 }
 
+/// With windows as long as they ask for.
+#[test]
+fn services_and_policies_take_five_minutes_at_most() {
+    for wanted in ["services", "policies"] {
+        let mut all = ready_made().iter();
+        let (name, text) = all.find(|(name, _)| *name == wanted).unwrap();
+        let draft = Experiment::parse(text, name).unwrap();
+        let draft = draft.draft(1, &expand).unwrap();
+        assert!(
+            (draft.window_share - 1.0).abs() < 1e-9,
+            "{name}: {}",
+            draft.window_share
+        );
+        let estimate = draft.plan.duration_estimate(Duration::from_millis(35));
+        assert!(estimate <= Duration::from_secs(300), "{name}: {estimate:?}");
+    }
+}
+
 #[test]
 fn encryption_is_priced_by_both_kinds_against_none() {
     let plan = plan("encryption");
