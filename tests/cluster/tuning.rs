@@ -25,42 +25,26 @@ fn of_kernel() -> Option<Vec<File>> {
     Some(files)
 }
 
-/// A run of which a trial has ended.
-fn under_way(cluster: &Cluster) -> Running {
-    let flags = ["--blocks", "200", "--network", "pod"];
+/// A run of three trials of three seconds, of which one has ended.
+#[track_caller]
+fn under_way(cluster: &Cluster, files: &[File]) -> Running {
+    let flags = ["--duration", "3s", "--blocks", "3", "--network", "pod"];
     let run = cluster.start(&[&short(&flags)[..], &["--allow-tuning"]].concat());
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
     });
+    assert!(hold(files, |file| &file.set), "{}", cluster.said());
     run
 }
 
+/// As long as a run lasts. The trial in which a node loses the pod that tunes it is lost, and
+/// the next ones have another.
 #[test]
-fn nodes_are_tuned_as_long_as_a_run_lasts() {
+fn nodes_are_tuned_and_one_that_loses_its_pod_costs_a_trial() {
     let Some(cluster) = cluster() else { return };
     let Some(files) = of_kernel() else { return };
     let before = cluster.inventory();
-    let mut run = under_way(&cluster);
-    assert!(hold(&files, |file| &file.set), "{}", cluster.said());
-    run.signal(Signal::SIGINT);
-    assert_eq!(run.wait(Duration::from_secs(60)), Some(2));
-    assert_eq!(cluster.inventory(), before);
-    assert!(hold(&files, |file| &file.now), "they were put back");
-    let (record, _) = read(&cluster.run_directory().expect("it was made"));
-    let tuned = &record["fingerprint"]["tuned"];
-    assert!(tuned.to_string().contains("VM statistics"), "{tuned}");
-}
-
-/// The trial in which a node loses the pod that tunes it is lost; the next ones have another.
-#[test]
-fn a_node_that_loses_its_pod_costs_a_trial() {
-    let Some(cluster) = cluster() else { return };
-    let Some(files) = of_kernel() else { return };
-    let flags = ["--duration", "3s", "--blocks", "3", "--network", "pod"];
-    let mut run = cluster.start(&[&short(&flags)[..], &["--allow-tuning"]].concat());
-    eventually("a trial has ended", Duration::from_secs(60), || {
-        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
-    });
+    let mut run = under_way(&cluster, &files);
     std::thread::sleep(Duration::from_secs(1));
     let pods = cluster.kubectl(&["get", "pods", "--all-namespaces", "--no-headers"]);
     let tuner = pods.lines().find(|line| line.contains("tuner-1"));
@@ -89,6 +73,7 @@ fn a_node_that_loses_its_pod_costs_a_trial() {
     let tuned = &record["fingerprint"]["tuned"];
     assert!(tuned.to_string().contains("VM statistics"), "{tuned}");
     assert!(hold(&files, |file| &file.now), "they were put back");
+    assert_eq!(cluster.inventory(), before);
 }
 
 /// They stay tuned until the pods end, which they do by themselves.
@@ -97,7 +82,7 @@ fn nodes_of_a_killed_run_are_put_back_when_its_pods_end() {
     let Some(cluster) = cluster() else { return };
     let Some(files) = of_kernel() else { return };
     let before = cluster.inventory();
-    let mut run = under_way(&cluster);
+    let mut run = under_way(&cluster, &files);
     run.signal(Signal::SIGKILL);
     assert_eq!(run.wait(Duration::from_secs(5)), None);
     eventually("the agents have ended", Duration::from_secs(20), || {
