@@ -2,9 +2,9 @@
 
 mod assemble;
 mod dress;
+mod seating;
 mod settle;
 mod target;
-mod tuning;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -371,20 +371,6 @@ impl Cluster {
             }
             seat => nodes.get(1).filter(|_| seat.is_far()).unwrap_or(&nodes[0]),
         }
-    }
-
-    /// Ensures that the pods of some nodes run. The observers of replaced pods go with
-    /// them.
-    fn seat(&self, nodes: &[usize]) -> Result<(), ClusterError> {
-        let seats = self.planned_seats(nodes);
-        let mut standing = lock(&self.standing);
-        standing.refresh()?;
-        standing.guard(&Vec::from_iter(seats.iter().copied()))?;
-        standing.seat(&seats, |seat| self.node_of(seat))?;
-        self.observers.keep(&standing);
-        drop(standing);
-        self.until_tuned(&seats)?;
-        Ok(())
     }
 
     /// The endpoint in a pod that runs.

@@ -77,8 +77,8 @@ fn what_is_flat_is_told_together_and_alone_says_of_what() {
         "{said}"
     );
     assert!(
-        said.ends_with(" ns for each service on a new connection)"),
-        "{said}"
+        said.ends_with(" ns for each service)"),
+        "of both moments: {said}"
     );
 }
 

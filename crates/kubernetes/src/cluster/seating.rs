@@ -1,4 +1,4 @@
-//! Nodes that are tuned while a run lasts, each from a pod on it.
+//! The pods of a run on its nodes, and what those do that are there to tune them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -8,6 +8,7 @@ use plumbline_protocol::{LookOrder, Sight};
 use plumbline_record::Fingerprint;
 
 use super::Cluster;
+use crate::ClusterError;
 use crate::seat::Seat;
 use crate::site::lock;
 
@@ -17,9 +18,23 @@ const LIMIT: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Cluster {
+    /// Ensures that the pods of some nodes run, and that those have tuned their nodes which
+    /// are there for that. The observers of replaced pods go with them.
+    pub(super) fn seat(&self, nodes: &[usize]) -> Result<(), ClusterError> {
+        let seats = self.planned_seats(nodes);
+        let mut standing = lock(&self.standing);
+        standing.refresh()?;
+        standing.guard(&Vec::from_iter(seats.iter().copied()))?;
+        standing.seat(&seats, |seat| self.node_of(seat))?;
+        self.observers.keep(&standing);
+        drop(standing);
+        self.until_tuned(&seats)?;
+        Ok(())
+    }
+
     /// Waits until those of these pods that are new have tuned their nodes, which they do
     /// milliseconds after they run.
-    pub(super) fn until_tuned(&self, seats: &BTreeSet<Seat>) -> Result<(), TargetError> {
+    fn until_tuned(&self, seats: &BTreeSet<Seat>) -> Result<(), TargetError> {
         let uid = |seat| lock(&self.standing).pod(seat).map(|pod| pod.uid.clone());
         let is_new = |seat| uid(seat).is_some_and(|it| !lock(&self.tuned).contains(&it));
         let new = |seat: &&Seat| seat.tunes() && is_new(**seat);
