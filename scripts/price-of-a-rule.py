@@ -181,6 +181,10 @@ If the lab's rules are those that the real programs write, their prices are the 
 
 {in_clusters}
 
+In a cluster nobody knows which place a service has, so none is asked there, and neither in the lab's runs beside it: both
+nodes' lists are walked to their ends, which is two walks, and not one and a half as in the table above. Clusters were
+made by `tests/kubelab/kubelab up --cni flannel-host-gw`; a run that was cut off went on in another one (`--resume`).
+
 ## How this was measured
 
 {chr(10).join(run_record.source(one) for one in directories)}
