@@ -99,7 +99,10 @@ fn what_belongs_to_other_machines_is_refused() {
             &["run", "--tune", "--target", "kubernetes"][..],
             "--tune, in a cluster --allow-tuning: say --target lab",
         ),
-        (&["run", "--tune", "--target", "hosts"], "say --target lab"),
+        (
+            &["run", "--tune", "--target", "hosts"],
+            "--tune, in a cluster --allow-tuning: say --target lab",
+        ),
         (
             &["run", "--allow-tuning", "--target", "lab"],
             "--allow-tuning: say --target kubernetes",

@@ -16,7 +16,7 @@ pub(super) const SERVER: &str = "server-pod";
 
 /// A run of which a trial has ended, and the namespace of its pods.
 #[track_caller]
-fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
+pub(super) fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) {
     let run = cluster.start(&short(&[&["--network", "pod"], flags].concat()));
     eventually("a trial has ended", Duration::from_secs(60), || {
         cluster.run_directory().is_some_and(|run| trials(&run) > 0)
@@ -40,9 +40,9 @@ pub(super) fn amid_a_trial(cluster: &Cluster, blocks: &str) -> (Running, String)
 }
 
 /// Deletes a pod with no grace period.
-fn kill(cluster: &Cluster, namespace: &str) {
+pub(super) fn kill(cluster: &Cluster, namespace: &str, pod: &str) {
     let now = ["--grace-period=0", "--force"];
-    let pod = ["delete", "pod", SERVER, "--namespace", namespace];
+    let pod = ["delete", "pod", pod, "--namespace", namespace];
     cluster.kubectl(&[&pod, &now[..]].concat());
 }
 
@@ -88,7 +88,7 @@ fn costs_its_trial_only(blocks: &str, take_away: impl FnOnce(&Cluster, &str)) {
 
 #[test]
 fn a_pod_that_is_killed_costs_its_trial_only() {
-    costs_its_trial_only("3", kill);
+    costs_its_trial_only("3", |cluster, namespace| kill(cluster, namespace, SERVER));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_quota_that_is_used_up_ends_the_run_which_can_be_resumed() {
         "spec": { "hard": { "pods": "0" } },
     });
     apply(&cluster, &quota);
-    kill(&cluster, &namespace);
+    kill(&cluster, &namespace, SERVER);
     ended_by(&cluster, &mut run, &["exceeded quota", "ResourceQuota"]);
     assert_eq!(cluster.inventory(), before);
 
@@ -173,7 +173,7 @@ fn a_pod_that_finds_no_node_ends_the_run() {
     let (mut run, namespace) = under_way(&cluster, &["--duration", "1s", "--blocks", "4"]);
     cluster.kubectl(&["cordon", two]);
     let open = Uncordon(&cluster, two);
-    kill(&cluster, &namespace);
+    kill(&cluster, &namespace, SERVER);
     ended_by(&cluster, &mut run, &["unschedulable", "--nodes"]);
     drop(open);
     assert_eq!(cluster.inventory(), before);

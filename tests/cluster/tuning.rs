@@ -5,15 +5,16 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::left::agents;
-use super::outages::failed;
-use super::{Cluster, cluster, read, short, statuses};
+use super::outages::{self, failed};
+use super::{Cluster, cluster, read, statuses};
 use crate::observed::exit_code;
 use crate::tune::{File, hold, to_set};
-use crate::world::{Running, eventually, run_directory, skip, stderr, trials};
+use crate::world::{Running, eventually, run_directory, skip, stderr};
 
-/// What a node sets that is its kernel's, which is this machine's where kubelab made the nodes;
-/// `None`, and a counted skip, where another machine's settings would have to be seen.
-fn of_kernel() -> Option<Vec<File>> {
+/// The cluster, and what its nodes set that is their kernel's, which is this machine's where
+/// kubelab made them; `None`, and a counted skip, where another machine's would have to be seen.
+fn tunable() -> Option<(Cluster, Vec<File>)> {
+    let cluster = cluster()?;
     let test = "tuned nodes";
     super::kubelab::Kubelab::of_cluster("none, so the nodes' settings cannot be seen")?;
     let mut files = to_set(test)?;
@@ -22,17 +23,14 @@ fn of_kernel() -> Option<Vec<File>> {
         skip(test, "a kernel with nothing of its own to set");
         return None;
     }
-    Some(files)
+    Some((cluster, files))
 }
 
 /// A run of three trials of three seconds, of which one has ended.
 #[track_caller]
 fn under_way(cluster: &Cluster, files: &[File]) -> Running {
-    let flags = ["--duration", "3s", "--blocks", "3", "--network", "pod"];
-    let run = cluster.start(&[&short(&flags)[..], &["--allow-tuning"]].concat());
-    eventually("a trial has ended", Duration::from_secs(60), || {
-        cluster.run_directory().is_some_and(|run| trials(&run) > 0)
-    });
+    let flags = ["--duration", "3s", "--blocks", "3", "--allow-tuning"];
+    let (run, _) = outages::under_way(cluster, &flags);
     assert!(hold(files, |file| &file.set), "{}", cluster.said());
     run
 }
@@ -41,8 +39,9 @@ fn under_way(cluster: &Cluster, files: &[File]) -> Running {
 /// the next ones have another.
 #[test]
 fn nodes_are_tuned_and_one_that_loses_its_pod_costs_a_trial() {
-    let Some(cluster) = cluster() else { return };
-    let Some(files) = of_kernel() else { return };
+    let Some((cluster, files)) = tunable() else {
+        return;
+    };
     let before = cluster.inventory();
     let mut run = under_way(&cluster, &files);
     std::thread::sleep(Duration::from_secs(1));
@@ -50,9 +49,7 @@ fn nodes_are_tuned_and_one_that_loses_its_pod_costs_a_trial() {
     let tuner = pods.lines().find(|line| line.contains("tuner-1"));
     let tuner = tuner.unwrap_or_else(|| panic!("{pods}"));
     let namespace = tuner.split_whitespace().next().unwrap();
-    let now = ["--grace-period=0", "--force"];
-    let pod = ["delete", "pod", "tuner-1", "--namespace", namespace];
-    cluster.kubectl(&[&pod[..], &now].concat());
+    outages::kill(&cluster, namespace, "tuner-1");
     let code = run.wait(Duration::from_secs(120));
     let (record, trials) = read(&run_directory(cluster.out()));
     assert_eq!(
@@ -79,8 +76,9 @@ fn nodes_are_tuned_and_one_that_loses_its_pod_costs_a_trial() {
 /// They stay tuned until the pods end, which they do by themselves.
 #[test]
 fn nodes_of_a_killed_run_are_put_back_when_its_pods_end() {
-    let Some(cluster) = cluster() else { return };
-    let Some(files) = of_kernel() else { return };
+    let Some((cluster, files)) = tunable() else {
+        return;
+    };
     let before = cluster.inventory();
     let mut run = under_way(&cluster, &files);
     run.signal(Signal::SIGKILL);

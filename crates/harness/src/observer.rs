@@ -142,7 +142,7 @@ impl Observer {
         addresses: Vec<SocketAddr>,
         work: impl FnOnce() -> Result<T, TargetError>,
     ) -> Result<T, TargetError> {
-        let _alone = self.listens.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = lock(&self.listens);
         self.listen(addresses)?;
         let done = work();
         // Also when that has failed: others listen there next.
@@ -271,6 +271,6 @@ fn failed(error: TrialError) -> TargetError {
     }
 }
 
-fn lock(agent: &Mutex<Agent>) -> MutexGuard<'_, Agent> {
-    agent.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -32,10 +32,15 @@ fn the_tour_takes_less_than_80_seconds() {
     assert!(estimate < Duration::from_secs(80), "{estimate:?}");
 }
 
-/// The plan of a ready-made experiment.
-fn plan(wanted: &str) -> Plan {
+/// The text of a ready-made experiment.
+fn text(wanted: &str) -> &'static str {
     let mut all = ready_made().iter();
-    resolve(all.find(|(name, _)| *name == wanted).unwrap().1)
+    all.find(|(name, _)| *name == wanted).unwrap().1
+}
+
+/// Its plan.
+fn plan(wanted: &str) -> Plan {
+    resolve(text(wanted))
 }
 
 #[test]
@@ -49,10 +54,8 @@ fn what_is_asked_of_one_network_takes_four_minutes_at_most() {
 /// With windows as long as they ask for.
 #[test]
 fn services_and_policies_take_five_minutes_at_most() {
-    for wanted in ["services", "policies"] {
-        let mut all = ready_made().iter();
-        let (name, text) = all.find(|(name, _)| *name == wanted).unwrap();
-        let draft = Experiment::parse(text, name).unwrap();
+    for name in ["services", "policies"] {
+        let draft = Experiment::parse(text(name), name).unwrap();
         let draft = draft.draft(1, &expand).unwrap();
         assert!(
             (draft.window_share - 1.0).abs() < 1e-9,
