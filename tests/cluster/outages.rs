@@ -28,10 +28,11 @@ pub(super) fn under_way(cluster: &Cluster, flags: &[&str]) -> (Running, String) 
     (run, cluster.namespace.map_or_else(own, str::to_owned))
 }
 
-/// The same of long trials, of which another is under way.
+/// The same of long trials, of which another is under way: a kubelet may take three seconds to
+/// end a pod.
 #[track_caller]
 pub(super) fn amid_a_trial(cluster: &Cluster, blocks: &str) -> (Running, String) {
-    let started = under_way(cluster, &["--duration", "3s", "--blocks", blocks]);
+    let started = under_way(cluster, &["--duration", "5s", "--blocks", blocks]);
     std::thread::sleep(Duration::from_secs(1));
     eventually("a load runs", Duration::from_secs(30), || {
         agents(cluster) > 2
