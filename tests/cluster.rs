@@ -186,9 +186,14 @@ impl Cluster {
     /// Everything of the cluster that a run could leave behind.
     #[track_caller]
     pub(crate) fn inventory(&self) -> Vec<String> {
-        let kinds = "namespaces,pods,services,endpointslices,configmaps,secrets,serviceaccounts,networkpolicies";
-        let bound = "clusterroles,clusterrolebindings,roles,rolebindings";
-        let all = format!("{kinds},{bound}");
+        const KINDS: [&str; 5] = [
+            "namespaces,pods,services,endpointslices,configmaps,secrets,serviceaccounts",
+            "networkpolicies,ingresses,resourcequotas,limitranges,poddisruptionbudgets",
+            "deployments,replicasets,statefulsets,daemonsets,jobs,cronjobs",
+            "persistentvolumeclaims,persistentvolumes,storageclasses,priorityclasses",
+            "clusterroles,clusterrolebindings,roles,rolebindings,customresourcedefinitions",
+        ];
+        let all = KINDS.join(",");
         let names = self.kubectl(&["get", &all, "--all-namespaces", "--output", "name"]);
         let mut names: Vec<String> = names.lines().map(str::to_owned).collect();
         names.sort();

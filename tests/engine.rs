@@ -243,7 +243,7 @@ fn who_knows_the_secret_is_answered_and_others_are_counted() {
 }
 
 #[test]
-fn a_server_that_thinks_is_slower_by_as_much() {
+fn a_server_that_thinks_answers_no_sooner() {
     let (_server, address) = serve(&["--think", "2ms"]);
     let result = short_load(&address, &["-c", "1"]);
     let mean = result["latency_ns"]["mean"].as_f64();

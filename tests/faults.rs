@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use plumbline_lab::FAULTS;
 
 use crate::left::{family, nothing_left, own_namespaces};
 use crate::world::{
@@ -262,21 +263,29 @@ fn a_port_that_is_taken_is_2() {
     );
 }
 
-/// A lab that stands, and the commands that enter its namespaces.
+/// A lab that stands, and what it said.
 fn standing(arguments: &[&str]) -> (Running, Vec<String>) {
     let mut lab = Running::start(&[&["lab", "up", "host-gw"], arguments].concat());
     let lines = BufReader::new(lab.0.stdout.take().unwrap()).lines();
-    let mut enter = Vec::new();
-    for line in lines {
-        let line = line.unwrap();
-        if let Some(command) = line.find("nsenter") {
-            enter.push(line[command..].to_owned());
-        }
-        if line.contains("Ctrl-C") {
-            break;
-        }
-    }
-    (lab, enter)
+    let lines = lines.map(|line| line.expect("lines of text"));
+    let said = lines.take_while(|line| !line.contains("Ctrl-C")).collect();
+    (lab, said)
+}
+
+/// The commands that enter the namespaces of a lab that said this.
+fn entrances(said: &[String]) -> Vec<&str> {
+    let commands = said
+        .iter()
+        .filter_map(|line| line.find("nsenter").map(|at| &line[at..]));
+    commands.collect()
+}
+
+/// The rules in a namespace that this command enters.
+fn rules(enter: &str) -> String {
+    let command = format!("{enter} /usr/sbin/nft list ruleset");
+    let mut shell = std::process::Command::new("sh");
+    let looked = shell.args(["-c", &command]).output().unwrap();
+    stdout(&looked) + &stderr(&looked)
 }
 
 #[test]
@@ -284,7 +293,8 @@ fn a_standing_lab_can_be_entered_and_ends_with_ctrl_c() {
     let Some(_alone) = world::lab("a_standing_lab_can_be_entered_and_ends_with_ctrl_c") else {
         return;
     };
-    let (mut lab, enter) = standing(&[]);
+    let (mut lab, said) = standing(&[]);
+    let enter = entrances(&said);
     assert!(enter.len() >= 4, "two nodes and two pods: {enter:?}");
     let looked = std::process::Command::new("sh")
         .args(["-c", &format!("{} cat /proc/net/dev", enter[0])])
@@ -321,16 +331,37 @@ fn a_standing_lab_shows_the_rules_that_are_laid_on_it() {
         return world::skip(TEST, "`nft` is not installed");
     }
     let wanted = ["--services", "5", "--proxy", "nftables", "--policies", "3"];
-    let (mut lab, enter) = standing(&wanted);
-    let shows = |command: &str, part: &str| {
-        let command = format!("{command} /usr/sbin/nft list ruleset");
-        let mut shell = std::process::Command::new("sh");
-        let looked = shell.args(["-c", &command]).output().unwrap();
-        let text = stdout(&looked);
-        assert!(text.contains(part), "{command}: {text}{}", stderr(&looked));
+    let (mut lab, said) = standing(&wanted);
+    let enter = entrances(&said);
+    let shows = |enter: &str, part: &str| {
+        let rules = rules(enter);
+        assert!(rules.contains(part), "{enter}: {rules}");
     };
-    shows(&enter[0], "service-00000004");
-    shows(&enter[1], "table ip plumbline");
+    shows(enter[0], "service-00000004");
+    shows(enter[1], "table ip plumbline");
+    lab.signal(Signal::SIGINT);
+    assert_eq!(lab.wait(PATIENCE), Some(0));
+}
+
+#[test]
+fn a_standing_lab_has_the_fault_that_was_asked_for() {
+    const TEST: &str = "a_standing_lab_has_the_fault_that_was_asked_for";
+    let Some(_alone) = world::lab(TEST) else {
+        return;
+    };
+    if !Path::new("/usr/sbin/nft").exists() {
+        return world::skip(TEST, "`nft` is not installed");
+    }
+    let fault = FAULTS.iter().find(|it| it.name == "mtu-black-hole");
+    let planted = format!("Planted: {}.", fault.expect("there is one").about);
+    let (mut lab, said) = standing(&["--fault", "mtu-black-hole"]);
+    assert!(said.contains(&planted), "{said:?}");
+    // The node that routes is silent about packets that are too long, and nobody else is.
+    let rules = entrances(&said).into_iter().map(rules);
+    let silent = rules.filter(|it| it.contains("table ip plumbline-fault"));
+    let silent: Vec<String> = silent.collect();
+    assert_eq!(silent.len(), 1, "{silent:?} of {said:?}");
+    assert!(silent[0].contains("frag-needed drop"), "{silent:?}");
     lab.signal(Signal::SIGINT);
     assert_eq!(lab.wait(PATIENCE), Some(0));
 }

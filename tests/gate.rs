@@ -9,7 +9,8 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::observed::{blocks, every_treatment_carried_load};
+use crate::observed::{blocks, every_treatment_carried_load, whole_lines};
+use crate::tried::dead_end;
 use crate::world::{self, CNI_PLUGINS, output, plumbline, run_directory, stderr, stdout};
 
 /// The first look after 8 blocks of less than two seconds.
@@ -46,6 +47,14 @@ impl Change {
             let said = stdout(&gate);
             assert!(said.starts_with("Whether cni:"), "{said}{}", stderr(&gate));
         }
+        // One that never decides does not do so where the machine is quiet either.
+        let trials = whole_lines(&run_directory(&self.path().join("out")));
+        let counts = |trial: &&Value| trial["status"]["status"] == "valid";
+        let (counted, of) = (trials.iter().filter(counts).count(), trials.len());
+        assert!(
+            2 * counted < of,
+            "two gates were undecided, although {counted} of {of} trials count"
+        );
         world::skip(test, "two gates were undecided on a busy machine");
         None
     }
@@ -165,8 +174,11 @@ fn a_budget_that_is_too_short_leaves_it_undecided_and_says_what_would_do() {
     let out = scratch.path().to_str().unwrap();
     let networks = ["gate", "--base", "routed", "--head", "routed", "--out", out];
     let limit = ["--limit", "p50=50%", "--budget", "1s", "--json"];
-    let gate = output(&[&networks[..], SHORT, &limit].concat());
+    let tests = scratch.path().join("gate.xml");
+    let file = ["--junit", tests.to_str().unwrap()];
+    let gate = output(&[&networks[..], SHORT, &limit, &file].concat());
     assert_eq!(gate.status.code(), Some(2), "{}", stderr(&gate));
+    assert!(tests.exists(), "by which it is told from an error");
     let answer: Value = serde_json::from_slice(&gate.stdout).unwrap();
     crate::documented::check("gate", &answer);
     assert_eq!(answer["verdict"], "undecided");
@@ -180,6 +192,30 @@ fn a_budget_that_is_too_short_leaves_it_undecided_and_says_what_would_do() {
     // Each takes about a second, and none begins when the budget is spent.
     let blocks = blocks(&run_directory(scratch.path()));
     assert!((1..=2).contains(&blocks.len()), "{blocks:?}");
+}
+
+/// An error has the exit code of what is undecided. By the file that it does not leave,
+/// services tell them apart (docs/ci.md).
+#[test]
+fn a_head_that_carries_nothing_is_an_error_and_leaves_no_file() {
+    let Some(_alone) = world::lab("a_head_that_carries_nothing") else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let dead = dead_end(scratch.path());
+    let path = scratch.path().to_str().unwrap();
+    let tests = scratch.path().join("gate.xml");
+    let networks = ["gate", "--base", "routed", "--head", &dead];
+    let places = ["--cni-bin", path, "--out", path];
+    let limit = ["--limit", "p50=50%", "--budget", "1s"];
+    let file = ["--junit", tests.to_str().unwrap()];
+    let gate = output(&[&networks[..], &places, SHORT, &limit, &file].concat());
+    let said = stderr(&gate);
+    assert_eq!(gate.status.code(), Some(2), "{said}");
+    let sentence = format!("{dead} could not carry a packet: ");
+    assert_eq!(said.matches(&sentence).count(), 1, "{said}");
+    assert_eq!(stdout(&gate), "");
+    assert!(!tests.exists());
 }
 
 /// The workflow files on the page.

@@ -309,6 +309,26 @@ fn until_a_trial_runs(hosts: &TwoHosts) {
     });
 }
 
+/// Devices, routes and rules of the controller and of each host, whose network a sleeping
+/// process keeps.
+#[track_caller]
+fn networks(hosts: &TwoHosts) -> String {
+    const SHOW: &str = "for process in /proc/[0-9]*; do \
+            case $process,$(cat $process/comm) in /proc/1,* | *,sleep) ;; *) continue ;; esac; \
+            for what in '-o link' '-4 route show table all' rule; do \
+                nsenter --net=$process/ns/net ip $what; \
+            done; \
+        done";
+    let shown = hosts.inside(&["sh", "-c", SHOW]).output();
+    let shown = shown.expect("it starts");
+    let text = world::stdout(&shown);
+    // Devices of the controller, and of both hosts.
+    for (device, count) in [(": to-b@", 1), (": direct@", 2)] {
+        assert_eq!(text.matches(device).count(), count, "{text}");
+    }
+    text
+}
+
 /// First while a trial runs, then at moments from the start to a while into a trial.
 #[test]
 fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
@@ -317,7 +337,9 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
         return;
     };
     let mut moments = Moments::new(TEST);
+    // Of the machine, and of the namespaces in which hosts and controller are.
     let before = Inventory::take();
+    let (processes, wired) = (hosts.processes(), networks(&hosts));
     let mut span = None;
     for _ in 0..times(3) {
         let told = hosts.path("pid");
@@ -343,6 +365,10 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_hosts() {
         });
         child.wait().expect("it is ours");
         hosts.nothing_left();
+        eventually("every process has ended", CLEANED, || {
+            hosts.processes() == processes
+        });
+        assert_eq!(networks(&hosts), wired);
         before.assert_unchanged();
         std::fs::remove_file(&told).expect("it is there");
     }

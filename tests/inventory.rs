@@ -9,8 +9,13 @@ use std::time::Instant;
 
 use crate::world::{self, PATIENCE};
 
-/// Settings that are counts, and change by themselves.
-const COUNTS: [&str; 1] = ["/proc/sys/net/netfilter/nf_conntrack_count"];
+/// Files beside settings that are none: a count, which changes by itself, and an order to count.
+const NO_SETTINGS: [&str; 2] = [
+    "/proc/sys/net/netfilter/nf_conntrack_count",
+    "/proc/sys/vm/stat_refresh",
+];
+
+const SHARED_MEMORY: &str = "shared memory";
 
 /// What the machine has at one moment: for each kind of thing, all of them.
 #[derive(PartialEq, Eq)]
@@ -18,18 +23,16 @@ pub(crate) struct Inventory(BTreeMap<&'static str, BTreeSet<String>>);
 
 impl Inventory {
     pub(crate) fn take() -> Self {
-        let mut settings = BTreeSet::new();
-        values(Path::new("/proc/sys/net"), &mut settings);
         let mut groups = BTreeSet::new();
         directories(Path::new("/sys/fs/cgroup"), &mut groups);
         Self(BTreeMap::from([
             ("device", names(Path::new("/sys/class/net"))),
             ("named namespace", names(Path::new("/run/netns"))),
             ("pinned eBPF object", names(Path::new("/sys/fs/bpf"))),
+            ("file in /run/plumbline", names(Path::new("/run/plumbline"))),
+            (SHARED_MEMORY, in_shared_memory()),
             ("control group", groups),
             ("mount", lines("/proc/self/mountinfo")),
-            ("module", modules()),
-            ("setting", settings),
             ("address", said(&["ip", "address"])),
             ("route", said(&["ip", "route", "show", "table", "all"])),
             (
@@ -38,22 +41,42 @@ impl Inventory {
             ),
             ("rule", said(&["ip", "rule"])),
             ("rule of IPv6", said(&["ip", "-6", "rule"])),
+            ("qdisc", said(&["tc", "qdisc", "show"])),
             // Without counters.
             (
                 "line of nftables",
                 said(&["nft", "--stateless", "list", "ruleset"]),
             ),
+            ("table of iptables", lines("/proc/net/ip_tables_names")),
+            ("table of ip6tables", lines("/proc/net/ip6_tables_names")),
+            ("set of ipset", said_if_it_can(&["ipset", "list", "-name"])),
+            ("IPsec association", associations()),
+            ("IPsec policy", said_if_it_can(&["ip", "xfrm", "policy"])),
+            // Last, for what is asked above may load modules, and these have settings.
+            ("setting", settings()),
+            ("module", modules()),
         ]))
+    }
+
+    /// Without a kind of thing that others change meanwhile.
+    pub(crate) fn without(mut self, kind: &str) -> Self {
+        assert!(self.0.remove(kind).is_some(), "no such kind: {kind}");
+        self
     }
 
     /// Waits until the machine has what it had: the kernel takes some things away later.
     #[track_caller]
     pub(crate) fn assert_unchanged(&self) {
+        let take = || {
+            let mut now = Self::take();
+            now.0.retain(|kind, _| self.0.contains_key(kind));
+            now
+        };
         let deadline = Instant::now() + PATIENCE;
-        let mut now = Self::take();
+        let mut now = take();
         while now != *self && Instant::now() < deadline {
             std::thread::sleep(std::time::Duration::from_millis(100));
-            now = Self::take();
+            now = take();
         }
         for (kind, before) in &self.0 {
             let after = &now.0[kind];
@@ -81,19 +104,39 @@ fn directories(within: &Path, all: &mut BTreeSet<String>) {
     }
 }
 
+/// Those of the network, of users and of memory.
+fn settings() -> BTreeSet<String> {
+    let mut settings = BTreeSet::new();
+    for of in ["net", "user", "vm"] {
+        values(&Path::new("/proc/sys").join(of), &mut settings);
+    }
+    settings
+}
+
 /// All files below a directory that can be read, with what is in them.
 fn values(within: &Path, all: &mut BTreeSet<String>) {
     for entry in fs::read_dir(within).into_iter().flatten().flatten() {
         let (path, kind) = (entry.path(), entry.file_type());
         if kind.is_ok_and(|kind| kind.is_dir()) {
             values(&path, all);
-        } else if let Ok(value) = fs::read_to_string(&path) {
-            let line = format!("{} = {}", path.display(), value.trim());
-            if !COUNTS.iter().any(|it| path == Path::new(it)) {
-                all.insert(line);
-            }
+        } else if NO_SETTINGS.iter().all(|it| path != Path::new(it))
+            && let Ok(value) = fs::read_to_string(&path)
+        {
+            all.insert(format!("{} = {}", path.display(), value.trim()));
         }
     }
+}
+
+/// What is ours in memory that programs share: others come and go there.
+fn in_shared_memory() -> BTreeSet<String> {
+    let all = names(Path::new("/dev/shm")).into_iter();
+    all.filter(|name| name.contains("plumbline")).collect()
+}
+
+/// Who they are between. Below that stand keys, counters and times.
+fn associations() -> BTreeSet<String> {
+    let lines = said_if_it_can(&["ip", "xfrm", "state"]).into_iter();
+    lines.filter(|line| line.starts_with("src ")).collect()
 }
 
 fn lines(file: &str) -> BTreeSet<String> {
@@ -120,6 +163,14 @@ fn said(command: &[&str]) -> BTreeSet<String> {
     text.lines().filter(stays).map(str::to_owned).collect()
 }
 
+/// What a program prints about something that not every machine has; nothing where it cannot.
+fn said_if_it_can(command: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(command[0]).args(&command[1..]).output();
+    let output = output.ok().filter(|it| it.status.success());
+    let text = output.map_or_else(String::new, |it| world::stdout(&it));
+    text.lines().map(str::to_owned).collect()
+}
+
 /// Once for each command: an inventory is taken many times a test.
 fn skipped(command: &[&str], reason: &str) -> String {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -130,4 +181,25 @@ fn skipped(command: &[&str], reason: &str) -> String {
         said.insert(name);
     }
     String::new()
+}
+
+#[test]
+fn what_is_left_is_found_in_an_inventory() {
+    let test = "what_is_left_is_found_in_an_inventory";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let before = Inventory::take();
+    let left = tempfile::Builder::new()
+        .prefix("plumbline-left-")
+        .tempfile_in("/dev/shm")
+        .expect("it is everybody's");
+    let now = Inventory::take();
+    let is_new = now.0[SHARED_MEMORY].difference(&before.0[SHARED_MEMORY]);
+    assert_eq!(is_new.count(), 1);
+    assert!(now != before);
+    let without = now.without(SHARED_MEMORY);
+    assert!(!without.0.contains_key(SHARED_MEMORY));
+    drop(left);
+    before.assert_unchanged();
 }

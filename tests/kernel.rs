@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::inventory::Inventory;
+use crate::inventory::{self, Inventory};
 use crate::moments::{Moments, times};
 use crate::observed::{exit_code, ran_to_its_end};
 use crate::world::{self, PATIENCE, Running, plumbline, stderr, stdout};
@@ -204,6 +204,7 @@ fn a_killed_run_leaves_no_process_of_the_kernel() {
         eprintln!("the run in another kernel did not begin within {LIMIT:?}: once more");
         drop(running);
         world::eventually("the kernel is gone", PATIENCE, || kernels_of(&mark) == 0);
+        sweep(temporary.path());
         running = start();
     }
     world::eventually("a run directory", LIMIT, has_begun);
@@ -211,8 +212,10 @@ fn a_killed_run_leaves_no_process_of_the_kernel() {
     let left: Vec<_> = std::fs::read_dir(temporary.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
     let mut moments = Moments::new("a_killed_run_leaves_no_process_of_the_kernel");
+    let mut known = 0;
     for time in 0..times(2) {
         if time > 0 {
+            known = world::runs_in(out.path()).len();
             // While it boots or runs.
             running = start();
             std::thread::sleep(moments.within(Duration::from_secs(4)));
@@ -221,6 +224,18 @@ fn a_killed_run_leaves_no_process_of_the_kernel() {
         assert_eq!(running.wait(PATIENCE), None);
         world::eventually("the kernel is gone", PATIENCE, || kernels_of(&mark) == 0);
         before.assert_unchanged();
+        let left = inventory::names(temporary.path());
+        let was_booting = world::runs_in(out.path()).len() == known;
+        // The directory that it boots from goes as soon as it has booted, not before.
+        assert!(left.len() <= usize::from(was_booting), "{left:?}");
+        sweep(temporary.path());
+    }
+}
+
+/// Removes the directories in one.
+fn sweep(directory: &Path) {
+    for name in inventory::names(directory) {
+        std::fs::remove_dir_all(directory.join(name)).expect("it is ours");
     }
 }
 

@@ -98,11 +98,12 @@ pub(crate) fn inside<T: Send>(namespace: &File, work: impl FnOnce() -> T + Send)
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Network and user namespaces that processes of the given set are in or hold open.
+/// Namespaces that processes of the given set are in, and those of the network that they hold
+/// open.
 fn namespaces_of(pids: &BTreeSet<u32>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for pid in pids {
-        for link in ["ns/net", "ns/user"] {
+        for link in ["ns/net", "ns/user", "ns/mnt", "ns/pid"] {
             found.extend(link_text(&format!("/proc/{pid}/{link}")));
         }
         let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {

@@ -1,6 +1,6 @@
 //! `plumbline doctor --path`: planted faults are named, and healthy paths have none.
 
-use plumbline_lab::FAULTS;
+use plumbline_lab::{FAULTS, PathFault};
 use serde_json::Value;
 
 use crate::world::{self, is_installed, output, stderr};
@@ -64,23 +64,42 @@ fn every_planted_fault_is_named() {
         }
         match look(&arguments, |found| names(found, fault.check)) {
             Err(lacks) => world::skip(&format!("{test}, {}", fault.name), &lacks),
-            Ok(found) if names(&found, fault.check) && is_told(fault.name, &found) => {}
+            Ok(found) if names(&found, fault.check) && is_told(fault, &found) => {}
             Ok(found) => unnamed.push(format!("{}: {found:#?}", fault.name)),
         }
     }
     assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
 }
 
-/// Whether root hears where the kernel drops what is lost, and why, if it says so at all.
-fn is_told(fault: &str, found: &[Value]) -> bool {
+/// Whether the evidence tells what faults of one check differ by: who says that packets are too
+/// long. And whether root hears where the kernel drops what does not arrive, and why, if it says
+/// so at all.
+fn is_told(fault: &PathFault, found: &[Value]) -> bool {
     let is_root = nix::unistd::geteuid().is_root();
     let has_types = std::path::Path::new("/sys/kernel/btf/vmlinux").exists();
-    if fault != "loss" || !is_root || !has_types {
-        return true;
+    let said = evidence(found, fault.check);
+    // Of each direction one sentence. Back from the server nothing is narrow.
+    let narrow = |is_said: fn(&str) -> bool| {
+        let mut ways = said.iter().filter_map(|it| it.split_once(" B from pod2 "));
+        ways.any(|(there, back)| is_said(there) && !back.contains("ICMP"))
+    };
+    let is_dropped = |it: &&str| it.contains(" of node1 (NETFILTER_DROP)");
+    match fault.name {
+        "mtu-one-way" => narrow(|it| it.contains(" answers to longer ones by ICMP")),
+        "mtu-refused" => {
+            narrow(|it| it.contains("; the own stack refuses longer ones") && !it.contains("ICMP"))
+        }
+        "loss" if is_root && has_types => said.iter().any(is_dropped),
+        // Neither way.
+        "cut" if is_root && has_types => said.len() == 2 && said.iter().all(is_dropped),
+        _ => true,
     }
-    let losses = found.iter().filter(|it| it["check"] == "loss");
-    let mut evidence = losses.filter_map(|it| it["finding"].as_str());
-    evidence.any(|it| it.contains("of node1 (NETFILTER_DROP)"))
+}
+
+/// What is said of a check that finds something wrong.
+fn evidence<'a>(found: &'a [Value], check: &str) -> Vec<&'a str> {
+    let of_check = wrong(found).into_iter().filter(|it| it["check"] == check);
+    of_check.filter_map(|it| it["finding"].as_str()).collect()
 }
 
 /// Whether findings name this, each with a remedy.
@@ -91,6 +110,57 @@ fn names(found: &[Value], check: &str) -> bool {
         assert!(!remedy.is_empty(), "{finding}");
     }
     named.iter().any(|it| it["check"] == check)
+}
+
+/// Without leave to try offloads a broken one is a stream that stalls, which nothing else explains.
+#[test]
+fn a_stream_that_stalls_is_named_where_nothing_says_why() {
+    let test = "a_stream_that_stalls_is_named_where_nothing_says_why";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let stalls = |found: &[Value]| {
+        let said = evidence(found, "TCP");
+        said.iter()
+            .any(|it| it.contains("a stream gets ") && it.contains(" segments again, though"))
+    };
+    let found = match look(&["vxlan", "--fault", "offload-broken"], stalls) {
+        Ok(found) => found,
+        Err(lacks) => return world::skip(test, &lacks),
+    };
+    assert!(stalls(&found), "{found:#?}");
+    assert!(found.iter().all(|it| it["check"] != "offload trial"));
+    let mut remedies = wrong(&found).into_iter().map(|it| it["remedy"].to_string());
+    assert!(remedies.any(|it| it.contains("--try-offloads")));
+}
+
+/// Each trial takes some seconds, and root has them tried on two networks.
+#[test]
+fn offloads_that_work_are_tried_without_a_finding() {
+    let test = "offloads_that_work_are_tried_without_a_finding";
+    let Some(_alone) = world::lab(test) else {
+        return;
+    };
+    let networks = match nix::unistd::geteuid().is_root() {
+        true => &["vxlan", "host-gw"][..],
+        false => &["vxlan"],
+    };
+    for network in networks {
+        let arguments = [*network, "--try-offloads"];
+        let found = look(&arguments, |found| wrong(found).is_empty());
+        let found = found.expect("every kernel has this network");
+        assert!(wrong(&found).is_empty(), "{network}: {:#?}", wrong(&found));
+        let mut trials = found.iter().filter(|it| it["check"] == "offload trial");
+        let said = trials.next().and_then(|it| it["finding"].as_str());
+        let said = said.expect("they were tried");
+        // What each of them does to a stream.
+        let count = said
+            .strip_prefix("none of ")
+            .and_then(|it| it.split(' ').next());
+        let count: usize = count.and_then(|it| it.parse().ok()).expect("how many");
+        assert!(count >= 4, "both ends and both nodes have some: {said}");
+        assert_eq!(said.matches('×').count(), count, "{said}");
+    }
 }
 
 /// Faults that commands can set right, and the programs that these take. Of the others somebody

@@ -1,5 +1,9 @@
 //! docs/promises.md names tests that exist, and the gate fails when one was not run.
 
+mod fetched;
+mod seeds;
+mod workflow;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -173,4 +177,33 @@ fn the_gate_forgives_only_what_was_run_again() {
     // One of two has no name that can be found.
     let lost = printed(&[flaky]).replace("1 failed", "2 failed");
     assert!(!is_forgiven(&lost));
+}
+
+/// They kill at random moments: what one of them left would not be left by the next.
+#[test]
+fn the_gate_does_not_forgive_a_kill() {
+    let flaky: (&str, &[&str]) = ("--test tests", &["runs::flaky"]);
+    for (module, test) in [
+        (
+            "killed",
+            "a_run_killed_at_any_moment_leaves_nothing_and_can_be_resumed",
+        ),
+        ("killed", "a_standing_lab_killed_leaves_nothing"),
+        (
+            "hosts",
+            "a_controller_that_is_killed_leaves_nothing_on_the_hosts",
+        ),
+        ("kernel", "a_killed_run_leaves_no_process_of_the_kernel"),
+        ("tune", "what_a_killed_one_has_left_is_put_back"),
+    ] {
+        let source = fs::read_to_string(format!("tests/{module}.rs")).unwrap();
+        assert!(has_test(&source, test), "{test} is not in {module}");
+        let name = format!("{module}::{test}");
+        let killed: (&str, &[&str]) = ("--test tests", &[&name]);
+        assert!(!is_forgiven(&printed(&[killed])), "{name}");
+        assert!(!is_forgiven(&printed(&[flaky, killed])), "{name}");
+    }
+    // Another one of the same file.
+    let other: (&str, &[&str]) = ("--test tests", &["hosts::flaky"]);
+    assert!(is_forgiven(&printed(&[other])));
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use plumbline_record::RunDirectory;
 use serde_json::Value;
 
 use crate::observed;
@@ -83,6 +84,37 @@ fn a_run_goes_from_experiment_to_report() {
     ] {
         let text = stdout(&output(&["report", path, "--format", format]));
         assert!(text.contains(has), "{format}: {text}");
+    }
+}
+
+#[test]
+fn a_planted_cost_is_found_in_turns_and_in_whole_windows() {
+    let Some(_alone) = world::lab("a_planted_cost_is_found_in_turns_and_in_whole_windows") else {
+        return;
+    };
+    // What a busy machine does to a trial is not there in every try.
+    let added = |rotate: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let flags = ["--workload", "rr", "--rate", "300", "--rotate", rotate];
+        let result = output(&run(
+            out.path(),
+            &[&["--network", "host+500us"], &flags[..]].concat(),
+        ));
+        let directory = run_directory(out.path());
+        observed::ran_to_its_end(&result, &directory);
+        let (_, trials) = RunDirectory::read(&directory).unwrap();
+        let least = |treatment| {
+            let of_it = trials.iter().filter(|it| it.treatment == treatment);
+            let loads = of_it.filter_map(|it| it.observation.as_ref()?.load());
+            let medians = loads.map(|it| it.load.latency.value_at(0.5));
+            medians.min().expect("a trial that saw its load")
+        };
+        least(1) as f64 - least(0) as f64
+    };
+    for rotate in ["on", "off"] {
+        let tries: Vec<f64> = (0..5).map(|_| added(rotate)).collect();
+        let is_planted = |ns: &f64| (450_000.0..600_000.0).contains(ns);
+        assert!(tries.iter().any(is_planted), "{rotate}: {tries:?}");
     }
 }
 

@@ -3,11 +3,21 @@
 use std::fs;
 use std::path::Path;
 
-use crate::world::{self, output, stderr, stdout};
+use crate::inventory;
+use crate::world::{self, output, plumbline, stderr, stdout};
 
+/// Refused with this code, before anything is written: neither where it was typed nor among
+/// temporary files.
 #[track_caller]
 fn refused(arguments: &[&str], code: i32, says: &[&str]) {
-    let output = output(arguments);
+    let place = tempfile::tempdir().unwrap();
+    let output = plumbline(arguments)
+        .current_dir(place.path())
+        .env("TMPDIR", place.path())
+        .output()
+        .expect("the program starts");
+    let left = inventory::names(place.path());
+    assert!(left.is_empty(), "{arguments:?} leaves {left:?}");
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
     for part in says {

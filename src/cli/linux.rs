@@ -58,6 +58,9 @@ pub(crate) struct GuestArgs {
 pub(crate) struct XrayCommand {
     #[command(flatten)]
     pub(crate) args: XrayArgs,
+    /// Directory with the plugins of `cni:FILE`, in a lab
+    #[arg(long, value_name = "DIR", conflicts_with = "allow_tracing")]
+    pub(crate) cni_bin: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]

@@ -121,15 +121,16 @@ fn what_a_node_drops_is_named_with_the_reason_of_its_kernel() {
     assert_eq!(cluster.inventory(), before);
 }
 
-/// In a cluster that has one: `kubelab up --dns on`. How slow answers are told, no rule can
-/// plant.
+/// What asks the name server of a cluster.
+const CHECK: &str = "name server";
+
+/// In a cluster that has one: `kubelab up --dns on`.
 #[test]
 fn a_name_server_that_does_not_answer_is_named() {
     let Some(cluster) = cluster() else { return };
     let Some([near, _]) = cluster.pair() else {
         return;
     };
-    const CHECK: &str = "name server";
     let is_well = |found: &[Value]| {
         found
             .iter()
@@ -151,4 +152,94 @@ fn a_name_server_that_does_not_answer_is_named() {
         assert!(evidence.contains(says), "{what}: {evidence}");
         drop(planted);
     }
+}
+
+/// While this file is there, a name server is stopped for 0.2 s, then runs for some milliseconds,
+/// and so on for two minutes at most. Each time is shorter than half of what the doctor waits for
+/// an answer, so that one that comes too late for one gap comes in the next; and in one gap there
+/// is no time for all the questions. The name server runs in the end.
+const STOPS: &str = r#"
+file=/run/plumbline-late pid=$1
+: >"$file"
+setsid flock "$file.lock" sh -c '
+    file=$1 pid=$2 left=600
+    while [ -e "$file" ] && [ $left -gt 0 ]; do
+        kill -STOP "$pid"; sleep 0.2
+        kill -CONT "$pid"; sleep 0.005
+        left=$((left - 1))
+    done' - "$file" "$pid" </dev/null >/dev/null 2>&1 &
+"#;
+
+/// Waits for the end of what [`STOPS`] began, and lets the name server run whatever became of that.
+const RUNS: &str = r#"
+file=/run/plumbline-late pid=$1
+rm -f "$file"
+flock "$file.lock" kill -CONT "$pid"
+rm -f "$file.lock"
+"#;
+
+/// A name server that answers late, until dropped.
+struct LateServer {
+    kubelab: Kubelab,
+    node: String,
+    /// In the namespace of the node's processes.
+    pid: String,
+}
+
+impl LateServer {
+    #[track_caller]
+    fn plant(kubelab: Kubelab, cluster: &Cluster) -> Self {
+        let pods = [
+            "--namespace",
+            "kube-system",
+            "--selector",
+            "k8s-app=kube-dns",
+        ];
+        let where_ = ["--output", "jsonpath={.items[0].spec.nodeName}"];
+        let node = cluster.kubectl(&[&["get", "pods"][..], &pods, &where_].concat());
+        let pid = kubelab.exec(&node, &["pgrep", "--exact", "coredns"]);
+        let pid = pid.trim().to_owned();
+        assert!(pid.parse::<u32>().is_ok(), "one process on {node}: {pid}");
+        let late = Self { kubelab, node, pid };
+        late.shell(STOPS);
+        late
+    }
+
+    #[track_caller]
+    fn shell(&self, script: &str) {
+        let order = ["sh", "-euc", script, "-", &self.pid];
+        self.kubelab.exec(&self.node, &order);
+    }
+}
+
+impl Drop for LateServer {
+    fn drop(&mut self) {
+        self.shell(RUNS);
+    }
+}
+
+/// In a cluster that has one, as above.
+#[test]
+fn a_name_server_that_answers_late_is_named() {
+    let Some(cluster) = cluster() else { return };
+    let Some(kubelab) = Kubelab::of_cluster("no node on which to stop a name server") else {
+        return;
+    };
+    let _late = LateServer::plant(kubelab, &cluster);
+    let mut told = Vec::new();
+    // On a machine that is busy it may answer later than it is waited for.
+    for _ in 0..3 {
+        let found = findings(&cluster, &[]);
+        let said = wrong(&found, CHECK);
+        let Some(slow) = said.filter(|it| it["level"] == "note") else {
+            told.push(said.cloned());
+            continue;
+        };
+        let evidence = slow["finding"].as_str().unwrap();
+        assert!(evidence.ends_with(" ms at most"), "{evidence}");
+        let remedy = slow["remedy"].as_str().unwrap();
+        assert!(remedy.contains("more of its pods"), "{remedy}");
+        return;
+    }
+    panic!("three looks do not find it slow: {told:?}");
 }

@@ -1,11 +1,16 @@
 //! What is left in the cluster after a run that was cut off.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+use super::kubelab::Kubelab;
+use super::outages::inventory_in_time;
 use super::{Cluster, cluster, short};
-use crate::world::{Running, eventually, stderr, stdout, trials};
+use crate::inventory::Inventory;
+use crate::moments::{Moments, say, times};
+use crate::world::{PATIENCE, Running, eventually, stderr, stdout, trials};
 
 /// Long enough to be interrupted.
 const LONG: &[&str] = &["--blocks", "200", "--network", "pod"];
@@ -45,21 +50,71 @@ fn ctrl_c_while_pods_start_leaves_nothing() {
 }
 
 /// S-5e: the load stops within 3 s. Then `cleanup` shows what is left, and
-/// removes it when told to, but not before its pods have ended.
+/// removes it when told to, but not before its pods have ended. First while a load runs, then
+/// at moments from the first pod to a while into a load.
 #[test]
 fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
+    const TEST: &str = "a_killed_controller_stops_the_load_and_cleanup_removes_the_rest";
     let Some(cluster) = cluster() else { return };
+    let kubelab = Kubelab::of_cluster("no nodes to look at");
+    let mut moments = Moments::new(TEST);
     let before = cluster.inventory();
+    // Kubelets remove the groups of pods when they get to it.
+    let machine = Inventory::take().without("control group");
+    let (mut span, mut nodes) = (None, None);
+    for _ in 0..times(2) {
+        let run = start_of_long_trials(&cluster);
+        let since = Instant::now();
+        if let Some(span) = span {
+            let moment = moments.within(span);
+            std::thread::sleep(moment);
+            say(&format!("killed {moment:?} after its first pod"));
+        } else {
+            eventually("a load runs", Duration::from_secs(60), || {
+                cluster.run_directory().is_some() && agents(&cluster) > 2
+            });
+            span = Some(since.elapsed() * 3 / 2);
+        }
+        is_killed_and_cleaned_up(&cluster, run);
+        assert_eq!(inventory_in_time(&cluster, &before), before);
+        machine.assert_unchanged();
+        let Some(kubelab) = &kubelab else { continue };
+        // From the second on: the first pods of a node leave it the bridge that they share.
+        let now = || on_nodes(&cluster, kubelab);
+        let known = nodes.get_or_insert_with(now);
+        eventually("nothing new is on the nodes", PATIENCE, || {
+            now().is_subset(known)
+        });
+    }
+    let nothing = cluster.plumbline(&["cleanup"]).output().unwrap();
+    assert!(stderr(&nothing).contains("nothing of Plumbline's"));
+}
+
+/// A run of trials of a minute, which has a pod. One without any may just be beginning, and
+/// `cleanup` leaves it alone for two minutes.
+#[track_caller]
+fn start_of_long_trials(cluster: &Cluster) -> Running {
     let long_trials = ["--duration", "60s", "--blocks", "2", "--network", "pod"];
-    let mut run = cluster.start(&short(&long_trials));
-    eventually("a load runs", Duration::from_secs(60), || {
-        cluster.run_directory().is_some() && agents(&cluster) > 2
+    let run = cluster.start(&short(&long_trials));
+    eventually("it has a pod", Duration::from_secs(60), || {
+        let own = cluster.ours();
+        own.iter().any(|namespace| {
+            let name = namespace.trim_start_matches("namespace/");
+            let pods = ["get", "pods", "--output", "name", "--namespace", name];
+            !cluster.kubectl(&pods).is_empty()
+        })
     });
+    run
+}
+
+/// Kills a run, and has `cleanup` remove what is left when its pods have ended.
+#[track_caller]
+fn is_killed_and_cleaned_up(cluster: &Cluster, mut run: Running) {
     run.signal(Signal::SIGKILL);
     assert_eq!(run.wait(Duration::from_secs(5)), None);
     // Those of a trial of a minute.
     eventually("the agents have ended", Duration::from_secs(20), || {
-        agents(&cluster) == 0
+        agents(cluster) == 0
     });
 
     let left = cluster.ours();
@@ -86,9 +141,22 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
         assert!(removed.status.success(), "{}", stderr(&removed));
         cluster.ours().is_empty()
     });
-    assert_eq!(cluster.inventory(), before);
-    let nothing = cluster.plumbline(&["cleanup"]).output().unwrap();
-    assert!(stderr(&nothing).contains("nothing of Plumbline's"));
+}
+
+/// What nodes have of their own, by node: names of devices, routes, rules, tables of nftables, and
+/// what we keep there. Pods that end take theirs with them, when the kubelet gets to it.
+#[track_caller]
+fn on_nodes(cluster: &Cluster, kubelab: &Kubelab) -> BTreeSet<String> {
+    // A route has the flag while no pod is there.
+    const SHOW: &str = "ip -o link | cut -d : -f 2; \
+        ip -4 route show table all | sed 's/ linkdown//'; \
+        ip rule; nft list tables; ls -A /run/plumbline 2> /dev/null || true";
+    let mut all = BTreeSet::new();
+    for node in cluster.workers() {
+        let shown = kubelab.exec(&node, &["sh", "-c", SHOW]);
+        all.extend(shown.lines().map(|line| format!("{node}: {line}")));
+    }
+    all
 }
 
 impl Cluster {

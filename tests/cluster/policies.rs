@@ -47,7 +47,14 @@ fn where_policies_are_enforced_they_are_measured() {
         );
     }
     let others = [
-        &["--direction", "both", "--members", "3"][..],
+        &[
+            "--direction",
+            "both",
+            "--members",
+            "3",
+            "--peers",
+            "addresses",
+        ][..],
         &["--selects", "others"],
     ];
     for other in others {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::outages::inventory_in_time;
 use super::{Cluster, cluster, read, refused, short};
 use crate::observed::ran_to_its_end;
 use crate::world::{eventually, run_directory, runs_in, stderr, stdout, trials};
@@ -217,6 +218,20 @@ fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
     let Some(cluster) = cluster() else { return };
     let account = Account::new(&cluster);
     account.is_granted("role", &["rolebinding", ACCOUNT, "--role=plumbline"]);
+    // The cluster puts these into every namespace, some time after it is made.
+    let is_there = |what: [&str; 2]| {
+        let shown = cluster.try_kubectl(&[&["get", "--namespace", SHARED], &what[..]].concat());
+        shown.status.success()
+    };
+    for what in [
+        ["serviceaccount", "default"],
+        ["configmap", "kube-root-ca.crt"],
+    ] {
+        eventually("the namespace is complete", Duration::from_secs(30), || {
+            is_there(what)
+        });
+    }
+    let before = cluster.inventory();
     let flags = [
         "--namespace",
         SHARED,
@@ -255,4 +270,5 @@ fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
         cleanup(&["--yes"]);
         account.shared().is_empty()
     });
+    assert_eq!(inventory_in_time(&cluster, &before), before);
 }

@@ -42,22 +42,50 @@ fn set(library: &Library, after: Duration, seconds: i64) -> String {
     trials[TRIALS - 1]["started"].as_str().unwrap().to_owned()
 }
 
-/// Nothing took an hour, nor less than no time, which would be a huge number.
+/// The window of each trial, nanoseconds.
+const WINDOW_NS: u64 = 60_000_000;
+
+/// Nothing took an hour, nor less than no time, which would be a huge number, and no trial
+/// less than its window.
 #[track_caller]
 fn is_plausible(trial: &Value) {
-    let mut longest = trial["took_ns"].as_u64().unwrap();
-    durations(&trial["observation"]["what"], &mut |ns| {
-        longest = longest.max(ns)
+    let took_ns = trial["took_ns"].as_u64().unwrap();
+    assert!(took_ns >= WINDOW_NS, "{took_ns} ns: {trial}");
+    let (mut longest, mut count) = (took_ns, 0);
+    durations("", &trial["observation"]["what"], &mut |ns| {
+        longest = longest.max(ns);
+        count += 1;
     });
+    assert!(count > 0, "no durations: {trial}");
     assert!(longest < 60_000_000_000, "{longest} ns: {trial}");
 }
 
-/// All that is in nanoseconds.
-fn durations(value: &Value, each: &mut impl FnMut(u64)) {
-    for (key, value) in value.as_object().into_iter().flatten() {
-        if let Some(ns) = value.as_u64().filter(|_| key.ends_with("_ns")) {
-            each(ns);
+/// All that is in nanoseconds by its name, and what is listed under such a name.
+fn durations(name: &str, value: &Value, each: &mut impl FnMut(u64)) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                durations(name, value, each);
+            }
         }
-        durations(value, each);
+        Value::Array(values) => {
+            for value in values {
+                durations(name, value, each);
+            }
+        }
+        // What is no whole number from 0 on is no duration.
+        Value::Number(ns) if name.ends_with("_ns") => each(ns.as_u64().unwrap_or(u64::MAX)),
+        _ => {}
     }
+}
+
+#[test]
+fn planted_durations_are_found_wherever_they_are() {
+    let seen = serde_json::json!({
+        "a_ns": 1, "b": 100, "c_ns": [2, 3], "d": [{ "e_ns": 4 }, { "f": { "g_ns": -5 } }],
+    });
+    let mut found = Vec::new();
+    durations("", &seen, &mut |ns| found.push(ns));
+    found.sort_unstable();
+    assert_eq!(found, [1, 2, 3, 4, u64::MAX]);
 }

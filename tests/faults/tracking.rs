@@ -91,6 +91,52 @@ fn is_one_of(namespace: &File, others: &[File]) -> bool {
     others.iter().any(|it| inode(it) == inode(namespace))
 }
 
+/// Adds to the table of a node that tracks connections, for as long as a program runs. The kernel
+/// makes room now and then, and what is made for a trial may replace what the path was tried in.
+fn fill_while(run: &mut Running) {
+    let mut table: Option<Table> = None;
+    let deadline = Instant::now() + PATIENCE;
+    while run.0.try_wait().expect("it is ours").is_none() && Instant::now() < deadline {
+        let held = namespaces(run.pid());
+        table = table.filter(|it| is_one_of(&it.namespace, &held));
+        table = table.or_else(|| held.into_iter().find_map(Table::of));
+        table.iter_mut().for_each(|it| it.add(5_000));
+    }
+}
+
+/// A table that is nearly full is planted on a path, and what is put into it beyond its limit
+/// while packets of the path are watched.
+#[test]
+fn what_a_full_table_has_no_room_for_is_told_of_a_path() {
+    let test = "what a full table has no room for";
+    let Some(_alone) = enterable_lab(test) else {
+        return;
+    };
+    if !Path::new("/usr/sbin/nft").exists() {
+        return world::skip(test, "`nft` is not installed");
+    }
+    let order = ["doctor", "--json", "--path", "vxlan"];
+    let mut doctor = Running::start(&[&order[..], &["--fault", "conntrack-full"]].concat());
+    fill_while(&mut doctor);
+    let code = doctor.wait(PATIENCE);
+    let told = std::io::read_to_string(doctor.0.stdout.take().unwrap()).unwrap();
+    let said = std::io::read_to_string(doctor.0.stderr.take().unwrap()).unwrap();
+    if code != Some(0) && said.contains("is not supported here") {
+        return world::skip(test, &said);
+    }
+    assert_eq!(code, Some(0), "{said}");
+    let found: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let mut found = found.as_array().expect("a list").iter();
+    let full = found.find(|it| it["check"] == "connection tracking");
+    let full = full.expect("it is looked at");
+    assert_eq!(full["level"], "bad", "{full}");
+    let evidence = full["finding"].as_str().expect("words");
+    let lost = evidence.strip_suffix(" dropped for want of room meanwhile");
+    let lost = lost.and_then(|it| it.rsplit_once(" in node1, "));
+    let lost = lost.unwrap_or_else(|| panic!("{evidence}")).1;
+    assert!(lost.parse::<u64>().is_ok_and(|it| it > 0), "{evidence}");
+}
+
 #[test]
 fn a_table_of_tracked_connections_that_is_full_voids_the_trial() {
     let test = "a table of tracked connections that is full";
@@ -109,17 +155,7 @@ fn a_table_of_tracked_connections_that_is_full_voids_the_trial() {
         !world::runs_in(out.path()).is_empty() && pids.len() >= 3
     });
     let own = own_namespaces(&pids);
-    // The kernel makes room now and then, and what is made for a trial may replace what the path
-    // was tried in.
-    let mut table: Option<Table> = None;
-    let deadline = Instant::now() + PATIENCE;
-    while run.0.try_wait().expect("it is ours").is_none() && Instant::now() < deadline {
-        let held = namespaces(run.pid());
-        table = table.filter(|it| is_one_of(&it.namespace, &held));
-        table = table.or_else(|| held.into_iter().find_map(Table::of));
-        table.iter_mut().for_each(|it| it.add(5_000));
-    }
-    drop(table);
+    fill_while(&mut run);
     assert_eq!(run.wait(PATIENCE), Some(2), "no trial counts");
     let said = std::io::read_to_string(run.0.stderr.take().unwrap()).unwrap();
     nothing_left(&pids, &own);

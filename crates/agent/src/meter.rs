@@ -132,14 +132,17 @@ fn add_gains(sum: &mut CpuTotals, before: &CpuTotals, after: &CpuTotals) {
             sum.cpus.len() - 1
         });
         let cpu = &mut sum.cpus[at];
-        let over = |part: fn(&OneCpu) -> u64| part(late).saturating_sub(part(early));
-        cpu.user_ns += over(|c| c.user_ns);
-        cpu.system_ns += over(|c| c.system_ns);
-        cpu.idle_ns += over(|c| c.idle_ns);
-        cpu.iowait_ns += over(|c| c.iowait_ns);
-        cpu.irq_ns += over(|c| c.irq_ns);
-        cpu.softirq_ns += over(|c| c.softirq_ns);
-        cpu.steal_ns += over(|c| c.steal_ns);
+        // A counter may go back a little, and the sum with it.
+        let add = |sum: &mut u64, part: fn(&OneCpu) -> u64| {
+            *sum = sum.wrapping_add(part(late)).wrapping_sub(part(early));
+        };
+        add(&mut cpu.user_ns, |c| c.user_ns);
+        add(&mut cpu.system_ns, |c| c.system_ns);
+        add(&mut cpu.idle_ns, |c| c.idle_ns);
+        add(&mut cpu.iowait_ns, |c| c.iowait_ns);
+        add(&mut cpu.irq_ns, |c| c.irq_ns);
+        add(&mut cpu.softirq_ns, |c| c.softirq_ns);
+        add(&mut cpu.steal_ns, |c| c.steal_ns);
     }
 }
 
@@ -147,22 +150,29 @@ fn add_gains(sum: &mut CpuTotals, before: &CpuTotals, after: &CpuTotals) {
 /// stolen: the tickless kernel keeps idle time itself, while the split by context
 /// is sampled at ticks (N-10; docs/method.md).
 fn time_of(gains: &CpuTotals) -> CpuTime {
-    let mut time = CpuTime::default();
-    for cpu in &gains.cpus {
-        time.capacity_ns += gains.at_ns;
-        time.user_ns += cpu.user_ns;
-        time.system_ns += cpu.system_ns;
-        time.irq_ns += cpu.irq_ns;
-        time.softirq_ns += cpu.softirq_ns;
-        time.iowait_ns += cpu.iowait_ns;
-        time.steal_ns += cpu.steal_ns;
-        time.idle_ns += cpu.idle_ns;
-        time.busiest_softirq_ns = time.busiest_softirq_ns.max(cpu.softirq_ns);
+    // Once for all CPUs and windows: each is rounded to a tick, up as often as down.
+    let all = |part: fn(&OneCpu) -> u64| {
+        let sum: i64 = gains.cpus.iter().map(|cpu| part(cpu) as i64).sum();
+        sum.max(0) as u64
+    };
+    let capacity_ns = gains.at_ns * gains.cpus.len() as u64;
+    let away = |cpu: &OneCpu| {
+        let idle = cpu.idle_ns.wrapping_add(cpu.iowait_ns);
+        idle.wrapping_add(cpu.steal_ns)
+    };
+    let busiest = gains.cpus.iter().map(|cpu| cpu.softirq_ns as i64).max();
+    CpuTime {
+        capacity_ns,
+        busy_ns: capacity_ns.saturating_sub(all(away)),
+        user_ns: all(|cpu| cpu.user_ns),
+        system_ns: all(|cpu| cpu.system_ns),
+        irq_ns: all(|cpu| cpu.irq_ns),
+        softirq_ns: all(|cpu| cpu.softirq_ns),
+        iowait_ns: all(|cpu| cpu.iowait_ns),
+        steal_ns: all(|cpu| cpu.steal_ns),
+        idle_ns: all(|cpu| cpu.idle_ns),
+        busiest_softirq_ns: busiest.map_or(0, |ns| ns.max(0) as u64),
     }
-    // Once for all CPUs: each is rounded to a tick, up as often as down.
-    let away_ns = time.idle_ns + time.iowait_ns + time.steal_ns;
-    time.busy_ns = time.capacity_ns.saturating_sub(away_ns);
-    time
 }
 
 /// Measures the machine without load for a while.
@@ -261,6 +271,23 @@ mod tests {
             ..MachineMeter::default()
         };
         assert_eq!(meter.cpu().busy_ns, 10_000_000);
+    }
+
+    #[test]
+    fn a_counter_that_goes_back_is_made_good_by_the_next_window() {
+        let totals = |at_ms: u64, iowait_ms: u64| CpuTotals {
+            at_ns: at_ms * 1_000_000,
+            cpus: vec![OneCpu {
+                iowait_ns: iowait_ms * 1_000_000,
+                ..OneCpu::default()
+            }],
+        };
+        let mut sum = CpuTotals::default();
+        add_gains(&mut sum, &totals(0, 40), &totals(25, 30));
+        assert_eq!(time_of(&sum).iowait_ns, 0);
+        add_gains(&mut sum, &totals(25, 30), &totals(50, 50));
+        let time = time_of(&sum);
+        assert_eq!((time.iowait_ns, time.busy_ns), (10_000_000, 40_000_000));
     }
 
     #[test]

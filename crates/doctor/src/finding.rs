@@ -28,7 +28,8 @@ pub enum Certainty {
     Unknown,
 }
 
-/// A command that sets right what was found.
+/// A command that sets right what was found or, where somebody has to look first elsewhere than on
+/// the path, shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RemedyCommand {
     /// Where it is to be run: `pod1`, or words for a machine.

@@ -31,6 +31,7 @@ pub const FACTORS: &[Factor] = &[
     policies::POLICY_POSITION,
     policies::SELECTS,
     policies::MEMBERS,
+    policies::PEERS,
     policies::DIRECTION,
     policies::ENFORCER,
     neighbours::NEIGHBOURS,

@@ -79,7 +79,7 @@ pub use neighbours::{NeighbourKind, Neighbours, SharedPart};
 pub use overrides::{Flag, flagged_scene, flagged_scene_like};
 pub use pairing::{Ends, Layout, Pairing};
 pub use plan::Plan;
-pub use policies::{Enforcer, Policies, PolicyDirection, PolicyPosition, Selected};
+pub use policies::{Enforcer, Policies, PolicyDirection, PolicyPeers, PolicyPosition, Selected};
 pub use precision::Precision;
 pub use programming::{ObjectChange, ProgrammedObject, Programming};
 pub use provision::Provision;

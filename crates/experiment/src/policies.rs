@@ -20,6 +20,9 @@ pub struct Policies {
     pub selects: Selected,
     /// Peers of each.
     pub members: u32,
+    /// How they are named.
+    #[serde(default)]
+    pub peers: PolicyPeers,
     /// Which way they restrict.
     pub direction: PolicyDirection,
     /// Whose rules they are.
@@ -47,6 +50,18 @@ words! {
         Ours = "ours",
         /// One that stands beside the receiver; nothing restricts the path's own.
         Others = "others",
+    }
+}
+
+words! {
+    /// How policies name their peers, of which some systems make something else each.
+    PolicyPeers {
+        /// By labels of pods. In a cluster nobody has those of any but the one that allows
+        /// the traffic.
+        #[default]
+        Pods = "pods",
+        /// By address (`ipBlock`), but for the other end of the path.
+        Addresses = "addresses",
     }
 }
 
@@ -100,6 +115,7 @@ impl Default for Policies {
             position: PolicyPosition::default(),
             selects: Selected::default(),
             members: 1,
+            peers: PolicyPeers::default(),
             direction: PolicyDirection::default(),
             enforcer: Enforcer::default(),
         }

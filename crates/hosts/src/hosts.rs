@@ -374,6 +374,10 @@ impl Target for Hosts {
         matches!(self.between, Between::Pairs(_))
     }
 
+    fn has_controls(&self) -> bool {
+        matches!(&self.between, Between::Pairs(pairs) if pairs.len() == 1)
+    }
+
     fn stage(
         &self,
         treatment: &Treatment,

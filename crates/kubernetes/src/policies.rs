@@ -1,12 +1,12 @@
 //! NetworkPolicies that a run makes by number. Each allows one TCP port of the pods that it
 //! selects to its peers, or that port of its peers to the pods; one of them allows it to the
-//! run's own pods, and the peers of all others are addresses that nobody has.
+//! run's own pods, and the peers of all others are labels or addresses that nobody has.
 //!
 //! They are named by their numbers: systems that ask one after the other do so by name, as
 //! Calico does.
 
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use plumbline_experiment::{Family, Policies, PolicyDirection, Selected};
+use plumbline_experiment::{Family, Policies, PolicyDirection, PolicyPeers, Selected};
 use serde_json::{Value, json};
 
 use crate::ClusterError;
@@ -14,6 +14,9 @@ use crate::bulk::RunPlace;
 use crate::manifest::{GUARDED, PORT, RUN, SEAT, built};
 use crate::seat::Seat;
 use crate::services::{STRANGERS, stranger};
+
+/// The label that peers of the others would have.
+const STRANGER: &str = "plumbline/stranger";
 
 /// Objects that are held in memory at a time.
 const PART: usize = 100;
@@ -51,8 +54,14 @@ pub(crate) fn delete(place: RunPlace<'_>) -> Result<(), ClusterError> {
 
 /// Why no cluster has these; `None` where one may.
 pub(crate) fn lacks(policies: &Policies) -> Option<String> {
+    if policies.peers == PolicyPeers::Pods && policies.members > 1 {
+        return Some(
+            "members of what labels select are pods, and there are none; use peers addresses"
+                .to_owned(),
+        );
+    }
     let peers = u64::from(policies.count) * u64::from(policies.members);
-    if peers > u64::from(STRANGERS) {
+    if policies.peers == PolicyPeers::Addresses && peers > u64::from(STRANGERS) {
         return Some(format!(
             "they have {peers} peers, and {STRANGERS} addresses are set aside for those; use \
              fewer members"
@@ -66,9 +75,16 @@ pub(crate) fn lacks(policies: &Policies) -> Option<String> {
 fn policy(place: RunPlace<'_>, policies: &Policies, family: Family, number: u32) -> NetworkPolicy {
     let bits = if family == Family::V4 { 32 } else { 128 };
     let first = number * policies.members;
-    let strangers = (first..first + policies.members)
-        .map(|it| json!({ "ipBlock": { "cidr": format!("{}/{bits}", stranger(family, it)) } }));
-    let mut peers: Vec<Value> = strangers.collect();
+    let nobody = |it: u32| match policies.peers {
+        PolicyPeers::Pods => {
+            let labels = json!({ RUN: place.mark.run, STRANGER: it.to_string() });
+            json!({ "podSelector": { "matchLabels": labels } })
+        }
+        PolicyPeers::Addresses => {
+            json!({ "ipBlock": { "cidr": format!("{}/{bits}", stranger(family, it)) } })
+        }
+    };
+    let mut peers: Vec<Value> = (first..first + policies.members).map(nobody).collect();
     if policies.allowing() == Some(number) {
         peers[0] = json!({ "podSelector": { "matchLabels": { RUN: place.mark.run } } });
     }
@@ -128,8 +144,27 @@ mod tests {
 
     fn allows_own(policy: &NetworkPolicy) -> bool {
         let rules = policy.spec.clone().unwrap().ingress.unwrap();
-        let mut peers = rules.into_iter().flat_map(|it| it.from.unwrap());
-        peers.any(|it| it.pod_selector.is_some())
+        let peers = rules.into_iter().flat_map(|it| it.from.unwrap());
+        let mut labels = peers.filter_map(|it| it.pod_selector?.match_labels);
+        labels.any(|it| !it.contains_key(STRANGER))
+    }
+
+    #[test]
+    fn labels_that_nobody_has_differ_in_each() {
+        let all = made(Policies {
+            count: 5,
+            ..Policies::default()
+        });
+        assert_eq!(all.iter().filter(|it| allows_own(it)).count(), 1);
+        let mut peers: Vec<String> = all
+            .iter()
+            .flat_map(|it| it.spec.clone().unwrap().ingress.unwrap())
+            .flat_map(|it| it.from.unwrap())
+            .filter_map(|it| it.pod_selector?.match_labels?.remove(STRANGER))
+            .collect();
+        peers.sort_unstable();
+        peers.dedup();
+        assert_eq!(peers.len(), 4);
     }
 
     #[test]
@@ -137,6 +172,7 @@ mod tests {
         let policies = Policies {
             count: 5,
             members: 3,
+            peers: PolicyPeers::Addresses,
             ..Policies::default()
         };
         let all = made(policies);

@@ -271,7 +271,7 @@ impl Target for Lab {
         match factor {
             "network" | "settings" | "planted" | "services" | "endpoints" => Levels::Any,
             "proxy" | "position" => Levels::Any,
-            "policies" | "policy-position" | "selects" | "members" => Levels::Any,
+            "policies" | "policy-position" | "selects" | "members" | "peers" => Levels::Any,
             "direction" | "enforcer" | "neighbours" | "share" | "pairs" => Levels::Any,
             "placement" => Levels::These(&["same-node"]),
             "family" => Levels::These(&["6"]),

@@ -94,6 +94,10 @@ pub enum Hook {
     Ready,
     /// A program has it.
     Read,
+    /// It came to one of netfilter's hooks.
+    Filtering,
+    /// It left that.
+    Filtered,
 }
 
 impl Hook {
@@ -109,6 +113,8 @@ impl Hook {
             7 => Self::Delivered,
             8 => Self::Ready,
             9 => Self::Read,
+            10 => Self::Filtering,
+            11 => Self::Filtered,
             _ => return None,
         })
     }

@@ -158,11 +158,11 @@ const QUANTILES_OF_TRIALS: [(&str, f64); 2] = [("p90", 0.9), ("longest", 1.0)];
 
 fn request_columns(task: &Task) -> Vec<Figure> {
     let mut columns: Vec<Figure> = metrics(task, Quantity::Latency).collect();
-    columns.push(column("service p50", |of| {
+    columns.push(column("service p50 of all trials", |of| {
         let latency = of.latency.as_ref();
         nanoseconds(latency.and_then(|one| one.service_time.at(0.5)))
     }));
-    columns.push(column("send lag p99", |of| {
+    columns.push(column("send lag p99 of all trials", |of| {
         let latency = of.latency.as_ref();
         nanoseconds(latency.and_then(|one| one.send_lag.at(0.99)))
     }));

@@ -40,7 +40,7 @@ impl LatencySummary {
         Self {
             values: QUANTILES.map(|quantile| {
                 let is_shown = support.shows(quantile);
-                is_shown.then(|| histogram.value_at(quantile))
+                is_shown.then(|| support.value_at(histogram, quantile))
             }),
             // Where the tail is not the network's, neither is its end.
             max: (is_filled && support.end >= 1.0).then(|| histogram.max()),

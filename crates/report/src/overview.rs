@@ -209,16 +209,22 @@ pub(crate) fn legend(summary: &Summary) -> String {
 /// What the signs of the table mean, and a title that does not say it itself.
 pub(crate) fn signs(summary: &Summary) -> String {
     let of_processes = |one: &Comparison| one.metric.words.starts_with("processes'");
-    match summary.comparisons.iter().any(of_processes) {
-        true if summary.target == "lab" => {
-            format!("{LEGEND} procs: the CPU time of the processes that do the work.")
-        }
-        true => format!(
-            "{LEGEND} procs: the CPU time of sender, receiver and the kernel's threads; what the \
-             network's own processes used is not seen."
-        ),
-        false => LEGEND.to_owned(),
+    let is_unbounded = |one: &Comparison| one.effect.is_some_and(|it| it.interval.is_none());
+    let mut signs = LEGEND.to_owned();
+    if summary.comparisons.iter().any(is_unbounded) {
+        signs += " Without\u{a0}±: too few blocks.";
     }
+    signs += match summary.comparisons.iter().any(of_processes) {
+        true if summary.target == "lab" => {
+            " procs: the CPU time of the processes that do the work."
+        }
+        true => {
+            " procs: the CPU time of sender, receiver and the kernel's threads; what the network's \
+             own processes used is not seen."
+        }
+        false => "",
+    };
+    signs
 }
 
 const LEGEND: &str = "Change against the baseline ± half of its 95\u{a0}% interval; \

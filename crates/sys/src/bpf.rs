@@ -5,6 +5,7 @@
 
 mod bytecode;
 mod maps;
+mod netfilter;
 
 use std::error::Error;
 use std::io;
@@ -21,7 +22,9 @@ use aya::programs::{
 use aya::{Btf, Ebpf, EbpfLoader};
 
 pub use bytecode::Instruction;
+use bytecode::ProgramKind;
 pub use maps::{MapFill, network_maps};
+pub use netfilter::{AtNetfilter, NETFILTER_EDGES};
 
 /// Longest wait for memory of an entry: some kernels (User-mode Linux) have for maps what the
 /// last tick left them.
@@ -247,7 +250,7 @@ impl BpfObject {
         index: u32,
         instructions: &[Instruction],
     ) -> Result<(), BpfError> {
-        let program = bytecode::load(instructions);
+        let program = bytecode::load(ProgramKind::Tc, instructions);
         let program =
             program.map_err(|error| BpfError::new("load a program for the map", array, error))?;
         self.put_program(array, index, &program)

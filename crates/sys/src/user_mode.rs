@@ -10,7 +10,7 @@ pub fn host() -> Option<String> {
     named_in(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
 }
 
-fn named_in(cpuinfo: &str) -> Option<String> {
+pub(crate) fn named_in(cpuinfo: &str) -> Option<String> {
     let value = |key: &str| {
         let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
         let found = lines.find(|(name, _)| name.trim() == key);

@@ -48,6 +48,17 @@ enum hook {
 	DELIVERED = 7, // at the socket that it is for
 	READY = 8, // the socket tells who waits
 	READ = 9, // a program has it
+	FILTERING = 10, // came to one of netfilter's hooks
+	FILTERED = 11, // left it
+};
+
+// Netfilter's hooks at which packets may be stamped, in the order in which they are passed. Each
+// has two entries in `filtering`.
+enum filter {
+	PREROUTING,
+	FORWARD,
+	POSTROUTING,
+	FILTERS,
 };
 
 struct step {
@@ -159,6 +170,15 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } latest SEC(".maps");
+
+// When a packet came to each of netfilter's hooks on each CPU, and when it left: written by
+// programs at these hooks, where there are some.
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2 * FILTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} filtering SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -306,11 +326,32 @@ static __always_inline void see_at(struct journey *journey, __u64 came,
 	see(journey, came, namespace_at(device), device->ifindex, hook);
 }
 
+// Adds what a hook of netfilter took, if this CPU was there since the packet was seen last. Between
+// two sights of a packet that is being forwarded it works for that one.
+static __always_inline void see_filtered(struct journey *journey, __u64 came, __u32 filter)
+{
+	__u32 at = 2 * filter;
+	__u64 *began = bpf_map_lookup_elem(&filtering, &at);
+	__u64 *ended;
+
+	at += 1;
+	ended = bpf_map_lookup_elem(&filtering, &at);
+	if (!began || !ended || *began < journey->left || *ended < *began || came < *ended)
+		return;
+	see(journey, *began, journey->namespace, journey->device, FILTERING);
+	journey->left = *began;
+	see(journey, *ended, journey->namespace, journey->device, FILTERED);
+	journey->left = *ended;
+}
+
 static __always_inline void arrive_home(struct journey *journey)
 {
 	const struct order *order = ordered();
 	struct route *route;
 
+	// There was no room for the last step.
+	if (!journey->is_on)
+		return;
 	if (order && journey->took > order->longest) {
 		end_as(journey, TOO_LONG);
 		return;
@@ -342,8 +383,12 @@ static __always_inline void await(struct journey *journey)
 // The place of a packet among those that come, whether it has it or not.
 static __always_inline struct arrival *place_of(__u64 skb)
 {
-	__u32 at = (skb >> 6 ^ skb >> 14) & (ARRIVALS - 1);
+	__u32 low = skb;
+	__u32 at;
 
+	// The kernel lets half of an address be copied, and none be shifted.
+	asm volatile("" : "+w"(low));
+	at = (low >> 6 ^ low >> 14) & (ARRIVALS - 1);
 	return bpf_map_lookup_elem(&arrivals, &at);
 }
 
@@ -555,6 +600,15 @@ int on_queued(__u64 *context)
 		journey->skb = (__u64)skb;
 		journey->head = (__u64)skb->head;
 	}
+	if (journey && journey->hook == ROUTED && journey->cpu == bpf_get_smp_processor_id() &&
+	    is_inside(journey, namespace_at(skb->dev)) && carries(journey, skb)) {
+		__u64 came = bpf_ktime_get_ns();
+
+		see_filtered(journey, came, FORWARD);
+		see_filtered(journey, came, POSTROUTING);
+		see_at(journey, came, skb->dev, QUEUED);
+		return 0;
+	}
 	return pass(skb, skb->dev, QUEUED);
 }
 
@@ -599,6 +653,7 @@ static __always_inline int look_up(void)
 	came = bpf_ktime_get_ns();
 	if (journey->is_on && journey->hook == RECEIVED &&
 	    journey->cpu == bpf_get_smp_processor_id()) {
+		see_filtered(journey, came, PREROUTING);
 		see(journey, came, journey->namespace, journey->device, ROUTED);
 		return 0;
 	}

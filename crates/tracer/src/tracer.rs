@@ -1,7 +1,7 @@
 //! Programs at the kernel's tracepoints, which follow requests (`bpf/journey.c`).
 
 use plumbline_protocol::{Followed, TracedDrop, Traces};
-use plumbline_sys::bpf::{AtTracepoints, BpfError, BpfObject, ObjectFile};
+use plumbline_sys::bpf::{AtNetfilter, AtTracepoints, BpfError, BpfObject, ObjectFile};
 
 use crate::btf;
 use crate::layout;
@@ -72,6 +72,26 @@ impl Tracer {
         self.begin(followed)?;
         let done = work();
         Ok((done, self.end()?))
+    }
+
+    /// Has netfilter's hooks in the calling thread's namespace seen apart, where journeys
+    /// lead through it, until what is given is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`TracerError::Unsupported`] before Linux 6.4, and where it was built without
+    /// `CONFIG_NETFILTER_BPF_LINK`.
+    pub fn split_netfilter(&self, is_v6: bool) -> Result<AtNetfilter, TracerError> {
+        let stamped = self.object.stamp_at_netfilter("filtering", is_v6);
+        stamped.map_err(|error| match error.is_unsupported() {
+            true => TracerError::Unsupported {
+                needs: format!(
+                    "programs at netfilter's hooks need Linux 6.4 with CONFIG_NETFILTER_BPF_LINK: \
+                     {error}"
+                ),
+            },
+            false => error.into(),
+        })
     }
 
     /// Forgets what was seen before, and runs the programs.

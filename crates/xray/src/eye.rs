@@ -34,6 +34,7 @@ impl Eye {
         }
         match Tracer::load() {
             Ok(tracer) => Ok(Self::Tracer(tracer)),
+            Err(error) if order.netfilter => Err(error.into()),
             Err(TracerError::Unsupported { needs }) => {
                 say(&format!(
                     "taps on the devices look instead of programs in the kernel, and see fewer \

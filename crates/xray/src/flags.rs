@@ -54,6 +54,10 @@ pub struct XrayArgs {
     /// Have each node follow its half of the way apart, as nodes with kernels of their own do
     #[arg(long, conflicts_with = "taps")]
     pub by_node: bool,
+    /// Tell apart what netfilter's hooks on the nodes take, as root: their cost is in it, of
+    /// networks that have no rules too
+    #[arg(long, conflicts_with_all = ["by_node", "taps"])]
+    pub netfilter: bool,
     /// Use taps on the devices although programs at the kernel's tracepoints could be had
     #[arg(long)]
     pub taps: bool,
@@ -142,13 +146,18 @@ impl XrayArgs {
                 rounds: self.rounds as usize,
                 one_in: self.one_in,
                 taps: self.taps,
+                netfilter: self.netfilter,
                 by_node: self.by_node,
             }),
         }
     }
 
     fn refusal(&self, of_clusters: Option<&str>) -> Option<String> {
-        let of_lab = [("--taps", self.taps), ("--awake", self.awake)];
+        let of_lab = [
+            ("--taps", self.taps),
+            ("--netfilter", self.netfilter),
+            ("--awake", self.awake),
+        ];
         let of_lab = of_lab.iter().find(|(_, is_given)| *is_given);
         without_leave(&self.target, self.allow_tracing).or_else(|| match self.is_in_cluster() {
             true => of_lab.map(|(flag, _)| format!("{flag} is for a lab: leave it out")),

@@ -94,7 +94,10 @@ fn beyond(seen: &[(SeenAt, f64)], at: usize) -> &'static str {
 
 /// What lies between two places; `then` is the one after them.
 fn name(before: &SeenAt, after: &SeenAt, then: Option<&SeenAt>) -> String {
-    use Hook::{Arrived, Delivered, Queued, Read, Ready, Received, Routed, Sent, Transmitted};
+    use Hook::{
+        Arrived, Delivered, Filtered, Filtering, Queued, Read, Ready, Received, Routed, Sent,
+        Transmitted,
+    };
 
     match (before.hook, after.hook) {
         (Sent, Queued) => stack(before),
@@ -115,8 +118,10 @@ fn name(before: &SeenAt, after: &SeenAt, then: Option<&SeenAt>) -> String {
             over => format!("node: receive, {over}"),
         },
         (Received, Routed) if before.is_pod => stack(before),
-        (Received, Routed) => "prerouting".to_owned(),
-        (Routed, Queued) => "forward".to_owned(),
+        (Received, Routed | Filtering) => "prerouting".to_owned(),
+        (Filtering, Filtered) => "netfilter".to_owned(),
+        (Filtered, Routed) => "route".to_owned(),
+        (Routed | Filtered, Filtering | Queued) => "forward".to_owned(),
         (Received | Routed, Delivered) => stack(after),
         (Received | Routed, _) => handing_on(before, after),
         (Delivered, Ready) => stack(after),
@@ -176,7 +181,8 @@ mod tests {
     use super::*;
     use crate::place::Device;
     use plumbline_protocol::Hook::{
-        Arrived, Delivered, Queued, Read, Ready, Received, Routed, Sent, Transmitted,
+        Arrived, Delivered, Filtered, Filtering, Queued, Read, Ready, Received, Routed, Sent,
+        Transmitted,
     };
 
     fn device(name: &str, kind: &str, port_of: Option<&str>) -> Option<Arc<Device>> {
@@ -260,6 +266,30 @@ mod tests {
         assert_eq!(hops[4].at, "node1");
         assert_eq!(hops[12].trip, Trip::Request);
         assert_eq!(hops[13].trip, Trip::Answer);
+    }
+
+    #[test]
+    fn netfilter_is_a_hop_of_its_own_where_its_hooks_are_seen() {
+        let mut places = journey();
+        let routed = places.iter().position(|it| it.hook == Routed).unwrap();
+        let bridge = || device("br0", "bridge", None);
+        let hook = || [Filtering, Filtered].map(|it| at("node1", it, bridge()));
+        places.splice(routed + 1..=routed, [hook(), hook()].concat());
+        places.splice(routed..routed, hook());
+        let names: Vec<_> = named(places).into_iter().map(|hop| hop.name).collect();
+        assert_eq!(
+            names[4..12],
+            [
+                "prerouting",
+                "netfilter",
+                "route",
+                "forward",
+                "netfilter",
+                "forward",
+                "netfilter",
+                "forward",
+            ]
+        );
     }
 
     #[test]

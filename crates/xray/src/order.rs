@@ -9,6 +9,8 @@ pub struct XrayOrder {
     pub one_in: u64,
     /// By taps, whatever else could be had.
     pub taps: bool,
+    /// Netfilter's hooks on the nodes apart.
+    pub netfilter: bool,
     /// Each node's half of the way apart, though one kernel could see all of it.
     pub by_node: bool,
 }
@@ -19,6 +21,7 @@ impl Default for XrayOrder {
             rounds: 12,
             one_in: 8,
             taps: false,
+            netfilter: false,
             by_node: false,
         }
     }

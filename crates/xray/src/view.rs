@@ -212,8 +212,10 @@ pub(crate) fn within_ends(
 #[cfg(test)]
 mod tests {
     use plumbline_protocol::{Hook, TracedStep};
+    use plumbline_record::Histogram;
 
     use super::*;
+    use crate::account::tests::hop;
 
     fn step(namespace: u32, hook: Hook, comes: bool, sum_ns: u64) -> TracedStep {
         TracedStep {
@@ -304,5 +306,41 @@ mod tests {
         let why = seen.unseen().unwrap();
         assert!(why.starts_with("the sender's kernel saw none"), "{why}");
         assert!(seen.hops.is_empty());
+    }
+
+    fn times(counts: &[(u64, u64)]) -> Histogram {
+        let mut times = Histogram::new();
+        for (ns, count) in counts {
+            times.record_n(*ns, *count);
+        }
+        times
+    }
+
+    #[test]
+    fn what_a_senders_socket_tells_is_around_what_taps_saw() {
+        let spans = Spans {
+            protocol: times(&[(200, 10)]),
+            queue: times(&[(50, 10)]),
+            // One took longer than what counts.
+            wake_up: times(&[(300, 9), (1_000_000, 1)]),
+            ..Spans::default()
+        };
+        let middle = vec![hop("veth", Trip::Request, 1_000.0)];
+        let whole = within_ends(middle.clone(), Some(&spans), 10_000);
+        let shown = whole
+            .iter()
+            .map(|hop| (&*hop.name, &*hop.at, hop.trip, hop.ns));
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [
+                ("sender: protocol", "node1", Trip::Request, 250.0),
+                ("veth", "node1", Trip::Request, 1_000.0),
+                ("sender: wake-up", "node1", Trip::Answer, 300.0),
+            ]
+        );
+        let untold = Spans::default();
+        for spans in [None, Some(&untold)] {
+            assert_eq!(within_ends(middle.clone(), spans, 10_000), middle);
+        }
     }
 }

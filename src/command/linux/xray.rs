@@ -24,7 +24,7 @@ pub(crate) fn run(command: &XrayCommand) -> anyhow::Result<ExitCode> {
         return in_cluster(&command.cluster, look);
     }
     plumbline_sys::namespace::enter_private()?;
-    in_lab(&[], args.awake, look)
+    in_lab(&command.cni_bin, args.awake, look)
 }
 
 fn in_cluster<T>(

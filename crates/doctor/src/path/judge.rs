@@ -256,8 +256,10 @@ fn order(way: &WaySeen) -> Option<Finding> {
         "{}, {overtaken} of {arrived} datagrams of one flow arrive behind one that was sent later",
         way.name()
     );
-    let remedy = "let a flow take one way: sysctl -w net.ipv4.fib_multipath_hash_policy=1, bonds by \
-                  layer3+4, and no rules that choose by packet (nft list ruleset, ip rule)";
+    // A route with several ways is none of the reasons: it gives a flow one way (Linux 4.4),
+    // whatever `fib_multipath_hash_policy` says.
+    let remedy = "let a flow take one way: bonds by layer3+4 and not in turn (balance-rr), and no \
+                  rules or queues that choose by packet (nft list ruleset, ip rule, tc qdisc)";
     Some(Finding::bad("order", evidence, remedy).with(Certainty::Sampled))
 }
 

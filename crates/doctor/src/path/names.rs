@@ -8,6 +8,9 @@ const CHECK: &str = "name server";
 /// The longest that an answer may take, nanoseconds. One from the same cluster takes less than
 /// one; one that has to be asked for elsewhere, a few tens of milliseconds.
 const SLOW_NS: u64 = 100_000_000;
+/// Where its pods are looked at, and by what: which command would help, they have to show.
+const SHELL: &str = "a shell with kubectl";
+const PODS: &str = "kubectl get pods --all-namespaces --selector k8s-app=kube-dns --output wide";
 
 /// Judges how it answered.
 pub(super) fn judge(seen: &ResolvedName) -> Finding {
@@ -16,12 +19,12 @@ pub(super) fn judge(seen: &ResolvedName) -> Finding {
     answers.sort_unstable();
     let said = seen.error.as_ref();
     let said = said.map_or(String::new(), |it| format!(" ({it})"));
-    let remedy = "look whether its pods run and are ready, kubectl get pods --all-namespaces \
-                  --selector k8s-app=kube-dns; whether the service leads to them, kubectl get \
-                  endpointslices --namespace kube-system; and whether a NetworkPolicy forbids port 53";
+    let remedy = "look whether its pods run and are ready; whether the service leads to them, \
+                  kubectl get endpointslices --namespace kube-system; and whether a NetworkPolicy \
+                  forbids port 53";
     let Some(slowest) = answers.last() else {
         let evidence = format!("{server} answers none of {asked} questions for {name}{said}");
-        return Finding::bad(CHECK, evidence, remedy);
+        return Finding::bad(CHECK, evidence, remedy).by(SHELL, PODS);
     };
     let millis = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
     let median = millis(answers[answers.len() / 2]);
@@ -34,11 +37,13 @@ pub(super) fn judge(seen: &ResolvedName) -> Finding {
         let evidence = format!(
             "{times}, and not at all {missing} of {asked} times{said}: most programs wait 5 s then"
         );
-        return Finding::bad(CHECK, evidence, remedy).with(Certainty::Sampled);
+        let found = Finding::bad(CHECK, evidence, remedy).by(SHELL, PODS);
+        return found.with(Certainty::Sampled);
     }
     if *slowest > SLOW_NS {
         let remedy = "more of its pods, or a cache on each node (NodeLocal DNSCache)";
-        return Finding::note(CHECK, times, remedy).with(Certainty::Sampled);
+        let found = Finding::note(CHECK, times, remedy).by(SHELL, PODS);
+        return found.with(Certainty::Sampled);
     }
     Finding::good(CHECK, times).with(Certainty::Sampled)
 }
@@ -72,6 +77,14 @@ mod tests {
             slow.evidence.contains("in 1.0 ms, 150.0 ms at most"),
             "{slow}"
         );
-        assert_eq!(judged(3, &[1, 2, 30]).level, Severity::Good);
+        for found in [silent, gap, slow] {
+            let [look] = &found.commands[..] else {
+                panic!("{found}")
+            };
+            assert!(look.command.contains("k8s-app=kube-dns"), "{found}");
+        }
+        let good = judged(3, &[1, 2, 30]);
+        assert_eq!(good.level, Severity::Good);
+        assert!(good.commands.is_empty(), "{good}");
     }
 }

@@ -3,7 +3,9 @@
 use super::label::{counted, in_words, said};
 use super::row::{Factor, LevelSyntax};
 use crate::ceiling::{MAX_MEMBERS, MAX_POLICIES};
-use crate::{Enforcer, Policies, PolicyDirection, PolicyPosition, Scene, Selected, section};
+use crate::{
+    Enforcer, Policies, PolicyDirection, PolicyPeers, PolicyPosition, Scene, Selected, section,
+};
 
 pub(super) const POLICIES: Factor = Factor {
     name: "policies",
@@ -82,6 +84,25 @@ pub(super) const MEMBERS: Factor = Factor {
     },
     number: |scene| Some(scene.policies.members.into()),
     one: "member",
+};
+
+pub(super) const PEERS: Factor = Factor {
+    name: "peers",
+    help: "How policies name their peers: pods, by labels, or addresses",
+    value_name: "HOW",
+    of: Some("policies"),
+    reading: LevelSyntax::Level(|written, scene| {
+        scene.policies.peers = written.word("peers", PolicyPeers::ALL, PolicyPeers::as_str)?;
+        Ok(())
+    }),
+    level: |scene| in_policies(scene, |it| it.peers.as_str().to_owned()),
+    label: |scene| in_policies(scene, |it| format!("of {}", it.peers.as_str())),
+    heading: |scene| match scene.policies.peers {
+        PolicyPeers::Pods => None,
+        PolicyPeers::Addresses => said(in_policies(scene, |_| "peers by address".to_owned())),
+    },
+    number: |_| None,
+    one: "",
 };
 
 pub(super) const DIRECTION: Factor = Factor {

@@ -74,7 +74,7 @@ impl Latency {
     /// carry it (D4).
     pub fn pooled_at(&self, quantile: f64) -> Option<u64> {
         let is_shown = self.support.shows(quantile);
-        is_shown.then(|| self.pooled.value_at(quantile))
+        is_shown.then(|| self.support.value_at(&self.pooled, quantile))
     }
 }
 
@@ -110,6 +110,7 @@ impl Pool {
             support: Support {
                 effective_samples,
                 censored_share: share(unknown, latency.len().saturating_add(errors)),
+                errors_per_sample: share(errors, latency.len()),
                 end: 1.0,
             },
             latency,
@@ -131,7 +132,7 @@ fn interval(
     if !support.shows(quantile) {
         return None;
     }
-    let at = latency.value_at(quantile);
+    let at = support.value_at(latency, quantile);
     let slice = |of: &&Histogram| ExceedanceSlice {
         beyond: of.len() - of.count_at_or_below(at),
         samples: of.len(),
@@ -139,7 +140,8 @@ fn interval(
     let slices: Vec<ExceedanceSlice> = trials.iter().map(slice).collect();
     let samples = exceedance::effective_samples(&slices).min(support.effective_samples);
     let (low, high) = percentile_fractions(samples, quantile, LEVEL);
-    Some((latency.value_at(low?), latency.value_at(high?)))
+    let value = |quantile| support.value_at(latency, quantile);
+    Some((value(low?), value(high?)))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use plumbline_stats::verdict::Direction;
 use serde::{Serialize, Serializer};
 
 use super::unit::Unit;
+use crate::latency::Support;
 
 /// One number for each trial, on which treatments are compared. Every format asks
 /// the row; none of them knows a metric by name.
@@ -99,8 +100,7 @@ impl Metric {
         // Errors are later than all that was answered (L-3).
         let at = |quantile: f64| {
             let load = load?;
-            let with_errors = 1.0 + load.errors.total() as f64 / load.latency.len() as f64;
-            Some(load.latency.value_at((quantile * with_errors).min(1.0)) as f64)
+            Some(Support::of_load(load).value_at(&load.latency, quantile) as f64)
         };
         match self.value {
             Value::Median => at(0.5),

@@ -21,6 +21,8 @@ pub struct Notice {
     pub treatments: Vec<TreatmentId>,
     /// How many trials gave it; 0 when it comes from the plan or the run.
     pub trials: usize,
+    /// Whether trials gave it with different figures.
+    pub is_worst: bool,
 }
 
 impl Notice {
@@ -29,6 +31,7 @@ impl Notice {
             warning,
             treatments: Vec::new(),
             trials: 0,
+            is_worst: false,
         }
     }
 }
@@ -229,14 +232,15 @@ fn add(notices: &mut Vec<Notice>, trial: &Trial, warning: &Warning) {
             if let Err(place) = notice.treatments.binary_search(&trial.treatment) {
                 notice.treatments.insert(place, trial.treatment);
             }
+            notice.is_worst |= notice.warning != *warning;
             if severity(warning) > severity(&notice.warning) {
                 notice.warning = warning.clone();
             }
         }
         None => notices.push(Notice {
-            warning: warning.clone(),
             treatments: vec![trial.treatment],
             trials: 1,
+            ..Notice::of_run(warning.clone())
         }),
     }
 }

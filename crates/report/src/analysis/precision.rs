@@ -14,7 +14,7 @@ pub struct ReachedPrecision {
     /// where there are too few blocks for one, or none.
     pub half_widths: Vec<f64>,
     /// How many primary ones are left out, because the meter keeps them wider than
-    /// asked however many blocks there are.
+    /// asked even with all blocks of the plan.
     pub beyond_meter: usize,
 }
 
@@ -22,7 +22,12 @@ impl ReachedPrecision {
     pub(super) fn new(plan: &Plan, comparisons: &[Comparison]) -> Option<Self> {
         let asked = plan.precision?.half_width;
         let primary = comparisons.iter().filter(|one| one.is_primary);
-        let is_beyond = |one: &&Comparison| one.effect.is_some() && one.resolution >= asked;
+        let most = plan.blocks.len().max(1) as f64;
+        // Rounding averages away as blocks are added.
+        let is_beyond = |one: &&Comparison| {
+            let blocks = one.effect.as_ref().map_or(0, |effect| effect.blocks) as f64;
+            blocks > 0.0 && one.resolution * (blocks / most).sqrt() >= asked
+        };
         let (beyond, others): (Vec<_>, Vec<_>) = primary.partition(is_beyond);
         let width = |one: &&Comparison| {
             let interval = one.effect.as_ref().and_then(|it| it.interval.as_ref());

@@ -168,7 +168,11 @@ fn changes_of(run: usize, first: Read<'_>, later: Read<'_>) -> Vec<(Change, Unju
                     .map(|(was, is)| Some(is - was))
                     .collect(),
                 margin,
-                resolution: resolution(metric, treatment, before),
+                resolution: baseline
+                    .iter()
+                    .fold(resolution(metric, treatment, before), |own, (was, is)| {
+                        own.hypot(resolution(metric, is, was))
+                    }),
             };
             let change = Change {
                 run,

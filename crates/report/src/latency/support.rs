@@ -14,6 +14,9 @@ pub struct Support {
     pub effective_samples: f64,
     /// Samples that are only known to be at least so late, as a share of all (L-3).
     pub censored_share: f64,
+    /// Errors for each sample, which are later than all of them and not in the histogram
+    /// (L-3).
+    pub errors_per_sample: f64,
     /// The quantile from which on nothing is shown, since what lies there is
     /// not the network's; 1 when all may be shown.
     pub end: f64,
@@ -25,6 +28,7 @@ impl Support {
         Self {
             effective_samples: histogram.len() as f64,
             censored_share: 0.0,
+            errors_per_sample: 0.0,
             end: 1.0,
         }
     }
@@ -46,8 +50,16 @@ impl Support {
                 late(load),
                 load.latency.len().saturating_add(load.errors.total()),
             ),
+            errors_per_sample: share(load.errors.total(), load.latency.len()),
             end: 1.0,
         }
+    }
+
+    /// The value at a quantile of `histogram` and the errors that belong to it; the
+    /// largest where it lies among those.
+    pub(crate) fn value_at(&self, histogram: &Histogram, quantile: f64) -> u64 {
+        let among_samples = quantile * (1.0 + self.errors_per_sample);
+        histogram.value_at(among_samples.min(1.0))
     }
 
     /// Whether the quantile may be shown: enough samples beyond it (D4), few

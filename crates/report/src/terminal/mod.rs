@@ -265,7 +265,8 @@ pub(crate) fn notice_text(summary: &Summary, notice: &Notice) -> String {
         1 => "1 trial of ".to_owned(),
         trials => format!("{trials} trials of "),
     };
-    format!("{remedy}{trials}{whom}: {reason}")
+    let worst = if notice.is_worst { ", the worst" } else { "" };
+    format!("{remedy}{trials}{whom}{worst}: {reason}")
 }
 
 /// `all treatments`, `all networks under rr`, their labels, or the first of these and how

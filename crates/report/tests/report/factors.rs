@@ -3,8 +3,8 @@
 
 use plumbline_experiment::{
     Enforcer, FACTORS, Family, NeighbourKind, Neighbours, Placement, Policies, PolicyDirection,
-    PolicyPosition, Scene, Selected, ServicePosition, ServiceProxy, Services, SharedPart, Tuning,
-    Variant,
+    PolicyPeers, PolicyPosition, Scene, Selected, ServicePosition, ServiceProxy, Services,
+    SharedPart, Tuning, Variant,
 };
 use plumbline_report::{Summary, csv, html, json, markdown, terminal};
 
@@ -35,6 +35,7 @@ fn departed() -> Scene {
             position: PolicyPosition::Middle,
             selects: Selected::Others,
             members: 7,
+            peers: PolicyPeers::Addresses,
             direction: PolicyDirection::Both,
             enforcer: Enforcer::KubeRouter,
         },

@@ -31,6 +31,30 @@ struct LoadAttributes {
     kernel_version: u32,
     flags: u32,
     name: [u8; 16],
+    interface: u32,
+    expected_attach_type: u32,
+}
+
+/// `union bpf_attr`, as far as `BPF_LINK_CREATE` reads it here.
+#[repr(C)]
+struct LinkAttributes {
+    program: u32,
+    target: u32,
+    attach_type: u32,
+    flags: u32,
+    family: u32,
+    hook: u32,
+    priority: i32,
+    netfilter_flags: u32,
+}
+
+/// What a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProgramKind {
+    /// A packet at tc.
+    Tc,
+    /// A packet at a hook of netfilter.
+    Netfilter,
 }
 
 /// `union bpf_attr`, as far as `BPF_MAP_UPDATE_ELEM` reads it here.
@@ -55,7 +79,11 @@ struct NextKeyAttributes {
 const MAP_UPDATE_ELEM: libc::c_int = 2;
 const MAP_GET_NEXT_KEY: libc::c_int = 4;
 const PROG_LOAD: libc::c_int = 5;
+const LINK_CREATE: libc::c_int = 28;
 const SCHED_CLS: u32 = 3;
+const NETFILTER: u32 = 32;
+/// `BPF_NETFILTER`, which programs and links have.
+const AT_NETFILTER: u32 = 45;
 const LICENSE: &[u8] = b"GPL\0";
 /// Bytes of what the verifier says.
 const LOG: usize = 64 << 10;
@@ -69,10 +97,17 @@ pub(super) struct VerifierError {
     said: String,
 }
 
-/// Has the kernel check instructions, and keep them as a program for tc.
-pub(super) fn load(instructions: &[Instruction]) -> Result<OwnedFd, VerifierError> {
+/// Has the kernel check instructions, and keep them as a program.
+pub(super) fn load(
+    kind: ProgramKind,
+    instructions: &[Instruction],
+) -> Result<OwnedFd, VerifierError> {
+    let (program_type, expected_attach_type) = match kind {
+        ProgramKind::Tc => (SCHED_CLS, 0),
+        ProgramKind::Netfilter => (NETFILTER, AT_NETFILTER),
+    };
     let mut attributes = LoadAttributes {
-        program_type: SCHED_CLS,
+        program_type,
         // The kernel takes a million.
         instruction_count: instructions.len() as u32,
         instructions: instructions.as_ptr() as u64,
@@ -82,7 +117,9 @@ pub(super) fn load(instructions: &[Instruction]) -> Result<OwnedFd, VerifierErro
         log: 0,
         kernel_version: 0,
         flags: 0,
-        name: *b"policies\0\0\0\0\0\0\0\0",
+        name: *b"plumbline\0\0\0\0\0\0\0",
+        interface: 0,
+        expected_attach_type,
     };
     let source = match call(PROG_LOAD, &attributes) {
         Ok(program) => return Ok(owned(program)),
@@ -123,6 +160,27 @@ pub(super) fn put(array: &impl AsFd, index: u32, program: &impl AsFd) -> io::Res
         flags: 0,
     };
     call(MAP_UPDATE_ELEM, &attributes).map(drop)
+}
+
+/// Runs a program at a hook of netfilter in the calling thread's namespace, for packets of this
+/// family, until what is given is dropped.
+pub(super) fn link(
+    program: &impl AsFd,
+    family: libc::c_int,
+    hook: u32,
+    priority: i32,
+) -> io::Result<OwnedFd> {
+    let attributes = LinkAttributes {
+        program: program.as_fd().as_raw_fd() as u32,
+        target: 0,
+        attach_type: AT_NETFILTER,
+        flags: 0,
+        family: family as u32,
+        hook,
+        priority,
+        netfilter_flags: 0,
+    };
+    call(LINK_CREATE, &attributes).map(owned)
 }
 
 /// Writes the key behind `key`, or the first one, to `next`, which is as long as the map's keys.
@@ -167,6 +225,9 @@ mod tests {
     fn attributes_are_laid_out_as_the_kernel_reads_them() {
         assert_eq!(size_of::<Instruction>(), 8);
         assert_eq!(std::mem::offset_of!(LoadAttributes, name), 48);
+        assert_eq!(size_of::<LoadAttributes>(), 72);
+        assert_eq!(std::mem::offset_of!(LinkAttributes, family), 16);
+        assert_eq!(size_of::<LinkAttributes>(), 32);
         assert_eq!(size_of::<UpdateAttributes>(), 32);
         assert_eq!(size_of::<NextKeyAttributes>(), 24);
     }
@@ -180,7 +241,9 @@ mod tests {
             offset: 0,
             immediate: 0,
         };
-        let error = load(&[exit]).expect_err("wrong").to_string();
+        let error = load(ProgramKind::Tc, &[exit])
+            .expect_err("wrong")
+            .to_string();
         let is_forbidden = error.contains("not permitted");
         assert!(is_forbidden || error.contains("!read_ok"), "{error}");
     }

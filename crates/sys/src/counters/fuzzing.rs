@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{conntrack, cpu, protocol, softnet};
+use super::{IdleCounter, conntrack, cpu, idle, protocol, softnet};
 use crate::cpu::{listed, user_share};
+use crate::user_mode::named_in;
 use crate::waiting::waiting_in;
 
 /// Reads a text as each of the files that there are.
@@ -24,6 +25,12 @@ pub fn files(text: &str) {
     let most = u64::from(u32::MAX) * text.len() as u64;
     assert!(softnet::parse(text).is_none_or(|it| it.dropped <= most));
     assert!(conntrack::dropped(text).is_none_or(|it| it <= most));
+    let uptime = idle::parse_uptime(text.as_bytes());
+    assert!(uptime.is_none_or(|it| it % IdleCounter::STEP_NS == 0));
+    // Ten digits of a number take a byte each.
+    let idle_us = idle::parse(text.as_bytes());
+    assert!(idle_us.is_none_or(|it| it.to_string().len() <= text.len()));
+    assert!(named_in(text).is_none_or(|it| it.len() < text.len()));
     let share = user_share(text);
     assert!((0.0..=1.0).contains(&share), "{share}");
     // Each takes more than one byte of the text, and is bounded.

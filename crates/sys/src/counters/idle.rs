@@ -95,7 +95,7 @@ impl IdleCounter {
 }
 
 /// The second figure, in nanoseconds: seconds, a point, hundredths.
-fn parse_uptime(text: &[u8]) -> Option<u64> {
+pub(super) fn parse_uptime(text: &[u8]) -> Option<u64> {
     let idle = std::str::from_utf8(text).ok()?.split_whitespace().nth(1)?;
     let (seconds, hundredths) = idle.split_once('.')?;
     let hundredths = match hundredths.len() {
@@ -106,7 +106,7 @@ fn parse_uptime(text: &[u8]) -> Option<u64> {
     steps.checked_mul(IdleCounter::STEP_NS)
 }
 
-fn parse(text: &[u8]) -> Option<u64> {
+pub(super) fn parse(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 

@@ -46,6 +46,8 @@ fn of_routing(bytes: &[u8]) {
             let device = message.header.index;
             assert!(address::read(&message).is_none_or(|it| it.device == device));
         }
+        // Rules and neighbours are written and never asked for: they are read as messages,
+        // and that is all.
         _ => {}
     }
 }

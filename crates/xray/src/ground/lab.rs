@@ -1,9 +1,13 @@
 //! A lab on this machine.
 
-use plumbline_experiment::{Scene, Treatment, Workload};
+use std::sync::Arc;
+
+use plumbline_experiment::{Family, Scene, Treatment, Workload};
 use plumbline_harness::{Cpus, Path, Target as _, TargetError, prepare};
-use plumbline_lab::{Lab, StandingNetwork};
+use plumbline_lab::{Lab, Place, StandingNetwork};
 use plumbline_protocol::{Followed, FollowedPart, Traces};
+use plumbline_sys::bpf::AtNetfilter;
+use plumbline_tracer::Tracer;
 
 use super::port::AtPort;
 use super::{Ground, RequestSample, demand};
@@ -18,6 +22,8 @@ use crate::view::Glimpse;
 pub(crate) struct LabGround<'a> {
     lab: &'a mut Lab,
     eye: Eye,
+    /// Whether netfilter's hooks are told apart.
+    netfilter: bool,
 }
 
 impl<'a> LabGround<'a> {
@@ -27,7 +33,11 @@ impl<'a> LabGround<'a> {
         say: &dyn Fn(&str),
     ) -> Result<Self, XrayError> {
         let eye = Eye::open(order, say)?;
-        Ok(Self { lab, eye })
+        Ok(Self {
+            lab,
+            eye,
+            netfilter: order.netfilter,
+        })
     }
 }
 
@@ -65,6 +75,18 @@ fn halves(standing: &StandingNetwork, whole: &Followed) -> Option<[Followed; 2]>
         of(FollowedPart::Sender, [near, whole.client]),
         of(FollowedPart::Receiver, [far, whole.server]),
     ])
+}
+
+/// Programs at netfilter's hooks on each node of a path.
+fn filters(
+    tracer: &Tracer,
+    standing: &StandingNetwork,
+    is_v6: bool,
+) -> Result<Vec<AtNetfilter>, XrayError> {
+    let nodes = standing.topology().nodes.iter();
+    let on_node =
+        |node: &Arc<Place>| Ok(node.namespace.run(|| tracer.split_netfilter(is_v6))??);
+    nodes.map(on_node).collect()
 }
 
 impl Ground for LabGround<'_> {
@@ -112,7 +134,14 @@ impl Ground for LabGround<'_> {
         let whole = |(done, traces): (T, Traces)| (done, Glimpse::whole(&traces, &around));
         let followed = followed(standing, &path, sample);
         match &mut self.eye {
-            Eye::Tracer(tracer) => Ok(whole(tracer.watch(&followed, work)?)),
+            Eye::Tracer(tracer) => {
+                let is_v6 = treatment.scene.family == Family::V6;
+                let _filters = match self.netfilter {
+                    true => filters(tracer, standing, is_v6)?,
+                    false => Vec::new(),
+                };
+                Ok(whole(tracer.watch(&followed, work)?))
+            }
             Eye::Halves([near, far]) => {
                 let Some([sender, receiver]) = halves(standing, &followed) else {
                     return Ok(whole(near.watch(&followed, work)?));

@@ -51,18 +51,31 @@ fn run_under_policy(opens: Option<Duration>) -> (SurviveObservation, Vec<GateFai
 
 #[test]
 fn a_policy_that_opens_is_seen_for_as_long_as_it_does() {
-    let length = Duration::from_millis(100);
-    let (seen, gates) = run_under_policy(Some(length));
-    assert!(gates.is_empty(), "{gates:?}");
-    let open_ms = seen.open_ns().unwrap() / MS;
-    // The second of two planted changes may be dated late.
-    assert!((99..130).contains(&open_ms), "{open_ms}");
-    let series = seen.forbidden.unwrap();
-    assert!(!series.ends_open(), "{series:?}");
-    // It is tried before, while and after the command runs.
-    let last_ns = series.spells.last().unwrap().last_ns;
-    assert!(series.spells[0].first_ns < seen.begun_ns);
-    assert!(last_ns > seen.ended_ns + 40 * MS, "{series:?}");
+    let attempt = || {
+        let (seen, gates) = run_under_policy(Some(Duration::from_millis(100)));
+        assert!(gates.is_empty(), "{gates:?}");
+        let open_ns = seen.open_ns().unwrap();
+        let series = seen.forbidden.as_ref().unwrap();
+        // As long as those took that got through, one after the other.
+        let gap_ns = series.widest_gap_ns;
+        let counted_ns = series.opened() * gap_ns;
+        assert!(open_ns.abs_diff(counted_ns) <= gap_ns, "{series:?}");
+        assert!(open_ns >= 99 * MS, "{open_ns}");
+        // It is tried before, while and after the command runs.
+        let last_ns = series.spells.last().unwrap().last_ns;
+        assert!(series.spells[0].first_ns < seen.begun_ns);
+        assert!(last_ns > seen.ended_ns + 40 * MS, "{series:?}");
+        (open_ns, series.ends_open())
+    };
+    // The machine may date the second of two planted changes late, but not ten times.
+    let mut tries = Vec::new();
+    while tries.len() < 10 {
+        tries.push(attempt());
+        if matches!(tries.last(), Some((open_ns, false)) if *open_ns < 130 * MS) {
+            return;
+        }
+    }
+    panic!("open for so many ns, or to the end: {tries:?}");
 }
 
 #[test]

@@ -7,8 +7,9 @@
 //! chain by its device. There known connections are accepted, invalid packets dropped, and
 //! the policies of the tier asked: a group of policies that select the same pods has a chain
 //! with a jump for each, and after every fifth a rule that returns once one has accepted.
-//! A policy has one rule here, of one set and one port; Felix leaves out the return that
-//! would follow at the end. What no policy accepts is dropped. A pod without policies has
+//! A policy has a rule here for the peers that it names by labels, of one set, and one for each
+//! address; behind each but the last another returns what was accepted. What no policy accepts
+//! is dropped. A pod without policies has
 //! what its profiles allow: that of its namespace everything, that of its account nothing.
 //!
 //! Policies of Kubernetes have a set for each selector, and all select the same pods here,
@@ -46,6 +47,8 @@ pub(super) struct CalicoChains {
     pub(super) dispatches: Vec<Dispatch>,
     /// The members of sets, by name.
     pub(super) sets: Vec<(String, Vec<IpAddr>)>,
+    /// How many policies have chains.
+    policies: usize,
 }
 
 /// Comes first of all chains.
@@ -104,8 +107,16 @@ pub(super) enum Match {
     Set(u32),
     Vxlan,
     IpInIp,
-    /// From or to a member of the set, and to this port of TCP.
-    Peer(PodTraffic, String, u16),
+    /// From or to this peer, and to this port of TCP.
+    Peer(PodTraffic, FarEnd, u16),
+}
+
+/// The other end of a packet.
+#[derive(Debug)]
+pub(super) enum FarEnd {
+    /// A member of the set.
+    Set(String),
+    Address(IpAddr),
 }
 
 /// What becomes of a packet.
@@ -271,17 +282,28 @@ impl CalicoChains {
         let version = u8::from(family);
         let mut names = Vec::new();
         for peers in (direction.policies)(pod) {
-            let number = self.sets.len();
-            let set = format!("cali{version}0s:{number}");
-            let name = format!("{}{number}", direction.policy);
+            let name = format!("{}{}", direction.policy, self.policies);
+            self.policies += 1;
             // The peer is at the other end of where the pod is.
             let far = match direction.way {
                 PodTraffic::From => PodTraffic::To,
                 PodTraffic::To => PodTraffic::From,
             };
-            let allows = remarked(Match::Peer(far, set.clone(), port), Action::Mark(ACCEPTED));
-            self.chain(name.clone(), vec![allows]);
-            self.sets.push((set, peers.clone()));
+            let mut named: Vec<FarEnd> = Vec::new();
+            if !peers.by_labels().is_empty() {
+                let set = format!("cali{version}0s:{}", self.sets.len());
+                self.sets.push((set.clone(), peers.by_labels().to_vec()));
+                named.push(FarEnd::Set(set));
+            }
+            named.extend(peers.by_address().iter().copied().map(FarEnd::Address));
+            let allow = |peer| remarked(Match::Peer(far, peer, port), Action::Mark(ACCEPTED));
+            let allow = |peer| {
+                let decided = remarked(Match::Set(ACCEPTED), Action::Return);
+                [allow(peer), decided]
+            };
+            let mut rules: Vec<Rule> = named.into_iter().flat_map(allow).collect();
+            rules.pop();
+            self.chain(name.clone(), rules);
             names.push(name);
         }
         if names.len() < 2 {

@@ -3,7 +3,7 @@
 //! each pod look for the packet's connection in a map, where both ways are one. What belongs
 //! to none is described in a map of the CPU, and handed to the program of the pod's policies.
 //! That asks them one after the other: the protocol, a look-up of the address in a map of all
-//! sets, the port. One that fits hands the packet to the program that enters its connection.
+//! sets or a comparison with one, the port. One that fits hands the packet to the program that enters its connection.
 //!
 //! A pod that no policy restricts has the profile of its namespace, which allows everything:
 //! a program that asks nothing.
@@ -20,8 +20,8 @@ use std::os::fd::AsRawFd;
 use plumbline_experiment::Family;
 use plumbline_sys::bpf::{BpfError, BpfObject, ObjectFile};
 
-use super::guarded_pod::{GuardedPod, Peers};
-use super::policy_program::{MapNumbers, PeerEnd, PortRule, parts, unrestricted};
+use super::guarded_pod::GuardedPod;
+use super::policy_program::{Allowed, MapNumbers, PeerEnd, PortRule, parts, unrestricted};
 use crate::dressing::dressed::RuleCount;
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../../../bpf/calico_policy.o"));
@@ -40,6 +40,7 @@ pub(super) fn load(
 ) -> Result<(BpfObject, RuleCount), BpfError> {
     let mut object = BpfObject::load(&OBJECT.0, &[])?;
     let mut count = RuleCount::default();
+    let mut sets = 0;
     let family = match pod.address {
         IpAddr::V4(_) => Family::V4,
         IpAddr::V6(_) => Family::V6,
@@ -48,14 +49,19 @@ pub(super) fn load(
         (TO_POD, PeerEnd::Source, &pod.ingress),
         (FROM_POD, PeerEnd::Destination, &pod.egress),
     ] {
-        // Sets are numbered from 1, through both directions.
-        let sets = count.rules + 1..;
-        for (set, peers) in sets.clone().zip(policies) {
-            fill(&mut object, set, peers)?;
-            count.elements += peers.len() as u64;
+        let mut rules = Vec::new();
+        for peers in policies {
+            if !peers.by_labels().is_empty() {
+                // Numbered from 1, through both directions.
+                sets += 1;
+                fill(&mut object, sets, peers.by_labels())?;
+                count.elements += peers.by_labels().len() as u64;
+                let to = Allowed::Set(sets);
+                rules.push(PortRule { to, port });
+            }
+            let addresses = peers.by_address().iter().copied().map(Allowed::Address);
+            rules.extend(addresses.map(|to| PortRule { to, port }));
         }
-        let sets = sets.take(policies.len());
-        let rules: Vec<PortRule> = sets.map(|set| PortRule { set, port }).collect();
         install(&mut object, &rules, end, family, index)?;
         count.rules += rules.len() as u64;
     }
@@ -65,7 +71,7 @@ pub(super) fn load(
 
 /// Puts peers into a set. A key is the number of the set, the address, a port and a protocol,
 /// which are not compared.
-fn fill(object: &mut BpfObject, set: u64, peers: &Peers) -> Result<(), BpfError> {
+fn fill(object: &mut BpfObject, set: u64, peers: &[IpAddr]) -> Result<(), BpfError> {
     let value = 1_u32.to_ne_bytes();
     peers.iter().try_for_each(|peer| match peer {
         IpAddr::V4(address) => {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use plumbline_experiment::Family;
 
-use super::calico::{Action, CalicoChains, Dispatch, FORWARD, Match, PodTraffic, Rule};
+use super::calico::{Action, CalicoChains, Dispatch, FORWARD, FarEnd, Match, PodTraffic, Rule};
 use super::guarded_pod::GuardedPod;
 use super::rule_text::{AddressSets, COMMENT, FilterTable, RuleText};
 
@@ -116,14 +116,14 @@ fn condition(matches: &Match) -> String {
         Match::Set(bit) => format!(" -m mark --mark {bit:#x}/{bit:#x}"),
         Match::Vxlan => " -p udp -m multiport --destination-ports 4789".to_owned(),
         Match::IpInIp => " -p 4".to_owned(),
-        Match::Peer(way, set, port) => {
-            let side = match way {
-                PodTraffic::From => "src",
-                PodTraffic::To => "dst",
+        Match::Peer(way, peer, port) => {
+            let peer = match (peer, way) {
+                (FarEnd::Set(set), PodTraffic::From) => format!("-m set --match-set {set} src"),
+                (FarEnd::Set(set), PodTraffic::To) => format!("-m set --match-set {set} dst"),
+                (FarEnd::Address(address), PodTraffic::From) => format!("--source {address}"),
+                (FarEnd::Address(address), PodTraffic::To) => format!("--destination {address}"),
             };
-            format!(
-                " -p tcp -m set --match-set {set} {side} -m multiport --destination-ports {port}"
-            )
+            format!(" -p tcp {peer} -m multiport --destination-ports {port}")
         }
     }
 }

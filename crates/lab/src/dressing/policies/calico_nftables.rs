@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use plumbline_experiment::Family;
 use plumbline_sys::namespace::in_user_namespace;
 
-use super::calico::{Action, CalicoChains, FORWARD, Match, PodTraffic, Rule};
+use super::calico::{Action, CalicoChains, FORWARD, FarEnd, Match, PodTraffic, Rule};
 use super::guarded_pod::GuardedPod;
 use super::rule_text::RuleText;
 use crate::dressing::rule_writer::family_of_table;
@@ -136,13 +136,17 @@ impl Commands {
             Match::Set(bit) => format!("meta mark & {bit:#x} == {bit:#x}"),
             Match::Vxlan => "meta l4proto 17 udp dport { 4789 }".to_owned(),
             Match::IpInIp => "meta l4proto 4".to_owned(),
-            Match::Peer(way, set, port) => {
+            Match::Peer(way, peer, port) => {
                 let side = match way {
                     PodTraffic::From => "saddr",
                     PodTraffic::To => "daddr",
                 };
-                let (ip, set) = (self.ip, legal(set));
-                format!("meta l4proto tcp {ip} {side} @{set} tcp dport {{ {port} }}")
+                let peer = match peer {
+                    FarEnd::Set(set) => format!("@{}", legal(set)),
+                    FarEnd::Address(address) => address.to_string(),
+                };
+                let ip = self.ip;
+                format!("meta l4proto tcp {ip} {side} {peer} tcp dport {{ {port} }}")
             }
         };
         format!("{condition} {action}")

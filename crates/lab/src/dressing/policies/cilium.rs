@@ -88,7 +88,8 @@ fn identities(all: &[Vec<GuardedPod>]) -> BTreeMap<IpAddr, u32> {
         .flatten()
         .flat_map(|it| [&it.ingress, &it.egress]);
     let policies = lists.flat_map(|policies| (FIRST_IDENTITY..).zip(policies));
-    let peers = policies.flat_map(|(identity, peers)| peers.iter().map(move |it| (*it, identity)));
+    let peers =
+        policies.flat_map(|(identity, peers)| peers.all.iter().map(move |it| (*it, identity)));
     peers.collect()
 }
 
@@ -131,6 +132,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+    use crate::dressing::policies::guarded_pod::Peers;
 
     fn address(last: u8) -> IpAddr {
         Ipv4Addr::new(198, 19, 64, last).into()
@@ -141,7 +143,7 @@ mod tests {
             address: address(255),
             device: "eth0".to_owned(),
             ingress: (0..policies)
-                .map(|it| vec![address(2 * it), address(2 * it + 1)])
+                .map(|it| Peers::of_labels(vec![address(2 * it), address(2 * it + 1)]))
                 .collect(),
             egress: Vec::new(),
         }

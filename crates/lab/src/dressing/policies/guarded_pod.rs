@@ -2,12 +2,37 @@
 
 use std::net::IpAddr;
 
-use plumbline_experiment::Policies;
+use plumbline_experiment::{Policies, PolicyPeers};
 
 use crate::addressing::Addressing;
 
-/// The port that policies allow is the receiver's; here are the addresses that they allow.
-pub(super) type Peers = Vec<IpAddr>;
+/// Whom a policy allows. The port that it allows is the receiver's.
+#[derive(Clone, Debug)]
+pub(super) struct Peers {
+    /// The addresses of all.
+    pub(super) all: Vec<IpAddr>,
+    /// How many of them, the first ones, it names by address; the others by labels.
+    by_address: usize,
+}
+
+impl Peers {
+    /// All of them named by labels.
+    #[cfg(test)]
+    pub(super) fn of_labels(all: Vec<IpAddr>) -> Self {
+        let by_address = 0;
+        Self { all, by_address }
+    }
+
+    /// Those that are named by address.
+    pub(super) fn by_address(&self) -> &[IpAddr] {
+        &self.all[..self.by_address]
+    }
+
+    /// Those that are named by labels of their pods.
+    pub(super) fn by_labels(&self) -> &[IpAddr] {
+        &self.all[self.by_address..]
+    }
+}
 
 /// A pod of a node, and the policies that select it.
 #[derive(Clone, Debug)]
@@ -29,13 +54,18 @@ pub(super) fn peers(policies: &Policies, far: IpAddr, addressing: Addressing) ->
     let peers = (0..policies.count).map(|policy| {
         let first = policy * policies.members;
         let strangers = (first..first + policies.members).map(|it| addressing.stranger(it));
-        let mut peers: Peers = strangers.collect();
+        let mut all: Vec<IpAddr> = strangers.collect();
+        let mut by_address = match policies.peers {
+            PolicyPeers::Addresses => all.len(),
+            PolicyPeers::Pods => 0,
+        };
         if policies.allowing() == Some(policy) {
             // In the place of the last: as good as any other in a set, the last of a list.
-            peers.pop();
-            peers.push(far);
+            all.pop();
+            by_address = by_address.min(all.len());
+            all.push(far);
         }
-        peers
+        Peers { all, by_address }
     });
     peers.collect()
 }

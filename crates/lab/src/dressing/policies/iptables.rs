@@ -38,7 +38,7 @@ fn list(
     }
     filter.chain(chain);
     filter.rule("FORWARD", jump);
-    for peer in policies.iter().flatten() {
+    for peer in policies.iter().flat_map(|it| &it.all) {
         filter.rule(
             chain,
             format!("{side} {peer} -p tcp -m tcp --dport {port} -j RETURN"),

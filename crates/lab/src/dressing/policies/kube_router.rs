@@ -142,7 +142,7 @@ fn policy(
         _ => (&destination, &source),
     };
     sets.set(own, &kind, &[pod], " timeout 0");
-    sets.set(far, &kind, peers, " timeout 0");
+    sets.set(far, &kind, &peers.all, " timeout 0");
     let chain = format!("KUBE-NWPLCY-{number:0>16}");
     filter.chain(&chain);
     let matches = format!(

@@ -47,7 +47,7 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16, family: Family) -> RuleText 
         let far = format!("{ip} {} . tcp dport", of.far);
         let mut jumps = Vec::new();
         for (number, pod) in pods.iter().enumerate() {
-            let peers = (of.policies)(pod).iter().flatten();
+            let peers = (of.policies)(pod).iter().flat_map(|it| &it.all);
             // A packet between two pods of a node has to pass both, so a verdict only
             // returns.
             let keys: Vec<String> = peers.map(|it| format!("{it} . {port} : return")).collect();

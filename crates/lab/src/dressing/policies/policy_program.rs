@@ -1,12 +1,15 @@
 //! The program of a pod's policies as Calico's eBPF mode makes it (projectcalico/calico,
 //! `felix/bpf/polprog/pol_prog_builder.go`@00b9aad): for each rule its protocol, a look-up of
-//! the address in the map of sets with the number of the set before it, its port, and the jump
+//! the address in the map of sets with the number of the set before it or a comparison with
+//! one, its port, and the jump
 //! to what allows; what does not fit goes on to the next rule. So it grows with the rules, and
 //! is cut into parts that call each other.
 //!
 //! Felix begins a new part after so many jumps as the kernel follows in a row, 8,192 less some,
 //! which are 1,600 rules; where a jump is longer than an instruction can say, it makes it in
 //! several. Here a part is of fewer rules, and no jump is.
+
+use std::net::IpAddr;
 
 use plumbline_experiment::Family;
 use plumbline_sys::bpf::Instruction;
@@ -25,11 +28,19 @@ pub(super) struct MapNumbers {
     pub(super) policies: i32,
 }
 
-/// A rule that allows one TCP port to the members of a set.
+/// A rule that allows one TCP port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PortRule {
-    pub(super) set: u64,
+    pub(super) to: Allowed,
     pub(super) port: u16,
+}
+
+/// Whom a rule allows something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Allowed {
+    /// The members of a set.
+    Set(u64),
+    Address(IpAddr),
 }
 
 /// Which end of a packet is the peer.
@@ -117,6 +128,9 @@ mod code {
     pub(super) const JUMP: u8 = 0x05;
     pub(super) const JUMP_EQUAL: u8 = 0x15;
     pub(super) const JUMP_UNEQUAL: u8 = 0x55;
+    pub(super) const JUMP_EQUAL_32: u8 = 0x16;
+    pub(super) const JUMP_UNEQUAL_32: u8 = 0x56;
+    pub(super) const AND_32: u8 = 0x5c;
     pub(super) const CALL: u8 = 0x85;
     pub(super) const EXIT: u8 = 0x95;
 }
@@ -179,15 +193,20 @@ impl Code {
     fn rule(&mut self, rule: PortRule, end: PeerEnd, family: Family, sets: i32) {
         self.load(code::LOAD_8, PROTOCOL);
         let mut to_next = vec![self.jump(code::JUMP_UNEQUAL, 1, TCP)];
-        self.set_key(rule.set, end, family);
-        self.look_up(sets, SET_KEY);
-        match end {
-            PeerEnd::Source => to_next.push(self.jump(code::JUMP_EQUAL, 0, 0)),
-            // Over the jump to the next rule: Felix is ready for several sets here.
-            PeerEnd::Destination => {
-                self.add(code::JUMP_UNEQUAL, 0, 0, 1, 0);
-                to_next.push(self.jump(code::JUMP, 0, 0));
+        match rule.to {
+            Allowed::Set(set) => {
+                self.set_key(set, end, family);
+                self.look_up(sets, SET_KEY);
+                match end {
+                    PeerEnd::Source => to_next.push(self.jump(code::JUMP_EQUAL, 0, 0)),
+                    // Over the jump to the next rule: Felix is ready for several sets here.
+                    PeerEnd::Destination => {
+                        self.add(code::JUMP_UNEQUAL, 0, 0, 1, 0);
+                        to_next.push(self.jump(code::JUMP, 0, 0));
+                    }
+                }
             }
+            Allowed::Address(address) => to_next.extend(self.compare(address, end)),
         }
         self.load(code::LOAD_16, TO_PORT);
         // As well, for several ports.
@@ -198,6 +217,39 @@ impl Code {
         for jump in to_next {
             self.aim(jump, next);
         }
+    }
+
+    /// Compares an address with that of the packet, by words of 32 bits, under a mask with all
+    /// bits; gives the jumps from where they differ.
+    fn compare(&mut self, address: IpAddr, end: PeerEnd) -> Vec<usize> {
+        let bytes = match address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        let from = match end {
+            PeerEnd::Source => FROM,
+            PeerEnd::Destination => TO,
+        };
+        let words = bytes.chunks_exact(4).map(|it| {
+            let word = it.try_into().expect("a chunk of four bytes");
+            i32::from_ne_bytes(word)
+        });
+        let words: Vec<i32> = words.collect();
+        let mut differ = Vec::new();
+        let last = words.len() - 1;
+        for (at, word) in (0_i16..).zip(words) {
+            self.load(code::LOAD_32, from + 4 * at);
+            self.add(code::MOVE_NUMBER_32, 2, 0, 0, -1);
+            self.add(code::AND_32, 2, 1, 0, 0);
+            if usize::from(at.unsigned_abs()) < last {
+                differ.push(self.jump(code::JUMP_UNEQUAL_32, 2, word));
+            } else {
+                // Over the jump to the next rule: Felix is ready for several addresses here.
+                self.add(code::JUMP_EQUAL_32, 2, 0, 1, word);
+                differ.push(self.jump(code::JUMP, 0, 0));
+            }
+        }
+        differ
     }
 
     /// The key of an address in a set, as the map has it: the length, the set, the address,
@@ -304,8 +356,43 @@ mod tests {
     };
 
     fn made(rules: u64, end: PeerEnd, family: Family) -> Vec<Vec<Instruction>> {
-        let rules: Vec<PortRule> = (0..rules).map(|set| PortRule { set, port: 8080 }).collect();
+        made_of(rules, Allowed::Set, end, family)
+    }
+
+    fn made_of(
+        rules: u64,
+        allowed: impl Fn(u64) -> Allowed,
+        end: PeerEnd,
+        family: Family,
+    ) -> Vec<Vec<Instruction>> {
+        let rule = |number| PortRule {
+            to: allowed(number),
+            port: 8080,
+        };
+        let rules: Vec<PortRule> = (0..rules).map(rule).collect();
         parts(&rules, end, family, MAPS, 0)
+    }
+
+    /// Protocol 2, port 4; 5 for a word, and for each more 4 of which one jumps on.
+    #[test]
+    fn an_address_is_compared_by_words() {
+        for (address, rule) in [("198.18.0.1", 6 + 5), ("fd00::1", 6 + 3 * 4 + 5)] {
+            let address: IpAddr = address.parse().unwrap();
+            let family = match address {
+                IpAddr::V4(_) => Family::V4,
+                IpAddr::V6(_) => Family::V6,
+            };
+            let length = |rules| {
+                let made = made_of(
+                    rules,
+                    |_| Allowed::Address(address),
+                    PeerEnd::Source,
+                    family,
+                );
+                made[0].len()
+            };
+            assert_eq!(length(200) - length(100), 100 * rule);
+        }
     }
 
     /// As many instructions for a rule as Felix writes, and as docs/method.md says.

@@ -45,7 +45,7 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16) -> RuleText {
             let (policy, peer) = (policy_name(number), set_name('b', number));
             number += 1;
             sets.set(&format!("{policy}_s"), KIND, &[], "");
-            sets.set(&peer, KIND, peers, "");
+            sets.set(&peer, KIND, &peers.all, "");
             filter.chain(format!("{policy}_R"));
             filter.rule(
                 format!("{policy}_X"),

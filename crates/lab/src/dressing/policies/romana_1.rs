@@ -52,7 +52,7 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16) -> RuleText {
             filter.chain(&segment);
             filter.rule(&chain, format!("{into} -j {segment}"));
             for peers in &pod.ingress {
-                let peers: BTreeSet<u32> = peers.iter().map(|it| bits(*it, SEGMENT)).collect();
+                let peers: BTreeSet<u32> = peers.all.iter().map(|it| bits(*it, SEGMENT)).collect();
                 let peers = peers.into_iter().map(|it| u32_match(SOURCE, SEGMENT, it));
                 let port = format!("-p tcp --dport {port}");
                 policy(&mut filter, &segment, number, peers, &port);

@@ -1,6 +1,6 @@
 //! The shapes and counts of what enforcers write.
 
-use plumbline_experiment::PolicyPosition;
+use plumbline_experiment::{PolicyPeers, PolicyPosition};
 
 use super::rule_text::COMMENT;
 use super::*;
@@ -169,14 +169,53 @@ fn one_policy_has_the_other_end_among_its_peers() {
             ..policies(10, Enforcer::Nft)
         };
         let peers = peers(&policies, far, addressing);
-        let with_far = peers.iter().enumerate().filter(|(_, it)| it.contains(&far));
+        let with_far = peers
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.all.contains(&far));
         assert_eq!(with_far.map(|(at, _)| at).collect::<Vec<_>>(), [at]);
-        assert!(peers.iter().all(|it| it.len() == 3));
-        let mut all: Vec<_> = peers.into_iter().flatten().collect();
+        assert!(peers.iter().all(|it| it.all.len() == 3));
+        let mut all: Vec<_> = peers.into_iter().flat_map(|it| it.all).collect();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 30, "no address is there twice");
     }
+}
+
+/// A rule for each address, as Felix makes of an `ipBlock`, and a set for the other end.
+#[test]
+fn calico_has_addresses_in_its_rules() {
+    let of_addresses = |enforcer| {
+        let policies = Policies {
+            peers: PolicyPeers::Addresses,
+            members: 2,
+            ..policies(2, enforcer)
+        };
+        let pod = receiver(&policies, Family::V4);
+        rules_of(enforcer, &[pod], PORT, Family::V4)
+    };
+    let text = of_addresses(Enforcer::CalicoIptables);
+    let policy = |number: u32| rules_in(&text.iptables, &format!("-A cali-pi-{number} "));
+    let allows = |peer: &str| {
+        format!(
+            "{COMMENT} {COMMENT} -p tcp {peer} -m multiport --destination-ports 7000 -j MARK \
+             --set-mark 0x10000/0x10000"
+        )
+    };
+    let returns = format!("{COMMENT} {COMMENT} -m mark --mark 0x10000/0x10000 -j RETURN");
+    let addressing = Addressing::new(Family::V4);
+    let address = |it| allows(&format!("--source {}", addressing.stranger(it)));
+    assert_eq!(policy(0), [address(0), returns.clone(), address(1)]);
+    let set = allows("-m set --match-set cali40s:0 src");
+    assert_eq!(policy(1), [set, returns, address(2)]);
+    assert_eq!(text.elements, 1);
+    let nft = of_addresses(Enforcer::CalicoNftables).nft.concat();
+    let allowed = format!(
+        "meta l4proto tcp ip saddr {} tcp dport {{ 7000 }} counter meta mark set meta mark | 0x10000",
+        addressing.stranger(1)
+    );
+    let chain = rules_in(&nft, "add rule ip calico filter-cali-pi-0 ");
+    assert_eq!(chain.last(), Some(&allowed));
 }
 
 /// `u32` compares an address with all bits but those of the node.

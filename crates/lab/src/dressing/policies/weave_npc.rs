@@ -64,14 +64,14 @@ pub(super) fn rules(pods: &[GuardedPod], port: u16) -> RuleText {
         for peers in &pod.ingress {
             let peer = format!("weave-peers-{number}");
             number += 1;
-            sets.set(&peer, KIND, peers, "");
+            sets.set(&peer, KIND, &peers.all, "");
             let rule = rule_of(&peer, &target, port);
             filter.rule(INGRESS, format!("{rule} -j ACCEPT"));
         }
         for peers in &pod.egress {
             let peer = format!("weave-peers-{number}");
             number += 1;
-            sets.set(&peer, KIND, peers, "");
+            sets.set(&peer, KIND, &peers.all, "");
             let rule = rule_of(&target, &peer, port);
             for action in [EGRESS_ACCEPT, "RETURN"] {
                 filter.rule(EGRESS_CUSTOM, format!("{rule} -j {action}"));

@@ -71,7 +71,7 @@ pub(in crate::html) fn percentiles(summary: &Summary, section: &Section) -> Opti
 /// The latency at evenly spaced places of the axis, as far as the samples
 /// carry it, in one pass over the buckets.
 fn points(histogram: &Histogram, support: Support) -> Vec<(f64, f64)> {
-    let total = histogram.len() as f64;
+    let total = histogram.len() as f64 * (1.0 + support.errors_per_sample);
     let mut buckets = histogram.buckets();
     let (mut value, mut below) = (0, 0);
     let mut points = Vec::new();
