@@ -93,18 +93,21 @@ impl Pseudonyms {
 
     fn told<T: Serialize + DeserializeOwned>(&mut self, record: &T) -> Result<T, AnonymityError> {
         let mut value = serde_json::to_value(record)?;
-        self.hide("", "", &mut value);
+        self.hide(["", ""], &mut value);
         Ok(serde_json::from_value(value)?)
     }
 
     /// Hides what a value tells that stands under a key in an object, which has a key too.
-    fn hide(&mut self, parent: &str, key: &str, value: &mut Value) {
+    /// Both are one argument: of two, rustc 1.95 with link-time optimisation took the first for
+    /// what it is at the start, and every parent was empty.
+    fn hide(&mut self, at: [&str; 2], value: &mut Value) {
+        let [parent, key] = at;
         match value {
             Value::String(text) => *text = self.shown(field::of(parent, key), text),
             Value::Array(items) => {
                 let key = format!("{key}[]");
                 for item in items {
-                    self.hide(parent, &key, item);
+                    self.hide([parent, &key], item);
                 }
             }
             Value::Object(fields) => {
@@ -112,7 +115,7 @@ impl Pseudonyms {
                 let mut shown = Map::new();
                 for (name, mut inner) in std::mem::take(fields) {
                     let under = if names.is_some() { "*" } else { &name };
-                    self.hide(key, under, &mut inner);
+                    self.hide([key, under], &mut inner);
                     let name = names.map_or(name.clone(), |of| self.shown(of, &name));
                     shown.insert(name, inner);
                 }
