@@ -30,6 +30,7 @@ const FIELDS: &[(&str, Field)] = &[
     ("policies.direction", Stays),
     ("policies.enforcer", Stays),
     ("policies.position", Stays),
+    ("policies.peers", Stays),
     ("policies.selects", Stays),
     ("programming.change", Stays),
     ("programming.object", Stays),
