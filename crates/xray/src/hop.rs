@@ -48,6 +48,7 @@ pub(crate) fn hops(seen: &[(SeenAt, f64)], mut trip: Trip) -> Vec<NamedHop> {
         }
         let name = match before.is_elsewhere() || after.is_elsewhere() {
             true => beyond(seen, at).to_owned(),
+            false if was_routed_below(seen, at) => "forward".to_owned(),
             false => name(before, after, seen.get(at + 1).map(|(place, _)| place)),
         };
         let cpu_ns = if waits(before, after) { 0.0 } else { *ns };
@@ -78,6 +79,26 @@ fn waits(before: &SeenAt, after: &SeenAt) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a packet that a bridge received goes on by the lookup that was made for it at the
+/// bridge's port: netfilter makes one there (`br_netfilter`) when it translates an address.
+fn was_routed_below(seen: &[(SeenAt, f64)], at: usize) -> bool {
+    let ((before, _), (after, _)) = (&seen[at - 1], &seen[at]);
+    let of_bridge = |place: &SeenAt| {
+        let device = place.device.as_ref();
+        device.is_some_and(|it| it.kind == "bridge")
+    };
+    let at_port = |place: &SeenAt| {
+        let device = place.device.as_ref();
+        place.hook == Hook::Routed
+            && device.is_some_and(|it| it.port_of.as_deref() == Some("bridge"))
+    };
+    let earlier = seen[..at - 1].iter().rev().map(|(place, _)| place);
+    let mut here = earlier.take_while(|it| it.namespace == before.namespace);
+    (before.hook, after.hook) == (Hook::Received, Hook::Queued)
+        && of_bridge(before)
+        && here.any(at_port)
 }
 
 /// What a namespace belongs to that is of no end and of no node: to what joins the nodes, if a
@@ -289,6 +310,22 @@ mod tests {
                 "netfilter",
                 "forward",
             ]
+        );
+    }
+
+    #[test]
+    fn what_was_routed_at_a_port_is_forwarded_by_the_bridge() {
+        let mut places = journey();
+        let routed = places.iter().position(|it| it.hook == Routed).unwrap();
+        // From the bridge to its port, before it.
+        let port = places[routed - 2].device.clone();
+        places.remove(routed);
+        places.insert(routed - 1, at("node1", Routed, port));
+        let names: Vec<_> = named(places).into_iter().map(|hop| hop.name).collect();
+        assert_eq!(
+            names[3..7],
+            ["prerouting", "bridge", "forward", "vxlan"],
+            "{names:?}"
         );
     }
 
