@@ -105,15 +105,20 @@ fn hops_between_two_pods_add_up_and_say_where_they_are() {
     let networks = found["networks"].as_array().expect("a list");
     let names = networks.iter().map(|it| text(it, "name"));
     assert_eq!(names.collect::<Vec<_>>(), ["pod", "cluster-ip"]);
-    let client = format!("{near}/client-pod");
-    let server = format!("{far}/server-pod");
-    let there = ("request", [&near, &client], [&far, &server]);
-    let back = ("answer", [&far, &server], [&near, &client]);
-    let ways = networks.iter().flat_map(|it| [(it, there), (it, back)]);
-    for (network, (trip, from, to)) in ways {
-        let hops = hops(network, trip);
+    // Each path has pods of its own.
+    let way = |network: &'static str, trip| {
+        let client = [near.clone(), format!("{near}/client-{network}")];
+        let server = [far.clone(), format!("{far}/server-{network}")];
+        match trip {
+            "request" => (network, trip, client, server),
+            _ => (network, trip, server, client),
+        }
+    };
+    let ways = ["pod", "cluster-ip"].map(|it| [way(it, "request"), way(it, "answer")]);
+    for (network, trip, [node, pod], [other_node, other_pod]) in ways.as_flattened() {
+        let network = networks.iter().find(|it| it["name"] == *network);
+        let hops = hops(network.expect("it was followed"), trip);
         let has = |name: &str, at: &str| hops.contains(&(name, at));
-        let ([node, pod], [other_node, other_pod]) = (from, to);
         assert!(has("pod stack", pod) && has("veth", pod), "{hops:?}");
         assert!(has("forward", node), "{hops:?}");
         assert!(has("underlay", node), "{hops:?}");
