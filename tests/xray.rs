@@ -444,9 +444,9 @@ fn added(against: &Value, words: &[&str]) -> f64 {
     named.map(|hop| number(hop, "ns")).sum()
 }
 
-/// 200 rules that match nothing, laid by a plugin of the test's own: they are in `forward`, and
-/// what they add there is what a request takes longer while nobody looks, as far as a short look
-/// can tell.
+/// 200 rules that match nothing, laid by a plugin of the test's own: they are in `forward`. How
+/// much a request takes longer while nobody looks, docs/xray.md says: medians of a short look
+/// differ by more.
 #[test]
 fn no_op_rules_of_a_plugin_are_found_in_their_hop() {
     let name = "no-op rules of a plugin are found in their hop";
@@ -464,11 +464,10 @@ fn no_op_rules_of_a_plugin_are_found_in_their_hop() {
         let found = look(&[&["--network", &networks][..], &plugins].concat());
         let against = &found["networks"][1]["against"];
         let more = |word| added(against, &[word]);
-        let (there, p50) = (more("forward"), number(&against["alone_p50"], "ns"));
+        let there = more("forward");
         let elsewhere = ["veth", "bridge", "prerouting", "underlay"].map(more);
         let is_there = there > 500.0 && elsewhere.iter().all(|it| it.abs() < there / 3.0);
-        let is_all = (there / 3.0..there * 3.0).contains(&p50);
-        (is_there && is_all, (there, p50, elsewhere))
+        (is_there, (there, elsewhere))
     });
 }
 
