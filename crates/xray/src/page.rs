@@ -128,14 +128,18 @@ impl Xray {
         }
         let answers = self.networks.iter().filter_map(|network| {
             let against = network.against.as_ref()?;
-            let more = against.total.ns;
-            let longer = if more < 0.0 { "shorter" } else { "longer" };
+            let (name, baseline) = (&network.name, &against.baseline);
+            let more = match against.total.interval {
+                Some((low, high)) if low <= 0.0 && high >= 0.0 => {
+                    let [low, high] = [low, high].map(|ns| format!("{:.1}", ns / 1e3));
+                    format!("between {low} and +{high} µs more").replace('-', "−")
+                }
+                _ if against.total.ns < 0.0 => format!("{:.1} µs shorter", -against.total.ns / 1e3),
+                _ => format!("{:.1} µs longer", against.total.ns / 1e3),
+            };
+            let hops = against.hops_in_words().join(", ");
             Some(format!(
-                "Over {} a request takes {:.1} µs {longer} than over {}: {}.",
-                network.name,
-                more.abs() / 1e3,
-                against.baseline,
-                against.hops_in_words().join(", "),
+                "Over {name} a request takes {more} than over {baseline}: {hops}."
             ))
         });
         HopPage {
@@ -329,6 +333,16 @@ mod tests {
         );
         assert!(!page.contains("different\" title=\"→ node stack"), "{page}");
         assert!(page.contains("tun was not followed: packets were lost sight of"));
+    }
+
+    #[test]
+    fn what_rounds_do_not_tell_is_not_said() {
+        let mut found = two();
+        let against = found.networks[1].against.as_mut().unwrap();
+        against.total.interval = Some((-2_000.0, 9_000.0));
+        let page = found.to_html().unwrap();
+        let said = "a request takes between −2.0 and +9.0 µs more than over host";
+        assert!(page.contains(said), "{page}");
     }
 
     #[test]
