@@ -59,8 +59,8 @@ fn a_killed_controller_stops_the_load_and_cleanup_removes_the_rest() {
     let kubelab = Kubelab::of_cluster("no nodes to look at");
     let mut moments = Moments::new(TEST);
     let before = cluster.inventory();
-    // Kubelets remove the groups of pods when they get to it.
-    // Kernels in user mode, which may run beside it, have their memory in shared files.
+    // Kubelets remove the groups of pods when they get to it, and kernels in user mode, which may
+    // run beside it, have their memory in shared files.
     let machine = Inventory::take()
         .without("control group")
         .without("shared memory");

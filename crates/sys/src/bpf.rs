@@ -24,7 +24,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 pub use bytecode::Instruction;
 use bytecode::ProgramKind;
 pub use maps::{MapFill, network_maps};
-pub use netfilter::{AtNetfilter, NETFILTER_EDGES};
+pub use netfilter::AtNetfilter;
 
 /// Longest wait for memory of an entry: some kernels (User-mode Linux) have for maps what the
 /// last tick left them.

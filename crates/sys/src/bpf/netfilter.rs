@@ -10,11 +10,6 @@ const HOOKS: [u32; 3] = [0, 2, 4];
 /// Before all others that may be at a hook, and behind all but what ends connection tracking.
 const PRIORITIES: [i32; 2] = [i32::MIN + 1, i32::MAX - 1];
 
-/// Entries of the map that [`BpfObject::stamp_at_netfilter`] writes to: of each hook, in the
-/// order in which forwarded packets pass them, when its first program ran and when its last one
-/// did.
-pub const NETFILTER_EDGES: u32 = (HOOKS.len() * PRIORITIES.len()) as u32;
-
 /// Programs that run at netfilter's hooks of a namespace, until this is dropped.
 #[derive(Debug)]
 pub struct AtNetfilter {
@@ -24,7 +19,7 @@ pub struct AtNetfilter {
 impl BpfObject {
     /// Has each packet that is received or forwarded in the calling thread's namespace leave the
     /// moments, monotonic nanoseconds, at which it came to netfilter's hooks and left them, in a map
-    /// that each CPU has of its own, of [`NETFILTER_EDGES`] entries.
+    /// that each CPU has of its own: two entries for each of PREROUTING, FORWARD and POSTROUTING.
     ///
     /// # Errors
     ///

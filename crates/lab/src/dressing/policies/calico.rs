@@ -296,10 +296,13 @@ impl CalicoChains {
                 named.push(FarEnd::Set(set));
             }
             named.extend(peers.by_address().iter().copied().map(FarEnd::Address));
-            let allow = |peer| remarked(Match::Peer(far, peer, port), Action::Mark(ACCEPTED));
             let allow = |peer| {
-                let decided = remarked(Match::Set(ACCEPTED), Action::Return);
-                [allow(peer), decided]
+                let fits = Match::Peer(far, peer, port);
+                let decided = Match::Set(ACCEPTED);
+                [
+                    remarked(fits, Action::Mark(ACCEPTED)),
+                    remarked(decided, Action::Return),
+                ]
             };
             let mut rules: Vec<Rule> = named.into_iter().flat_map(allow).collect();
             rules.pop();
