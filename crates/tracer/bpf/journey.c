@@ -52,13 +52,17 @@ enum hook {
 	FILTERED = 11, // left it
 };
 
-// Netfilter's hooks at which packets may be stamped, in the order in which they are passed. Each
-// has two entries in `filtering`.
-enum filter {
-	PREROUTING,
-	FORWARD,
-	POSTROUTING,
-	FILTERS,
+// When a CPU came to a hook of netfilter with a packet, and when it left it.
+struct filter {
+	__u64 began;
+	__u64 ended;
+};
+
+// The hooks at which packets may be stamped, in the order in which they are passed.
+struct filters {
+	struct filter prerouting;
+	struct filter forward;
+	struct filter postrouting;
 };
 
 struct step {
@@ -171,13 +175,12 @@ struct {
 	__type(value, __u64);
 } latest SEC(".maps");
 
-// When a packet came to each of netfilter's hooks on each CPU, and when it left: written by
-// programs at these hooks, where there are some.
+// Of each CPU, written by programs at netfilter's hooks, where there are some.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2 * FILTERS);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct filters);
 } filtering SEC(".maps");
 
 struct {
@@ -328,20 +331,22 @@ static __always_inline void see_at(struct journey *journey, __u64 came,
 
 // Adds what a hook of netfilter took, if this CPU was there since the packet was seen last. Between
 // two sights of a packet that is being forwarded it works for that one.
-static __always_inline void see_filtered(struct journey *journey, __u64 came, __u32 filter)
+static __always_inline void see_filtered(struct journey *journey, __u64 came,
+					 const struct filter *filter)
 {
-	__u32 at = 2 * filter;
-	__u64 *began = bpf_map_lookup_elem(&filtering, &at);
-	__u64 *ended;
-
-	at += 1;
-	ended = bpf_map_lookup_elem(&filtering, &at);
-	if (!began || !ended || *began < journey->left || *ended < *began || came < *ended)
+	if (filter->began < journey->left || filter->ended < filter->began || came < filter->ended)
 		return;
-	see(journey, *began, journey->namespace, journey->device, FILTERING);
-	journey->left = *began;
-	see(journey, *ended, journey->namespace, journey->device, FILTERED);
-	journey->left = *ended;
+	see(journey, filter->began, journey->namespace, journey->device, FILTERING);
+	journey->left = filter->began;
+	see(journey, filter->ended, journey->namespace, journey->device, FILTERED);
+	journey->left = filter->ended;
+}
+
+static __always_inline const struct filters *filtered(void)
+{
+	__u32 first = 0;
+
+	return bpf_map_lookup_elem(&filtering, &first);
 }
 
 static __always_inline void arrive_home(struct journey *journey)
@@ -603,9 +608,12 @@ int on_queued(__u64 *context)
 	if (journey && journey->hook == ROUTED && journey->cpu == bpf_get_smp_processor_id() &&
 	    is_inside(journey, namespace_at(skb->dev)) && carries(journey, skb)) {
 		__u64 came = bpf_ktime_get_ns();
+		const struct filters *filters = filtered();
 
-		see_filtered(journey, came, FORWARD);
-		see_filtered(journey, came, POSTROUTING);
+		if (filters) {
+			see_filtered(journey, came, &filters->forward);
+			see_filtered(journey, came, &filters->postrouting);
+		}
 		see_at(journey, came, skb->dev, QUEUED);
 		return 0;
 	}
@@ -643,6 +651,7 @@ int on_received(__u64 *context)
 static __always_inline int look_up(void)
 {
 	struct journey *journey = in_sight();
+	const struct filters *filters;
 	struct arrival *arrival;
 	__u64 *received;
 	__u32 first = 0;
@@ -653,7 +662,9 @@ static __always_inline int look_up(void)
 	came = bpf_ktime_get_ns();
 	if (journey->is_on && journey->hook == RECEIVED &&
 	    journey->cpu == bpf_get_smp_processor_id()) {
-		see_filtered(journey, came, PREROUTING);
+		filters = filtered();
+		if (filters)
+			see_filtered(journey, came, &filters->prerouting);
 		see(journey, came, journey->namespace, journey->device, ROUTED);
 		return 0;
 	}

@@ -19,7 +19,8 @@ pub struct AtNetfilter {
 impl BpfObject {
     /// Has each packet that is received or forwarded in the calling thread's namespace leave the
     /// moments, monotonic nanoseconds, at which it came to netfilter's hooks and left them, in a map
-    /// that each CPU has of its own: two entries for each of PREROUTING, FORWARD and POSTROUTING.
+    /// that each CPU has of its own: two numbers for each of PREROUTING, FORWARD and POSTROUTING,
+    /// in one entry.
     ///
     /// # Errors
     ///
@@ -32,7 +33,7 @@ impl BpfObject {
             .flat_map(|hook| PRIORITIES.map(|at| (hook, at)));
         let link = |(edge, (hook, priority)): (usize, (u32, i32))| {
             let failed = |error| BpfError::new("stamp packets by", map, error);
-            let program = bytecode::load(ProgramKind::Netfilter, &stamp(number, edge as i32));
+            let program = bytecode::load(ProgramKind::Netfilter, &stamp(number, edge as i16));
             let program =
                 program.map_err(|error| BpfError::new("load a program for", map, error))?;
             bytecode::link(&program, family, hook, priority).map_err(failed)
@@ -42,8 +43,8 @@ impl BpfObject {
     }
 }
 
-/// Writes the time to an entry of a map, and lets the packet pass (RFC 9669).
-fn stamp(map: i32, entry: i32) -> [Instruction; 12] {
+/// Writes the time as a number of the one entry of a map, and lets the packet pass (RFC 9669).
+fn stamp(map: i32, number: i16) -> [Instruction; 12] {
     const LOOK_UP: i32 = 1;
     const TIME: i32 = 5;
     let of = |code, to: u8, from: u8, offset, immediate| Instruction {
@@ -54,7 +55,7 @@ fn stamp(map: i32, entry: i32) -> [Instruction; 12] {
     };
     [
         // The key, on the stack.
-        of(0x62, 10, 0, -4, entry),
+        of(0x62, 10, 0, -4, 0),
         of(0xbf, 2, 10, 0, 0),
         of(0x07, 2, 0, 0, -4),
         // The map, by its descriptor, in an instruction of two.
@@ -65,7 +66,7 @@ fn stamp(map: i32, entry: i32) -> [Instruction; 12] {
         of(0x15, 0, 0, 3, 0),
         of(0xbf, 6, 0, 0, 0),
         of(0x85, 0, 0, 0, TIME),
-        of(0x7b, 6, 0, 0, 0),
+        of(0x7b, 6, 0, 8 * number, 0),
         // `NF_ACCEPT`.
         of(0xb7, 0, 0, 0, 1),
         of(0x95, 0, 0, 0, 0),
