@@ -66,6 +66,9 @@ pub struct JointEffect {
     pub joint: Interval,
     /// Whether an end of `joint` was cut off at 0.
     pub is_cut: bool,
+    /// Half of the width of `joint`, as the logarithm of a ratio, before it is made to agree
+    /// with the test at 0: whatever the effect, it is the same. Infinite without a bound.
+    pub half_width: f64,
     /// The interval of this comparison alone.
     pub alone: Interval,
     /// p-value that there is no effect, adjusted for all comparisons. At most
@@ -92,6 +95,8 @@ pub struct JointMean {
     pub joint: Interval,
     /// As [`JointEffect::is_cut`].
     pub is_cut: bool,
+    /// As [`JointEffect::half_width`].
+    pub half_width: f64,
     /// As [`JointEffect::alone`].
     pub alone: Interval,
     /// As [`JointEffect::adjusted_p`].
@@ -115,6 +120,7 @@ impl From<JointMean> for JointEffect {
             ratio_minus_one: of.mean.exp_m1(),
             joint: ratios(of.joint),
             is_cut: of.is_cut,
+            half_width: of.half_width,
             alone: ratios(of.alone),
             adjusted_p: of.adjusted_p,
             p_value: of.p_value,
@@ -201,6 +207,7 @@ pub fn means(
             mean: column.mean,
             joint,
             is_cut: free.contains(0.0) && !joint.contains(0.0),
+            half_width: (free.high - free.low) / 2.0,
             alone: agreeing(alone, column.mean, is_within(p_value, kept, &flips)),
             adjusted_p: adjusted[at],
             p_value,

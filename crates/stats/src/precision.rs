@@ -28,7 +28,7 @@ const RESERVE: f64 = 1.25;
 /// How many blocks to add so that the widest of some intervals is no wider than
 /// `target`; 0 when none is. `half_widths` are those after `blocks` blocks, in
 /// the unit of `target`, infinite for an unbounded one. Those of logarithms, as
-/// [`half_width`] gives them, shrink evenly on both sides.
+/// [`half_width`](crate::family::JointEffect::half_width) is one, shrink evenly on both sides.
 ///
 /// Widths shrink with the root of the number of blocks, and while there are few
 /// faster, so the answer errs on the high side. At most as many again as there
@@ -46,12 +46,6 @@ pub fn more_blocks(half_widths: &[f64], blocks: usize, target: f64) -> usize {
     // The conversion saturates for an unbounded interval.
     let needed = (blocks as f64 * excess * excess * RESERVE).ceil() as usize;
     (needed - blocks).clamp(1, blocks)
-}
-
-/// Half of the width of an interval of ratios less one, as a logarithm: 0.03
-/// means about ±3 %.
-pub fn half_width(interval: &crate::Interval) -> f64 {
-    (interval.high.ln_1p() - interval.low.ln_1p()) / 2.0
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 
 mod noise;
 
-use noise::Noise;
 use noise::bursts::{Bursty, by_exceedances, by_medians};
 use noise::mesh::Mesh;
+use noise::precision::{Stopped, look, stopped};
+use noise::{Noise, Source};
 use plumbline_stats::exceedance::{ExceedanceSlice, effective_samples};
 use plumbline_stats::mesh::{blocks_to_name, named};
 
@@ -66,22 +67,41 @@ fn too_few_slices_are_worth_nothing_and_none_beyond_all() {
 #[test]
 fn blocks_added_until_intervals_are_narrow_leave_them_true() {
     let runs = 40;
-    let stopped = noise::precision::stopped(1, 8, 0.012, runs);
     // 94 %, less two standard deviations of so few runs.
     let least = 94.0 - 200.0 * (0.94 * 0.06 / runs as f64).sqrt();
-    assert!(stopped.holds >= least, "{}", stopped.holds);
-    assert!(stopped.reached > 95.0, "{}", stopped.reached);
-    assert!(
-        stopped.blocks > 8.5 && stopped.blocks < 25.0,
-        "{}",
-        stopped.blocks
-    );
+    for (comparisons, most_blocks) in [(1, 25.0), (6, 35.0)] {
+        let Stopped {
+            holds,
+            blocks,
+            reached,
+        } = stopped(comparisons, 8, 0.012, runs);
+        assert!(holds >= least, "{comparisons}: {holds}");
+        assert!(reached > 95.0, "{comparisons}: {reached}");
+        let are_few = 8.5 < blocks && blocks < most_blocks;
+        assert!(are_few, "{comparisons}: {blocks}");
+    }
+}
+
+#[test]
+fn a_shift_of_all_log_ratios_adds_no_block() {
+    let effects = [0.0, 0.01, 0.02, -0.5];
+    for (comparisons, target) in [(1, 0.012), (6, 0.02)] {
+        for seed in 0..20 {
+            let added = |&effect: &f64| {
+                let mut source = Source::new(seed, Noise::Normal);
+                let blocks = source.family(&vec![effect; comparisons], 8);
+                look(&blocks, target, seed).1
+            };
+            let added: Vec<usize> = effects.iter().map(added).collect();
+            assert!(added.iter().all(|it| *it == added[0]), "{added:?}");
+        }
+    }
 }
 
 #[test]
 fn at_most_one_innocent_in_20_meshes_is_named() {
     for noise in [Noise::Normal, Noise::HeavyTailed, Noise::Skewed] {
-        for (nodes, blocks, meshes) in [(4, 5, 80), (8, 4, 40), (20, 3, 20), (40, 3, 20)] {
+        for (nodes, blocks, meshes) in [(4, 5, 80), (8, 4, 40), (20, 3, 60), (40, 3, 60)] {
             let mesh = Mesh {
                 nodes,
                 blocks,

@@ -155,36 +155,39 @@ proptest! {
     }
 }
 
-/// In which share of families anything without an effect is called different,
-/// and all joint intervals hold but for their ends at 0.
-fn errors(noise: Noise, truth: &[f64], blocks: usize, families: u64) -> (f64, f64) {
-    let (mut alarms, mut misses) = (0, 0);
+/// In which share of families anything without an effect is called different, some joint
+/// interval misses its truth other than by an end that was cut off at 0, and some does so by
+/// whatever end.
+fn errors(noise: Noise, truth: &[f64], blocks: usize, families: u64) -> [f64; 3] {
+    let (mut alarms, mut misses, mut misses_by_any) = (0, 0, 0);
     for seed in 0..families {
         let found = compare(&Source::new(seed, noise).family(truth, blocks), ALPHA, seed).unwrap();
         let both = || found.iter().zip(truth);
         let is_alarm = |(one, &truth): (&JointEffect, &f64)| truth == 0.0 && one.is_different();
-        let misses_truth = |(one, &truth): (&JointEffect, &f64)| {
-            !one.is_cut && !one.joint.contains(truth.exp_m1())
-        };
+        let misses_truth =
+            |(one, &truth): (&JointEffect, &f64)| !one.joint.contains(truth.exp_m1());
         alarms += u32::from(both().any(is_alarm));
-        misses += u32::from(both().any(misses_truth));
+        misses += u32::from(both().any(|of| !of.0.is_cut && misses_truth(of)));
+        misses_by_any += u32::from(both().any(misses_truth));
     }
-    (
-        f64::from(alarms) / families as f64,
-        f64::from(misses) / families as f64,
-    )
+    [alarms, misses, misses_by_any].map(|count| f64::from(count) / families as f64)
 }
 
 #[test]
 fn at_most_5_percent_of_families_err_whatever_the_noise_and_the_truth() {
     let families = 100;
-    // 5 % and two standard deviations of so many families.
-    let most = 0.05 + 2.0 * (0.05 * 0.95 / families as f64).sqrt();
+    // Two standard deviations of so many families above what is said.
+    let most = |share: f64| share + 2.0 * (share * (1.0 - share) / families as f64).sqrt();
     for noise in [Noise::Normal, Noise::HeavyTailed, Noise::Skewed] {
         for truth in [[0.0; 8], [0.1, 0.0, 0.1, 0.0, 0.02, 0.0, 0.02, 0.0]] {
-            let (alarms, misses) = errors(noise, &truth, 7, families);
-            assert!(alarms <= most, "{noise:?} {truth:?}: {alarms}");
-            assert!(misses <= most, "{noise:?} {truth:?}: {misses}");
+            let [alarms, misses, misses_by_any] = errors(noise, &truth, 7, families);
+            assert!(alarms <= most(0.05), "{noise:?} {truth:?}: {alarms}");
+            assert!(misses <= most(0.05), "{noise:?} {truth:?}: {misses}");
+            // Ends that were cut off hold in 93 % with all others.
+            assert!(
+                misses_by_any <= most(0.07),
+                "{noise:?} {truth:?}: {misses_by_any}"
+            );
         }
     }
 }

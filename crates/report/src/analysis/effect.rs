@@ -20,6 +20,9 @@ pub struct Effect {
     /// judged with it (C-18), and is no narrower than the meter; `None` with too
     /// few blocks (C-7).
     pub interval: Option<Interval>,
+    /// Half of the width of `interval`, as the logarithm of a ratio, before it is made to agree
+    /// with the test, and no less than the meter's; infinite with too few blocks.
+    pub half_width: f64,
     /// The interval of this comparison by itself, as wide as the meter too; `None`
     /// with too few blocks.
     pub alone: Option<Interval>,
@@ -71,9 +74,11 @@ impl Unjudged {
         let interval = no_narrower(found.joint);
         let verdict = |one| Verdict::of(&one, self.margin, self.metric.direction);
         let least = SEEN_BEYOND_INTERVAL * self.resolution;
+        let of_meter = (self.resolution / (1.0 + ratio_minus_one)).min(1.0).atanh();
         (found.blocks > 0).then(|| Effect {
             ratio_minus_one,
             interval,
+            half_width: found.half_width.max(of_meter),
             alone: no_narrower(found.alone),
             adjusted_p: found.adjusted_p,
             smallest: found.smallest_effect.map(|one| one.max(least)),

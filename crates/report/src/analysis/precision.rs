@@ -1,7 +1,6 @@
 //! How narrow the intervals of a run became, where its plan asks for that.
 
 use plumbline_experiment::Plan;
-use plumbline_stats::precision::half_width;
 
 use super::Comparison;
 
@@ -30,8 +29,8 @@ impl ReachedPrecision {
         };
         let (beyond, others): (Vec<_>, Vec<_>) = primary.partition(is_beyond);
         let width = |one: &&Comparison| {
-            let interval = one.effect.as_ref().and_then(|it| it.interval.as_ref());
-            interval.map_or(f64::INFINITY, half_width)
+            let effect = one.effect.as_ref();
+            effect.map_or(f64::INFINITY, |it| it.half_width)
         };
         Some(Self {
             asked,

@@ -2,7 +2,6 @@
 
 use plumbline_stats::family::{self, JointEffect};
 use plumbline_stats::looks::{blocks_to_decide, level_of_each};
-use plumbline_stats::precision::half_width;
 
 use super::{Noise, Source};
 
@@ -29,7 +28,7 @@ pub(crate) fn limit(noise: Noise) -> f64 {
     let half_width = |seed| {
         let blocks = Source::new(seed, noise).family(&[0.0, 0.0], last);
         let found = family::compare(&blocks, level, seed).unwrap();
-        half_width(&found[0].joint)
+        found[0].half_width
     };
     let mean = (1_000..1_000 + RUNS).map(half_width).sum::<f64>() / RUNS as f64;
     // Blocks fall with the square of the distance.

@@ -10,7 +10,7 @@ pub(crate) struct Mesh {
     pub(crate) blocks: usize,
     pub(crate) noise: Noise,
     /// Standard deviation of a logarithm (median absolute deviation and more
-    /// where it has none).
+    /// where it has none). Half as much is common to all pairs of a node in a block.
     pub(crate) sigma: f64,
     /// How many times as slow node 1 is.
     pub(crate) slow_node: Option<f64>,
@@ -22,9 +22,12 @@ impl Mesh {
         let nodes = self.nodes;
         let pairs = || (0..nodes).flat_map(move |a| (a + 1..nodes).map(move |b| [a, b]));
         let mut block = |_| {
+            let of_node = (0..nodes).map(|_| 0.5 * source.unit());
+            let of_node: Vec<f64> = of_node.collect();
             let value = |ends: [usize; 2]| {
                 let slow = self.slow_node.filter(|_| ends.contains(&1));
-                let value = 60_000.0 * (self.sigma * source.unit()).exp() * slow.unwrap_or(1.0);
+                let noise = source.unit() + of_node[ends[0]] + of_node[ends[1]];
+                let value = 60_000.0 * (self.sigma * noise).exp() * slow.unwrap_or(1.0);
                 OfPair { ends, value }
             };
             pairs().map(value).collect()

@@ -1,7 +1,7 @@
 //! Runs that add blocks until their intervals are narrow.
 
 use plumbline_stats::family;
-use plumbline_stats::precision::{ALPHA_SHARE, half_width, more_blocks};
+use plumbline_stats::precision::{ALPHA_SHARE, more_blocks};
 
 use super::{Noise, Source};
 
@@ -17,6 +17,18 @@ pub(crate) struct Stopped {
 
 const MOST_BLOCKS: usize = 40;
 
+/// What these blocks show, and how many are added to them.
+pub(crate) fn look(
+    blocks: &[Vec<Option<f64>>],
+    target: f64,
+    seed: u64,
+) -> (Vec<family::JointEffect>, usize) {
+    let found = family::compare(blocks, 0.05 * ALPHA_SHARE, seed).unwrap();
+    let widths: Vec<f64> = found.iter().map(|one| one.half_width).collect();
+    let more = more_blocks(&widths, blocks[0].len(), target);
+    (found, more)
+}
+
 /// Runs with effects of 0 %, 1 %, 2 %, …, of which the first look comes after
 /// `first` blocks.
 pub(crate) fn stopped(comparisons: usize, first: usize, target: f64, runs: u64) -> Stopped {
@@ -27,9 +39,7 @@ pub(crate) fn stopped(comparisons: usize, first: usize, target: f64, runs: u64) 
         let mut so_far = first;
         let found = loop {
             let data: Vec<_> = all.iter().map(|one| one[..so_far].to_vec()).collect();
-            let found = family::compare(&data, 0.05 * ALPHA_SHARE, seed).unwrap();
-            let widths: Vec<f64> = found.iter().map(|one| half_width(&one.joint)).collect();
-            let more = more_blocks(&widths, so_far, target);
+            let (found, more) = look(&data, target, seed);
             if more == 0 || so_far == MOST_BLOCKS {
                 reached += u32::from(more == 0);
                 break found;
