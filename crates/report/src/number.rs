@@ -146,13 +146,16 @@ pub fn percent_interval(low: f64, high: f64) -> String {
 pub fn half_width(estimate: f64, interval: &plumbline_stats::Interval) -> String {
     let half = (interval.high - interval.low) / 2.0;
     let middle = f64::midpoint(interval.low, interval.high);
-    let differs = interval.low > 0.0 || interval.high < 0.0;
-    if (middle - estimate).abs() > half / 4.0 || differs && estimate.abs() <= half {
+    let decimals = usize::from(estimate.abs() < 0.0995 && half < 0.0995);
+    let shown = digits_in_percent(half, decimals);
+    let reaches_zero =
+        estimate.abs() <= half || digits_in_percent(estimate.abs(), decimals) == shown;
+    let is_even = (middle - estimate).abs() <= half / 4.0;
+    if !is_even || reaches_zero && excludes_zero(interval.low, interval.high) {
         let ends = percent_brackets(interval.low, interval.high);
         return format!("{NO_BREAK_SPACE}{ends}");
     }
-    let decimals = usize::from(estimate.abs() < 0.0995 && half < 0.0995);
-    format!("{NO_BREAK_SPACE}±{}", digits_in_percent(half, decimals))
+    format!("{NO_BREAK_SPACE}±{shown}")
 }
 
 /// An interval that holds zero: `between −2 and +9 %`.
@@ -190,14 +193,28 @@ fn percent_digits(fraction: f64) -> String {
 }
 
 /// Both ends of an interval with the same decimals: one where an end lies below
-/// 10 and the interval is narrow enough for it to mean something.
+/// 10 and the interval is narrow enough for it to mean something. Where zero lies outside,
+/// no end may seem to be zero.
 fn interval_digits(low: f64, high: f64) -> (String, String) {
     let is_fine = low.abs().min(high.abs()) < 0.0995 && high - low < 0.1;
     let decimals = usize::from(is_fine);
-    (
-        digits_in_percent(low, decimals),
-        digits_in_percent(high, decimals),
-    )
+    let digits = match excludes_zero(low, high) {
+        true => digits_beside_zero,
+        false => digits_in_percent,
+    };
+    (digits(low, decimals), digits(high, decimals))
+}
+
+fn excludes_zero(low: f64, high: f64) -> bool {
+    low > 0.0 || high < 0.0
+}
+
+/// As many more decimals as it takes to tell it from zero, at most two; of what is nearer
+/// only the side.
+fn digits_beside_zero(fraction: f64, decimals: usize) -> String {
+    let mut finer = (decimals..=decimals + 2).map(|it| digits_in_percent(fraction, it));
+    let told = finer.find(|digits| !is_zero(digits));
+    told.unwrap_or_else(|| if fraction < 0.0 { "<0" } else { ">0" }.to_owned())
 }
 
 fn digits_in_percent(fraction: f64, decimals: usize) -> String {
@@ -313,6 +330,44 @@ mod tests {
         assert_eq!(plain(&percent_interval(-0.012, 0.034)), "−1.2 to 3.4 %");
         assert_eq!(plain(&percent_interval(0.05, 0.31)), "5 to 31 %");
         assert_eq!(plain(&percent_interval(-0.101, -0.088)), "−10.1 to −8.8 %");
+    }
+
+    #[test]
+    fn a_difference_is_never_printed_as_an_interval_with_zero() {
+        let nearest = f64::MIN_POSITIVE;
+        assert_eq!(plain(&percent_interval(0.0003, 0.0029)), "0.03 to 0.3 %");
+        assert_eq!(plain(&percent_interval(nearest, 0.34)), ">0 to 34 %");
+        assert_eq!(percent_brackets(0.003, 0.29), "[0.3, 29]");
+        assert_eq!(percent_brackets(-0.29, -nearest), "[−29, <0]");
+        assert_eq!(percent_brackets(0.0, 0.29), "[0, 29]");
+        let shown = |text: &str| -> f64 {
+            let digits = text.trim_matches(|c: char| !c.is_ascii_digit());
+            digits.parse().unwrap()
+        };
+        let check = |low: f64, high: f64, estimate: f64| {
+            let level = 0.95;
+            let interval = plumbline_stats::Interval { low, high, level };
+            let (change, half) = (signed_percent(estimate), half_width(estimate, &interval));
+            match half.split_once('±') {
+                Some((_, half)) => assert!(shown(&change) > shown(half), "{change} ±{half}"),
+                None => assert!(half.ends_with(&percent_brackets(low, high)), "{half}"),
+            }
+            for end in <[String; 2]>::from(interval_digits(low, high)) {
+                assert!(!is_zero(end.trim_start_matches('−')), "{low} to {high}");
+            }
+        };
+        let ends = [
+            nearest, 1e-6, 0.0003, 0.0029, 0.0494, 0.05, 0.0988, 0.1, 0.2, 0.29,
+        ];
+        for (place, &near) in ends.iter().enumerate() {
+            for &far in &ends[place + 1..] {
+                for share in [0.0, 0.1, 0.4, 0.5, 0.6, 1.0] {
+                    let estimate = near + share * (far - near);
+                    check(near, far, estimate);
+                    check(-far, -near, -estimate);
+                }
+            }
+        }
     }
 
     #[test]

@@ -237,7 +237,7 @@ const MOST_SPAN: f64 = 10.0;
 pub(crate) const UNKNOWN: &str = "?";
 
 /// More networks than this in one sentence are given by their number or range.
-const MOST_NAMED: usize = 6;
+const MOST_NAMED: usize = 10;
 
 /// One sentence that answers for all networks, by the metric that leads: `Against
 /// host the median request takes 7.0 % longer with routed and 12 % with bridge;

@@ -81,7 +81,7 @@ pub fn text(warning: &Warning) -> String {
         ),
         Warning::NoTurns { why } => format!(
             "networks were measured one after the other and not in turns ({why}), so intervals are wider; \
-             more blocks narrow them"
+             use more blocks"
         ),
         Warning::NearSaturation { share } => format!(
             "the machine was {} busy at a held rate; lower --rate for latencies without queueing",
@@ -108,8 +108,8 @@ pub fn text(warning: &Warning) -> String {
             duration(*latency_ns)
         ),
         Warning::MaximumOfTheGenerator { workload } => format!(
-            "the generator was the limit of `{workload}`, not the network: its loads are shares of \
-             what the generator can send"
+            "the generator was the limit of `{workload}`, not the network, so its loads are shares \
+             of what the generator can send; use --wait spin, or a machine with more CPUs"
         ),
         Warning::ArrivalsDistorted {
             distance,

@@ -4,27 +4,44 @@
 use crate::analysis::Summary;
 use crate::{describe, number};
 
-/// `, between host and a copy of it, this machine shows p50 −0.4 to 0.6 % under rr`.
+/// What the controls of one metric show together: its title, and the outermost ends.
+type Span = (&'static str, f64, f64);
+
+/// `, between host and a copy of it, this machine shows under rr p50 −0.4 to 0.6 %`.
 pub(super) fn controls(summary: &Summary) -> Option<String> {
-    let mut by_task: Vec<(String, Vec<String>)> = Vec::new();
+    let mut by_task: Vec<(&str, Vec<Span>)> = Vec::new();
     for one in &summary.controls {
         let Some(interval) = one.effect.and_then(|effect| effect.interval) else {
             continue;
         };
-        let task = describe::clean(summary.treatments[one.baseline].treatment.task.name());
-        let between = number::percent_interval(interval.low, interval.high);
-        let shown = format!("{} {between}", one.metric.title);
-        match by_task.last_mut().filter(|(last, _)| *last == task) {
-            Some((_, all)) => all.push(shown),
-            None => by_task.push((task, vec![shown])),
+        let task = summary.treatments[one.baseline].treatment.task.name();
+        let (title, low, high) = (one.metric.title, interval.low, interval.high);
+        let Some((_, spans)) = by_task.iter_mut().find(|it| it.0 == task) else {
+            by_task.push((task, vec![(title, low, high)]));
+            continue;
+        };
+        match spans.iter_mut().find(|it| it.0 == title) {
+            Some(span) => (span.1, span.2) = (span.1.min(low), span.2.max(high)),
+            None => spans.push((title, low, high)),
         }
     }
-    let shown: Vec<String> = by_task
-        .into_iter()
-        .map(|(task, all)| format!("under {task} {}", all.join(", ")))
-        .collect();
-    let first = summary.controls.first()?;
-    let baseline = describe::clean(&summary.treatments[first.baseline].treatment.label);
+    let span =
+        |&(title, low, high): &Span| format!("{title} {}", number::percent_interval(low, high));
+    let of_task = |(task, spans): &(&str, Vec<Span>)| {
+        let spans: Vec<String> = spans.iter().map(span).collect();
+        format!("under {} {}", describe::clean(task), spans.join(", "))
+    };
+    let shown: Vec<String> = by_task.iter().map(of_task).collect();
+    let label = |at: usize| &summary.treatments[at].treatment.label;
+    let first = label(summary.controls.first()?.baseline);
+    let baseline = match summary
+        .controls
+        .iter()
+        .all(|it| label(it.baseline) == first)
+    {
+        true => describe::clean(first),
+        false => "each baseline".to_owned(),
+    };
     let what = match shown.is_empty() {
         true => "too few blocks to say".to_owned(),
         false => shown.join("; "),

@@ -1,10 +1,11 @@
 use plumbline_record::{Fingerprint, Run, Trial};
+use plumbline_report::Summary;
 use plumbline_report::compare::{CompareError, Compared, LimitOutcome, compare, json, render};
 use plumbline_report::terminal::Style;
 use plumbline_stats::verdict::Verdict;
 
 use crate::documented;
-use crate::fake::{Fake, Network};
+use crate::fake::{self, Fake, Network, rr};
 
 /// The text as one line, so that it does not matter where it was broken.
 fn shown(compared: &Compared) -> String {
@@ -322,4 +323,70 @@ fn blocks_that_one_run_lost_do_not_keep_the_others_from_being_compared() {
     let effect = found.next().unwrap().effect.unwrap();
     assert_eq!(effect.blocks, 6);
     assert_eq!(effect.verdict, Some(Verdict::Worse), "{effect:?}");
+}
+
+/// What slows all networks alike, such as a warm day, is no change of any of them.
+#[test]
+fn a_slower_day_is_no_change_against_the_baseline() {
+    let day = |factor: f64| {
+        let host = Network {
+            latency: factor,
+            ..Network::same("host")
+        };
+        Fake::new(&[host, vxlan(1.1 * factor)]).run()
+    };
+    let mut slower = day(1.4);
+    // Noise comes in another order.
+    for trial in &mut slower.1 {
+        trial.block = (trial.block + 3) % 10;
+    }
+    let compared = compare(&[day(1.0), slower], false).unwrap();
+    let effect = |label: &str| {
+        let mut changes = compared.changes.iter();
+        let found = changes.find(|one| one.label == label && one.metric.name() == "p50");
+        found.unwrap().effect.unwrap()
+    };
+    let interval = effect("vxlan").interval.unwrap();
+    assert!(interval.contains(0.0), "{interval:?}");
+    let host = effect("host");
+    assert!((host.ratio_minus_one - 0.4).abs() < 0.01, "{host:?}");
+    assert_eq!(host.verdict, None);
+}
+
+#[test]
+fn a_limit_that_only_a_single_interval_would_hold_is_undecided() {
+    let twelve = Fake {
+        workloads: vec![rr()],
+        ..Fake::new(&fake::wide().networks[..13])
+    };
+    let (mut run, trials) = twelve.run();
+    let summary = Summary::new(&run, &trials);
+    let effect = summary.comparison(12, "p50").unwrap().effect.unwrap();
+    let [alone, joint] = [effect.alone, effect.interval].map(|it| it.unwrap());
+    let limit = f64::midpoint(alone.high, joint.high);
+    assert!(alone.high < limit && limit < joint.high, "{effect:?}");
+    run.plan.limits.insert("p50".to_owned(), limit);
+    let compared = compare(&[(run, trials)], false).unwrap();
+    let check = compared.limits.iter().find(|one| one.label == "vxlan");
+    assert_eq!(check.unwrap().outcome, LimitOutcome::Undecided);
+}
+
+#[test]
+fn a_limit_on_a_percentile_is_decided_only_where_it_is_shown() {
+    for (samples, outcome) in [
+        (300, LimitOutcome::Undecided),
+        (1_750, LimitOutcome::Broken),
+    ] {
+        let mut fake = Fake::new(&[Network::same("host"), vxlan(2.0)]);
+        fake.samples = samples;
+        let (mut run, trials) = fake.run();
+        run.plan.limits.insert("p99".to_owned(), 0.1);
+        let compared = compare(&[(run, trials)], false).unwrap();
+        let found: Vec<_> = compared.limits.iter().map(|one| one.outcome).collect();
+        assert_eq!(found, [outcome]);
+        let said = "the samples of vxlan do not carry p99; use longer trials or more blocks";
+        let text = shown(&compared);
+        let is_withheld = outcome == LimitOutcome::Undecided;
+        assert_eq!(text.contains(said), is_withheld, "{text}");
+    }
 }

@@ -2,8 +2,10 @@
 
 use plumbline_experiment::Precision;
 use plumbline_record::{Run, Trial, TrialStatus};
+use plumbline_report::analysis::{Comparison, Effect};
 use plumbline_report::terminal::{self, Style};
 use plumbline_report::{Summary, csv, html, json, markdown};
+use plumbline_stats::Interval;
 
 use crate::documented;
 use crate::fake::{Fake, Network, rr};
@@ -79,6 +81,32 @@ fn every_output_says_what_the_machine_shows_where_nothing_differs() {
     let object = documented::read(&json::render(&summary));
     assert_eq!(object["controls"][0]["baseline"], "host");
     assert!(object["controls"][0]["change_low"].is_number());
+}
+
+#[test]
+fn several_baselines_show_together_what_their_copies_show() {
+    let (run, trials) = controlled();
+    let mut summary = Summary::new(&run, &trials);
+    let of_other = |one: &Comparison| {
+        let effect = one.effect.map(|effect| Effect {
+            interval: effect.interval.map(|it| Interval { high: 0.5, ..it }),
+            ..effect
+        });
+        let baseline = 1;
+        Comparison {
+            effect,
+            baseline,
+            ..one.clone()
+        }
+    };
+    let of_others: Vec<_> = summary.controls.iter().map(of_other).collect();
+    summary.controls.extend(of_others);
+    let text = markdown::render(&summary);
+    let said = "between each baseline and a copy of it, this machine shows under rr p50 ";
+    let (_, shown) = text.split_once(said).expect("said");
+    let of_rr = shown.split(['\n', ';']).next().unwrap();
+    assert!(of_rr.contains(" to 50 %, CPU"), "{of_rr}");
+    assert!(!of_rr.contains("p50"), "once: {of_rr}");
 }
 
 /// A run that was asked for intervals of ±`half_width` and has room for more blocks.

@@ -1,6 +1,6 @@
 use plumbline_record::Warning;
 use plumbline_report::terminal::Style;
-use plumbline_report::{Summary, html, terminal};
+use plumbline_report::{Summary, html, terminal, warning};
 
 use crate::fake::{self, Fake, Network};
 
@@ -98,16 +98,153 @@ fn a_tour_of_which_much_is_to_be_said_has_at_most_45_lines() {
     }
 }
 
-/// A row of the page is a line of text, and a screen has room for some thirty.
-#[test]
-fn eighteen_paths_by_five_workloads_are_one_table_of_the_page() {
-    let (run, trials) = fake::wide().run();
-    let page = html::render(&Summary::new(&run, &trials), &run, &trials);
+/// The table that a page begins with, and its rows of networks.
+fn overview(page: &str) -> (&str, Vec<&str>) {
     let (_, table) = page.split_once("<table").expect("a table");
     let table = table.split("</table>").next().unwrap();
-    assert!(table.starts_with(" class=\"overview"), "{table}");
-    assert_eq!(table.matches("scope=\"colgroup\"").count(), 5);
+    let rows = table
+        .lines()
+        .filter(|line| line.starts_with("<tr><th scope=\"row\">"));
+    (table, rows.collect())
+}
+
+/// What a reader sees of markup.
+fn without_tags(markup: &str) -> String {
+    let text = |part: &str| part.split_once('>').map_or("", |(_, it)| it).to_owned();
+    let all: String = markup.split('<').map(text).collect();
+    all.replace("&#60;", "<").replace("&#62;", ">")
+}
+
+/// A row of the page is a line of text, and a screen has room for some thirty. In small letters
+/// a window of 1,440 pixels has room for some 240 characters, gaps between columns included.
+#[test]
+fn eighteen_paths_by_five_workloads_are_one_table_of_the_page() {
+    let (run, mut trials) = fake::wide().run();
+    for trial in &mut trials {
+        trial.observation.as_mut().unwrap().common.ksoftirqd_ns = Some(0);
+    }
+    let page = html::render(&Summary::new(&run, &trials), &run, &trials);
+    let (table, rows) = overview(&page);
+    assert!(table.starts_with(" class=\"overview dense\""), "{table}");
+    assert_eq!(table.matches("scope=\"colgroup\" colspan=\"3\"").count(), 5);
+    assert_eq!(table.matches(">procs/req</th>").count(), 3);
     assert_eq!(table.matches("<tr>").count(), 2 + 18);
+    assert_eq!(rows.len(), 18);
+    for row in rows {
+        assert_eq!(row.matches("<td").count(), 15, "{row}");
+        let text = without_tags(row);
+        assert!(text.chars().count() <= 240, "too wide: {text}");
+    }
+}
+
+#[test]
+fn the_first_screen_has_colour_for_verdicts_and_bars_to_scale() {
+    let (run, trials) = Fake::new(&fake::networks()).run();
+    let page = html::render(&Summary::new(&run, &trials), &run, &trials);
+    let (_, rows) = overview(&page);
+    let classes = |label: &str| {
+        let begin = format!("<tr><th scope=\"row\">{label}</th>");
+        let row = rows.iter().find(|row| row.starts_with(&begin)).unwrap();
+        let cells = row.split("<td class=\"").skip(1);
+        let class = cells.map(|cell| cell.split('"').next().unwrap());
+        class.collect::<Vec<_>>()
+    };
+    assert_eq!(classes("host"), ["figure"; 4]);
+    let of_macvlan = ["undecided", "same", "undecided", "undecided"];
+    assert_eq!(classes("macvlan"), of_macvlan);
+    assert_eq!(classes("vxlan"), ["worse"; 4]);
+    for column in 1..=4 {
+        let cells = rows.iter().filter_map(|row| row.split("<td").nth(column));
+        let full = cells.filter(|cell| cell.contains("--share:1\""));
+        assert_eq!(full.count(), 1, "column {column}: {rows:?}");
+    }
+    // Only where nothing else answers do the sentences stand open.
+    assert!(page.contains("<details class=\"answers\"><summary>"));
+    let nothing = html::render(&Summary::new(&run, &[]), &run, &[]);
+    assert!(nothing.contains("<details class=\"answers\" open><summary>"));
+}
+
+/// One of each kind, with its name. A kind that is not among them does not compile.
+macro_rules! named {
+    ($($kind:ident $fields:tt,)*) => {{
+        let name = |of: &Warning| match of {
+            $(Warning::$kind { .. } => stringify!($kind),)*
+        };
+        [$(Warning::$kind $fields),*].map(|it| (name(&it), it))
+    }};
+}
+
+/// Warnings that do not begin with what to do, each with the reason.
+const OTHERWISE: [(&str, &str); 4] = [
+    (
+        "NotEnforced",
+        "comes before all figures, with what was found",
+    ),
+    ("Unsupported", "is a sentence, and says what is needed"),
+    (
+        "CarriesNothing",
+        "is a sentence, and only the reason is known",
+    ),
+    ("StandsFor", "is said below the table, and nothing is wrong"),
+];
+
+#[test]
+fn a_warning_begins_with_what_to_do() {
+    let some = || "vxlan".to_owned();
+    let with_remedy = || "a node is busy; name others".to_owned();
+    let warnings = named! {
+        OneKernel {},
+        ShorterWindows { share: 0.5 },
+        OtherServer { wanted: some(), answered: some() },
+        Nodes { detail: with_remedy() },
+        Unguarded { why: with_remedy() },
+        SharedCpus { cpus: 2 },
+        UserModeKernel {},
+        ClosedLoop { outstanding: 16 },
+        TooFewBlocks { blocks: 3, needed: 6 },
+        NoTurns { why: some() },
+        Steal { share: 0.02 },
+        NotEnforced {
+            label: some(),
+            policies: 2,
+            enforcer: some(),
+            detail: some(),
+            blocks: 1,
+            planned: 6,
+        },
+        Unsupported { network: some(), needs: some() },
+        CarriesNothing { network: some(), reason: some() },
+        StandsFor { alias: some(), network: some() },
+        RetriesExhausted { treatment: some() },
+        DamagedLines { lines: 2 },
+        CutOff { finished: 3, planned: 6 },
+        MixedBuilds { builds: 2 },
+        OtherLoad { share: 0.1 },
+        NearSaturation { share: 0.95 },
+        TailLag { lag_ns: 90_000, latency_ns: 100_000 },
+        ArrivalsDistorted { distance: 0.1, waited_share: 0.0 },
+        UnevenGaps { error_ns: 9_000, waited_share: 0.5 },
+        LevelChanged { at: 0.5, before_ns: 40_000, after_ns: 90_000 },
+        MaximumOfTheGenerator { workload: some() },
+        GeneratorWasTheLimit { sent_share: 0.8, lag_ns: 400_000, busy_share: 0.4 },
+        GeneratorBusy { share: 0.9 },
+        ClientDiffers { client: 1, p99_ns: 90_000, others_ns: 40_000 },
+    };
+    let (mut run, trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
+    let style = Style {
+        width: 1_000,
+        ..Style::default()
+    };
+    for (name, warning) in warnings {
+        let said = warning::text(&warning);
+        let remedy = said.rsplit_once("; ").map(|(_, remedy)| remedy);
+        run.warnings = vec![warning];
+        let text = terminal::render(&Summary::new(&run, &trials), style);
+        let begins = |remedy: &str| text.contains(&format!("\nwarning: {remedy}: "));
+        let exception = OTHERWISE.iter().find(|(kind, _)| *kind == name);
+        let is_first = remedy.is_some_and(begins);
+        assert_eq!(is_first, exception.is_none(), "{exception:?}: {text}");
+    }
 }
 
 #[test]
