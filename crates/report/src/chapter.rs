@@ -186,12 +186,17 @@ fn section<'a>(
         });
         pieces.push(Piece::List(launch::tails(summary, section), MOST_TAILS));
     }
-    if let Some(table) = launch::steps(summary, section) {
-        pieces.push(Piece::Details {
-            title: "Steps of launching a pod".to_owned(),
+    let begun = launch::steps(summary, section, |it| &it.steps);
+    let ended = launch::steps(summary, section, |it| &it.release_steps);
+    for (title, about, table) in [
+        ("Steps of launching a pod", "", begun),
+        ("Steps of ending a pod", launch::ENDED, ended),
+    ] {
+        pieces.extend(table.map(|table| Piece::Details {
+            title: title.to_owned(),
             is_open: true,
-            pieces: vec![Piece::table("", table)],
-        });
+            pieces: vec![Piece::table(about, table)],
+        }));
     }
     pieces.push(Piece::Details {
         title: format!("All figures of {title}"),

@@ -19,6 +19,10 @@ pub(crate) const ABOUT: &str = "Over the pods of all trials, from the intended s
     brackets, where a percentile lies by these pods at 95 %, as if they were independent: within \
     this run. The stretches are medians of their own, so they do not add up.";
 
+/// What the table of the last steps is.
+pub(crate) const ENDED: &str = "How pods ended: each step from the end of the one before it, the \
+    first from when the end was begun.";
+
 /// A row for each treatment of a section; `None` where no pods were launched.
 pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
     let launched = launched(summary, section);
@@ -61,8 +65,12 @@ fn middle_ns(of: &LaunchSummary, name: &str) -> Option<f64> {
     of.time(name)?.middle_ns()
 }
 
-/// The steps by which pods came about on each network; `None` where no pods were launched.
-pub(crate) fn steps(summary: &Summary, section: &Section) -> Option<Table> {
+/// The chosen steps of pods on each network; `None` where there were none.
+pub(crate) fn steps(
+    summary: &Summary,
+    section: &Section,
+    choose: fn(&LaunchSummary) -> &[LaunchTimes],
+) -> Option<Table> {
     let of_one = |(treatment, of): (&TreatmentSummary, &LaunchSummary)| -> Vec<Vec<String>> {
         let row = |step: &LaunchTimes| {
             let label = describe::clean(&treatment.treatment.label);
@@ -71,7 +79,7 @@ pub(crate) fn steps(summary: &Summary, section: &Section) -> Option<Table> {
             row.push(or_none(step.longest_ns));
             row
         };
-        of.steps.iter().map(row).collect()
+        choose(of).iter().map(row).collect()
     };
     let rows = launched(summary, section).into_iter().flat_map(of_one);
     let rows: Vec<Vec<String>> = rows.collect();
@@ -176,10 +184,12 @@ pub(crate) fn json(of: &LaunchSummary) -> impl Serialize + use<> {
         pods: of.pods,
         up: of.up,
         ready: of.ready,
+        whole: of.whole,
         calls_unseen: of.calls_unseen.clone(),
         limiter: of.limiter.clone(),
         times: of.times.iter().map(times).collect::<Vec<_>>(),
         steps: of.steps.iter().map(times).collect::<Vec<_>>(),
+        release_steps: of.release_steps.iter().map(times).collect::<Vec<_>>(),
         slowest: of.slowest.as_ref().map(noted),
     }
 }

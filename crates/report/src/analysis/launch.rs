@@ -1,6 +1,8 @@
 //! How long pods took until they had their network: over pods, and over trials.
 
-use plumbline_record::{LaunchObservation, LaunchPart, LimiterWait, Observation, PodLaunch, Trial};
+use std::iter;
+
+use plumbline_record::{LaunchObservation, LimiterWait, Observation, PodLaunch, Trial};
 use plumbline_stats::order::{MedianOfRuns, median_of_runs, percentile_ranks};
 
 use super::LEVEL;
@@ -17,6 +19,9 @@ pub struct LaunchSummary {
     pub up: usize,
     /// Those that a cluster showed as ready.
     pub ready: usize,
+    /// Those of which all is there: packets had passed both ways, nothing of the pod was left at
+    /// its end, and where a cluster placed it, that showed it as ready.
+    pub whole: usize,
     /// Why it was not seen when a cluster's nodes called their network's plugins.
     pub calls_unseen: Option<String>,
     /// What requests waited in the rate limiters of the network's agents, by their kind.
@@ -26,6 +31,8 @@ pub struct LaunchSummary {
     /// The steps by which a cluster placed them, the network attached them, and a cluster
     /// showed them, in order.
     pub steps: Vec<LaunchTimes>,
+    /// The steps by which they ended, in order.
+    pub release_steps: Vec<LaunchTimes>,
     /// The pod that half of them were no slower than.
     pub middle: Option<NotedPod>,
     /// The slowest of those that had their network.
@@ -73,6 +80,9 @@ pub struct NotedPod {
 
 type Time = fn(&PodLaunch) -> Option<u64>;
 
+/// Steps of a pod in order, and how long each took, nanoseconds.
+type Steps = fn(&PodLaunch) -> Vec<(&str, u64)>;
+
 /// The stretches of a pod's life, and what is made of them.
 const TIMES: [(&str, Time); 11] = [
     ("network_up", PodLaunch::up_ns),
@@ -109,17 +119,21 @@ impl LaunchSummary {
         let times = TIMES.map(|(name, time)| LaunchTimes::new(name, &launches, time));
         let mut up: Vec<(u64, NotedPod)> = launches.iter().flat_map(|it| pods_up(*it)).collect();
         up.sort_by_key(|(ns, _)| *ns);
-        let pods = launches.iter().flat_map(|(_, seen)| &seen.pods);
-        let ready = pods.filter(|it| it.ready_ns().is_some());
+        let count = |is_one: fn(&PodLaunch) -> bool| {
+            let pods = launches.iter().flat_map(|(_, seen)| &seen.pods);
+            pods.filter(|pod| is_one(pod)).count()
+        };
         let noted = |at: usize| up.get(at).map(|(_, pod)| pod.clone());
         Some(Self {
             pods: launches.iter().map(|(_, seen)| seen.pods.len()).sum(),
             up: up.len(),
-            ready: ready.count(),
+            ready: count(|pod| pod.ready_ns().is_some()),
+            whole: count(is_whole),
             calls_unseen: launches.iter().find_map(|it| it.1.calls_unseen.clone()),
             limiter: limiter(&launches),
             times: times.into(),
-            steps: steps(&launches),
+            steps: steps(&launches, steps_of_start),
+            release_steps: steps(&launches, steps_of_end),
             middle: noted(up.len().div_ceil(2).saturating_sub(1)),
             slowest: noted(up.len().saturating_sub(1)),
         })
@@ -129,6 +143,11 @@ impl LaunchSummary {
     pub fn time(&self, name: &str) -> Option<&LaunchTimes> {
         self.times.iter().find(|one| one.name == name)
     }
+}
+
+fn is_whole(pod: &PodLaunch) -> bool {
+    let is_shown = pod.placed.is_empty() || pod.ready_ns().is_some();
+    pod.up_ns().is_some() && is_shown && pod.release_ns().is_some()
 }
 
 /// The sums over all trials.
@@ -159,27 +178,39 @@ fn pods_up((block, seen): (u32, &LaunchObservation)) -> impl Iterator<Item = (u6
     })
 }
 
-/// Each step, in order: all pods have the same, as far as they come. A plugin that is called
-/// twice has two.
-fn steps(launches: &[(u32, &LaunchObservation)]) -> Vec<LaunchTimes> {
+/// Each step, in the order of a pod that has most of them. A plugin that is called twice has
+/// two.
+fn steps(launches: &[(u32, &LaunchObservation)], steps_of: Steps) -> Vec<LaunchTimes> {
     let pods = launches.iter().flat_map(|(_, seen)| &seen.pods);
-    let names = |pod| steps_of(pod).map(|it| it.name.to_owned()).collect();
+    let names = |pod| steps_of(pod).iter().map(|it| it.0.to_owned()).collect();
     let Some(longest) = pods.map(names).max_by_key(Vec::<String>::len) else {
         return Vec::new();
     };
     let step = |(at, name): (usize, &String)| {
         let before = longest[..at].iter().filter(|it| *it == name).count();
         let took = |pod: &PodLaunch| {
-            let found = steps_of(pod).filter(|it| it.name == *name).nth(before)?;
-            Some(found.to_ns - found.from_ns)
+            let mut found = steps_of(pod).into_iter().filter(|it| it.0 == *name);
+            Some(found.nth(before)?.1)
         };
         LaunchTimes::new(name, launches, took)
     };
     longest.iter().enumerate().map(step).collect()
 }
 
-fn steps_of(pod: &PodLaunch) -> impl Iterator<Item = LaunchPart<'_>> {
-    pod.parts().into_iter().filter(|it| it.kind.is_step())
+fn steps_of_start(pod: &PodLaunch) -> Vec<(&str, u64)> {
+    let steps = pod.parts().into_iter().filter(|it| it.kind.is_step());
+    steps.map(|it| (it.name, it.to_ns - it.from_ns)).collect()
+}
+
+fn steps_of_end(pod: &PodLaunch) -> Vec<(&str, u64)> {
+    let Some(release) = &pod.release else {
+        return Vec::new();
+    };
+    let ends = release.steps.iter().map(|it| it.ended_ns);
+    let begins = iter::once(release.begun_ns).chain(ends);
+    let steps = release.steps.iter().zip(begins);
+    let took = steps.map(|(it, from_ns)| (&*it.step, it.ended_ns.saturating_sub(from_ns)));
+    took.collect()
 }
 
 impl LaunchTimes {

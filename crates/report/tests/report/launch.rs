@@ -110,10 +110,8 @@ fn scripts_get_quantiles_over_pods_and_over_trials() {
     assert_eq!(first["factors"]["pods"], 100);
     assert_eq!(first["factors"]["pods_per_second"], 50.0);
     let launch = &first["launch"];
-    assert_eq!(
-        (&launch["pods"], &launch["up"]),
-        (&1000.into(), &1000.into())
-    );
+    let counts = ["pods", "up", "ready", "whole"].map(|it| &launch[it]);
+    assert_eq!(counts, [1000, 1000, 0, 1000]);
     let time = |name: &str| {
         let times = launch["times"].as_array().unwrap();
         times.iter().find(|it| it["name"] == name).unwrap()
@@ -129,6 +127,12 @@ fn scripts_get_quantiles_over_pods_and_over_trials() {
     assert_eq!(time("attach")["longest_ns"], 109_000_000.0);
     assert_eq!(time("program")["longest_ns"], 1_000_000.0);
     assert_eq!(launch["steps"][1]["name"], "tuning");
+    for (at, name) in ["tuning", "ptp"].into_iter().enumerate() {
+        let step = &launch["release_steps"][at];
+        assert_eq!(step["name"], name);
+        assert_eq!(step["longest_ns"], 1e6);
+        assert_eq!(step["quantiles"][0]["over_trials_ns"]["median"], 1e6);
+    }
     let slowest = &launch["slowest"];
     assert_eq!(
         (&slowest["block"], &slowest["position"]),
@@ -150,11 +154,14 @@ fn pods_of_a_cluster_are_told_with_what_that_did() {
                 pod.shown = vec![step(READY, pod.up_ns().unwrap() + 70 * MS)];
                 pod.watches_apart_ns = pod.attach_ns().map(|ns| ns / 1_000);
             }
+            seen.pods[0].shown.clear();
         }
     }
     let summary = Summary::new(&run, &trials);
     let report = documented::read(&json::render(&summary));
     let launch = &report["treatments"][0]["launch"];
+    let counts = ["pods", "up", "ready", "whole"].map(|it| &launch[it]);
+    assert_eq!(counts, [1000, 1000, 990, 990]);
     let steps = launch["steps"].as_array().unwrap();
     let of = |name: &str| steps.iter().find(|it| it["name"] == name).unwrap();
     assert_eq!(of("accepted")["longest_ns"], 200_000.0);
@@ -190,6 +197,7 @@ fn every_format_tells_of_pods() {
         "Start of the slowest pod",
         "first out 1.00",
         "steps of the network",
+        "Steps of ending a pod",
     ] {
         assert!(page.contains(text), "{text}");
     }
@@ -198,7 +206,9 @@ fn every_format_tells_of_pods() {
         width: 160,
     };
     let terminal = terminal::render(&summary, wide);
-    for text in [&page, &markdown::render(&summary), &terminal] {
+    let markdown = markdown::render(&summary);
+    assert!(markdown.contains("How pods ended"), "{markdown}");
+    for text in [&page, &markdown, &terminal] {
         assert!(text.contains("100 pods are launched"), "{text}");
         assert!(text.contains("up p50"), "{text}");
         assert!(text.contains("number 100 in block 10"), "{text}");
@@ -234,13 +244,14 @@ fn a_pod_that_never_had_its_network_is_the_slowest() {
         let observation = trial.observation.as_mut().unwrap();
         if let What::Launch(seen) = &mut observation.what {
             seen.pods[3].first_in_ns = None;
+            seen.pods[4].release = None;
         }
     }
     let summary = Summary::new(&run, &trials);
     let slowest = summary.treatments[0].values_of("slowest_up");
     assert!(slowest.iter().all(|it| it.value == 20e9));
     let launch = summary.treatments[0].launch.as_ref().unwrap();
-    assert_eq!((launch.pods, launch.up), (1_000, 990));
+    assert_eq!((launch.pods, launch.up, launch.whole), (1_000, 990, 980));
     let page = html::render(&summary, &run, &trials);
     assert!(page.contains("10 without network"));
 }

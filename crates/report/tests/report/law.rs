@@ -1,6 +1,6 @@
 //! What each further one of a factor costs, in runs where it is known.
 
-use plumbline_experiment::{Scene, ServicePosition, ServiceProxy, Services};
+use plumbline_experiment::{Neighbours, Scene, ServicePosition, ServiceProxy, Services};
 use plumbline_report::analysis::{Law, LawShape};
 use plumbline_report::{Summary, html, json, markdown, terminal};
 use plumbline_stats::verdict::Verdict;
@@ -169,6 +169,32 @@ fn none_is_a_level_where_services_are_a_clusters_own() {
         });
         assert_eq!(shown, levels);
         assert!(found.next().is_none());
+    }
+}
+
+#[test]
+fn pairs_that_work_at_once_make_a_law() {
+    let of = |pairs: u32| {
+        let scene = Scene {
+            neighbours: Neighbours {
+                further: pairs - 1,
+                ..Neighbours::default()
+            },
+            ..Scene::of("routed")
+        };
+        (scene, HOST + 5_000.0 * f64::from(pairs))
+    };
+    let (run, trials) = growing::dressed(10, &[1, 2, 4, 8].map(of), &[opening()]);
+    let summary = Summary::new(&run, &trials);
+    let law = p50(&summary, "routed");
+    let levels: Vec<f64> = law.points.iter().map(|one| one.level).collect();
+    assert_eq!((law.factor, levels), ("pairs", vec![1.0, 2.0, 4.0, 8.0]));
+    let each = law.line.per_level.mean;
+    assert!((each / 5_000.0 - 1.0).abs() < 0.1, "{each}");
+    assert_eq!(law.verdict, Some(Verdict::Worse));
+    let text = markdown::render(&summary);
+    for said in ["What each pair costs under crr", "for each pair (95 %"] {
+        assert!(text.contains(said), "{said}: {text}");
     }
 }
 

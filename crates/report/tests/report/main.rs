@@ -21,6 +21,7 @@ mod law;
 mod load;
 mod machine;
 mod mesh;
+mod neighbours;
 mod older;
 mod programming;
 mod sentences;
