@@ -42,12 +42,20 @@ fn look(arguments: &[&str], is_right: impl Fn(&[Value]) -> bool) -> Result<Vec<V
     Ok(found)
 }
 
-/// A network on whose path a fault can be.
-fn network_for(fault: &str) -> &'static str {
-    match fault {
+/// What plants a fault on a path on which it can be, and looks for it.
+fn planted(fault: &PathFault) -> Vec<&'static str> {
+    let network = match fault.name {
         "asymmetric-route" | "rp-filter" | "reordering" => "host-gw",
         _ => "vxlan",
+    };
+    let mut arguments = vec![network, "--fault", fault.name];
+    if fault.name == "ipv4-away" {
+        arguments.extend(["--family", "6"]);
     }
+    if fault.check == "offload trial" {
+        arguments.push("--try-offloads");
+    }
+    arguments
 }
 
 #[test]
@@ -58,11 +66,7 @@ fn every_planted_fault_is_named() {
     };
     let mut unnamed = Vec::new();
     for fault in FAULTS {
-        let mut arguments = vec![network_for(fault.name), "--fault", fault.name];
-        if fault.check == "offload trial" {
-            arguments.push("--try-offloads");
-        }
-        match look(&arguments, |found| names(found, fault.check)) {
+        match look(&planted(fault), |found| names(found, fault.check)) {
             Err(lacks) => world::skip(&format!("{test}, {}", fault.name), &lacks),
             Ok(found) if names(&found, fault.check) && is_told(fault, &found) => {}
             Ok(found) => unnamed.push(format!("{}: {found:#?}", fault.name)),
@@ -72,8 +76,8 @@ fn every_planted_fault_is_named() {
 }
 
 /// Whether the evidence tells what faults of one check differ by: who says that packets are too
-/// long. And whether root hears where the kernel drops what does not arrive, and why, if it says
-/// so at all.
+/// long, which map is full, which offload is off, and which IP version fails. And whether root
+/// hears where the kernel drops what does not arrive, and why, if it says so at all.
 fn is_told(fault: &PathFault, found: &[Value]) -> bool {
     let is_root = nix::unistd::geteuid().is_root();
     let has_types = std::path::Path::new("/sys/kernel/btf/vmlinux").exists();
@@ -84,11 +88,18 @@ fn is_told(fault: &PathFault, found: &[Value]) -> bool {
         ways.any(|(there, back)| is_said(there) && !back.contains("ICMP"))
     };
     let is_dropped = |it: &&str| it.contains(" of node1 (NETFILTER_DROP)");
+    let says = |part: &str| said.iter().any(|it| it.contains(part));
     match fault.name {
         "mtu-one-way" => narrow(|it| it.contains(" answers to longer ones by ICMP")),
         "mtu-refused" => {
             narrow(|it| it.contains("; the own stack refuses longer ones") && !it.contains("ICMP"))
         }
+        "maps-full" => says("frontends (id "),
+        "maps-evict" => says("connections (id "),
+        "offload-off" => says("tx-tcp-segmentation"),
+        "gro-off" => says("rx-gro on flannel.1 of node2"),
+        "ipv6-away" => says("addresses of IPv6,"),
+        "ipv4-away" => says("addresses of IPv4,"),
         "loss" if is_root && has_types => said.iter().any(is_dropped),
         // Neither way.
         "cut" if is_root && has_types => said.len() == 2 && said.iter().all(is_dropped),
@@ -173,8 +184,10 @@ const MENDED: &[(&str, &str)] = &[
     ("asymmetric-route", "ip"),
     ("rp-filter", "sysctl"),
     ("offload-off", "ethtool"),
+    ("gro-off", "ethtool"),
     ("offload-broken", "ethtool"),
     ("ipv6-away", "ip"),
+    ("ipv4-away", "ip"),
 ];
 
 #[test]
@@ -193,11 +206,8 @@ fn the_commands_of_a_remedy_set_right_what_was_found() {
             skipped(&format!("needs {program}"));
             continue;
         }
-        let mut arguments = vec![network_for(fault.name), "--fault", fault.name];
+        let mut arguments = planted(fault);
         arguments.push("--try-remedies");
-        if fault.check == "offload trial" {
-            arguments.push("--try-offloads");
-        }
         let is_mended = |found: &[Value]| {
             let mut of_check = found.iter().filter(|it| it["check"] == fault.check);
             of_check.any(|it| it["tried"] == "gone" && it["commands"][0]["place"].is_string())

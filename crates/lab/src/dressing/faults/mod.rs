@@ -105,6 +105,13 @@ pub static FAULTS: &[PathFault] = &[
         room::fill,
     ),
     fault(
+        "maps-evict",
+        "programs of the client's device know as many connections as they have room for, and \
+         forget old ones for new ones",
+        "eBPF maps",
+        room::overfill,
+    ),
+    fault(
         "asymmetric-route",
         "what comes back takes another way between the nodes",
         "route back",
@@ -126,6 +133,12 @@ pub static FAULTS: &[PathFault] = &[
         },
     ),
     fault(
+        "gro-off",
+        "a device on the server's side does not merge what it receives",
+        "offloads",
+        merge_nothing,
+    ),
+    fault(
         "offload-broken",
         "a node on the way drops what is to be segmented later",
         "offload trial",
@@ -135,7 +148,13 @@ pub static FAULTS: &[PathFault] = &[
         "ipv6-away",
         "both ends have IPv6 addresses, and nothing carries it between them",
         "other IP version",
-        give_ipv6,
+        |site, journal| give_addresses(Family::V6, site, journal),
+    ),
+    fault(
+        "ipv4-away",
+        "on a path of IPv6, both ends have IPv4 addresses, and nothing carries it between them",
+        "other IP version",
+        |site, journal| give_addresses(Family::V4, site, journal),
     ),
 ];
 
@@ -181,24 +200,40 @@ fn spoil_checksums(site: &FaultSite<'_>, journal: &mut Journal) -> Result<(), La
     site.filter(&rules.each_ref().map(String::as_str), journal)
 }
 
-fn give_ipv6(site: &FaultSite<'_>, journal: &mut Journal) -> Result<(), LabError> {
-    let lacks = |needs: &str| LabError::Unsupported {
-        what: "the fault `ipv6-away`".to_owned(),
-        needs: needs.to_owned(),
-    };
-    if site.topology.addressing.family() == Family::V6 {
-        return Err(lacks("a path of IPv4"));
+/// Switches GRO off on the last device that merges what it receives: a veth does not unless it is
+/// asked to, and a bridge never does.
+fn merge_nothing(site: &FaultSite<'_>, journal: &mut Journal) -> Result<(), LabError> {
+    for hop in site.hops.iter().rev().filter(|hop| !hop.sends) {
+        let kind = hop.place.link(&hop.device)?.kind;
+        if !matches!(kind.as_str(), "veth" | "bridge") {
+            return site.switch_off(&hop.place, &hop.device, &[Offload::Gro], journal);
+        }
     }
-    if !crate::place::has_ipv6() {
-        return Err(lacks("a kernel with IPv6"));
+    Err(site.lacks("a network with a tunnel, such as vxlan"))
+}
+
+/// Gives both ends addresses of an IP version that nothing carries between them.
+fn give_addresses(
+    version: Family,
+    site: &FaultSite<'_>,
+    journal: &mut Journal,
+) -> Result<(), LabError> {
+    if site.topology.addressing.family() == version {
+        return Err(site.lacks("a path of the other IP version (--family)"));
+    }
+    if version == Family::V6 && !crate::place::has_ipv6() {
+        return Err(site.lacks("a kernel with IPv6"));
     }
     // Where nobody forwards, both ends are on one link.
     site.router()?;
     for (number, end) in [(1, site.client), (2, site.server)] {
-        let settings = [("accept_dad", "0"), ("disable_ipv6", "0")]
-            .map(|(key, value)| (format!("net/ipv6/conf/{UPLINK}/{key}"), value.to_owned()));
-        journal.sysctls(end, &settings)?;
-        journal.address(end, end.index(UPLINK)?, site.stray_v6(number), 64)?;
+        if version == Family::V6 {
+            let settings = [("accept_dad", "0"), ("disable_ipv6", "0")]
+                .map(|(key, value)| (format!("net/ipv6/conf/{UPLINK}/{key}"), value.to_owned()));
+            journal.sysctls(end, &settings)?;
+        }
+        let (address, prefix) = site.stray(version, number);
+        journal.address(end, end.index(UPLINK)?, address, prefix)?;
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Where a fault is planted.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+
+use plumbline_experiment::Family;
 
 use crate::dressing::rule_writer::{RuleWriter, family_of_table};
 use crate::error::LabError;
@@ -100,10 +102,17 @@ impl FaultSite<'_> {
         format!("{} daddr {server}", self.family())
     }
 
-    /// An address of IPv6 that a path of IPv4 knows nothing of.
-    pub(super) fn stray_v6(&self, number: u16) -> IpAddr {
-        // Of the range that is set aside for benchmarks (RFC 5180).
-        Ipv6Addr::new(0x2001, 2, 0, 0xfa, 0, 0, 0, number).into()
+    /// An address that a path of the other IP version knows nothing of, and the length of its
+    /// prefix in bits.
+    pub(super) fn stray(&self, version: Family, number: u8) -> (IpAddr, u8) {
+        // Of the ranges that are set aside for benchmarks (RFC 2544, RFC 5180).
+        match version {
+            Family::V4 => (Ipv4Addr::new(198, 19, 250, number).into(), 24),
+            Family::V6 => {
+                let address = Ipv6Addr::new(0x2001, 2, 0, 0xfa, 0, 0, 0, number.into());
+                (address.into(), 64)
+            }
+        }
     }
 
     /// Has the first place that routes to the server look at all that it forwards.
