@@ -227,6 +227,11 @@ fn a_run_says_whether_the_machine_was_tuned() {
         with["tuned"].as_array().is_some_and(|it| !it.is_empty()),
         "{with}"
     );
+    for (run, is_tuned) in [(untuned, false), (tuned, true)] {
+        let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+        let says = page.contains("set by `plumbline tune`");
+        assert_eq!(says, is_tuned, "{page}");
+    }
     let compared = output(&[
         "compare",
         untuned.to_str().unwrap(),

@@ -2,9 +2,11 @@
 
 mod made;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
 
 use plumbline_tune::{Root, Shown, TuneError, restore, standing, while_tuned};
 use tempfile::TempDir;
@@ -135,6 +137,38 @@ fn what_somebody_has_set_meanwhile_stays_and_is_told() {
         sentences(&root),
         ["nothing is left of a killed `plumbline tune`"]
     );
+}
+
+thread_local! {
+    /// The machine on which somebody else sets a file.
+    static MEDDLED_WITH: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
+}
+
+/// Somebody else sets a file, once, when the journal is there and nothing is set yet.
+fn meddle() {
+    let has_journal = |it: &mut PathBuf| it.join("run/plumbline/tune.journal").exists();
+    if let Some(machine) = MEDDLED_WITH.with_borrow_mut(|it| it.take_if(has_journal)) {
+        made::put(&machine, "proc/sys/vm/stat_interval", "4");
+    }
+}
+
+/// After the machine was looked at, and before the turn of that file.
+#[test]
+fn what_somebody_has_just_set_is_told_and_left() {
+    let (directory, root) = machine();
+    let root = root.with_step(meddle);
+    let file = "proc/sys/vm/stat_interval";
+    MEDDLED_WITH.set(Some(directory.path().to_owned()));
+    let told = tuned(&root, || assert_eq!(read(&directory, file), "4"));
+    assert_eq!(read(&directory, file), "4");
+    for said in [
+        "not set: /proc/sys/vm/stat_interval: somebody has just set 4",
+        "left as it is: /proc/sys/vm/stat_interval holds 4",
+    ] {
+        let times = told.iter().filter(|it| it.starts_with(said)).count();
+        assert_eq!(times, 1, "{said}: {told:?}");
+    }
+    assert_eq!(read(&directory, "proc/sys/kernel/numa_balancing"), "1");
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub struct XrayArgs {
 #[derive(Debug, Args)]
 pub struct BesideArgs {
     /// Afterwards show where the microseconds of a request go on each path: `plumbline xray`
-    #[arg(long, conflicts_with = "kernel")]
+    #[arg(long, conflicts_with_all = ["kernel", "anonymise"])]
     pub xray: bool,
     /// In a cluster: allow a pod on each node of a path that may load programs into its kernel
     #[arg(long, requires = "xray")]

@@ -263,6 +263,15 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_has_a_line_of_its_own() {
+        let mut found = two();
+        found.networks[0].hops[1].trip = Trip::Answer;
+        let text = found.to_text();
+        let both = "host  → node stack 9.0\n      ← underlay 3.0\n";
+        assert!(text.starts_with(both), "{text}");
+    }
+
+    #[test]
     fn scripts_get_every_hop_with_its_interval() {
         let json = two().to_json();
         let hop = &json["networks"][1]["hops"][1];
