@@ -6,20 +6,46 @@ docs/launch.md and docs/survive.md with their pictures. Each run gets the words 
 the tables call it; a launch on several networks is called by each of theirs. A page without
 runs is not written.
 
+With --launches it makes the runs of docs/launch.md first, in an hour and a half or so, and with
+--restarts those of docs/survive.md, in two hours or so, in clusters of tests/kubelab (run
+`kubelab build`, `kubelab build calico` and `kubelab build cilium` once before). PLUMBLINE must
+then be a static build, and nothing else may run on the machine.
+
 usage: scripts/life-of-a-pod.py [--launch LABEL=RUN] [--survive LABEL=RUN] PLUMBLINE
        scripts/life-of-a-pod.py --launch flannel=runs/A --launch calico=runs/B \\
            --survive 'flanneld killed=runs/C' target/release/plumbline
+       sudo scripts/life-of-a-pod.py --launches --restarts target/x86_64-unknown-linux-musl/dist/plumbline
 """
 
 import argparse
 import json
 import math
+import os
 import pathlib
 import re
+import subprocess
 
 import run_record
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+DOCS = run_record.TOP / "docs"
+KUBELAB = "tests/kubelab/kubelab"
+# Of each cluster: a program of the sender's node, the path, and what is beside the traffic.
+PODS = "with new pods", ["--set", "workload.pods=5"]
+POLICY = "under a policy", ["--set", "workload.policy=true"]
+SERVICES = "beside 1,000 services", ["--services", "1000", "--position", "none"]
+RESTARTED = {
+    "flannel": [("flanneld", "pod", PODS), ("kube-proxy", "cluster-ip", SERVICES)],
+    "calico": [("calico-felix", "pod", POLICY), ("calico-felix", "pod", PODS)],
+    "cilium": [("cilium-agent", "pod", POLICY), ("cilium-agent", "pod", PODS)],
+}
+# What holds on its node once such a program works again: flanneld has written its file since it
+# was started, and kube-proxy, whose health check passes before, has written its rules.
+WORKS = {
+    "flanneld": "test /run/flannel/subnet.env -nt /run/kubelab/flanneld.pid",
+    "kube-proxy": "curl -s localhost:10249/metrics | grep -q ^kubeproxy_sync_proxy_rules_last_timestamp_seconds",
+    "calico-felix": "curl -sf localhost:9099/readiness",
+    "cilium-agent": "curl -sf localhost:9879/healthz",
+}
 FLOWS = {"standing": "standing connections", "new": "new connections", "datagram": "datagrams"}
 
 
@@ -38,6 +64,11 @@ def within(middle, low, high):
     """A figure with its interval, where it has one."""
     bounds = "" if low is None or high is None else f" ({time(low)} to {time(high)})"
     return time(middle) + bounds
+
+
+def spread(of):
+    """A median over trials with its interval, where there is one."""
+    return time(None) if of is None else within(of["median"], of["low"], of["high"])
 
 
 def treatments(program, directory):
@@ -92,28 +123,35 @@ def launched(label, treatment):
         label,
         pace(treatment),
         *(f"{launch[key]} of {launch['pods']}" for key in ("up", "ready")),
-        *(within(one["ns"], one["low_ns"], one["high_ns"]) for one in up),
+        within(up[0]["ns"], up[0]["low_ns"], up[0]["high_ns"]),
+        spread(up[0]["over_trials_ns"]),
+        *(within(one["ns"], one["low_ns"], one["high_ns"]) for one in up[1:]),
         *(time(share(name, 0.5)["ns"]) for name in stretches_of_half),
         time(share("watches_apart", 0.99)["ns"]),
     ]
 
 
+def stretches(label, treatment):
+    """The lengths of the stretches of half of the pods of one launch, in their order."""
+    middle = lambda one: next(it["ns"] for it in one["quantiles"] if it["share"] == 0.5)
+    steps = (f"{one['name']} {time(middle(one))}" for one in treatment["launch"]["steps"])
+    return f"- {label}, {pace(treatment)}: {', '.join(steps)}"
+
+
 def survived(label, treatment):
     """A row for each kind of traffic."""
     survive = treatment["survive"]
-    well = survive["well_again_ns"]
     for flow in survive["flows"]:
-        gap = flow["gap_ns"]
         yield [
             label,
             treatment["factors"]["path"] or treatment["factors"]["network"],
             FLOWS[flow["kind"]],
             f"{flow['broken']} of {flow['connections']}" if flow["connections"] else "",
-            within(gap["median"], gap["low"], gap["high"]),
+            spread(flow["gap_ns"]),
             time(flow["longest_gap_ns"]),
             time(flow["longest_gap_before_ns"]),
             *(f"{flow[key] / flow['requests']:.3%}" for key in ("after_10ms", "after_100ms", "after_1s")),
-            f"{within(well['median'], well['low'], well['high'])}, {survive['repetitions'] - survive['unwell']} of {survive['repetitions']}",
+            f"{spread(survive['well_again_ns'])}, {survive['repetitions'] - survive['unwell']} of {survive['repetitions']}",
         ]
 
 
@@ -121,8 +159,10 @@ def beside(label, treatment):
     """What became of new pods, and of connections that a policy forbids, where a run had them."""
     launch, forbidden = treatment["launch"], treatment["survive"]["forbidden"]
     if launch:
+        slowest = launch["slowest"]
+        after = f", the slowest after {time(slowest['network_up_ns'])}," if slowest else ""
         pods = f"of {launch['pods']} pods that began since, {launch['up']} had their network"
-        yield f"- {label}: {pods}, the slowest after {time(launch['slowest']['network_up_ns'])}"
+        yield f"- {label}: {pods}{after} and {launch['ready']} were ready"
     if forbidden:
         tried = f"of {forbidden['connections']} connections that a policy forbids, {forbidden['opened']} got through"
         yield f"- {label}: {tried}, for {time(forbidden['longest_open_ns'])} at most"
@@ -146,10 +186,11 @@ Calico, Cilium, or for flanneld and kube-proxy Flannel, and `tests/kubelab/kubel
 
 
 def launch_page(program, runs):
-    rows, tails, limits, pictures, calmest = [], [], [], [], {}
+    rows, halves, tails, limits, pictures, calmest = [], [], [], [], [], {}
     for label, run in runs:
         all_of = named(label, treatments(program, run))
         rows += [launched(*one) for one in all_of]
+        halves += [stretches(*one) for one in all_of]
         tails += [slowest(*one) for one in all_of]
         limits += [line for one in all_of for line in limited(*one)]
         rate = lambda one: one[1]["factors"]["pods_per_second"] or math.inf
@@ -160,13 +201,14 @@ def launch_page(program, runs):
     answers = [f"{launched(*one)[4]} on {network}, {pace(one[1])}" for network, one in calmest.items()]
     waits = "Where a network's agent shows what its plugins' requests waited in its rate limiter, which is in ADD and is no work:\n\n"
     waits = f"{waits}{chr(10).join(limits)}\n" if limits else ""
-    head = ["network", "launched", "network up", "ready", "half of them within", "90 %", "99 %", "attach", "ADD", "first packet out", "first packet in", "until ready", "release", "watches apart"]
+    head = ["network", "launched", "network up", "ready", "half of them within", "over launches", "90 %", "99 %", "attach", "ADD", "first packet out", "first packet in", "until ready", "release", "watches apart"]
     write("launch", runs, f"""# How soon a pod has its network
 
 Pods begin at a rate, open loop, on the two nodes of a cluster on one machine, and each is followed until
 packets have passed to and from it, and until it is gone: [what is seen](method.md#when-a-pod-has-its-network). The
-first columns count from the moment at which a pod was to begin, with 95 % intervals within the run. *Attach* and the
-following ones are the median lengths of single stretches. *ADD* is the part of *attach* in which the network's plugins
+first columns count from the moment at which a pod was to begin, with 95 % intervals within the run. *Over launches* is
+the median of what half of the pods took in each launch of the run, with a 95 % interval where these are six or more. *Attach*
+and the following ones are the median lengths of single stretches. *ADD* is the part of *attach* in which the network's plugins
 work; 0.8 to 1.1 ms for each are ours, [for dating them](../tests/kubelab/README.md#what-a-plugin-takes). *Until ready*
 is from the intended start, and *release* until the address of a pod that was deleted answers no more. Two
 watches of the same pods were *apart* by at most this for 99 of 100: what the watched dates owe to the observer. The
@@ -176,6 +218,11 @@ do; what differs between networks is theirs.
 Half of the pods have their network within {", ".join(answers)}.
 
 {run_record.table(head, rows)}
+
+How long each step took, its median over pods: until the API server had the pod, a node was chosen and the sandbox was
+begun, what the network's plugins did, and what the cluster showed afterwards:
+
+{chr(10).join(halves)}
 
 The slowest pod of each, by its trial and its place in the launch, and its stretches one after the other,
 those after its network was up too:
@@ -200,7 +247,7 @@ def survive_page(program, runs):
     write("survive", runs, f"""# What a restart of a network's programs costs
 
 Connections that stand, new ones and datagrams go on between two pods on two nodes, each 1,000 times a
-second, while a program of the sender's node is ended and started again: [what is
+second, while a program of the sender's node is ended and started again, until it works, and 3 s longer: [what is
 seen](method.md#what-traffic-survives). A gap is a stretch of intended sends without an answer within 10 ms;
 its median over repetitions has a 95 % interval, and beside it stand the longest of all repetitions and the
 longest that the machine made by itself in the second before the event, which is less time than there is since. The
@@ -222,15 +269,66 @@ The repetition with the longest gap, of each event:
 {chr(10).join(f"{one}{chr(10)}" for one in pictures)}""")
 
 
+def do(*words):
+    subprocess.run(words, cwd=run_record.TOP, stdout=subprocess.DEVNULL, check=True)
+
+
+def measured(name, *words):
+    """The directory of a run of an experiment of this name, which these words make."""
+    do(*words)
+    return max((run_record.TOP / "runs").glob(f"*-{name}"))
+
+
+def launches(program):
+    """Launches pods on each network; runs, each with its word."""
+    for label in ("clusters", "faster"):
+        file = f"scripts/launch-{label}.toml"
+        yield label, measured("launch", program, "run", file, "--provision", f"{KUBELAB} up --cni {{network}}")
+
+
+def events(daemon):
+    """What a program of the network is put through until it works again, and nothing at all for comparison."""
+    end = f"p=$(cat /run/kubelab/{daemon}.pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done"
+    works = f"timeout 50 sh -c 'until {WORKS[daemon]}; do sleep 0.2; done'"
+    start = f"{KUBELAB} start node1 {daemon} && {KUBELAB} exec node1 {works}"
+    return {
+        "nothing": "sleep 1",
+        f"{daemon} ended and started": f"{KUBELAB} exec node1 sh -c '{end}' && {start}",
+        f"{daemon} killed and started": f"{KUBELAB} stop node1 {daemon} && {start}",
+    }
+
+
+def restarts(program):
+    """Restarts the programs of each network under traffic; runs, each with its words."""
+    home = pathlib.Path(os.environ.get("KUBELAB_HOME", "/var/lib/kubelab"))
+    os.environ["KUBECONFIG"] = str(home / "admin.kubeconfig")
+    image = str(home / "plumbline.tar")
+    do(program, "image", "-o", image)
+    for cni, programs in RESTARTED.items():
+        do(KUBELAB, "up", "--cni", cni)
+        try:
+            do(KUBELAB, "load", image)
+            for daemon, path, (words, flags) in programs:
+                for event, command in events(daemon).items():
+                    survive = [program, "survive", "--target", "kubernetes", "--network", path, "--during", command]
+                    yield f"{cni}: {event}, {words}", measured("survive", *survive, "--blocks", "12", *flags)
+        finally:
+            do(KUBELAB, "down")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     called = lambda text: tuple(text.split("=", 1))
     parser.add_argument("--launch", type=called, action="append", default=[], metavar="LABEL=RUN")
     parser.add_argument("--survive", type=called, action="append", default=[], metavar="LABEL=RUN")
+    parser.add_argument("--launches", action="store_true")
+    parser.add_argument("--restarts", action="store_true")
     parser.add_argument("program", metavar="PLUMBLINE")
     arguments = parser.parse_args()
     program = str(pathlib.Path(arguments.program).resolve())
-    for page, runs in ((launch_page, arguments.launch), (survive_page, arguments.survive)):
+    launched = [*arguments.launch, *(launches(program) if arguments.launches else ())]
+    survived = [*arguments.survive, *(restarts(program) if arguments.restarts else ())]
+    for page, runs in ((launch_page, launched), (survive_page, survived)):
         if runs:
             page(program, runs)
 

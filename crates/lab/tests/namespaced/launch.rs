@@ -169,30 +169,62 @@ fn each_plugin_of_a_list_is_a_step() {
     }
 }
 
-/// Passes on what the plugin before it made, but not to the second pod.
-const FULL: &str = r#"#!/bin/sh
-case "$CNI_COMMAND $CNI_CONTAINERID" in
-VERSION*) echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}' ;;
-"ADD plumbline-pod101") echo '{"code": 11, "msg": "it is full"}'; exit 1 ;;
-ADD*) sed 's/,"type":"full"}$/}/; s/.*"prevResult"://; s/}$//' ;;
+/// Passes on what the plugin before it made, once it has done `{this}`.
+const LAST: &str = r#"#!/bin/sh
+case "$CNI_COMMAND" in
+VERSION) echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}' ;;
+ADD) {this}; sed 's/,"type":"last"}$/}/; s/.*"prevResult"://; s/}$//' ;;
 esac
 "#;
 
-#[test]
-fn a_pod_that_a_plugin_refuses_has_no_network_and_the_others_do() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let plugin = directory.path().join("full");
-    fs::write(&plugin, FULL).expect("written");
+/// A list that ends with that plugin, as it stands; `None` as for [`standing`].
+fn standing_before(test: &str, directory: &FilePath, this: &str) -> Option<StandingNetwork> {
+    let plugin = directory.join("last");
+    fs::write(&plugin, LAST.replace("{this}", this)).expect("written");
     fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).expect("executable");
-    let name = list(directory.path(), |text| {
+    let name = list(directory, |text| {
         let last = "    }\n  ]";
         assert!(text.contains(last), "{text}");
-        text.replace(last, "    },\n    { \"type\": \"full\" }\n  ]")
+        text.replace(last, "    },\n    { \"type\": \"last\" }\n  ]")
     });
     let mut directories = network::cni::default_directories();
-    directories.push(directory.path().to_owned());
+    directories.push(directory.to_owned());
+    standing(test, &name, directories)
+}
+
+/// In the dates of its step and of all that this is part of, and in no others.
+#[test]
+fn what_a_plugin_takes_is_where_it_belongs() {
+    const SLEEP_NS: u64 = 200_000_000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let test = "launch on a list that is slow";
+    let Some(standing) = standing_before(test, directory.path(), "sleep 0.2") else {
+        return;
+    };
+    let seen = launch(&standing, 5, Some(5.0)).expect("launched");
+    for pod in &seen.pods {
+        is_whole(pod);
+        let [first, last] = &pod.steps[..] else {
+            panic!("{pod:?}");
+        };
+        let took_ns = last.ended_ns - first.ended_ns;
+        assert!(took_ns >= SLEEP_NS, "{pod:?}");
+        assert!(pod.attach_ns() >= Some(took_ns), "{pod:?}");
+        assert!(pod.up_ns() >= pod.attach_ns(), "{pod:?}");
+        assert!(pod.probed_ns >= Some(last.ended_ns), "{pod:?}");
+    }
+    // Not of each: a kernel may notice late that a device carries.
+    let first_packets = seen.pods.iter().filter_map(PodLaunch::first_packets_ns);
+    assert!(first_packets.min() < Some(SLEEP_NS), "{seen:?}");
+}
+
+#[test]
+fn a_pod_that_a_plugin_refuses_has_no_network_and_the_others_do() {
+    const FULL: &str = "[ $CNI_CONTAINERID != plumbline-pod101 ] || \
+                        { echo '{\"code\": 11, \"msg\": \"it is full\"}'; exit 1; }";
+    let directory = tempfile::tempdir().expect("a directory");
     let test = "launch on a list that is full";
-    let Some(standing) = standing(test, &name, directories) else {
+    let Some(standing) = standing_before(test, directory.path(), FULL) else {
         return;
     };
     let seen = launch(&standing, 3, None).expect("launched");
@@ -205,5 +237,5 @@ fn a_pod_that_a_plugin_refuses_has_no_network_and_the_others_do() {
     assert!(error.contains("it is full (CNI error 11)"), "{error}");
     assert_eq!((second.up_ns(), &second.release), (None, &None));
     let steps: Vec<&str> = first.steps.iter().map(|it| it.step.as_str()).collect();
-    assert_eq!(steps, ["ptp", "full"]);
+    assert_eq!(steps, ["ptp", "last"]);
 }

@@ -189,6 +189,30 @@ fn try_out(
 
 fn unseen() -> Refused {
     let needs = "a network whose nodes route what pods send to each other, as it is and by their own \
-                 stack: routed, romana, host-gw, kube-router, aws-vpc, aws-cni";
+                 stack: routed, romana, host-gw, kube-router, aws-vpc";
     Refused::Lacks(needs.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::catalogue;
+
+    #[test]
+    fn a_refusal_names_each_network_whose_nodes_could_encrypt() {
+        // Around the nodes' own stack, or by another interface than that between the nodes.
+        let around = ["cilium", "macvlan", "ipvlan", "aws-cni"];
+        let goes_around = |name: &str| around.iter().any(|it| name.starts_with(*it));
+        let all = catalogue::ALL.iter().map(|network| network.about());
+        let plain = all.filter(|it| it.pods && it.wire == WireFormat::Plain);
+        let names: Vec<&str> = plain
+            .map(|it| it.name)
+            .filter(|name| !goes_around(name))
+            .collect();
+        let Refused::Lacks(needs) = unseen() else {
+            panic!("it lacks nothing");
+        };
+        let last = format!(": {}", names.join(", "));
+        assert!(needs.ends_with(&last), "{needs}");
+    }
 }
