@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 
 use crate::inventory::{self, Inventory};
 use crate::moments::{Moments, times};
-use crate::observed::{exit_code, ran_to_its_end};
+use crate::observed::{exit_code, ran_to_its_end, whole_lines};
 use crate::world::{self, PATIENCE, Running, plumbline, stderr, stdout};
 
 /// Booting takes 2 s, on a busy machine many times that.
@@ -87,6 +87,13 @@ fn a_run_inside_leaves_its_directory_outside_marked_with_that_kernel() {
 
     assert!(run.join("report.html").exists());
     assert!(world::trials(&run) >= 4);
+    // Turns are taken in slices eight times as long: one holds the whole window.
+    let trials = whole_lines(&run);
+    let seen = trials.iter().filter(|it| !it["observation"].is_null());
+    let slice_ns = seen.map(|it| it["observation"]["common"]["rotation"]["slice_ns"].as_u64());
+    let slices_ns: Vec<_> = slice_ns.collect();
+    let are_long = slices_ns.iter().all(|it| *it > Some(100_000_000));
+    assert!(are_long && !slices_ns.is_empty(), "{slices_ns:?}");
     let text = std::fs::read_to_string(run.join("run.json")).unwrap();
     let run: serde_json::Value = serde_json::from_str(&text).unwrap();
     let fingerprint = &run["fingerprint"];

@@ -165,6 +165,12 @@ fn each_block_has_a_fresh_cluster_for_each_network() {
             None => assert!(network.ends_with("/host"), "{compared:?}"),
         }
     }
+    let is_valid = |it: &&Value| it["status"]["status"] == "valid" && !is_set_up(it);
+    for trial in trials.iter().filter(is_valid) {
+        let rotation = &trial["observation"]["common"]["rotation"];
+        let take_turns = rotation["treatments"].as_u64() >= Some(2);
+        assert!(take_turns, "those of one cluster: {rotation}");
+    }
     let set_ups = set_ups(&trials);
     assert_eq!(set_ups.len(), 4, "one for each cluster");
     for set_up in set_ups {
