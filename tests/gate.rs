@@ -90,7 +90,7 @@ fn a_slowed_build_of_a_plugin_is_worse() {
         "--junit",
         tests.to_str().unwrap(),
     ];
-    let limit = ["--limit", "p50=10%", "--budget", "30s"];
+    let limit = ["--limit", "p50=10%", "--budget", "90s"];
     let Some(gate) = change.gate(test, &slow, &[&files[..], &limit].concat()) else {
         return;
     };

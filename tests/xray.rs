@@ -377,8 +377,14 @@ fn what_hops_add_is_what_is_measured_when_nobody_looks() {
     let Some(_alone) = lab("what hops add is what is measured") else {
         return;
     };
+    // A CPU that halts comes back late in a virtual machine, which widens everything.
+    let steadier: &[&str] = match nix::unistd::geteuid().is_root() {
+        true => &["--awake"],
+        false => &[],
+    };
     is_shown(|| {
-        let order = ["xray", "--network", "host,vxlan", "--rounds", "8", "--json"];
+        let order = "xray --network host,vxlan --rounds 16 --json".split(' ');
+        let order: Vec<&str> = order.chain(steadier.iter().copied()).collect();
         let found = json(&order);
         let against = &found["networks"][1]["against"];
         let of_hops: f64 = hops(against).iter().map(|hop| number(hop, "ns")).sum();

@@ -243,8 +243,9 @@ impl Agent {
                 let message = self.heard(message)?;
                 Err(self.unexpected(&message))
             }
-            Err(mpsc::TryRecvError::Empty) => self.reassure(),
-            Err(mpsc::TryRecvError::Disconnected) => Err(self.ended(&FrameError::Closed)),
+            // The thread that reads says that the stream is over before it is over itself.
+            Err(mpsc::TryRecvError::Empty) if !self.is_over => self.reassure(),
+            Err(_) => Err(self.ended(&FrameError::Closed)),
         }
     }
 
