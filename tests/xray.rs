@@ -371,7 +371,7 @@ const LOOKS: f64 = 0.5;
 
 /// The sum of the hops, and the latency that they are of, are held against medians which nobody
 /// looked at, each with its interval. What a mean and a median of the same latencies differ by is
-/// allowed. A look counts only where hops that add nothing would be found to be too few.
+/// allowed, and hops that add less than a quarter are too few however wide all is.
 #[test]
 fn what_hops_add_is_what_is_measured_when_nobody_looks() {
     let Some(_alone) = lab("what hops add is what is measured") else {
@@ -383,7 +383,7 @@ fn what_hops_add_is_what_is_measured_when_nobody_looks() {
         false => &[],
     };
     is_shown(|| {
-        let order = "xray --network host,vxlan --rounds 16 --json".split(' ');
+        let order = "xray --network host,vxlan --rounds 8 --json".split(' ');
         let order: Vec<&str> = order.chain(steadier.iter().copied()).collect();
         let found = json(&order);
         let against = &found["networks"][1]["against"];
@@ -394,12 +394,12 @@ fn what_hops_add_is_what_is_measured_when_nobody_looks() {
         assert!((sum - number(total, "ns")).abs() < 1.0, "{against}");
         let alone = number(p50, "ns").abs();
         let half = (number(total, "high") - number(total, "low")) / 2.0 + alone * 0.1;
-        let counts = half <= alone / 2.0 && number(p50, "low") > half;
         let is_within = |it: f64, looks: f64| {
             it - half - looks <= number(p50, "high") && number(p50, "low") <= it + half
         };
         let holds = is_within(number(total, "ns"), 0.0) && is_within(of_hops, alone * LOOKS);
-        (counts && holds, (of_hops, total.clone(), p50.clone()))
+        let is_enough = of_hops >= alone / 4.0;
+        (holds && is_enough, (of_hops, total.clone(), p50.clone()))
     });
 }
 
