@@ -210,11 +210,13 @@ pub(crate) fn legend(summary: &Summary) -> String {
 pub(crate) fn signs(summary: &Summary) -> String {
     let of_processes = |one: &Comparison| one.metric.words.starts_with("processes'");
     let is_unbounded = |one: &Comparison| one.effect.is_some_and(|it| it.interval.is_none());
+    // The table has no others.
+    let mut primary = summary.comparisons.iter().filter(|one| one.is_primary);
     let mut signs = LEGEND.to_owned();
-    if summary.comparisons.iter().any(is_unbounded) {
+    if primary.clone().any(is_unbounded) {
         signs += " Without\u{a0}±: too few blocks.";
     }
-    signs += match summary.comparisons.iter().any(of_processes) {
+    signs += match primary.any(of_processes) {
         true if summary.target == "lab" => {
             " procs: the CPU time of the processes that do the work."
         }
