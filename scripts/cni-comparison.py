@@ -26,7 +26,7 @@ import sys
 
 import run_record
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
+TOP = run_record.TOP
 PAGE = TOP / "docs" / "cni-comparison.md"
 PROVISION = "tests/kubelab/kubelab up --cni {network}"
 
@@ -53,7 +53,7 @@ def run(program, flags):
     command = [program, "run", *where, "--provision", PROVISION]
     with awake():
         subprocess.run(command, cwd=TOP, stdout=subprocess.DEVNULL, check=True)
-    return directory or max((TOP / "runs").glob("*-cni-comparison"))
+    return directory or run_record.newest("cni-comparison")
 
 
 def thin(program, directory):

@@ -276,7 +276,7 @@ def do(*words):
 def measured(name, *words):
     """The directory of a run of an experiment of this name, which these words make."""
     do(*words)
-    return max((run_record.TOP / "runs").glob(f"*-{name}"))
+    return run_record.newest(name)
 
 
 def launches(program):
@@ -326,9 +326,9 @@ def main():
     parser.add_argument("program", metavar="PLUMBLINE")
     arguments = parser.parse_args()
     program = str(pathlib.Path(arguments.program).resolve())
-    launched = [*arguments.launch, *(launches(program) if arguments.launches else ())]
-    survived = [*arguments.survive, *(restarts(program) if arguments.restarts else ())]
-    for page, runs in ((launch_page, launched), (survive_page, survived)):
+    of_launch = [*arguments.launch, *(launches(program) if arguments.launches else ())]
+    of_survive = [*arguments.survive, *(restarts(program) if arguments.restarts else ())]
+    for page, runs in ((launch_page, of_launch), (survive_page, of_survive)):
         if runs:
             page(program, runs)
 

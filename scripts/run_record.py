@@ -18,6 +18,11 @@ def read(directory):
     return json.loads((pathlib.Path(directory) / "run.json").read_text())
 
 
+def newest(name):
+    """The directory of the last run of an experiment of this name."""
+    return max((TOP / "runs").glob(f"*-{name}"))
+
+
 def machine(record):
     """The machine that it ran on, in one sentence."""
     seen = record["fingerprint"]
