@@ -8,7 +8,7 @@ reports have it. With runs in clusters the lab's slope stands beside that of the
 program, and the page says whether their intervals meet. Where no law has an interval,
 nothing is written. Nothing else may run on the machine while it measures.
 
-usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--more EXPERIMENT=RUN]
+usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--more 'EXPERIMENT WORDS=RUN']
                                   [--cluster LABEL=RUN] [--beside EXPERIMENT=RUN] PLUMBLINE
        scripts/price-of-a-rule.py target/release/plumbline
        scripts/price-of-a-rule.py --run services=runs/A --run policies=runs/B \\
@@ -16,10 +16,10 @@ usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--more EXPERIMENT=RUN]
            --beside services=runs/E target/release/plumbline
 
 `--more` adds the rules of another run of an experiment to its table: other proxies, or other
-enforcers.
+enforcers. WORDS, if any, are put to their names, so that they are rows of their own.
 
-LABEL is the lab's name for what the cluster of that run has, as the page's tables say it. What
-is compared is its path `pod`. A second path in the run has it measured in turns, where steal voids
+LABEL is the lab's name for what the cluster of that run has, as the page's tables say it, and
+may have words behind it, as those of `--beside` have. What is compared is its path `pod`. A second path in the run has it measured in turns, where steal voids
 a trial later than in whole windows.
 In a cluster nobody knows which place a service has, so its traffic asks none: the lab's run
 to set beside it has `--position none`. The CPU of the whole machine is in the runs: of so few
@@ -52,12 +52,28 @@ def measured(program, experiment):
     return max((TOP / "runs").glob(f"*-{experiment}"))
 
 
-def laws(result, factor):
-    """The laws of a factor that have an interval, by treatment, workload and metric."""
+def laws(result, factor, words=""):
+    """The laws of a factor that have an interval, by treatment with `words` put to it, workload
+    and metric."""
     known = [one for one in result.get("laws", []) if one["factor"] == factor and one["low"] is not None]
     if not known:
         sys.exit(f"no law of {factor} has an interval: run it again on a quiet machine")
-    return {(one["treatment"], one["workload"], one["metric"]): one for one in known}
+    return {(f"{one['treatment']} {words}".strip(), one["workload"], one["metric"]): one for one in known}
+
+
+def named_laws(program, name, run):
+    """The experiment that the first word of a name says, and the laws of its run, with the other
+    words put to their treatments."""
+    experiment, _, words = name.partition(" ")
+    return experiment, laws(json.loads(run_record.report(program, run, "json")), experiment, words)
+
+
+def network(result):
+    """What was found in the cluster of a run."""
+    return "; ".join(
+        f"{one['network'] or 'a network that is not known'}{' with ' + one['transport'] if one['transport'] else ''}, "
+        f"kube-proxy with {one['proxy'] or 'a mode that is not known'}"
+        for one in result.get("clusters") or [])
 
 
 def nanoseconds(value, width):
@@ -124,16 +140,22 @@ def main():
     runs = {one: given.get(one) or measured(program, one) for one in EXPERIMENTS}
     results = {one: json.loads(run_record.report(program, runs[one], "json")) for one in EXPERIMENTS}
     found = {one: laws(results[one], one) for one in EXPERIMENTS}
-    for one, run in arguments.more:
-        found[one] |= laws(json.loads(run_record.report(program, run, "json")), one)
+    for name, run in arguments.more:
+        experiment, more = named_laws(program, name, run)
+        found[experiment] |= more
     clusters = {one: [] for one in EXPERIMENTS}
+    networks = {}
     for label, directory in arguments.cluster:
         result = json.loads(run_record.report(program, directory, "json"))
         factor = next((one for one in EXPERIMENTS if any(law["factor"] == one for law in result.get("laws", []))), None)
         if factor is None:
             sys.exit(f"{directory} has no law of {' or '.join(EXPERIMENTS)}")
         clusters[factor].append((label, laws(result, factor)))
-    models = {one: laws(json.loads(run_record.report(program, run, "json")), one) for one, run in arguments.beside}
+        networks[directory] = f"Found in that cluster: {network(result)}.\n\n"
+    models = {}
+    for name, run in arguments.beside:
+        experiment, model = named_laws(program, name, run)
+        models[experiment] = models.get(experiment, {}) | model
     pictures = {
         one: run_record.picture(run_record.report(program, runs[one], "html"), f" by {one}", f"price-of-{one}") for one in EXPERIMENTS
     }
@@ -181,13 +203,13 @@ If the lab's rules are those that the real programs write, their prices are the 
 
 {in_clusters}
 
-In a cluster nobody knows which place a service has, so none is asked there, and neither in the lab's runs beside it: both
-nodes' lists are walked to their ends, which is two walks, and not one and a half as in the table above. Clusters were
-made by `tests/kubelab/kubelab up --cni flannel-host-gw`; a run that was cut off went on in another one (`--resume`).
+In a cluster nobody knows which place a service or a policy has. So no service is asked there, and neither in the lab's
+runs beside it: both nodes' lists are walked to their ends, which is two walks, and not one and a half as in the table
+above. Clusters were made by `tests/kubelab/kubelab`.
 
 ## How this was measured
 
-{chr(10).join(run_record.source(one) for one in directories)}
+{chr(10).join(run_record.source(one) + networks.get(one, "") for one in directories)}
 `scripts/price-of-a-rule.py` makes this page.
 """)
     print(f"{PAGE} is written")

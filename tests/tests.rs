@@ -34,6 +34,7 @@ mod studies;
 mod survive;
 mod tried;
 mod tune;
+mod tuning;
 mod usage;
 mod validate;
 mod world;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::keys::DURING;
 use crate::rotation::SLICE_NS;
 use crate::{
-    Link, Pairing, Precision, Scene, Sequential, Treatment, TreatmentId, reference, survive,
+    Link, Pairing, Precision, Rotation, Scene, Sequential, Treatment, TreatmentId, reference,
+    survive,
 };
 
 /// Everything that a harness needs to run, fully resolved and reproducible
@@ -230,8 +231,11 @@ impl Plan {
     pub(crate) fn phases_of(&self, block: usize) -> Duration {
         let order = &self.blocks[block];
         let of_set = |set: Vec<usize>| {
-            let members = set.len() + usize::from(set.len() > 1);
-            self.treatments[order[set[0]]].timing.expected() * members as u32
+            let timing = self.treatments[order[set[0]]].timing;
+            match set.len() {
+                1 => timing.expected(),
+                members => Rotation::duration(members + 1, self.slice_ns, timing),
+            }
         };
         self.turns(block).into_iter().map(of_set).sum()
     }

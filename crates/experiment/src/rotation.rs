@@ -56,10 +56,11 @@ impl Rotation {
     /// window of `timing`, after as many unrecorded slices as make its warm-up. No slice
     /// is longer than `slice_ns`. The order follows from `seed`.
     pub fn new(members: usize, slice_ns: u64, timing: Timing, seed: u64) -> Self {
-        let most_ns = slice_ns.saturating_sub(SKIPPED_NS).max(1);
-        let recorded = timing.measure_ns.div_ceil(most_ns).max(1);
-        let slice_ns = SKIPPED_NS + timing.measure_ns.div_ceil(recorded);
-        let warm_up = timing.warm_up_ns.div_ceil(slice_ns);
+        let TurnSlices {
+            slice_ns,
+            warm_up,
+            recorded,
+        } = TurnSlices::of(slice_ns, timing);
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         // Arrivals are drawn from the streams before it.
         random.set_stream(u64::MAX / 2);
@@ -90,10 +91,41 @@ impl Rotation {
         rotation
     }
 
+    /// How long the rotation takes that [`new`](Self::new) makes of so many members.
+    pub(crate) fn duration(members: usize, slice_ns: u64, timing: Timing) -> Duration {
+        let slices = TurnSlices::of(slice_ns, timing);
+        let number = (slices.warm_up + slices.recorded).saturating_mul(members as u64);
+        Duration::from_nanos(slices.slice_ns.saturating_mul(number))
+    }
+
     /// From the start to the end of the last slice, nanoseconds.
     pub fn length_ns(&self) -> u64 {
         let last = self.members.iter().filter_map(|slices| slices.last());
         last.map(|slice| slice.end_ns).max().unwrap_or(0)
+    }
+}
+
+/// The slices of one member.
+struct TurnSlices {
+    /// Length of each, nanoseconds.
+    slice_ns: u64,
+    /// How many of them are its warm-up.
+    warm_up: u64,
+    /// How many are recorded.
+    recorded: u64,
+}
+
+impl TurnSlices {
+    /// No slice is longer than `slice_ns`.
+    fn of(slice_ns: u64, timing: Timing) -> Self {
+        let most_ns = slice_ns.saturating_sub(SKIPPED_NS).max(1);
+        let recorded = timing.measure_ns.div_ceil(most_ns).max(1);
+        let slice_ns = SKIPPED_NS + timing.measure_ns.div_ceil(recorded);
+        Self {
+            slice_ns,
+            warm_up: timing.warm_up_ns.div_ceil(slice_ns),
+            recorded,
+        }
     }
 }
 
@@ -119,6 +151,8 @@ mod tests {
         assert_eq!(all[0].0, 0);
         assert!(all.windows(2).all(|pair| pair[0].1 == pair[1].0));
         assert_eq!(all.last().map(|it| it.1), Some(rotation.length_ns()));
+        let foretold = Rotation::duration(5, SLICE_NS, TIMING).as_nanos();
+        assert_eq!(foretold, u128::from(rotation.length_ns()));
         let orders: Vec<Vec<usize>> = all
             .chunks(5)
             .map(|chunk| chunk.iter().map(|it| it.2).collect())

@@ -36,7 +36,7 @@ pub(crate) struct Members {
     /// The clients' and the servers' node of a pair, or one where the cluster has no
     /// other; of a mesh or of pairs all, in the order in which pairs are made of them.
     pub(crate) nodes: Vec<NodeFacts>,
-    /// What to distrust about them.
+    /// What to distrust about them, each with its remedy after the last semicolon.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -191,8 +191,8 @@ fn remarks(taken: &[NodeFacts], layout: ClusterLayout) -> Vec<String> {
     let planes = taken.iter().filter(|node| node.control_plane);
     let remark = |node: &NodeFacts| {
         format!(
-            "node {} runs the control plane, which takes its share of the CPU; name workers with \
-             --nodes where there are any",
+            "node {} runs the control plane, which takes its share of the CPU; add workers, or name \
+             them with --nodes",
             node.name
         )
     };
@@ -201,14 +201,15 @@ fn remarks(taken: &[NodeFacts], layout: ClusterLayout) -> Vec<String> {
     remarks.extend(match (layout, taken) {
         _ if kinds.len() < 2 => None,
         (ClusterLayout::Pair, [near, far, ..]) => Some(format!(
-            "the nodes are not of one kind: {} is {}, {} is {}; a difference between paths may be \
-             one between nodes",
+            "the nodes are not of one kind: {} is {}, {} is {}, so a difference between paths may \
+             be one between nodes; name two of one kind with --nodes",
             near.name, near.kind, far.name, far.kind
         )),
         _ => Some(format!(
-            "the nodes are of {} kinds ({}); a node that is unlike the rest may be of another kind",
+            "the nodes are of {} kinds ({}), so one that is unlike the rest may only be of another \
+             kind; name those of one kind with --nodes",
             kinds.len(),
-            kinds.into_iter().collect::<Vec<_>>().join("; ")
+            kinds.into_iter().collect::<Vec<_>>().join(" and ")
         )),
     });
     remarks
@@ -248,6 +249,12 @@ mod tests {
         members.nodes.iter().map(|node| &*node.name).collect()
     }
 
+    /// What reports begin these warnings with.
+    fn remedies(members: &Members) -> Vec<&str> {
+        let remarks = members.remarks.iter();
+        remarks.map(|it| it.rsplit_once("; ").unwrap().1).collect()
+    }
+
     #[test]
     fn two_workers_of_the_most_frequent_kind_are_taken() {
         let nodes = [
@@ -267,6 +274,10 @@ mod tests {
         let chosen = pair(&nodes, &[]).unwrap();
         assert_eq!(names(&chosen), ["b", "a"]);
         assert!(chosen.remarks[0].contains("node a runs the control plane"));
+        assert_eq!(
+            remedies(&chosen),
+            ["add workers, or name them with --nodes"]
+        );
     }
 
     #[test]
@@ -275,6 +286,7 @@ mod tests {
         let chosen = pair(&nodes, &[]).unwrap();
         assert_eq!(names(&chosen), ["a", "b"]);
         assert!(chosen.remarks[0].contains("not of one kind"));
+        assert_eq!(remedies(&chosen), ["name two of one kind with --nodes"]);
     }
 
     #[test]
@@ -306,7 +318,12 @@ mod tests {
         ];
         let mesh = members(&nodes, &[], None).unwrap();
         assert_eq!(names(&mesh), ["a", "b", "c"]);
-        assert!(mesh.remarks[0].contains("2 kinds"), "{:?}", mesh.remarks);
+        assert!(
+            mesh.remarks[0].contains("2 kinds (x and y)"),
+            "{:?}",
+            mesh.remarks
+        );
+        assert_eq!(remedies(&mesh), ["name those of one kind with --nodes"]);
         let two = members(&nodes[..2], &[], None).unwrap();
         assert_eq!(names(&two), ["b", "plane"]);
         assert!(two.remarks[0].contains("control plane"));

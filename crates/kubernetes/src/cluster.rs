@@ -229,7 +229,7 @@ impl Cluster {
         let names: Vec<&str> = nodes.iter().map(|node| &*node.name).collect();
         let remark = format!(
             "this account may not look at nodes, so whether {} are of one kind is known from their \
-             kernels and CPUs only; `plumbline manifest nodes` has the right",
+             kernels and CPUs only; give it the right that `plumbline manifest nodes` prints",
             names.join(" and ")
         );
         Ok(Members {

@@ -102,10 +102,14 @@ impl<'p> PreparedLaunch<'p> {
             given_up,
         };
         lot.connect(task)?;
-        let watch = || PodWatch::start(lot.session, &lot.api, &lot.selector);
+        let namespace = &standing.pod.namespace;
+        let watches = [
+            PodWatch::start(lot.session, &lot.api, &lot.selector)?,
+            PodWatch::start_apart(lot.session, namespace, &lot.selector)?,
+        ];
         Ok(Self {
             ends,
-            watches: [watch()?, watch()?],
+            watches,
             lot,
             peers,
         })

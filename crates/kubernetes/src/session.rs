@@ -1,6 +1,7 @@
 //! Blocking calls to one API server.
 
 use std::future::Future;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -33,7 +34,7 @@ pub(crate) struct ClusterConnection {
     // Before the runtime, whose threads it needs to close its connections.
     client: Client,
     runtime: Runtime,
-    url: String,
+    config: Config,
     interrupted: &'static AtomicBool,
 }
 
@@ -44,16 +45,26 @@ impl ClusterConnection {
         context: Option<&str>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, ClusterError> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("cluster")
-            .enable_all()
-            .build()?;
-        let (client, url) = runtime.block_on(connect(kubeconfig, context))?;
+        let runtime = runtime()?;
+        let config = runtime.block_on(read(kubeconfig, context))?;
+        Self::connect(runtime, config, interrupted)
+    }
+
+    /// Another connection to the same cluster, with a thread of its own.
+    pub(crate) fn another(&self) -> Result<Self, ClusterError> {
+        Self::connect(runtime()?, self.config.clone(), self.interrupted)
+    }
+
+    fn connect(
+        runtime: Runtime,
+        config: Config,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, ClusterError> {
+        let client = runtime.block_on(async { Client::try_from(config.clone()) });
         Ok(Self {
-            client,
+            client: client.map_err(|error| ClusterError::Configuration(error.to_string()))?,
             runtime,
-            url,
+            config,
             interrupted,
         })
     }
@@ -173,10 +184,11 @@ impl ClusterConnection {
         what: &str,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, ClusterError> {
+        let url = || self.config.cluster_url.to_string();
         match tokio::time::timeout(ANSWER, request).await {
-            Ok(answer) => answer.map_err(|error| ClusterError::of(what, &self.url, error)),
+            Ok(answer) => answer.map_err(|error| ClusterError::of(what, &url(), error)),
             Err(_) => Err(ClusterError::Away {
-                url: self.url.clone(),
+                url: url(),
                 why: format!("no answer within {} s", ANSWER.as_secs()),
             }),
         }
@@ -230,15 +242,18 @@ fn while_away<T>(
     }
 }
 
-async fn connect(
-    kubeconfig: Option<&Path>,
-    context: Option<&str>,
-) -> Result<(Client, String), ClusterError> {
+fn runtime() -> io::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1).thread_name("cluster");
+    builder.enable_all().build()
+}
+
+async fn read(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, ClusterError> {
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),
         ..KubeConfigOptions::default()
     };
-    let config = match (kubeconfig, context) {
+    Ok(match (kubeconfig, context) {
         (Some(file), _) => in_file(file, &options)
             .await
             .map_err(|error| ClusterError::Configuration(format!("{}: {error}", file.display())))?,
@@ -252,11 +267,7 @@ async fn connect(
         (None, Some(name)) => Config::from_kubeconfig(&options)
             .await
             .map_err(|error| unknown_context(name, &error))?,
-    };
-    let url = config.cluster_url.to_string();
-    let client =
-        Client::try_from(config).map_err(|error| ClusterError::Configuration(error.to_string()))?;
-    Ok((client, url))
+    })
 }
 
 async fn in_file(

@@ -29,7 +29,7 @@ pub enum Warning {
     },
     /// No NetworkPolicy keeps others from the pods that receive, though the run wanted one.
     Unguarded {
-        /// Why there is none, and the remedy.
+        /// Why there is none, and the remedy, if there is one.
         why: String,
     },
     /// Too few CPUs to keep sender and receiver apart.

@@ -8,7 +8,12 @@ pub fn text(warning: &Warning) -> String {
     match warning {
         Warning::Nodes { detail } => detail.clone(),
         Warning::Unguarded { why } => {
-            format!("no NetworkPolicy kept others from the pods of the run: {why}")
+            // Some runs can have none, whatever their user does.
+            let remedy = match parts(why) {
+                (_, Some(_)) => "",
+                _ => "; measure where nobody else sends to them",
+            };
+            format!("no NetworkPolicy kept others from the pods of the run: {why}{remedy}")
         }
         Warning::OneKernel => ONE_KERNEL.to_owned(),
         Warning::UserModeKernel => USER_MODE_KERNEL.to_owned(),

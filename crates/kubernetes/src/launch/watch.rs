@@ -101,6 +101,8 @@ fn runs(pod: &Pod) -> bool {
 pub(super) struct PodWatch {
     shown: Arc<Mutex<BTreeMap<String, ShownPod>>>,
     task: JoinHandle<()>,
+    /// Where it shares nothing with another one.
+    _own: Option<ClusterConnection>,
 }
 
 impl PodWatch {
@@ -121,7 +123,21 @@ impl PodWatch {
         Ok(Self {
             shown,
             task: session.runtime().spawn(task),
+            _own: None,
         })
+    }
+
+    /// As [`start`](Self::start), over a connection and in a thread of its own.
+    pub(super) fn start_apart(
+        session: &ClusterConnection,
+        namespace: &str,
+        selector: &str,
+    ) -> Result<Self, ClusterError> {
+        let own = session.another()?;
+        let api = Api::namespaced(own.client(), namespace);
+        let mut watch = Self::start(&own, &api, selector)?;
+        watch._own = Some(own);
+        Ok(watch)
     }
 
     /// Looks at what was shown of a pod.

@@ -197,7 +197,7 @@ fn a_warning_begins_with_what_to_do() {
         ShorterWindows { share: 0.5 },
         OtherServer { wanted: some(), answered: some() },
         Nodes { detail: with_remedy() },
-        Unguarded { why: with_remedy() },
+        Unguarded { why: some() },
         SharedCpus { cpus: 2 },
         UserModeKernel {},
         ClosedLoop { outstanding: 16 },
@@ -230,6 +230,11 @@ fn a_warning_begins_with_what_to_do() {
         GeneratorBusy { share: 0.9 },
         ClientDiffers { client: 1, p99_ns: 90_000, others_ns: 40_000 },
     };
+    let guarded = warning::text(&Warning::Unguarded { why: with_remedy() });
+    assert!(
+        guarded.ends_with("run: a node is busy; name others"),
+        "{guarded}"
+    );
     let (mut run, trials) = Fake::new(&[Network::same("host"), Network::same("vxlan")]).run();
     let style = Style {
         width: 1_000,
