@@ -8,18 +8,19 @@ reports have it. With runs in clusters the lab's slope stands beside that of the
 program, and the page says whether their intervals meet. Where no law has an interval,
 nothing is written. Nothing else may run on the machine while it measures.
 
-usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--more 'EXPERIMENT WORDS=RUN']
-                                  [--cluster LABEL=RUN] [--beside EXPERIMENT=RUN] PLUMBLINE
+usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--more 'EXPERIMENT NAME=RUN']
+                                  [--cluster LABEL=RUN] [--beside 'EXPERIMENT NAME=RUN'] PLUMBLINE
        scripts/price-of-a-rule.py target/release/plumbline
        scripts/price-of-a-rule.py --run services=runs/A --run policies=runs/B \\
            --cluster iptables-nft=runs/C --cluster nftables=runs/D \\
            --beside services=runs/E target/release/plumbline
 
 `--more` adds the rules of another run of an experiment to its table: other proxies, or other
-enforcers. WORDS, if any, are put to their names, so that they are rows of their own.
+enforcers. NAME, if there is one, is what they are called there, with `{}` for the name that the
+run has for each of them.
 
-LABEL is the lab's name for what the cluster of that run has, as the page's tables say it, and
-may have words behind it, as those of `--beside` have. What is compared is its path `pod`. A second path in the run has it measured in turns, where steal voids
+LABEL is the name in the lab's run beside it of what the cluster of a run has. What is compared is
+its path `pod`. A second path in the run has it measured in turns, where steal voids
 a trial later than in whole windows.
 In a cluster nobody knows which place a service has, so its traffic asks none: the lab's run
 to set beside it has `--position none`. The CPU of the whole machine is in the runs: of so few
@@ -52,20 +53,19 @@ def measured(program, experiment):
     return max((TOP / "runs").glob(f"*-{experiment}"))
 
 
-def laws(result, factor, words=""):
-    """The laws of a factor that have an interval, by treatment with `words` put to it, workload
-    and metric."""
+def laws(result, factor, name="{}"):
+    """The laws of a factor that have an interval, by what their treatment is called, workload and
+    metric."""
     known = [one for one in result.get("laws", []) if one["factor"] == factor and one["low"] is not None]
     if not known:
         sys.exit(f"no law of {factor} has an interval: run it again on a quiet machine")
-    return {(f"{one['treatment']} {words}".strip(), one["workload"], one["metric"]): one for one in known}
+    return {(name.format(one["treatment"]), one["workload"], one["metric"]): one for one in known}
 
 
 def named_laws(program, name, run):
-    """The experiment that the first word of a name says, and the laws of its run, with the other
-    words put to their treatments."""
-    experiment, _, words = name.partition(" ")
-    return experiment, laws(json.loads(run_record.report(program, run, "json")), experiment, words)
+    """The experiment that the first word says, and the laws of its run, called by the others."""
+    experiment, _, name = name.partition(" ")
+    return experiment, laws(json.loads(run_record.report(program, run, "json")), experiment, name or "{}")
 
 
 def network(result):
@@ -174,7 +174,7 @@ packet meets the rules, and one that stands, whose packets connection tracking l
 - {results['services']['answer']}.
 - {results['policies']['answer']}.
 
-Each figure is the slope of a straight line through the levels that were measured, in each block, with
+Each figure is the slope of a straight line through the levels with rules that were measured, in each block, with
 its 95 % interval ([the method](method.md#what-each-further-one-costs)). *Flat*: over all levels
 together the cost changes by less than what matters in practice, and each further one costs at most
 what is said. The CPU of the whole machine is left out: of 40 to 60 new connections a second it says nothing.

@@ -1,11 +1,11 @@
 //! The environment: both nodes, the paths' devices, the cluster (C-13).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::ResourceExt as _;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use plumbline_experiment::Placement;
 use plumbline_harness::TargetError;
 use plumbline_record::{DeviceFingerprint, Fingerprint};
@@ -56,6 +56,9 @@ const CILIUM_SETTINGS: &[&str] = &[
     "tunnel",
     "kube-proxy-replacement",
 ];
+
+/// What of Calico's pools says which way packets take.
+const CALICO_MODES: &[&str] = &["vxlanMode", "ipipMode"];
 
 /// The fact that the run's own NetworkPolicy stands.
 pub(crate) const POLICY: &str = "policy of the run";
@@ -201,16 +204,26 @@ pub(crate) fn add_cluster<'a>(
             Err(error) => return Err(error),
         }
     }
-    let is_known = |fact: &&str| facts.contains_key(*fact);
-    if ["daemon cilium", "network api cilium.io"]
-        .iter()
-        .any(is_known)
-    {
+    let is_known = |names: [&str; 2]| names.iter().any(|it| facts.contains_key(*it));
+    let is_cilium = is_known(["daemon cilium", "network api cilium.io"]);
+    let is_calico = is_known(["daemon calico-node", "network api crd.projectcalico.org"]);
+    if is_cilium {
         let maps: Api<ConfigMap> = Api::namespaced(session.client(), "kube-system");
         match session.call("read Cilium's settings", maps.get_opt("cilium-config")) {
             Ok(found) => found.iter().for_each(|it| of_cilium(&mut facts, it)),
             Err(ClusterError::Forbidden { .. }) => {}
             Err(error) => return Err(error),
+        }
+    }
+    if is_calico {
+        let kind = GroupVersionKind::gvk("crd.projectcalico.org", "v1", "IPPool");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "ippools");
+        let pools: Api<DynamicObject> = Api::all_with(session.client(), &kind);
+        match session.call("list Calico's pools", pools.list(&all)) {
+            Ok(found) => of_calico(&mut facts, &found.items),
+            Err(error) if error.is_away() => return Err(error),
+            // Calico may keep them elsewhere.
+            Err(_) => {}
         }
     }
     whole.versions.extend(facts);
@@ -257,6 +270,19 @@ fn of_cilium(facts: &mut BTreeMap<String, String>, settings: &ConfigMap) {
     let telling = data.filter(|(key, _)| CILIUM_SETTINGS.contains(&key.as_str()));
     facts.insert("cilium settings".to_owned(), "seen".to_owned());
     facts.extend(telling.map(|(key, value)| (format!("cilium {key}"), value.clone())));
+}
+
+/// The modes of all pools that are in use.
+fn of_calico(facts: &mut BTreeMap<String, String>, pools: &[DynamicObject]) {
+    let in_use = pools.iter().map(|it| &it.data["spec"]);
+    let in_use = in_use.filter(|it| it["disabled"] != true);
+    for mode in CALICO_MODES {
+        let values: BTreeSet<&str> = in_use.clone().filter_map(|it| it[mode].as_str()).collect();
+        if !values.is_empty() {
+            let values: Vec<&str> = values.into_iter().collect();
+            facts.insert(format!("calico {mode}"), values.join(", "));
+        }
+    }
 }
 
 fn of_daemon(facts: &mut BTreeMap<String, String>, daemon: &DaemonSet) {
@@ -322,6 +348,23 @@ mod tests {
                 "projectcalico.org/IPv4VXLANTunnelAddr": "10.0.0.1",
             } },
         });
+        let pool = |name: &str, spec: serde_json::Value| {
+            let pool = serde_json::json!({ "metadata": { "name": name }, "spec": spec });
+            serde_json::from_value::<DynamicObject>(pool).unwrap()
+        };
+        let pools = [
+            pool(
+                "a",
+                serde_json::json!({ "vxlanMode": "CrossSubnet", "ipipMode": "Never" }),
+            ),
+            pool(
+                "b",
+                serde_json::json!({ "vxlanMode": "Always", "disabled": true }),
+            ),
+        ];
+        of_calico(&mut facts, &pools);
+        assert_eq!(facts["calico vxlanMode"], "CrossSubnet");
+        assert_eq!(facts["calico ipipMode"], "Never");
         of_node(&mut facts, "client", &serde_json::from_value(node).unwrap());
         assert!(facts["client node network flannel.alpha.coreos.com"].ends_with("=vxlan"));
         let calico = &facts["client node network projectcalico.org"];

@@ -59,7 +59,7 @@ fn tau(order: &OrderAt) -> String {
     };
     format!(
         "Kendall’s tau {:.2} ({interval}{highest}): {} of {} pairs that the study orders stand the \
-         same way round here",
+         same way round here, by ratios within a block",
         agreement.tau,
         pairs.same,
         pairs.same + pairs.opposite + pairs.tied_in_second

@@ -181,6 +181,12 @@ impl Ranking {
     fn pairs(&self, blocks: &[usize]) -> PairCounts {
         PairCounts::count(&self.published, &self.medians(blocks))
     }
+
+    /// [`share_by_chance`] for the order over so many blocks, which is that of [`agreement`].
+    pub fn share_by_chance(&self, blocks: usize) -> Option<f64> {
+        let every: Vec<usize> = (0..blocks).collect();
+        share_by_chance(&self.published, &self.medians(&every))
+    }
 }
 
 /// How far measured orders agree with published ones.
@@ -301,6 +307,17 @@ mod tests {
         assert_eq!((found.tau, interval.low, interval.high), (1.0, 1.0, 1.0));
         assert_eq!(agreement(&[ranking(5)], 5, 0.95, 1).unwrap().interval, None);
         assert_eq!(agreement(&[], 6, 0.95, 1), None);
+    }
+
+    #[test]
+    fn chance_is_asked_about_the_order_that_tau_is_of() {
+        let ranking = Ranking {
+            published: vec![1.0, 2.0, 3.0],
+            measured: [0.0, 2.0, 1.0].map(|ratio| vec![Some(ratio); 6]).into(),
+        };
+        assert_eq!(ranking.share_by_chance(6), Some(0.5), "3 orders of 6");
+        let found = agreement(&[ranking], 6, 0.95, 1).unwrap();
+        assert_eq!((found.pairs.same, found.pairs.opposite), (2, 1));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use plumbline_experiment::study::{FigureKind, FigureRow, FigureTable, Study};
 use plumbline_experiment::{Plan, TreatmentId};
 use plumbline_record::{Observation, Trial};
-use plumbline_stats::kendall::{Agreement, Ranking, agreement, share_by_chance};
+use plumbline_stats::kendall::{Agreement, Ranking, agreement};
 use plumbline_stats::order::median_of_runs;
 
 use super::latency::{TAIL, has_late_tail};
@@ -164,7 +164,7 @@ impl Source<'_> {
         };
         let order = |column: usize| {
             let ranking = self.ranking(answered, column)?;
-            let by_chance = self.chance(answered, column);
+            let by_chance = ranking.share_by_chance(self.blocks());
             self.order(answered.table, column, &[ranking], by_chance)
         };
         BesideTable {
@@ -202,10 +202,9 @@ impl Source<'_> {
         rankings: &[Ranking],
         by_chance: Option<f64>,
     ) -> Option<OrderAt> {
-        let blocks = self.plan.blocks.len() * self.plan.pairs();
         Some(OrderAt {
             percentile: table.columns[column].clone(),
-            agreement: agreement(rankings, blocks, LEVEL, self.plan.seed)?,
+            agreement: agreement(rankings, self.blocks(), LEVEL, self.plan.seed)?,
             by_chance,
         })
     }
@@ -245,23 +244,14 @@ impl Source<'_> {
         })
     }
 
-    fn chance(&self, answered: &Answered<'_>, column: usize) -> Option<f64> {
-        let published: Vec<f64> = answered
-            .rows
-            .iter()
-            .map(|(row, _)| answered.table.rows[*row].values[column])
-            .collect();
-        let ours: Option<Vec<f64>> = answered
-            .rows
-            .iter()
-            .map(|(_, one)| self.figure(answered.table, column, one))
-            .collect();
-        share_by_chance(&published, &ours?)
+    /// Those of all pairs of nodes.
+    fn blocks(&self) -> usize {
+        self.plan.blocks.len() * self.plan.pairs()
     }
 
     /// A figure of each block's trial, nanoseconds.
     fn by_block(&self, id: TreatmentId, kind: FigureKind) -> Vec<Option<f64>> {
-        let mut blocks = vec![None; self.plan.blocks.len() * self.plan.pairs()];
+        let mut blocks = vec![None; self.blocks()];
         for (block, trial, observation) in self.ledger.kept(id) {
             if let Some(slot) = blocks.get_mut(block as usize) {
                 *slot = value(trial, observation, kind);

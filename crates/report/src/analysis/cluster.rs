@@ -138,10 +138,19 @@ fn transport(system: Option<&str>, of: &Fingerprint) -> Option<String> {
                 _ => fact("cilium settings").map(|_| "vxlan"),
             }
         }
-        Some("Calico") => annotation("projectcalico.org").map(|text| match text {
-            text if text.contains("VXLANTunnel") => "vxlan",
-            text if text.contains("IPIPTunnel") => "ipip",
-            _ => "native routes",
+        Some("Calico") => annotation("projectcalico.org").map(|text| {
+            let within = |mode| fact(mode) == Some("CrossSubnet");
+            match text {
+                text if text.contains("VXLANTunnel") && within("calico vxlanMode") => {
+                    "native routes within a subnet and VXLAN beyond"
+                }
+                text if text.contains("VXLANTunnel") => "vxlan",
+                text if text.contains("IPIPTunnel") && within("calico ipipMode") => {
+                    "native routes within a subnet and IP in IP beyond"
+                }
+                text if text.contains("IPIPTunnel") => "ipip",
+                _ => "native routes",
+            }
         }),
         Some("Flannel" | "Canal") => {
             let backend = annotation("flannel.alpha.coreos.com");

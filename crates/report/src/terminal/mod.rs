@@ -363,7 +363,8 @@ pub(crate) fn account_text(summary: &Summary) -> String {
         .map(|one| one.pairs_left_out)
         .sum();
     if left_out > 0 {
-        text += &format!("; {left_out} pairs left out of comparisons, having no ratio");
+        let pairs = if left_out == 1 { "pair" } else { "pairs" };
+        text += &format!("; {left_out} {pairs} left out of comparisons, having no ratio");
     }
     if let Some((least, most)) = summary.slices_ns {
         let [least, most] = [least, most].map(nominal_ms);

@@ -136,7 +136,7 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
     let modes = ["client", "server"].map(|side| format!("{side} node kube-proxy"));
     let [near, far] = modes.each_ref().map(String::as_str);
     let calico = "client node network projectcalico.org";
-    let cases: [(&[(&str, &str)], &str); 9] = [
+    let cases: [(&[(&str, &str)], &str); 10] = [
         (
             &[
                 ("daemon calico-node", "calico/node:v3.29.1"),
@@ -147,6 +147,14 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
             ],
             "Calico with VXLAN, MTU 1450; kube-proxy with iptables; a NetworkPolicy of the run \
              before its receiving pods;",
+        ),
+        (
+            &[
+                ("daemon calico-node", "calico/node:v3.29.1"),
+                (calico, "projectcalico.org/IPv4VXLANTunnelAddr=present"),
+                ("calico vxlanMode", "CrossSubnet"),
+            ],
+            "Calico with native routes within a subnet and VXLAN beyond, MTU 1450;",
         ),
         (
             &[
