@@ -72,14 +72,16 @@ def network(result):
     """What was found in the cluster of a run."""
     return "; ".join(
         f"{one['network'] or 'a network that is not known'}{' with ' + one['transport'] if one['transport'] else ''}, "
-        f"kube-proxy with {one['proxy'] or 'a mode that is not known'}"
+        f"{one['proxy'] or 'a proxy that is not known'}"
         for one in result.get("clusters") or [])
 
 
 def nanoseconds(value, width):
     """As many decimals as an interval of this width is worth."""
     decimals = next((digits for digits in range(3) if width >= 2 * 10**-digits), 3)
-    return f"{value:.{decimals}f}".replace("-", "−")
+    # Nothing is less than none.
+    rounded = round(value, decimals) or 0.0
+    return f"{rounded:.{decimals}f}".replace("-", "−")
 
 
 def slope(law):
@@ -87,7 +89,7 @@ def slope(law):
     width = law["high"] - law["low"]
     value, low, high = (nanoseconds(law[key], width) for key in ("per_level", "low", "high"))
     if law["verdict"] == "equivalent":
-        return f"flat, at most {high} ns"
+        return f"flat, at most {high} ns" if law["high"] > 0 else f"flat, between {low} and {high} ns"
     if law["low"] <= 0 <= law["high"]:
         return f"between {low} and {high} ns"
     bend = law["bend"]
@@ -103,7 +105,8 @@ def prices(found):
     for label in labels:
         for workload, words in CONNECTIONS.items():
             cells = [found.get((label, workload, metric)) for metric in metrics]
-            rows.append([label, words, *(slope(one) if one else "–" for one in cells)])
+            if any(cells):
+                rows.append([label, words, *(slope(one) if one else "–" for one in cells)])
     return run_record.table(["rules", "paid by", *(METRICS[metric] for metric in metrics)], rows)
 
 
@@ -151,7 +154,7 @@ def main():
         if factor is None:
             sys.exit(f"{directory} has no law of {' or '.join(EXPERIMENTS)}")
         clusters[factor].append((label, laws(result, factor)))
-        networks[directory] = f"Found in that cluster: {network(result)}.\n\n"
+        networks[directory] = f"\nFound in that cluster: {network(result)}.\n"
     models = {}
     for name, run in arguments.beside:
         experiment, model = named_laws(program, name, run)
@@ -187,7 +190,7 @@ what is said. The CPU of the whole machine is left out: of 40 to 60 new connecti
 
 A new connection between two nodes walks the list of the sender's node up to its service, here the one
 in the middle, and that of the receiver's node to its end ([what is
-written](method.md#services)).
+written](method.md#services)). `ipvs` is missing, because this kernel does not have it.
 
 ## Policies
 
