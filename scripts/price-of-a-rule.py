@@ -17,7 +17,7 @@ usage: scripts/price-of-a-rule.py [--run EXPERIMENT=RUN] [--more 'EXPERIMENT NAM
 
 `--more` adds the rules of another run of an experiment to its table: other proxies, or other
 enforcers. NAME, if there is one, is what they are called there, with `{}` for the name that the
-run has for each of them.
+run has for each of them. What the table has already by that name is replaced.
 
 LABEL is the name in the lab's run beside it of what the cluster of a run has. What is compared is
 its path `pod`. A second path in the run has it measured in turns, where steal voids
@@ -50,7 +50,12 @@ CONNECTIONS = {"crr": "a new connection", "rr": "one that stands"}
 def measured(program, experiment):
     """Runs an experiment, and gives the directory of the run."""
     subprocess.run([program, "run", experiment], cwd=TOP, stdout=subprocess.DEVNULL, check=True)
-    return max((TOP / "runs").glob(f"*-{experiment}"))
+    return run_record.newest(experiment)
+
+
+def reported(program, run):
+    """The report of a run, read."""
+    return json.loads(run_record.report(program, run, "json"))
 
 
 def laws(result, factor, name="{}"):
@@ -65,7 +70,7 @@ def laws(result, factor, name="{}"):
 def named_laws(program, name, run):
     """The experiment that the first word says, and the laws of its run, called by the others."""
     experiment, _, name = name.partition(" ")
-    return experiment, laws(json.loads(run_record.report(program, run, "json")), experiment, name or "{}")
+    return experiment, laws(reported(program, run), experiment, name or "{}")
 
 
 def network(result):
@@ -141,7 +146,7 @@ def main():
     program = str(pathlib.Path(arguments.program).resolve())
     given = dict(arguments.run)
     runs = {one: given.get(one) or measured(program, one) for one in EXPERIMENTS}
-    results = {one: json.loads(run_record.report(program, runs[one], "json")) for one in EXPERIMENTS}
+    results = {one: reported(program, runs[one]) for one in EXPERIMENTS}
     found = {one: laws(results[one], one) for one in EXPERIMENTS}
     for name, run in arguments.more:
         experiment, more = named_laws(program, name, run)
@@ -149,7 +154,7 @@ def main():
     clusters = {one: [] for one in EXPERIMENTS}
     networks = {}
     for label, directory in arguments.cluster:
-        result = json.loads(run_record.report(program, directory, "json"))
+        result = reported(program, directory)
         factor = next((one for one in EXPERIMENTS if any(law["factor"] == one for law in result.get("laws", []))), None)
         if factor is None:
             sys.exit(f"{directory} has no law of {' or '.join(EXPERIMENTS)}")

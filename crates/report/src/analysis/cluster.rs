@@ -139,18 +139,16 @@ fn transport(system: Option<&str>, of: &Fingerprint) -> Option<String> {
             }
         }
         Some("Calico") => annotation("projectcalico.org").map(|text| {
-            let within = |mode| fact(mode) == Some("CrossSubnet");
-            match text {
-                text if text.contains("VXLANTunnel") && within("calico vxlanMode") => {
-                    "native routes within a subnet and VXLAN beyond"
-                }
-                text if text.contains("VXLANTunnel") => "vxlan",
-                text if text.contains("IPIPTunnel") && within("calico ipipMode") => {
-                    "native routes within a subnet and IP in IP beyond"
-                }
-                text if text.contains("IPIPTunnel") => "ipip",
-                _ => "native routes",
-            }
+            let tunnel = |device: &str, mode: &str, everywhere, beyond| {
+                let is_within = fact(mode) == Some("CrossSubnet");
+                let taken = if is_within { beyond } else { everywhere };
+                text.contains(device).then_some(taken)
+            };
+            let vxlan = "native routes within a subnet and VXLAN beyond";
+            let ipip = "native routes within a subnet and IP in IP beyond";
+            tunnel("VXLANTunnel", "calico vxlanMode", "vxlan", vxlan)
+                .or_else(|| tunnel("IPIPTunnel", "calico ipipMode", "ipip", ipip))
+                .unwrap_or("native routes")
         }),
         Some("Flannel" | "Canal") => {
             let backend = annotation("flannel.alpha.coreos.com");
