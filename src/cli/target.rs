@@ -148,7 +148,7 @@ pub(crate) struct InLabArgs {
     /// Directory with plugins of CNI; CNI_PATH, else /usr/lib/cni and /opt/cni/bin
     #[arg(long, value_name = "DIR")]
     pub(crate) cni_bin: Vec<PathBuf>,
-    /// Keep idle CPUs from halting, as root: in a virtual machine they may come back late
+    /// Keep idle CPUs from halting: in a virtual machine they may come back late
     #[arg(long, conflicts_with = "kernel")]
     pub(crate) awake: bool,
     /// Set what makes this machine's figures steadier while the run lasts, as root (`plumbline tune`)

@@ -10,11 +10,12 @@ use std::thread;
 use plumbline_experiment::Slice;
 use plumbline_protocol::{IdleTime, MachineGains, WatchOrder, Watched};
 use plumbline_record::IdleSample;
+use plumbline_sys::awake::SpinnerClocks;
 use plumbline_sys::clock::{now_ns, sleep_unless};
 use plumbline_sys::counters::{self, CpuTotals, IdleClock};
 use plumbline_sys::cpu;
 
-use crate::meter::MachineMeter;
+use crate::meter::{MachineMeter, totals};
 
 /// What the CPUs worked by the ticks over what they worked by the finer count, as far as
 /// the difference can be interrupts that met an idle CPU.
@@ -56,14 +57,19 @@ pub(crate) fn watch(order: &WatchOrder, stop: &AtomicBool) -> io::Result<Watched
         return Ok(gained(Vec::new(), None));
     };
     let cpus = counters::cpu()?.cpus;
+    let spinners = SpinnerClocks::of_all();
+    let clocks = cpus.iter().map(|it| {
+        let clock = IdleClock::of(it.number, &spinners);
+        clock.map(|clock| (it.number, clock))
+    });
+    let clocks: io::Result<Vec<(u32, IdleClock)>> = clocks.collect();
     thread::scope(|scope| {
-        let one = |cpu: u32| {
-            let course = &course;
-            scope.spawn(move || watch_one(cpu, start_ns, (members, course), stop))
-        };
-        let has_clocks = cpus.iter().all(|it| IdleClock::of(it.number).is_ok());
-        let threads: Vec<_> = if has_clocks {
-            cpus.iter().map(|it| one(it.number)).collect()
+        let threads: Vec<_> = if let Ok(clocks) = clocks {
+            let one = |it: (u32, IdleClock)| {
+                let course = &course;
+                scope.spawn(move || watch_one(it, start_ns, (members, course), stop))
+            };
+            clocks.into_iter().map(one).collect()
         } else {
             let (count, course) = (cpus.len(), &course);
             vec![scope.spawn(move || steps::watch(start_ns, count, (members, course), stop))]
@@ -71,13 +77,13 @@ pub(crate) fn watch(order: &WatchOrder, stop: &AtomicBool) -> io::Result<Watched
         let first_metered = if order.all { 0 } else { members - 1 };
         let mut meters = vec![MachineMeter::default(); members - first_metered];
         sleep_unless(stop, start_ns + from_ns);
-        let first = counters::cpu()?;
+        let first = totals(&spinners)?;
         let metered = course
             .iter()
             .filter_map(|(member, slice)| Some((member.checked_sub(first_metered)?, slice)));
         meter(start_ns, metered, &mut meters, stop)?;
         sleep_unless(stop, start_ns + to_ns);
-        let last = counters::cpu()?;
+        let last = totals(&spinners)?;
         let watched = threads.into_iter().map(|thread| {
             let watched = thread.join();
             watched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -153,12 +159,11 @@ fn meter<'a>(
 
 /// Idle time of one CPU for each member, and last from the first edge to the last.
 fn watch_one(
-    cpu: u32,
+    (cpu, clock): (u32, IdleClock),
     start_ns: u64,
     (members, course): (usize, &Course),
     stop: &AtomicBool,
 ) -> io::Result<Vec<IdleTime>> {
-    let clock = IdleClock::of(cpu)?;
     cpu::pin_thread(cpu as usize)?;
     // Woken 50 µs late otherwise, which the part that is not recorded can bear.
     let _ = cpu::set_timer_slack_ns(1);

@@ -50,7 +50,8 @@ pub fn fingerprint() -> Fingerprint {
             .map(|list| number_listed(&list)),
         hypervisor: hypervisor(&cpuinfo),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        wake_up_limit_us: plumbline_sys::cpu::wake_up_limit_us(),
+        wake_up_limit_us: plumbline_sys::awake::wake_up_limit_us(),
+        spinning_cpus: spinning_cpus(),
         tuned: plumbline_tune::standing(&plumbline_tune::Root::of_this_machine()),
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .unwrap_or_else(|| "unknown".to_owned()),
@@ -65,6 +66,11 @@ pub fn fingerprint() -> Fingerprint {
         machine: None,
         others: BTreeMap::new(),
     }
+}
+
+fn spinning_cpus() -> Option<u32> {
+    let cpus = plumbline_sys::awake::SpinnerClocks::of_all().cpus() as u32;
+    (cpus > 0).then_some(cpus)
 }
 
 fn read(path: impl AsRef<Path>) -> Option<String> {

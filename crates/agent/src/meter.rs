@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use plumbline_record::{CpuTime, IdleSample, ProtocolCounters, SoftnetCounters};
+use plumbline_sys::awake::SpinnerClocks;
 use plumbline_sys::counters::{self, CpuTotals, OneCpu, SoftnetTotals};
 use plumbline_sys::cpu::ProcessClock;
 
@@ -21,6 +22,8 @@ pub struct MachineMeter {
     /// What the kernel does soft interrupts in when there are too many, and what devices
     /// receive in that have threads of their own.
     ksoftirqd: Vec<ProcessClock>,
+    /// What keeps idle CPUs from halting.
+    spinners: SpinnerClocks,
     opened: Option<MeterReading>,
     /// Gains of the windows so far.
     cpu: CpuTotals,
@@ -34,6 +37,7 @@ impl Default for MachineMeter {
     fn default() -> Self {
         Self {
             ksoftirqd: ProcessClock::of_all(&["ksoftirqd/", "napi/"]),
+            spinners: SpinnerClocks::of_all(),
             opened: None,
             cpu: CpuTotals::default(),
             softnet: SoftnetCounters::default(),
@@ -86,7 +90,7 @@ impl MachineMeter {
 
     fn read(&self) -> io::Result<MeterReading> {
         Ok(MeterReading {
-            cpu: counters::cpu()?,
+            cpu: totals(&self.spinners)?,
             softnet: counters::softnet()?,
             ksoftirqd_ns: self.ksoftirqd.iter().map(|clock| clock.read_ns()).sum(),
         })
@@ -112,6 +116,13 @@ impl MachineMeter {
     pub fn ksoftirqd_ns(&self) -> u64 {
         self.ksoftirqd_ns
     }
+}
+
+/// The machine's CPU time, in which what keeps idle CPUs from halting is idle.
+pub(crate) fn totals(spinners: &SpinnerClocks) -> io::Result<CpuTotals> {
+    let mut totals = counters::cpu()?;
+    spinners.correct(&mut totals);
+    Ok(totals)
 }
 
 /// Adds what was gained between two readings. Rounding may give a CPU more idle time

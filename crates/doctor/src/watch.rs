@@ -55,7 +55,7 @@ fn steal(time: &CpuTime) -> Finding {
         return Finding::bad(
             "steal",
             seen,
-            "use a dedicated machine, more blocks, or `plumbline run --awake` as root",
+            "use a dedicated machine, more blocks, or `plumbline run --awake`",
         )
         .with(Certainty::Sampled);
     }

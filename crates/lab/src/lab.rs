@@ -12,8 +12,8 @@ use plumbline_experiment::{
 };
 use plumbline_harness::{Cpus, Demand, Levels, Path, Target, TargetError};
 use plumbline_record::{Fingerprint, Floor, IdleSample, Warning};
+use plumbline_sys::awake::Awake;
 use plumbline_sys::clock::now_ns;
-use plumbline_sys::cpu::Awake;
 
 use crate::agent::Launcher;
 use crate::dressing::{self, Dressing, tuning};
@@ -37,7 +37,7 @@ pub struct LabOptions {
     pub mtu: u32,
     /// Where CNI plugins are looked for.
     pub cni_directories: Vec<PathBuf>,
-    /// Whether idle CPUs of the machine are kept from halting, which takes root.
+    /// Whether idle CPUs of the machine are kept from halting.
     pub awake: bool,
 }
 
@@ -292,11 +292,11 @@ impl Target for Lab {
         self.link = demand.link;
         self.launcher.check()?;
         if self.is_awake {
-            let held = Awake::hold().map_err(|error| TargetError::Unsupported {
+            let held = Awake::demand().or_else(|_| Awake::spin());
+            self.awake = Some(held.map_err(|error| TargetError::Unsupported {
                 what: "`--awake`".to_owned(),
-                needs: format!("root, and a kernel with cpuidle: {error}"),
-            })?;
-            self.awake = Some(held);
+                needs: format!("root and a kernel with cpuidle, or all CPUs: {error}"),
+            })?);
         }
         for treatment in demand.treatments {
             let validated = self.validated(&treatment.scene)?;

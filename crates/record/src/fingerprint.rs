@@ -30,6 +30,9 @@ pub struct Fingerprint {
     /// with 0 they do not halt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_up_limit_us: Option<u32>,
+    /// How many of the CPUs a process of idle priority kept from halting, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spinning_cpus: Option<u32>,
     /// What of the machine `plumbline tune` had set, by its names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<String>,

@@ -1,7 +1,6 @@
 //! CPU affinity, timer slack, and this process's CPU time and limits.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
@@ -78,22 +77,29 @@ impl ProcessClock {
     /// The clocks of all processes whose name begins with one of `names`; none where they
     /// cannot be seen, as from inside a PID namespace.
     pub fn of_all(names: &[&str]) -> Vec<Self> {
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let is_named = |pid: &i32| {
-            let known = std::fs::read_to_string(format!("/proc/{pid}/comm"));
-            known.is_ok_and(|known| names.iter().any(|name| known.starts_with(name)))
-        };
-        let clocks = pids
-            .filter(is_named)
-            .map(|pid| clock_getcpuclockid(Pid::from_raw(pid)));
-        clocks.flatten().map(Self).collect()
+        processes_named(names).flat_map(Self::of).collect()
+    }
+
+    /// The clock of one process.
+    pub(crate) fn of(pid: Pid) -> nix::Result<Self> {
+        clock_getcpuclockid(pid).map(Self)
     }
 
     /// CPU time since it started, nanoseconds, not sampled; 0 once it has ended.
     pub fn read_ns(self) -> u64 {
         clock_gettime(self.0).map_or(0, |time| time.num_nanoseconds() as u64)
     }
+}
+
+/// All processes that can be seen here whose name begins with one of `names`.
+pub(crate) fn processes_named(names: &[&str]) -> impl Iterator<Item = Pid> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_named = move |pid: &i32| {
+        let known = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        known.is_ok_and(|known| names.iter().any(|name| known.starts_with(name)))
+    };
+    pids.filter(is_named).map(Pid::from_raw)
 }
 
 /// The share of a process's ticks that were in user space: fields 14 and 15 of
@@ -138,7 +144,12 @@ pub fn allow_thread(cpus: &[usize]) -> io::Result<()> {
 
 /// The CPUs that the calling thread may run on, in rising order.
 pub fn allowed() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(Pid::from_raw(0))?;
+    Ok(allowed_to(Pid::from_raw(0))?)
+}
+
+/// The CPUs that a process's first thread may run on, in rising order.
+pub(crate) fn allowed_to(pid: Pid) -> nix::Result<Vec<usize>> {
+    let set = sched_getaffinity(pid)?;
     Ok((0..CpuSet::count())
         .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
         .collect())
@@ -155,41 +166,6 @@ pub fn listed(list: &str) -> Vec<usize> {
         Some(number(first)?..=number(last)?)
     };
     list.split(',').filter_map(range).flatten().collect()
-}
-
-/// Where processes say how soon an idle CPU has to be back (PM QoS).
-const WAKE_UP: &str = "/dev/cpu_dma_latency";
-/// What it shows where nobody says anything, microseconds.
-const NO_DEMAND_US: i32 = 2_000_000_000;
-
-/// Keeps idle CPUs from halting, as long as it lives: they poll for work instead. In a
-/// virtual machine one that halts comes back when the hypervisor lets it.
-#[derive(Debug)]
-pub struct Awake {
-    /// The kernel forgets the demand when this is closed.
-    _demand: File,
-}
-
-impl Awake {
-    /// Demands it of all CPUs of the machine.
-    ///
-    /// # Errors
-    ///
-    /// Whoever is not root may not; a kernel without cpuidle has nothing to ask.
-    pub fn hold() -> io::Result<Self> {
-        let mut demand = File::options().write(true).open(WAKE_UP)?;
-        demand.write_all(&0_i32.to_ne_bytes())?;
-        Ok(Self { _demand: demand })
-    }
-}
-
-/// How soon an idle CPU has to be back, microseconds, by the strictest demand. `None` where
-/// nobody demands anything, and where that is not shown, which it is to root.
-pub fn wake_up_limit_us() -> Option<u32> {
-    let mut shown = [0; 4];
-    File::open(WAKE_UP).ok()?.read_exact(&mut shown).ok()?;
-    let limit = i32::from_ne_bytes(shown);
-    (limit < NO_DEMAND_US).then(|| limit.max(0) as u32)
 }
 
 /// Sets how late the kernel may wake the calling thread from a timed sleep, in

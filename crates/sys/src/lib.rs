@@ -9,6 +9,8 @@
 )]
 
 #[cfg(target_os = "linux")]
+pub mod awake;
+#[cfg(target_os = "linux")]
 pub mod bpf;
 #[cfg(target_os = "linux")]
 pub mod capture;

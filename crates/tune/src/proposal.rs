@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 
-use plumbline_sys::cpu;
+use plumbline_sys::awake;
 use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
@@ -90,7 +90,7 @@ fn idle_cpus(root: &Root) -> Proposal {
         (true, false) => Some("/dev/cpu_dma_latency: this kernel has no cpuidle"),
         (true, true) => None,
     };
-    let limit = cpu::wake_up_limit_us().filter(|_| missing.is_none());
+    let limit = awake::wake_up_limit_us().filter(|_| missing.is_none());
     let is_wanted = missing.is_none() && limit != Some(0);
     let before = match limit {
         Some(us) => format!("{us} µs"),

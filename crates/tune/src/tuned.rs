@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use plumbline_sys::cpu::Awake;
+use plumbline_sys::awake::Awake;
 use plumbline_sys::foreground::Foreground;
 
 use crate::error::{Because as _, TuneError};
@@ -140,7 +140,7 @@ fn put_left_back(root: &Root, journal: &TuneJournal<'_>, tell: Tell<'_>) -> Resu
 /// What ends with this process by itself.
 fn hold(proposals: &[Proposal], tell: Tell<'_>) -> Option<Awake> {
     let wanted = proposals.iter().find(|it| !it.adjustments.is_empty())?;
-    match Awake::hold() {
+    match Awake::demand() {
         Ok(awake) => {
             tell(&format!("tuned: {}", wanted.name));
             Some(awake)

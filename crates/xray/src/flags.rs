@@ -61,7 +61,7 @@ pub struct XrayArgs {
     /// Use taps on the devices although programs at the kernel's tracepoints could be had
     #[arg(long)]
     pub taps: bool,
-    /// Keep idle CPUs from halting, as root: in a virtual machine they may come back late
+    /// Keep idle CPUs from halting: in a virtual machine they may come back late
     #[arg(long)]
     pub awake: bool,
     /// Write a page with a bar of hops for each network

@@ -134,8 +134,8 @@ pub(crate) fn reason_of(gate: &GateFailure) -> Reason {
         ),
         GateFailure::Disturbed { by, .. } if by == "steal" => fixed(
             "disturbed by steal",
-            "as root, `plumbline run --awake` keeps this machine's CPUs from others; else use one \
-             that is not shared",
+            "`plumbline run --awake` keeps this machine's CPUs from others; else use one that is \
+             not shared",
         ),
         GateFailure::Disturbed { by, .. } => (
             format!("disturbed by {}", describe::clean(by)),

@@ -54,6 +54,9 @@ pub(super) fn table(run: &Run) -> Table {
         0 => "at once: they do not halt".to_owned(),
         us => format!("within {}", number::duration(f64::from(us) * 1e3)),
     });
+    let spinning = of.spinning_cpus;
+    let limit =
+        limit.or(spinning.map(|cpus| format!("at once: a process spins on {cpus} of them")));
     facts.extend(limit.map(|it| ("idle CPUs are back".to_owned(), it)));
     let tuned = (!of.tuned.is_empty()).then(|| of.tuned.join(", "));
     facts.extend(tuned.map(|it| ("set by `plumbline tune`".to_owned(), it)));

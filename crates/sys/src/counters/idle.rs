@@ -1,22 +1,26 @@
-//! How long a CPU was idle, to the microsecond, from cpuidle.
+//! How long a CPU was idle, to the microsecond, from cpuidle, and what spun there meanwhile.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use super::malformed;
+use crate::awake::SpinnerClocks;
+use crate::cpu::ProcessClock;
 
 /// Seconds since boot, and the idle seconds of all CPUs.
 const UPTIME: &str = "/proc/uptime";
 
-/// The idle time of one CPU, as the kernel's cpuidle drivers count it.
+/// The idle time of one CPU, as the kernel's cpuidle drivers count it, with the CPU time of
+/// what kept it from halting.
 ///
-/// The kernel adds to it when the CPU leaves an idle state, so it is up to date only
+/// The kernel adds to the former when the CPU leaves an idle state, so it is up to date only
 /// when the CPU that reads it is the CPU that it is about. Interrupts that meet an idle
 /// CPU may be in it.
 #[derive(Debug)]
 pub struct IdleClock {
     states: Vec<File>,
+    spinners: Vec<ProcessClock>,
 }
 
 impl IdleClock {
@@ -24,14 +28,18 @@ impl IdleClock {
     ///
     /// # Errors
     ///
-    /// A kernel without cpuidle, or a `/sys` that is not mounted.
-    pub fn of(cpu: u32) -> io::Result<Self> {
+    /// A kernel without cpuidle, or a `/sys` that is not mounted, where nothing spins on this
+    /// CPU.
+    pub fn of(cpu: u32, spinners: &SpinnerClocks) -> io::Result<Self> {
+        let spinners: Vec<ProcessClock> = spinners.on(cpu).collect();
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
         let mut states = Vec::new();
         loop {
             match File::open(format!("{path}/state{}/time", states.len())) {
                 Ok(file) => states.push(file),
-                Err(_) if !states.is_empty() => return Ok(Self { states }),
+                Err(_) if !states.is_empty() || !spinners.is_empty() => {
+                    return Ok(Self { states, spinners });
+                }
                 Err(error) => {
                     return Err(io::Error::new(error.kind(), format!("{path}: {error}")));
                 }
@@ -39,7 +47,7 @@ impl IdleClock {
         }
     }
 
-    /// Idle time since boot, nanoseconds.
+    /// Idle time since boot, nanoseconds, and what spun here since it was started.
     ///
     /// # Errors
     ///
@@ -53,7 +61,8 @@ impl IdleClock {
                 .ok_or_else(|| malformed("cpuidle", "a `time` that is not a number"))?;
             idle_us = idle_us.saturating_add(time_us);
         }
-        Ok(idle_us.saturating_mul(1_000))
+        let spun_ns: u64 = self.spinners.iter().map(|it| it.read_ns()).sum();
+        Ok(idle_us.saturating_mul(1_000).saturating_add(spun_ns))
     }
 }
 
@@ -139,6 +148,6 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_has_no_clock() {
-        assert!(IdleClock::of(1_000_000).is_err());
+        assert!(IdleClock::of(1_000_000, &SpinnerClocks::default()).is_err());
     }
 }
