@@ -10,12 +10,11 @@ use std::thread;
 use plumbline_experiment::Slice;
 use plumbline_protocol::{IdleTime, MachineGains, WatchOrder, Watched};
 use plumbline_record::IdleSample;
-use plumbline_sys::awake::SpinnerClocks;
 use plumbline_sys::clock::{now_ns, sleep_unless};
 use plumbline_sys::counters::{self, CpuTotals, IdleClock};
 use plumbline_sys::cpu;
 
-use crate::meter::{MachineMeter, totals};
+use crate::meter::MachineMeter;
 
 /// What the CPUs worked by the ticks over what they worked by the finer count, as far as
 /// the difference can be interrupts that met an idle CPU.
@@ -57,9 +56,9 @@ pub(crate) fn watch(order: &WatchOrder, stop: &AtomicBool) -> io::Result<Watched
         return Ok(gained(Vec::new(), None));
     };
     let cpus = counters::cpu()?.cpus;
-    let spinners = SpinnerClocks::of_all();
+    let whole = MachineMeter::default();
     let clocks = cpus.iter().map(|it| {
-        let clock = IdleClock::of(it.number, &spinners);
+        let clock = IdleClock::of(it.number, whole.spinners());
         clock.map(|clock| (it.number, clock))
     });
     let clocks: io::Result<Vec<(u32, IdleClock)>> = clocks.collect();
@@ -75,15 +74,15 @@ pub(crate) fn watch(order: &WatchOrder, stop: &AtomicBool) -> io::Result<Watched
             vec![scope.spawn(move || steps::watch(start_ns, count, (members, course), stop))]
         };
         let first_metered = if order.all { 0 } else { members - 1 };
-        let mut meters = vec![MachineMeter::default(); members - first_metered];
+        let mut meters = vec![whole.clone(); members - first_metered];
         sleep_unless(stop, start_ns + from_ns);
-        let first = totals(&spinners)?;
+        let first = whole.totals()?;
         let metered = course
             .iter()
             .filter_map(|(member, slice)| Some((member.checked_sub(first_metered)?, slice)));
         meter(start_ns, metered, &mut meters, stop)?;
         sleep_unless(stop, start_ns + to_ns);
-        let last = totals(&spinners)?;
+        let last = whole.totals()?;
         let watched = threads.into_iter().map(|thread| {
             let watched = thread.join();
             watched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -90,10 +90,21 @@ impl MachineMeter {
 
     fn read(&self) -> io::Result<MeterReading> {
         Ok(MeterReading {
-            cpu: totals(&self.spinners)?,
+            cpu: self.totals()?,
             softnet: counters::softnet()?,
             ksoftirqd_ns: self.ksoftirqd.iter().map(|clock| clock.read_ns()).sum(),
         })
+    }
+
+    /// The machine's CPU time, in which what keeps idle CPUs from halting is idle.
+    pub(crate) fn totals(&self) -> io::Result<CpuTotals> {
+        let mut totals = counters::cpu()?;
+        self.spinners.correct(&mut totals);
+        Ok(totals)
+    }
+
+    pub(crate) fn spinners(&self) -> &SpinnerClocks {
+        &self.spinners
     }
 
     /// How many windows there were.
@@ -116,13 +127,6 @@ impl MachineMeter {
     pub fn ksoftirqd_ns(&self) -> u64 {
         self.ksoftirqd_ns
     }
-}
-
-/// The machine's CPU time, in which what keeps idle CPUs from halting is idle.
-pub(crate) fn totals(spinners: &SpinnerClocks) -> io::Result<CpuTotals> {
-    let mut totals = counters::cpu()?;
-    spinners.correct(&mut totals);
-    Ok(totals)
 }
 
 /// Adds what was gained between two readings. Rounding may give a CPU more idle time

@@ -4,12 +4,12 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
+use crate::cgroup;
 use crate::counters::{self, CpuTotals};
 use crate::cpu::{self, ProcessClock};
 use crate::forwarder::{Carrier, Forwarder};
@@ -74,12 +74,10 @@ impl Awake {
     }
 }
 
-/// The file of a cgroup that gives this process only so much CPU time (cgroups(7), version 2).
+/// The file of a cgroup that gives this process only so much CPU time.
 fn limited_group() -> Option<String> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    Path::new(own).ancestors().find_map(|group| {
-        let file = Path::new("/sys/fs/cgroup").join(group).join("cpu.max");
+    cgroup::own()?.ancestors().find_map(|group| {
+        let file = group.join("cpu.max");
         let limit = std::fs::read_to_string(&file).ok()?;
         (!limit.starts_with("max")).then(|| file.display().to_string())
     })

@@ -14,6 +14,8 @@ pub mod awake;
 pub mod bpf;
 #[cfg(target_os = "linux")]
 pub mod capture;
+#[cfg(target_os = "linux")]
+pub mod cgroup;
 pub mod clock;
 #[cfg(target_os = "linux")]
 pub mod confined;

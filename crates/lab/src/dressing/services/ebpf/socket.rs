@@ -12,10 +12,10 @@
 //! Not modelled: UDP (sendmsg, recvmsg), node ports, session affinity.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
 
 use plumbline_experiment::Family;
 use plumbline_sys::bpf::ObjectFile;
+use plumbline_sys::cgroup;
 
 use super::tables::{count, load, refused};
 use crate::dressing::dressed::RuleCount;
@@ -57,41 +57,8 @@ pub(in crate::dressing::services) fn put_on(
 
 /// The cgroup of this process and of the agents that it starts.
 fn own_cgroup(set: &ServiceSet) -> Result<File, LabError> {
-    let read = |file| std::fs::read_to_string(file).unwrap_or_default();
-    let path = cgroup_of(&read("/proc/self/cgroup"), &read("/proc/self/mounts"));
     let needs = "needs version 2 of cgroups (`mount -t cgroup2`)";
-    let path = path.ok_or_else(|| set.unsupported(needs))?;
+    let path = cgroup::own().ok_or_else(|| set.unsupported(needs))?;
     File::open(&path)
         .map_err(|error| set.unsupported(format!("{needs}; {}: {error}", path.display())))
-}
-
-/// The directory of a process's cgroup of version 2, by what /proc says of the process
-/// and of mounts.
-fn cgroup_of(groups: &str, mounts: &str) -> Option<PathBuf> {
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let mounted = mounts.lines().find_map(|line| {
-        let mut words = line.split(' ').skip(1);
-        let (at, kind) = (words.next()?, words.next()?);
-        (kind == "cgroup2").then_some(at)
-    })?;
-    Some(Path::new(mounted).join(own.trim_start_matches('/')))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cgroup_is_found_where_version_2_is_mounted() {
-        let groups = "4:memory:/a\n0::/user.slice/b\n";
-        let mounts = "proc /proc proc rw 0 0\n\
-                      cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n\
-                      cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
-        let found = cgroup_of(groups, mounts).expect("found");
-        assert_eq!(found, Path::new("/sys/fs/cgroup/unified/user.slice/b"));
-        let root = cgroup_of("0::/\n", mounts).expect("found");
-        assert_eq!(root, Path::new("/sys/fs/cgroup/unified"));
-        assert_eq!(cgroup_of("4:memory:/a\n", mounts), None);
-        assert_eq!(cgroup_of(groups, "proc /proc proc rw 0 0\n"), None);
-    }
 }
