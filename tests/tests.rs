@@ -18,6 +18,7 @@ mod image;
 mod inventory;
 mod kernel;
 mod killed;
+mod lease;
 mod left;
 mod method;
 mod moments;

@@ -171,10 +171,12 @@ impl Agent {
             if interrupted.load(Ordering::SeqCst) {
                 return Err(TrialError::Interrupted);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.inbox.recv_timeout(left.min(TICK)) {
+            // A whole tick also where no time is left: if this machine stood still, the agent's
+            // may have, too, and answers now.
+            let is_over = deadline <= Instant::now();
+            match self.inbox.recv_timeout(TICK) {
                 Ok(message) => return self.heard(message),
-                Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                Err(RecvTimeoutError::Timeout) if is_over => {
                     return Err(self.error(format!(
                         "did not answer within {:.1} s",
                         limit.as_secs_f64()
