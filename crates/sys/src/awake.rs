@@ -22,6 +22,15 @@ const NO_DEMAND_US: i32 = 2_000_000_000;
 const SPINNER: &CStr = c"plumbline-awake";
 /// How long one may take until it spins.
 const SPINS_WITHIN: Duration = Duration::from_secs(2);
+/// The weight of a session in the scheduler (sched(7), "The autogroup feature"), and the least
+/// that anybody may give one. The kernel takes ten such words a second of all users together.
+const AUTOGROUP: &str = "/proc/self/autogroup";
+const LEAST: &str = "19";
+const TRIES: usize = 15;
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+/// For how long at a stretch one asks to run, nanoseconds: the longest that the kernel grants.
+/// Whoever asks for less has the CPU at once (Linux 6.12 and later).
+const STRETCH_NS: u64 = 100_000_000;
 
 /// Keeps idle CPUs from halting, as long as it lives: they poll for work instead. In a
 /// virtual machine one that halts comes back when the hypervisor lets it.
@@ -108,6 +117,7 @@ impl Carrier for Spinner {
     }
 
     fn carry(&mut self) {
+        leave_session();
         // That it is bound to its CPU shows that it spins.
         if idle_priority().is_ok() && cpu::pin_thread(self.cpu).is_ok() {
             loop {
@@ -117,21 +127,62 @@ impl Carrier for Spinner {
     }
 }
 
-/// Lets the calling thread run only where nothing else wants to.
+/// Goes into a session of its own, of the least weight. `SCHED_IDLE` says who goes first within
+/// a session; the kernel's own threads and other sessions compete with this one as a whole, and
+/// one that also has those in it who work may run on for seconds in which its idle CPU owes
+/// nothing to it. A kernel that does not group by session needs none of this.
+fn leave_session() {
+    // Whoever leads a process group may not, and this one has led its own since it was forked.
+    let group = nix::unistd::getpgid(Some(nix::unistd::getppid()));
+    let left = group.and_then(|group| nix::unistd::setpgid(Pid::from_raw(0), group));
+    if left.and_then(|()| nix::unistd::setsid()).is_err() {
+        return;
+    }
+    for _ in 0..TRIES {
+        match std::fs::write(AUTOGROUP, LEAST) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(BETWEEN_TRIES);
+            }
+            _ => return,
+        }
+    }
+}
+
+/// `struct sched_attr` (sched_setattr(2)) in its first version.
+#[repr(C)]
+struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+/// Lets the calling thread run only where nothing else wants to, and then for long.
 fn idle_priority() -> nix::Result<()> {
-    // All that the kernel reads of `struct sched_param`.
-    let none: libc::c_int = 0;
-    // By number: the C library of a static build has no such function. SAFETY: reads a
-    // number that lives until it returns.
-    let code = unsafe {
-        libc::syscall(
-            libc::SYS_sched_setscheduler,
-            0,
-            libc::SCHED_IDLE,
-            &raw const none,
-        )
+    let normal = SchedulingAttributes {
+        size: size_of::<SchedulingAttributes>() as u32,
+        policy: libc::SCHED_OTHER as u32,
+        flags: 0,
+        nice: 19,
+        priority: 0,
+        runtime_ns: STRETCH_NS,
+        deadline_ns: 0,
+        period_ns: 0,
     };
-    Errno::result(code).map(drop)
+    let idle = SchedulingAttributes {
+        policy: libc::SCHED_IDLE as u32,
+        ..normal
+    };
+    // The first sets for how long; the policy of the second takes no such wish, and keeps it.
+    [normal, idle].iter().try_for_each(|attributes| {
+        // SAFETY: reads a structure of the size in it, which lives until it returns.
+        let code = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) };
+        Errno::result(code).map(drop)
+    })
 }
 
 /// How soon an idle CPU has to be back, microseconds, by the strictest demand. `None` where
@@ -203,6 +254,7 @@ mod tests {
     #[test]
     fn what_spins_counts_as_idle_and_ends_with_its_owner() {
         let cpus = cpu::allowed().unwrap().len();
+        let ours = std::fs::read_to_string(AUTOGROUP).ok();
         let awake = match Awake::spin() {
             Ok(awake) => awake,
             Err(error) => {
@@ -217,6 +269,17 @@ mod tests {
         };
         let pids: Vec<i32> = spinners.iter().map(|it| it.pid() as i32).collect();
         assert_eq!(pids.len(), cpus);
+        for pid in &pids {
+            let session = nix::unistd::getsid(Some(Pid::from_raw(*pid)));
+            assert_eq!(session, Ok(Pid::from_raw(*pid)), "it has its own");
+        }
+        if ours.is_some() {
+            let of = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/autogroup"));
+            let theirs = pids.iter().map(|pid| of(pid).expect("it runs"));
+            let has_least = |it: String| it.trim().ends_with(&format!("nice {LEAST}"));
+            assert!(theirs.into_iter().all(has_least));
+            assert_eq!(std::fs::read_to_string(AUTOGROUP).ok(), ours);
+        }
         let clocks = SpinnerClocks::of_all();
         assert_eq!(clocks.cpus(), cpus);
         let spun = |it: &SpinnerClocks| it.clocks.iter().map(|(_, it)| it.read_ns()).sum::<u64>();
