@@ -83,8 +83,14 @@ pub struct LeftBehind {
     pub(crate) errors: Vec<TargetError>,
 }
 
+/// Each once, however many things it kept.
 fn list(errors: &[TargetError]) -> String {
-    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let mut all: Vec<String> = Vec::new();
+    for error in errors.iter().map(ToString::to_string) {
+        if !all.contains(&error) {
+            all.push(error);
+        }
+    }
     all.join("; ")
 }
 

@@ -67,6 +67,17 @@ mod tests {
     }
 
     #[test]
+    fn what_kept_several_things_from_being_undone_is_said_once() {
+        let failed = |why: &str| TargetError::Failed(why.to_owned());
+        let left = LeftBehind {
+            target: "cluster",
+            errors: vec![failed("no answer"), failed("no right"), failed("no answer")],
+        };
+        let said = "the cluster could not be taken down cleanly: no answer; no right";
+        assert_eq!(left.to_string(), said);
+    }
+
+    #[test]
     fn whose_fault_it_was_does_not_depend_on_what_is_left() {
         assert!(with_undoing(full(), left()).unwrap_err().is_usage());
         assert!(!with_undoing(Ok(7), left()).unwrap_err().is_usage());

@@ -59,7 +59,7 @@ impl Account {
 
     fn of_slots<'a, 'c: 'a>(slots: impl Iterator<Item = Option<&'a Slot<'c>>>) -> Self {
         let mut account = Self::default();
-        let mut reasons = BTreeMap::new();
+        let mut failures: BTreeMap<_, Failure> = BTreeMap::new();
         for slot in slots {
             account.planned += 1;
             let Some(slot) = slot else {
@@ -74,24 +74,29 @@ impl Account {
             let is_void = |it: &&&Trial| slot.is_void && it.status == TrialStatus::Valid;
             let void = slot.trials.iter().filter(is_void).map(|_| void());
             let own = slot.trials.iter().flat_map(|trial| reasons_of(trial));
-            for reason in own.chain(void) {
-                *reasons.entry(reason).or_insert(0) += 1;
+            for (reason, remedy) in own.chain(void) {
+                let failure = Failure {
+                    reason,
+                    remedy,
+                    trials: 0,
+                };
+                let alike = failures.entry(without_figures(&failure.reason));
+                alike.or_insert(failure).trials += 1;
             }
         }
-        account.failures = reasons
-            .into_iter()
-            .map(|((reason, remedy), trials)| Failure {
-                reason,
-                remedy,
-                trials,
-            })
-            .collect();
+        account.failures = failures.into_values().collect();
         // Stable, so that equally frequent reasons stay in alphabetical order.
         account
             .failures
             .sort_by_key(|failure| std::cmp::Reverse(failure.trials));
         account
     }
+}
+
+/// Processes have other numbers each time, and times are seldom equal: what differs in nothing
+/// else is one reason.
+fn without_figures(reason: &str) -> String {
+    reason.split(|it: char| it.is_ascii_digit()).collect()
 }
 
 /// A reason without its figures, so that equal ones add up, and its remedy.

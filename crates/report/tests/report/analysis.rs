@@ -175,6 +175,24 @@ fn the_last_valid_attempt_counts_and_the_rest_is_accounted_for() {
 }
 
 #[test]
+fn failures_that_differ_in_numbers_alone_are_one_reason() {
+    let (run, mut trials) = two().run();
+    for (number, trial) in trials.iter_mut().take(3).enumerate() {
+        let error = format!("process {} has not ended within 5000 ms", 98 + number);
+        trial.status = TrialStatus::Failed { error };
+        trial.observation = None;
+    }
+    let failures = Summary::new(&run, &trials).account.failures;
+    let [one] = &failures[..] else {
+        panic!("{failures:?}");
+    };
+    assert_eq!(one.trials, 3);
+    let (before, after) = ("failed: process ", " has not ended within 5000 ms");
+    assert!(one.reason.starts_with(before), "{}", one.reason);
+    assert!(one.reason.ends_with(after), "{}", one.reason);
+}
+
+#[test]
 fn of_treatments_that_took_turns_one_attempt_counts() {
     let (run, mut trials) = two().run();
     trials.retain(|trial| trial.treatment < 2);
