@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, access, getpgid, getppid, setpgid, setsid};
 
 use crate::cgroup;
 use crate::counters::{self, CpuTotals};
@@ -97,7 +97,7 @@ fn wait_for(spinner: &Forwarder, cpu: usize) -> io::Result<()> {
     let since = Instant::now();
     let pid = Pid::from_raw(spinner.pid() as i32);
     while spinner.is_running() && since.elapsed() < SPINS_WITHIN {
-        if cpu::allowed_to(pid).is_ok_and(|it| it == [cpu]) {
+        if has_idle_priority(pid) && cpu::allowed_to(pid).is_ok_and(|it| it == [cpu]) {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -117,9 +117,8 @@ impl Carrier for Spinner {
     }
 
     fn carry(&mut self) {
-        leave_session();
-        // That it is bound to its CPU shows that it spins.
-        if idle_priority().is_ok() && cpu::pin_thread(self.cpu).is_ok() {
+        // Its priority and its CPU show that it spins.
+        if leave_session().is_ok() && idle_priority().is_ok() && cpu::pin_thread(self.cpu).is_ok() {
             loop {
                 std::hint::spin_loop();
             }
@@ -131,21 +130,27 @@ impl Carrier for Spinner {
 /// a session; the kernel's own threads and other sessions compete with this one as a whole, and
 /// one that also has those in it who work may run on for seconds in which its idle CPU owes
 /// nothing to it. A kernel that does not group by session needs none of this.
-fn leave_session() {
-    // Whoever leads a process group may not, and this one has led its own since it was forked.
-    let group = nix::unistd::getpgid(Some(nix::unistd::getppid()));
-    let left = group.and_then(|group| nix::unistd::setpgid(Pid::from_raw(0), group));
-    if left.and_then(|()| nix::unistd::setsid()).is_err() {
-        return;
+///
+/// # Errors
+///
+/// A kernel that does not take the word in time: a session of full weight would take the CPU
+/// from those who work.
+fn leave_session() -> io::Result<()> {
+    if access(AUTOGROUP, AccessFlags::W_OK).is_err() {
+        return Ok(());
     }
+    // Whoever leads a process group may not, and this one has led its own since it was forked.
+    setpgid(Pid::from_raw(0), getpgid(Some(getppid()))?)?;
+    setsid()?;
     for _ in 0..TRIES {
         match std::fs::write(AUTOGROUP, LEAST) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 std::thread::sleep(BETWEEN_TRIES);
             }
-            _ => return,
+            said => return said,
         }
     }
+    Err(io::ErrorKind::WouldBlock.into())
 }
 
 /// `struct sched_attr` (sched_setattr(2)) in its first version.
@@ -179,10 +184,18 @@ fn idle_priority() -> nix::Result<()> {
     };
     // The first sets for how long; the policy of the second takes no such wish, and keeps it.
     [normal, idle].iter().try_for_each(|attributes| {
-        // SAFETY: reads a structure of the size in it, which lives until it returns.
+        // By number: the C library of a static build has no such function. SAFETY: reads a
+        // structure of the size in it, which lives until it returns.
         let code = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) };
         Errno::result(code).map(drop)
     })
+}
+
+/// Whether a process runs only where nothing else wants to.
+fn has_idle_priority(pid: Pid) -> bool {
+    // By number, as above. SAFETY: it takes a number and gives one.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, pid.as_raw()) };
+    policy == libc::SCHED_IDLE.into()
 }
 
 /// How soon an idle CPU has to be back, microseconds, by the strictest demand. `None` where
