@@ -6,10 +6,9 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plumbline_protocol::{
-    FromAgent, OffloadGroup, PROTOCOL_VERSION, SoundOrder, ToAgent, read_frame, write_frame,
-};
+use plumbline_protocol::{OffloadGroup, SoundOrder, ToAgent};
 
+use crate::greeted::Greeted;
 use crate::left::{enterable_lab, held_namespaces, inside};
 use crate::world::{self, PATIENCE, Running, eventually};
 
@@ -129,23 +128,16 @@ fn an_agent_whose_controller_is_killed_puts_offloads_back() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("util-linux is part of every Linux");
-    let mut orders = controller.stdin.take().expect("it is piped");
-    let mut answers = agent.stdout.take().expect("it is piped");
-    let mut ask = |order: &ToAgent| -> FromAgent {
-        write_frame(&mut orders, order).expect("it listens");
-        read_frame(&mut answers).expect("it answers")
-    };
-    ask(&ToAgent::Hello {
-        protocol: PROTOCOL_VERSION,
-        version: String::new(),
-    });
+    let orders = controller.stdin.take().expect("it is piped");
+    let answers = agent.stdout.take().expect("it is piped");
+    let mut greeted = Greeted::new(orders, answers);
     let namespace = File::open(format!("/proc/{}/ns/net", agent.id()));
     let held = Held(vec![namespace.expect("it runs")]);
     let before = held.features();
     for offload in OffloadGroup::ALL {
         let devices = vec!["lo".to_owned()];
         let order = SoundOrder::SwitchOff { devices, offload };
-        ask(&ToAgent::Sound(order));
+        greeted.ask(&ToAgent::Sound(order));
     }
     assert_ne!(held.features(), before);
     controller.kill().expect("it runs");

@@ -12,6 +12,7 @@ mod engine;
 mod faults;
 mod find_max;
 mod gate;
+mod greeted;
 mod hosts;
 #[cfg(feature = "kubernetes")]
 mod image;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plumbline_build::SOURCES;
 use plumbline_engine::{EngineError, Responder, ServePlan};
@@ -20,6 +20,7 @@ use plumbline_sys::cpu::{ProcessTime, process_time};
 
 use crate::attempt::{self, Listening};
 use crate::job::JobOutcome;
+use crate::lease::{LEASE, Lease};
 use crate::load::{TurnsStart, endure, load};
 use crate::meter::{MachineMeter, protocol_counters};
 use crate::nginx::{self, Nginx};
@@ -30,17 +31,9 @@ use crate::sounding::Soundings;
 use crate::toil::toil;
 use crate::tracing::Tracing;
 
-/// An agent that hears nothing for this long stops its load and ends (S-5e).
-pub const LEASE: Duration = Duration::from_secs(3);
-
-/// The same of one that waits for the pods of a launch, which has no load: what starts these
+/// The [`LEASE`] of an agent that waits for the pods of a launch, which has no load: what starts these
 /// may leave no CPU to whoever passes the controller's words on.
 const MEETING_LEASE: Duration = Duration::from_secs(60);
-
-/// The last part of a lease, which begins anew where the rest ran out: on a machine that stood
-/// still meanwhile, as a virtual one does that its host pauses, both sides wake up late, and
-/// the controller gets this long to say so.
-const LAST_PART: Duration = Duration::from_millis(200);
 
 /// How often an agent looks whether another server lives, and whether to stop it.
 const LOOK: Duration = Duration::from_millis(20);
@@ -102,23 +95,17 @@ fn obey(
     let listening = Listening::default();
     let meeting = Meeting::default();
     let tracing = Tracing::default();
-    let mut last_heard = Instant::now();
-    let mut is_last_part = false;
+    let mut lease = Lease::new();
     let mut greeted = false;
     let mut has_job = false;
     loop {
-        let lease = match meeting.is_under_way() {
+        let length = match meeting.is_under_way() {
             true => MEETING_LEASE,
             false => LEASE,
         };
-        let left = match is_last_part {
-            true => LAST_PART,
-            false => (lease - LAST_PART).saturating_sub(last_heard.elapsed()),
-        };
-        match inbox.recv_timeout(left) {
+        match inbox.recv_timeout(lease.wait(length)) {
             Ok(AgentEvent::Command(command)) => {
-                last_heard = Instant::now();
-                is_last_part = false;
+                lease.renew();
                 match command {
                     ToAgent::Hello { protocol, version } => {
                         let hello = FromAgent::Hello {
@@ -171,10 +158,11 @@ fn obey(
             Ok(AgentEvent::Report(report)) => write_frame(&mut output, &report)?,
             Ok(AgentEvent::InputEnded(FrameError::Closed)) => return Ok(()),
             Ok(AgentEvent::InputEnded(error)) => return Err(error.into()),
-            Err(RecvTimeoutError::Timeout) if !is_last_part => is_last_part = true,
             Err(RecvTimeoutError::Timeout) => {
-                stop.store(true, Ordering::SeqCst);
-                return Err(AgentError::LeaseExpired(lease));
+                if lease.runs_out() {
+                    stop.store(true, Ordering::SeqCst);
+                    return Err(AgentError::LeaseExpired(length));
+                }
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
