@@ -46,7 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "kubernetes",
-        &["harness", "build", "protocol", "record", "experiment"],
+        &["harness", "build", "protocol", "sys", "record", "experiment"],
     ),
     (
         "lab",

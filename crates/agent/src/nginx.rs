@@ -9,7 +9,6 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ use plumbline_protocol::{MissingServer, ServeOrder};
 use plumbline_record::ServeResult;
 use plumbline_sys::cpu::{self, ProcessTime};
 use plumbline_sys::process::{Child, Command, ProcessError};
-use tempfile::TempDir;
+use plumbline_sys::temporary;
 
 /// Where packages install it; that directory is not in every search path.
 const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
@@ -102,7 +101,8 @@ impl Nginx {
     /// Starts nginx on the CPUs and the address of an order, and waits until it
     /// answers.
     pub(crate) fn start(program: &Path, order: &ServeOrder) -> Result<Self, NginxError> {
-        let directory = directory().map_err(NginxError::Prepare)?;
+        // nginx may read it as any user.
+        let directory = temporary::directory("nginx", 0o755).map_err(NginxError::Prepare)?;
         let address = free_port(order).map_err(NginxError::Prepare)?;
         // nginx resolves other paths against its prefix, but this one against its working directory.
         let socket = directory.path().join("status");
@@ -221,14 +221,6 @@ fn free_port(order: &ServeOrder) -> io::Result<SocketAddr> {
     TcpListener::bind((order.address, order.port))?.local_addr()
 }
 
-/// A directory, removed when dropped, that nginx may read as any user.
-fn directory() -> io::Result<TempDir> {
-    tempfile::Builder::new()
-        .prefix("plumbline-nginx-")
-        .permissions(fs::Permissions::from_mode(0o755))
-        .tempdir()
-}
-
 /// The connection over which nginx is asked for its counts. It is made once,
 /// since its socket's name goes away with the directory.
 fn connect(socket: &Path, child: &mut Child) -> Result<UnixStream, NginxError> {
@@ -326,7 +318,7 @@ mod tests {
 
     #[test]
     fn where_there_is_none_nothing_else_answers() {
-        let directory = TempDir::new().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let path = directory.path().to_owned();
         let error = find([path.clone()]).unwrap_err().to_string();
         assert!(error.contains("install the package `nginx`"), "{error}");

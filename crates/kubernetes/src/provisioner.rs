@@ -2,16 +2,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use plumbline_sys::temporary;
 use tempfile::TempDir;
 
 /// How often a command is checked.
@@ -138,36 +137,9 @@ fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// Begins the names of directories with configurations; the process follows.
-const PRIVATE: &str = "plumbline-clusters-";
-
-/// A directory that only this user can read, under a name that nobody can foresee, gone
-/// when dropped: configurations of clusters hold keys. Those of processes that were
-/// killed go now.
+/// A directory that only this user can read: configurations of clusters hold keys.
 pub(crate) fn private() -> io::Result<TempDir> {
-    sweep(&std::env::temp_dir());
-    tempfile::Builder::new()
-        .prefix(&format!("{PRIVATE}{}-", std::process::id()))
-        .permissions(fs::Permissions::from_mode(0o700))
-        .tempdir()
-}
-
-/// Removes the directories of this user whose processes are gone. What cannot be removed
-/// is somebody else's, or stays for the next run.
-fn sweep(within: &Path) {
-    let is_gone = |entry: &fs::DirEntry| {
-        let name = entry.file_name();
-        let of = name.to_str()?.strip_prefix(PRIVATE)?.split_once('-')?.0;
-        let process = Pid::from_raw(of.parse().ok().filter(|it| *it > 0)?);
-        let is_ours = entry.metadata().ok()?.uid() == nix::unistd::geteuid().as_raw();
-        Some(is_ours && kill(process, None) == Err(Errno::ESRCH))
-    };
-    let Ok(entries) = fs::read_dir(within) else {
-        return;
-    };
-    for entry in entries.flatten().filter(|it| is_gone(it) == Some(true)) {
-        let _ = fs::remove_dir_all(entry.path());
-    }
+    temporary::directory("clusters", 0o700)
 }
 
 #[cfg(test)]
@@ -182,24 +154,6 @@ mod tests {
             log,
             limit,
         }
-    }
-
-    #[test]
-    fn what_a_killed_run_left_goes_with_the_next_one() {
-        let within = tempfile::tempdir().unwrap();
-        let at = |name: &str| within.path().join(name);
-        let mut gone = Command::new("true").spawn().unwrap();
-        gone.wait().unwrap();
-        let left = format!("{PRIVATE}{}-Ab3dEf", gone.id());
-        let own = format!("{PRIVATE}{}-Ab3dEf", std::process::id());
-        let others = ["plumbline-clusters-x-1", "plumbline-clusters-0-1", "else"];
-        for name in [&left, &own].into_iter().map(String::as_str).chain(others) {
-            fs::create_dir(at(name)).unwrap();
-            fs::write(at(name).join("kubeconfig"), "keys").unwrap();
-        }
-        sweep(within.path());
-        assert!(!at(&left).exists());
-        assert!(at(&own).exists() && others.iter().all(|name| at(name).exists()));
     }
 
     #[test]

@@ -55,6 +55,7 @@ mod sockopt;
 pub mod sysctl;
 #[cfg(target_os = "linux")]
 pub mod tap;
+pub mod temporary;
 #[cfg(target_os = "linux")]
 pub mod terminal;
 #[cfg(target_os = "linux")]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use plumbline_sys::{confined, terminal};
+use plumbline_sys::{confined, temporary, terminal};
 use tempfile::TempDir;
 
 use crate::HOST_CPU;
@@ -55,10 +55,8 @@ pub fn run_inside(
         )))
     });
     let writable = writable.transpose()?;
-    let scratch = tempfile::Builder::new()
-        .prefix("plumbline-")
-        .tempdir()
-        .map_err(prepare("make a temporary directory"))?;
+    let scratch =
+        temporary::directory("kernel", 0o700).map_err(prepare("make a temporary directory"))?;
     let memory = memory_directory(scratch.path());
     let kernel = command(&installation.kernel, scratch.path(), &memory);
     let start = prepare(&installation.kernel.display().to_string());
