@@ -1,6 +1,7 @@
 //! What a lab writes for services has the counts and the shape of what the real kube-proxy
-//! writes. `shape/` has it, without what differs between machines; here the real one is held
-//! against that, and the tests of the lab hold a lab against it.
+//! writes, and what it writes for policies those of the real Calico. `shape/` has it, without
+//! what differs between machines; here the real ones are held against that, and the tests of
+//! the lab hold a lab against it.
 
 mod normal;
 
@@ -10,18 +11,23 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::kubelab::Kubelab;
+use super::outages::create;
 use super::{Cluster, cluster};
+use crate::world::skip;
 
 /// How many services, and endpoints of each.
 const SIZES: [(u32, u32); 6] = [(1, 1), (1, 3), (10, 1), (10, 3), (100, 1), (100, 3)];
 
-/// How long kube-proxy may take to write them.
+/// How many policies.
+const POLICIES: [u32; 3] = [1, 3, 12];
+
+/// How long they may take to be written.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// The service of the API server, first of the range of kubelab.
 const API: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 1));
 
-const NAMESPACE: &str = "services-of-a-shape";
+const NAMESPACE: &str = "rules-of-a-shape";
 
 #[test]
 fn a_lab_writes_what_the_real_kube_proxy_does() {
@@ -41,20 +47,47 @@ fn a_lab_writes_what_the_real_kube_proxy_does() {
         cluster.kubectl(&["create", "namespace", NAMESPACE]);
         apply(&cluster, services, endpoints);
         let file = format!("{mode}-{services}x{endpoints}.txt");
-        let of_a_lab = std::fs::read_to_string(format!(
-            "{}/tests/cluster/shape/{file}",
-            env!("CARGO_MANIFEST_DIR")
-        ));
-        let of_a_lab = of_a_lab.unwrap_or_else(|error| panic!("{file}: {error}"));
-        let started = Instant::now();
-        let mut seen = node.rules(&mode);
-        while seen != of_a_lab && started.elapsed() < LIMIT {
-            std::thread::sleep(Duration::from_millis(300));
-            seen = node.rules(&mode);
-        }
-        cluster.kubectl(&["delete", "namespace", NAMESPACE]);
-        assert!(seen == of_a_lab, "{file}:\n{}", differing(&of_a_lab, &seen));
+        has_that_of_a_lab(&cluster, &file, || node.rules(&mode));
     }
+}
+
+#[test]
+fn a_lab_writes_what_calico_does_for_policies() {
+    if std::env::var_os("PLUMBLINE_TEST_POLICIES").is_none() {
+        return skip(
+            "cluster",
+            "PLUMBLINE_TEST_POLICIES does not say that this one has Calico",
+        );
+    }
+    let Some(cluster) = cluster() else { return };
+    let Some(kubelab) = Kubelab::of_cluster("nothing that shows a node's rules") else {
+        return;
+    };
+    let node = cluster.workers().remove(0);
+    let shown = "iptables-nft-save -t filter; iptables-legacy-save -t filter";
+    for count in POLICIES {
+        cluster.kubectl(&["create", "namespace", NAMESPACE]);
+        restrict(&cluster, &node, count);
+        has_that_of_a_lab(&cluster, &format!("calico-{count}.txt"), || {
+            normal::calico(&kubelab.exec(&node, &["sh", "-c", shown]))
+        });
+    }
+}
+
+/// Looks until the rules are those of a file, and has the namespace go.
+#[track_caller]
+fn has_that_of_a_lab(cluster: &Cluster, file: &str, rules: impl Fn() -> String) {
+    let path = format!("{}/tests/cluster/shape/{file}", env!("CARGO_MANIFEST_DIR"));
+    let of_a_lab = std::fs::read_to_string(path);
+    let of_a_lab = of_a_lab.unwrap_or_else(|error| panic!("{file}: {error}"));
+    let started = Instant::now();
+    let mut seen = rules();
+    while seen != of_a_lab && started.elapsed() < LIMIT {
+        std::thread::sleep(Duration::from_millis(300));
+        seen = rules();
+    }
+    cluster.kubectl(&["delete", "namespace", NAMESPACE]);
+    assert!(seen == of_a_lab, "{file}:\n{}", differing(&of_a_lab, &seen));
 }
 
 /// A node of kubelab.
@@ -100,11 +133,41 @@ fn apply(cluster: &Cluster, services: u32, endpoints: u32) {
         });
         [service, slice]
     };
-    let items: Vec<Value> = (0..services).flat_map(of).collect();
-    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
-    let file = cluster.out().join("services.json");
-    std::fs::write(&file, list.to_string()).unwrap();
-    cluster.kubectl(&["create", "--filename", file.to_str().unwrap()]);
+    create(cluster, &list((0..services).flat_map(of)));
+}
+
+/// A pod on a node, and policies that select it, as the lab has them.
+fn restrict(cluster: &Cluster, node: &str, policies: u32) {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "guarded", "namespace": NAMESPACE },
+        "spec": {
+            "nodeName": node,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{
+                "name": "pause", "image": "localhost/kubelab/pause:1",
+                "imagePullPolicy": "IfNotPresent",
+            }],
+        },
+    });
+    let policy = |number: u32| {
+        let peer = json!({ "podSelector": { "matchLabels": { "peer": number.to_string() } } });
+        json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+            "metadata": { "name": format!("p{number}"), "namespace": NAMESPACE },
+            "spec": {
+                "podSelector": {},
+                "policyTypes": ["Ingress"],
+                "ingress": [{ "from": [peer], "ports": [{ "protocol": "TCP", "port": 7117 }] }],
+            },
+        })
+    };
+    create(cluster, &list((0..policies).map(policy).chain([pod])));
+}
+
+fn list(items: impl Iterator<Item = Value>) -> Value {
+    let items: Vec<Value> = items.collect();
+    json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
 /// The lines that only one of two texts has.
@@ -115,5 +178,5 @@ fn differing(wanted: &str, seen: &str) -> String {
             .filter(|it| !other.lines().any(|line| line == *it));
         lines.map(|it| format!("{mark} {it}\n")).collect()
     };
-    only(wanted, seen, "lab only:") + &only(seen, wanted, "kube-proxy only:")
+    only(wanted, seen, "lab only:") + &only(seen, wanted, "cluster only:")
 }

@@ -97,8 +97,12 @@ words! {
         KubeRouter = "kube-router",
         /// Weave's controller of policies: a rule with two sets for each.
         WeaveNpc = "weave-npc",
-        /// Calico by iptables: a chain with a rule and a set for each policy, in a group.
+        /// Calico by iptables, in the kernel's own tables: a chain with a rule and a set for each
+        /// policy, in a group.
         CalicoIptables = "calico-iptables",
+        /// The same in the tables of nftables, as Calico writes where most distributions have
+        /// iptables now.
+        CalicoIptablesNft = "calico-iptables-nft",
         /// Calico by nftables: the same chains, found by maps of devices.
         CalicoNftables = "calico-nftables",
         /// Calico by eBPF: a program that grows with the policies.

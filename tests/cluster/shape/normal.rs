@@ -13,6 +13,10 @@ const FOREIGN: [&str; 4] = [
     "KUBE-KUBELET-CANARY",
     "KUBE-MARK-DROP",
 ];
+/// What the names of Calico's chains begin with, those for policies first.
+const CALICO: [&str; 6] = [
+    "cali-pi-", "cali-po-", "cali-gi-", "cali-go-", "cali-tw-", "cali-fw-",
+];
 /// By which kube-proxy sees that somebody has flushed its rules. A lab has none.
 const CANARY: &str = "KUBE-PROXY-CANARY";
 
@@ -32,6 +36,15 @@ pub(super) fn iptables(shown: &str, but: Option<IpAddr>) -> String {
     };
     let lines = rules.iter().filter(is_wanted).filter(is_to);
     counted(lines.map(|rule| line(rule)))
+}
+
+/// The chains of Calico for policies, and the rules that lead to them, as `iptables-save` shows
+/// them.
+pub(super) fn calico(shown: &str) -> String {
+    let is_of_policies = |word: &&str| CALICO[..4].iter().any(|it| word.starts_with(it));
+    let rules = shown.lines().filter_map(words);
+    let rules = rules.filter(|rule| rule.iter().any(is_of_policies));
+    counted(rules.map(|rule| line(&rule)))
 }
 
 /// The chains of a service: its own, and those of its endpoints.
@@ -74,7 +87,7 @@ fn words(line: &str) -> Option<Vec<&str>> {
         ("nfacct", 0),
         ("--nfacct-name", 1),
     ] {
-        if let Some(at) = words.iter().position(|it| *it == dropped) {
+        while let Some(at) = words.iter().position(|it| *it == dropped) {
             let from = if dropped.starts_with("--") {
                 at
             } else {
@@ -89,7 +102,7 @@ fn words(line: &str) -> Option<Vec<&str>> {
 fn line(rule: &[&str]) -> String {
     let mut words: Vec<String> = rule.iter().map(|it| word(it)).collect();
     for at in 1..words.len() {
-        if words[at - 1] == "--dport" {
+        if matches!(&*words[at - 1], "--dport" | "--dports") {
             words[at] = "PORT".to_owned();
         }
     }
@@ -98,7 +111,7 @@ fn line(rule: &[&str]) -> String {
 
 /// A word without what is this machine's.
 fn word(word: &str) -> String {
-    for prefix in ["KUBE-SVC-", "KUBE-SEP-"] {
+    for prefix in ["KUBE-SVC-", "KUBE-SEP-", "cali40s:"].iter().chain(&CALICO) {
         if word.starts_with(prefix) {
             return format!("{prefix}*");
         }

@@ -125,8 +125,8 @@ pub(super) const DIRECTION: Factor = Factor {
 pub(super) const ENFORCER: Factor = Factor {
     name: "enforcer",
     help: "Whose rules enforce policies: own for those of the network's system, nft, iptables, \
-           romana, romana-1, kube-router, weave-npc, calico-iptables, calico-nftables, \
-           calico-ebpf, cilium",
+           romana, romana-1, kube-router, weave-npc, calico-iptables, calico-iptables-nft, \
+           calico-nftables, calico-ebpf, cilium",
     value_name: "NAMES",
     of: Some("policies"),
     reading: LevelSyntax::Level(|written, scene| {

@@ -17,6 +17,8 @@ use crate::place::Place;
 
 /// Longest time for one text.
 const LIMIT: Duration = Duration::from_secs(120);
+/// Lines of one [short transaction](short_transactions).
+pub(super) const PIECE: usize = 250;
 /// Where such programs are, whatever the user's `PATH` says: that of an ordinary user
 /// often lacks them.
 pub(crate) const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -67,6 +69,20 @@ pub(super) fn on_each(
     })
 }
 
+/// Lines of a table of `iptables` in the tables of nftables, in transactions: an ordinary user's
+/// messages to the kernel may be no longer than `net.core.wmem_max`. Chains come before rules.
+pub(super) fn short_transactions(table: &str, lines: &[&str]) -> String {
+    lines
+        .chunks(PIECE)
+        .map(|it| transaction(table, it))
+        .collect()
+}
+
+/// Lines of a table of `iptables`.
+pub(super) fn transaction(table: &str, lines: &[&str]) -> String {
+    format!("*{table}\n{}\nCOMMIT\n", lines.join("\n"))
+}
+
 /// What a table of a family is called in `nft`.
 pub(super) fn family_of_table(family: Family) -> &'static str {
     match family {
@@ -103,6 +119,26 @@ impl RuleWriter {
             },
             arguments: &["--noflush"],
             package: "iptables",
+        }
+    }
+
+    /// `iptables` in the tables of nftables.
+    pub(super) fn iptables_nft(family: Family) -> Self {
+        Self {
+            program: match family {
+                Family::V4 => "iptables-nft-restore",
+                Family::V6 => "ip6tables-nft-restore",
+            },
+            ..Self::iptables_legacy(family)
+        }
+    }
+
+    /// The same for a text that empties the tables which it names, whatever is in them: chain
+    /// by chain that would be too long for one transaction of an ordinary user.
+    pub(super) fn that_empties(self) -> Self {
+        Self {
+            arguments: &[],
+            ..self
         }
     }
 

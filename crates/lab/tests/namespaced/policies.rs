@@ -9,6 +9,7 @@ use plumbline_experiment::{
 use plumbline_harness::Path as _;
 use plumbline_lab::{Dressing, Place, StandingNetwork};
 use plumbline_testkit as testkit;
+use serde_json::Value;
 
 use crate::dressing::{EBPF, PROGRAMS, asks, dress, has_cilium, hooks, printed, standing_beside};
 
@@ -39,13 +40,16 @@ fn shown(place: &Place, family: Family) -> (usize, usize) {
     let save = format!("/usr/sbin/ip{six}tables-legacy-save");
     let legacy = printed(place, &[&save, "-t", "filter"]);
     let listed = printed(place, &["/usr/sbin/nft", "-j", "list", "ruleset"]);
-    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
     let all = listed["nftables"].as_array().expect("a list");
-    let of = |kind: &str| all.iter().filter(|it| it.get(kind).is_some()).count();
+    let rules = all.iter().filter(|it| it.get("rule").is_some());
     let is_own = |line: &str| line.starts_with(':') && line.contains(" - [");
+    // As those that `iptables` has in any case.
+    let is_usual = |chain: &Value| chain["table"] == "filter" && chain.get("hook").is_some();
+    let chains = all.iter().filter_map(|it| it.get("chain"));
     (
-        count(&legacy, &|line| line.starts_with("-A ")) + of("rule"),
-        count(&legacy, &is_own) + of("chain"),
+        count(&legacy, &|line| line.starts_with("-A ")) + rules.count(),
+        count(&legacy, &is_own) + chains.filter(|it| !is_usual(it)).count(),
     )
 }
 
@@ -164,6 +168,7 @@ fn policies_act_on_ipv6() {
         Enforcer::Iptables,
         Enforcer::KubeRouter,
         Enforcer::CalicoIptables,
+        Enforcer::CalicoIptablesNft,
         Enforcer::CalicoNftables,
         Enforcer::CalicoEbpf,
         Enforcer::Cilium,
@@ -317,7 +322,9 @@ fn a_thousand_policies_of_calico_act() {
         Placement::CrossNode,
         |it| {
             it.count = match it.enforcer {
-                Enforcer::CalicoIptables | Enforcer::CalicoNftables => 1_000,
+                Enforcer::CalicoIptables
+                | Enforcer::CalicoIptablesNft
+                | Enforcer::CalicoNftables => 1_000,
                 Enforcer::CalicoEbpf => 2_500,
                 _ => it.count,
             };

@@ -1,9 +1,11 @@
-//! The rules of services have the shape that is held against the real kube-proxy's.
+//! The rules of services have the shape that is held against the real kube-proxy's, and those of
+//! policies that which is held against the real Calico's.
 
 #[path = "../../../../tests/cluster/shape/normal.rs"]
 mod normal;
 
-use plumbline_experiment::{ServicePosition, ServiceProxy};
+use plumbline_experiment::{Enforcer, Policies, ServicePosition, ServiceProxy};
+use plumbline_lab::Dressing;
 use plumbline_testkit as testkit;
 
 use crate::dressing::{PROGRAMS, dress, printed, standing};
@@ -32,18 +34,23 @@ fn holds(proxy: ServiceProxy, mode: &str) {
                 }
                 _ => normal::iptables(&printed(node, &["/usr/sbin/iptables-legacy-save"]), None),
             };
-            let file = format!(
-                "{}/../../tests/cluster/shape/{mode}-{services}x{endpoints}.txt",
-                env!("CARGO_MANIFEST_DIR")
-            );
-            if std::env::var_os(WRITE).is_some() {
-                std::fs::write(&file, &seen).expect("written");
-            }
-            let known = std::fs::read_to_string(&file).expect("a file for each");
-            assert_eq!(seen, known, "{file}; {WRITE}=1 writes it anew");
+            is_that_of(&format!("{mode}-{services}x{endpoints}"), &seen);
             assert!(standing.take_down().is_empty());
         }
     }
+}
+
+#[track_caller]
+fn is_that_of(name: &str, seen: &str) {
+    let file = format!(
+        "{}/../../tests/cluster/shape/{name}.txt",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(&file, seen).expect("written");
+    }
+    let known = std::fs::read_to_string(&file).expect("a file for each");
+    assert_eq!(seen, known, "{file}; {WRITE}=1 writes it anew");
 }
 
 #[test]
@@ -54,4 +61,35 @@ fn iptables_has_that_of_kube_proxy() {
 #[test]
 fn nftables_has_that_of_kube_proxy() {
     holds(ServiceProxy::Nftables, "nftables");
+}
+
+#[test]
+fn policies_have_that_of_calico() {
+    const TEST: &str = "the shape of policies by Calico";
+    if !testkit::in_private_namespaces(TEST) {
+        return;
+    }
+    for (enforcer, save) in [
+        (Enforcer::CalicoIptables, "/usr/sbin/iptables-legacy-save"),
+        (Enforcer::CalicoIptablesNft, "/usr/sbin/iptables-nft-save"),
+    ] {
+        for count in [1, 3, 12] {
+            let mut standing = standing("routed", Default::default(), Default::default());
+            let wanted = Dressing {
+                policies: Policies {
+                    count,
+                    enforcer,
+                    ..Policies::default()
+                },
+                ..Dressing::default()
+            };
+            if !dress(TEST, &mut standing, wanted, PROGRAMS) {
+                return;
+            }
+            let node = &standing.topology().nodes[1];
+            let seen = normal::calico(&printed(node, &[save, "-t", "filter"]));
+            is_that_of(&format!("calico-{count}"), &seen);
+            assert!(standing.take_down().is_empty());
+        }
+    }
 }

@@ -43,7 +43,7 @@ use rule_text::RuleText;
 use enforcement::Enforcement;
 
 /// Makes the table `filter` as empty as it was.
-const EMPTY_FILTER: &str = "*filter\n-F\n-X\nCOMMIT\n";
+const EMPTY_FILTER: &str = "*filter\nCOMMIT\n";
 /// The receiver's port, where nothing else says which.
 const PORT: u16 = 8080;
 
@@ -94,7 +94,8 @@ pub(super) fn put_on(
         }
         let Some(load) = loader(policies.enforcer) else {
             let text = rules_of(policies.enforcer, &guarded[at], port, family);
-            dressed.count(node, write(text, node, family, journal)?);
+            let iptables = iptables(policies.enforcer, family);
+            dressed.count(node, write(text, iptables, node, journal)?);
             continue;
         };
         for (pod, guarded_pod) in pods.zip(&guarded[at]) {
@@ -128,9 +129,18 @@ fn rules_of(enforcer: Enforcer, pods: &[GuardedPod], port: u16, family: Family) 
         Enforcer::KubeRouter => kube_router::rules(pods, port, family),
         Enforcer::WeaveNpc => weave_npc::rules(pods, port),
         Enforcer::CalicoIptables => calico_iptables::rules(pods, port, family),
+        Enforcer::CalicoIptablesNft => calico_iptables::rules(pods, port, family).over_nftables(),
         Enforcer::CalicoNftables => calico_nftables::rules(pods, port, family),
         // No rules, but programs.
         Enforcer::CalicoEbpf | Enforcer::Cilium => RuleText::default(),
+    }
+}
+
+/// What an enforcer of `iptables` writes its table with.
+fn iptables(enforcer: Enforcer, family: Family) -> RuleWriter {
+    match enforcer {
+        Enforcer::CalicoIptablesNft => RuleWriter::iptables_nft(family),
+        _ => RuleWriter::iptables_legacy(family),
     }
 }
 
@@ -160,7 +170,7 @@ fn are_mixed_up(enforcer: Enforcer, pods: &[GuardedPod]) -> bool {
     devices.dedup();
     matches!(
         enforcer,
-        Enforcer::CalicoIptables | Enforcer::CalicoNftables
+        Enforcer::CalicoIptables | Enforcer::CalicoIptablesNft | Enforcer::CalicoNftables
     ) && devices.len() < pods.len()
 }
 
@@ -285,8 +295,8 @@ fn enforcement(policies: &Policies, topology: &Topology, port: u16) -> Option<En
 /// those.
 fn write(
     text: RuleText,
+    iptables: RuleWriter,
     node: &Arc<Place>,
-    family: Family,
     journal: &mut Journal,
 ) -> Result<RuleCount, LabError> {
     let count = RuleCount {
@@ -298,17 +308,21 @@ fn write(
         true => Vec::new(),
         false => vec![text],
     };
-    let iptables = RuleWriter::iptables_legacy(family);
     let no_sets = RuleWriter::NO_SETS.to_owned();
+    let no_rules = (iptables.that_empties(), EMPTY_FILTER.to_owned());
     let no_table = RuleWriter::no_table(&text.nft_table);
     let parts = [
-        (RuleWriter::IPSET, one(text.ipset), no_sets),
-        (iptables, one(text.iptables), EMPTY_FILTER.to_owned()),
-        (RuleWriter::NFT, text.nft, no_table),
+        (
+            RuleWriter::IPSET,
+            one(text.ipset),
+            (RuleWriter::IPSET, no_sets),
+        ),
+        (iptables, one(text.iptables), no_rules),
+        (RuleWriter::NFT, text.nft, (RuleWriter::NFT, no_table)),
     ];
     for (writer, texts, removal) in parts {
         if !texts.is_empty() {
-            writer.lay_on(&[Arc::clone(node)], &texts, (writer, removal), journal)?;
+            writer.lay_on(&[Arc::clone(node)], &texts, removal, journal)?;
         }
     }
     let key = "net/netfilter/nf_conntrack_tcp_timeout_time_wait".to_owned();

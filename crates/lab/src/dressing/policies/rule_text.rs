@@ -4,13 +4,15 @@
 use std::fmt::Display;
 use std::net::IpAddr;
 
+use crate::dressing::rule_writer::short_transactions;
+
 /// What a node is given, in the languages of the programs that read it; empty where a
 /// program has nothing to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RuleText {
     /// For `ipset restore`. Comes first: rules name sets.
     pub(super) ipset: String,
-    /// For `iptables-restore --noflush`.
+    /// For `iptables-restore --noflush`: the table `filter`.
     pub(super) iptables: String,
     /// For `nft -f`, one after the other.
     pub(super) nft: Vec<String>,
@@ -22,6 +24,18 @@ pub(super) struct RuleText {
     pub(super) chains: u64,
     /// Members of sets and maps.
     pub(super) elements: u64,
+}
+
+impl RuleText {
+    /// The same in the tables of nftables.
+    pub(super) fn over_nftables(self) -> Self {
+        let lines = self.iptables.lines();
+        let table: Vec<&str> = lines.filter(|it| it.starts_with([':', '-'])).collect();
+        Self {
+            iptables: short_transactions("filter", &table),
+            ..self
+        }
+    }
 }
 
 /// What a rule of `iptables` has where the real one has a comment: a match as well, which

@@ -4,6 +4,7 @@ use plumbline_experiment::{PolicyPeers, PolicyPosition};
 
 use super::rule_text::COMMENT;
 use super::*;
+use crate::dressing::rule_writer;
 
 const PORT: u16 = 7_000;
 const COUNTS: [u32; 4] = [0, 1, 10, 200];
@@ -128,7 +129,7 @@ fn each_system_writes_as_much_as_it_does() {
             },
             // The jump and what follows it; four chains and two that find the pod's two,
             // two of profiles each way, a group.
-            Enforcer::CalicoIptables => Counts {
+            Enforcer::CalicoIptables | Enforcer::CalicoIptablesNft => Counts {
                 chains: 4 + 2 + 2 + 4 + usize::from(n > 1) + n,
                 rules: 3 + 6 + 4 + rules_of_calico(n),
                 sets: n,
@@ -218,6 +219,21 @@ fn calico_has_addresses_in_its_rules() {
     assert_eq!(chain.last(), Some(&allowed));
 }
 
+/// Of the same lines, in pieces that an ordinary user may send.
+#[test]
+fn calico_is_the_same_in_the_tables_of_nftables() {
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|it| it.starts_with([':', '-']));
+        lines.map(str::to_owned).collect()
+    };
+    let one = written(1_000, Enforcer::CalicoIptables).iptables;
+    let other = written(1_000, Enforcer::CalicoIptablesNft).iptables;
+    assert_eq!(lines(&one), lines(&other));
+    assert_eq!(one.matches("COMMIT\n").count(), 1);
+    let pieces = lines(&other).len().div_ceil(rule_writer::PIECE);
+    assert_eq!(other.matches("*filter\n").count(), pieces);
+}
+
 /// `u32` compares an address with all bits but those of the node.
 #[test]
 fn romana_1_tells_pods_apart_by_bits() {
@@ -259,8 +275,10 @@ fn other_pods_are_guarded_beside_ours() {
                 .ipset
                 .contains(&format!("add weave-ingress-default-allow {address}\n")),
             // The profile of its namespace, before any drop.
-            Enforcer::CalicoIptables => rules_in(&with.iptables, "-A cali-tw-veth1 ")[3..]
-                .starts_with(&[format!("{COMMENT} -j cali-pri-kns.plumbline")]),
+            Enforcer::CalicoIptables | Enforcer::CalicoIptablesNft => {
+                rules_in(&with.iptables, "-A cali-tw-veth1 ")[3..]
+                    .starts_with(&[format!("{COMMENT} -j cali-pri-kns.plumbline")])
+            }
             Enforcer::CalicoNftables => {
                 let chain = "add rule ip calico filter-cali-tw-veth1 ";
                 rules_in(&with.nft.concat(), chain)[3..]

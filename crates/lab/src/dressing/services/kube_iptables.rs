@@ -12,47 +12,32 @@
 
 use std::fmt::Write as _;
 
-use plumbline_experiment::Family;
-
 use super::ruleset::Ruleset;
 use super::service_set::ServiceSet;
-use crate::dressing::rule_writer::RuleWriter;
+use crate::dressing::rule_writer::{RuleWriter, short_transactions, transaction};
 
-/// Lines of one transaction, where an ordinary user's messages to the kernel may be no
-/// longer than `net.core.wmem_max`.
-const PIECE: usize = 250;
 /// Endpoints of all services above which kube-proxy leaves comments out where that is most
 /// of a rule.
 const LARGE_CLUSTER: u64 = 1_000;
 
 /// In the kernel's own tables of iptables.
 pub(super) fn legacy(set: &ServiceSet) -> Ruleset {
-    ruleset(set, RuleWriter::iptables_legacy(set.family()), usize::MAX)
+    ruleset(set, RuleWriter::iptables_legacy(set.family()), transaction)
 }
 
 /// By iptables in the tables of nftables.
 pub(super) fn over_nftables(set: &ServiceSet) -> Ruleset {
-    let writer = RuleWriter {
-        program: match set.family() {
-            Family::V4 => "iptables-nft-restore",
-            Family::V6 => "ip6tables-nft-restore",
-        },
-        ..RuleWriter::iptables_legacy(set.family())
-    };
-    ruleset(set, writer, PIECE)
+    ruleset(
+        set,
+        RuleWriter::iptables_nft(set.family()),
+        short_transactions,
+    )
 }
 
-fn ruleset(set: &ServiceSet, writer: RuleWriter, piece: usize) -> Ruleset {
+fn ruleset(set: &ServiceSet, writer: RuleWriter, of: fn(&str, &[&str]) -> String) -> Ruleset {
     let nat = nat(set);
     let nat: Vec<&str> = nat.lines().collect();
-    let text = transactions("filter", FILTER, piece) + &transactions("nat", &nat, piece);
-    Ruleset::of_iptables(writer, text)
-}
-
-/// Lines of a table, each chain before the rules in it and to it.
-fn transactions(table: &str, lines: &[&str], piece: usize) -> String {
-    let transaction = |lines: &[&str]| format!("*{table}\n{}\nCOMMIT\n", lines.join("\n"));
-    lines.chunks(piece).map(transaction).collect()
+    Ruleset::of_iptables(writer, of("filter", FILTER) + &of("nat", &nat))
 }
 
 /// The table `filter`, the same for any number of services that have endpoints.
@@ -162,7 +147,10 @@ fn write_service(
 
 #[cfg(test)]
 mod tests {
+    use plumbline_experiment::Family;
+
     use super::*;
+    use crate::dressing::rule_writer;
     use crate::dressing::services::service_set::tests::set;
 
     fn lines<'a>(rules: &'a Ruleset, table: &str) -> Vec<&'a str> {
@@ -228,7 +216,7 @@ mod tests {
     fn transactions_of_an_ordinary_user_are_short() {
         let rules = over_nftables(&set(1, 500, Family::V6));
         for transaction in rules.texts[0].split("COMMIT\n") {
-            assert!(transaction.lines().count() <= PIECE + 1);
+            assert!(transaction.lines().count() <= rule_writer::PIECE + 1);
         }
         assert!(rules.texts[0].contains("DNAT --to-destination [2001:2:0:2::2]:8080"));
     }

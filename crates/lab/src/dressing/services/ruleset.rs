@@ -29,10 +29,6 @@ impl Ruleset {
     /// A text for `iptables-restore`, whose tables are otherwise empty.
     pub(super) fn of_iptables(writer: RuleWriter, text: String) -> Self {
         let count = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
-        let remover = RuleWriter {
-            arguments: &[],
-            ..writer
-        };
         Self {
             writer,
             count: RuleCount {
@@ -42,9 +38,10 @@ impl Ruleset {
             },
             texts: vec![text],
             rest: None,
-            // Empty tables in place of these, whatever is in them: chain by chain that would
-            // be too long for one transaction of an ordinary user.
-            removal: (remover, "*nat\nCOMMIT\n*filter\nCOMMIT\n".to_owned()),
+            removal: (
+                writer.that_empties(),
+                "*nat\nCOMMIT\n*filter\nCOMMIT\n".to_owned(),
+            ),
         }
     }
 
