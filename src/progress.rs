@@ -103,16 +103,6 @@ impl Progress for Reporter {
 
 impl Watch for Reporter {
     fn hears(&mut self, news: &News<'_>) {
-        match news {
-            News::Searching(sought) => say(&words::searching(sought)),
-            News::Tried { limit, trial } => say(&words::tried(*limit, trial)),
-            News::Found { sought, maximum } => say(&words::found(sought, maximum.rate)),
-            News::Pairs {
-                pairing,
-                at_once,
-                blocks,
-                estimate,
-            } => say(&words::pairs(pairing, *at_once, *blocks, *estimate)),
-        }
+        say(&news.to_string());
     }
 }

@@ -67,6 +67,17 @@ words! {
     }
 }
 
+impl ServiceProxy {
+    /// Whether it asks one service after the other, so that it matters where one stands. The
+    /// others look services up in a table.
+    fn is_ordered(self) -> bool {
+        match self {
+            Self::Own | Self::IptablesLegacy | Self::IptablesNft | Self::Userspace => true,
+            Self::Nftables | Self::Ipvs | Self::Ebpf | Self::EbpfSocket => false,
+        }
+    }
+}
+
 impl Default for Services {
     fn default() -> Self {
         Self {
@@ -117,13 +128,19 @@ impl Services {
         }
     }
 
-    /// Without what says nothing where there are no services.
+    /// Without what says nothing: where there are no services, and which of them is asked where
+    /// they have no order.
     #[must_use]
     pub(crate) fn normalised(self) -> Self {
         if self.is_none() {
             Self::default()
-        } else {
+        } else if self.proxy.is_ordered() || self.position == ServicePosition::None {
             self
+        } else {
+            Self {
+                position: ServicePosition::default(),
+                ..self
+            }
         }
     }
 }

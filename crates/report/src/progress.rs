@@ -74,6 +74,12 @@ pub fn pairs(pairing: &Pairing, at_once: bool, blocks: usize, estimate: Duration
     )
 }
 
+/// `making paths with up to 30,000 services, which can take minutes`.
+pub fn services(most: u32) -> String {
+    let most = number::count(most.into());
+    format!("making paths with up to {most} services, which can take minutes")
+}
+
 /// `To go on: plumbline run --resume runs/tour-1`, with the target where it has to be named.
 pub fn to_go_on(program: &str, target: Option<&str>, run: &Run, directory: &Path) -> String {
     let directory = directory.display();

@@ -8,7 +8,11 @@ use plumbline_record::{FORMAT_VERSION, Provenance, Run, RunDirectory, Warning, w
 
 use crate::anonymous::Anonymous;
 use crate::prepared::Prepared;
-use crate::{RunOptions, SessionError, Watch, conditions, maxima, tried};
+use crate::{News, RunOptions, SessionError, Watch, conditions, maxima, tried};
+
+/// From so many services on it is said that they are made, because that takes longer than a
+/// user waits without a word.
+const MANY_SERVICES: u32 = 5_000;
 
 /// Resolves the plan, has the target make everything that it needs, and only
 /// then makes the run directory.
@@ -25,6 +29,14 @@ pub(crate) fn begin(
     };
     let (draft, mut said) = draft(experiment, target)?;
     let first = draft.plan.blocks.first().cloned().unwrap_or_default();
+    let services = draft
+        .plan
+        .treatments
+        .iter()
+        .map(|it| it.scene.services.count);
+    if let Some(most) = services.max().filter(|most| *most >= MANY_SERVICES) {
+        watch.hears(&News::Services(most));
+    }
     make(target, draft.plan.link, &draft.plan.treatments, &first)?;
     let draft = tried::leave_out(draft, target, options, &mut said)?;
     let settings = conditions::settings(target);

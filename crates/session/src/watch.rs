@@ -1,13 +1,18 @@
 //! What a session reports.
 
+use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
+
 use plumbline_experiment::{Limit, Pairing, Sought};
 use plumbline_harness::Progress;
 use plumbline_record::{Maximum, SearchTrial};
-use std::time::Duration;
+use plumbline_report::progress as words;
 
 /// Something that happened before the first trial.
 #[derive(Clone, Copy, Debug)]
 pub enum News<'a> {
+    /// So many services, or the most of them, are about to be laid on paths.
+    Services(u32),
     /// The search for a maximum that loads are shares of begins.
     Searching(&'a Sought),
     /// One trial of it has ended.
@@ -35,6 +40,24 @@ pub enum News<'a> {
         /// How long all of it takes when nothing is repeated.
         estimate: Duration,
     },
+}
+
+impl Display for News<'_> {
+    /// The line that is said of it.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&match *self {
+            News::Services(most) => words::services(most),
+            News::Searching(sought) => words::searching(sought),
+            News::Tried { limit, trial } => words::tried(limit, trial),
+            News::Found { sought, maximum } => words::found(sought, maximum.rate),
+            News::Pairs {
+                pairing,
+                at_once,
+                blocks,
+                estimate,
+            } => words::pairs(pairing, at_once, blocks, estimate),
+        })
+    }
 }
 
 /// Follows a session.
