@@ -160,23 +160,25 @@ fn with_ratio(ns: f64, base: Option<f64>) -> String {
     number::duration(ns) + &ratio
 }
 
-/// Everything of a table that both have, for HTML and Markdown.
+/// Everything of a table that both have. What a narrow screen may give up comes last.
 pub(crate) fn table(beside: &Beside, table: &BesideTable) -> Table {
     let published = published(beside, table);
     let columns = shown_columns(beside, table);
-    let mut head = vec!["published as".to_owned(), "measured as".to_owned()];
+    let mut head = vec!["published as".to_owned()];
     for &column in &columns {
         let name = &published.columns[column];
         head.push(format!("{name} published"));
         head.push(format!("{name} here"));
     }
+    head.push("measured as".to_owned());
     let row = |row: &BesideRow| {
         let of = &published.rows[row.row];
-        let mut cells = vec![of.label.clone(), describe::clean(&row.label)];
+        let mut cells = vec![of.label.clone()];
         for &column in &columns {
             cells.push(theirs(beside, table, row, column));
             cells.push(ours(beside, table, row, column));
         }
+        cells.push(describe::clean(&row.label));
         cells
     };
     Table {
