@@ -47,7 +47,9 @@ pub(super) fn kill(cluster: &Cluster, namespace: &str, pod: &str) {
     cluster.kubectl(&[&pod, &now[..]].concat());
 }
 
-fn apply(cluster: &Cluster, object: &Value) {
+/// Makes an object, or a list of some.
+#[track_caller]
+pub(super) fn create(cluster: &Cluster, object: &Value) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), object.to_string()).unwrap();
     cluster.kubectl(&["create", "--filename", file.path().to_str().unwrap()]);
@@ -149,7 +151,7 @@ fn a_quota_that_is_used_up_ends_the_run_which_can_be_resumed() {
         "metadata": { "name": "none", "namespace": namespace },
         "spec": { "hard": { "pods": "0" } },
     });
-    apply(&cluster, &quota);
+    create(&cluster, &quota);
     kill(&cluster, &namespace, SERVER);
     ended_by(&cluster, &mut run, &["exceeded quota", "ResourceQuota"]);
     assert_eq!(cluster.inventory(), before);
@@ -204,7 +206,7 @@ fn a_namespace_that_is_held_is_told_and_goes_when_let_go() {
             "finalizers": ["test.example/held"],
         },
     });
-    apply(&cluster, &held);
+    create(&cluster, &held);
     assert_eq!(run.wait(Duration::from_secs(120)), Some(2));
     let said = cluster.said();
     for part in [
@@ -224,7 +226,7 @@ fn a_namespace_that_is_held_is_told_and_goes_when_let_go() {
 }
 
 /// A daemon of the cluster that is away until dropped.
-struct Away {
+pub(super) struct Away {
     kubelab: Kubelab,
     machine: &'static str,
     daemon: &'static str,
@@ -232,7 +234,7 @@ struct Away {
 
 impl Away {
     /// `None`, and a counted skip, where the cluster is not ours to stop.
-    fn new(machine: &'static str, daemon: &'static str) -> Option<Self> {
+    pub(super) fn new(machine: &'static str, daemon: &'static str) -> Option<Self> {
         let kubelab = Kubelab::of_cluster("no cluster of which parts may be stopped")?;
         kubelab.order(&["stop", machine, daemon]);
         Some(Self {

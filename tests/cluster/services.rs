@@ -5,8 +5,9 @@ use std::process::Output;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::outages::{Away, create};
 use super::rights::{ACCOUNT, Account, SHARED};
 use super::{Cluster, cluster, lasting, read, refused, short, statuses};
 use crate::observed::ran_to_its_end;
@@ -111,6 +112,93 @@ fn a_quota_is_told_before_the_first_trial_and_nothing_is_left() {
     let measured = [0, 1].iter().all(|it| is_measured(&all, *it));
     assert!(measured, "{}", stderr(&with_rights));
     assert_eq!(account.shared(), "", "nothing is left");
+}
+
+/// A rule of the API server that refuses objects of runs, until dropped.
+struct Refusal<'c>(&'c Cluster);
+
+impl<'c> Refusal<'c> {
+    const NAME: &'static str = "plumbline-tests";
+    const KINDS: &'static str = "validatingadmissionpolicies,validatingadmissionpolicybindings";
+
+    /// Refuses Services of runs with these words.
+    fn new(cluster: &'c Cluster, words: &str) -> Self {
+        let services = json!({
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["services"],
+        });
+        let ours = json!({ "matchLabels": { "app.kubernetes.io/managed-by": "plumbline" } });
+        create(
+            cluster,
+            &json!({
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "ValidatingAdmissionPolicy",
+                "metadata": { "name": Self::NAME },
+                "spec": {
+                    "matchConstraints": { "resourceRules": [services], "objectSelector": ours },
+                    "validations": [{ "expression": "false", "message": words }],
+                },
+            }),
+        );
+        create(
+            cluster,
+            &json!({
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "ValidatingAdmissionPolicyBinding",
+                "metadata": { "name": Self::NAME },
+                "spec": { "policyName": Self::NAME, "validationActions": ["Deny"] },
+            }),
+        );
+        Self(cluster)
+    }
+}
+
+impl Drop for Refusal<'_> {
+    fn drop(&mut self) {
+        self.0
+            .try_kubectl(&["delete", Self::KINDS, Self::NAME, "--ignore-not-found"]);
+    }
+}
+
+/// A policy of admission refuses as an admission webhook does, and takes none.
+#[test]
+fn what_admission_refuses_is_told_before_the_first_trial_and_nothing_is_left() {
+    let Some(cluster) = lasting() else { return };
+    let before = cluster.inventory();
+    let words = "services are made by the gateway team";
+    let refusal = Refusal::new(&cluster, words);
+    let many = || run(&cluster, "0,30", &[]);
+    let mut output = many();
+    // The API server acts upon it some moments later.
+    eventually("services are refused", Duration::from_secs(60), || {
+        let is_refused = !output.status.success();
+        if !is_refused {
+            output = many();
+        }
+        is_refused
+    });
+    refused(&output, 2, &["the cluster could not make", words]);
+    drop(refusal);
+    assert_eq!(cluster.inventory(), before);
+}
+
+#[test]
+fn a_proxy_that_never_catches_up_is_told_with_the_last_try_and_nothing_is_left() {
+    let Some(cluster) = lasting() else { return };
+    let before = cluster.inventory();
+    let Some(away) = Away::new("node2", "kube-proxy") else {
+        return;
+    };
+    let output = run(&cluster, "0,30", &[]);
+    let says = [
+        "the rules of 30 services on node node2 took more than",
+        "is the node's proxy, such as kube-proxy, well",
+    ];
+    refused(&output, 2, &says);
+    drop(away);
+    assert_eq!(cluster.inventory(), before);
 }
 
 /// Killed while they are made, once `PLUMBLINE_TEST_SERVICES` stand, or 300.

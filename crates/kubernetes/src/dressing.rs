@@ -47,6 +47,13 @@ impl ClusterDressing {
         Self { policies, ..self }
     }
 
+    /// How many things are in it that somebody has to act upon.
+    pub(crate) fn size(self) -> u32 {
+        let endpoints = self.services.saturating_mul(self.shape.endpoints.max(1));
+        let members = self.policies.count.saturating_mul(self.policies.members);
+        endpoints.saturating_add(members)
+    }
+
     pub(crate) fn has_services_of(&self, other: &Self) -> bool {
         self.services == other.services && (self.services == 0 || self.shape == other.shape)
     }

@@ -44,6 +44,11 @@ pub enum ClusterError {
     )]
     Range { what: String, message: String },
     #[error(
+        "the cluster could not {what}: {message}; does what answers this admission webhook run? \
+         `kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations` names it"
+    )]
+    Webhook { what: String, message: String },
+    #[error(
         "the cluster could not {what}: {message} (HTTP {code}); is its control plane overloaded, or \
          being replaced?"
     )]
@@ -111,6 +116,8 @@ impl ClusterError {
             Self::Quota { what, message }
         } else if message.contains("range is full") {
             Self::Range { what, message }
+        } else if message.contains("failed calling webhook") {
+            Self::Webhook { what, message }
         } else if matches!(code, 429 | 500 | 502..=504) {
             Self::Troubled {
                 what,
@@ -122,9 +129,13 @@ impl ClusterError {
         }
     }
 
-    /// Whether the API server could not be reached or not do its work, which may pass.
+    /// Whether the API server, or a webhook that it asks, could not be reached or not do its
+    /// work, which may pass.
     pub(crate) fn is_away(&self) -> bool {
-        matches!(self, Self::Away { .. } | Self::Troubled { .. })
+        matches!(
+            self,
+            Self::Away { .. } | Self::Webhook { .. } | Self::Troubled { .. }
+        )
     }
 }
 
@@ -193,6 +204,17 @@ mod tests {
         let full = answer(500, message);
         assert!(!full.is_away(), "{full:?}");
         assert!(full.to_string().contains("fewer services"), "{full}");
+    }
+
+    #[test]
+    fn a_webhook_that_does_not_answer_may_yet() {
+        let message = "Internal error occurred: failed calling webhook \"few.example\": failed to \
+                       call webhook: Post \"https://few.example/\": dial tcp: connection refused";
+        let silent = answer(500, message);
+        assert!(silent.is_away(), "{silent:?}");
+        let told = silent.to_string();
+        assert!(told.contains("webhook \"few.example\""), "{told}");
+        assert!(told.contains("answers this admission webhook"), "{told}");
     }
 
     #[test]

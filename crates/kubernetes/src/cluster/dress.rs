@@ -18,8 +18,10 @@ use crate::seat::Seat;
 use crate::site::lock;
 use crate::{fingerprint, policies, services};
 
-/// How long proxies, or a network that enforces policies, may take until they have all.
-const CATCH_UP: Duration = Duration::from_secs(180);
+/// How long proxies, or a network that enforces policies, may take until they have all: so long,
+/// however few there are, and for each one more. Some proxies act only every 30 s.
+const CATCH_UP: Duration = Duration::from_secs(60);
+const CATCH_UP_EACH: Duration = Duration::from_millis(4);
 /// The same for one policy: a network that enforces none never does.
 const ENFORCED: Duration = Duration::from_secs(20);
 /// Longest wait for a connection that is tried. One whose first packet met no rule never
@@ -62,7 +64,10 @@ impl Cluster {
         }
         self.check_proxy(&treatment.scene)?;
         let wanted = ClusterDressing::of(&treatment.scene).normalised();
-        let took = self.change_to(wanted, CATCH_UP)?;
+        // What goes is work, too.
+        let most = self.dressing.acts.map_or(0, ClusterDressing::size);
+        let limit = CATCH_UP + CATCH_UP_EACH * wanted.size().max(most);
+        let took = self.change_to(wanted, limit)?;
         self.dressing.note(&treatment.scene, took);
         self.settle(treatment);
         Ok(())
