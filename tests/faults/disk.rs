@@ -1,5 +1,6 @@
 //! A disk that is full, and one that breaks: the run ends with a sentence, what was finished
-//! can be read, and the run goes on once there is room.
+//! can be read, and the run goes on once there is room. Not every kernel has a device mapper,
+//! this project's gate among them, so the disk that breaks is a library that answers `EIO`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -139,6 +139,10 @@ fn limited_lag(limit: Limit, load: &LoadResult, limits: &Thresholds) -> Option<G
     let Limit::Latency { quantile, .. } = limit else {
         return None;
     };
+    // Of no answer there is no latency to be a share of: the load misses its limit anyway.
+    if load.latency.is_empty() {
+        return None;
+    }
     let lag_ns = load.generator_lag.value_at(quantile);
     let limit_ns = (load.latency.value_at(quantile) as f64 * limits.tail_lag_share) as u64;
     (lag_ns > limit_ns).then_some(GateFailure::SendLag {

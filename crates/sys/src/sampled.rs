@@ -122,3 +122,54 @@ fn filter(size: u32, one_in: u32) -> [SockFilter; 10] {
         statement(libc::BPF_RET | libc::BPF_K, 0),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+
+    const SIZE: u32 = 64;
+
+    /// Which of these frames pass the filter: numbers, and how many bytes of headers are before
+    /// the message.
+    fn passed(one_in: u32, frames: &[(u64, usize)]) -> Vec<u64> {
+        let (sender, receiver) = UnixDatagram::pair().unwrap();
+        receiver.set_nonblocking(true).unwrap();
+        let receiver = Socket::from(std::os::fd::OwnedFd::from(receiver));
+        receiver.attach_filter(&filter(SIZE, one_in)).unwrap();
+        let receiver = UnixDatagram::from(std::os::fd::OwnedFd::from(receiver));
+        let mut seen = Vec::new();
+        for (number, headers) in frames {
+            let mut frame = vec![0xff; headers + SIZE as usize];
+            frame[*headers..headers + 8].copy_from_slice(&number.to_le_bytes());
+            // One that does not pass is refused on some kernels and lost on others.
+            let _ = sender.send(&frame);
+            if receiver.recv(&mut [0; FRAME]).is_ok() {
+                seen.push(*number);
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn multiples_pass_whatever_headers_are_before_them() {
+        let numbers = [
+            0, 1, 2, 3, 16, 24, 255, 256, 257, 512, 1024, 32_768, 65_536, 65_792,
+        ];
+        for one_in in [1, 2, 16, 256, 1024, 65_536] {
+            let frames = numbers.map(|number| (number, 66));
+            let multiples = numbers.into_iter().filter(|it| it % u64::from(one_in) == 0);
+            let expected: Vec<u64> = multiples.collect();
+            assert_eq!(passed(one_in, &frames), expected, "one in {one_in}");
+        }
+        let tunnelled = [(4, 66), (4, 116), (4, 40)];
+        assert_eq!(passed(4, &tunnelled), [4, 4, 4]);
+    }
+
+    #[test]
+    fn what_is_too_short_or_no_number_of_ours_does_not_pass() {
+        let short = LEAST_HEADERS as usize - 1;
+        assert_eq!(passed(1, &[(0, short), (1 << 32, 66), (u64::MAX, 66)]), []);
+    }
+}

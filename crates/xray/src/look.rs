@@ -48,7 +48,7 @@ impl LookedAt<'_> {
     ///
     /// # Errors
     ///
-    /// As [`survey`], and files that cannot be written.
+    /// As [`survey`](fn@survey), and files that cannot be written.
     pub fn beside(
         self,
         (plan, directory): (&Plan, &Path),
@@ -68,7 +68,7 @@ impl XrayArgs {
     ///
     /// # Errors
     ///
-    /// As [`survey`] and [`NamedScene::named`], and a page that cannot be written.
+    /// As [`survey`](fn@survey) and [`NamedScene::named`], and a page that cannot be written.
     pub fn look(
         &self,
         order: XrayOrder,

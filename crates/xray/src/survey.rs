@@ -50,12 +50,12 @@ pub fn survey(
     look_into(order, subjects, ground, interrupted, say)
 }
 
-/// As [`survey`], into paths of a target each of which has a waypoint on its sender's node and
+/// As [`survey`](fn@survey), into paths of a target each of which has a waypoint on its sender's node and
 /// one on its receiver's, where an agent may load programs into the kernel.
 ///
 /// # Errors
 ///
-/// As [`survey`].
+/// As [`survey`](fn@survey).
 pub fn survey_target(
     order: XrayOrder,
     subjects: &[NamedScene],
