@@ -44,6 +44,11 @@ METRICS = {
     "handshake": "handshake",
     "process_cpu_per_request": "CPU of the processes",
 }
+# Policies that name their peers by labels, and why these cost less in a cluster.
+EMPTY_SETS = "of pods"
+WHY_EMPTY = """Nobody in the cluster has the labels by which policies name their peers, so the sets of a real Calico are empty,
+and each of the lab's holds an address. That is what differs: a lab whose sets were emptied was cheaper by as much ([how
+that was tried](method.md#policies))."""
 CONNECTIONS = {"crr": "a new connection", "rr": "one that stands"}
 
 
@@ -170,6 +175,8 @@ def main():
     rows = [row for one in EXPERIMENTS for row in beside(models.get(one, found[one]), clusters[one])]
     head = ["rules", "", "lab", "cluster", "lab/cluster", "intervals meet"]
     in_clusters = run_record.table(head, rows) if rows else "No cluster was measured for this page."
+    if any(row[0].endswith(EMPTY_SETS) and row[-1] == "no" for row in rows):
+        in_clusters += f"\n\n{WHY_EMPTY}"
     further = arguments.more + arguments.beside + arguments.cluster
     directories = [*runs.values(), *(directory for _, directory in further)]
     PAGE.write_text(f"""<!-- Made by scripts/price-of-a-rule.py; do not edit. -->

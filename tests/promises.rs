@@ -195,10 +195,14 @@ fn the_gate_does_not_forgive_a_kill() {
         ),
         ("kernel", "a_killed_run_leaves_no_process_of_the_kernel"),
         ("tune", "what_a_killed_one_has_left_is_put_back"),
+        (
+            "cluster/left",
+            "a_killed_controller_stops_the_load_and_cleanup_removes_the_rest",
+        ),
     ] {
         let source = fs::read_to_string(format!("tests/{module}.rs")).unwrap();
         assert!(has_test(&source, test), "{test} is not in {module}");
-        let name = format!("{module}::{test}");
+        let name = format!("{}::{test}", module.replace('/', "::"));
         let killed: (&str, &[&str]) = ("--test tests", &[&name]);
         assert!(!is_forgiven(&printed(&[killed])), "{name}");
         assert!(!is_forgiven(&printed(&[flaky, killed])), "{name}");

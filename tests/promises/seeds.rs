@@ -98,3 +98,19 @@ fn fuzzing_of_runs_begins_with_runs_of_the_newest_format_and_of_an_older_one() {
         "{formats:?}, and {newest} is the newest"
     );
 }
+
+#[test]
+fn fuzzing_of_experiments_begins_with_those_of_the_program() {
+    for (directory, prefix) in [
+        ("experiments", ""),
+        ("crates/experiment/published", "published-"),
+    ] {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().and_then(|it| it.to_str()).expect("text");
+            let seed = Path::new("fuzz/corpus/experiment").join(format!("{prefix}{name}"));
+            let is_same = fs::read(&seed).is_ok_and(|it| it == fs::read(&path).unwrap());
+            assert!(is_same, "{} is to be a copy of {}", seed.display(), path.display());
+        }
+    }
+}
