@@ -46,7 +46,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "kubernetes",
-        &["harness", "build", "protocol", "sys", "record", "experiment"],
+        &[
+            "harness",
+            "build",
+            "protocol",
+            "sys",
+            "record",
+            "experiment",
+        ],
     ),
     (
         "lab",

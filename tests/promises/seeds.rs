@@ -110,7 +110,12 @@ fn fuzzing_of_experiments_begins_with_those_of_the_program() {
             let name = path.file_name().and_then(|it| it.to_str()).expect("text");
             let seed = Path::new("fuzz/corpus/experiment").join(format!("{prefix}{name}"));
             let is_same = fs::read(&seed).is_ok_and(|it| it == fs::read(&path).unwrap());
-            assert!(is_same, "{} is to be a copy of {}", seed.display(), path.display());
+            assert!(
+                is_same,
+                "{} is to be a copy of {}",
+                seed.display(),
+                path.display()
+            );
         }
     }
 }
