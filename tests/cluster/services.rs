@@ -2,7 +2,7 @@
 //! and what keeps them from being made is told.
 
 use std::process::Output;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::outages::{Away, create};
 use super::rights::{ACCOUNT, Account, SHARED};
 use super::{Cluster, cluster, lasting, read, refused, short, statuses};
+use crate::moments::say;
 use crate::observed::ran_to_its_end;
 use crate::world::{eventually, run_directory, stderr};
 
@@ -220,12 +221,14 @@ fn cleanup_removes_the_services_of_a_run_that_was_killed() {
     });
     run.signal(Signal::SIGKILL);
     assert_eq!(run.wait(Duration::from_secs(5)), None);
-    let left = cluster.ours();
-    let name = left[0].trim_start_matches("namespace/");
-    cluster.end_pods(name);
     let stood = count();
     assert!(stood >= enough, "{stood}");
+    let since = Instant::now();
     let removed = cluster.plumbline(&["cleanup", "--yes"]).output().unwrap();
+    say(&format!(
+        "{stood} services are gone after {:?}",
+        since.elapsed()
+    ));
     assert!(removed.status.success(), "{}", stderr(&removed));
     assert_eq!(cluster.inventory(), before);
 }

@@ -10,10 +10,11 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
+use plumbline_sys::identity;
 
 use crate::bulk;
 use crate::error::ClusterError;
-use crate::manifest::{OWNER, RUN, STARTED_BY};
+use crate::manifest::{OWNER, PROCESS, RUN, STARTED_BY};
 use crate::request::is_own;
 use crate::session::ClusterConnection;
 use crate::teardown::{delete_namespaces, delete_selected, policies_of};
@@ -36,7 +37,8 @@ pub struct Left {
     pub age: Duration,
     /// Pods in it.
     pub pods: usize,
-    /// Whether the run may go on: its pods end by themselves when it no longer does.
+    /// Whether the run may go on. Where its process can be looked for, on the machine that it ran
+    /// on, that tells; elsewhere its pods do, which end by themselves some minutes later.
     pub may_go_on: bool,
 }
 
@@ -170,6 +172,8 @@ impl Left {
     fn of(namespace: &str, run: Option<String>, metadata: &ObjectMeta, pods: &[Pod]) -> Self {
         let annotations = metadata.annotations.as_ref();
         let started_by = annotations.and_then(|it| it.get(STARTED_BY));
+        let process = annotations.and_then(|it| it.get(PROCESS));
+        let has_ended = process.is_some_and(|it| identity::has_ended(it));
         let created = metadata.creation_timestamp.as_ref();
         let age = created.map_or(Duration::ZERO, age);
         let begins = pods.is_empty() && age < BEGINNING;
@@ -180,7 +184,7 @@ impl Left {
             started_by: started_by.map_or("unknown", String::as_str).to_owned(),
             age,
             pods: pods.len(),
-            may_go_on: begins || pods.iter().any(may_run),
+            may_go_on: !has_ended && (begins || pods.iter().any(may_run)),
         }
     }
 }
@@ -298,6 +302,18 @@ mod tests {
         let left = within(&server.session(), "shared").unwrap();
         let [one] = &left[..] else { panic!("{left:?}") };
         assert_eq!((one.name(), one.pods, one.may_go_on), ("3fa2", 0, false));
+    }
+
+    /// On the machine that it ran on nobody has to wait until its pods notice.
+    #[test]
+    fn a_run_whose_process_is_gone_has_ended() {
+        let mut namespace = manifest::namespace(&namespace_name(false), false, "ann");
+        assert!(of(&namespace, &[pod("Running")]).may_go_on);
+        let annotations = namespace.metadata.annotations.as_mut().unwrap();
+        let process = annotations.get_mut(PROCESS).expect("this kernel shows it");
+        // Another one has its number.
+        *process = format!("{}-1", process.rsplit_once('-').unwrap().0);
+        assert!(!of(&namespace, &[pod("Running")]).may_go_on);
     }
 
     #[test]

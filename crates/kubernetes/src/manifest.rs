@@ -4,6 +4,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use plumbline_protocol::{LAUNCHED, LaunchedOrder};
+use plumbline_sys::identity;
 use serde_json::{Value, json};
 
 use crate::own;
@@ -29,6 +30,8 @@ pub(crate) const LAUNCH: &str = "plumbline/launch";
 
 /// The annotation that says who started a run.
 pub(crate) const STARTED_BY: &str = "plumbline/started-by";
+/// The annotation with the process that did, by which the same machine knows whether it has ended.
+pub(crate) const PROCESS: &str = "plumbline/process";
 
 /// The one port of every workload where a service stands before the server.
 /// Above the privileged ports, below those that the kernel gives to clients.
@@ -97,7 +100,7 @@ impl RunMark {
                 "app.kubernetes.io/managed-by": "plumbline",
                 RUN: self.run,
             },
-            "annotations": { STARTED_BY: self.started_by },
+            "annotations": annotations(&self.started_by),
         })
     }
 
@@ -190,9 +193,18 @@ pub(crate) fn namespace(name: &str, host: bool, started_by: &str) -> Namespace {
                 "app.kubernetes.io/managed-by": "plumbline",
                 "pod-security.kubernetes.io/enforce": level,
             },
-            "annotations": { STARTED_BY: started_by },
+            "annotations": annotations(started_by),
         },
     }))
+}
+
+/// Who and what made a thing.
+fn annotations(started_by: &str) -> Value {
+    let mut all = json!({ STARTED_BY: started_by });
+    if let Some(process) = identity::own() {
+        all[PROCESS] = process.into();
+    }
+    all
 }
 
 /// A pod that sleeps until an agent is started in it.

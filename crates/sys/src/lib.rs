@@ -31,6 +31,7 @@ pub mod foreground;
 pub mod forwarder;
 #[cfg(target_os = "linux")]
 pub mod fragment;
+pub mod identity;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
