@@ -403,7 +403,7 @@ fn flags_of_a_load_that_belong_together_are_accepted() {
         "load http://h/path --no-keep-alive -c 4 -t 4",
         "load http://h/ -c 40000 --ramp 5000 --source 10.0.0.3,10.0.0.4",
         "load h:1 --workload http --response-size 9",
-        "load h:1 --workload datagram --request-size 16 --rate 1e6 -d 100ms",
+        "load h:1 --workload datagram --request-size 16 --rate 1e3 -d 100ms",
         "load h:1 --workload stream --zerocopy",
         "load h:1 --warm-up 0",
         "load h:1 --ramp 500 --source 127.0.0.1,127.0.0.2",
@@ -418,7 +418,14 @@ fn flags_of_a_load_that_belong_together_are_accepted() {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let output = output(&arguments);
         let text = stderr(&output);
-        // Nobody of this name, or address, is there to be asked. Wrong flags are 64.
-        assert_eq!(output.status.code(), Some(2), "{flags}: {text}");
+        // Nobody answers there. Who floods nobody with datagrams is not told.
+        let code = match flags.contains("--workload datagram") {
+            true => 0,
+            false => 2,
+        };
+        // This machine may not let a program open so many files; the flags are fine.
+        let is_limit = text.contains("the open-file limit of");
+        let is_taken = output.status.code() == Some(code);
+        assert!(is_taken || is_limit, "{flags}: {text}");
     }
 }

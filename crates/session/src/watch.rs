@@ -11,7 +11,7 @@ use plumbline_report::progress as words;
 /// Something that happened before the first trial.
 #[derive(Clone, Copy, Debug)]
 pub enum News<'a> {
-    /// So many services, or the most of them, are about to be laid on paths.
+    /// Paths are about to be made, and one of them has so many services.
     Services(u32),
     /// The search for a maximum that loads are shares of begins.
     Searching(&'a Sought),
