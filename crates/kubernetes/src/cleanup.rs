@@ -1,6 +1,6 @@
 //! What runs that were killed have left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -80,7 +80,8 @@ impl Leftovers {
         Ok(Self { session, left })
     }
 
-    /// Deletes these, and waits until they are gone. Gives what could not be done.
+    /// Deletes these, and waits until they are gone. Gives what could not be done, each reason
+    /// once.
     pub fn remove(&self, chosen: &[&Left]) -> Vec<ClusterError> {
         let (shared, own): (Vec<&Left>, _) = chosen.iter().partition(|it| it.run.is_some());
         let own: Vec<String> = own.into_iter().map(|it| it.namespace.clone()).collect();
@@ -94,6 +95,8 @@ impl Leftovers {
             errors.extend(clear(&left.namespace, &selector));
             errors.extend(delete_selected(&self.session, &left.namespace, &selector));
         }
+        let mut told = BTreeSet::new();
+        errors.retain(|error| told.insert(error.to_string()));
         errors
     }
 }

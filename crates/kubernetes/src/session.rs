@@ -15,6 +15,10 @@ use crate::ClusterError;
 
 const ANSWER: Duration = Duration::from_secs(15);
 
+/// The same of a request that deletes many things, one after the other: two thousand of them on
+/// a control plane that has to share two CPUs.
+const ALL_DELETED: Duration = Duration::from_secs(240);
+
 /// How often a wait looks whether the user wants to stop.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -128,13 +132,14 @@ impl ClusterConnection {
     ) -> Result<Vec<T>, ClusterError> {
         let answers = requests.into_iter().map(|request| async move {
             let until = Instant::now() + PATIENCE;
-            self.answer(what, until, request).await
+            self.answer(what, (ANSWER, until), request).await
         });
         self.stoppable(stream::iter(answers).buffered(AT_ONCE).try_collect())
     }
 
-    /// As [`patiently_each`](Self::patiently_each), but until a moment, and not stopped by the
-    /// user or by a refusal. Gives what could not be done.
+    /// Makes many requests that delete many things each, as [`patiently_each`](Self::patiently_each)
+    /// does, but until a moment, and not stopped by the user or by a refusal. Gives what could not
+    /// be done.
     pub(crate) fn insist_each<T, F: Future<Output = kube::Result<T>>>(
         &self,
         what: &str,
@@ -143,21 +148,22 @@ impl ClusterConnection {
     ) -> Vec<ClusterError> {
         let answers = requests
             .into_iter()
-            .map(|request| self.answer(what, until, request));
+            .map(|request| self.answer(what, (ALL_DELETED, until), request));
         let answers = stream::iter(answers).buffer_unordered(AT_ONCE);
         let refused = answers.filter_map(|answer| async { answer.err() });
         self.runtime.block_on(refused.collect())
     }
 
-    /// Makes a request again and again while the API server is away, until a moment.
+    /// Makes a request, which may take so long, again and again while the API server is away,
+    /// until a moment.
     async fn answer<T, F: Future<Output = kube::Result<T>>>(
         &self,
         what: &str,
-        until: Instant,
+        (limit, until): (Duration, Instant),
         request: impl Fn() -> F,
     ) -> Result<T, ClusterError> {
         loop {
-            match self.bounded(what, request()).await {
+            match self.within(limit, what, request()).await {
                 Err(error) if error.is_away() && Instant::now() < until => {
                     tokio::time::sleep(AWAY).await;
                 }
@@ -184,12 +190,21 @@ impl ClusterConnection {
         what: &str,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, ClusterError> {
+        self.within(ANSWER, what, request).await
+    }
+
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        what: &str,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, ClusterError> {
         let url = || self.config.cluster_url.to_string();
-        match tokio::time::timeout(ANSWER, request).await {
+        match tokio::time::timeout(limit, request).await {
             Ok(answer) => answer.map_err(|error| ClusterError::of(what, &url(), error)),
             Err(_) => Err(ClusterError::Away {
                 url: url(),
-                why: format!("no answer within {} s", ANSWER.as_secs()),
+                why: format!("no answer within {} s", limit.as_secs()),
             }),
         }
     }

@@ -17,8 +17,6 @@ use crate::place::Place;
 
 /// Longest time for one text.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Lines of one [short transaction](short_transactions).
-pub(super) const PIECE: usize = 250;
 /// Where such programs are, whatever the user's `PATH` says: that of an ordinary user
 /// often lacks them.
 pub(crate) const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -69,11 +67,12 @@ pub(super) fn on_each(
     })
 }
 
-/// Lines of a table of `iptables` in the tables of nftables, in transactions: an ordinary user's
-/// messages to the kernel may be no longer than `net.core.wmem_max`. Chains come before rules.
-pub(super) fn short_transactions(table: &str, lines: &[&str]) -> String {
+/// Lines of a table of `iptables` in the tables of nftables, in transactions of so many: an
+/// ordinary user's messages to the kernel may be no longer than its sockets' buffers. Chains come
+/// before rules.
+pub(super) fn short_transactions(table: &str, lines: &[&str], piece: usize) -> String {
     lines
-        .chunks(PIECE)
+        .chunks(piece)
         .map(|it| transaction(table, it))
         .collect()
 }

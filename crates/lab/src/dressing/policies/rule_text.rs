@@ -32,11 +32,14 @@ impl RuleText {
         let lines = self.iptables.lines();
         let table: Vec<&str> = lines.filter(|it| it.starts_with([':', '-'])).collect();
         Self {
-            iptables: short_transactions("filter", &table),
+            iptables: short_transactions("filter", &table, PIECE),
             ..self
         }
     }
 }
+
+/// Lines of one transaction in the tables of nftables: rules with sets and comments are long.
+pub(super) const PIECE: usize = 80;
 
 /// What a rule of `iptables` has where the real one has a comment: a match as well, which
 /// says in other words what cannot matter to a packet.

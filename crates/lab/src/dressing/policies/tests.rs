@@ -2,9 +2,8 @@
 
 use plumbline_experiment::{PolicyPeers, PolicyPosition};
 
-use super::rule_text::COMMENT;
+use super::rule_text::{COMMENT, PIECE};
 use super::*;
-use crate::dressing::rule_writer;
 
 const PORT: u16 = 7_000;
 const COUNTS: [u32; 4] = [0, 1, 10, 200];
@@ -230,7 +229,7 @@ fn calico_is_the_same_in_the_tables_of_nftables() {
     let other = written(1_000, Enforcer::CalicoIptablesNft).iptables;
     assert_eq!(lines(&one), lines(&other));
     assert_eq!(one.matches("COMMIT\n").count(), 1);
-    let pieces = lines(&other).len().div_ceil(rule_writer::PIECE);
+    let pieces = lines(&other).len().div_ceil(PIECE);
     assert_eq!(other.matches("*filter\n").count(), pieces);
 }
 

@@ -16,6 +16,8 @@ use super::ruleset::Ruleset;
 use super::service_set::ServiceSet;
 use crate::dressing::rule_writer::{RuleWriter, short_transactions, transaction};
 
+/// Lines of one transaction in the tables of nftables.
+const PIECE: usize = 250;
 /// Endpoints of all services above which kube-proxy leaves comments out where that is most
 /// of a rule.
 const LARGE_CLUSTER: u64 = 1_000;
@@ -27,11 +29,10 @@ pub(super) fn legacy(set: &ServiceSet) -> Ruleset {
 
 /// By iptables in the tables of nftables.
 pub(super) fn over_nftables(set: &ServiceSet) -> Ruleset {
-    ruleset(
-        set,
-        RuleWriter::iptables_nft(set.family()),
-        short_transactions,
-    )
+    let writer = RuleWriter::iptables_nft(set.family());
+    ruleset(set, writer, |table, lines| {
+        short_transactions(table, lines, PIECE)
+    })
 }
 
 fn ruleset(set: &ServiceSet, writer: RuleWriter, of: fn(&str, &[&str]) -> String) -> Ruleset {
@@ -150,7 +151,6 @@ mod tests {
     use plumbline_experiment::Family;
 
     use super::*;
-    use crate::dressing::rule_writer;
     use crate::dressing::services::service_set::tests::set;
 
     fn lines<'a>(rules: &'a Ruleset, table: &str) -> Vec<&'a str> {
@@ -216,7 +216,7 @@ mod tests {
     fn transactions_of_an_ordinary_user_are_short() {
         let rules = over_nftables(&set(1, 500, Family::V6));
         for transaction in rules.texts[0].split("COMMIT\n") {
-            assert!(transaction.lines().count() <= rule_writer::PIECE + 1);
+            assert!(transaction.lines().count() <= PIECE + 1);
         }
         assert!(rules.texts[0].contains("DNAT --to-destination [2001:2:0:2::2]:8080"));
     }
