@@ -15,12 +15,16 @@ use crate::ClusterError;
 
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// The same of a request that deletes many things, one after the other.
-const ALL_DELETED: Duration = Duration::from_secs(240);
+/// The same of a request that deletes many things, one after the other. The API server itself
+/// ends it after a minute (`--request-timeout`).
+const MANY_DELETED: Duration = Duration::from_secs(90);
+
+/// One that took so long has deleted some.
+const SOME_DELETED: Duration = Duration::from_secs(45);
 
 /// How often such a request is made while each deletes some: proxies that write what is left
 /// after each deletion leave a small control plane time for some 30 a second.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 20;
 
 /// How often a wait looks whether the user wants to stop.
 const TICK: Duration = Duration::from_millis(100);
@@ -167,9 +171,9 @@ impl ClusterConnection {
         let mut rounds = ROUNDS;
         loop {
             let began = Instant::now();
-            let answer = self.answer(what, (ALL_DELETED, until), &request).await;
+            let answer = self.answer(what, (MANY_DELETED, until), &request).await;
             rounds -= 1;
-            if answer.is_ok() || began.elapsed() < ALL_DELETED || rounds == 0 {
+            if answer.is_ok() || began.elapsed() < SOME_DELETED || rounds == 0 {
                 return answer;
             }
         }
