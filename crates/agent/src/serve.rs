@@ -31,8 +31,8 @@ use crate::sounding::Soundings;
 use crate::toil::toil;
 use crate::tracing::Tracing;
 
-/// The [`LEASE`] of an agent that waits for the pods of a launch, which has no load: what starts these
-/// may leave no CPU to whoever passes the controller's words on.
+/// The [`LEASE`] of an agent that waits for the pods of a launch, which has no load: what starts
+/// these may leave no CPU to whoever passes the controller's words on.
 const MEETING_LEASE: Duration = Duration::from_secs(60);
 
 /// How often an agent looks whether another server lives, and whether to stop it.

@@ -49,7 +49,7 @@ impl ClusterDressing {
 
     /// How many things are in it that somebody has to act upon.
     pub(crate) fn size(self) -> u32 {
-        let endpoints = self.services.saturating_mul(self.shape.endpoints.max(1));
+        let endpoints = self.services.saturating_mul(self.shape.endpoints);
         let members = self.policies.count.saturating_mul(self.policies.members);
         endpoints.saturating_add(members)
     }

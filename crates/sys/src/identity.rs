@@ -34,12 +34,15 @@ pub fn has_ended(identity: &str) -> bool {
     let Some((pid, began)) = parts() else {
         return false;
     };
-    // Where /proc hides others' processes, the kernel still knows them.
-    if kill(Pid::from_raw(pid as i32), None) == Err(Errno::ESRCH) {
-        return true;
-    }
     // The number may have become another's; one that nobody has waited for is still there.
-    state(pid).is_some_and(|(state, its_begin)| matches!(state, 'Z' | 'X') || its_begin != began)
+    let is_another = |(state, its_begin)| matches!(state, 'Z' | 'X') || its_begin != began;
+    is_free(pid) || state(pid).is_some_and(is_another)
+}
+
+/// Whether no process here has this number. Where /proc hides those of others, the kernel still
+/// knows them.
+pub(crate) fn is_free(pid: u32) -> bool {
+    i32::try_from(pid).is_ok_and(|it| kill(Pid::from_raw(it), None) == Err(Errno::ESRCH))
 }
 
 /// What tells the numbers of processes here from equal ones elsewhere.

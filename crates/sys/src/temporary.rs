@@ -5,10 +5,10 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::{Pid, geteuid};
+use nix::unistd::geteuid;
 use tempfile::TempDir;
+
+use crate::identity;
 
 /// Begins the names of all of them; the purpose and the process follow.
 const PREFIX: &str = "plumbline-";
@@ -30,9 +30,9 @@ fn sweep(within: &Path, prefix: &str) {
     let is_gone = |entry: &DirEntry| {
         let name = entry.file_name();
         let of = name.to_str()?.strip_prefix(prefix)?.split_once('-')?.0;
-        let process = Pid::from_raw(of.parse().ok().filter(|it| *it > 0)?);
+        let process = of.parse().ok().filter(|it| *it > 0)?;
         let is_ours = entry.metadata().ok()?.uid() == geteuid().as_raw();
-        Some(is_ours && kill(process, None) == Err(Errno::ESRCH))
+        Some(is_ours && identity::is_free(process))
     };
     let Ok(entries) = fs::read_dir(within) else {
         return;

@@ -7,8 +7,8 @@
 //! is held against the mean latency that the load measured while nobody looked, and what is
 //! missing is told.
 //!
-//! [`survey`](fn@survey) does it for [`NamedScene`]s, networks of a lab, and [`survey_target`] for paths of a
-//! cluster. What is seen comes from a tracer, programs at the kernel's tracepoints, which take
+//! [`survey`](fn@survey) does it for [`NamedScene`]s, networks of a lab, and [`survey_target`] for
+//! paths of a cluster. What is seen comes from a tracer, programs at the kernel's tracepoints, which take
 //! root; or from taps on the devices.
 
 mod account;

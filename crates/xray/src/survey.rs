@@ -50,8 +50,8 @@ pub fn survey(
     look_into(order, subjects, ground, interrupted, say)
 }
 
-/// As [`survey`](fn@survey), into paths of a target each of which has a waypoint on its sender's node and
-/// one on its receiver's, where an agent may load programs into the kernel.
+/// As [`survey`](fn@survey), into paths of a target each of which has a waypoint on its sender's
+/// node and one on its receiver's, where an agent may load programs into the kernel.
 ///
 /// # Errors
 ///
