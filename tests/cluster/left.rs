@@ -1,7 +1,7 @@
 //! What is left in the cluster after a run that was cut off.
 
 use std::collections::BTreeSet;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -129,11 +129,13 @@ fn is_killed_and_cleaned_up(cluster: &Cluster, mut run: Running) {
     assert!(stdout(&shown).contains(name), "{}", stdout(&shown));
     assert_eq!(cluster.ours(), left, "only told to show");
     for more in [&["--yes"][..], &["--all", "--yes"]] {
-        let kept = elsewhere(cluster, &[&["cleanup"], more].concat());
+        let kept = cluster.plumbline(&[&["cleanup"], more].concat());
+        let kept = elsewhere(&kept).output().unwrap();
         assert!(kept.status.success(), "{}", stderr(&kept));
         assert_eq!(cluster.ours(), left, "its pods have not ended");
     }
-    let said = stderr(&elsewhere(cluster, &["cleanup", name, "--yes"]));
+    let asked = cluster.plumbline(&["cleanup", name, "--yes"]);
+    let said = stderr(&elsewhere(&asked).output().unwrap());
     assert!(said.contains("may go on"), "{said}");
     assert_eq!(cluster.ours(), left, "its pods have not ended");
 
@@ -142,9 +144,8 @@ fn is_killed_and_cleaned_up(cluster: &Cluster, mut run: Running) {
     assert_eq!(cluster.ours(), [""; 0], "{}", stdout(&removed));
 }
 
-/// Runs the program where nobody sees the processes of this machine, as on another one.
-fn elsewhere(cluster: &Cluster, arguments: &[&str]) -> Output {
-    let program = cluster.plumbline(arguments);
+/// The program where nobody sees the processes of this machine, as on another one.
+pub(super) fn elsewhere(program: &Command) -> Command {
     let mut alone = Command::new("unshare");
     alone.args([
         "--user",
@@ -157,7 +158,7 @@ fn elsewhere(cluster: &Cluster, arguments: &[&str]) -> Output {
     for (name, value) in program.get_envs() {
         alone.env(name, value.expect("none is taken away"));
     }
-    alone.output().expect("util-linux is part of every Linux")
+    alone
 }
 
 /// What nodes have of their own, by node: names of devices, routes, rules, tables of nftables, and

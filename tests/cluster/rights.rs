@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::left::elsewhere;
 use super::outages::inventory_in_time;
 use super::{Cluster, cluster, read, refused, short};
 use crate::observed::ran_to_its_end;
@@ -246,11 +247,12 @@ fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
     });
     run.signal(Signal::SIGKILL);
     run.wait(Duration::from_secs(10));
+    // From where nobody knows whether the run has ended.
     let cleanup = |flags: &[&str]| {
         let flags = [&["cleanup", "--namespace", SHARED], flags].concat();
         let mut command = cluster.plumbline(&flags);
-        let command = command.env("KUBECONFIG", account.config.path());
-        stdout(&command.output().unwrap())
+        command.env("KUBECONFIG", account.config.path());
+        stdout(&elsewhere(&command).output().unwrap())
     };
     let listed = cleanup(&[]);
     assert!(
@@ -260,15 +262,8 @@ fn what_a_killed_run_left_in_a_shared_namespace_is_shown_and_removed() {
     assert!(account.shared().contains("service/"));
     cleanup(&["--yes"]);
     assert!(account.shared().contains("service/"), "its pods run");
-
-    // As they do by themselves some minutes later.
-    let end = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
-    for pod in account.shared().lines().filter(|it| it.starts_with("pod/")) {
-        cluster.kubectl(&["-n", SHARED, "patch", pod, "--patch", end]);
-    }
-    eventually("the pods have ended", Duration::from_secs(60), || {
-        cleanup(&["--yes"]);
-        account.shared().is_empty()
-    });
+    cluster.end_pods(SHARED);
+    cleanup(&["--yes"]);
+    assert_eq!(account.shared(), "");
     assert_eq!(inventory_in_time(&cluster, &before), before);
 }
