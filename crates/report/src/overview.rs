@@ -44,6 +44,16 @@ pub(crate) enum OverviewCell {
     Unknown,
 }
 
+impl OverviewCell {
+    /// How much of a full bar its change is, in a column of this extent; 0 where it has none.
+    pub(crate) fn share(&self, extent: f64) -> f64 {
+        match self {
+            Self::Change(effect) => effect.ratio_minus_one.abs() / extent.max(f64::MIN_POSITIVE),
+            Self::Missing | Self::Figure(_) | Self::Unknown => 0.0,
+        }
+    }
+}
+
 impl<'a> Overview<'a> {
     pub(crate) fn new(summary: &'a Summary) -> Self {
         let mut columns: Vec<OverviewColumn<'a>> = Vec::new();
@@ -201,18 +211,21 @@ pub(crate) fn table(summary: &Summary) -> Table {
 /// What the signs of the table mean, a title that does not say it itself, and what variants
 /// of networks are.
 pub(crate) fn legend(summary: &Summary) -> String {
-    let signs = signs(summary);
+    let signs = signs(summary, true);
     let variants = describe::variants(summary).map(|it| format!(" {it}."));
     signs + &variants.unwrap_or_default()
 }
 
 /// What the signs of the table mean, and a title that does not say it itself.
-pub(crate) fn signs(summary: &Summary) -> String {
+pub(crate) fn signs(summary: &Summary, has_bars: bool) -> String {
     let of_processes = |one: &Comparison| one.metric.words.starts_with("processes'");
     let is_unbounded = |one: &Comparison| one.effect.is_some_and(|it| it.interval.is_none());
     // The table has no others.
     let mut primary = summary.comparisons.iter().filter(|one| one.is_primary);
     let mut signs = LEGEND.to_owned();
+    if has_bars {
+        signs += " A full bar is the largest change of its column.";
+    }
     if primary.clone().any(is_unbounded) {
         signs += " Without\u{a0}±: too few blocks.";
     }

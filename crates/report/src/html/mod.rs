@@ -212,7 +212,7 @@ fn bar(cell: &OverviewCell, extent: f64) -> OverviewBar {
         Some(Verdict::Equivalent) => "same",
         Some(Verdict::Undecided) | None => "undecided",
     };
-    let share = effect.ratio_minus_one.abs() / extent.max(f64::MIN_POSITIVE);
+    let share = cell.share(extent);
     OverviewBar {
         class,
         text: number::signed_percent(effect.ratio_minus_one),

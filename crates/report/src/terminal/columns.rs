@@ -18,7 +18,10 @@ pub(super) fn overview(overview: &Overview<'_>) -> Vec<Vec<Column>> {
                 .map(|row| cell(&row.cells[at], is_wide));
             cells.collect()
         };
+        let shares = overview.rows.iter();
+        let shares = shares.map(|row| row.cells[at].share(column.extent));
         let made = Column::right(column.metric.title, 1, vec![form(true), form(false)]);
+        let made = made.with_bars(shares.collect());
         let before = at.checked_sub(1).map(|at| overview.columns[at].workload);
         match groups
             .last_mut()

@@ -121,7 +121,10 @@ fn table_of_all(summary: &Summary, style: Style) -> String {
     let tables = tables.into_iter().map(|table| table.render(style));
     let mut out = tables.collect::<Vec<_>>().join("\n");
     if !summary.comparisons.is_empty() {
-        out += &style.lines(Tint::Faint, &overview::signs(summary));
+        out += &style.lines(
+            Tint::Faint,
+            &overview::signs(summary, out.contains(bars::FULL)),
+        );
     }
     if let Some(variants) = describe::variants(summary) {
         out += &style.lines(Tint::Faint, &variants);

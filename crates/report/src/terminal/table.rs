@@ -1,5 +1,6 @@
 //! A table that gives up detail until it fits.
 
+use super::bars::bar;
 use super::style::{Style, Tint};
 use super::text;
 
@@ -7,6 +8,8 @@ use super::text;
 const GAP: usize = 2;
 /// A label is not cut shorter than this.
 const SHORTEST_LABEL: usize = 8;
+/// Columns of a full bar: with fewer there is none, and with more it tells no more.
+const BAR: [usize; 2] = [4, 12];
 
 /// One cell.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +43,8 @@ pub(super) struct Column {
     /// What is given up last has the largest weight.
     weight: u8,
     forms: Vec<Vec<Cell>>,
+    /// How much of a full bar stands behind each figure where there is room; none for no bars.
+    shares: Vec<f64>,
     is_left: bool,
 }
 
@@ -51,6 +56,7 @@ impl Column {
             title: title.to_owned(),
             weight: u8::MAX,
             forms: vec![cells],
+            shares: Vec::new(),
             is_left: true,
         }
     }
@@ -62,6 +68,7 @@ impl Column {
             title: title.to_owned(),
             weight,
             forms,
+            shares: Vec::new(),
             is_left: false,
         }
     }
@@ -70,6 +77,23 @@ impl Column {
     pub(super) fn headed(self, group: &str) -> Self {
         let group = group.to_owned();
         Self { group, ..self }
+    }
+
+    /// The same, with bars behind its figures where a table has room for them: for each cell
+    /// how much of a full one.
+    pub(super) fn with_bars(self, shares: Vec<f64>) -> Self {
+        Self { shares, ..self }
+    }
+
+    /// Puts the bars behind the figures, blanks behind those that are shorter.
+    fn draw(&mut self, longest: usize) {
+        let behind = |text: &str, share| format!("{text} {:<longest$}", bar(share, longest));
+        let space = text::width(&self.title);
+        let space = self.width().saturating_sub(space);
+        self.title = behind(&(" ".repeat(space) + &self.title), 0.0);
+        for (cell, share) in self.forms[0].iter_mut().zip(&self.shares) {
+            cell.text = behind(&cell.text, *share);
+        }
     }
 
     fn width(&self) -> usize {
@@ -103,6 +127,7 @@ impl Columns {
     pub(super) fn render(mut self, style: Style) -> String {
         self.merge_heading();
         self.fit(style.width);
+        self.draw(style.width);
         let rows = self.columns[0].forms[0].len();
         let titles: Vec<Cell> = self
             .columns
@@ -168,6 +193,20 @@ impl Columns {
                 self.cut_labels(SHORTEST_LABEL);
                 return;
             }
+        }
+    }
+
+    /// Bars of one length for as many columns as have room for them, from the left.
+    fn draw(&mut self, width: usize) {
+        let spare = width.saturating_sub(self.width());
+        let barred = |one: &&mut Column| !one.shares.is_empty();
+        let columns: Vec<&mut Column> = self.columns.iter_mut().filter(barred).collect();
+        let [least, most] = BAR;
+        let length = |columns: usize| (spare / columns).saturating_sub(1).min(most);
+        let fitting = (1..=columns.len()).rev().find(|&it| length(it) >= least);
+        let Some(fitting) = fitting else { return };
+        for column in columns.into_iter().take(fitting) {
+            column.draw(length(fitting));
         }
     }
 

@@ -18,6 +18,31 @@ fn the_tour_fits_80_columns() {
     insta::assert_snapshot!(text);
 }
 
+/// Where there is room, from the left, and as long in one column as in another: the largest change
+/// fills the bar.
+#[test]
+fn bars_are_to_scale_where_there_is_room_for_them() {
+    let networks = Fake::new(&fake::networks());
+    for (width, columns) in [(74, 0), (80, 1), (100, 4), (200, 4)] {
+        let style = Style {
+            width,
+            ..Style::default()
+        };
+        let text = render(&networks, style);
+        let row = text.lines().find(|line| line.starts_with("vxlan"));
+        let row = row.expect("a row of the table");
+        let bars: Vec<usize> = row
+            .split(|letter| letter != '█')
+            .map(|bar| bar.chars().count())
+            .filter(|length| *length > 0)
+            .collect();
+        assert_eq!(bars.len(), columns, "{width}: {row}");
+        assert!(bars.windows(2).all(|two| two[0] == two[1]), "{row}");
+        let told = text.contains("A full bar is");
+        assert_eq!(told, columns > 0, "{width}: {text}");
+    }
+}
+
 #[test]
 fn sentences_take_few_lines_however_many_networks_there_are() {
     let (mut run, trials) = fake::wide().run();
