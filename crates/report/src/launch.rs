@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::analysis::{
     LaunchQuantile, LaunchSummary, LaunchTimes, NotedPod, Section, Summary, TreatmentSummary,
 };
-use crate::figures::{Table, head};
+use crate::figures::{Table, head, spread};
 use crate::object::object;
 use crate::spread::Spread;
 use crate::{describe, number};
@@ -17,7 +17,9 @@ use crate::{describe, number};
 /// What the first table is, for a reader of the page.
 pub(crate) const ABOUT: &str = "Over the pods of all trials, from the intended start of each. In \
     brackets, where a percentile lies by these pods at 95 %, as if they were independent: within \
-    this run. The stretches are medians of their own, so they do not add up.";
+    this run. The p50 of trials is the median of what half of the pods of each took, with its 95 % \
+    interval where there are six trials or more. The stretches are medians of their own, so they \
+    do not add up.";
 
 /// What the table of the last steps is.
 pub(crate) const ENDED: &str = "How pods ended: each step from the end of the one before it, the \
@@ -34,6 +36,9 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
         let mut row = vec![describe::clean(&treatment.treatment.label)];
         row.extend(up.into_iter().flat_map(|it| &it.quantiles).map(bounded));
         row.push(or_none(up.and_then(|it| it.longest_ns)));
+        let middle = up.and_then(|it| it.quantiles.first());
+        let trials = middle.and_then(|it| it.over_trials);
+        row.push(spread(trials, number::duration));
         row.extend(shown.iter().map(|(name, _)| or_none(middle_ns(of, name))));
         row.push(match of.pods - of.up {
             0 => of.pods.to_string(),
@@ -42,7 +47,14 @@ pub(crate) fn table(summary: &Summary, section: &Section) -> Option<Table> {
         row
     };
     let rows: Vec<Vec<String>> = launched.iter().map(row).collect();
-    let mut head = head(["network", "up p50", "up p90", "up p99", "longest"]);
+    let mut head = head([
+        "network",
+        "up p50",
+        "up p90",
+        "up p99",
+        "longest",
+        "p50 of trials",
+    ]);
     head.extend(shown.iter().map(|(_, heading)| (*heading).to_owned()));
     head.push("pods".to_owned());
     (!rows.is_empty()).then_some(Table { head, rows })
