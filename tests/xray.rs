@@ -94,6 +94,8 @@ fn a_run_is_looked_into_when_it_has_ended() {
     assert!(stdout(&looked).contains("against host"), "{said}");
     let page = fs::read_to_string(run.join("hops.html")).unwrap();
     assert!(page.contains("Over host-gw a request takes"), "{page}");
+    let by_cpu = networks.iter().all(|it| it["cpu_ns"].is_number());
+    assert_eq!(page.contains("CPU by hop"), by_cpu, "{page}");
     let report = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(report.contains("<a href=\"hops.html\">"));
 }
@@ -134,6 +136,7 @@ fn holds_hops(networks: &[Value], by_taps: bool) {
             panic!("{network}");
         };
         assert!(is_called(last, "wake-up"), "{last}");
+        holds_cpu(network, by_taps);
         // Where taps look, the sender's socket tells both ends.
         let is_of_socket = [
             is_called(first, "sender: protocol"),
@@ -159,6 +162,24 @@ fn holds_hops(networks: &[Value], by_taps: bool) {
         let mut wanted = names(host_gw);
         wanted.extend(["vxlan", "decapsulation"]);
         assert_eq!(names(vxlan), wanted);
+    }
+}
+
+/// How long a CPU works: for none longer than the hop, in most of them as long, and not at all
+/// while a program is woken. Taps cannot tell.
+fn holds_cpu(network: &Value, by_taps: bool) {
+    if by_taps {
+        let all = [network].into_iter().chain(hops(network));
+        return all.for_each(|it| assert!(it["cpu_ns"].is_null(), "{it}"));
+    }
+    let cpu = |of: &Value| number(of, "cpu_ns");
+    let sum: f64 = hops(network).iter().map(cpu).sum();
+    assert!((sum - cpu(network)).abs() < 1.0, "{network}");
+    let works = |hop: &&Value| cpu(hop) > 0.0;
+    assert!(hops(network).iter().filter(works).count() > hops(network).len() / 2);
+    for hop in hops(network) {
+        assert!(cpu(hop) <= number(hop, "ns") + 1.0, "{hop}");
+        assert!(!is_called(hop, "wake-up") || cpu(hop) == 0.0, "{hop}");
     }
 }
 
@@ -222,20 +243,25 @@ fn holds_halves(whole: &Value, apart: &Value) {
     assert_eq!(hops(whole).iter().filter(both).count(), 0, "{whole}");
 }
 
+/// What is had without the rules of policies, and with them.
+fn without_and_with_rules(eye: &[&str]) -> (Value, Value) {
+    // They have the kernel track connections, too.
+    let rules = ["--policies", "300", "--enforcer", "nft"];
+    let network = |more: &[&str]| {
+        let mut found = look(&[&["--network", "host-gw"], eye, more].concat());
+        found["networks"][0].take()
+    };
+    (network(&[]), network(&rules))
+}
+
 #[test]
 fn what_rules_cost_is_found_in_the_hops_that_they_are_in() {
     let Some(_alone) = lab("what rules cost is found in their hops") else {
         return;
     };
-    // They have the kernel track connections, too.
-    let rules = ["--policies", "300", "--enforcer", "nft"];
     for eye in EYES {
-        let network = |more: &[&str]| {
-            let mut found = look(&[&["--network", "host-gw"], *eye, more].concat());
-            found["networks"][0].take()
-        };
         is_shown(|| {
-            let (bare, ruled) = (network(&[]), network(&rules));
+            let (bare, ruled) = without_and_with_rules(eye);
             let more = |name| time_in(&ruled, name) - time_in(&bare, name);
             let there = more("prerouting") + more("forward");
             let elsewhere = ["veth", "underlay", "bridge"].map(more);
@@ -243,6 +269,30 @@ fn what_rules_cost_is_found_in_the_hops_that_they_are_in() {
             (is_there, (eye, there, elsewhere))
         });
     }
+}
+
+/// Where netfilter's hooks are hops of their own, each is little more than our programs in it once
+/// nothing else is, and what they took with rules is in no other hop.
+#[test]
+fn without_its_rules_netfilter_takes_next_to_nothing() {
+    let name = "hooks of netfilter without rules";
+    let Some(_alone) = lab(name) else {
+        return;
+    };
+    if !can_plant(name) {
+        return;
+    }
+    is_shown(|| {
+        let (bare, ruled) = without_and_with_rules(&["--netfilter"]);
+        let gone = time_in(&ruled, "netfilter") - time_in(&bare, "netfilter");
+        let hooks = hops(&bare).iter().filter(|hop| is_called(hop, "netfilter"));
+        let left = hooks.map(|hop| number(hop, "ns")).fold(0.0, f64::max);
+        let elsewhere = ["veth", "underlay", "bridge", "route"]
+            .map(|name| time_in(&ruled, name) - time_in(&bare, name));
+        let is_gone = gone > 500.0 && left > 0.0 && left < gone / 4.0;
+        let is_shown = is_gone && elsewhere.iter().all(|it| it.abs() < gone / 2.0);
+        (is_shown, (left, gone, elsewhere))
+    });
 }
 
 /// Rules that match nothing, in what a node forwards.
