@@ -1,4 +1,4 @@
-//! Offloads of a network device: as the driver reports them, and switched.
+//! Offloads of a network device, and its queues to send by: as the driver reports them, and set.
 //!
 //! The `SIOCETHTOOL` requests and structures are those of
 //! `include/uapi/linux/ethtool.h`.
@@ -13,6 +13,12 @@ const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETH_SS_FEATURES: u32 = 4;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_SCHANNELS: u32 = 0x3d;
+/// struct ethtool_channels: cmd, max_rx, max_tx, max_other, max_combined, and the counts of each.
+const CHANNEL_WORDS: usize = 9;
+/// Its `tx_count`.
+const SENDING: usize = 6;
 /// Bytes of a name (`ETH_GSTRING_LEN`).
 const NAME_BYTES: usize = 32;
 /// Features come in blocks of 32: available, requested, active, never changed.
@@ -153,6 +159,31 @@ impl Offload {
             &mut [self.requests().1, u32::from(on)],
         )
     }
+}
+
+/// By how many queues of their own, not shared with receiving, a device sends; it is in the
+/// calling thread's network namespace.
+pub fn send_queues(device: &str) -> io::Result<u32> {
+    Ok(channels(device)?[SENDING])
+}
+
+/// Sets by how many it sends, as `ethtool -L` does.
+///
+/// # Errors
+///
+/// `EOPNOTSUPP` where the driver has no such number, and `EINVAL` where it has not as many.
+pub fn set_send_queues(device: &str, count: u32) -> io::Result<()> {
+    let mut wanted = channels(device)?;
+    wanted[0] = ETHTOOL_SCHANNELS;
+    wanted[SENDING] = count;
+    ethtool(&any_socket()?, device, &mut wanted)
+}
+
+fn channels(device: &str) -> io::Result<[u32; CHANNEL_WORDS]> {
+    let mut all = [0; CHANNEL_WORDS];
+    all[0] = ETHTOOL_GCHANNELS;
+    ethtool(&any_socket()?, device, &mut all)?;
+    Ok(all)
 }
 
 /// The requests go by a socket of any kind.

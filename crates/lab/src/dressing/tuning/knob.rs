@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plumbline_sys::cpu;
-use plumbline_sys::ethtool::Offload;
+use plumbline_sys::ethtool::{self, Offload};
 use plumbline_sys::netlink::LinkNumber;
 
 use super::path::{Refused, TunedPath, is_so_already};
@@ -21,7 +21,10 @@ pub(super) enum Knob {
     Number(LinkNumber),
     /// 1 where what the device receives is handled by any CPU of the process (RPS).
     Receivers,
-    /// 1 where each CPU of the process may send by any queue (XPS).
+    /// By how many queues it sends.
+    SendQueues,
+    /// 1 where each CPU of the process sends by a queue that it shares with as few others as there
+    /// are queues for (XPS).
     Senders,
     /// 1 where it receives in threads of its own, which a veth can where it merges (GRO).
     Threads,
@@ -100,6 +103,10 @@ impl Knob {
                 Ok(value.ok_or_else(lacks)?.into())
             }
             Self::Receivers => in_sysfs(place, || spread(&queue_files(device, "rx-", "rps_cpus")?)),
+            Self::SendQueues => {
+                let read = place.namespace.run(|| ethtool::send_queues(device));
+                Ok(read.map_err(said)?.map_err(said)?.into())
+            }
             Self::Senders => in_sysfs(place, || spread(&sender_files(device)?)),
             Self::Threads => {
                 // What tunnels receive waits in queues of one CPU each, which threads on
@@ -125,9 +132,20 @@ impl Knob {
                 set.map_err(said)
             }
             Self::Receivers => in_sysfs(place, || {
-                set_cpus(&queue_files(device, "rx-", "rps_cpus")?, value != 0)
+                let files = queue_files(device, "rx-", "rps_cpus")?;
+                set_cpus(&files, value != 0, |_, cpus| cpus)
             }),
-            Self::Senders => in_sysfs(place, || set_cpus(&sender_files(device)?, value != 0)),
+            Self::SendQueues => {
+                let count = u32::try_from(value).map_err(said)?;
+                let set = place
+                    .namespace
+                    .run(|| ethtool::set_send_queues(device, count));
+                set.map_err(said)?.map_err(said)
+            }
+            Self::Senders => in_sysfs(place, || {
+                let files = sender_files(device)?;
+                set_cpus(&files, value != 0, |at, cpus| share(cpus, at, files.len()))
+            }),
             Self::Threads => in_sysfs(place, || write(&threads_of(device), &value.to_string())),
         }
     }
@@ -163,6 +181,7 @@ fn queue_files(device: &str, prefix: &str, file: &str) -> Result<Vec<PathBuf>, S
             files.push(queue.path().join(file));
         }
     }
+    files.sort();
     match files.is_empty() {
         true => Err(format!("this kernel shows no queues {prefix}* of it")),
         false => Ok(files),
@@ -188,12 +207,30 @@ fn spread(files: &[PathBuf]) -> Result<u64, String> {
     Ok(1)
 }
 
-fn set_cpus(files: &[PathBuf], all: bool) -> Result<(), String> {
-    let mask = match all {
-        true => mask(&cpu::allowed().map_err(said)?),
-        false => "0".to_owned(),
-    };
-    files.iter().try_for_each(|file| write(file, &mask))
+/// Names in each of these files the CPUs of the process that are its queue's, or none.
+fn set_cpus(
+    files: &[PathBuf],
+    any: bool,
+    of_queue: impl Fn(usize, Vec<usize>) -> Vec<usize>,
+) -> Result<(), String> {
+    let allowed = cpu::allowed().map_err(said)?;
+    for (at, file) in files.iter().enumerate() {
+        let mask = match any {
+            true => mask(&of_queue(at, allowed.clone())),
+            false => "0".to_owned(),
+        };
+        write(file, &mask)?;
+    }
+    Ok(())
+}
+
+/// The CPUs of one of several queues: each has its share of them, or where there are more queues
+/// one.
+fn share(cpus: Vec<usize>, queue: usize, queues: usize) -> Vec<usize> {
+    let only = queue % cpus.len().max(1);
+    let places = cpus.into_iter().enumerate();
+    let own = places.filter(|(at, _)| at % queues == queue || *at == only);
+    own.map(|(_, cpu)| cpu).collect()
 }
 
 /// A set of CPUs as the kernel reads it: words of 32 bits, the highest first.
@@ -229,5 +266,16 @@ mod tests {
     fn a_set_of_cpus_is_written_as_the_kernel_reads_it() {
         assert_eq!(mask(&[0, 1]), "3");
         assert_eq!(mask(&[2, 33]), "2,4");
+    }
+
+    #[test]
+    fn cpus_share_queues_and_no_queue_is_without_one() {
+        let shares = |cpus: &[usize], queues| -> Vec<Vec<usize>> {
+            let of = |queue| share(cpus.to_vec(), queue, queues);
+            (0..queues).map(of).collect()
+        };
+        assert_eq!(shares(&[0, 1], 2), [[0], [1]]);
+        assert_eq!(shares(&[4, 5, 6], 2), [vec![4, 6], vec![5]]);
+        assert_eq!(shares(&[4, 5], 3), [[4], [5], [4]]);
     }
 }

@@ -8,6 +8,7 @@ mod path;
 mod queue;
 
 use plumbline_experiment::{Tuning, Variant};
+use plumbline_sys::cpu;
 use plumbline_sys::ethtool::Offload;
 use plumbline_sys::netlink::LinkNumber;
 
@@ -51,9 +52,7 @@ const ROWS: &[Row] = &[
     row("rps", |path, journal| {
         Knob::Receivers.turn(path, path.tuning.rps, journal)
     }),
-    row("xps", |path, journal| {
-        Knob::Senders.turn(path, path.tuning.xps, journal)
-    }),
+    row("xps", senders),
     row("threaded_napi", |path, journal| {
         Knob::Threads.turn(path, path.tuning.threaded_napi, journal)
     }),
@@ -86,6 +85,16 @@ const ROWS: &[Row] = &[
         namespace::of_endpoints(path, key, wanted.map(|it| it.as_str()), journal)
     }),
 ];
+
+/// What a lab makes sends by one queue until it has one for each CPU.
+fn senders(path: &TunedPath<'_>, journal: &mut Journal) -> Result<(), Refused> {
+    if path.tuning.xps == Some(true) {
+        let cpus = cpu::allowed().map_or(1, |it| it.len() as u64);
+        // What cannot have more may have several already.
+        let _ = Knob::SendQueues.turn(path, Some(cpus), journal);
+    }
+    Knob::Senders.turn(path, path.tuning.xps, journal)
+}
 
 const fn row(
     key: &'static str,
