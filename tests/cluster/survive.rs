@@ -148,6 +148,42 @@ fn a_node_that_a_command_reboots_boots_and_is_told() {
     assert_eq!(inventory_in_time(&cluster, &before), before);
 }
 
+/// A node that no end of the path is on loses its power meanwhile: what goes on is counted.
+#[test]
+fn a_node_that_carries_no_end_reboots_while_traffic_goes_on() {
+    let Some(cluster) = lasting() else { return };
+    let Some(kubelab) = Kubelab::of_cluster("no cluster of which nodes may be rebooted") else {
+        return;
+    };
+    let before = cluster.inventory();
+    let workers = cluster.workers();
+    let [client, server, other, ..] = &workers[..] else {
+        panic!("a third node is needed: {workers:?}");
+    };
+    let reboot = kubelab.command(&format!("reboot {other}"));
+    let file = file(&cluster, "\"pod\"", &reboot, "", "");
+    let pair = format!("{client},{server}");
+    let nodes = ["--allow-commands", "--nodes", &pair];
+    let output = cluster
+        .run(&[&[&*file], &nodes[..]].concat())
+        .output()
+        .unwrap();
+    let said = stderr(&output);
+    let (record, trials) = read(&run_directory(cluster.out()));
+    let seen = seen(&trials, &record["plan"]["treatments"][0], &said);
+    let [begun, ended] = ["begun_ns", "ended_ns"].map(|it| seen[it].as_u64().unwrap());
+    // It takes a node longer to boot.
+    assert!(ended - begun > 1_000_000_000, "{seen}");
+    for flow in seen["flows"].as_array().unwrap() {
+        assert_eq!(flow["broken"], 0, "{flow}");
+        let spells = flow["spells"].as_array().unwrap();
+        let last = spells[spells.len() - 1]["last_ns"].as_u64().unwrap();
+        assert!(last > ended + 900_000_000, "{flow}");
+    }
+    until_nodes_stay_ready(&cluster);
+    assert_eq!(inventory_in_time(&cluster, &before), before);
+}
+
 /// Whether connections that the policy forbids got through before the command and since.
 fn opened(seen: &Value) -> [bool; 2] {
     let begun = seen["begun_ns"].as_u64().unwrap();
