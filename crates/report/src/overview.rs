@@ -224,7 +224,7 @@ pub(crate) fn signs(summary: &Summary, has_bars: bool) -> String {
     let mut primary = summary.comparisons.iter().filter(|one| one.is_primary);
     let mut signs = LEGEND.to_owned();
     if has_bars {
-        signs += " A full bar is the largest change of its column.";
+        signs += " Bars are to scale within a column.";
     }
     if primary.clone().any(is_unbounded) {
         signs += " Without\u{a0}±: too few blocks.";
