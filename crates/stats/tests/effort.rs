@@ -19,7 +19,7 @@ const BURSTS: Bursty = Bursty {
 
 #[test]
 fn intervals_of_p99_hold_in_bursts() {
-    let windows = 60;
+    let windows = 240;
     let now = BURSTS.coverage(0.99, windows, by_exceedances);
     // 93 %, less two standard deviations of so few windows.
     assert!(
@@ -66,7 +66,7 @@ fn too_few_slices_are_worth_nothing_and_none_beyond_all() {
 
 #[test]
 fn blocks_added_until_intervals_are_narrow_leave_them_true() {
-    let runs = 40;
+    let runs = 200;
     // 94 %, less two standard deviations of so few runs.
     let least = 94.0 - 200.0 * (0.94 * 0.06 / runs as f64).sqrt();
     for (comparisons, most_blocks) in [(1, 25.0), (6, 35.0)] {
@@ -101,7 +101,7 @@ fn a_shift_of_all_log_ratios_adds_no_block() {
 #[test]
 fn at_most_one_innocent_in_20_meshes_is_named() {
     for noise in [Noise::Normal, Noise::HeavyTailed, Noise::Skewed] {
-        for (nodes, blocks, meshes) in [(4, 5, 80), (8, 4, 40), (20, 3, 60), (40, 3, 60)] {
+        for (nodes, blocks, meshes) in [(4, 5, 400), (8, 4, 400), (20, 3, 300), (40, 3, 200)] {
             let mesh = Mesh {
                 nodes,
                 blocks,
