@@ -9,8 +9,22 @@ use std::time::Instant;
 
 use crate::world::{self, PATIENCE};
 
-/// Files beside settings that are none: a count, which changes by itself, and an order to count.
-const NO_SETTINGS: [&str; 2] = [
+/// Files beside settings that are none: counts, which change by themselves, what the kernel lowers
+/// when it is too busy for it, and an order to count.
+const NO_SETTINGS: [&str; 15] = [
+    "/proc/sys/fs/aio-nr",
+    "/proc/sys/fs/dentry-state",
+    "/proc/sys/fs/file-nr",
+    "/proc/sys/fs/inode-nr",
+    "/proc/sys/fs/inode-state",
+    "/proc/sys/fs/quota",
+    "/proc/sys/kernel/hung_task_detect_count",
+    "/proc/sys/kernel/hung_task_warnings",
+    "/proc/sys/kernel/ns_last_pid",
+    "/proc/sys/kernel/perf_event_max_sample_rate",
+    "/proc/sys/kernel/pty/nr",
+    "/proc/sys/kernel/random/entropy_avail",
+    "/proc/sys/kernel/random/uuid",
     "/proc/sys/net/netfilter/nf_conntrack_count",
     "/proc/sys/vm/stat_refresh",
 ];
@@ -104,12 +118,10 @@ fn directories(within: &Path, all: &mut BTreeSet<String>) {
     }
 }
 
-/// Those of the network, of users and of memory.
+/// All that the kernel has below `/proc/sys`.
 fn settings() -> BTreeSet<String> {
     let mut settings = BTreeSet::new();
-    for of in ["net", "user", "vm"] {
-        values(&Path::new("/proc/sys").join(of), &mut settings);
-    }
+    values(Path::new("/proc/sys"), &mut settings);
     settings
 }
 
@@ -117,11 +129,12 @@ fn settings() -> BTreeSet<String> {
 fn values(within: &Path, all: &mut BTreeSet<String>) {
     for entry in fs::read_dir(within).into_iter().flatten().flatten() {
         let (path, kind) = (entry.path(), entry.file_type());
+        if NO_SETTINGS.iter().any(|it| path == Path::new(it)) {
+            continue;
+        }
         if kind.is_ok_and(|kind| kind.is_dir()) {
             values(&path, all);
-        } else if NO_SETTINGS.iter().all(|it| path != Path::new(it))
-            && let Ok(value) = fs::read_to_string(&path)
-        {
+        } else if let Ok(value) = fs::read_to_string(&path) {
             all.insert(format!("{} = {}", path.display(), value.trim()));
         }
     }

@@ -115,12 +115,15 @@ fn evidence<'a>(found: &'a [Value], check: &str) -> Vec<&'a str> {
     of_check.filter_map(|it| it["finding"].as_str()).collect()
 }
 
-/// Whether findings name this, each with how sure it is and a remedy.
+/// Whether findings name this, each with how sure it is, a remedy, and commands that set it right or
+/// show where to look.
 fn names(found: &[Value], check: &str) -> bool {
     let named = wrong(found);
     for finding in &named {
         let remedy = finding["remedy"].as_str().unwrap_or_default();
         assert!(!remedy.is_empty(), "{finding}");
+        let commands = ["commands", "looks"].map(|it| finding[it].as_array().unwrap().len());
+        assert_ne!(commands, [0; 2], "{finding}");
         let sure = finding["certainty"].as_str();
         assert!(matches!(sure, Some("certain" | "sampled")), "{finding}");
     }

@@ -28,14 +28,22 @@ pub enum Certainty {
     Unknown,
 }
 
-/// A command that sets right what was found or, where somebody has to look first elsewhere than on
-/// the path, shows it.
+/// A command that sets right what was found, or shows more of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RemedyCommand {
     /// Where it is to be run: `pod1`, or words for a machine.
     pub place: String,
     /// What a shell there is given.
     pub command: String,
+}
+
+impl RemedyCommand {
+    fn new(place: &str, command: impl Into<String>) -> Self {
+        Self {
+            place: place.to_owned(),
+            command: command.into(),
+        }
+    }
 }
 
 /// What became of a finding when the commands of its remedy were run.
@@ -68,6 +76,8 @@ pub struct Finding {
     /// The remedy as commands, in the order in which they are to be run; none where it takes
     /// somebody to look first.
     pub commands: Vec<RemedyCommand>,
+    /// Commands that change nothing and show where to look first.
+    pub looks: Vec<RemedyCommand>,
     /// What became of it when they were run; `None` where they were not.
     pub tried: Option<Tried>,
 }
@@ -82,6 +92,7 @@ impl Finding {
             evidence: evidence.into(),
             remedy: None,
             commands: Vec::new(),
+            looks: Vec::new(),
             tried: None,
         }
     }
@@ -113,10 +124,19 @@ impl Finding {
 
     /// The same, with one more command that sets it right, to be run there.
     pub(crate) fn by(mut self, place: &str, command: impl Into<String>) -> Self {
-        self.commands.push(RemedyCommand {
-            place: place.to_owned(),
-            command: command.into(),
-        });
+        self.commands.push(RemedyCommand::new(place, command));
+        self
+    }
+
+    /// The same, with more commands that show where to look, to be run there.
+    pub(crate) fn shown_by<T: Into<String>>(
+        mut self,
+        place: &str,
+        commands: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let looks = commands.into_iter();
+        self.looks
+            .extend(looks.map(|it| RemedyCommand::new(place, it)));
         self
     }
 
@@ -127,7 +147,7 @@ impl Finding {
 }
 
 /// As lines for people: the mark, how sure it is, what was looked at and what was seen, and
-/// below it the remedy, its commands, and what became of these.
+/// below it the remedy, its commands, those that show more first, and what became of them.
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = match self.level {
@@ -147,9 +167,11 @@ impl fmt::Display for Finding {
             Tried::Remains => "was run: it is still there",
             Tried::Failed => "could not be run",
         });
+        let looks = self.looks.iter();
+        let looks = looks.map(|it| format!("look in {}: {}", it.place, it.command));
         let commands = self.commands.iter();
         let commands = commands.map(|it| format!("in {}: {}", it.place, it.command));
-        let lines = self.remedy.iter().cloned().chain(commands);
+        let lines = self.remedy.iter().cloned().chain(looks).chain(commands);
         for line in lines.chain(tried.map(str::to_owned)) {
             writeln!(out, "{:<36}{line}", "")?;
         }

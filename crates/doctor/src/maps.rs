@@ -30,9 +30,10 @@ pub(crate) fn judge(seen: Result<Vec<MapFill>, BpfError>) -> Finding {
         return Finding::bad(
             WHAT,
             format!("nearly full: {full}"),
-            "who loaded the programs has to make them larger (`bpftool map show id N` tells what \
-             they are): where one is full, new pods, services or connections are refused",
-        );
+            "who loaded the programs has to make them larger: where one is full, new pods, services \
+             or connections are refused",
+        )
+        .shown_by("the node", ["bpftool map show"]);
     }
     let evicts = above(true, EVICTS);
     if !evicts.is_empty() {
@@ -41,7 +42,8 @@ pub(crate) fn judge(seen: Result<Vec<MapFill>, BpfError>) -> Finding {
             format!("full, so that old entries make room for new ones: {evicts}"),
             "where they are of connections that still stand, packets of these go astray: have who \
              loaded the programs make the maps larger",
-        );
+        )
+        .shown_by("the node", ["bpftool map show"]);
     }
     let of = |count: usize| if count == 1 { "map" } else { "maps" };
     let uncounted = maps.iter().filter(|it| it.entries.is_none()).count();

@@ -14,6 +14,10 @@ const MANY_RETRANSMITS: u32 = 3;
 /// Datagrams that overtook others, and their share, below which CPUs may have changed.
 const MANY_OVERTAKEN: u32 = 3;
 const OVERTAKEN_SHARE: f64 = 0.005;
+/// Where somebody has to look who knows what is meant to be there, and by what.
+const EACH: &str = "each place on the way";
+const RULES: &str = "nft -a list ruleset";
+const QUEUES: &str = "tc -s qdisc";
 
 /// Judges both directions.
 pub(super) fn ways(seen: &PathSeen) -> Vec<Finding> {
@@ -83,13 +87,13 @@ fn reach(way: &WaySeen) -> Option<Finding> {
         way.name(),
         train.sent.sent
     );
-    let device = &way.device;
-    let remedy = format!(
-        "look in the last place that carried them: ip route get {}; nft -a list ruleset; \
-         tcpdump -ni any udp; and whether {device} of {} is up: ip -s link show dev {device}",
-        way.at, way.from
-    );
-    Some(Finding::bad("reach", evidence, remedy))
+    let remedy = "find out who keeps them: whether the sender's device is up, and what the last \
+                  place that carried them does with them";
+    let device = format!("ip -s link show dev {}", way.device);
+    let route = format!("ip route get {}", way.at);
+    let found = Finding::bad("reach", evidence, remedy).shown_by(&way.from, [device]);
+    let last = "the last place that carried them";
+    Some(found.shown_by(last, [&route, RULES, "tcpdump -ni any udp"]))
 }
 
 /// Where a train lost most of what it lost, by what devices carried.
@@ -235,9 +239,16 @@ fn loss(way: &WaySeen) -> Option<Finding> {
         way.name(),
         each.join(", then ")
     );
-    let remedy = "in the place where they end: nft -a list ruleset; ip -s -s link; tc -s qdisc; \
-                  nstat -az; of each network card there: ethtool -S";
-    Some(Finding::bad("loss", evidence, remedy).with(Certainty::Sampled))
+    let remedy = "find out which rule, queue, buffer or card takes them where they end";
+    let looks = [
+        RULES,
+        "ip -s -s link",
+        QUEUES,
+        "nstat -az",
+        "ethtool -S CARD",
+    ];
+    let found = Finding::bad("loss", evidence, remedy).shown_by("the place where they end", looks);
+    Some(found.with(Certainty::Sampled))
 }
 
 fn order(way: &WaySeen) -> Option<Finding> {
@@ -259,8 +270,10 @@ fn order(way: &WaySeen) -> Option<Finding> {
     // A route with several ways is none of the reasons: it gives a flow one way (Linux 4.4),
     // whatever `fib_multipath_hash_policy` says.
     let remedy = "let a flow take one way: bonds by layer3+4 and not in turn (balance-rr), and no \
-                  rules or queues that choose by packet (nft list ruleset, ip rule, tc qdisc)";
-    Some(Finding::bad("order", evidence, remedy).with(Certainty::Sampled))
+                  rules or queues that choose by packet";
+    let looks = ["cat /proc/net/bonding/*", RULES, "ip rule", QUEUES];
+    let found = Finding::bad("order", evidence, remedy).shown_by(EACH, looks);
+    Some(found.with(Certainty::Sampled))
 }
 
 /// Most bytes of a segment that one way could have: by the packets that it takes, and by
@@ -280,9 +293,13 @@ fn small_segments((way, back): (&WaySeen, &WaySeen)) -> Option<Finding> {
         way.name(),
         way.size.largest
     );
-    let remedy = "look for who makes them small: `maxseg` in nft list ruleset, TCPMSS in \
-                  iptables-save, `advmss` in ip route";
-    Some(Finding::bad("MSS", evidence, remedy))
+    let remedy = "take away what makes them small: a rule (`maxseg`, TCPMSS) or a route (`advmss`)";
+    let looks = [
+        "nft -a list ruleset | grep maxseg",
+        "iptables-save | grep TCPMSS",
+        "ip route show table all | grep advmss",
+    ];
+    Some(Finding::bad("MSS", evidence, remedy).shown_by(EACH, looks))
 }
 
 fn segments([there, back]: &[WaySeen; 2]) -> String {
@@ -303,13 +320,14 @@ fn stall(way: &WaySeen) -> Option<Finding> {
     if is_explained {
         return None;
     }
-    let (evidence, remedy) = match &stream.refused {
+    let (evidence, remedy, (place, looks)) = match &stream.refused {
         Some(why) => (
             format!(
                 "{}, no connection, though datagrams arrive: {why}",
                 way.name()
             ),
-            "look for who lets no TCP through: nft list ruleset, iptables-save",
+            "find out who lets no TCP through",
+            (EACH, &[RULES, "iptables-save"][..]),
         ),
         None if is_slow => (
             format!(
@@ -320,11 +338,16 @@ fn stall(way: &WaySeen) -> Option<Finding> {
                 stream.length_ns / 1_000_000,
                 stream.retransmits
             ),
-            "try whether an offload is broken: plumbline doctor --path … --try-offloads",
+            "try whether an offload is broken",
+            (
+                "this shell",
+                &["plumbline doctor --path … --try-offloads"][..],
+            ),
         ),
         None => return None,
     };
-    Some(Finding::bad("TCP", evidence, remedy).with(Certainty::Sampled))
+    let found = Finding::bad("TCP", evidence, remedy).shown_by(place, looks.iter().copied());
+    Some(found.with(Certainty::Sampled))
 }
 
 #[cfg(test)]

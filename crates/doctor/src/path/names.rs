@@ -11,6 +11,8 @@ const SLOW_NS: u64 = 100_000_000;
 /// Where its pods are looked at, and by what: which command would help, they have to show.
 const SHELL: &str = "a shell with kubectl";
 const PODS: &str = "kubectl get pods --all-namespaces --selector k8s-app=kube-dns --output wide";
+const SERVICE: &str = "kubectl get endpointslices --namespace kube-system";
+const POLICIES: &str = "kubectl get networkpolicies --all-namespaces";
 
 /// Judges how it answered.
 pub(super) fn judge(seen: &ResolvedName) -> Finding {
@@ -19,12 +21,12 @@ pub(super) fn judge(seen: &ResolvedName) -> Finding {
     answers.sort_unstable();
     let said = seen.error.as_ref();
     let said = said.map_or(String::new(), |it| format!(" ({it})"));
-    let remedy = "look whether its pods run and are ready; whether the service leads to them, \
-                  kubectl get endpointslices --namespace kube-system; and whether a NetworkPolicy \
-                  forbids port 53";
+    let remedy = "look whether its pods run and are ready, whether the service leads to them, and \
+                  whether a NetworkPolicy forbids port 53";
+    let all = [PODS, SERVICE, POLICIES];
     let Some(slowest) = answers.last() else {
         let evidence = format!("{server} answers none of {asked} questions for {name}{said}");
-        return Finding::bad(CHECK, evidence, remedy).by(SHELL, PODS);
+        return Finding::bad(CHECK, evidence, remedy).shown_by(SHELL, all);
     };
     let millis = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
     let median = millis(answers[answers.len() / 2]);
@@ -37,12 +39,12 @@ pub(super) fn judge(seen: &ResolvedName) -> Finding {
         let evidence = format!(
             "{times}, and not at all {missing} of {asked} times{said}: most programs wait 5 s then"
         );
-        let found = Finding::bad(CHECK, evidence, remedy).by(SHELL, PODS);
+        let found = Finding::bad(CHECK, evidence, remedy).shown_by(SHELL, all);
         return found.with(Certainty::Sampled);
     }
     if *slowest > SLOW_NS {
         let remedy = "more of its pods, or a cache on each node (NodeLocal DNSCache)";
-        let found = Finding::note(CHECK, times, remedy).by(SHELL, PODS);
+        let found = Finding::note(CHECK, times, remedy).shown_by(SHELL, [PODS]);
         return found.with(Certainty::Sampled);
     }
     Finding::good(CHECK, times).with(Certainty::Sampled)
@@ -78,13 +80,11 @@ mod tests {
             "{slow}"
         );
         for found in [silent, gap, slow] {
-            let [look] = &found.commands[..] else {
-                panic!("{found}")
-            };
+            let look = found.looks.first().expect("one at least");
             assert!(look.command.contains("k8s-app=kube-dns"), "{found}");
         }
         let good = judged(3, &[1, 2, 30]);
         assert_eq!(good.level, Severity::Good);
-        assert!(good.commands.is_empty(), "{good}");
+        assert!(good.looks.is_empty(), "{good}");
     }
 }

@@ -59,8 +59,8 @@ fn checksums(seen: &PathSeen) -> Finding {
     let ends: Vec<&WaySeen> = ends.collect();
     let remedy = match ends.is_empty() {
         true => {
-            "the sender's stack has computed them, so somebody on the way spoils them: look for \
-             who changes packets (nft -a list ruleset), and update drivers and kernels there"
+            "the sender's stack has computed them, so somebody on the way spoils them: find out \
+             who changes packets, and update drivers and kernels there"
         }
         false => {
             "have the stack compute them before the tunnel or card; then update the driver or the \
@@ -70,8 +70,11 @@ fn checksums(seen: &PathSeen) -> Finding {
     let off = |found: Finding, way: &&WaySeen| {
         found.by(&way.from, format!("ethtool -K {} tx off", way.device))
     };
-    ends.iter()
-        .fold(Finding::bad("checksums", evidence, remedy), off)
+    let found = Finding::bad("checksums", evidence, remedy);
+    match ends.is_empty() {
+        true => found.shown_by("each place on the way", ["nft -a list ruleset"]),
+        false => ends.iter().fold(found, off),
+    }
 }
 
 fn tracking(places: &[PlaceSeen]) -> Finding {
