@@ -1,5 +1,7 @@
 //! What adds up: the hops of each network, held against the latency that was measured.
 
+use std::ops::Range;
+
 use plumbline_stats::family;
 
 use crate::hop::{NamedHop, Trip};
@@ -69,8 +71,32 @@ pub struct Surplus {
     pub total: MeanTime,
     /// Difference of the median latencies while nobody looked: what the hops are held against.
     pub alone_p50: MeanTime,
-    /// Differences of all hops of one name, the largest first; all stacks are one.
-    pub by_name: Vec<(String, MeanTime)>,
+    /// Differences of hops, the largest first.
+    pub by_name: Vec<HopSurplus>,
+}
+
+/// The hops of one name, both trips together; all stacks are one. Of what the baseline has too,
+/// and the network more often, those that only one of them has stand apart: the second receive
+/// behind a tunnel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HopSurplus {
+    /// What they are called.
+    pub name: String,
+    /// By how much they differ.
+    pub time: MeanTime,
+    kind: String,
+    /// Which of a trip's hops of that kind.
+    places: Range<usize>,
+}
+
+impl HopSurplus {
+    /// Whether one of them is this hop of the network.
+    pub(crate) fn has(&self, network: &NetworkHops, at: usize) -> bool {
+        let hop = &network.hops[at];
+        let is_alike = |it: &&HopTime| it.trip == hop.trip && kind(&it.name) == self.kind;
+        let place = network.hops[..at].iter().filter(is_alike).count();
+        kind(&hop.name) == self.kind && self.places.contains(&place)
+    }
 }
 
 /// Where the time of one network goes.
@@ -303,12 +329,35 @@ fn hop_times(rounds: &[RoundSeen], tells_cpu: bool) -> Vec<HopTime> {
     order.into_iter().map(time).collect()
 }
 
+const STACK: &str = "stack";
+
 /// What hops are compared by. The stacks of nodes and of pods are the same.
 pub(crate) fn kind(hop: &str) -> &str {
     match hop.ends_with(" stack") {
-        true => "stack",
+        true => STACK,
         false => hop,
     }
+}
+
+/// How long hops of a kind take that have one of these places among those of their trip.
+fn time_of(round: &RoundSeen, of: &str, places: &Range<usize>) -> f64 {
+    let of_trip = |trip| {
+        let alike = move |hop: &&NamedHop| hop.trip == trip && kind(&hop.name) == of;
+        round.hops.iter().filter(alike).enumerate()
+    };
+    let all = [Trip::Request, Trip::Answer].into_iter().flat_map(of_trip);
+    let meant = all.filter(|(at, _)| places.contains(at));
+    meant.map(|(_, hop)| hop.ns).sum()
+}
+
+/// How many hops of a kind a trip has at most.
+fn most_of(network: &NetworkSeen, of: &str) -> usize {
+    let in_trip = |round: &RoundSeen, trip| {
+        let alike = |hop: &&NamedHop| hop.trip == trip && kind(&hop.name) == of;
+        round.hops.iter().filter(alike).count()
+    };
+    let trips = |round| [Trip::Request, Trip::Answer].map(|trip| in_trip(round, trip));
+    network.rounds.iter().flat_map(trips).max().unwrap_or(0)
 }
 
 fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
@@ -323,19 +372,31 @@ fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
             kinds.push(kind(&hop.name));
         }
     }
-    let sum = |round: &RoundSeen, of: &str| -> f64 {
-        let of_kind = round.hops.iter().filter(|hop| kind(&hop.name) == of);
-        of_kind.map(|hop| hop.ns).sum()
+    let difference = |name, of: &str, places: Range<usize>| {
+        let sum = |round: &RoundSeen| time_of(round, of, &places);
+        let values = pairs().map(|(one, other)| sum(one) - sum(other));
+        let time = MeanTime::of(&values.collect::<Vec<_>>());
+        let kind = of.to_owned();
+        HopSurplus {
+            name,
+            time,
+            kind,
+            places,
+        }
     };
-    let difference = |of: &str| {
-        let values = pairs().map(|(one, other)| sum(one, of) - sum(other, of));
-        MeanTime::of(&values.collect::<Vec<_>>())
-    };
-    let mut by_name: Vec<_> = kinds
-        .into_iter()
-        .map(|of| (of.to_owned(), difference(of)))
-        .collect();
-    by_name.sort_by(|(_, one), (_, other)| other.ns.abs().total_cmp(&one.ns.abs()));
+    let mut by_name = Vec::new();
+    for of in kinds {
+        let [one, other] = [network, baseline].map(|it| most_of(it, of));
+        let (both, most) = (one.min(other), one.max(other));
+        if both == 0 || both == most || of == STACK {
+            by_name.push(difference(of.to_owned(), of, 0..most));
+            continue;
+        }
+        let which = if most == 2 { "second" } else { "further" };
+        by_name.push(difference(of.to_owned(), of, 0..both));
+        by_name.push(difference(format!("{which} {of}"), of, both..most));
+    }
+    by_name.sort_by(|one, other| other.time.ns.abs().total_cmp(&one.time.ns.abs()));
     Surplus {
         baseline: baseline.name.clone(),
         total: differences(|round| round.watched.mean_ns),
@@ -432,15 +493,40 @@ pub(crate) mod tests {
     fn what_a_network_adds_is_in_its_hop_and_in_no_other() {
         let all = two();
         let against = all.networks[1].against.as_ref().unwrap();
-        assert_eq!(against.by_name[0].0, "vxlan");
-        assert!((against.by_name[0].1.ns - 5_413.5).abs() < 1e-6);
-        assert!(against.by_name[0].1.is_different());
-        assert!(
-            against.by_name[1..]
-                .iter()
-                .all(|(_, it)| !it.is_different())
-        );
+        let [first, others @ ..] = &against.by_name[..] else {
+            panic!("{against:?}")
+        };
+        assert_eq!(first.name, "vxlan");
+        assert!((first.time.ns - 5_413.5).abs() < 1e-6);
+        assert!(first.time.is_different());
+        assert!(others.iter().all(|it| !it.time.is_different()));
         assert!(all.networks[0].against.is_none());
+    }
+
+    /// Of what the baseline has once the second is told apart, and what it has not at all is one.
+    #[test]
+    fn what_comes_a_second_time_stands_apart() {
+        let bare = network("host", &[("underlay", 3_000.0), ("receive", 6_000.0)]);
+        let tunnel = [
+            ("veth", 3_000.0),
+            ("underlay", 3_000.0),
+            ("receive", 6_000.0),
+            ("decapsulation", 4_000.0),
+            ("receive", 2_100.0),
+            ("veth", 3_000.0),
+        ];
+        let tunnel = network("vxlan", &tunnel);
+        let all = sum_up(&[&bare, &tunnel], Vec::new(), 8, TRACEPOINTS);
+        let seen = &all.networks[1];
+        let against = seen.against.as_ref().unwrap();
+        let differ = against.by_name.iter().filter(|it| it.time.is_different());
+        let names: Vec<&str> = differ.map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["veth", "decapsulation", "second receive"]);
+        let name = |at| {
+            let mut of_hop = against.by_name.iter().filter(|it| it.has(seen, at));
+            of_hop.next().map(|it| it.name.as_str())
+        };
+        assert_eq!([2, 4].map(name), [Some("receive"), Some("second receive")]);
     }
 
     #[test]

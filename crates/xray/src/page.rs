@@ -257,20 +257,19 @@ fn parts<'a>(
             width: scale.percent(of.ns),
             is_roomy: scale.width(of.ns) >= ROOMY,
             is_first_of_answer: first_of_answer == Some(at),
-            is_different: of == hop.time && differs(network, hop),
+            is_different: of == hop.time && differs(network, at),
         })
     };
     network.hops.iter().enumerate().filter_map(part).collect()
 }
 
-/// Whether all hops of its kind together take a different time than in the baseline.
-fn differs(network: &NetworkHops, hop: &HopTime) -> bool {
-    network.against.as_ref().is_some_and(|against| {
-        let mut named = against.by_name.iter();
-        named.any(|(name, time)| {
-            name == kind(&hop.name) && time.is_different() && time.ns.abs() >= LEAST_NS
-        })
-    })
+/// Whether a hop, with all that are compared together with it, takes a different time than in the
+/// baseline.
+fn differs(network: &NetworkHops, at: usize) -> bool {
+    let against = network.against.as_ref();
+    let named = against.into_iter().flat_map(|it| &it.by_name);
+    let mut of_hop = named.filter(|it| it.has(network, at));
+    of_hop.any(|it| it.time.is_different() && it.time.ns.abs() >= LEAST_NS)
 }
 
 fn table(network: &NetworkHops) -> HopTable<'_> {

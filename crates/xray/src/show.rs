@@ -121,7 +121,7 @@ impl NetworkHops {
             })
         };
         let against = self.against.as_ref().map(|it| {
-            let by_name = it.by_name.iter().map(|(name, time)| (name.as_str(), *time));
+            let by_name = it.by_name.iter().map(|it| (it.name.as_str(), it.time));
             json!({
                 "baseline": it.baseline,
                 "total": difference(("total", it.total)),
@@ -173,13 +173,13 @@ impl Surplus {
 
     /// The hops that differ, at least one word.
     pub(crate) fn hops_in_words(&self) -> Vec<String> {
-        let named = self.by_name.iter().filter(|(_, it)| it.is_different());
-        let named = named.filter(|(_, it)| it.ns.abs() >= LEAST_NS);
+        let named = self.by_name.iter().filter(|it| it.time.is_different());
+        let named = named.filter(|it| it.time.ns.abs() >= LEAST_NS);
         let mut words: Vec<_> = named
-            .map(|(name, it)| format!("{} in {name}", signed(it.ns)))
+            .map(|it| format!("{} in {}", signed(it.time.ns), it.name))
             .collect();
         if words.is_empty() {
-            let is_known = self.by_name.iter().any(|(_, it)| it.interval.is_some());
+            let is_known = self.by_name.iter().any(|it| it.time.interval.is_some());
             let why = match is_known {
                 true => "no hop differs",
                 false => "too few rounds to say in which hop",
