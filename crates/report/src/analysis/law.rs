@@ -127,7 +127,8 @@ pub(super) fn laws(
 ) -> Vec<Law> {
     let mut laws: Vec<Law> = Vec::new();
     for factor in FACTORS {
-        let groups = groups(factor, treatments);
+        let mut groups = groups(factor, treatments);
+        groups.retain(|group| group.len() >= LEAST_LEVELS);
         for (at, group) in groups.iter().enumerate() {
             let label = label(factor, &groups, at);
             for (metric, role) in metrics_of(&group[0].treatment.task) {
@@ -155,13 +156,24 @@ pub(super) fn laws(
     laws
 }
 
+/// Factors whose levels are numbers, but too few in all treatments that differ in nothing else for
+/// a line.
+pub(super) fn without_a_line(treatments: &[TreatmentSummary]) -> Vec<&'static str> {
+    let is_short = |factor: &&Factor| {
+        let longest = groups(factor, treatments).iter().map(Vec::len).max();
+        longest.is_some_and(|it| it > 1 && it < LEAST_LEVELS)
+    };
+    let short = FACTORS.iter().filter(is_short);
+    short.map(|factor| factor.name).collect()
+}
+
 /// A rate falls as a cost grows, so its line would bend by nature; so does the share of
 /// what is lost.
 fn is_cost(metric: &Metric) -> bool {
     matches!(metric.unit, Unit::Nanoseconds | Unit::NanosecondsPerByte)
 }
 
-/// Treatments that differ in one factor alone, by rising level; those with enough levels.
+/// Treatments that differ in one factor alone, by rising level.
 fn groups<'a>(
     factor: &Factor,
     treatments: &'a [TreatmentSummary],
@@ -187,7 +199,6 @@ fn groups<'a>(
         });
         group.dedup_by_key(|one| number(one));
     }
-    groups.retain(|group| group.len() >= LEAST_LEVELS);
     groups
 }
 

@@ -108,6 +108,8 @@ pub struct Summary {
     /// What each further one of a factor costs, where one has three levels that are
     /// numbers: those of one factor, workload and metric together.
     pub laws: Vec<Law>,
+    /// Factors whose levels are numbers, but too few for a line.
+    pub without_a_line: Vec<&'static str>,
     /// The run beside the published study that its plan names.
     pub beside: Option<Beside>,
     /// For each section its latencies as histograms, where the experiment asks.
@@ -193,6 +195,7 @@ impl Summary {
             maxima: run.maxima.clone(),
             mesh,
             laws: law::laws(plan, &treatments, &run.fingerprint),
+            without_a_line: law::without_a_line(&treatments),
             beside: Beside::new(plan, &treatments, &ledger),
             precision: ReachedPrecision::new(plan, &comparisons),
             controls,

@@ -84,21 +84,33 @@ pub fn sentences(summary: &Summary) -> Vec<Sentence> {
     sentences
 }
 
-/// How exactly the machine measured: one sentence for the controls, and one for the
-/// precision that was asked for.
+/// How exactly the machine measured, one sentence for the controls and one for the precision that
+/// was asked for; and of which levels it is not told what one more costs.
 pub(crate) fn of_machine(summary: &Summary) -> Vec<Sentence> {
     let said = [
-        ("Where nothing differs", machine::controls(summary)),
-        ("Precision", machine::precision(summary)),
+        (
+            "Where nothing differs".to_owned(),
+            machine::controls(summary),
+        ),
+        ("Precision".to_owned(), machine::precision(summary)),
     ];
-    let sentence = |(label, rest): (&str, Option<String>)| {
+    let without = summary.without_a_line.iter();
+    let without = without.map(|factor| {
+        let why = ": what it costs is not told, for a line takes three levels that differ in \
+                   nothing else";
+        (format!("One more of `{factor}`"), Some(why.to_owned()))
+    });
+    let sentence = |(label, rest): (String, Option<String>)| {
         Some(Sentence {
             subject: Subject::Machine,
-            label: label.to_owned(),
+            label,
             rest: rest?,
         })
     };
-    said.into_iter().filter_map(sentence).collect()
+    said.into_iter()
+        .chain(without)
+        .filter_map(sentence)
+        .collect()
 }
 
 /// Why there is little or nothing to read, and what to do.

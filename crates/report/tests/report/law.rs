@@ -124,8 +124,14 @@ fn two_levels_make_no_law_and_few_blocks_no_interval() {
             .get("laws")
             .is_none()
     );
+    let is_said = |summary: &Summary| {
+        let text = terminal::render(summary, terminal::Style::default());
+        text.contains("One more of `planted`: what it costs is not told")
+    };
+    assert!(is_said(&summary));
     let (run, trials) = growing(4, &[("host", ns_for_ns)], &LEVELS);
     let summary = Summary::new(&run, &trials);
+    assert!(!is_said(&summary));
     let law = p50(&summary, "host");
     assert!(law.interval.is_none() && law.verdict.is_none() && law.bend.is_none());
     let text = terminal::render(&summary, terminal::Style::default());
