@@ -87,6 +87,7 @@ fn bad_usage_is_64() {
     refused(&["lab", "up", "vxlan", "--family", "5"], 64, &["family"]);
     refused(&["doctor", "--fault", "loss"], 64, &["--path"]);
     refused(&["doctor", "--path"], 64, &["--path vxlan"]);
+    refused(&["doctor", "--path", "a", "b"], 64, &["--path vxlan"]);
     refused(&["doctor", "--target", "hosts"], 64, &["--path"]);
     let on_hosts = ["--target", "hosts", "--host", "a", "--host", "b"];
     let faulty = [&["doctor", "--path", "--fault", "loss"], &on_hosts[..]].concat();

@@ -70,9 +70,9 @@ pub(crate) struct XrayCommand {
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Look at a path instead: of a network that is built for it in a lab, or, with --target,
-    /// between two hosts or two pods
-    #[arg(long, value_name = "NETWORK", num_args = 0..=1, default_missing_value = "")]
-    pub(crate) path: Option<String>,
+    /// between two hosts or two pods, also of pods that are there (NAMESPACE/NAME twice)
+    #[arg(long, value_name = "NETWORK|ENDS", num_args = 0..=2)]
+    pub(crate) path: Option<Vec<String>>,
     #[command(flatten)]
     pub(crate) trials: PathTrials,
     /// Plant a fault on the path, in a lab

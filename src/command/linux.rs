@@ -29,7 +29,7 @@ pub(crate) use xray::{beside, check_beside};
 
 pub(crate) fn run(command: LinuxCommand) -> anyhow::Result<ExitCode> {
     match command {
-        LinuxCommand::Doctor(args) => doctor::run(&args),
+        LinuxCommand::Doctor(args) => doctor::run(*args),
         LinuxCommand::Tune(args) => tune::run(&args),
         LinuxCommand::Xray(args) => xray::run(&args),
         LinuxCommand::Lab(args) => lab::run(&args),

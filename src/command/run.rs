@@ -55,13 +55,13 @@ pub(crate) fn run(args: &RunArgs, against: Against<'_>) -> anyhow::Result<ExitCo
         return Ok(code);
     }
     let of_clusters = OfClusters {
-        tracing: false,
         across_environments: args.across_environments,
         logs: match &args.resume {
             Some(directory) => directory.join("provision"),
             // Moved into the run directory when there is one.
             None => args.out.join(format!("provision-{}", std::process::id())),
         },
+        ..OfClusters::default()
     };
     let mut target = target::pick(kind, &args.target, experiment.as_ref(), of_clusters)?;
     let order = RunOptions {

@@ -32,6 +32,7 @@ pub(crate) fn pick(
             None if pairing.mesh => ClusterLayout::Mesh,
             None => ClusterLayout::Pair,
         },
+        between: also.between,
         across_environments: also.across_environments,
         logs: also.logs,
         interrupted: plumbline_sys::signal::interruption()?,

@@ -12,6 +12,8 @@ pub(crate) struct OfClusters {
     /// Whether packets are to be followed.
     pub(crate) tracing: bool,
     pub(crate) across_environments: bool,
+    /// Pods that are there already.
+    pub(crate) between: Option<[String; 2]>,
     /// Where what a command says that makes them is kept.
     pub(crate) logs: PathBuf,
 }

@@ -1,30 +1,36 @@
 //! `plumbline doctor --path` between two pods.
 
-use serde_json::Value;
+use std::process::Output;
+
+use serde_json::{Value, json};
 
 use super::kubelab::Kubelab;
-use super::{Cluster, add_image, cluster};
+use super::outages::inventory_in_time;
+use super::{Cluster, add_image, cluster, refused};
 use crate::documented;
-use crate::world::stderr;
+use crate::world::{stderr, stdout};
 
 /// What is said of the path between two pods.
 #[track_caller]
 fn findings(cluster: &Cluster, more: &[&str]) -> Vec<Value> {
-    let order = [
-        "doctor",
-        "--target",
-        "kubernetes",
-        "--json",
-        "--path",
-        "pod",
-    ];
-    let mut command = cluster.plumbline(&[&order[..], more].concat());
-    add_image(&mut command);
-    let output = command.output().unwrap();
+    findings_of(cluster, &[&["pod"], more].concat())
+}
+
+/// What `doctor --path` says of what follows it.
+#[track_caller]
+fn findings_of(cluster: &Cluster, path: &[&str]) -> Vec<Value> {
+    let output = doctor(cluster, path);
     assert!(output.status.success(), "{}", stderr(&output));
     let findings: Value = serde_json::from_slice(&output.stdout).unwrap();
     documented::check("findings", &findings);
     findings.as_array().expect("a list").clone()
+}
+
+fn doctor(cluster: &Cluster, path: &[&str]) -> Output {
+    let order = ["doctor", "--target", "kubernetes", "--json", "--path"];
+    let mut command = cluster.plumbline(&[&order[..], path].concat());
+    add_image(&mut command);
+    command.output().unwrap()
 }
 
 /// The check of this name, where it found something wrong.
@@ -97,6 +103,108 @@ fn a_path_between_two_pods_is_healthy_until_something_is_planted() {
     let evidence = hole["finding"].as_str().unwrap();
     assert!(evidence.contains("1300 B arrive"), "{evidence}");
     assert_eq!(cluster.inventory(), before);
+}
+
+/// Two pods of somebody else's on two nodes, in a namespace that goes when dropped.
+struct OthersPods<'a>(&'a Cluster);
+
+impl OthersPods<'_> {
+    const NAMESPACE: &'static str = "somebody-elses";
+
+    #[track_caller]
+    fn start<'a>(cluster: &'a Cluster, nodes: &[String; 2]) -> OthersPods<'a> {
+        cluster.kubectl(&["create", "namespace", Self::NAMESPACE]);
+        let pods = OthersPods(cluster);
+        let pod = |(name, node): (&str, &String)| {
+            json!({
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": { "name": name, "namespace": Self::NAMESPACE },
+                "spec": {
+                    "nodeName": node,
+                    "terminationGracePeriodSeconds": 0,
+                    "containers": [{
+                        "name": "theirs",
+                        "image": own_image(cluster),
+                        "imagePullPolicy": "IfNotPresent",
+                        "command": ["/plumbline", "hold"],
+                    }],
+                },
+            })
+        };
+        let all: Vec<Value> = ["web", "data"].into_iter().zip(nodes).map(pod).collect();
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": all });
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), list.to_string()).unwrap();
+        cluster.kubectl(&["apply", "--filename", file.path().to_str().unwrap()]);
+        let ready = ["wait", "--for=condition=Ready", "pod", "--all"];
+        cluster.kubectl(&[&ready[..], &["--namespace", Self::NAMESPACE]].concat());
+        pods
+    }
+}
+
+impl Drop for OthersPods<'_> {
+    fn drop(&mut self) {
+        self.0.kubectl(&["delete", "namespace", Self::NAMESPACE]);
+    }
+}
+
+/// The image that is loaded into the nodes.
+fn own_image(cluster: &Cluster) -> String {
+    if let Ok(image) = std::env::var("PLUMBLINE_TEST_IMAGE") {
+        return image;
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let written = cluster.plumbline(&["image", "--output", path]).output();
+    let written = stdout(&written.unwrap());
+    let (reference, _) = written.split_once(' ').expect("reference and digest");
+    reference.to_owned()
+}
+
+/// Between pods that are there, of which nothing is changed: a container of ours is beside theirs.
+#[test]
+fn two_pods_of_somebody_elses_are_looked_at() {
+    let Some(cluster) = cluster() else { return };
+    let Some(nodes) = cluster.pair() else {
+        return;
+    };
+    let before = cluster.inventory();
+    let pods = OthersPods::start(&cluster, &nodes);
+    let [web, data] = ["web", "data"].map(|it| format!("{}/{it}", OthersPods::NAMESPACE));
+    let ends = [web.as_str(), data.as_str()];
+    let is_well = |found: &[Value]| {
+        let checks = ["reach", "loss", "black hole", "MTU", "TCP"];
+        checks.iter().all(|it| wrong(found, it).is_none())
+    };
+    let healthy = (0..3).any(|_| is_well(&findings_of(&cluster, &ends)));
+    assert!(
+        healthy,
+        "one of three looks at a healthy path finds nothing"
+    );
+    let shown = ["--output", "jsonpath={.spec.ephemeralContainers[*].name}"];
+    let of_web = ["get", "pod", "web", "--namespace", OthersPods::NAMESPACE];
+    let ours = cluster.kubectl(&[&of_web[..], &shown].concat());
+    assert!(ours.starts_with("plumbline-"), "{ours}");
+
+    let absent = format!("{}/absent", OthersPods::NAMESPACE);
+    refused(
+        &doctor(&cluster, &[&web, &absent]),
+        2,
+        &["absent", "not found"],
+    );
+    let many = doctor(&cluster, &[&web, &data, "--nodes", "a,b"]);
+    refused(&many, 64, &["--nodes", "are there already"]);
+    if let Some(kubelab) = Kubelab::of_cluster("no nodes on which to plant a rule") {
+        let _planted = PlantedRule::drop(kubelab, nodes[1].clone(), "ip length >= 1301");
+        let found = findings_of(&cluster, &ends);
+        let hole = wrong(&found, "black hole").unwrap_or_else(|| panic!("{found:?}"));
+        let evidence = hole["finding"].as_str().unwrap();
+        assert!(evidence.contains("1300 B arrive"), "{evidence}");
+        assert!(evidence.contains(&web), "{evidence}");
+    }
+    drop(pods);
+    assert_eq!(inventory_in_time(&cluster, &before), before);
 }
 
 /// By consent a pod on each node sees what the node's kernel drops.

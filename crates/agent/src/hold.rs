@@ -1,15 +1,21 @@
 //! A process that keeps a pod as long as a run uses it.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use plumbline_protocol::LaunchedOrder;
+use plumbline_protocol::{LENT, LaunchedOrder};
 use plumbline_sys::clock::now_ns;
+use plumbline_sys::signal;
 
 use crate::launched;
+
+/// How often it looks whether its pod is to end, where others wait for that.
+const SOON: Duration = Duration::from_millis(100);
 
 /// How often it looks: rarely, because the machine is measured.
 const LOOK: Duration = Duration::from_secs(60);
@@ -19,9 +25,14 @@ const LOOKS: usize = 10;
 
 /// Returns when no agent has run beside this process for ten minutes. Each pod of a run
 /// has one that ends with its controller, so the run is over then, or does without. A pod
-/// that was launched has none: there it answers its peer, for as long.
+/// that was launched has none: there it answers its peer, for as long. In somebody else's pod it
+/// stays for as long as it was told to, and ends with that.
 pub fn hold() {
     let begun_ns = now_ns();
+    let lent = env::var(LENT).ok().and_then(|it| it.parse().ok());
+    if let Some(seconds) = lent {
+        return stay(Duration::from_secs(seconds));
+    }
     if let Some(order) = LaunchedOrder::of_process() {
         // A pod without a network ends early, which the cluster shows.
         let _ = launched::answer(&order, begun_ns, LOOK * LOOKS as u32);
@@ -30,6 +41,15 @@ pub fn hold() {
     // What it was started by is no agent either, where the node is tuned around it.
     let own = [std::process::id(), std::os::unix::process::parent_id()];
     hold_while(LOOK, || has_company(Path::new("/proc"), own));
+}
+
+/// Nothing else ends the first process of a container, for which no signal has a usual action.
+fn stay(length: Duration) {
+    let (since, told) = (Instant::now(), signal::interruption());
+    let is_told = || told.as_ref().is_ok_and(|it| it.load(Ordering::SeqCst));
+    while since.elapsed() < length && !is_told() {
+        thread::sleep(SOON.min(length));
+    }
 }
 
 fn hold_while(look: Duration, has_company: impl Fn() -> io::Result<bool>) {
@@ -74,6 +94,13 @@ mod tests {
             }
         });
         assert_eq!(looks.get(), 25);
+    }
+
+    #[test]
+    fn in_somebody_elses_pod_it_stays_as_long_as_it_was_told() {
+        let since = Instant::now();
+        stay(Duration::from_millis(30));
+        assert!(since.elapsed() >= Duration::from_millis(30));
     }
 
     #[test]

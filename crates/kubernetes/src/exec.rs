@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::ClusterError;
 use crate::manifest::PROGRAM;
+use crate::pods::RunningPod;
 use crate::session::ClusterConnection;
 
 /// What the pipes to and from the connection hold. A ping of the harness has
@@ -33,21 +34,23 @@ const MOST_ERROR_TEXT: usize = 4 << 10;
 /// Starts the program in a pod with arguments.
 pub(crate) fn start(
     session: &ClusterConnection,
-    namespace: &str,
-    pod: &str,
+    pod: &RunningPod,
     arguments: &[&str],
 ) -> Result<AgentLink, ClusterError> {
-    let api: Api<Pod> = Api::namespaced(session.client(), namespace);
-    let what = format!("start a program in pod {namespace}/{pod}");
+    let api: Api<Pod> = Api::namespaced(session.client(), &pod.namespace);
+    let what = format!("start a program in pod {}/{}", pod.namespace, pod.name);
     let mut command = vec![PROGRAM];
     command.extend(arguments);
     let params = AttachParams {
         stdin: true,
         max_stdin_buf_size: Some(PIPE),
         max_stdout_buf_size: Some(PIPE),
+        container: pod.container.clone(),
         ..AttachParams::default()
     };
-    let mut attached = connect(session, &what, || api.exec(pod, command.clone(), &params))?;
+    let mut attached = connect(session, &what, || {
+        api.exec(&pod.name, command.clone(), &params)
+    })?;
     let lost = || ClusterError::Refused {
         what: what.clone(),
         message: "a stream is missing".to_owned(),

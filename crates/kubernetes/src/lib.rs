@@ -23,6 +23,7 @@ pub mod fuzzing;
 mod handed;
 pub mod image;
 mod launch;
+mod lent;
 mod level;
 mod maker;
 mod manifest;

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
-use plumbline_protocol::{LAUNCHED, LaunchedOrder};
+use plumbline_protocol::{LAUNCHED, LENT, LaunchedOrder};
 use plumbline_sys::identity;
 use serde_json::{Value, json};
 
@@ -60,6 +60,9 @@ const TUNED_GRACE: u32 = 30;
 /// Longest life of a pod in seconds. A run that goes on longer gets a new one; a pod ends
 /// much earlier when no agent runs in it, which is how a run renews its lease.
 const LONGEST_LIFE: u32 = 24 * 3600;
+
+/// How long a container in somebody else's pod stays, seconds.
+const LENT_S: u32 = 120;
 
 /// The same of a pod that was launched: its program ends in ten minutes.
 const LAUNCHED_LIFE: u32 = 900;
@@ -278,21 +281,41 @@ fn spec(spot: Spot<'_>, image: &str, mark: &RunMark) -> Value {
             "runAsGroup": USER,
             "seccompProfile": { "type": "RuntimeDefault" },
         },
-        "containers": [{
-            "name": "plumbline",
-            "image": image,
-            "imagePullPolicy": "IfNotPresent",
-            "command": [PROGRAM, "hold"],
-            // Far more than a load takes; whoever drives it further ends a pod, and
-            // not its node.
-            "resources": { "requests": { "memory": "64Mi" }, "limits": { "memory": "2Gi" } },
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "readOnlyRootFilesystem": true,
-                "capabilities": { "drop": ["ALL"] },
-            },
-        }],
+        "containers": [held(image)],
     })
+}
+
+/// A container that sleeps until an agent is started in it.
+fn held(image: &str) -> Value {
+    json!({
+        "name": "plumbline",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": [PROGRAM, "hold"],
+        // Far more than a load takes; whoever drives it further ends a pod, and
+        // not its node.
+        "resources": { "requests": { "memory": "64Mi" }, "limits": { "memory": "2Gi" } },
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": { "drop": ["ALL"] },
+        },
+    })
+}
+
+/// One that is put into a pod of somebody else's, with the rights that ours have.
+pub(crate) fn lent(name: &str, image: &str) -> Value {
+    let mut container = held(image);
+    container["name"] = name.into();
+    // An ephemeral one has none of its own.
+    container["resources"] = Value::Null;
+    container["env"] = json!([{ "name": LENT, "value": LENT_S.to_string() }]);
+    let own = &mut container["securityContext"];
+    own["runAsNonRoot"] = true.into();
+    own["runAsUser"] = USER.into();
+    own["runAsGroup"] = USER.into();
+    own["seccompProfile"] = json!({ "type": "RuntimeDefault" });
+    container
 }
 
 /// One port for TCP and UDP before a server, and one for a second receiver over TCP.
@@ -368,6 +391,20 @@ mod tests {
         assert_eq!(term.topology_key, "kubernetes.io/hostname");
         let labels = term.label_selector.unwrap().match_labels.unwrap();
         assert_eq!((&*labels[RUN], &*labels[SEAT]), ("3fa2", "client-pod"));
+    }
+
+    /// It has to say for itself what its pod, which is somebody else's, may not.
+    #[test]
+    fn what_is_put_into_somebody_elses_pod_keeps_to_it_too() {
+        let container = lent("ours", "image:1");
+        let own = &container["securityContext"];
+        let denied = ["allowPrivilegeEscalation", "runAsNonRoot"].map(|it| &own[it]);
+        assert_eq!(denied, [false, true]);
+        assert_eq!(own["capabilities"]["drop"], json!(["ALL"]));
+        assert_eq!(own["seccompProfile"]["type"], "RuntimeDefault");
+        assert!(container["resources"].is_null() && container["env"][0]["value"] == "120");
+        let wanted: k8s_openapi::api::core::v1::EphemeralContainer = built(container);
+        assert_eq!(wanted.name, "ours");
     }
 
     #[test]

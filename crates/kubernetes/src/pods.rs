@@ -20,6 +20,8 @@ const PULL: Duration = Duration::from_secs(3);
 pub(crate) struct RunningPod {
     pub(crate) namespace: String,
     pub(crate) name: String,
+    /// The one of ours, where it is not the only one.
+    pub(crate) container: Option<String>,
     /// Name of its node.
     pub(crate) node: String,
     /// Of its program.
@@ -54,37 +56,16 @@ pub(crate) fn state(
     waited: Duration,
     image: &str,
 ) -> Result<Option<RunningPod>, ClusterError> {
-    let name = || format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
-    let node = || pod.spec.as_ref().and_then(|it| it.node_name.clone());
     let Some(status) = &pod.status else {
         return Ok(None);
     };
-    let failed = |message: String| {
-        Err(ClusterError::Pod {
-            pod: name(),
-            message,
-        })
-    };
     if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
-        return failed(said(pod));
+        return Err(failed(pod, said(pod)));
     }
-    let (reason, message) = waiting(pod).unwrap_or_default();
-    match reason.as_str() {
-        "ErrImagePull" if waited < PULL => {}
-        "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
-            return Err(ClusterError::Image {
-                node: node().unwrap_or_default(),
-                image: image.to_owned(),
-                message: format!("{reason}: {message}"),
-            });
-        }
-        "CreateContainerError" | "CreateContainerConfigError" | "RunContainerError" => {
-            return failed(format!("{reason}: {message}"));
-        }
-        _ => {}
-    }
+    refuse_hopeless(pod, container_state(pod), waited, image)?;
     if let Some(why) = unschedulable(pod).filter(|_| waited > GRACE) {
-        return failed(format!("{why}; free the node, or name others with --nodes"));
+        let why = format!("{why}; free the node, or name others with --nodes");
+        return Err(failed(pod, why));
     }
     let addresses: Vec<IpAddr> = status
         .pod_ips
@@ -99,7 +80,8 @@ pub(crate) fn state(
     Ok(ready.then(|| RunningPod {
         namespace: pod.namespace().unwrap_or_default(),
         name: pod.name_any(),
-        node: node().unwrap_or_default(),
+        container: None,
+        node: node(pod),
         image: image.to_owned(),
         uid,
         addresses,
@@ -107,14 +89,70 @@ pub(crate) fn state(
     }))
 }
 
+/// Whether an ephemeral container runs, which has been waited for so long.
+pub(crate) fn has_started(
+    pod: &Pod,
+    container: &str,
+    waited: Duration,
+    image: &str,
+) -> Result<bool, ClusterError> {
+    let status = pod.status.as_ref();
+    let all = status.and_then(|it| it.ephemeral_container_statuses.as_ref());
+    let own = all.into_iter().flatten().find(|it| it.name == container);
+    let state = own.and_then(|it| it.state.as_ref());
+    refuse_hopeless(pod, state, waited, image)?;
+    if let Some(ended) = state.and_then(|it| it.terminated.as_ref()) {
+        let why = ended.message.clone().or_else(|| ended.reason.clone());
+        let why = format!("{container} has ended: {}", why.unwrap_or_default().trim());
+        return Err(failed(pod, why));
+    }
+    Ok(state.is_some_and(|it| it.running.is_some()))
+}
+
+/// An error where a container waits for what will not come.
+fn refuse_hopeless(
+    pod: &Pod,
+    container: Option<&ContainerState>,
+    waited: Duration,
+    image: &str,
+) -> Result<(), ClusterError> {
+    let (reason, message) = container.and_then(waiting).unwrap_or_default();
+    match reason.as_str() {
+        "ErrImagePull" if waited < PULL => Ok(()),
+        "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
+            Err(ClusterError::Image {
+                node: node(pod),
+                image: image.to_owned(),
+                message: format!("{reason}: {message}"),
+            })
+        }
+        "CreateContainerError" | "CreateContainerConfigError" | "RunContainerError" => {
+            Err(failed(pod, format!("{reason}: {message}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn failed(pod: &Pod, message: String) -> ClusterError {
+    ClusterError::Pod {
+        pod: format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any()),
+        message,
+    }
+}
+
+fn node(pod: &Pod) -> String {
+    let node = pod.spec.as_ref().and_then(|it| it.node_name.clone());
+    node.unwrap_or_default()
+}
+
 fn container_state(pod: &Pod) -> Option<&ContainerState> {
     let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
     containers.first()?.state.as_ref()
 }
 
-/// Reason and message of the container that waits.
-fn waiting(pod: &Pod) -> Option<(String, String)> {
-    let waiting = container_state(pod)?.waiting.as_ref()?;
+/// Reason and message of a container that waits.
+fn waiting(container: &ContainerState) -> Option<(String, String)> {
+    let waiting = container.waiting.as_ref()?;
     Some((
         waiting.reason.clone().unwrap_or_default(),
         waiting.message.clone().unwrap_or_default(),
@@ -138,7 +176,8 @@ fn unschedulable(pod: &Pod) -> Option<String> {
 pub(crate) fn said(pod: &Pod) -> String {
     let status = pod.status.as_ref();
     let own = status.and_then(|it| it.message.clone().or_else(|| it.reason.clone()));
-    let from_container = waiting(pod).map(|(reason, message)| format!("{reason}: {message}"));
+    let waits = container_state(pod).and_then(waiting);
+    let from_container = waits.map(|(reason, message)| format!("{reason}: {message}"));
     let from_container = from_container.or_else(|| last_words(pod));
     let phase = || status.and_then(|it| it.phase.clone()).unwrap_or_default();
     let why = own.or(from_container).or_else(|| unschedulable(pod));
@@ -219,6 +258,35 @@ mod tests {
         }));
         let text = told(&failed, Duration::ZERO);
         assert!(text.ends_with("plumbline: in use"), "{text}");
+    }
+
+    /// A pod of somebody else's, with a container of ours in this state beside its own.
+    fn lent(state: serde_json::Value) -> Pod {
+        pod(serde_json::json!({
+            "phase": "Running",
+            "ephemeralContainerStatuses": [{
+                "name": "ours", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+                "state": state,
+            }],
+        }))
+    }
+
+    #[test]
+    fn a_container_in_a_pod_that_runs_has_started_when_it_does() {
+        let started = |pod: &Pod, waited| has_started(pod, "ours", waited, "image:1");
+        let runs = lent(serde_json::json!({ "running": {} }));
+        assert!(started(&runs, Duration::ZERO).unwrap());
+        assert!(!has_started(&runs, "another", Duration::ZERO, "i").unwrap());
+        let waits = lent(serde_json::json!({ "waiting": { "reason": "ErrImagePull" } }));
+        assert!(!started(&waits, Duration::ZERO).unwrap());
+        let told = started(&waits, PULL).unwrap_err().to_string();
+        assert!(told.contains("cannot get the image image:1"), "{told}");
+        let ended = lent(serde_json::json!({ "terminated": { "exitCode": 1, "reason": "Error" } }));
+        let told = started(&ended, Duration::ZERO).unwrap_err().to_string();
+        assert!(
+            told.contains("plumbline-x/server") && told.ends_with("Error"),
+            "{told}"
+        );
     }
 
     #[test]

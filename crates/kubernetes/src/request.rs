@@ -13,6 +13,7 @@ use crate::clusters::Clusters;
 use crate::error::ClusterError;
 use crate::fresh::FreshClusters;
 use crate::image;
+use crate::lent::LentPods;
 use crate::maker::Maker;
 
 /// One cluster, several side by side, or clusters that are made for the run: what
@@ -43,6 +44,9 @@ pub struct ClusterRequest {
     pub policy: bool,
     /// Which nodes are measured with which.
     pub layout: ClusterLayout,
+    /// The two pods of somebody else's to look between, as `NAMESPACE/NAME`; the target makes its
+    /// own where there are none.
+    pub between: Option<[String; 2]>,
     /// Whether environments may differ between clusters.
     pub across_environments: bool,
     /// Directory for what the commands say.
@@ -62,6 +66,9 @@ impl ClusterRequest {
         experiment: Option<&Experiment>,
         say: &dyn Fn(&str),
     ) -> Result<Box<dyn Target>, ClusterError> {
+        if let Some(pods) = self.between.clone() {
+            return Ok(Box::new(self.lent(pods)?));
+        }
         let in_file = experiment.map(Experiment::provision).transpose()?;
         let commands = self.commands(in_file.unwrap_or_default());
         self.refuse_layout(&commands)?;
@@ -104,6 +111,25 @@ impl ClusterRequest {
         options.context = self.contexts.into_iter().next();
         options.layout = self.layout;
         Ok(Box::new(Cluster::open(options)?))
+    }
+
+    /// Two pods that are there already.
+    fn lent(self, pods: [String; 2]) -> Result<LentPods, ClusterError> {
+        let flags = [
+            ("--provision", self.provision.is_some()),
+            ("--nodes", !self.nodes.is_empty()),
+            ("--namespace", self.namespace.is_some()),
+            ("--allow-tracing", self.tracing),
+        ];
+        if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given) {
+            return Err(ClusterError::Options(format!(
+                "{flag}: is of pods that are made; {} and {} are there already",
+                pods[0], pods[1]
+            )));
+        }
+        let mut options = self.options();
+        options.context = self.contexts.into_iter().next();
+        LentPods::open(options, pods)
     }
 
     /// What was typed outranks what the file says; contexts name clusters that stand.

@@ -75,13 +75,7 @@ impl Site for PodSite {
     }
 
     fn start_agent(&self) -> Result<AgentLink, TargetError> {
-        let pod = &self.pod;
-        Ok(exec::start(
-            &self.session,
-            &pod.namespace,
-            &pod.name,
-            &["agent"],
-        )?)
+        Ok(exec::start(&self.session, &self.pod, &["agent"])?)
     }
 }
 

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 /// The variable of the environment that has the [`LaunchedOrder`] of a pod, as JSON.
 pub const LAUNCHED: &str = "PLUMBLINE_LAUNCHED";
 
+/// Names the variable by which a container in somebody else's pod knows for how many seconds it
+/// stays there.
+pub const LENT: &str = "PLUMBLINE_LENT";
+
 /// What the program of a launched pod is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchedOrder {

@@ -15,7 +15,7 @@ mod trace;
 mod watch;
 
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
-pub use launch::{LAUNCHED, LaunchedOrder, MeetOrder, MeetingPhase, MetPod};
+pub use launch::{LAUNCHED, LENT, LaunchedOrder, MeetOrder, MeetingPhase, MetPod};
 pub use message::{
     ClockReading, EnduredLoad, FromAgent, LoadOrder, PROTOCOL_VERSION, SenderMeasurement,
     ServeOrder, Served, ToAgent,

@@ -14,30 +14,29 @@ use crate::cli::{DoctorArgs, TargetKind};
 use crate::command::{print, print_json, refused};
 use crate::target::{self, OfClusters};
 
-pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: DoctorArgs) -> anyhow::Result<ExitCode> {
     if kernel::is_elsewhere(args.target.lab.kernel) {
         return kernel::run_inside(None);
     }
     // Looked at first, while this process has no thread and its own namespaces.
-    let findings = findings(args)?;
-    if args.json {
-        print_json(&findings)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    for finding in &findings {
-        print(&finding.to_string())?;
+    let findings = findings(&mut args)?;
+    match args.json {
+        true => print_json(&findings)?,
+        false => print(&findings.iter().map(Finding::to_string).collect::<String>())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
+fn findings(args: &mut DoctorArgs) -> anyhow::Result<Vec<Finding>> {
     let kind = target::kind(&args.target, None)?;
-    let Some(word) = &args.path else {
+    let Some(words) = args.path.take() else {
         return match args.flags.0.is_empty() && args.target.target.is_none() {
             true => Ok(examine()),
             false => refused("these flags are of a path: say --path too"),
         };
     };
+    let ends = <[String; 2]>::try_from(words.clone()).ok();
+    let word = if words.len() == 1 { &*words[0] } else { "" };
     let trials = PathTrials {
         of_this_kernel: kind == TargetKind::Lab,
         ..args.trials
@@ -67,14 +66,21 @@ fn findings(args: &DoctorArgs) -> anyhow::Result<Vec<Finding>> {
             "faults are planted, and remedies tried, in a lab only: leave out --target",
         );
     }
-    let network = match (word.as_str(), kind) {
+    let network = match (word, kind) {
         ("", TargetKind::Kubernetes) => "pod",
         ("", _) => DEFAULT_NETWORK,
         (word, _) => word,
     };
+    if kind == TargetKind::Hosts {
+        args.target
+            .hosts
+            .host
+            .extend(ends.clone().into_iter().flatten());
+    }
     let experiment = path_experiment(network, &args.flags.0)?;
     let of_clusters = OfClusters {
         tracing: trials.tracing,
+        between: ends,
         ..OfClusters::default()
     };
     let mut target = target::pick(kind, &args.target, Some(&experiment), of_clusters)?;
