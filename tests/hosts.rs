@@ -133,14 +133,13 @@ fn what_is_wrong_between_two_hosts_is_named() {
     };
     let config = hosts.path("config");
     let config = config.to_str().expect("a plain path");
-    let between = ["--host", "a", "--host", "b", "--address", "control"];
     let wrong = || -> Vec<Value> {
         let program = world::plumbline(&[]).get_program().to_owned();
         let mut command = hosts.inside(&[program.to_str().expect("a plain path")]);
-        command.args(["doctor", "--json", "--path", "--target", "hosts"]);
+        command.args(["doctor", "--json", "--target", "hosts"]);
         let output = command
-            .args(["--ssh-config", config])
-            .args(between)
+            .args(["--ssh-config", config, "--address", "control"])
+            .args(["--path", "a", "b"])
             .output();
         let output = output.expect("it starts");
         assert!(output.status.success(), "{}", stderr(&output));
