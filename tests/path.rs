@@ -148,8 +148,8 @@ fn a_stream_that_stalls_is_named_where_nothing_says_why() {
     };
     assert!(stalls(&found), "{found:#?}");
     assert!(found.iter().all(|it| it["check"] != "offload trial"));
-    let mut remedies = wrong(&found).into_iter().map(|it| it["remedy"].to_string());
-    assert!(remedies.any(|it| it.contains("--try-offloads")));
+    let mut looks = wrong(&found).into_iter().map(|it| it["looks"].to_string());
+    assert!(looks.any(|it| it.contains("--try-offloads")));
 }
 
 /// Each trial takes some seconds, and root has them tried on two networks.

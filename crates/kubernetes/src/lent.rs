@@ -104,7 +104,7 @@ impl LentPods {
         let what = format!("put an ephemeral container into the pod {namespace}/{name}");
         let params = PatchParams::default();
         let put = api.patch_ephemeral_containers(name, &params, &patch);
-        self.session.call(&what, put)?;
+        self.session.call(&what, put).map_err(with_rights)?;
         let since = Instant::now();
         while !pods::has_started(&show()?, &container, since.elapsed(), &self.image)? {
             if since.elapsed() > START {
@@ -118,6 +118,20 @@ impl LentPods {
         }
         pod.container = Some(container);
         Ok(pod)
+    }
+}
+
+/// The rights of a run are no help here.
+fn with_rights(error: ClusterError) -> ClusterError {
+    match error {
+        ClusterError::Forbidden { what, message } => ClusterError::Refused {
+            what,
+            message: format!(
+                "{message}; this takes the rights to get pods, to patch pods/ephemeralcontainers \
+                 and to create pods/exec there"
+            ),
+        },
+        other => other,
     }
 }
 

@@ -308,7 +308,9 @@ pub(crate) fn lent(name: &str, image: &str) -> Value {
     let mut container = held(image);
     container["name"] = name.into();
     // An ephemeral one has none of its own.
-    container["resources"] = Value::Null;
+    if let Some(keys) = container.as_object_mut() {
+        keys.remove("resources");
+    }
     container["env"] = json!([{ "name": LENT, "value": LENT_S.to_string() }]);
     let own = &mut container["securityContext"];
     own["runAsNonRoot"] = true.into();
