@@ -167,8 +167,11 @@ impl fmt::Display for Finding {
             Tried::Remains => "was run: it is still there",
             Tried::Failed => "could not be run",
         });
-        let looks = self.looks.iter();
-        let looks = looks.map(|it| format!("look in {}: {}", it.place, it.command));
+        let looks = self.looks.chunk_by(|one, next| one.place == next.place);
+        let looks = looks.map(|there| {
+            let commands: Vec<&str> = there.iter().map(|it| it.command.as_str()).collect();
+            format!("look in {}: {}", there[0].place, commands.join("; "))
+        });
         let commands = self.commands.iter();
         let commands = commands.map(|it| format!("in {}: {}", it.place, it.command));
         let lines = self.remedy.iter().cloned().chain(looks).chain(commands);
@@ -195,6 +198,10 @@ mod tests {
         let shown = mended.to_string();
         assert!(shown.contains("  in pod1: ip link\n"), "{shown}");
         assert!(shown.ends_with("was run: it is gone\n"), "{shown}");
+        let looked = Finding::bad("reach", "nothing", "find out").shown_by("pod1", ["a", "b"]);
+        let shown = looked.shown_by("node1", ["c"]).to_string();
+        let told: Vec<&str> = shown.lines().skip(2).map(str::trim).collect();
+        assert_eq!(told, ["look in pod1: a; b", "look in node1: c"]);
         let good = Finding::good("reach", "both ways").to_string();
         assert_eq!(good, "ok    certain  reach                both ways\n");
     }
