@@ -339,24 +339,23 @@ pub(crate) fn kind(hop: &str) -> &str {
     }
 }
 
+/// The hops of a trip that are of a kind, in their order.
+fn alike<'a>(round: &'a RoundSeen, trip: Trip, of: &'a str) -> impl Iterator<Item = &'a NamedHop> {
+    let hops = round.hops.iter();
+    hops.filter(move |hop| hop.trip == trip && kind(&hop.name) == of)
+}
+
 /// How long hops of a kind take that have one of these places among those of their trip.
 fn time_of(round: &RoundSeen, of: &str, places: &Range<usize>) -> f64 {
-    let of_trip = |trip| {
-        let alike = move |hop: &&NamedHop| hop.trip == trip && kind(&hop.name) == of;
-        round.hops.iter().filter(alike).enumerate()
-    };
-    let all = [Trip::Request, Trip::Answer].into_iter().flat_map(of_trip);
+    let by_trip = [Trip::Request, Trip::Answer].into_iter();
+    let all = by_trip.flat_map(|trip| alike(round, trip, of).enumerate());
     let meant = all.filter(|(at, _)| places.contains(at));
     meant.map(|(_, hop)| hop.ns).sum()
 }
 
 /// How many hops of a kind a trip has at most.
 fn most_of(network: &NetworkSeen, of: &str) -> usize {
-    let in_trip = |round: &RoundSeen, trip| {
-        let alike = |hop: &&NamedHop| hop.trip == trip && kind(&hop.name) == of;
-        round.hops.iter().filter(alike).count()
-    };
-    let trips = |round| [Trip::Request, Trip::Answer].map(|trip| in_trip(round, trip));
+    let trips = |round| [Trip::Request, Trip::Answer].map(|trip| alike(round, trip, of).count());
     network.rounds.iter().flat_map(trips).max().unwrap_or(0)
 }
 

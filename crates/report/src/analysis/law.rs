@@ -119,15 +119,21 @@ impl Law {
     }
 }
 
-/// All laws of a run, those of one factor, workload and metric together.
+/// All laws of a run, those of one factor, workload and metric together; and the factors whose
+/// levels are numbers, but too few in all treatments that differ in nothing else for a line.
 pub(super) fn laws(
     plan: &Plan,
     treatments: &[TreatmentSummary],
     fingerprint: &Fingerprint,
-) -> Vec<Law> {
+) -> (Vec<Law>, Vec<&'static str>) {
     let mut laws: Vec<Law> = Vec::new();
+    let mut without_a_line = Vec::new();
     for factor in FACTORS {
         let mut groups = groups(factor, treatments);
+        let longest = groups.iter().map(Vec::len).max().unwrap_or(0);
+        if (2..LEAST_LEVELS).contains(&longest) {
+            without_a_line.push(factor.name);
+        }
         groups.retain(|group| group.len() >= LEAST_LEVELS);
         for (at, group) in groups.iter().enumerate() {
             let label = label(factor, &groups, at);
@@ -153,18 +159,7 @@ pub(super) fn laws(
     let factor = |law: &Law| FACTORS.iter().position(|one| one.name == law.factor);
     laws.sort_by_key(|law| (factor(law), workload(law), metric(law)));
     find_crossings(&mut laws, plan);
-    laws
-}
-
-/// Factors whose levels are numbers, but too few in all treatments that differ in nothing else for
-/// a line.
-pub(super) fn without_a_line(treatments: &[TreatmentSummary]) -> Vec<&'static str> {
-    let is_short = |factor: &&Factor| {
-        let longest = groups(factor, treatments).iter().map(Vec::len).max();
-        longest.is_some_and(|it| it > 1 && it < LEAST_LEVELS)
-    };
-    let short = FACTORS.iter().filter(is_short);
-    short.map(|factor| factor.name).collect()
+    (laws, without_a_line)
 }
 
 /// A rate falls as a cost grows, so its line would bend by nature; so does the share of

@@ -179,6 +179,7 @@ impl Summary {
         let sections = section::sections(&treatments, &comparisons);
         let builds = builds(trials);
         let clusters = cluster::found(run, trials);
+        let (laws, without_a_line) = law::laws(plan, &treatments, &run.fingerprint);
         let asked = plan.distribution;
         let distribution = |one| asked.then(|| Distribution::new(one, &treatments)).flatten();
         Self {
@@ -194,8 +195,8 @@ impl Summary {
             floor: run.provenance.floor,
             maxima: run.maxima.clone(),
             mesh,
-            laws: law::laws(plan, &treatments, &run.fingerprint),
-            without_a_line: law::without_a_line(&treatments),
+            laws,
+            without_a_line,
             beside: Beside::new(plan, &treatments, &ledger),
             precision: ReachedPrecision::new(plan, &comparisons),
             controls,

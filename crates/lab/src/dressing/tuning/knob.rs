@@ -133,7 +133,7 @@ impl Knob {
             }
             Self::Receivers => in_sysfs(place, || {
                 let files = queue_files(device, "rx-", "rps_cpus")?;
-                set_cpus(&files, value != 0, |_, cpus| cpus)
+                set_cpus(&files, value != 0, |_, cpus| cpus.to_vec())
             }),
             Self::SendQueues => {
                 let count = u32::try_from(value).map_err(said)?;
@@ -211,24 +211,21 @@ fn spread(files: &[PathBuf]) -> Result<u64, String> {
 fn set_cpus(
     files: &[PathBuf],
     any: bool,
-    of_queue: impl Fn(usize, Vec<usize>) -> Vec<usize>,
+    of_queue: impl Fn(usize, &[usize]) -> Vec<usize>,
 ) -> Result<(), String> {
-    let allowed = cpu::allowed().map_err(said)?;
-    for (at, file) in files.iter().enumerate() {
-        let mask = match any {
-            true => mask(&of_queue(at, allowed.clone())),
-            false => "0".to_owned(),
-        };
-        write(file, &mask)?;
-    }
-    Ok(())
+    let cpus = match any {
+        true => cpu::allowed().map_err(said)?,
+        false => Vec::new(),
+    };
+    let mut files = files.iter().enumerate();
+    files.try_for_each(|(at, file)| write(file, &mask(&of_queue(at, &cpus))))
 }
 
 /// The CPUs of one of several queues: each has its share of them, or where there are more queues
 /// one.
-fn share(cpus: Vec<usize>, queue: usize, queues: usize) -> Vec<usize> {
+fn share(cpus: &[usize], queue: usize, queues: usize) -> Vec<usize> {
     let only = queue % cpus.len().max(1);
-    let places = cpus.into_iter().enumerate();
+    let places = cpus.iter().copied().enumerate();
     let own = places.filter(|(at, _)| at % queues == queue || *at == only);
     own.map(|(_, cpu)| cpu).collect()
 }
@@ -266,12 +263,13 @@ mod tests {
     fn a_set_of_cpus_is_written_as_the_kernel_reads_it() {
         assert_eq!(mask(&[0, 1]), "3");
         assert_eq!(mask(&[2, 33]), "2,4");
+        assert_eq!(mask(&[]), "0");
     }
 
     #[test]
     fn cpus_share_queues_and_no_queue_is_without_one() {
         let shares = |cpus: &[usize], queues| -> Vec<Vec<usize>> {
-            let of = |queue| share(cpus.to_vec(), queue, queues);
+            let of = |queue| share(cpus, queue, queues);
             (0..queues).map(of).collect()
         };
         assert_eq!(shares(&[0, 1], 2), [[0], [1]]);
