@@ -416,7 +416,7 @@ fn blocks_are_added_until_a_precision_is_reached_or_the_budget_ends() {
     for (precision, asked) in [("0.1%", 0.001), ("100%", 1.0)] {
         let out = tempfile::tempdir().unwrap();
         let words = format!(
-            "run --network routed --workload rr --rate 1000 --duration 60ms --blocks 3 \
+            "run --network routed --workload rr --rate 8000 --duration 60ms --blocks 3 \
              --set design.retries=0 --precision {precision} --budget 10s --json --out"
         );
         let words = words.split_whitespace();

@@ -146,7 +146,8 @@ pub struct Followed {
     pub server: u32,
     /// Port that the receiver listens on; counts as `server` does.
     pub listening: u16,
-    /// One of so many requests is followed.
+    /// One of so many requests is followed. 0: a rehearsal, in which the programs are called and
+    /// read the clock at each place, and follow nobody.
     pub one_in: u64,
     /// Journeys that took longer are left out, nanoseconds.
     pub longest_ns: u64,
@@ -213,6 +214,12 @@ pub struct DroppedDatagrams {
 /// What was seen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Traces {
+    /// The sender's requests that were answered within the limit, followed or not; 0 by the
+    /// receiver's part, and in a rehearsal.
+    pub answered: u64,
+    /// From being handed to TCP until the sender had read the answer, summed up over these,
+    /// nanoseconds; the time of the programs is in it.
+    pub answered_ns: u64,
     /// Whole journeys, or the part that was asked for.
     pub routes: Vec<TracedRoute>,
     /// What was dropped.

@@ -7,7 +7,8 @@
 // their steps: nothing goes to user space for each packet.
 //
 // The time that these programs take themselves is left out: a step goes from the end of one
-// program to the beginning of the next.
+// program to the beginning of the next. What is in it all the same, the call of a program and a
+// reading of the clock, shows in a rehearsal: the programs run and follow nobody.
 //
 // A packet is known by the address of its skb, or by that of its bytes (`head`): a clone has
 // the same bytes, and a packet that gets room for another header keeps its skb. Both are
@@ -102,7 +103,8 @@ struct order {
 struct journey {
 	__u32 part; // what is followed
 	__u32 is_confined; // to what is seen in the namespaces of `inside`
-	__u64 awaits; // whether a packet may come from another kernel
+	__u32 awaits; // whether a packet may come from another kernel
+	__u32 is_rehearsal; // nobody is followed
 	__u64 wait; // since when, which no other wait has
 	__u64 coming; // the packet that was at its socket last
 	__u64 is_on;
@@ -115,6 +117,9 @@ struct journey {
 	__u64 left; // when the last program ended
 	__u64 took;
 	__u64 requests;
+	__u64 asked; // when the sender handed the last request to TCP, followed or not
+	__u64 answered; // requests that were answered within the longest time
+	__u64 answered_ns; // what these took until the sender had read the answer
 	__u32 hook; // where it was seen last
 	__u32 cpu;
 	__u32 namespace;
@@ -239,6 +244,21 @@ static __always_inline struct journey *in_sight(void)
 	struct journey *journey = any_journey();
 
 	return journey && (journey->is_on || journey->awaits) ? journey : 0;
+}
+
+// Reads the clock in a rehearsal, at a place where it would be read for a packet that is followed:
+// all that a sight adds to a hop is there then, and nothing else.
+static __always_inline void rehearse(const struct journey *journey)
+{
+	if (journey && journey->is_rehearsal)
+		bpf_ktime_get_ns();
+}
+
+// The journey that is in sight, at a place where packets are seen.
+static __always_inline struct journey *in_sight_here(void)
+{
+	rehearse(any_journey());
+	return in_sight();
 }
 
 static __always_inline const struct order *ordered(void)
@@ -463,7 +483,7 @@ static __always_inline void notice(const struct journey *journey, __u64 came,
 static __always_inline int pass(const struct sk_buff *skb, const struct net_device *device,
 				__u32 hook)
 {
-	struct journey *journey = in_sight();
+	struct journey *journey = in_sight_here();
 	__u64 came;
 
 	if (!journey)
@@ -560,6 +580,7 @@ int on_sent(__u64 *context)
 	struct journey *journey = any_journey();
 	const struct order *order = ordered();
 
+	rehearse(journey);
 	if (!journey || !order)
 		return 0;
 	if (journey->is_on) {
@@ -577,15 +598,16 @@ int on_sent(__u64 *context)
 	if (sk->__sk_common.skc_dport != bpf_htons(order->port) ||
 	    namespace_of(sk) != order->client || !order->every)
 		return 0;
+	journey->asked = bpf_ktime_get_ns();
+	journey->client = (__u64)sk;
 	journey->requests += 1;
 	if (journey->requests % order->every)
 		return 0;
 	journey->awaits = 0;
-	journey->client = (__u64)sk;
 	journey->socket = (__u64)sk;
 	// The first step takes no time.
-	journey->left = bpf_ktime_get_ns();
-	begin(journey, journey->left);
+	journey->left = journey->asked;
+	begin(journey, journey->asked);
 	see(journey, journey->left, order->client, 0, SENT);
 	if (journey->part == SENDER)
 		await(journey);
@@ -650,7 +672,7 @@ int on_received(__u64 *context)
 // A lookup names no packet. It is that of the packet which this CPU has just received.
 static __always_inline int look_up(void)
 {
-	struct journey *journey = in_sight();
+	struct journey *journey = in_sight_here();
 	const struct filters *filters;
 	struct arrival *arrival;
 	__u64 *received;
@@ -697,7 +719,7 @@ int on_delivered(__u64 *context)
 {
 	const struct sock *sk = (const struct sock *)context[0];
 	const struct sk_buff *skb = (const struct sk_buff *)context[1];
-	struct journey *journey = in_sight();
+	struct journey *journey = in_sight_here();
 	struct arrival *arrival;
 	__u64 came;
 
@@ -729,7 +751,7 @@ SEC("tp_btf/sk_data_ready")
 int on_ready(__u64 *context)
 {
 	const struct sock *sk = (const struct sock *)context[0];
-	struct journey *journey = in_sight();
+	struct journey *journey = in_sight_here();
 	struct arrival *arrival;
 	__u64 came;
 
@@ -755,7 +777,8 @@ int on_ready(__u64 *context)
 	return 0;
 }
 
-// Every so many requests the receiver's half follows the next.
+// Every so many requests the receiver's half follows the next: the one that the sender's half
+// follows, which counts alike. Its programs are then in the time that both have for it.
 static __always_inline void count_request(struct journey *journey, const struct sock *sk)
 {
 	const struct order *order = ordered();
@@ -763,8 +786,21 @@ static __always_inline void count_request(struct journey *journey, const struct 
 	if (!order || !order->every || !receives(journey, sk))
 		return;
 	journey->requests += 1;
-	if (journey->requests % order->every == 0)
+	if ((journey->requests + 1) % order->every == 0)
 		await(journey);
+}
+
+// The sender has an answer. What this program took is in the time.
+static __always_inline void count_answer(struct journey *journey)
+{
+	const struct order *order = ordered();
+	__u64 took = bpf_ktime_get_ns() - journey->asked;
+
+	if (!order || !journey->asked || took > order->longest)
+		return;
+	journey->asked = 0;
+	journey->answered += 1;
+	journey->answered_ns += took;
 }
 
 // struct sock *, int, int
@@ -776,6 +812,7 @@ int on_read(__u64 *context)
 	struct journey *journey = any_journey();
 	__u64 came;
 
+	rehearse(journey);
 	if (!journey || length <= 0)
 		return 0;
 	came = bpf_ktime_get_ns();
@@ -787,6 +824,8 @@ int on_read(__u64 *context)
 	}
 	if (journey->part == RECEIVER)
 		count_request(journey, sk);
+	else if ((__u64)sk == journey->client)
+		count_answer(journey);
 	return 0;
 }
 

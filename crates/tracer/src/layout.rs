@@ -8,7 +8,7 @@ const STEP: usize = 24;
 const ROUTE_HEAD: usize = 24;
 pub(crate) const ROUTE: usize = ROUTE_HEAD + MOST_STEPS * STEP;
 /// Bytes of a journey before its route.
-const JOURNEY_HEAD: usize = 128;
+const JOURNEY_HEAD: usize = 152;
 pub(crate) const JOURNEY: usize = JOURNEY_HEAD + ROUTE;
 
 /// Fates, by their numbers.
@@ -37,13 +37,20 @@ pub(crate) fn journey(followed: &Followed) -> [u8; JOURNEY] {
         FollowedPart::Receiver => 2,
     };
     let is_confined = u32::from(!followed.inside.is_empty());
-    let awaits = u64::from(followed.part == FollowedPart::Receiver);
+    let is_rehearsal = followed.one_in == 0;
+    let awaits = followed.part == FollowedPart::Receiver && !is_rehearsal;
     bytes[..4].copy_from_slice(&part.to_ne_bytes());
     bytes[4..8].copy_from_slice(&is_confined.to_ne_bytes());
-    bytes[8..16].copy_from_slice(&awaits.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&u32::from(awaits).to_ne_bytes());
+    bytes[12..16].copy_from_slice(&u32::from(is_rehearsal).to_ne_bytes());
     // Since when it waits: not 0, as where nothing came yet.
-    bytes[16..24].copy_from_slice(&awaits.to_ne_bytes());
+    bytes[16..24].copy_from_slice(&u64::from(awaits).to_ne_bytes());
     bytes
+}
+
+/// How many of the sender's requests were answered, followed or not, and what these took in all.
+pub(crate) fn answered(bytes: &[u8; JOURNEY]) -> (u64, u64) {
+    (u64_at(bytes, 120), u64_at(bytes, 128))
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -113,6 +120,14 @@ mod tests {
     }
 
     #[test]
+    fn answers_are_read_where_the_programs_count_them() {
+        let mut bytes = [0; JOURNEY];
+        bytes[120] = 3;
+        bytes[128] = 240;
+        assert_eq!(answered(&bytes), (3, 240));
+    }
+
+    #[test]
     fn an_order_is_laid_out_as_the_programs_read_it() {
         let followed = Followed {
             part: FollowedPart::Receiver,
@@ -129,5 +144,12 @@ mod tests {
         assert_eq!((bytes[8], bytes[16], bytes[24]), (3, 4, 6));
         let bytes = journey(&followed);
         assert_eq!((bytes[0], bytes[4], bytes[8], bytes[16]), (2, 1, 1, 1));
+        assert_eq!(bytes[12], 0);
+        let nobody = Followed {
+            one_in: 0,
+            ..followed
+        };
+        let bytes = journey(&nobody);
+        assert_eq!((bytes[8], bytes[12], bytes[16]), (0, 1, 0));
     }
 }

@@ -148,7 +148,10 @@ impl Tracer {
                 packets: u64::from_ne_bytes(*packets),
             })
         });
+        let (answered, answered_ns) = layout::answered(&self.object.at("journeys", 0)?);
         Ok(Traces {
+            answered,
+            answered_ns,
             routes: routes.iter().map(|(_, it)| layout::route(it)).collect(),
             drops: drops.collect(),
             too_long: fate(layout::TOO_LONG)?,

@@ -104,10 +104,13 @@ impl HopSurplus {
 pub struct NetworkHops {
     /// The network.
     pub name: String,
-    /// Its mean latency while hops were seen, without the slowest requests.
+    /// The mean latency that its hops are of, without the slowest requests: while nobody looked,
+    /// where what a sight takes is out of them; else while hops were seen.
     pub total: MeanTime,
     /// The same while nobody looked.
     pub alone: MeanTime,
+    /// The same while hops were seen.
+    pub watched: MeanTime,
     /// The median of all requests while nobody looked.
     pub alone_p50: MeanTime,
     /// Its hops, in the order in which packets meet them.
@@ -144,6 +147,9 @@ pub struct Xray {
     pub unfollowed: Vec<Unfollowed>,
     /// What observing adds to the median latency, as a share, where that many are followed.
     pub observer_share: MeanTime,
+    /// What each place that a packet is seen at adds to its latency, which is taken out of the
+    /// hops; `None` by taps, and where it is not known within a quarter: it is left in.
+    pub sight: Option<MeanTime>,
     /// One of so many requests is followed: fewer than was asked for where that is cheaper.
     pub one_in: u64,
     /// Rounds in which each network was looked at.
@@ -159,17 +165,27 @@ pub(crate) struct RoundSeen {
     pub(crate) one_in: u64,
     /// Without a tracer.
     pub(crate) alone: TrialLatency,
-    /// With one.
+    /// With one that follows nobody; `None` where what a sight takes is left in.
+    pub(crate) rehearsed: Option<TrialLatency>,
+    /// With one that follows requests.
     pub(crate) watched: TrialLatency,
     /// Hops with their means.
     pub(crate) hops: Vec<NamedHop>,
 }
 
 impl RoundSeen {
-    /// What of the latency is in no hop: both are of the same trial.
+    /// The latency that the hops are of.
+    fn total(&self) -> f64 {
+        match self.rehearsed {
+            Some(_) => self.alone.mean_ns,
+            None => self.watched.mean_ns,
+        }
+    }
+
+    /// What of it is in no hop.
     fn left(&self) -> f64 {
         let hops: f64 = self.hops.iter().map(|hop| hop.ns).sum();
-        self.watched.mean_ns - hops
+        self.total() - hops
     }
 
     fn cpu(&self) -> f64 {
@@ -185,6 +201,26 @@ pub(crate) struct NetworkSeen {
     pub(crate) journeys: u64,
     pub(crate) lost: u64,
     pub(crate) drops: Vec<(String, u64)>,
+}
+
+impl NetworkSeen {
+    /// The same as if sights took no time, where each took so long in each round.
+    fn unseen(&self, sights: &[f64]) -> Self {
+        let mut unseen = self.clone();
+        for (round, ns) in unseen.rounds.iter_mut().zip(sights) {
+            round.hops = round.hops.iter().map(|hop| hop.unseen(*ns)).collect();
+        }
+        unseen
+    }
+
+    /// The same where that is not known: its hops are of the latency while they were seen.
+    fn observed(&self) -> Self {
+        let mut observed = self.clone();
+        for round in &mut observed.rounds {
+            round.rehearsed = None;
+        }
+        observed
+    }
 }
 
 /// A hop among others of its name.
@@ -245,9 +281,9 @@ pub(crate) fn merged(mut lists: Vec<(u64, Vec<NamedHop>)>) -> Vec<NamedHop> {
         NamedHop {
             ns: mean(|hop| hop.ns),
             cpu_ns: mean(|hop| hop.cpu_ns),
-            name: key.name,
-            at,
-            trip: key.trip,
+            sights: mean(|hop| hop.sights),
+            cpu_sights: mean(|hop| hop.cpu_sights),
+            ..NamedHop::new(key.name, &at, key.trip)
         }
     };
     order.into_iter().map(mean).collect()
@@ -263,6 +299,13 @@ pub(crate) fn sum_up(
     let share = observer_share(seen, one_in);
     let tells_cpu = by == TRACEPOINTS;
     let rounds = seen.iter().map(|it| it.rounds.len()).min().unwrap_or(0);
+    let sights: Vec<f64> = (0..rounds).map_while(|at| sight(seen, at)).collect();
+    let sight = Some(MeanTime::of(&sights)).filter(is_known);
+    let unseen = |it: &&NetworkSeen| match sight {
+        Some(_) => it.unseen(&sights),
+        None => it.observed(),
+    };
+    let seen: Vec<_> = seen.iter().map(unseen).collect();
     let networks = seen.iter().enumerate().map(|(at, network)| {
         let baseline = &seen[0];
         let mean = |of: fn(&RoundSeen) -> f64| {
@@ -270,8 +313,9 @@ pub(crate) fn sum_up(
         };
         NetworkHops {
             name: network.name.clone(),
-            total: mean(|round| round.watched.mean_ns),
+            total: mean(RoundSeen::total),
             alone: mean(|round| round.alone.mean_ns),
+            watched: mean(|round| round.watched.mean_ns),
             alone_p50: mean(|round| round.alone.p50_ns),
             hops: hop_times(&network.rounds, tells_cpu),
             cpu: tells_cpu.then(|| mean(RoundSeen::cpu)),
@@ -286,10 +330,32 @@ pub(crate) fn sum_up(
         networks: networks.collect(),
         unfollowed,
         observer_share: share,
+        sight,
         one_in,
         rounds,
         by,
     }
+}
+
+/// How wide half of the interval may be of what a place adds, as a share of it. Where CPUs halt,
+/// trials differ by more than what programs take, and hops would get more from it than they lose.
+const KNOWN_WITHIN: f64 = 0.25;
+
+fn is_known(time: &MeanTime) -> bool {
+    let half = time.interval.map(|(low, high)| (high - low) / 2.0);
+    half.is_some_and(|half| half <= time.ns * KNOWN_WITHIN)
+}
+
+/// What each place that a packet is seen at adds to its latency in one round, over all networks:
+/// what programs add that follow nobody, by the places at which they would see a packet that is
+/// followed. `None` where there was no such rehearsal.
+fn sight(seen: &[&NetworkSeen], at: usize) -> Option<f64> {
+    let (mut added, mut places) = (0.0, 0.0);
+    for round in seen.iter().map(|it| &it.rounds[at]) {
+        added += round.rehearsed?.p50_ns - round.alone.p50_ns;
+        places += round.hops.iter().map(|hop| hop.sights).sum::<f64>();
+    }
+    (places > 0.0).then(|| added / places)
 }
 
 /// What observing adds to the median, over all networks and the rounds so far in which one of
@@ -398,7 +464,7 @@ fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
     by_name.sort_by(|one, other| other.time.ns.abs().total_cmp(&one.time.ns.abs()));
     Surplus {
         baseline: baseline.name.clone(),
-        total: differences(|round| round.watched.mean_ns),
+        total: differences(RoundSeen::total),
         alone_p50: differences(|round| round.alone.p50_ns),
         by_name,
     }
@@ -410,11 +476,9 @@ pub(crate) mod tests {
 
     pub(crate) fn hop(name: &str, trip: Trip, ns: f64) -> NamedHop {
         NamedHop {
-            name: name.to_owned(),
-            at: "node1".to_owned(),
-            trip,
             ns,
             cpu_ns: ns,
+            ..NamedHop::new(name.to_owned(), "node1", trip)
         }
     }
 
@@ -423,6 +487,22 @@ pub(crate) mod tests {
             mean_ns: ns,
             p50_ns: ns,
         }
+    }
+
+    /// The same as if two places were seen in each hop, which take so long.
+    fn seen_at_two_places(network: &NetworkSeen, sight_ns: f64) -> NetworkSeen {
+        let mut seen = network.clone();
+        for round in &mut seen.rounds {
+            let mut added = 0.0;
+            for hop in &mut round.hops {
+                (hop.sights, hop.cpu_sights) = (2.0, 2.0);
+                hop.ns += 2.0 * sight_ns;
+                hop.cpu_ns += 2.0 * sight_ns;
+                added += 2.0 * sight_ns;
+            }
+            round.rehearsed = Some(latency(round.alone.p50_ns + added));
+        }
+        seen
     }
 
     /// Six rounds that differ a little, with these hops and half a microsecond beside them.
@@ -437,6 +517,7 @@ pub(crate) mod tests {
             RoundSeen {
                 one_in: 8,
                 alone: latency((sum + 500.0) / 1.02),
+                rehearsed: None,
                 watched: latency(sum + 500.0),
                 hops,
             }
@@ -538,6 +619,46 @@ pub(crate) mod tests {
         };
         assert!((against.alone_p50.ns - (vxlan - host)).abs() < 1e-6);
         assert!((against.alone_p50.ns - against.total.ns / 1.02).abs() < 1e-6);
+    }
+
+    /// Where hops are of the latency that nobody looked at, which is 1 / 1.02 of the other.
+    #[test]
+    fn what_sights_take_is_in_no_hop() {
+        let bare = network("host", &[("node stack", 9_000.0), ("underlay", 3_000.0)]);
+        let tunnel = network("vxlan", &[("node stack", 9_000.0), ("vxlan", 5_400.0)]);
+        let seen = [&bare, &tunnel].map(|it| seen_at_two_places(it, 60.0));
+        let found = sum_up(&[&seen[0], &seen[1]], Vec::new(), 8, TRACEPOINTS);
+        assert!((found.sight.unwrap().ns - 60.0).abs() < 1e-6, "{found:?}");
+        for (network, seen) in found.networks.iter().zip([&bare, &tunnel]) {
+            let bare = sum_up(&[seen], Vec::new(), 8, TRACEPOINTS)
+                .networks
+                .remove(0);
+            for (hop, bare) in network.hops.iter().zip(&bare.hops) {
+                assert!((hop.time.ns - bare.time.ns).abs() < 1e-6, "{hop:?}");
+                assert!((hop.cpu.unwrap().ns - bare.cpu.unwrap().ns).abs() < 1e-6);
+            }
+            assert_eq!(network.total, network.alone);
+            assert_eq!(bare.total, bare.watched);
+            let hops: f64 = network.hops.iter().map(|hop| hop.time.ns).sum();
+            let left = network.alone.ns - hops;
+            assert!((network.unaccounted.ns - left).abs() < 1e-6, "{network:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_of_sights_is_left_in_the_hops() {
+        let bare = network("host", &[("node stack", 9_000.0), ("underlay", 3_000.0)]);
+        let mut seen = seen_at_two_places(&bare, 60.0);
+        for round in &mut seen.rounds[..3] {
+            round.rehearsed = Some(round.alone);
+        }
+        let found = sum_up(&[&seen], Vec::new(), 8, TRACEPOINTS);
+        assert_eq!(found.sight, None);
+        let [stack, _] = &found.networks[0].hops[..] else {
+            panic!("{found:?}")
+        };
+        assert!((stack.time.ns - 9_022.5 - 120.0).abs() < 1e-6, "{stack:?}");
+        assert_eq!(found.networks[0].total, found.networks[0].watched);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) use lab::LabGround;
 /// Which requests of a trial are followed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestSample {
-    /// One in so many.
+    /// One in so many; none where it is 0 (tracepoints only).
     pub(crate) one_in: u64,
     /// Those that took longer are left out, nanoseconds.
     pub(crate) longest_ns: u64,

@@ -15,6 +15,10 @@ const UNDERLAY: &str = "underlay";
 /// in common.
 pub(crate) const UNDERLAY_BOTH_WAYS: &str = "underlay, both ways";
 
+/// What the sender's calls take before TCP has the request and after the answer was copied, and
+/// what its program does to take the time: both ways together.
+pub(crate) const CALLS: &str = "system calls";
+
 /// Which way a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,6 +39,34 @@ pub(crate) struct NamedHop {
     pub(crate) ns: f64,
     /// Of that, what passes while a CPU works for the packet.
     pub(crate) cpu_ns: f64,
+    /// Sights of a packet in it, each of which takes time.
+    pub(crate) sights: f64,
+    /// Those of them that are in `cpu_ns`.
+    pub(crate) cpu_sights: f64,
+}
+
+impl NamedHop {
+    /// One that takes no time.
+    pub(crate) fn new(name: String, at: &str, trip: Trip) -> Self {
+        Self {
+            name,
+            at: at.to_owned(),
+            trip,
+            ns: 0.0,
+            cpu_ns: 0.0,
+            sights: 0.0,
+            cpu_sights: 0.0,
+        }
+    }
+
+    /// The same as if a sight took no time, where each takes so long.
+    pub(crate) fn unseen(&self, sight_ns: f64) -> Self {
+        Self {
+            ns: self.ns - self.sights * sight_ns,
+            cpu_ns: self.cpu_ns - self.cpu_sights * sight_ns,
+            ..self.clone()
+        }
+    }
 }
 
 /// The hops of a journey between places, each with the mean time that it took to get there
@@ -51,19 +83,18 @@ pub(crate) fn hops(seen: &[(SeenAt, f64)], mut trip: Trip) -> Vec<NamedHop> {
             false if was_routed_below(seen, at) => "forward".to_owned(),
             false => name(before, after, seen.get(at + 1).map(|(place, _)| place)),
         };
-        let cpu_ns = if waits(before, after) { 0.0 } else { *ns };
-        match hops.last_mut() {
-            Some(last) if last.name == name && last.trip == trip => {
-                last.ns += ns;
-                last.cpu_ns += cpu_ns;
-            }
-            _ => hops.push(NamedHop {
-                name,
-                at: before.namespace.to_string(),
-                trip,
-                ns: *ns,
-                cpu_ns,
-            }),
+        let is_work = f64::from(u8::from(!waits(before, after)));
+        if !hops
+            .last()
+            .is_some_and(|it| it.name == name && it.trip == trip)
+        {
+            hops.push(NamedHop::new(name, &before.namespace, trip));
+        }
+        if let Some(hop) = hops.last_mut() {
+            hop.ns += ns;
+            hop.cpu_ns += ns * is_work;
+            hop.sights += 1.0;
+            hop.cpu_sights += is_work;
         }
     }
     hops

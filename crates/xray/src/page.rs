@@ -294,8 +294,8 @@ fn table(network: &NetworkHops) -> HopTable<'_> {
     };
     let sums = [
         sum("unaccounted", network.unaccounted, None),
-        sum("in all", network.total, network.cpu),
-        sum("unobserved", network.alone, None),
+        sum("unobserved", network.alone, network.cpu),
+        sum("observed", network.watched, None),
     ];
     HopTable {
         name: &network.name,

@@ -39,11 +39,15 @@ impl Xray {
         format!(
             "µs; means over {} rounds of the quickest 99 % of requests (rr, one at a time over one \
              connection), 95 % intervals.\nObserving by {} adds {} to the median where one in {} \
-             requests is followed.\n",
+             requests is followed{}.\n",
             self.rounds,
             self.by,
             share(self.observer_share),
-            self.one_in
+            self.one_in,
+            self.sight.map_or_else(
+                || ", which the hops have in them".to_owned(),
+                |it| format!("; {} for each place is taken out of the hops", nanos(it)),
+            )
         )
     }
 
@@ -57,6 +61,9 @@ impl Xray {
             "observer_share": self.observer_share.ns,
             "observer_share_low": self.observer_share.interval.map(|it| it.0),
             "observer_share_high": self.observer_share.interval.map(|it| it.1),
+            "sight_ns": self.sight.map(|it| it.ns),
+            "sight_low": self.sight.and_then(|it| it.interval).map(|it| it.0),
+            "sight_high": self.sight.and_then(|it| it.interval).map(|it| it.1),
             "one_in": self.one_in,
             "rounds": self.rounds,
             "by": self.by,
@@ -68,7 +75,7 @@ impl NetworkHops {
     fn write_to(&self, text: &mut String, indent: usize) {
         for (trip, arrow) in [(Trip::Request, '→'), (Trip::Answer, '←')] {
             let hops = self.hops.iter().filter(|it| it.trip == trip);
-            let words = hops.map(|it| format!("{} {:.1}", it.name, it.time.ns / 1e3));
+            let words = hops.map(|it| format!("{} {}", it.name, tenths(it.time.ns)));
             let name = if trip == Trip::Request {
                 &*self.name
             } else {
@@ -78,9 +85,9 @@ impl NetworkHops {
             wrap(text, &start, indent + 2, words, " · ");
         }
         let all = format!(
-            "{} in all, {} unobserved",
-            micros(self.total),
-            micros(self.alone)
+            "{} unobserved, {} observed",
+            micros(self.alone),
+            micros(self.watched)
         );
         let cpu = self
             .cpu
@@ -144,6 +151,7 @@ impl NetworkHops {
             "unaccounted_high": self.unaccounted.interval.map(|it| it.1),
             "unaccounted_share": self.unaccounted.ns / self.alone_p50.ns,
             "alone_ns": self.alone.ns,
+            "watched_ns": self.watched.ns,
             "alone_p50_ns": self.alone_p50.ns,
             "alone_p50_low": self.alone_p50.interval.map(|it| it.0),
             "alone_p50_high": self.alone_p50.interval.map(|it| it.1),
@@ -190,6 +198,11 @@ impl Surplus {
     }
 }
 
+/// Microseconds with one decimal, of which 0 has no sign.
+fn tenths(ns: f64) -> String {
+    format!("{:.1}", (ns / 100.0).round() / 10.0 + 0.0).replace('-', "−")
+}
+
 fn signed(ns: f64) -> String {
     format!("{:+.1}", ns / 1e3).replace('-', "−")
 }
@@ -204,7 +217,14 @@ fn signed_micros(time: MeanTime) -> String {
 pub(crate) fn micros(time: MeanTime) -> String {
     let half = time.interval.map(|(low, high)| (high - low) / 2e3);
     let half = half.map_or_else(String::new, |half| format!(" ±{half:.1}"));
-    format!("{:.1}{half}", time.ns / 1e3).replace('-', "−")
+    tenths(time.ns) + &half
+}
+
+/// A time in nanoseconds, with half of its interval where that is known.
+fn nanos(time: MeanTime) -> String {
+    let half = time.interval.map(|(low, high)| (high - low) / 2.0);
+    let half = half.map_or_else(String::new, |half| format!(" ±{half:.0}"));
+    format!("{:.0}{half} ns", time.ns).replace('-', "−")
 }
 
 fn share(of: MeanTime) -> String {
@@ -260,6 +280,11 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn nothing_has_no_sign() {
+        assert_eq!([-49.0, -51.0, 3_960.0].map(tenths), ["0.0", "−0.1", "4.0"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Looks into networks, one after the other, in rounds. In each round a network is
-//! measured twice, observed and alone, in changing order: what observing costs is the difference.
+//! Looks into networks, one after the other, in rounds. In each round a network is measured alone,
+//! with programs that follow nobody, and followed, in changing order: what observing costs is the
+//! difference of the last to the first, and what a sight adds to a hop that of the second one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,14 +10,16 @@ use plumbline_harness::{Path, Settings, Target, TargetError, Thresholds, load_on
 use plumbline_lab::Lab;
 use plumbline_record::LoadObservation;
 
-use crate::account::{NetworkSeen, RoundSeen, Unfollowed, Xray, observer_share, sum_up};
+use crate::account::{
+    NetworkSeen, RoundSeen, TRACEPOINTS, Unfollowed, Xray, observer_share, sum_up,
+};
 use crate::error::XrayError;
 use crate::ground::{ClusterGround, Ground, LabGround, RequestSample};
 use crate::load::{TIMING, TrialLatency, limit, workload};
 use crate::order::XrayOrder;
 use crate::sampling::Sampling;
 use crate::subject::NamedScene;
-use crate::view::{Glimpse, within_ends};
+use crate::view::Glimpse;
 
 /// First port of the receivers. Each has its own, so that none finds connections of an earlier
 /// one.
@@ -102,8 +105,7 @@ fn look_into<G: Ground>(
         say(&format!("round {} of {}", round + 1, order.rounds));
         look.one_in = sampling.next();
         for at in in_turn(round, followed.len()) {
-            let is_watched_first = (round + at) % 2 == 1;
-            look.round(is_watched_first, &mut followed[at])?;
+            look.round(round + at, &mut followed[at])?;
         }
         let (gone, left): (Vec<_>, _) = followed.into_iter().partition(LookedInto::has_failed);
         followed = left;
@@ -172,6 +174,27 @@ fn in_turn(round: usize, networks: usize) -> Vec<usize> {
     (0..networks).map(nth).collect()
 }
 
+/// How a network is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TrialKind {
+    /// While nobody looks.
+    Alone,
+    /// While programs are called and follow nobody.
+    Rehearsed,
+    /// While requests are followed.
+    Watched,
+}
+
+/// All kinds, in one of their six orders, each of which is one of six turns.
+fn kinds_in_turn(turn: usize) -> [TrialKind; 3] {
+    let mut kinds = [TrialKind::Alone, TrialKind::Rehearsed, TrialKind::Watched];
+    kinds.rotate_left(turn % 3);
+    if turn % 2 == 1 {
+        kinds.reverse();
+    }
+    kinds
+}
+
 fn treatment(scene: &Scene, workload: &Workload) -> Treatment {
     Treatment {
         id: 0,
@@ -208,7 +231,7 @@ impl<G: Ground> Look<'_, G> {
         self.ground.prepare(&[treatment(scene, &self.workload)])?;
         let alone = self.alone(scene)?.ok_or(XrayError::Interrupted)?;
         let limit = limit(&alone.load.latency);
-        let watched = self.watched(scene, limit)?;
+        let watched = self.watched(scene, limit, self.one_in)?;
         let (_, seen) = watched.ok_or(XrayError::Interrupted)?;
         match seen.unseen() {
             None => Ok(limit),
@@ -217,8 +240,8 @@ impl<G: Ground> Look<'_, G> {
     }
 
     /// A round of a network, which is noted in it, and so is what keeps it from being followed.
-    fn round(&mut self, is_watched_first: bool, of: &mut LookedInto<'_>) -> Result<(), XrayError> {
-        match self.trials(&of.subject.scene, of.limit, is_watched_first, &mut of.seen) {
+    fn round(&mut self, turn: usize, of: &mut LookedInto<'_>) -> Result<(), XrayError> {
+        match self.trials(&of.subject.scene, of.limit, turn, &mut of.seen) {
             Err(error) if error.is_of_network() => {
                 of.failed = Some(error);
                 Ok(())
@@ -227,50 +250,61 @@ impl<G: Ground> Look<'_, G> {
         }
     }
 
-    /// A trial with the tracer and one without. Interrupted, nothing is added.
+    /// A trial without a tracer, one with a tracer that follows nobody where that tells what a
+    /// sight takes, and one that follows. Interrupted, nothing is added.
     fn trials(
         &mut self,
         scene: &Scene,
         limit: u64,
-        is_watched_first: bool,
+        turn: usize,
         network: &mut NetworkSeen,
     ) -> Result<(), XrayError> {
-        let early = match is_watched_first {
-            true => None,
-            false => self.alone(scene)?,
-        };
-        let watched = self.watched(scene, limit)?;
-        let alone = match is_watched_first {
-            true => self.alone(scene)?,
-            false => early,
-        };
+        let (mut alone, mut rehearsed, mut watched) = (None, None, None);
+        let rehearses = self.ground.by() == TRACEPOINTS;
+        for kind in kinds_in_turn(turn) {
+            match kind {
+                TrialKind::Alone => alone = self.alone(scene)?,
+                TrialKind::Rehearsed if rehearses => {
+                    rehearsed = self.watched(scene, limit, 0)?.map(|(load, _)| load);
+                }
+                TrialKind::Rehearsed => {}
+                TrialKind::Watched => watched = self.watched(scene, limit, self.one_in)?,
+            }
+        }
         let (Some(alone), Some((watched, seen))) = (alone, watched) else {
             return Ok(());
         };
+        if rehearses && rehearsed.is_none() {
+            return Ok(());
+        }
         if seen.journeys == 0 {
             let why = seen.unseen();
             let why = why.unwrap_or_else(|| "all of them took too long".to_owned());
             return Err(not_seen(scene, why));
         }
-        let of = |it: &LoadObservation| TrialLatency::of(&it.load.latency, limit);
-        let (Some(alone), Some(latency)) = (of(&alone), of(&watched)) else {
-            let why = "every request took longer than nearly all of those of the first trial; \
-                       is the machine overloaded?";
-            return Err(TargetError::Failed(why.to_owned()).into());
+        let of = |it: &LoadObservation| {
+            TrialLatency::of(&it.load.latency, limit).ok_or_else(|| {
+                let why = "every request took longer than nearly all of those of the first trial; \
+                           is the machine overloaded?";
+                TargetError::Failed(why.to_owned())
+            })
         };
+        let rehearsed = rehearsed.as_ref().map(of).transpose()?;
+        let (alone, latency) = (of(&alone)?, of(&watched)?);
         network.journeys += seen.journeys;
         network.lost += seen.lost;
-        for (text, packets) in seen.drops {
-            match network.drops.iter_mut().find(|(known, _)| *known == text) {
+        for (text, packets) in &seen.drops {
+            match network.drops.iter_mut().find(|(known, _)| known == text) {
                 Some((_, all)) => *all += packets,
-                None => network.drops.push((text, packets)),
+                None => network.drops.push((text.clone(), *packets)),
             }
         }
         network.rounds.push(RoundSeen {
             one_in: self.one_in,
             alone,
+            rehearsed,
             watched: latency,
-            hops: within_ends(seen.hops, watched.load.spans.as_deref(), limit),
+            hops: seen.with_ends(&watched.load, latency, limit),
         });
         Ok(())
     }
@@ -285,20 +319,19 @@ impl<G: Ground> Look<'_, G> {
         Ok(self.ground.alone(&treatment, port, work)??)
     }
 
-    /// A trial with the tracer; `None` when it was interrupted.
+    /// A trial with the tracer, which follows one of so many requests; `None` when it was
+    /// interrupted.
     fn watched(
         &mut self,
         scene: &Scene,
         longest_ns: u64,
+        one_in: u64,
     ) -> Result<Option<(LoadObservation, Glimpse)>, XrayError> {
         let (seed, port) = self.next_trial();
         let (settings, interrupted) = (self.settings(), self.interrupted);
         let workload = self.ground.stamped(&self.workload);
         let treatment = treatment(scene, &workload);
-        let sample = RequestSample {
-            one_in: self.one_in,
-            longest_ns,
-        };
+        let sample = RequestSample { one_in, longest_ns };
         let load = (&workload, TIMING);
         let work = |path: &dyn Path| load_once(path, load, seed, &settings, interrupted);
         let (done, seen) = self.ground.watched(&treatment, port, sample, work)?;
@@ -343,5 +376,15 @@ mod tests {
         let first: Vec<_> = (0..4).map(|round| in_turn(round, 4)[0]).collect();
         assert_eq!(first, [0, 1, 2, 3]);
         assert_eq!(in_turn(1, 4), [1, 0, 3, 2]);
+    }
+
+    #[test]
+    fn six_turns_have_each_order_of_trials_once() {
+        let orders: Vec<_> = (0..6).map(kinds_in_turn).collect();
+        for (at, order) in orders.iter().enumerate() {
+            assert!(!orders[..at].contains(order), "{orders:?}");
+            assert!(order.contains(&TrialKind::Rehearsed), "{order:?}");
+        }
+        assert_eq!(kinds_in_turn(6), orders[0]);
     }
 }

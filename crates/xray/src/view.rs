@@ -1,19 +1,22 @@
 //! From what tracers saw to hops with names.
 
 use plumbline_protocol::{TracedRoute, Traces};
-use plumbline_record::Spans;
+use plumbline_record::{LoadResult, Spans};
 
 use crate::account::merged;
 use crate::around::Surroundings;
-use crate::hop::{NamedHop, Trip, UNDERLAY_BOTH_WAYS, hops};
-use crate::load::mean_within;
+use crate::hop::{CALLS, NamedHop, Trip, UNDERLAY_BOTH_WAYS, hops};
+use crate::load::{TrialLatency, mean_within};
 use crate::place::SeenAt;
 
 /// What was seen of one trial, in words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Glimpse {
     /// The hops of all journeys, with their means.
-    pub(crate) hops: Vec<NamedHop>,
+    hops: Vec<NamedHop>,
+    /// From the first of their places to the last, the mean of all requests, nanoseconds;
+    /// programs at tracepoints tell it.
+    between_ends_ns: Option<f64>,
     /// Journeys from end to end.
     pub(crate) journeys: u64,
     /// Those above the limit.
@@ -71,13 +74,29 @@ impl Glimpse {
     }
 
     fn counted(traces: &Traces, around: &Surroundings) -> Self {
+        let answered = traces.answered as f64;
         Self {
+            between_ends_ns: (answered > 0.0).then(|| traces.answered_ns as f64 / answered),
             journeys: traces.routes.iter().map(|route| route.journeys).sum(),
             too_long: traces.too_long,
             lost: traces.lost,
             no_room: traces.no_room,
             drops: drops(traces, around),
             ..Self::default()
+        }
+    }
+
+    /// The hops, and beside them those at the ends of the sender, whose latency is known (L-17).
+    pub(crate) fn with_ends(
+        self,
+        load: &LoadResult,
+        latency: TrialLatency,
+        limit_ns: u64,
+    ) -> Vec<NamedHop> {
+        match (self.between_ends_ns, load.spans.as_deref()) {
+            (Some(between), _) => with_calls(self.hops, latency.mean_ns - between),
+            (None, Some(spans)) => within_spans(self.hops, spans, limit_ns),
+            (None, None) => self.hops,
         }
     }
 
@@ -153,13 +172,13 @@ fn joined(ends: &[SenderEnds], receiver: &Traces, around: &Surroundings) -> Vec<
     let lasted_ns: u64 = receiver.routes.iter().map(|it| it.lasted_ns).sum();
     let half = |route: &TracedRoute| (route.journeys, hops(&seen(route, around), Trip::Request));
     let half = merged(receiver.routes.iter().map(half).collect());
+    let left = ends.first().map_or("", |it| &it.left);
+    // No CPU is told: cards and interrupts, which no tracepoint is between.
     let between = NamedHop {
-        name: UNDERLAY_BOTH_WAYS.to_owned(),
-        at: ends.first().map(|it| it.left.clone()).unwrap_or_default(),
-        trip: Trip::Request,
         ns: away_ns / sent as f64 - lasted_ns as f64 / served as f64,
-        // Cards and interrupts, which no tracepoint is between.
-        cpu_ns: 0.0,
+        // The first on each side, and what is left of the last one.
+        sights: 2.0,
+        ..NamedHop::new(UNDERLAY_BOTH_WAYS.to_owned(), left, Trip::Request)
     };
     let request = part(|it| &it.request).into_iter();
     let answer = part(|it| &it.answer);
@@ -178,34 +197,38 @@ fn drops(traces: &Traces, around: &Surroundings) -> Vec<(String, u64)> {
     drops.collect()
 }
 
-/// Hops between the sender's and the receiver's devices with those at the ends of the sender,
-/// which its socket's stamps tell (L-17), by the same limit; as they are where there are none.
-pub(crate) fn within_ends(
-    mut hops: Vec<NamedHop>,
-    spans: Option<&Spans>,
-    limit_ns: u64,
-) -> Vec<NamedHop> {
-    let means = spans.and_then(|spans| {
-        let mean = |times| mean_within(times, limit_ns);
-        Some((
-            mean(&spans.protocol)? + mean(&spans.queue)?,
-            mean(&spans.wake_up)?,
-        ))
+fn at_sender(hops: &[NamedHop], name: &str, trip: Trip, ns: f64) -> NamedHop {
+    let at = hops.first().map_or("", |hop| &hop.at);
+    NamedHop {
+        ns,
+        ..NamedHop::new(name.to_owned(), at, trip)
+    }
+}
+
+/// Hops with what is before their first place and after their last one.
+fn with_calls(mut hops: Vec<NamedHop>, ns: f64) -> Vec<NamedHop> {
+    hops.push(NamedHop {
+        cpu_ns: ns,
+        // What is before the first sight, and after the last.
+        sights: 1.0,
+        cpu_sights: 1.0,
+        ..at_sender(&hops, CALLS, Trip::Answer, ns)
     });
-    let Some((protocol, wake_up)) = means else {
+    hops
+}
+
+/// Hops between the sender's and the receiver's devices with what its socket's stamps tell, by
+/// the same limit; as they are where there are none.
+fn within_spans(mut hops: Vec<NamedHop>, spans: &Spans, limit_ns: u64) -> Vec<NamedHop> {
+    let mean = |times| mean_within(times, limit_ns);
+    let means = mean(&spans.protocol).zip(mean(&spans.queue));
+    let Some(((protocol, queue), wake_up)) = means.zip(mean(&spans.wake_up)) else {
         return hops;
     };
-    let at = hops.first().map(|hop| hop.at.clone()).unwrap_or_default();
-    let end = |name: &str, trip, ns| NamedHop {
-        name: name.to_owned(),
-        at: at.clone(),
-        trip,
-        ns,
-        // Of taps, which tell none.
-        cpu_ns: 0.0,
-    };
-    hops.insert(0, end("sender: protocol", Trip::Request, protocol));
-    hops.push(end("sender: wake-up", Trip::Answer, wake_up));
+    let first = at_sender(&hops, "sender: protocol", Trip::Request, protocol + queue);
+    let last = at_sender(&hops, "sender: wake-up", Trip::Answer, wake_up);
+    hops.insert(0, first);
+    hops.push(last);
     hops
 }
 
@@ -308,6 +331,26 @@ mod tests {
         assert!(seen.hops.is_empty());
     }
 
+    /// Two requests of 60 ns, of which 50 passed between the first place and the last.
+    #[test]
+    fn what_is_around_the_first_place_and_the_last_is_in_system_calls() {
+        let [mut sender, receiver] = two_halves();
+        (sender.answered, sender.answered_ns) = (2, 100);
+        let latency = TrialLatency {
+            mean_ns: 60.0,
+            p50_ns: 60.0,
+        };
+        let load = LoadResult::default();
+        let seen = Glimpse::halves(&[sender, receiver], &around());
+        let mut hops = seen.with_ends(&load, latency, 1_000);
+        let last = hops.pop().unwrap();
+        assert_eq!((&*last.name, &*last.at), (CALLS, "node1"));
+        assert_eq!((last.ns, last.cpu_ns, last.sights), (10.0, 10.0, 1.0));
+        // From place to place there is one sight for each, and two where the nodes meet.
+        let sights: Vec<f64> = hops.iter().map(|hop| hop.sights).collect();
+        assert_eq!(sights, [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0]);
+    }
+
     fn times(counts: &[(u64, u64)]) -> Histogram {
         let mut times = Histogram::new();
         for (ns, count) in counts {
@@ -326,7 +369,7 @@ mod tests {
             ..Spans::default()
         };
         let middle = vec![hop("veth", Trip::Request, 1_000.0)];
-        let whole = within_ends(middle.clone(), Some(&spans), 10_000);
+        let whole = within_spans(middle.clone(), &spans, 10_000);
         let shown = whole
             .iter()
             .map(|hop| (&*hop.name, &*hop.at, hop.trip, hop.ns));
@@ -338,9 +381,7 @@ mod tests {
                 ("sender: wake-up", "node1", Trip::Answer, 300.0),
             ]
         );
-        let untold = Spans::default();
-        for spans in [None, Some(&untold)] {
-            assert_eq!(within_ends(middle.clone(), spans, 10_000), middle);
-        }
+        let untold = within_spans(middle.clone(), &Spans::default(), 10_000);
+        assert_eq!(untold, middle);
     }
 }
