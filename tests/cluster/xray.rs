@@ -152,7 +152,7 @@ fn each_node_follows_its_half_by_its_own_clock() {
     assert_eq!(there[0], ("pod stack", &*client), "{there:?}");
     assert_eq!(there[there.len() - 1], ("wake-up", &*server), "{there:?}");
     assert_eq!(back[0], ("responder", &*server), "{back:?}");
-    assert_eq!(back[back.len() - 1], ("wake-up", &*client), "{back:?}");
+    assert_eq!(back[back.len() - 1], ("system calls", &*client), "{back:?}");
 }
 
 /// Beside the trials of a run are the hops of the paths that it compared.
