@@ -239,11 +239,14 @@ static __always_inline struct journey *under_way(void)
 }
 
 // It, if it is under way or may be joined by a packet that comes.
+static __always_inline struct journey *if_in_sight(struct journey *journey)
+{
+	return journey && (journey->is_on || journey->awaits) ? journey : 0;
+}
+
 static __always_inline struct journey *in_sight(void)
 {
-	struct journey *journey = any_journey();
-
-	return journey && (journey->is_on || journey->awaits) ? journey : 0;
+	return if_in_sight(any_journey());
 }
 
 // Reads the clock in a rehearsal, at a place where it would be read for a packet that is followed:
@@ -257,8 +260,10 @@ static __always_inline void rehearse(const struct journey *journey)
 // The journey that is in sight, at a place where packets are seen.
 static __always_inline struct journey *in_sight_here(void)
 {
-	rehearse(any_journey());
-	return in_sight();
+	struct journey *journey = any_journey();
+
+	rehearse(journey);
+	return if_in_sight(journey);
 }
 
 static __always_inline const struct order *ordered(void)

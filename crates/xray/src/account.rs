@@ -40,6 +40,11 @@ impl MeanTime {
         }
     }
 
+    /// Half of the width of its interval, where that is known.
+    pub(crate) fn half_width(&self) -> Option<f64> {
+        self.interval.map(|(low, high)| (high - low) / 2.0)
+    }
+
     /// Whether its interval is known, and without 0.
     pub fn is_different(&self) -> bool {
         self.interval
@@ -165,7 +170,7 @@ pub(crate) struct RoundSeen {
     pub(crate) one_in: u64,
     /// Without a tracer.
     pub(crate) alone: TrialLatency,
-    /// With one that follows nobody; `None` where what a sight takes is left in.
+    /// With one that follows nobody; `None` by taps.
     pub(crate) rehearsed: Option<TrialLatency>,
     /// With one that follows requests.
     pub(crate) watched: TrialLatency,
@@ -173,19 +178,13 @@ pub(crate) struct RoundSeen {
     pub(crate) hops: Vec<NamedHop>,
 }
 
-impl RoundSeen {
-    /// The latency that the hops are of.
-    fn total(&self) -> f64 {
-        match self.rehearsed {
-            Some(_) => self.alone.mean_ns,
-            None => self.watched.mean_ns,
-        }
-    }
+/// A figure of a round, such as the latency that its hops are of.
+type RoundFigure = fn(&RoundSeen) -> f64;
 
-    /// What of it is in no hop.
-    fn left(&self) -> f64 {
-        let hops: f64 = self.hops.iter().map(|hop| hop.ns).sum();
-        self.total() - hops
+impl RoundSeen {
+    /// All hops together.
+    fn hops_ns(&self) -> f64 {
+        self.hops.iter().map(|hop| hop.ns).sum()
     }
 
     fn cpu(&self) -> f64 {
@@ -204,22 +203,13 @@ pub(crate) struct NetworkSeen {
 }
 
 impl NetworkSeen {
-    /// The same as if sights took no time, where each took so long in each round.
+    /// The same as if sights took no time, where each took so long in each round that is told of.
     fn unseen(&self, sights: &[f64]) -> Self {
         let mut unseen = self.clone();
         for (round, ns) in unseen.rounds.iter_mut().zip(sights) {
             round.hops = round.hops.iter().map(|hop| hop.unseen(*ns)).collect();
         }
         unseen
-    }
-
-    /// The same where that is not known: its hops are of the latency while they were seen.
-    fn observed(&self) -> Self {
-        let mut observed = self.clone();
-        for round in &mut observed.rounds {
-            round.rehearsed = None;
-        }
-        observed
     }
 }
 
@@ -301,26 +291,27 @@ pub(crate) fn sum_up(
     let rounds = seen.iter().map(|it| it.rounds.len()).min().unwrap_or(0);
     let sights: Vec<f64> = (0..rounds).map_while(|at| sight(seen, at)).collect();
     let sight = Some(MeanTime::of(&sights)).filter(is_known);
-    let unseen = |it: &&NetworkSeen| match sight {
-        Some(_) => it.unseen(&sights),
-        None => it.observed(),
+    let (sights, total): (&[f64], RoundFigure) = match sight {
+        Some(_) => (&sights, |round| round.alone.mean_ns),
+        None => (&[], |round| round.watched.mean_ns),
     };
-    let seen: Vec<_> = seen.iter().map(unseen).collect();
+    let seen: Vec<_> = seen.iter().map(|it| it.unseen(sights)).collect();
     let networks = seen.iter().enumerate().map(|(at, network)| {
         let baseline = &seen[0];
-        let mean = |of: fn(&RoundSeen) -> f64| {
-            MeanTime::of(&network.rounds.iter().map(of).collect::<Vec<_>>())
-        };
+        let values = |of: RoundFigure| network.rounds.iter().map(of);
+        let mean = |of| MeanTime::of(&values(of).collect::<Vec<_>>());
+        let left = values(total).zip(values(RoundSeen::hops_ns));
+        let left = left.map(|(total, hops)| total - hops);
         NetworkHops {
             name: network.name.clone(),
-            total: mean(RoundSeen::total),
+            total: mean(total),
             alone: mean(|round| round.alone.mean_ns),
             watched: mean(|round| round.watched.mean_ns),
             alone_p50: mean(|round| round.alone.p50_ns),
             hops: hop_times(&network.rounds, tells_cpu),
             cpu: tells_cpu.then(|| mean(RoundSeen::cpu)),
-            unaccounted: mean(RoundSeen::left),
-            against: (at > 0).then(|| surplus(network, baseline)),
+            unaccounted: MeanTime::of(&left.collect::<Vec<_>>()),
+            against: (at > 0).then(|| surplus(network, baseline, total)),
             journeys: network.journeys,
             lost: network.lost,
             drops: network.drops.clone(),
@@ -342,7 +333,7 @@ pub(crate) fn sum_up(
 const KNOWN_WITHIN: f64 = 0.25;
 
 fn is_known(time: &MeanTime) -> bool {
-    let half = time.interval.map(|(low, high)| (high - low) / 2.0);
+    let half = time.half_width();
     half.is_some_and(|half| half <= time.ns * KNOWN_WITHIN)
 }
 
@@ -425,9 +416,9 @@ fn most_of(network: &NetworkSeen, of: &str) -> usize {
     network.rounds.iter().flat_map(trips).max().unwrap_or(0)
 }
 
-fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
+fn surplus(network: &NetworkSeen, baseline: &NetworkSeen, total: RoundFigure) -> Surplus {
     let pairs = || network.rounds.iter().zip(&baseline.rounds);
-    let differences = |of: fn(&RoundSeen) -> f64| {
+    let differences = |of: RoundFigure| {
         let values = pairs().map(|(one, other)| of(one) - of(other));
         MeanTime::of(&values.collect::<Vec<_>>())
     };
@@ -464,7 +455,7 @@ fn surplus(network: &NetworkSeen, baseline: &NetworkSeen) -> Surplus {
     by_name.sort_by(|one, other| other.time.ns.abs().total_cmp(&one.time.ns.abs()));
     Surplus {
         baseline: baseline.name.clone(),
-        total: differences(RoundSeen::total),
+        total: differences(total),
         alone_p50: differences(|round| round.alone.p50_ns),
         by_name,
     }

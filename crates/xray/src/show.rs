@@ -215,14 +215,14 @@ fn signed_micros(time: MeanTime) -> String {
 
 /// A time in microseconds, with half of its interval where that is known.
 pub(crate) fn micros(time: MeanTime) -> String {
-    let half = time.interval.map(|(low, high)| (high - low) / 2e3);
-    let half = half.map_or_else(String::new, |half| format!(" ±{half:.1}"));
+    let half = time.half_width();
+    let half = half.map_or_else(String::new, |half| format!(" ±{:.1}", half / 1e3));
     tenths(time.ns) + &half
 }
 
 /// A time in nanoseconds, with half of its interval where that is known.
 fn nanos(time: MeanTime) -> String {
-    let half = time.interval.map(|(low, high)| (high - low) / 2.0);
+    let half = time.half_width();
     let half = half.map_or_else(String::new, |half| format!(" ±{half:.0}"));
     format!("{:.0}{half} ns", time.ns).replace('-', "−")
 }

@@ -197,6 +197,7 @@ fn drops(traces: &Traces, around: &Surroundings) -> Vec<(String, u64)> {
     drops.collect()
 }
 
+/// A hop in the namespace of the sender, where these begin.
 fn at_sender(hops: &[NamedHop], name: &str, trip: Trip, ns: f64) -> NamedHop {
     let at = hops.first().map_or("", |hop| &hop.at);
     NamedHop {
