@@ -45,7 +45,7 @@ impl Xray {
             share(self.observer_share),
             self.one_in,
             self.sight.map_or_else(
-                || ", which the hops have in them".to_owned(),
+                || "; that is in the hops".to_owned(),
                 |it| format!("; {} for each place is taken out of the hops", nanos(it)),
             )
         )
