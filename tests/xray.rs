@@ -230,6 +230,47 @@ fn the_halves_that_two_nodes_follow_apart_are_those_of_the_whole() {
     });
 }
 
+/// What earlier kernels do not show of messages at their sockets is in the hops beside it, and all
+/// others are as they were.
+#[test]
+fn by_what_earlier_kernels_show_hops_add_up_too() {
+    let test = "by what earlier kernels show";
+    let Some(_alone) = lab(test) else {
+        return;
+    };
+    if !nix::unistd::geteuid().is_root() {
+        skip(test, "programs at the kernel's tracepoints take root");
+        return;
+    }
+    let order = ["--network", "host-gw,vxlan"];
+    for (version, more) in [("6.3", &[][..]), ("5.17", &[]), ("5.17", &["--by-node"])] {
+        is_shown(|| {
+            let whole = look(&[&order[..], more].concat());
+            let coarse = look(&[&order[..], more, &["--as-linux", version]].concat());
+            let mut worst: f64 = 0.0;
+            for at in 0..2 {
+                let [whole, coarse] = [&whole, &coarse].map(|it| &it["networks"][at]);
+                let mut wanted = names(whole);
+                let mut replace = |unseen: &str, with| {
+                    assert!(wanted.remove(unseen), "{whole}");
+                    wanted.insert(with);
+                };
+                replace("responder", "stack and responder");
+                replace("system calls", "stack and system calls");
+                if version == "5.17" {
+                    replace("wake-up", "stack and wake-up");
+                }
+                assert_eq!(names(coarse), wanted);
+                let stacks = |of| hops(of).iter().filter(|it| it["name"] == "pod stack");
+                assert_eq!([whole, coarse].map(|it| stacks(it).count()), [4, 2]);
+                let share = number(coarse, "unaccounted_ns") / number(coarse, "total_ns");
+                worst = worst.max(share.abs());
+            }
+            (worst < most_unaccounted(&coarse), (version, more, worst))
+        });
+    }
+}
+
 /// Holds the names of hops that nodes saw apart to those that were seen as a whole.
 fn holds_halves(whole: &Value, apart: &Value) {
     let between = |hop: &&Value| !is_called(hop, "underlay");

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plumbline_protocol::{Followed, TraceAnswer, TraceOrder};
-use plumbline_tracer::{DropWatch, Tracer, TracerError, own_place};
+use plumbline_tracer::{AtSockets, DropWatch, Tracer, TracerError, own_place};
 
 /// What an agent looks into its kernel with: programs, once they are loaded.
 #[derive(Clone, Default)]
@@ -40,7 +40,7 @@ impl Tracing {
         let mut tracer = lock(&self.requests);
         let loaded = match tracer.take() {
             Some(loaded) => loaded,
-            None => Tracer::load()?,
+            None => Tracer::load(AtSockets::default())?,
         };
         tracer.insert(loaded).begin(followed)
     }

@@ -151,6 +151,8 @@ pub struct Followed {
     pub one_in: u64,
     /// Journeys that took longer are left out, nanoseconds.
     pub longest_ns: u64,
+    /// How long after the first requests none is followed, nanoseconds.
+    pub warm_up_ns: u64,
     /// Inodes of the namespaces in which packets are seen; empty for all of them.
     pub inside: Vec<u32>,
 }
@@ -214,10 +216,10 @@ pub struct DroppedDatagrams {
 /// What was seen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Traces {
-    /// The sender's requests that were answered within the limit, followed or not; 0 by the
-    /// receiver's part, and in a rehearsal.
+    /// The sender's requests past the first ones that were answered within the limit, followed or
+    /// not; 0 by the receiver's part, and in a rehearsal.
     pub answered: u64,
-    /// From being handed to TCP until the sender had read the answer, summed up over these,
+    /// From the first sight of each until the sender had read the answer, summed up over these,
     /// nanoseconds; the time of the programs is in it.
     pub answered_ns: u64,
     /// Whole journeys, or the part that was asked for.

@@ -21,6 +21,10 @@
 // that come is the one shows when it is at its socket, so what comes meanwhile is followed in
 // `arrivals`, each packet apart.
 //
+// Before Linux 6.16 nothing tells that a message is handed to TCP. There it is seen first when its
+// packet is at a device, and a journey begins there. Before 6.3 nothing tells that a socket says so
+// to who waits, and that a packet is the one shows when it is at the socket with bytes in it.
+//
 // Built by .ci/bpf; the object is checked in, so that loading needs no compiler.
 
 #include <linux/bpf.h>
@@ -98,6 +102,7 @@ struct order {
 	__u64 longest; // journeys that took longer, in ns, are counted and no more
 	__u32 server; // namespace of the receiver
 	__u32 unused;
+	__u64 warm_up; // how long none is followed after the first ones, in ns
 };
 
 struct journey {
@@ -105,6 +110,8 @@ struct journey {
 	__u32 is_confined; // to what is seen in the namespaces of `inside`
 	__u32 awaits; // whether a packet may come from another kernel
 	__u32 is_rehearsal; // nobody is followed
+	__u32 from_device; // a message is seen first at a device
+	__u32 until_read; // what is at its socket is seen next when it was read
 	__u64 wait; // since when, which no other wait has
 	__u64 coming; // the packet that was at its socket last
 	__u64 is_on;
@@ -117,7 +124,8 @@ struct journey {
 	__u64 left; // when the last program ended
 	__u64 took;
 	__u64 requests;
-	__u64 asked; // when the sender handed the last request to TCP, followed or not
+	__u64 counts_from; // when the first requests are over
+	__u64 asked; // when a request was seen first, followed or not; 0 once it was answered
 	__u64 answered; // requests that were answered within the longest time
 	__u64 answered_ns; // what these took until the sender had read the answer
 	__u32 hook; // where it was seen last
@@ -413,11 +421,12 @@ static __always_inline void await(struct journey *journey)
 // The place of a packet among those that come, whether it has it or not.
 static __always_inline struct arrival *place_of(__u64 skb)
 {
-	__u32 low = skb;
+	__u32 low;
 	__u32 at;
 
-	// The kernel lets half of an address be copied, and none be shifted.
-	asm volatile("" : "+w"(low));
+	// The kernel lets half of an address be copied, and none be shifted: a copy that the compiler
+	// does not leave out.
+	asm volatile("%0 = %1" : "=w"(low) : "w"((__u32)skb));
 	at = (low >> 6 ^ low >> 14) & (ARRIVALS - 1);
 	return bpf_map_lookup_elem(&arrivals, &at);
 }
@@ -577,6 +586,42 @@ static __always_inline void join(struct journey *journey, struct arrival *arriva
 	journey->left = bpf_ktime_get_ns();
 }
 
+// Counts a request. Whether it is past the first ones, which find cold what others find warm. A
+// connection's first message may open it long before there is any load.
+static __always_inline bool is_warm(struct journey *journey, const struct order *order, __u64 now)
+{
+	journey->requests += 1;
+	if (journey->requests <= 2)
+		journey->counts_from = now + order->warm_up;
+	return now >= journey->counts_from;
+}
+
+// A message of the sender is seen for the first time. Whether it is followed, as every so many
+// are: then the journey has begun, and the caller sees where.
+static __always_inline bool ask(struct journey *journey, const struct order *order,
+				const struct sock *sk)
+{
+	journey->asked = bpf_ktime_get_ns();
+	journey->client = (__u64)sk;
+	if (!is_warm(journey, order, journey->asked) || journey->requests % order->every)
+		return false;
+	journey->awaits = 0;
+	journey->socket = (__u64)sk;
+	// The first step takes no time.
+	journey->left = journey->asked;
+	begin(journey, journey->asked);
+	return true;
+}
+
+// Whether a socket is that of the sender, where that is to be followed from here.
+static __always_inline bool asks(const struct journey *journey, const struct order *order,
+				 const struct sock *sk)
+{
+	return journey->part != RECEIVER && order->every &&
+	       sk->__sk_common.skc_dport == bpf_htons(order->port) &&
+	       namespace_of(sk) == order->client;
+}
+
 // const struct sock *, const struct msghdr *, const struct sk_buff *, int
 SEC("tp_btf/tcp_sendmsg_locked")
 int on_sent(__u64 *context)
@@ -598,25 +643,59 @@ int on_sent(__u64 *context)
 			return 0;
 		end_as(journey, LOST);
 	}
-	if (journey->part == RECEIVER)
+	if (!asks(journey, order, sk) || !ask(journey, order, sk))
 		return 0;
-	if (sk->__sk_common.skc_dport != bpf_htons(order->port) ||
-	    namespace_of(sk) != order->client || !order->every)
-		return 0;
-	journey->asked = bpf_ktime_get_ns();
-	journey->client = (__u64)sk;
-	journey->requests += 1;
-	if (journey->requests % order->every)
-		return 0;
-	journey->awaits = 0;
-	journey->socket = (__u64)sk;
-	// The first step takes no time.
-	journey->left = journey->asked;
-	begin(journey, journey->asked);
 	see(journey, journey->left, order->client, 0, SENT);
 	if (journey->part == SENDER)
 		await(journey);
 	return 0;
+}
+
+// How many bytes of a message a packet of TCP carries: one that only acknowledges has none. In
+// distances from its head, as some kernels take its data for a pointer with which none may count.
+static __always_inline __u32 carried(const struct sk_buff *skb)
+{
+	__u32 header = skb->transport_header;
+	__u8 words = 0;
+
+	// Its own length is the upper half of the header's thirteenth byte, in words of four bytes.
+	if (bpf_probe_read_kernel(&words, sizeof(words), skb->head + header + 12))
+		return 0;
+	return skb->tail + skb->data_len - header - (words >> 4) * 4;
+}
+
+static __always_inline void take(struct journey *journey, const struct sk_buff *skb)
+{
+	journey->skb = (__u64)skb;
+	journey->head = (__u64)skb->head;
+}
+
+// A packet of the sender's message, or of the answer to it, is at the first device, and nothing
+// of it was seen before. Whether the journey begins here.
+static __always_inline bool begins_at(struct journey *journey, const struct sk_buff *skb)
+{
+	const struct order *order = ordered();
+	const struct sock *sk = skb->sk;
+
+	if (!order || !sk)
+		return false;
+	if (journey->is_on && journey->hook == READ && (__u64)sk == journey->socket) {
+		if (carried(skb))
+			take(journey, skb);
+		return false;
+	}
+	// Further devices are passed while the answer is waited for.
+	if (journey->asked || !asks(journey, order, sk) || !carried(skb))
+		return false;
+	if (journey->is_on)
+		end_as(journey, LOST);
+	if (!ask(journey, order, sk))
+		return false;
+	take(journey, skb);
+	see_at(journey, journey->left, skb->dev, QUEUED);
+	if (journey->part == SENDER)
+		await(journey);
+	return true;
 }
 
 // struct sk_buff *
@@ -624,14 +703,15 @@ SEC("tp_btf/net_dev_queue")
 int on_queued(__u64 *context)
 {
 	const struct sk_buff *skb = (const struct sk_buff *)context[0];
-	struct journey *journey = under_way();
+	struct journey *journey = any_journey();
 
+	if (journey && journey->from_device && begins_at(journey, skb))
+		return 0;
+	journey = under_way();
 	// The first packet that the socket sends is the one.
 	if (journey && journey->hook == SENT && !journey->skb &&
-	    (__u64)skb->sk == journey->socket) {
-		journey->skb = (__u64)skb;
-		journey->head = (__u64)skb->head;
-	}
+	    (__u64)skb->sk == journey->socket)
+		take(journey, skb);
 	if (journey && journey->hook == ROUTED && journey->cpu == bpf_get_smp_processor_id() &&
 	    is_inside(journey, namespace_at(skb->dev)) && carries(journey, skb)) {
 		__u64 came = bpf_ktime_get_ns();
@@ -718,6 +798,14 @@ int on_routed_v6(__u64 *context)
 	return look_up();
 }
 
+// A request is at the receiver's socket: the answer before has left.
+static __always_inline void end_before(struct journey *journey, const struct sock *sk)
+{
+	if (journey->is_on && journey->part == RECEIVER && journey->hook == TRANSMITTED &&
+	    (__u64)sk == journey->socket)
+		arrive_home(journey);
+}
+
 // struct sock *, const struct sk_buff *
 SEC("tp_btf/tcp_probe")
 int on_delivered(__u64 *context)
@@ -726,6 +814,7 @@ int on_delivered(__u64 *context)
 	const struct sk_buff *skb = (const struct sk_buff *)context[1];
 	struct journey *journey = in_sight_here();
 	struct arrival *arrival;
+	bool is_message;
 	__u64 came;
 
 	if (!journey)
@@ -738,6 +827,9 @@ int on_delivered(__u64 *context)
 		see(journey, came, namespace_of(sk), 0, DELIVERED);
 		return 0;
 	}
+	is_message = journey->until_read && carried(skb);
+	if (is_message)
+		end_before(journey, sk);
 	arrival = journey->awaits ? arrived(journey, (__u64)skb) : 0;
 	if (!arrival)
 		return 0;
@@ -748,6 +840,8 @@ int on_delivered(__u64 *context)
 	// One that only acknowledges comes no further.
 	journey->coming = (__u64)skb;
 	see_coming(arrival, came, namespace_of(sk), 0, DELIVERED);
+	if (is_message && arrival->skb)
+		join(journey, arrival, sk);
 	return 0;
 }
 
@@ -767,10 +861,7 @@ int on_ready(__u64 *context)
 		see(journey, came, journey->namespace, 0, READY);
 		return 0;
 	}
-	// The next request: the answer before has left.
-	if (journey->is_on && journey->part == RECEIVER && journey->hook == TRANSMITTED &&
-	    (__u64)sk == journey->socket)
-		arrive_home(journey);
+	end_before(journey, sk);
 	if (!journey->awaits || !journey->coming)
 		return 0;
 	arrival = arrived(journey, journey->coming);
@@ -790,8 +881,8 @@ static __always_inline void count_request(struct journey *journey, const struct 
 
 	if (!order || !order->every || !receives(journey, sk))
 		return;
-	journey->requests += 1;
-	if ((journey->requests + 1) % order->every == 0)
+	if (is_warm(journey, order, bpf_ktime_get_ns()) &&
+	    (journey->requests + 1) % order->every == 0)
 		await(journey);
 }
 
@@ -801,27 +892,26 @@ static __always_inline void count_answer(struct journey *journey)
 	const struct order *order = ordered();
 	__u64 took = bpf_ktime_get_ns() - journey->asked;
 
-	if (!order || !journey->asked || took > order->longest)
-		return;
+	if (order && journey->asked && journey->asked >= journey->counts_from &&
+	    took <= order->longest) {
+		journey->answered += 1;
+		journey->answered_ns += took;
+	}
 	journey->asked = 0;
-	journey->answered += 1;
-	journey->answered_ns += took;
 }
 
-// struct sock *, int, int
-SEC("tp_btf/sock_recv_length")
-int on_read(__u64 *context)
+// A program has what came to a socket.
+static __always_inline int has_read(const struct sock *sk)
 {
-	const struct sock *sk = (const struct sock *)context[0];
-	int length = (int)context[1];
 	struct journey *journey = any_journey();
 	__u64 came;
 
 	rehearse(journey);
-	if (!journey || length <= 0)
+	if (!journey)
 		return 0;
 	came = bpf_ktime_get_ns();
-	if (journey->is_on && journey->hook == READY && (__u64)sk == journey->socket) {
+	if (journey->is_on && journey->hook == (journey->until_read ? DELIVERED : READY) &&
+	    (__u64)sk == journey->socket) {
 		forget_packet(journey);
 		see(journey, came, journey->namespace, 0, READ);
 		if ((__u64)sk == journey->client)
@@ -832,6 +922,20 @@ int on_read(__u64 *context)
 	else if ((__u64)sk == journey->client)
 		count_answer(journey);
 	return 0;
+}
+
+// struct sock *, int, int
+SEC("tp_btf/sock_recv_length")
+int on_read(__u64 *context)
+{
+	return (int)context[1] > 0 ? has_read((const struct sock *)context[0]) : 0;
+}
+
+// struct sock *
+SEC("tp_btf/tcp_rcv_space_adjust")
+int on_copied(__u64 *context)
+{
+	return has_read((const struct sock *)context[0]);
 }
 
 // A packet is gone, and another may have its address.

@@ -37,7 +37,9 @@ struct net_device {
 struct sk_buff {
 	struct sock *sk;
 	struct net_device *dev;
+	__u16 transport_header;
 	unsigned int tail;
+	unsigned int data_len;
 	unsigned char *head;
 };
 

@@ -2,13 +2,15 @@
 
 use plumbline_protocol::{Followed, FollowedPart, Hook, TracedRoute, TracedStep};
 
+use crate::at_sockets::AtSockets;
+
 const MOST_STEPS: usize = 96;
 const STEP: usize = 24;
 /// Bytes of a route before its steps.
 const ROUTE_HEAD: usize = 24;
 pub(crate) const ROUTE: usize = ROUTE_HEAD + MOST_STEPS * STEP;
 /// Bytes of a journey before its route.
-const JOURNEY_HEAD: usize = 152;
+const JOURNEY_HEAD: usize = 168;
 pub(crate) const JOURNEY: usize = JOURNEY_HEAD + ROUTE;
 
 /// Fates, by their numbers.
@@ -17,19 +19,20 @@ pub(crate) const LOST: u32 = 1;
 pub(crate) const NO_ROOM: u32 = 3;
 pub(crate) const FATES: u32 = 4;
 
-pub(crate) fn order(followed: &Followed) -> [u8; 32] {
-    let mut bytes = [0; 32];
+pub(crate) fn order(followed: &Followed) -> [u8; 40] {
+    let mut bytes = [0; 40];
     bytes[..4].copy_from_slice(&followed.client.to_ne_bytes());
     bytes[4..6].copy_from_slice(&followed.port.to_ne_bytes());
     bytes[6..8].copy_from_slice(&followed.listening.to_ne_bytes());
     bytes[8..16].copy_from_slice(&followed.one_in.to_ne_bytes());
     bytes[16..24].copy_from_slice(&followed.longest_ns.to_ne_bytes());
     bytes[24..28].copy_from_slice(&followed.server.to_ne_bytes());
+    bytes[32..40].copy_from_slice(&followed.warm_up_ns.to_ne_bytes());
     bytes
 }
 
-/// A journey that has not begun. A receiver's part waits for the first request.
-pub(crate) fn journey(followed: &Followed) -> [u8; JOURNEY] {
+/// A journey that has not begun.
+pub(crate) fn journey(followed: &Followed, at_sockets: AtSockets) -> [u8; JOURNEY] {
     let mut bytes = [0; JOURNEY];
     let part: u32 = match followed.part {
         FollowedPart::Whole => 0,
@@ -38,19 +41,19 @@ pub(crate) fn journey(followed: &Followed) -> [u8; JOURNEY] {
     };
     let is_confined = u32::from(!followed.inside.is_empty());
     let is_rehearsal = followed.one_in == 0;
-    let awaits = followed.part == FollowedPart::Receiver && !is_rehearsal;
     bytes[..4].copy_from_slice(&part.to_ne_bytes());
     bytes[4..8].copy_from_slice(&is_confined.to_ne_bytes());
-    bytes[8..12].copy_from_slice(&u32::from(awaits).to_ne_bytes());
     bytes[12..16].copy_from_slice(&u32::from(is_rehearsal).to_ne_bytes());
-    // Since when it waits: not 0, as where nothing came yet.
-    bytes[16..24].copy_from_slice(&u64::from(awaits).to_ne_bytes());
+    let from_device = at_sockets != AtSockets::Linux6_16;
+    let until_read = at_sockets == AtSockets::Linux5_17;
+    bytes[16..20].copy_from_slice(&u32::from(from_device).to_ne_bytes());
+    bytes[20..24].copy_from_slice(&u32::from(until_read).to_ne_bytes());
     bytes
 }
 
 /// How many of the sender's requests were answered, followed or not, and what these took in all.
 pub(crate) fn answered(bytes: &[u8; JOURNEY]) -> (u64, u64) {
-    (u64_at(bytes, 120), u64_at(bytes, 128))
+    (u64_at(bytes, 136), u64_at(bytes, 144))
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -122,8 +125,8 @@ mod tests {
     #[test]
     fn answers_are_read_where_the_programs_count_them() {
         let mut bytes = [0; JOURNEY];
-        bytes[120] = 3;
-        bytes[128] = 240;
+        bytes[136] = 3;
+        bytes[144] = 240;
         assert_eq!(answered(&bytes), (3, 240));
     }
 
@@ -137,19 +140,21 @@ mod tests {
             listening: 5,
             one_in: 3,
             longest_ns: 4,
+            warm_up_ns: 7,
             inside: vec![6],
         };
         let bytes = order(&followed);
         assert_eq!((bytes[0], bytes[4], bytes[6]), (1, 2, 5));
         assert_eq!((bytes[8], bytes[16], bytes[24]), (3, 4, 6));
-        let bytes = journey(&followed);
-        assert_eq!((bytes[0], bytes[4], bytes[8], bytes[16]), (2, 1, 1, 1));
-        assert_eq!(bytes[12], 0);
+        assert_eq!(bytes[32], 7);
+        let bytes = journey(&followed, AtSockets::Linux6_3);
+        assert_eq!((bytes[0], bytes[4], bytes[12]), (2, 1, 0));
+        assert_eq!((bytes[16], bytes[20]), (1, 0));
         let nobody = Followed {
             one_in: 0,
             ..followed
         };
-        let bytes = journey(&nobody);
-        assert_eq!((bytes[8], bytes[12], bytes[16]), (0, 1, 0));
+        let bytes = journey(&nobody, AtSockets::Linux5_17);
+        assert_eq!((bytes[12], bytes[16], bytes[20]), (1, 1, 1));
     }
 }

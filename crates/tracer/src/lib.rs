@@ -5,12 +5,14 @@
 //! compiler (`bpf/*.o`), nothing of them is pinned, and nothing goes to user space for each
 //! packet.
 
+mod at_sockets;
 mod btf;
 mod drops;
 mod layout;
 mod place;
 mod tracer;
 
+pub use at_sockets::AtSockets;
 pub use drops::DropWatch;
 pub use place::{devices, own_place};
 pub use tracer::{Tracer, TracerError};

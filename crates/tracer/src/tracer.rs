@@ -3,14 +3,14 @@
 use plumbline_protocol::{Followed, TracedDrop, Traces};
 use plumbline_sys::bpf::{AtNetfilter, AtTracepoints, BpfError, BpfObject, ObjectFile};
 
+use crate::at_sockets::AtSockets;
 use crate::btf;
 use crate::layout;
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/journey.o"));
 
-/// Each program with its tracepoint.
+/// Each program that is not at a socket alone, with its tracepoint.
 const PROGRAMS: &[(&str, &str)] = &[
-    ("on_sent", "tcp_sendmsg_locked"),
     ("on_queued", "net_dev_queue"),
     ("on_transmitted", "net_dev_start_xmit"),
     ("on_arrived", "netif_rx"),
@@ -18,8 +18,6 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("on_routed", "fib_table_lookup"),
     ("on_routed_v6", "fib6_table_lookup"),
     ("on_delivered", "tcp_probe"),
-    ("on_ready", "sk_data_ready"),
-    ("on_read", "sock_recv_length"),
     ("on_consumed", "consume_skb"),
     ("on_dropped", "kfree_skb"),
 ];
@@ -42,19 +40,31 @@ pub enum TracerError {
 #[derive(Debug)]
 pub struct Tracer {
     object: BpfObject,
+    at_sockets: AtSockets,
     running: Option<AtTracepoints>,
 }
 
 impl Tracer {
-    /// Loads the programs.
+    /// Loads the programs, with these at sockets or with what the kernel has of them.
     ///
     /// # Errors
     ///
     /// [`TracerError::Unsupported`] without the right to do so, and on kernels without type
-    /// information or one of the tracepoints.
-    pub fn load() -> Result<Self, TracerError> {
+    /// information or one of the tracepoints that every journey needs.
+    pub fn load(most: AtSockets) -> Result<Self, TracerError> {
+        let mut at_sockets = most;
+        let object = loop {
+            match (
+                loaded(OBJECT, &programs(at_sockets)),
+                at_sockets.of_earlier(),
+            ) {
+                (Err(TracerError::Unsupported { .. }), Some(earlier)) => at_sockets = earlier,
+                (loaded, _) => break loaded?,
+            }
+        };
         Ok(Self {
-            object: loaded(OBJECT, PROGRAMS)?,
+            object,
+            at_sockets,
             running: None,
         })
     }
@@ -102,7 +112,8 @@ impl Tracer {
     pub fn begin(&mut self, followed: &Followed) -> Result<(), TracerError> {
         self.running = None;
         self.forget(followed)?;
-        let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
+        let programs = programs(self.at_sockets);
+        let names: Vec<&str> = programs.iter().map(|(name, _)| *name).collect();
         self.running = Some(self.object.attach_to_tracepoints(&names).map_err(missing)?);
         Ok(())
     }
@@ -129,7 +140,8 @@ impl Tracer {
             self.object.set("inside", namespace.to_ne_bytes(), [1; 4])?;
         }
         self.object.set_at("orders", 0, layout::order(followed))?;
-        self.object.set_at("journeys", 0, layout::journey(followed))
+        self.object
+            .set_at("journeys", 0, layout::journey(followed, self.at_sockets))
     }
 
     fn traces(&mut self) -> Result<Traces, BpfError> {
@@ -161,6 +173,10 @@ impl Tracer {
     }
 }
 
+fn programs(at_sockets: AtSockets) -> Vec<(&'static str, &'static str)> {
+    [at_sockets.programs(), PROGRAMS].concat()
+}
+
 /// An object whose programs are loaded, each for its tracepoint.
 pub(crate) fn loaded(
     file: &ObjectFile<[u8]>,
@@ -180,7 +196,7 @@ pub(crate) fn missing(error: BpfError) -> TracerError {
         }
         (_, true) => {
             "it needs a kernel with type information (CONFIG_DEBUG_INFO_BTF) and, to follow \
-             requests, the tracepoint tcp_sendmsg_locked, which Linux has as of 6.16"
+             requests, the tracepoints of Linux 5.17"
         }
         _ => return error.into(),
     };

@@ -30,9 +30,10 @@ impl Eye {
             return Ok(Self::Taps);
         }
         if order.by_node {
-            return Ok(Self::Halves([Tracer::load()?, Tracer::load()?]));
+            let load = || Tracer::load(order.at_sockets);
+            return Ok(Self::Halves([load()?, load()?]));
         }
-        match Tracer::load() {
+        match Tracer::load(order.at_sockets) {
             Ok(tracer) => Ok(Self::Tracer(tracer)),
             Err(error) if order.netfilter => Err(error.into()),
             Err(TracerError::Unsupported { needs }) => {

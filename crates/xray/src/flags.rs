@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use plumbline_tracer::AtSockets;
 
 use crate::error::XrayError;
 use crate::order::XrayOrder;
@@ -54,6 +55,9 @@ pub struct XrayArgs {
     /// Have each node follow its half of the way apart, as nodes with kernels of their own do
     #[arg(long, conflicts_with = "taps")]
     pub by_node: bool,
+    /// See of messages at their sockets what this version of Linux shows, or less: 6.16, 6.3 or 5.17
+    #[arg(long, value_name = "VERSION", conflicts_with = "taps", default_value_t)]
+    pub as_linux: AtSockets,
     /// Tell apart what netfilter's hooks on the nodes take, as root: their cost is in it, of
     /// networks that have no rules too
     #[arg(long, conflicts_with_all = ["by_node", "taps"])]
@@ -148,6 +152,7 @@ impl XrayArgs {
                 taps: self.taps,
                 netfilter: self.netfilter,
                 by_node: self.by_node,
+                at_sockets: self.as_linux,
             }),
         }
     }
@@ -157,6 +162,7 @@ impl XrayArgs {
             ("--taps", self.taps),
             ("--netfilter", self.netfilter),
             ("--awake", self.awake),
+            ("--as-linux", self.as_linux != AtSockets::default()),
         ];
         let of_lab = of_lab.iter().find(|(_, is_given)| *is_given);
         without_leave(&self.target, self.allow_tracing).or_else(|| match self.is_in_cluster() {

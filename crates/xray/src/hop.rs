@@ -19,6 +19,9 @@ pub(crate) const UNDERLAY_BOTH_WAYS: &str = "underlay, both ways";
 /// what its program does to take the time: both ways together.
 pub(crate) const CALLS: &str = "system calls";
 
+/// The same with the stack that it goes down, where that is not seen.
+pub(crate) const CALLS_AND_STACK: &str = "stack and system calls";
+
 /// Which way a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -104,7 +107,7 @@ pub(crate) fn hops(seen: &[(SeenAt, f64)], mut trip: Trip) -> Vec<NamedHop> {
 /// kernel or the program works for it without a break.
 fn waits(before: &SeenAt, after: &SeenAt) -> bool {
     match (before.hook, after.hook) {
-        (Hook::Arrived, Hook::Received) | (Hook::Ready, Hook::Read) => true,
+        (Hook::Arrived, Hook::Received) | (Hook::Ready | Hook::Delivered, Hook::Read) => true,
         (Hook::Queued, Hook::Transmitted) => {
             before.device.as_ref().is_some_and(|it| it.has_queue())
         }
@@ -178,7 +181,9 @@ fn name(before: &SeenAt, after: &SeenAt, then: Option<&SeenAt>) -> String {
         (Received | Routed, _) => handing_on(before, after),
         (Delivered, Ready) => stack(after),
         (Ready, Read) => "wake-up".to_owned(),
+        (Delivered, Read) => "stack and wake-up".to_owned(),
         (Read, Sent) => "responder".to_owned(),
+        (Read, Queued) => "stack and responder".to_owned(),
         (before, after) => format!("{before:?} to {after:?}").to_lowercase(),
     }
 }
@@ -318,6 +323,25 @@ mod tests {
         assert_eq!(hops[4].at, "node1");
         assert_eq!(hops[12].trip, Trip::Request);
         assert_eq!(hops[13].trip, Trip::Answer);
+    }
+
+    #[test]
+    fn what_earlier_kernels_do_not_show_is_in_the_hop_beside_it() {
+        let mut places = journey();
+        places.retain(|it| !matches!(it.hook, Sent | Ready));
+        let hops = named(places);
+        let [first, .., waking, last] = &hops[..] else {
+            panic!("{hops:?}")
+        };
+        assert_eq!((&*first.name, first.trip), ("veth", Trip::Request));
+        assert_eq!(
+            (&*waking.name, waking.trip),
+            ("stack and wake-up", Trip::Request)
+        );
+        assert_eq!(
+            (&*last.name, last.trip),
+            ("stack and responder", Trip::Answer)
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How to look.
 
+use plumbline_tracer::AtSockets;
+
 /// How to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XrayOrder {
@@ -13,6 +15,8 @@ pub struct XrayOrder {
     pub netfilter: bool,
     /// Each node's half of the way apart, though one kernel could see all of it.
     pub by_node: bool,
+    /// What is seen at sockets at most, though the kernel shows more.
+    pub at_sockets: AtSockets,
 }
 
 impl Default for XrayOrder {
@@ -23,6 +27,7 @@ impl Default for XrayOrder {
             taps: false,
             netfilter: false,
             by_node: false,
+            at_sockets: AtSockets::default(),
         }
     }
 }

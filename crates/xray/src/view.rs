@@ -1,11 +1,11 @@
 //! From what tracers saw to hops with names.
 
-use plumbline_protocol::{TracedRoute, Traces};
+use plumbline_protocol::{Hook, TracedRoute, Traces};
 use plumbline_record::{LoadResult, Spans};
 
 use crate::account::merged;
 use crate::around::Surroundings;
-use crate::hop::{CALLS, NamedHop, Trip, UNDERLAY_BOTH_WAYS, hops};
+use crate::hop::{CALLS, CALLS_AND_STACK, NamedHop, Trip, UNDERLAY_BOTH_WAYS, hops};
 use crate::load::{TrialLatency, mean_within};
 use crate::place::SeenAt;
 
@@ -17,6 +17,8 @@ pub(crate) struct Glimpse {
     /// From the first of their places to the last, the mean of all requests, nanoseconds;
     /// programs at tracepoints tell it.
     between_ends_ns: Option<f64>,
+    /// Whether the first of them is a device, and not the socket.
+    is_from_device: bool,
     /// Journeys from end to end.
     pub(crate) journeys: u64,
     /// Those above the limit.
@@ -76,6 +78,7 @@ impl Glimpse {
     fn counted(traces: &Traces, around: &Surroundings) -> Self {
         let answered = traces.answered as f64;
         Self {
+            is_from_device: is_from_device(traces),
             between_ends_ns: (answered > 0.0).then(|| traces.answered_ns as f64 / answered),
             journeys: traces.routes.iter().map(|route| route.journeys).sum(),
             too_long: traces.too_long,
@@ -94,7 +97,14 @@ impl Glimpse {
         limit_ns: u64,
     ) -> Vec<NamedHop> {
         match (self.between_ends_ns, load.spans.as_deref()) {
-            (Some(between), _) => with_calls(self.hops, latency.mean_ns - between),
+            (Some(between), _) => {
+                let name = if self.is_from_device {
+                    CALLS_AND_STACK
+                } else {
+                    CALLS
+                };
+                with_calls(self.hops, name, latency.mean_ns - between)
+            }
             (None, Some(spans)) => within_spans(self.hops, spans, limit_ns),
             (None, None) => self.hops,
         }
@@ -197,6 +207,11 @@ fn drops(traces: &Traces, around: &Surroundings) -> Vec<(String, u64)> {
     drops.collect()
 }
 
+fn is_from_device(traces: &Traces) -> bool {
+    let mut first = traces.routes.iter().filter_map(|route| route.steps.first());
+    first.any(|step| step.hook == Hook::Queued)
+}
+
 /// A hop in the namespace of the sender, where these begin.
 fn at_sender(hops: &[NamedHop], name: &str, trip: Trip, ns: f64) -> NamedHop {
     let at = hops.first().map_or("", |hop| &hop.at);
@@ -207,13 +222,13 @@ fn at_sender(hops: &[NamedHop], name: &str, trip: Trip, ns: f64) -> NamedHop {
 }
 
 /// Hops with what is before their first place and after their last one.
-fn with_calls(mut hops: Vec<NamedHop>, ns: f64) -> Vec<NamedHop> {
+fn with_calls(mut hops: Vec<NamedHop>, name: &str, ns: f64) -> Vec<NamedHop> {
     hops.push(NamedHop {
         cpu_ns: ns,
         // What is before the first sight, and after the last.
         sights: 1.0,
         cpu_sights: 1.0,
-        ..at_sender(&hops, CALLS, Trip::Answer, ns)
+        ..at_sender(&hops, name, Trip::Answer, ns)
     });
     hops
 }
@@ -235,7 +250,7 @@ fn within_spans(mut hops: Vec<NamedHop>, spans: &Spans, limit_ns: u64) -> Vec<Na
 
 #[cfg(test)]
 mod tests {
-    use plumbline_protocol::{Hook, TracedStep};
+    use plumbline_protocol::TracedStep;
     use plumbline_record::Histogram;
 
     use super::*;
@@ -337,12 +352,18 @@ mod tests {
     fn what_is_around_the_first_place_and_the_last_is_in_system_calls() {
         let [mut sender, receiver] = two_halves();
         (sender.answered, sender.answered_ns) = (2, 100);
+        let mut from_device = sender.clone();
+        from_device.routes[0].steps.remove(0);
         let latency = TrialLatency {
             mean_ns: 60.0,
             p50_ns: 60.0,
         };
         let load = LoadResult::default();
-        let seen = Glimpse::halves(&[sender, receiver], &around());
+        let receiver = || receiver.clone();
+        let coarse = Glimpse::halves(&[from_device, receiver()], &around());
+        let coarse = coarse.with_ends(&load, latency, 1_000);
+        assert_eq!(coarse.last().unwrap().name, CALLS_AND_STACK);
+        let seen = Glimpse::halves(&[sender, receiver()], &around());
         let mut hops = seen.with_ends(&load, latency, 1_000);
         let last = hops.pop().unwrap();
         assert_eq!((&*last.name, &*last.at), (CALLS, "node1"));

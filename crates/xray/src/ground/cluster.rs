@@ -12,6 +12,7 @@ use super::{Ground, RequestSample, demand};
 use crate::account::TRACEPOINTS;
 use crate::around::Surroundings;
 use crate::error::XrayError;
+use crate::load::TIMING;
 use crate::order::XrayOrder;
 use crate::view::Glimpse;
 
@@ -155,6 +156,7 @@ impl<'a> PathPlaces<'a> {
             listening: path.listening_port(),
             one_in: sample.one_in,
             longest_ns: sample.longest_ns,
+            warm_up_ns: TIMING.warm_up_ns,
             inside: Vec::new(),
         };
         let is_one_kernel = near.2.boot == far.2.boot;

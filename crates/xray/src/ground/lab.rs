@@ -14,6 +14,7 @@ use super::{Ground, RequestSample, demand};
 use crate::around::{Surroundings, inode};
 use crate::error::XrayError;
 use crate::eye::Eye;
+use crate::load::TIMING;
 use crate::order::XrayOrder;
 use crate::taps;
 use crate::view::Glimpse;
@@ -57,6 +58,7 @@ fn followed(standing: &StandingNetwork, path: &AtPort<'_>, sample: RequestSample
         listening: path.listening_port(),
         one_in: sample.one_in,
         longest_ns: sample.longest_ns,
+        warm_up_ns: TIMING.warm_up_ns,
         inside: Vec::new(),
     }
 }
