@@ -242,6 +242,10 @@ fn by_what_earlier_kernels_show_hops_add_up_too() {
         skip(test, "programs at the kernel's tracepoints take root");
         return;
     }
+    if !names(&look(&["--network", "host"])["networks"][0]).contains("responder") {
+        skip(test, "this kernel is an earlier one");
+        return;
+    }
     let order = ["--network", "host-gw,vxlan"];
     for (version, more) in [("6.3", &[][..]), ("5.17", &[]), ("5.17", &["--by-node"])] {
         is_shown(|| {

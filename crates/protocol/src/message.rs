@@ -19,7 +19,7 @@ use crate::trace::{TraceAnswer, TraceOrder};
 use crate::watch::{WatchOrder, Watched};
 
 /// Version of this protocol. Both sides must have the same; nothing is guessed.
-pub const PROTOCOL_VERSION: u32 = 18;
+pub const PROTOCOL_VERSION: u32 = 19;
 
 /// From the controller.
 #[derive(Clone, Debug, Serialize, Deserialize)]

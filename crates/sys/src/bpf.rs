@@ -209,7 +209,13 @@ impl BpfObject {
             program
                 .load(tracepoint, &types)
                 .map_err(|error| match error {
-                    ProgramError::Btf(_) => BpfError {
+                    // The verifier's refusal; rights that are lacking are EPERM.
+                    ProgramError::LoadError { ref io_error, .. }
+                        if io_error.raw_os_error() != Some(libc::EACCES) =>
+                    {
+                        failed(error)
+                    }
+                    ProgramError::Btf(_) | ProgramError::LoadError { .. } => BpfError {
                         refusal: LoadRefusal::Unsupported,
                         ..failed(error)
                     },

@@ -112,6 +112,8 @@ struct journey {
 	__u32 is_rehearsal; // nobody is followed
 	__u32 from_device; // a message is seen first at a device
 	__u32 until_read; // what is at its socket is seen next when it was read
+	__u32 sequence; // of the sender's last message, where that is seen first at a device
+	__u32 unused;
 	__u64 wait; // since when, which no other wait has
 	__u64 coming; // the packet that was at its socket last
 	__u64 is_on;
@@ -523,7 +525,7 @@ static __always_inline bool receives(const struct journey *journey, const struct
 	       sk->__sk_common.skc_num == order->listening && namespace_of(sk) == order->server;
 }
 
-// The receiver's half begins.
+// A journey begins.
 static __always_inline void begin(struct journey *journey, __u64 came)
 {
 	forget_packet(journey);
@@ -651,17 +653,25 @@ int on_sent(__u64 *context)
 	return 0;
 }
 
-// How many bytes of a message a packet of TCP carries: one that only acknowledges has none. In
-// distances from its head, as some kernels take its data for a pointer with which none may count.
-static __always_inline __u32 carried(const struct sk_buff *skb)
+// What is read of a packet's TCP header.
+struct tcp {
+	__be16 source;
+	__be16 destination;
+	__be32 sequence;
+	__be32 acknowledged;
+	__u32 words; // the upper half of its first byte: how long the header is, four bytes each
+};
+
+// Reads that of a packet. How many bytes of a message it carries: one that only acknowledges has
+// none. Computed from offsets into its buffer: verifiers of some kernels take its `data` for a
+// pointer that may not be used in arithmetic.
+static __always_inline __u32 carried(const struct sk_buff *skb, struct tcp *tcp)
 {
 	__u32 header = skb->transport_header;
-	__u8 words = 0;
 
-	// Its own length is the upper half of the header's thirteenth byte, in words of four bytes.
-	if (bpf_probe_read_kernel(&words, sizeof(words), skb->head + header + 12))
+	if (bpf_probe_read_kernel(tcp, sizeof(*tcp), skb->head + header))
 		return 0;
-	return skb->tail + skb->data_len - header - (words >> 4) * 4;
+	return skb->tail + skb->data_len - header - (tcp->words >> 4 & 0xf) * 4;
 }
 
 static __always_inline void take(struct journey *journey, const struct sk_buff *skb)
@@ -676,17 +686,20 @@ static __always_inline bool begins_at(struct journey *journey, const struct sk_b
 {
 	const struct order *order = ordered();
 	const struct sock *sk = skb->sk;
+	struct tcp tcp;
 
 	if (!order || !sk)
 		return false;
 	if (journey->is_on && journey->hook == READ && (__u64)sk == journey->socket) {
-		if (carried(skb))
+		if (carried(skb, &tcp))
 			take(journey, skb);
 		return false;
 	}
-	// Further devices are passed while the answer is waited for.
-	if (journey->asked || !asks(journey, order, sk) || !carried(skb))
+	// At further devices it is the same message, or one of a tunnel.
+	if (!asks(journey, order, sk) || !carried(skb, &tcp) ||
+	    tcp.destination != bpf_htons(order->port) || tcp.sequence == journey->sequence)
 		return false;
+	journey->sequence = tcp.sequence;
 	if (journey->is_on)
 		end_as(journey, LOST);
 	if (!ask(journey, order, sk))
@@ -815,6 +828,7 @@ int on_delivered(__u64 *context)
 	struct journey *journey = in_sight_here();
 	struct arrival *arrival;
 	bool is_message;
+	struct tcp tcp;
 	__u64 came;
 
 	if (!journey)
@@ -827,7 +841,7 @@ int on_delivered(__u64 *context)
 		see(journey, came, namespace_of(sk), 0, DELIVERED);
 		return 0;
 	}
-	is_message = journey->until_read && carried(skb);
+	is_message = journey->until_read && receives(journey, sk) && carried(skb, &tcp);
 	if (is_message)
 		end_before(journey, sk);
 	arrival = journey->awaits ? arrived(journey, (__u64)skb) : 0;

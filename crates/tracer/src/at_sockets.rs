@@ -1,8 +1,5 @@
 //! What kernels show of a message at its sockets.
 
-use std::fmt::{self, Display, Formatter};
-use std::str::FromStr;
-
 /// What is seen of a message at the sockets that it is sent by and read from. Linux has got
 /// tracepoints there one after another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,13 +14,26 @@ pub enum AtSockets {
 }
 
 impl AtSockets {
-    /// All of them, the latest first.
-    const ALL: [Self; 3] = [Self::Linux6_16, Self::Linux6_3, Self::Linux5_17];
+    /// The versions of Linux that have the tracepoints, the latest first.
+    pub const VERSIONS: [&str; 3] = ["6.16", "6.3", "5.17"];
+
+    /// What a version of these shows; `None` for another one.
+    pub fn of(version: &str) -> Option<Self> {
+        Some(match version {
+            "6.16" => Self::Linux6_16,
+            "6.3" => Self::Linux6_3,
+            "5.17" => Self::Linux5_17,
+            _ => return None,
+        })
+    }
 
     /// What earlier kernels show.
     pub(crate) fn of_earlier(self) -> Option<Self> {
-        let mut from_here = Self::ALL.into_iter().skip_while(|it| *it != self);
-        from_here.nth(1)
+        match self {
+            Self::Linux6_16 => Some(Self::Linux6_3),
+            Self::Linux6_3 => Some(Self::Linux5_17),
+            Self::Linux5_17 => None,
+        }
     }
 
     /// The programs with their tracepoints.
@@ -40,26 +50,5 @@ impl AtSockets {
             ],
             Self::Linux5_17 => &[("on_copied", "tcp_rcv_space_adjust")],
         }
-    }
-}
-
-/// As the version of Linux that has the tracepoints.
-impl Display for AtSockets {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Linux6_16 => "6.16",
-            Self::Linux6_3 => "6.3",
-            Self::Linux5_17 => "5.17",
-        })
-    }
-}
-
-/// From the version of Linux that has the tracepoints.
-impl FromStr for AtSockets {
-    type Err = String;
-
-    fn from_str(version: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|it| it.to_string() == version);
-        known.ok_or_else(|| format!("one of {}", Self::ALL.map(|it| it.to_string()).join(", ")))
     }
 }

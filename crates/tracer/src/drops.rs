@@ -27,7 +27,7 @@ impl DropWatch {
     /// information.
     pub fn load() -> Result<Self, TracerError> {
         Ok(Self {
-            object: loaded(OBJECT, &[(PROGRAM, "kfree_skb")])?,
+            object: loaded(OBJECT, &[(PROGRAM, "kfree_skb")]).map_err(missing)?,
             running: None,
         })
     }

@@ -10,7 +10,7 @@ const STEP: usize = 24;
 const ROUTE_HEAD: usize = 24;
 pub(crate) const ROUTE: usize = ROUTE_HEAD + MOST_STEPS * STEP;
 /// Bytes of a journey before its route.
-const JOURNEY_HEAD: usize = 168;
+const JOURNEY_HEAD: usize = 176;
 pub(crate) const JOURNEY: usize = JOURNEY_HEAD + ROUTE;
 
 /// Fates, by their numbers.
@@ -53,7 +53,7 @@ pub(crate) fn journey(followed: &Followed, at_sockets: AtSockets) -> [u8; JOURNE
 
 /// How many of the sender's requests were answered, followed or not, and what these took in all.
 pub(crate) fn answered(bytes: &[u8; JOURNEY]) -> (u64, u64) {
-    (u64_at(bytes, 136), u64_at(bytes, 144))
+    (u64_at(bytes, 144), u64_at(bytes, 152))
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn answers_are_read_where_the_programs_count_them() {
         let mut bytes = [0; JOURNEY];
-        bytes[136] = 3;
-        bytes[144] = 240;
+        bytes[144] = 3;
+        bytes[152] = 240;
         assert_eq!(answered(&bytes), (3, 240));
     }
 

@@ -9,7 +9,7 @@ use crate::layout;
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/journey.o"));
 
-/// Each program that is not at a socket alone, with its tracepoint.
+/// The programs that run on every kernel, with their tracepoints.
 const PROGRAMS: &[(&str, &str)] = &[
     ("on_queued", "net_dev_queue"),
     ("on_transmitted", "net_dev_start_xmit"),
@@ -54,12 +54,11 @@ impl Tracer {
     pub fn load(most: AtSockets) -> Result<Self, TracerError> {
         let mut at_sockets = most;
         let object = loop {
-            match (
-                loaded(OBJECT, &programs(at_sockets)),
-                at_sockets.of_earlier(),
-            ) {
-                (Err(TracerError::Unsupported { .. }), Some(earlier)) => at_sockets = earlier,
-                (loaded, _) => break loaded?,
+            let object = loaded(OBJECT, &programs(at_sockets));
+            let is_unsupported = object.as_ref().is_err_and(BpfError::is_unsupported);
+            match at_sockets.of_earlier() {
+                Some(earlier) if is_unsupported => at_sockets = earlier,
+                _ => break object.map_err(missing)?,
             }
         };
         Ok(Self {
@@ -181,9 +180,9 @@ fn programs(at_sockets: AtSockets) -> Vec<(&'static str, &'static str)> {
 pub(crate) fn loaded(
     file: &ObjectFile<[u8]>,
     programs: &[(&str, &str)],
-) -> Result<BpfObject, TracerError> {
-    let mut object = BpfObject::load(&file.0, &[]).map_err(missing)?;
-    object.load_for_tracepoints(programs).map_err(missing)?;
+) -> Result<BpfObject, BpfError> {
+    let mut object = BpfObject::load(&file.0, &[])?;
+    object.load_for_tracepoints(programs)?;
     Ok(object)
 }
 

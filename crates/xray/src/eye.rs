@@ -29,13 +29,13 @@ impl Eye {
         if order.taps {
             return Ok(Self::Taps);
         }
+        let load = || Tracer::load(order.at_sockets.unwrap_or_default());
         if order.by_node {
-            let load = || Tracer::load(order.at_sockets);
             return Ok(Self::Halves([load()?, load()?]));
         }
-        match Tracer::load(order.at_sockets) {
+        match load() {
             Ok(tracer) => Ok(Self::Tracer(tracer)),
-            Err(error) if order.netfilter => Err(error.into()),
+            Err(error) if order.netfilter || order.at_sockets.is_some() => Err(error.into()),
             Err(TracerError::Unsupported { needs }) => {
                 say(&format!(
                     "taps on the devices look instead of programs in the kernel, and see fewer \

@@ -55,9 +55,14 @@ pub struct XrayArgs {
     /// Have each node follow its half of the way apart, as nodes with kernels of their own do
     #[arg(long, conflicts_with = "taps")]
     pub by_node: bool,
-    /// See of messages at their sockets what this version of Linux shows, or less: 6.16, 6.3 or 5.17
-    #[arg(long, value_name = "VERSION", conflicts_with = "taps", default_value_t)]
-    pub as_linux: AtSockets,
+    /// Use only what this version of Linux shows of messages at their sockets
+    #[arg(
+        long,
+        value_name = "VERSION",
+        conflicts_with = "taps",
+        value_parser = PossibleValuesParser::new(AtSockets::VERSIONS)
+    )]
+    pub as_linux: Option<String>,
     /// Tell apart what netfilter's hooks on the nodes take, as root: their cost is in it, of
     /// networks that have no rules too
     #[arg(long, conflicts_with_all = ["by_node", "taps"])]
@@ -152,7 +157,7 @@ impl XrayArgs {
                 taps: self.taps,
                 netfilter: self.netfilter,
                 by_node: self.by_node,
-                at_sockets: self.as_linux,
+                at_sockets: self.as_linux.as_deref().and_then(AtSockets::of),
             }),
         }
     }
@@ -162,7 +167,7 @@ impl XrayArgs {
             ("--taps", self.taps),
             ("--netfilter", self.netfilter),
             ("--awake", self.awake),
-            ("--as-linux", self.as_linux != AtSockets::default()),
+            ("--as-linux", self.as_linux.is_some()),
         ];
         let of_lab = of_lab.iter().find(|(_, is_given)| *is_given);
         without_leave(&self.target, self.allow_tracing).or_else(|| match self.is_in_cluster() {

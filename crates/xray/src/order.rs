@@ -15,8 +15,8 @@ pub struct XrayOrder {
     pub netfilter: bool,
     /// Each node's half of the way apart, though one kernel could see all of it.
     pub by_node: bool,
-    /// What is seen at sockets at most, though the kernel shows more.
-    pub at_sockets: AtSockets,
+    /// What is seen at sockets at most, though the kernel may show more.
+    pub at_sockets: Option<AtSockets>,
 }
 
 impl Default for XrayOrder {
@@ -27,7 +27,7 @@ impl Default for XrayOrder {
             taps: false,
             netfilter: false,
             by_node: false,
-            at_sockets: AtSockets::default(),
+            at_sockets: None,
         }
     }
 }

@@ -14,7 +14,12 @@ use crate::show::{LEAST_NS, micros};
 /// Kinds of hops that have a colour of their own, 1 to 8; the others share the next.
 const COLOURS: usize = 8;
 /// What programs and their scheduler take, whatever the network: in grey.
-const PROGRAMS: [&str; 2] = ["wake-up", "responder"];
+const PROGRAMS: [&str; 4] = [
+    "wake-up",
+    "responder",
+    "stack and wake-up",
+    "stack and responder",
+];
 /// A part of a bar that is at least so wide has its name in it, percent.
 const ROOMY: f64 = 7.0;
 
@@ -110,8 +115,9 @@ impl Xray {
         };
         let mut figures = vec![self.times(&colour)];
         figures.extend(self.cpu(&colour));
+        let programs = self.programs().join(", ");
         let mut legend = vec![LegendEntry {
-            name: "wake-up, responder",
+            name: &programs,
             colour: 0,
         }];
         for (at, name) in order.iter().take(COLOURS).enumerate() {
@@ -206,8 +212,10 @@ impl Xray {
     /// The kinds of all hops of the network, those that take longest first.
     fn by_weight(&self) -> Vec<&str> {
         let mut sums: Vec<(&str, f64)> = Vec::new();
-        let hops = self.networks.iter().flat_map(|it| &it.hops);
-        for hop in hops.filter(|it| !PROGRAMS.contains(&&*it.name)) {
+        for hop in self
+            .hops_of_all()
+            .filter(|it| !PROGRAMS.contains(&&*it.name))
+        {
             let kind = kind(&hop.name);
             match sums.iter_mut().find(|(known, _)| *known == kind) {
                 Some((_, sum)) => *sum += hop.time.ns,
@@ -216,6 +224,16 @@ impl Xray {
         }
         sums.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         sums.into_iter().map(|(kind, _)| kind).collect()
+    }
+
+    /// What is there of the programs.
+    fn programs(&self) -> Vec<&'static str> {
+        let is_there = |name: &&str| self.hops_of_all().any(|hop| hop.name == *name);
+        PROGRAMS.into_iter().filter(is_there).collect()
+    }
+
+    fn hops_of_all(&self) -> impl Iterator<Item = &HopTime> {
+        self.networks.iter().flat_map(|it| &it.hops)
     }
 }
 
