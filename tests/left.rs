@@ -13,11 +13,7 @@ use crate::world::{self, PATIENCE, eventually};
 /// The machine for one test alone, as root, who may enter the namespaces of a program; `None`,
 /// and a counted skip, for anybody else.
 pub(crate) fn enterable_lab(test: &str) -> Option<MutexGuard<'static, ()>> {
-    if !nix::unistd::geteuid().is_root() {
-        world::skip(test, "only root may enter the namespaces of a program");
-        return None;
-    }
-    world::lab(test)
+    world::lab_as_root(test, "only root may enter the namespaces of a program")
 }
 
 /// The environment variable that marks every process of a run. A process that

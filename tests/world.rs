@@ -117,6 +117,15 @@ pub(crate) fn lab(test: &str) -> Option<MutexGuard<'static, ()>> {
     }
 }
 
+/// As [`lab`], for root; `why` says what anybody else may not.
+pub(crate) fn lab_as_root(test: &str, why: &str) -> Option<MutexGuard<'static, ()>> {
+    if !nix::unistd::geteuid().is_root() {
+        skip(test, why);
+        return None;
+    }
+    lab(test)
+}
+
 /// Where Debian has the plugins of CNI.
 pub(crate) const CNI_PLUGINS: &str = "/usr/lib/cni";
 

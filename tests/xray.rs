@@ -14,13 +14,16 @@ use serde_json::Value;
 use crate::left::held_namespaces;
 use crate::observed::ran_to_its_end;
 use crate::world::{
-    CNI_PLUGINS, Running, eventually, is_installed, json, lab, lab_with_plugins, output, plumbline,
-    run_directory, skip, stderr, stdout,
+    CNI_PLUGINS, Running, eventually, is_installed, json, lab, lab_as_root, lab_with_plugins,
+    output, plumbline, run_directory, skip, stderr, stdout,
 };
 
 /// As root programs in the kernel look, and taps where that is asked for or nothing else is
 /// allowed.
 const EYES: &[&[&str]] = &[&[], &["--taps"]];
+
+/// What only root may use.
+const TRACEPOINTS: &str = "programs at the kernel's tracepoints take root";
 
 /// How much of the latency may be in no hop, on a machine that is not quiet: the ends that
 /// taps see are of other requests than the middle.
@@ -195,13 +198,9 @@ fn names(network: &Value) -> BTreeSet<&str> {
 #[test]
 fn the_halves_that_two_nodes_follow_apart_are_those_of_the_whole() {
     let test = "the halves of two nodes";
-    let Some(_alone) = lab(test) else {
+    let Some(_alone) = lab_as_root(test, TRACEPOINTS) else {
         return;
     };
-    if !nix::unistd::geteuid().is_root() {
-        skip(test, "programs at the kernel's tracepoints take root");
-        return;
-    }
     is_shown(|| {
         let order = ["--network", "host,host-gw,vxlan"];
         let whole = look(&order);
@@ -235,13 +234,9 @@ fn the_halves_that_two_nodes_follow_apart_are_those_of_the_whole() {
 #[test]
 fn by_what_earlier_kernels_show_hops_add_up_too() {
     let test = "by what earlier kernels show";
-    let Some(_alone) = lab(test) else {
+    let Some(_alone) = lab_as_root(test, TRACEPOINTS) else {
         return;
     };
-    if !nix::unistd::geteuid().is_root() {
-        skip(test, "programs at the kernel's tracepoints take root");
-        return;
-    }
     if !names(&look(&["--network", "host"])["networks"][0]).contains("responder") {
         skip(test, "this kernel is an earlier one");
         return;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{hops, is_called, is_shown};
-use crate::world::{lab, output, skip, stderr};
+use crate::world::{lab, lab_as_root, output, skip, stderr};
 
 /// One short look at a network; what it says where there was nothing to see, as on a machine that
 /// others have.
@@ -83,12 +83,9 @@ fn between_pods_of_one_node_there_is_a_bridge_and_no_route() {
 #[test]
 fn what_ebpf_hands_on_is_a_redirect() {
     let test = "what eBPF hands on is a redirect";
-    let Some(_alone) = lab(test) else {
+    let Some(_alone) = lab_as_root(test, "an ordinary user may not load eBPF") else {
         return;
     };
-    if !nix::unistd::geteuid().is_root() {
-        return skip(test, "an ordinary user may not load eBPF");
-    }
     shows(&["cilium-vxlan"], |_| {
         &[
             ("redirect", 1),

@@ -206,21 +206,19 @@ impl BpfObject {
         for (name, tracepoint) in programs {
             let failed = |error| BpfError::new("load the program", name, error);
             let program: &mut BtfTracePoint = self.program(name)?.try_into().map_err(failed)?;
-            program
-                .load(tracepoint, &types)
-                .map_err(|error| match error {
-                    // The verifier's refusal; rights that are lacking are EPERM.
-                    ProgramError::LoadError { ref io_error, .. }
-                        if io_error.raw_os_error() != Some(libc::EACCES) =>
-                    {
-                        failed(error)
-                    }
-                    ProgramError::Btf(_) | ProgramError::LoadError { .. } => BpfError {
+            program.load(tracepoint, &types).map_err(|error| {
+                // What is not there, and what the verifier refuses: rights that are lacking are EPERM.
+                let is_unsupported =
+                    matches!(error, ProgramError::Btf(_)) || errno(&error) == Some(libc::EACCES);
+                let failed = failed(error);
+                match is_unsupported {
+                    true => BpfError {
                         refusal: LoadRefusal::Unsupported,
-                        ..failed(error)
+                        ..failed
                     },
-                    error => failed(error),
-                })?;
+                    false => failed,
+                }
+            })?;
         }
         Ok(())
     }

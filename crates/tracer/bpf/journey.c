@@ -240,11 +240,9 @@ static __always_inline struct journey *any_journey(void)
 	return bpf_map_lookup_elem(&journeys, &first);
 }
 
-// The journey that is under way, if one is.
-static __always_inline struct journey *under_way(void)
+// The journey, if it is under way.
+static __always_inline struct journey *if_under_way(struct journey *journey)
 {
-	struct journey *journey = any_journey();
-
 	return journey && journey->is_on ? journey : 0;
 }
 
@@ -612,6 +610,8 @@ static __always_inline bool ask(struct journey *journey, const struct order *ord
 	// The first step takes no time.
 	journey->left = journey->asked;
 	begin(journey, journey->asked);
+	if (journey->part == SENDER)
+		await(journey);
 	return true;
 }
 
@@ -648,8 +648,6 @@ int on_sent(__u64 *context)
 	if (!asks(journey, order, sk) || !ask(journey, order, sk))
 		return 0;
 	see(journey, journey->left, order->client, 0, SENT);
-	if (journey->part == SENDER)
-		await(journey);
 	return 0;
 }
 
@@ -706,8 +704,6 @@ static __always_inline bool begins_at(struct journey *journey, const struct sk_b
 		return false;
 	take(journey, skb);
 	see_at(journey, journey->left, skb->dev, QUEUED);
-	if (journey->part == SENDER)
-		await(journey);
 	return true;
 }
 
@@ -720,7 +716,7 @@ int on_queued(__u64 *context)
 
 	if (journey && journey->from_device && begins_at(journey, skb))
 		return 0;
-	journey = under_way();
+	journey = if_under_way(journey);
 	// The first packet that the socket sends is the one.
 	if (journey && journey->hook == SENT && !journey->skb &&
 	    (__u64)skb->sk == journey->socket)

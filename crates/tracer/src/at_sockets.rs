@@ -15,16 +15,16 @@ pub enum AtSockets {
 
 impl AtSockets {
     /// The versions of Linux that have the tracepoints, the latest first.
-    pub const VERSIONS: [&str; 3] = ["6.16", "6.3", "5.17"];
+    pub const VERSIONS: [(&str, Self); 3] = [
+        ("6.16", Self::Linux6_16),
+        ("6.3", Self::Linux6_3),
+        ("5.17", Self::Linux5_17),
+    ];
 
     /// What a version of these shows; `None` for another one.
     pub fn of(version: &str) -> Option<Self> {
-        Some(match version {
-            "6.16" => Self::Linux6_16,
-            "6.3" => Self::Linux6_3,
-            "5.17" => Self::Linux5_17,
-            _ => return None,
-        })
+        let mut known = Self::VERSIONS.into_iter();
+        known.find_map(|(of, shown)| (of == version).then_some(shown))
     }
 
     /// What earlier kernels show.

@@ -60,7 +60,7 @@ pub struct XrayArgs {
         long,
         value_name = "VERSION",
         conflicts_with = "taps",
-        value_parser = PossibleValuesParser::new(AtSockets::VERSIONS)
+        value_parser = PossibleValuesParser::new(AtSockets::VERSIONS.map(|(version, _)| version))
     )]
     pub as_linux: Option<String>,
     /// Tell apart what netfilter's hooks on the nodes take, as root: their cost is in it, of

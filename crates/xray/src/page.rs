@@ -116,10 +116,13 @@ impl Xray {
         let mut figures = vec![self.times(&colour)];
         figures.extend(self.cpu(&colour));
         let programs = self.programs().join(", ");
-        let mut legend = vec![LegendEntry {
-            name: &programs,
-            colour: 0,
-        }];
+        let mut legend = Vec::new();
+        if !programs.is_empty() {
+            legend.push(LegendEntry {
+                name: &programs,
+                colour: 0,
+            });
+        }
         for (at, name) in order.iter().take(COLOURS).enumerate() {
             legend.push(LegendEntry {
                 name,
@@ -212,10 +215,8 @@ impl Xray {
     /// The kinds of all hops of the network, those that take longest first.
     fn by_weight(&self) -> Vec<&str> {
         let mut sums: Vec<(&str, f64)> = Vec::new();
-        for hop in self
-            .hops_of_all()
-            .filter(|it| !PROGRAMS.contains(&&*it.name))
-        {
+        let hops = self.hops_of_all();
+        for hop in hops.filter(|it| !PROGRAMS.contains(&&*it.name)) {
             let kind = kind(&hop.name);
             match sums.iter_mut().find(|(known, _)| *known == kind) {
                 Some((_, sum)) => *sum += hop.time.ns,

@@ -17,8 +17,8 @@ pub(crate) struct Glimpse {
     /// From the first of their places to the last, the mean of all requests, nanoseconds;
     /// programs at tracepoints tell it.
     between_ends_ns: Option<f64>,
-    /// Whether the first of them is a device, and not the socket.
-    is_from_device: bool,
+    /// What the hop is called that is before the first of them and after the last.
+    around_ends: &'static str,
     /// Journeys from end to end.
     pub(crate) journeys: u64,
     /// Those above the limit.
@@ -78,7 +78,7 @@ impl Glimpse {
     fn counted(traces: &Traces, around: &Surroundings) -> Self {
         let answered = traces.answered as f64;
         Self {
-            is_from_device: is_from_device(traces),
+            around_ends: around_ends(traces),
             between_ends_ns: (answered > 0.0).then(|| traces.answered_ns as f64 / answered),
             journeys: traces.routes.iter().map(|route| route.journeys).sum(),
             too_long: traces.too_long,
@@ -98,12 +98,7 @@ impl Glimpse {
     ) -> Vec<NamedHop> {
         match (self.between_ends_ns, load.spans.as_deref()) {
             (Some(between), _) => {
-                let name = if self.is_from_device {
-                    CALLS_AND_STACK
-                } else {
-                    CALLS
-                };
-                with_calls(self.hops, name, latency.mean_ns - between)
+                with_calls(self.hops, self.around_ends, latency.mean_ns - between)
             }
             (None, Some(spans)) => within_spans(self.hops, spans, limit_ns),
             (None, None) => self.hops,
@@ -207,9 +202,13 @@ fn drops(traces: &Traces, around: &Surroundings) -> Vec<(String, u64)> {
     drops.collect()
 }
 
-fn is_from_device(traces: &Traces) -> bool {
+/// What is around places of which the first is the sender's socket, or a device of it.
+fn around_ends(traces: &Traces) -> &'static str {
     let mut first = traces.routes.iter().filter_map(|route| route.steps.first());
-    first.any(|step| step.hook == Hook::Queued)
+    match first.any(|step| step.hook == Hook::Queued) {
+        true => CALLS_AND_STACK,
+        false => CALLS,
+    }
 }
 
 /// A hop in the namespace of the sender, where these begin.
