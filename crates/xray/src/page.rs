@@ -20,8 +20,10 @@ const PROGRAMS: [&str; 4] = [
     "stack and wake-up",
     "stack and responder",
 ];
-/// A part of a bar that is at least so wide has its name in it, percent.
+/// A part of a bar that is at least so wide has its name in it, percent,
 const ROOMY: f64 = 7.0;
+/// if each letter has so much of that.
+const LETTER: f64 = 0.95;
 
 #[derive(Template)]
 #[template(path = "xray.html")]
@@ -274,7 +276,7 @@ fn parts<'a>(
             title: format!("{} {}: {} µs", arrow(hop.trip), hop.name, micros(of)),
             colour: colour(&hop.name),
             width: scale.percent(of.ns),
-            is_roomy: scale.width(of.ns) >= ROOMY,
+            is_roomy: scale.width(of.ns) >= ROOMY.max(LETTER * hop.name.chars().count() as f64),
             is_first_of_answer: first_of_answer == Some(at),
             is_different: of == hop.time && differs(network, at),
         })
