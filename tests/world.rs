@@ -152,11 +152,11 @@ pub(crate) fn is_installed(program: &str) -> bool {
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    /// As from a terminal: SIGHUP is not ignored, whatever runs the tests.
+    /// As from a terminal: no signal of one is ignored, whatever runs the tests.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let program = plumbline(arguments);
         let child = Command::new("env")
-            .arg("--default-signal=HUP")
+            .arg("--default-signal=HUP,INT,QUIT")
             .arg(program.get_program())
             .args(program.get_args())
             .stdin(Stdio::null())

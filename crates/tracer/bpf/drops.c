@@ -38,11 +38,8 @@ struct {
 	__type(value, __u64);
 } drops SEC(".maps");
 
-// struct sk_buff *, void *, enum skb_drop_reason, struct sock *
-SEC("tp_btf/kfree_skb")
-int on_dropped(__u64 *context)
+static __always_inline int dropped(const struct sk_buff *skb, __u32 reason)
 {
-	const struct sk_buff *skb = (const struct sk_buff *)context[0];
 	const struct probe *probe;
 	const struct net_device *device;
 	const struct sock *sk;
@@ -67,13 +64,27 @@ int on_dropped(__u64 *context)
 		// Before a device is chosen.
 		place.namespace = namespace_of(sk);
 	}
-	place.reason = (__u32)context[2];
+	place.reason = reason;
 	count = bpf_map_lookup_elem(&drops, &place);
 	if (count)
 		__sync_fetch_and_add(count, 1);
 	else
 		bpf_map_update_elem(&drops, &place, &once, BPF_NOEXIST);
 	return 0;
+}
+
+// struct sk_buff *, void *, enum skb_drop_reason, struct sock *
+SEC("tp_btf/kfree_skb")
+int on_dropped(__u64 *context)
+{
+	return dropped((const struct sk_buff *)context[0], (__u32)context[2]);
+}
+
+// Before Linux 5.17: struct sk_buff *, void *
+SEC("tp_btf/kfree_skb")
+int on_dropped_for_no_reason(__u64 *context)
+{
+	return dropped((const struct sk_buff *)context[0], 0);
 }
 
 char terms[] SEC("license") = "GPL";

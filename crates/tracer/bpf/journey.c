@@ -977,9 +977,7 @@ int on_consumed(__u64 *context)
 	return 0;
 }
 
-// struct sk_buff *, void *, enum skb_drop_reason, struct sock *
-SEC("tp_btf/kfree_skb")
-int on_dropped(__u64 *context)
+static __always_inline int dropped(__u64 skb, __u32 reason)
 {
 	struct journey *journey = in_sight();
 	struct drop drop = {};
@@ -988,13 +986,13 @@ int on_dropped(__u64 *context)
 
 	if (!journey)
 		return 0;
-	forget_arrival(journey, context[0]);
-	if (!journey->is_on || context[0] != journey->skb)
+	forget_arrival(journey, skb);
+	if (!journey->is_on || skb != journey->skb)
 		return 0;
 	drop.namespace = journey->namespace;
 	drop.device = journey->device;
 	drop.hook = journey->hook;
-	drop.reason = (__u32)context[2];
+	drop.reason = reason;
 	end_as(journey, DROPPED);
 	count = bpf_map_lookup_elem(&drops, &drop);
 	if (count)
@@ -1002,6 +1000,20 @@ int on_dropped(__u64 *context)
 	else
 		bpf_map_update_elem(&drops, &drop, &once, BPF_NOEXIST);
 	return 0;
+}
+
+// struct sk_buff *, void *, enum skb_drop_reason, struct sock *
+SEC("tp_btf/kfree_skb")
+int on_dropped(__u64 *context)
+{
+	return dropped(context[0], (__u32)context[2]);
+}
+
+// Before Linux 5.17: struct sk_buff *, void *
+SEC("tp_btf/kfree_skb")
+int on_dropped_for_no_reason(__u64 *context)
+{
+	return dropped(context[0], 0);
 }
 
 char terms[] SEC("license") = "GPL";

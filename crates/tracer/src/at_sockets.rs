@@ -10,7 +10,7 @@ pub enum AtSockets {
     /// The last two.
     Linux6_3,
     /// The last one.
-    Linux5_17,
+    Linux5_10,
 }
 
 impl AtSockets {
@@ -18,7 +18,7 @@ impl AtSockets {
     pub const VERSIONS: [(&str, Self); 3] = [
         ("6.16", Self::Linux6_16),
         ("6.3", Self::Linux6_3),
-        ("5.17", Self::Linux5_17),
+        ("5.10", Self::Linux5_10),
     ];
 
     /// What a version of these shows; `None` for another one.
@@ -31,8 +31,8 @@ impl AtSockets {
     pub(crate) fn of_earlier(self) -> Option<Self> {
         match self {
             Self::Linux6_16 => Some(Self::Linux6_3),
-            Self::Linux6_3 => Some(Self::Linux5_17),
-            Self::Linux5_17 => None,
+            Self::Linux6_3 => Some(Self::Linux5_10),
+            Self::Linux5_10 => None,
         }
     }
 
@@ -48,7 +48,7 @@ impl AtSockets {
                 ("on_ready", "sk_data_ready"),
                 ("on_read", "sock_recv_length"),
             ],
-            Self::Linux5_17 => &[("on_copied", "tcp_rcv_space_adjust")],
+            Self::Linux5_10 => &[("on_copied", "tcp_rcv_space_adjust")],
         }
     }
 }

@@ -4,13 +4,14 @@ use std::fs;
 
 const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 
-/// The name of a number in one of the kernel's enumerations, without what all names of it
-/// begin with; `None` where the kernel does not tell.
-pub(crate) fn enumerator(of: &str, number: u32) -> Option<String> {
+/// The numbers of one of the kernel's enumerations with their names, without what all of these
+/// begin with; `None` where the kernel does not have it, or does not tell.
+pub(crate) fn enumerators(of: &str) -> Option<Vec<(u32, String)>> {
     let types = fs::read(KERNEL).ok()?;
-    let name = find(&types, of, number)?;
     let prefix = format!("{}_", of.to_uppercase());
-    Some(name.strip_prefix(&prefix).unwrap_or(&name).to_owned())
+    let short = |name: &str| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
+    let each = find(&types, of)?.into_iter();
+    Some(each.map(|(number, name)| (number, short(name))).collect())
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -19,7 +20,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Goes through the types one by one: each has a head of 12 bytes and, by its kind, more.
-pub(crate) fn find(bytes: &[u8], of: &str, number: u32) -> Option<String> {
+fn find<'a>(bytes: &'a [u8], of: &str) -> Option<Vec<(u32, &'a str)>> {
     let field = |at: usize| Some(u32_at(bytes, at)? as usize);
     let head = field(4)?;
     let (types, length, strings) = (head + field(8)?, field(12)?, head + field(16)?);
@@ -46,11 +47,10 @@ pub(crate) fn find(bytes: &[u8], of: &str, number: u32) -> Option<String> {
                 _ => 0,
             };
         if kind == 6 && text(name) == Some(of) {
-            for member in 0..members {
-                if u32_at(bytes, body + member * 8 + 4)? == number {
-                    return text(field(body + member * 8)?).map(str::to_owned);
-                }
-            }
+            let each = (0..members).map(|member| body + member * 8);
+            return each
+                .map(|at| Some((u32_at(bytes, at + 4)?, text(field(at)?)?)))
+                .collect();
         }
     }
     None
@@ -77,12 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_the_name_that_its_enumeration_gives_it() {
+    fn numbers_have_the_names_that_their_enumeration_gives_them() {
         let bytes = planted();
-        assert_eq!(find(&bytes, "why", 9).as_deref(), Some("WHY_SO"));
-        assert_eq!(find(&bytes, "why", 0).as_deref(), Some("WHY_NOT"));
-        assert_eq!(find(&bytes, "why", 1), None);
-        assert_eq!(find(&bytes, "who", 9), None);
-        assert_eq!(find(&bytes[..30], "why", 9), None);
+        assert_eq!(
+            find(&bytes, "why"),
+            Some(vec![(0, "WHY_NOT"), (9, "WHY_SO")])
+        );
+        assert_eq!(find(&bytes, "who"), None);
+        assert_eq!(find(&bytes[..30], "why"), None);
     }
 }

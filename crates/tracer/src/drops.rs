@@ -3,18 +3,17 @@
 use plumbline_protocol::DroppedDatagrams;
 use plumbline_sys::bpf::{AtTracepoints, BpfObject, ObjectFile};
 
-use crate::btf;
+use crate::drop_reason;
 use crate::layout::u32_at;
 use crate::tracer::{TracerError, loaded, missing};
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/drops.o"));
 
-const PROGRAM: &str = "on_dropped";
-
 /// Sees which datagrams of a probe the kernel drops, anywhere on this machine.
 #[derive(Debug)]
 pub struct DropWatch {
     object: BpfObject,
+    program: &'static str,
     running: Option<AtTracepoints>,
 }
 
@@ -26,8 +25,10 @@ impl DropWatch {
     /// [`TracerError::Unsupported`] without the right to do so, and on kernels without type
     /// information.
     pub fn load() -> Result<Self, TracerError> {
+        let program = drop_reason::program();
         Ok(Self {
-            object: loaded(OBJECT, &[(PROGRAM, "kfree_skb")]).map_err(missing)?,
+            object: loaded(OBJECT, &[program]).map_err(missing)?,
+            program: program.0,
             running: None,
         })
     }
@@ -45,7 +46,7 @@ impl DropWatch {
         probe[..8].copy_from_slice(&key);
         probe[8..].copy_from_slice(&u64::from(payload_bytes).to_ne_bytes());
         self.object.set_at("probes", 0, probe)?;
-        let running = self.object.attach_to_tracepoints(&[PROGRAM]);
+        let running = self.object.attach_to_tracepoints(&[self.program]);
         self.running = Some(running.map_err(missing)?);
         Ok(())
     }
@@ -63,8 +64,7 @@ impl DropWatch {
             DroppedDatagrams {
                 namespace: u32_at(place, 0),
                 device: u32_at(place, 4),
-                reason: btf::enumerator("skb_drop_reason", reason)
-                    .unwrap_or_else(|| format!("reason {reason}")),
+                reason: drop_reason::name(reason),
                 packets: u64::from_ne_bytes(*packets),
             }
         });

@@ -45,7 +45,7 @@ pub(crate) fn journey(followed: &Followed, at_sockets: AtSockets) -> [u8; JOURNE
     bytes[4..8].copy_from_slice(&is_confined.to_ne_bytes());
     bytes[12..16].copy_from_slice(&u32::from(is_rehearsal).to_ne_bytes());
     let from_device = at_sockets != AtSockets::Linux6_16;
-    let until_read = at_sockets == AtSockets::Linux5_17;
+    let until_read = at_sockets == AtSockets::Linux5_10;
     bytes[16..20].copy_from_slice(&u32::from(from_device).to_ne_bytes());
     bytes[20..24].copy_from_slice(&u32::from(until_read).to_ne_bytes());
     bytes
@@ -154,7 +154,7 @@ mod tests {
             one_in: 0,
             ..followed
         };
-        let bytes = journey(&nobody, AtSockets::Linux5_17);
+        let bytes = journey(&nobody, AtSockets::Linux5_10);
         assert_eq!((bytes[12], bytes[16], bytes[20]), (1, 1, 1));
     }
 }

@@ -7,6 +7,7 @@
 
 mod at_sockets;
 mod btf;
+mod drop_reason;
 mod drops;
 mod layout;
 mod place;

@@ -4,7 +4,7 @@ use plumbline_protocol::{Followed, TracedDrop, Traces};
 use plumbline_sys::bpf::{AtNetfilter, AtTracepoints, BpfError, BpfObject, ObjectFile};
 
 use crate::at_sockets::AtSockets;
-use crate::btf;
+use crate::drop_reason;
 use crate::layout;
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/journey.o"));
@@ -19,7 +19,6 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("on_routed_v6", "fib6_table_lookup"),
     ("on_delivered", "tcp_probe"),
     ("on_consumed", "consume_skb"),
-    ("on_dropped", "kfree_skb"),
 ];
 
 /// Why nothing could be followed.
@@ -41,6 +40,7 @@ pub enum TracerError {
 pub struct Tracer {
     object: BpfObject,
     at_sockets: AtSockets,
+    programs: Vec<&'static str>,
     running: Option<AtTracepoints>,
 }
 
@@ -53,17 +53,20 @@ impl Tracer {
     /// information or one of the tracepoints that every journey needs.
     pub fn load(most: AtSockets) -> Result<Self, TracerError> {
         let mut at_sockets = most;
-        let object = loop {
-            let object = loaded(OBJECT, &programs(at_sockets));
+        let at_drops = drop_reason::program();
+        let (object, programs) = loop {
+            let programs = [at_sockets.programs(), PROGRAMS, &[at_drops]].concat();
+            let object = loaded(OBJECT, &programs);
             let is_unsupported = object.as_ref().is_err_and(BpfError::is_unsupported);
             match at_sockets.of_earlier() {
                 Some(earlier) if is_unsupported => at_sockets = earlier,
-                _ => break object.map_err(missing)?,
+                _ => break (object.map_err(missing)?, programs),
             }
         };
         Ok(Self {
             object,
             at_sockets,
+            programs: programs.into_iter().map(|(name, _)| name).collect(),
             running: None,
         })
     }
@@ -111,9 +114,8 @@ impl Tracer {
     pub fn begin(&mut self, followed: &Followed) -> Result<(), TracerError> {
         self.running = None;
         self.forget(followed)?;
-        let programs = programs(self.at_sockets);
-        let names: Vec<&str> = programs.iter().map(|(name, _)| *name).collect();
-        self.running = Some(self.object.attach_to_tracepoints(&names).map_err(missing)?);
+        let running = self.object.attach_to_tracepoints(&self.programs);
+        self.running = Some(running.map_err(missing)?);
         Ok(())
     }
 
@@ -154,8 +156,7 @@ impl Tracer {
                 namespace,
                 device,
                 hook,
-                reason: btf::enumerator("skb_drop_reason", reason)
-                    .unwrap_or_else(|| format!("reason {reason}")),
+                reason: drop_reason::name(reason),
                 packets: u64::from_ne_bytes(*packets),
             })
         });
@@ -170,10 +171,6 @@ impl Tracer {
             no_room: fate(layout::NO_ROOM)?,
         })
     }
-}
-
-fn programs(at_sockets: AtSockets) -> Vec<(&'static str, &'static str)> {
-    [at_sockets.programs(), PROGRAMS].concat()
 }
 
 /// An object whose programs are loaded, each for its tracepoint.
@@ -195,7 +192,7 @@ pub(crate) fn missing(error: BpfError) -> TracerError {
         }
         (_, true) => {
             "it needs a kernel with type information (CONFIG_DEBUG_INFO_BTF) and, to follow \
-             requests, the tracepoints of Linux 5.17"
+             requests, the tracepoints of Linux 5.10"
         }
         _ => return error.into(),
     };
