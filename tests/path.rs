@@ -1,5 +1,7 @@
 //! `plumbline doctor --path`: planted faults are named, and healthy paths have none.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use plumbline_lab::{FAULTS, PathFault};
 use serde_json::Value;
 
@@ -44,6 +46,16 @@ fn look(
     findings(arguments)
 }
 
+/// Does work in two threads: who looks at a path mostly waits for it.
+fn two_at_a_time<T: Sync, R: Send>(each: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let half = |first| each.iter().skip(first).step_by(2).map(&work).collect();
+    std::thread::scope(|scope| {
+        let halves: [_; 2] = [0, 1].map(|first| scope.spawn(move || half(first)));
+        let of = |half: std::thread::ScopedJoinHandle<'_, Vec<R>>| half.join().expect("a half");
+        halves.into_iter().flat_map(of).collect()
+    })
+}
+
 /// What plants a fault on a path on which it can be, and looks for it.
 fn planted(fault: &PathFault) -> Vec<&'static str> {
     let network = match fault.name {
@@ -66,14 +78,15 @@ fn every_planted_fault_is_named() {
     let Some(_alone) = world::lab(test) else {
         return;
     };
-    let mut unnamed = Vec::new();
-    for fault in FAULTS {
+    let unnamed = two_at_a_time(FAULTS, |fault| {
         match look(&planted(fault), |found| names(found, fault.check)) {
             Err(lacks) => world::skip(&format!("{test}, {}", fault.name), &lacks),
             Ok(found) if names(&found, fault.check) && is_told(fault, &found) => {}
-            Ok(found) => unnamed.push(format!("{}: {found:#?}", fault.name)),
+            Ok(found) => return Some(format!("{}: {found:#?}", fault.name)),
         }
-    }
+        None
+    });
+    let unnamed: Vec<String> = unnamed.into_iter().flatten().collect();
     assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
 }
 
@@ -203,15 +216,12 @@ fn the_commands_of_a_remedy_set_right_what_was_found() {
     let Some(_alone) = world::lab(test) else {
         return;
     };
-    let mut wrong_ones = Vec::new();
-    for fault in FAULTS {
-        let Some((_, program)) = MENDED.iter().find(|(name, _)| *name == fault.name) else {
-            continue;
-        };
+    let wrong_ones = two_at_a_time(FAULTS, |fault| {
+        let (_, program) = MENDED.iter().find(|(name, _)| *name == fault.name)?;
         let skipped = |why: &str| world::skip(&format!("{test}, {}", fault.name), why);
         if !is_installed(program) {
             skipped(&format!("needs {program}"));
-            continue;
+            return None;
         }
         let mut arguments = planted(fault);
         arguments.push("--try-remedies");
@@ -222,9 +232,11 @@ fn the_commands_of_a_remedy_set_right_what_was_found() {
         match look(&arguments, is_mended) {
             Err(lacks) => skipped(&lacks),
             Ok(found) if is_mended(&found) => {}
-            Ok(found) => wrong_ones.push(format!("{}: {:#?}", fault.name, wrong(&found))),
+            Ok(found) => return Some(format!("{}: {:#?}", fault.name, wrong(&found))),
         }
-    }
+        None
+    });
+    let wrong_ones: Vec<String> = wrong_ones.into_iter().flatten().collect();
     assert!(wrong_ones.is_empty(), "{}", wrong_ones.join("\n"));
 }
 
@@ -254,9 +266,6 @@ fn healthy_paths_have_no_finding() {
     let available = listed.iter().filter(|it| it["available"] == true);
     let networks: Vec<&str> = available.filter_map(|it| it["name"].as_str()).collect();
     assert!(!networks.is_empty(), "{listed:?}");
-    let (mut healthy, mut again) = (0, 0);
-    let mut blamed = Vec::new();
-    let mut not_looked_at = Vec::new();
     let scenes = [
         ["--placement", "cross-node", "--family", "4"],
         ["--placement", "cross-node", "--family", "6"],
@@ -264,28 +273,31 @@ fn healthy_paths_have_no_finding() {
         ["--placement", "same-node", "--family", "6"],
     ];
     let is_root = nix::unistd::geteuid().is_root();
-    let most = if is_root { 4 } else { 1 };
-    for flags in &scenes[..most] {
-        for network in &networks {
-            let arguments = [&[*network], &flags[..]].concat();
-            let is_well = |found: &[Value]| {
-                let is_well = wrong(found).is_empty();
-                again += usize::from(!is_well);
-                is_well
-            };
-            let found = match look(&arguments, is_well) {
-                Ok(found) => found,
-                Err(lacks) => {
-                    not_looked_at.push(format!("{}: {lacks}", arguments.join(" ")));
-                    continue;
-                }
-            };
-            match wrong(&found)[..] {
-                [] => healthy += 1,
-                ref wrong => blamed.push(format!("{}: {wrong:#?}", arguments.join(" "))),
-            }
+    let scenes = &scenes[..if is_root { 4 } else { 1 }];
+    let mut paths = Vec::new();
+    for flags in scenes {
+        paths.extend(networks.iter().map(|it| [&[*it], &flags[..]].concat()));
+    }
+    let again = AtomicUsize::new(0);
+    let looks = two_at_a_time(&paths, |arguments| {
+        let found = look(arguments, |found| {
+            let is_well = wrong(found).is_empty();
+            again.fetch_add(usize::from(!is_well), Relaxed);
+            is_well
+        });
+        (arguments.join(" "), found)
+    });
+    let mut healthy = 0;
+    let mut blamed = Vec::new();
+    let mut not_looked_at = Vec::new();
+    for (arguments, found) in looks {
+        match found.as_deref().map(wrong) {
+            Err(lacks) => not_looked_at.push(format!("{arguments}: {lacks}")),
+            Ok(wrong) if wrong.is_empty() => healthy += 1,
+            Ok(wrong) => blamed.push(format!("{arguments}: {wrong:#?}")),
         }
     }
+    let again = again.into_inner();
     println!("{healthy} healthy paths without a finding; {again} looks at them had one");
     println!("not looked at: {}", not_looked_at.join(""));
     assert!(blamed.is_empty(), "{}", blamed.join("\n"));
