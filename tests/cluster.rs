@@ -34,6 +34,7 @@ mod xray;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -51,6 +52,10 @@ pub(crate) struct Cluster {
 
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// Whether a test has taken a part of the cluster away. The next one waits until that is over: the
+/// last one before a cluster ends need not.
+static DISTURBED: AtomicBool = AtomicBool::new(false);
+
 /// The cluster, or a counted skip.
 pub(crate) fn cluster() -> Option<Cluster> {
     let Some(config) = std::env::var_os("PLUMBLINE_TEST_KUBECONFIG") else {
@@ -60,12 +65,16 @@ pub(crate) fn cluster() -> Option<Cluster> {
         );
         return None;
     };
-    Some(Cluster {
+    let cluster = Cluster {
         config: config.into(),
         out: tempfile::tempdir().unwrap(),
         namespace: None,
         _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
-    })
+    };
+    if DISTURBED.swap(false, Relaxed) {
+        outages::until_nodes_stay_ready(&cluster);
+    }
+    Some(cluster)
 }
 
 /// As [`cluster`], for runs in a namespace that stays: a cluster takes 6 s to end one, and most
