@@ -448,18 +448,26 @@ fn a_drop_is_named_with_its_place_and_the_reason_of_the_kernel() {
     // A packet that is dropped keeps the connection waiting for 0.2 s, so a trial meets few, and
     // every request is followed.
     let rule = "meta l4proto tcp numgen inc mod 5000 == 0 drop\n";
-    is_shown(|| {
-        let found = look_among(rule, &["--rounds", "6", "--one-in", "1"]);
-        let drops = found["networks"][0]["drops"].as_array().unwrap().clone();
-        for drop in &drops {
-            let what = drop["what"].as_str().unwrap();
-            assert!(what.starts_with("NETFILTER_DROP on node"), "{what}");
-            // The device that a packet to be forwarded has come by.
-            assert!(what.ends_with(" cni0") || what.ends_with(" eth0"), "{what}");
-            assert!(drop["packets"].as_u64() > Some(0), "{drop}");
-        }
-        (!drops.is_empty(), found["by"].clone())
-    });
+    let usual = ["--rounds", "6", "--one-in", "1"];
+    let earlier = [&usual[..], &["--as-linux", "5.10"]].concat();
+    for (order, begins) in [
+        (&usual[..], "NETFILTER_DROP on node"),
+        // Before Linux 5.17.
+        (&earlier, "reason unknown on node"),
+    ] {
+        is_shown(|| {
+            let found = look_among(rule, order);
+            let drops = found["networks"][0]["drops"].as_array().unwrap().clone();
+            for drop in &drops {
+                let what = drop["what"].as_str().unwrap();
+                assert!(what.starts_with(begins), "{what}");
+                // The device that a packet to be forwarded has come by.
+                assert!(what.ends_with(" cni0") || what.ends_with(" eth0"), "{what}");
+                assert!(drop["packets"].as_u64() > Some(0), "{drop}");
+            }
+            (!drops.is_empty(), found["by"].clone())
+        });
+    }
 }
 
 /// How much more than there is may be in hops, as a share. Where it is known what each look takes,

@@ -25,7 +25,7 @@ impl DropWatch {
     /// [`TracerError::Unsupported`] without the right to do so, and on kernels without type
     /// information.
     pub fn load() -> Result<Self, TracerError> {
-        let program = drop_reason::program();
+        let program = drop_reason::program(true);
         Ok(Self {
             object: loaded(OBJECT, &[program]).map_err(missing)?,
             program: program.0,

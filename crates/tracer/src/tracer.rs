@@ -53,7 +53,7 @@ impl Tracer {
     /// information or one of the tracepoints that every journey needs.
     pub fn load(most: AtSockets) -> Result<Self, TracerError> {
         let mut at_sockets = most;
-        let at_drops = drop_reason::program();
+        let at_drops = drop_reason::program(most != AtSockets::Linux5_10);
         let (object, programs) = loop {
             let programs = [at_sockets.programs(), PROGRAMS, &[at_drops]].concat();
             let object = loaded(OBJECT, &programs);
