@@ -118,6 +118,11 @@ fn add_image(command: &mut Command) {
 }
 
 impl Cluster {
+    /// From now on a part of it is away, and nodes may be taken for lost.
+    fn disturb(&self) {
+        DISTURBED.store(true, Relaxed);
+    }
+
     /// `plumbline` with this cluster's configuration.
     pub(crate) fn plumbline(&self, arguments: &[&str]) -> Command {
         let mut command = world::plumbline(arguments);

@@ -48,11 +48,11 @@ fn look(
 
 /// Does work in two threads: who looks at a path mostly waits for it.
 fn two_at_a_time<T: Sync, R: Send>(each: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let half = |first| each.iter().skip(first).step_by(2).map(&work).collect();
+    let half = |first| -> Vec<R> { each.iter().skip(first).step_by(2).map(&work).collect() };
     std::thread::scope(|scope| {
         let halves: [_; 2] = [0, 1].map(|first| scope.spawn(move || half(first)));
-        let of = |half: std::thread::ScopedJoinHandle<'_, Vec<R>>| half.join().expect("a half");
-        halves.into_iter().flat_map(of).collect()
+        let each = halves.into_iter().map(|it| it.join().expect("a half"));
+        each.flatten().collect()
     })
 }
 

@@ -1,14 +1,13 @@
 //! What goes wrong while a run is under way: the run ends with an exit code and a
 //! sentence, leaves nothing behind, and keeps the trials that were finished.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::kubelab::Kubelab;
 use super::left::agents;
-use super::{Cluster, DISTURBED, cluster, lasting, read, short, statuses};
+use super::{Cluster, cluster, lasting, read, short, statuses};
 use crate::observed::{exit_code, ran_to_its_end};
 use crate::world::{Running, eventually, run_directory, stdout, trials};
 
@@ -258,10 +257,10 @@ fn goes_on_without(machine: &'static str, daemon: &'static str, time: Duration) 
     let Some(cluster) = lasting() else { return };
     let before = cluster.inventory();
     let (mut run, _) = under_way(&cluster, &["--duration", "500ms", "--blocks", "8"]);
-    DISTURBED.store(true, Relaxed);
     let Some(away) = Away::new(machine, daemon) else {
         return;
     };
+    cluster.disturb();
     std::thread::sleep(time);
     drop(away);
     let code = run.wait(Duration::from_secs(180));
@@ -293,15 +292,15 @@ fn a_kubelet_that_is_away_ends_the_run_and_nothing_is_left() {
     let before = cluster.inventory();
     let few = ["--duration", "1s", "--blocks", "3"];
     let (mut run, _) = under_way(&cluster, &few);
-    DISTURBED.store(true, Relaxed);
     let Some(_away) = Away::new("node2", "kubelet") else {
         return;
     };
+    cluster.disturb();
     ended_by(&cluster, &mut run, &["cannot reach the kubelet"]);
     assert_eq!(inventory_in_time(&cluster, &before), before);
 }
 
-/// Gives the next test the cluster as this one found it. Some seconds after an API
+/// Waits until a cluster is as it was before a part of it was away. Some seconds after an API
 /// server is back, the controllers take all nodes for lost, because none has reported
 /// yet; within a minute they see that none is. A node that is lost is ready for 40 s
 /// more, so each must have renewed its lease, too.

@@ -1,11 +1,10 @@
 //! A node that reboots while a run is under way.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::kubelab::Kubelab;
 use super::outages::{SERVER, amid_a_trial, failed, inventory_in_time};
-use super::{DISTURBED, cluster, read, statuses};
+use super::{cluster, read, statuses};
 use crate::observed::exit_code;
 use crate::world::run_directory;
 
@@ -19,7 +18,7 @@ fn a_node_that_reboots_is_told_and_the_run_goes_on() {
     };
     let before = cluster.inventory();
     let (mut run, _) = amid_a_trial(&cluster, "6");
-    DISTURBED.store(true, Relaxed);
+    cluster.disturb();
     kubelab.order(&["reboot", "node2"]);
     let code = run.wait(Duration::from_secs(240));
     let (said, directory) = (cluster.said(), run_directory(cluster.out()));

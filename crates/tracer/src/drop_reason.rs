@@ -2,26 +2,35 @@
 
 use crate::btf;
 
-const REASONS: &str = "skb_drop_reason";
+/// The reasons that a kernel has, by their numbers; none before Linux 5.17.
+#[derive(Debug, Default)]
+pub(crate) struct DropReasons(Vec<(u32, String)>);
 
-/// The program for packets that are dropped, with its tracepoint. Where that tells the reason, as
-/// it has since Linux 5.17, the program may note it.
-pub(crate) fn program(may_tell: bool) -> (&'static str, &'static str) {
-    let program = match may_tell && btf::enumerators(REASONS).is_some() {
-        true => "on_dropped",
-        false => "on_dropped_for_no_reason",
-    };
-    (program, "kfree_skb")
-}
-
-/// The kernel's name for a reason. Zero is none: not specified in Linux 5.17, and not dropped later.
-pub(crate) fn name(reason: u32) -> String {
-    if reason == 0 {
-        return "reason unknown".to_owned();
+impl DropReasons {
+    /// Those of this machine's kernel.
+    pub(crate) fn of_this_kernel() -> Self {
+        Self(btf::enumerators("skb_drop_reason").unwrap_or_default())
     }
-    let known = btf::enumerators(REASONS);
-    let named = known.and_then(|all| all.into_iter().find(|(number, _)| *number == reason));
-    named.map_or_else(|| format!("reason {reason}"), |(_, name)| name)
+
+    /// The program for packets that are dropped, with its tracepoint, which tells the reason
+    /// where there are any.
+    pub(crate) fn program(&self) -> (&'static str, &'static str) {
+        let program = match self.0.is_empty() {
+            true => "on_dropped_for_no_reason",
+            false => "on_dropped",
+        };
+        (program, "kfree_skb")
+    }
+
+    /// The kernel's name for a reason.
+    pub(crate) fn name(&self, reason: u32) -> String {
+        let mut each = self.0.iter();
+        match each.find(|(number, _)| *number == reason) {
+            Some((_, name)) => name.clone(),
+            None if self.0.is_empty() => "reason unknown".to_owned(),
+            None => format!("reason {reason}"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -30,7 +39,19 @@ mod tests {
 
     #[test]
     fn a_reason_is_never_without_words() {
-        assert_eq!(name(0), "reason unknown");
-        assert_eq!(name(u32::MAX), format!("reason {}", u32::MAX));
+        let reasons = DropReasons(vec![(9, "WHY_SO".to_owned())]);
+        assert_eq!(reasons.name(9), "WHY_SO");
+        assert_eq!(reasons.name(8), "reason 8");
+        assert_eq!(DropReasons::default().name(0), "reason unknown");
+    }
+
+    #[test]
+    fn only_a_kernel_that_has_reasons_is_asked_for_them() {
+        let reasons = DropReasons(vec![(9, "WHY_SO".to_owned())]);
+        assert_eq!(reasons.program().0, "on_dropped");
+        assert_eq!(
+            DropReasons::default().program().0,
+            "on_dropped_for_no_reason"
+        );
     }
 }

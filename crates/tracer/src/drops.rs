@@ -3,7 +3,7 @@
 use plumbline_protocol::DroppedDatagrams;
 use plumbline_sys::bpf::{AtTracepoints, BpfObject, ObjectFile};
 
-use crate::drop_reason;
+use crate::drop_reason::DropReasons;
 use crate::layout::u32_at;
 use crate::tracer::{TracerError, loaded, missing};
 
@@ -13,7 +13,7 @@ static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/drops.o")
 #[derive(Debug)]
 pub struct DropWatch {
     object: BpfObject,
-    program: &'static str,
+    reasons: DropReasons,
     running: Option<AtTracepoints>,
 }
 
@@ -25,10 +25,10 @@ impl DropWatch {
     /// [`TracerError::Unsupported`] without the right to do so, and on kernels without type
     /// information.
     pub fn load() -> Result<Self, TracerError> {
-        let program = drop_reason::program(true);
+        let reasons = DropReasons::of_this_kernel();
         Ok(Self {
-            object: loaded(OBJECT, &[program]).map_err(missing)?,
-            program: program.0,
+            object: loaded(OBJECT, &[reasons.program()]).map_err(missing)?,
+            reasons,
             running: None,
         })
     }
@@ -46,7 +46,9 @@ impl DropWatch {
         probe[..8].copy_from_slice(&key);
         probe[8..].copy_from_slice(&u64::from(payload_bytes).to_ne_bytes());
         self.object.set_at("probes", 0, probe)?;
-        let running = self.object.attach_to_tracepoints(&[self.program]);
+        let running = self
+            .object
+            .attach_to_tracepoints(&[self.reasons.program().0]);
         self.running = Some(running.map_err(missing)?);
         Ok(())
     }
@@ -64,7 +66,7 @@ impl DropWatch {
             DroppedDatagrams {
                 namespace: u32_at(place, 0),
                 device: u32_at(place, 4),
-                reason: drop_reason::name(reason),
+                reason: self.reasons.name(reason),
                 packets: u64::from_ne_bytes(*packets),
             }
         });

@@ -4,7 +4,7 @@ use plumbline_protocol::{Followed, TracedDrop, Traces};
 use plumbline_sys::bpf::{AtNetfilter, AtTracepoints, BpfError, BpfObject, ObjectFile};
 
 use crate::at_sockets::AtSockets;
-use crate::drop_reason;
+use crate::drop_reason::DropReasons;
 use crate::layout;
 
 static OBJECT: &ObjectFile<[u8]> = &ObjectFile(*include_bytes!("../bpf/journey.o"));
@@ -41,6 +41,7 @@ pub struct Tracer {
     object: BpfObject,
     at_sockets: AtSockets,
     programs: Vec<&'static str>,
+    reasons: DropReasons,
     running: Option<AtTracepoints>,
 }
 
@@ -53,7 +54,11 @@ impl Tracer {
     /// information or one of the tracepoints that every journey needs.
     pub fn load(most: AtSockets) -> Result<Self, TracerError> {
         let mut at_sockets = most;
-        let at_drops = drop_reason::program(most != AtSockets::Linux5_10);
+        let reasons = match most {
+            AtSockets::Linux5_10 => DropReasons::default(),
+            _ => DropReasons::of_this_kernel(),
+        };
+        let at_drops = reasons.program();
         let (object, programs) = loop {
             let programs = [at_sockets.programs(), PROGRAMS, &[at_drops]].concat();
             let object = loaded(OBJECT, &programs);
@@ -67,6 +72,7 @@ impl Tracer {
             object,
             at_sockets,
             programs: programs.into_iter().map(|(name, _)| name).collect(),
+            reasons,
             running: None,
         })
     }
@@ -156,7 +162,7 @@ impl Tracer {
                 namespace,
                 device,
                 hook,
-                reason: drop_reason::name(reason),
+                reason: self.reasons.name(reason),
                 packets: u64::from_ne_bytes(*packets),
             })
         });
