@@ -42,9 +42,9 @@ impl Axis {
         self.from + share * (self.to - self.from)
     }
 
-    /// Distance between the ends.
-    pub(super) fn length(&self) -> f64 {
-        (self.to - self.from).abs()
+    /// The least and the greatest value on it.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
     }
 
     /// At most about `wanted` round values within the scale.

@@ -302,8 +302,9 @@ fn charts(summary: &Summary, section: &Section, spread: Option<&Distribution>) -
     let charts = [
         (
             "Change against the baseline",
-            "Dots are estimates over paired blocks, lines their 95 % intervals; a hollow dot has no \
-             verdict of better or worse. Inside the shaded band a change does not matter in practice.",
+            "Dots are estimates over paired blocks, lines their 95 % intervals, with an arrow where \
+             one goes on; a hollow dot has no verdict of better or worse. Inside the shaded band a \
+             change does not matter in practice.",
             chart::overhead(summary, section),
         ),
         (

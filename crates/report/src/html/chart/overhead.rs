@@ -12,8 +12,15 @@ use crate::number;
 const TOP: f64 = 48.0;
 /// Between two panels; the values stand there.
 const GUTTER: f64 = 76.0;
-/// Width of a tick's text with air around it.
-const TICK: f64 = 52.0;
+/// Width of a character of a tick's text.
+const TICK_CHARACTER: f64 = 6.8;
+/// Least distance of the texts of two ticks.
+const TICK_GAP: f64 = 8.0;
+/// How far intervals are drawn beyond the dots, in lengths of what holds the dots. One
+/// that is drawn to its far end may leave all the dots on one spot.
+const BEYOND: f64 = 1.0;
+/// Length of the two strokes of an arrow along each axis.
+const ARROW: f64 = 4.0;
 
 /// One panel of the chart: a metric over all treatments.
 struct Panel<'a> {
@@ -106,25 +113,38 @@ fn panels<'a>(
         .collect()
 }
 
-/// The least range that holds zero, the margin, and every dot and interval.
+/// The least range that holds zero, the margin, every dot, and of the intervals what
+/// lies near the dots.
 fn extent<'a, 'b: 'a>(panels: impl IntoIterator<Item = &'a Panel<'b>>) -> (f64, f64) {
-    let (mut low, mut high) = (0.0f64, 0.0f64);
+    let (mut dots, mut ends) = (Vec::new(), Vec::new());
     let comparisons = panels
         .into_iter()
         .flat_map(|panel| panel.comparisons.iter().flatten());
     for comparison in comparisons {
-        low = low.min(-comparison.margin);
-        high = high.max(comparison.margin);
+        dots.extend([-comparison.margin, comparison.margin]);
         if let Some(effect) = comparison.effect {
-            let ends = effect
-                .interval
-                .map_or([effect.ratio_minus_one; 2], |one| [one.low, one.high]);
-            low = low.min(ends[0]);
-            high = high.max(ends[1]);
+            dots.push(effect.ratio_minus_one);
+            ends.extend(effect.interval.map(|one| [one.low, one.high]));
         }
     }
+    range(&dots, ends.as_flattened())
+}
+
+/// What [`extent`] makes of the dots with their margins, and the ends of all intervals.
+fn range(dots: &[f64], ends: &[f64]) -> (f64, f64) {
+    let (low, high) = hull(dots);
+    let (least, most) = hull(ends);
+    let beyond = (high - low) * BEYOND;
+    let low = least.clamp(low - beyond, low);
+    let high = most.clamp(high, high + beyond);
     let air = (high - low) * 0.04;
     (low - air, high + air)
+}
+
+/// The least range that holds some values and zero.
+fn hull(values: &[f64]) -> (f64, f64) {
+    let range = |(low, high): (f64, f64), &value: &f64| (low.min(value), high.max(value));
+    values.iter().fold((0.0, 0.0), range)
 }
 
 fn row_middle(row: usize) -> f64 {
@@ -140,8 +160,27 @@ fn frame(svg: &mut Svg, panel: &Panel<'_>, axis: &Axis, left: f64, bottom: f64) 
         let (from, to) = (axis.at(-first.margin), axis.at(first.margin));
         svg.rect("margin", (from, TOP), (to - from, bottom - TOP));
     }
-    let count = (axis.length() / TICK) as usize;
-    grid(svg, axis, count, (TOP, bottom), number::tick_percent);
+    grid(
+        svg,
+        axis,
+        tick_count(axis),
+        (TOP, bottom),
+        number::tick_percent,
+    );
+}
+
+/// The most ticks whose texts do not touch.
+fn tick_count(axis: &Axis) -> usize {
+    let fits = |count: &usize| {
+        let ticks = axis.ticks(*count);
+        let texts = ticks.iter().map(|&tick| number::tick_percent(tick));
+        let longest = texts.map(|text| text.chars().count()).max();
+        let needed = longest.unwrap_or_default() as f64 * TICK_CHARACTER + TICK_GAP;
+        ticks
+            .windows(2)
+            .all(|pair| axis.at(pair[1]) - axis.at(pair[0]) >= needed)
+    };
+    (1..=8).rev().find(fits).unwrap_or(1)
 }
 
 fn dot(
@@ -158,11 +197,7 @@ fn dot(
     let is_decided = effect.verdict.is_some_and(Verdict::is_different);
     svg.group(class, &title(treatment, comparison), |svg| {
         if let Some(interval) = effect.interval {
-            svg.line(
-                "whisker",
-                (axis.at(interval.low), y),
-                (axis.at(interval.high), y),
-            );
+            whisker(svg, (interval.low, interval.high), axis, y);
         }
         let mark = if is_decided { "dot" } else { "ring" };
         svg.circle(mark, (axis.at(effect.ratio_minus_one), y), 5.0);
@@ -170,6 +205,19 @@ fn dot(
         let class = if is_decided { "value" } else { "value faint" };
         svg.text(class, (right + 8.0, y + 4.5), Anchor::Start, &text);
     });
+}
+
+/// An interval, with an arrow where it goes on beyond the picture.
+fn whisker(svg: &mut Svg, (low, high): (f64, f64), axis: &Axis, y: f64) {
+    let (least, most) = axis.ends();
+    let (from, to) = (axis.at(low.max(least)), axis.at(high.min(most)));
+    svg.line("whisker", (from, y), (to, y));
+    for (is_cut, tip, back) in [(low < least, from, ARROW), (high > most, to, -ARROW)] {
+        if is_cut {
+            let stroke = |up| (tip + back, y + up);
+            svg.polyline("whisker", &[stroke(-ARROW), (tip, y), stroke(ARROW)]);
+        }
+    }
 }
 
 /// What hovering over a dot says.
@@ -190,4 +238,37 @@ fn title(treatment: &TreatmentSummary, comparison: &Comparison) -> String {
         }
     }
     title
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_lie_apart_however_far_an_interval_goes() {
+        // The tails of a short run: of one network an interval is known, to +900,000 %.
+        let dots = [-0.03, 0.03, -0.51, -0.38, -0.12];
+        let range = range(&dots, &[-0.8, 9_000.0]);
+        let axis = Axis::linear(range, (0.0, 100.0));
+        assert!(axis.at(0.0) - axis.at(-0.51) > 20.0, "{range:?}");
+        let mut svg = Svg::new(100.0, 10.0, "");
+        whisker(&mut svg, (-0.8, 9_000.0), &axis, 5.0);
+        let picture = svg.finish();
+        assert_eq!(picture.matches("<polyline").count(), 1, "{picture}");
+        assert!(picture.contains(r#"x2="100.0""#), "{picture}");
+    }
+
+    #[test]
+    fn an_interval_near_the_dots_is_drawn_whole() {
+        let (low, high) = range(&[-0.03, 0.03, 0.31], &[0.25, 0.37]);
+        assert!(low < -0.03 && high > 0.37);
+        let axis = Axis::linear((low, high), (0.0, 97.0));
+        assert!(
+            axis.ticks(tick_count(&axis)).len() >= 2,
+            "a scale needs two"
+        );
+        let mut svg = Svg::new(100.0, 10.0, "");
+        whisker(&mut svg, (0.25, 0.37), &axis, 5.0);
+        assert!(!svg.finish().contains("<polyline"));
+    }
 }
