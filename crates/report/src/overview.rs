@@ -220,11 +220,19 @@ pub(crate) fn legend(summary: &Summary) -> String {
 pub(crate) fn signs(summary: &Summary, has_bars: bool) -> String {
     let of_processes = |one: &Comparison| one.metric.words.starts_with("processes'");
     let is_unbounded = |one: &Comparison| one.effect.is_some_and(|it| it.interval.is_none());
+    let doubts = |one: &Comparison| Some(doubt(&one.effect.filter(|it| !is_anything(it))?));
     // The table has no others.
     let mut primary = summary.comparisons.iter().filter(|one| one.is_primary);
     let mut signs = LEGEND.to_owned();
     if has_bars {
         signs += " Bars are to scale within a column.";
+    }
+    let shown: String = primary.clone().filter_map(doubts).collect();
+    if shown.contains('[') {
+        signs += " In brackets the ends of an uneven interval.";
+    }
+    if shown.contains(">0") || shown.contains("<0") {
+        signs += " >0,\u{a0}<0: just above, just below\u{a0}0.";
     }
     if primary.clone().any(is_unbounded) {
         signs += " Without\u{a0}±: too few blocks.";

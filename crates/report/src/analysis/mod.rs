@@ -234,16 +234,22 @@ impl Summary {
     }
 }
 
+/// What the tour asks about, by this build and by earlier ones.
+const OF_A_LAB: [&str; 2] = [
+    "container networks cost on this machine",
+    "the networks that this machine can build cost",
+];
+
 /// The plan's question. That of the tour was asked of a lab, whatever its target.
 fn question(plan: &Plan, target: &str, clusters: usize) -> String {
     let paths = match target {
-        "kubernetes" if clusters > 1 => "paths through these clusters",
-        "kubernetes" => "paths through this cluster",
-        "hosts" => "paths between these hosts",
+        "kubernetes" if clusters > 1 => "the paths through these clusters cost",
+        "kubernetes" => "the paths through this cluster cost",
+        "hosts" => "the paths between these hosts cost",
         _ => return plan.question.clone(),
     };
-    plan.question
-        .replace("networks that this machine can build", paths)
+    let asked = plan.question.clone();
+    OF_A_LAB.iter().fold(asked, |it, of| it.replace(of, paths))
 }
 
 /// The treatments of a plan by position, without baselines that are not in it.

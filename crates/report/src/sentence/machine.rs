@@ -51,7 +51,7 @@ pub(super) fn controls(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// `: every main interval is within ±3 % after 24 blocks`.
+/// `: every main interval is within ±3 % of its ratio after 24 blocks`.
 pub(super) fn precision(summary: &Summary) -> Option<String> {
     let reached = summary.precision.as_ref()?;
     let (asked, blocks) = (number::percent(reached.asked), summary.blocks);
@@ -61,7 +61,7 @@ pub(super) fn precision(summary: &Summary) -> Option<String> {
     };
     if reached.is_reached() {
         return Some(format!(
-            ": every main interval is within ±{asked} after {blocks} blocks{but}"
+            ": every main interval is within ±{asked} of its ratio after {blocks} blocks{but}"
         ));
     }
     if reached.half_widths.is_empty() {

@@ -131,7 +131,7 @@ fn fingerprint(facts: &[(&str, &str)], mtu: u32) -> Fingerprint {
 #[test]
 fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
     let (mut run, trials) = Fake::new(&[Network::same("host"), network("pod", 1.2)]).run();
-    run.plan.question = "What do the networks that this machine can build cost?".to_owned();
+    run.plan.question = "What do container networks cost on this machine?".to_owned();
     run.provenance.target = "kubernetes".to_owned();
     let modes = ["client", "server"].map(|side| format!("{side} node kube-proxy"));
     let [near, far] = modes.each_ref().map(String::as_str);
@@ -234,6 +234,12 @@ fn every_format_says_which_network_was_found_and_asks_about_the_cluster() {
     assert!(object["clusters"][0]["network"].is_null());
     let second = run.fingerprint.clone();
     run.fingerprint.others.insert("second".to_owned(), second);
-    let asked = Summary::new(&run, &trials).question;
-    assert_eq!(asked, "What do the paths through these clusters cost?");
+    for of_a_lab in [
+        "What do container networks cost on this machine?",
+        "What do the networks that this machine can build cost?",
+    ] {
+        run.plan.question = of_a_lab.to_owned();
+        let asked = Summary::new(&run, &trials).question;
+        assert_eq!(asked, "What do the paths through these clusters cost?");
+    }
 }

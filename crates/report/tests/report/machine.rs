@@ -129,7 +129,7 @@ fn blocks_that_precision_did_not_need_are_not_missing() {
     assert_eq!((summary.blocks, summary.is_cut_off()), (10, false));
     assert!(summary.precision.as_ref().unwrap().is_reached());
     let text = terminal::render(&summary, WIDE);
-    let said = "Precision: every main interval is within ±50 % after 10 blocks";
+    let said = "Precision: every main interval is within ±50 % of its ratio after 10 blocks";
     assert!(text.replace('\u{a0}', " ").contains(said), "{text}");
 }
 

@@ -294,6 +294,32 @@ fn what_may_be_anything_has_no_figure() {
 }
 
 #[test]
+fn brackets_are_explained_where_there_are_some() {
+    for (noise, brackets, beside_zero) in [
+        (0.02, true, true),
+        (0.04, false, false),
+        (0.08, true, false),
+    ] {
+        let fake = Fake {
+            noise,
+            blocks: 7,
+            ..Fake::new(&fake::networks())
+        };
+        let text = render(&fake, Style::default());
+        let end = text.find("Change against").expect("a legend");
+        let (table, rest) = text.split_at(end);
+        let legend = rest.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (sign, is_shown, meaning) in [
+            ("[", brackets, "In brackets the ends of an uneven interval."),
+            (">0, ", beside_zero, ">0, <0: just above, just below 0."),
+        ] {
+            assert_eq!(table.contains(sign), is_shown, "{text}");
+            assert_eq!(legend.contains(meaning), is_shown, "{text}");
+        }
+    }
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     let fake = Fake::new(&fake::networks());
     let plain = render(&fake, Style::default());
