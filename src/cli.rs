@@ -27,8 +27,8 @@ pub(crate) use target::{ClusterArgs, InLabArgs, Kernel, PairingArgs, TargetArgs,
 /// Measures what a container network costs, against plain host networking,
 /// with an honest interval around every number.
 ///
-/// `plumbline run` alone takes the tour: every network that this machine can
-/// build, in about a minute, without root.
+/// `plumbline run` alone takes the tour: one network for each usual way from node
+/// to node, in about a minute, without root.
 #[derive(Debug, Parser)]
 #[command(
     name = "plumbline",
@@ -64,6 +64,14 @@ pub(crate) enum CliCommand {
     #[command(external_subcommand)]
     Linux(Vec<OsString>),
     /// Make the image for pods: this program and nothing else
+    ///
+    /// The file loads into nodes without a registry:
+    ///   containerd  ctr --namespace k8s.io images import FILE   (on each node)
+    ///   kind        kind load image-archive FILE
+    ///   k3s         k3s ctr images import FILE                  (on each node)
+    ///   minikube    minikube image load FILE
+    ///   registry    skopeo copy oci-archive:FILE docker://REFERENCE, then run with --image REFERENCE
+    #[command(verbatim_doc_comment)]
     Image(ImageArgs),
     /// Remove what killed runs have left in a cluster
     Cleanup(CleanupArgs),

@@ -230,6 +230,12 @@ fn help_and_version_are_0() {
 }
 
 #[test]
+fn the_help_of_image_says_how_to_load_it() {
+    let help = stdout(&output(&["image", "--help"]));
+    assert!(help.contains("kind load image-archive FILE"), "{help}");
+}
+
+#[test]
 fn a_bad_experiment_shows_its_line_and_the_remedy() {
     refused_file("name = \"x\"\nbloks = 3\n", &["bad.toml:2", "bloks"]);
     let workload = "name = \"x\"\n[factors]\nnetwork = [\"host\", \"vxlan\"]\n[[workload]]\n";

@@ -4,15 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// The file loads into nodes without a registry:
-///
-///   containerd  ctr --namespace k8s.io images import FILE   (on each node)
-///   kind        kind load image-archive FILE
-///   k3s         k3s ctr images import FILE                  (on each node)
-///   minikube    minikube image load FILE
-///   registry    skopeo copy oci-archive:FILE docker://REFERENCE, then run with --image REFERENCE
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct ImageArgs {
     /// File to write the archive to
     #[arg(short, long, value_name = "FILE")]

@@ -42,10 +42,10 @@ impl<const EXPERIMENT: bool> FromArgMatches for FlagArgs<EXPERIMENT> {
 
 impl<const EXPERIMENT: bool> Args for FlagArgs<EXPERIMENT> {
     fn augment_args(command: Command) -> Command {
-        // A run that was cut off goes on as it was planned.
-        let resumed = EXPERIMENT.then_some("resume");
+        let command = command.next_help_heading(EXPERIMENT.then_some("The experiment and its run"));
         let arguments = Self::all().into_iter().map(argument);
-        command.args(arguments.map(|it| it.conflicts_with_all(resumed)))
+        // A run that was cut off goes on as it was planned.
+        command.args(arguments.map(|it| it.conflicts_with_all(EXPERIMENT.then_some("resume"))))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -303,8 +303,9 @@ impl Loop<'_> {
     }
 
     /// Runs treatments in turns until all of them count, are given up, or are
-    /// interrupted. All are repeated when one does not count, and of all the later
-    /// attempt is kept: only what ran side by side may be compared.
+    /// interrupted. All are repeated when one does not count; what counts in the end is one
+    /// attempt of all, that with the most valid trials, of equals the last: only what ran
+    /// side by side may be compared.
     fn finish_set(&mut self, round: &Round, set: &[usize]) -> Result<(), HarnessError> {
         let (block, order) = (round.block, &self.plan.blocks[round.block]);
         if self.group.has_refused(&self.plan.treatments[order[set[0]]]) {

@@ -56,7 +56,8 @@ const TABLE: &[Flag] = &[
     row("budget", "design.", "TIME",
         "Longest time for all trials, such as 5m: windows get shorter, or blocks fewer"),
     row("control", "design.", "HOW",
-        "Whether the baseline is also compared with a copy of itself: on or off; on in the lab"),
+        "Whether the baseline is also compared with a copy of itself: on or off [default: on in the \
+         lab, in one cluster and between two hosts, where two networks or more are compared with it]"),
     row("seed", "design.", "N", "Seed of the order and the arrivals; random unless given"),
 ];
 
