@@ -74,17 +74,34 @@ fn look(arguments: &[&str]) -> Value {
     json(&[&["xray", "--rounds", "2", "--json"], arguments].concat())
 }
 
-/// Beside the trials of a run are the hops of what it compared, baseline first.
+/// An experiment over a link that carries a request of 64 bytes in a millisecond.
+const OVER_A_SLOW_LINK: &str = r#"name = "slow"
+question = "Where does the time of a request over a slow link go?"
+link = { rate = "1Mbit" }
+[factors]
+network = ["host", "host-gw"]
+[[workload]]
+kind = "rr"
+connections = 1
+arrival = "closed"
+[design]
+blocks = 1
+duration = "50ms"
+control = "off"
+"#;
+
+/// Beside the trials of a run are the hops of what it compared, baseline first, over the link that
+/// it had.
 #[test]
 fn a_run_is_looked_into_when_it_has_ended() {
     let Some(_alone) = lab("a run that is looked into") else {
         return;
     };
     let out = tempfile::tempdir().unwrap();
-    let place = out.path().to_str().unwrap();
-    let run = ["run", "tour", "--xray", "--out", place, "--workload", "rr"];
-    let few = ["--blocks", "1", "--duration", "50ms", "--control", "off"];
-    let looked = output(&[&run[..], &few, &["--network", "host,host-gw"]].concat());
+    let file = out.path().join("slow.toml");
+    fs::write(&file, OVER_A_SLOW_LINK).unwrap();
+    let [file, place] = [&file, out.path()].map(|it| it.to_str().unwrap());
+    let looked = output(&["run", file, "--xray", "--out", place]);
     let said = stderr(&looked);
     let run = run_directory(out.path());
     ran_to_its_end(&looked, &run);
@@ -94,6 +111,11 @@ fn a_run_is_looked_into_when_it_has_ended() {
     let networks = hops["networks"].as_array().unwrap();
     let names: Vec<_> = networks.iter().map(|it| &it["name"]).collect();
     assert_eq!(names, ["host", "host-gw"], "{said}");
+    for network in networks {
+        assert!(number(network, "total_ns") > 500_000.0, "{network}");
+        let waits = has(network, "queue tbf");
+        assert_eq!(waits, hops["by"] == "tracepoints", "{network}");
+    }
     assert!(stdout(&looked).contains("against host"), "{said}");
     let page = fs::read_to_string(run.join("hops.html")).unwrap();
     assert!(page.contains("Over host-gw a request takes"), "{page}");

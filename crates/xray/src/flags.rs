@@ -158,6 +158,7 @@ impl XrayArgs {
                 netfilter: self.netfilter,
                 by_node: self.by_node,
                 at_sockets: self.as_linux.as_deref().and_then(AtSockets::of),
+                ..XrayOrder::default()
             }),
         }
     }

@@ -21,12 +21,12 @@ pub(crate) struct RequestSample {
     pub(crate) longest_ns: u64,
 }
 
-/// What is asked of a target: these treatments over a plain link, in no order of trials.
-fn demand(treatments: &[Treatment]) -> Demand<'_> {
+/// What is asked of a target: these treatments over a link, in no order of trials.
+fn demand(treatments: &[Treatment], link: Link) -> Demand<'_> {
     Demand {
         treatments,
         first: &[],
-        link: Link::default(),
+        link,
     }
 }
 

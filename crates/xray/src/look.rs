@@ -56,7 +56,11 @@ impl LookedAt<'_> {
         say: &dyn Fn(&str),
     ) -> Result<(String, PathBuf), XrayError> {
         let subjects = NamedScene::of_plan(plan);
-        let found = self.survey(XrayOrder::default(), &subjects, interrupted, say)?;
+        let order = XrayOrder {
+            link: plan.link,
+            ..XrayOrder::default()
+        };
+        let found = self.survey(order, &subjects, interrupted, say)?;
         Ok((found.to_text(), found.keep(directory)?))
     }
 }

@@ -1,9 +1,10 @@
 //! How to look.
 
+use plumbline_experiment::Link;
 use plumbline_tracer::AtSockets;
 
 /// How to look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct XrayOrder {
     /// How often each network is looked at.
     pub rounds: usize,
@@ -17,6 +18,8 @@ pub struct XrayOrder {
     pub by_node: bool,
     /// What is seen at sockets at most, though the kernel may show more.
     pub at_sockets: Option<AtSockets>,
+    /// What joins the nodes of a lab.
+    pub link: Link,
 }
 
 impl Default for XrayOrder {
@@ -28,6 +31,7 @@ impl Default for XrayOrder {
             netfilter: false,
             by_node: false,
             at_sockets: None,
+            link: Link::default(),
         }
     }
 }

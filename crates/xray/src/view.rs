@@ -112,6 +112,11 @@ impl Glimpse {
         if ended > self.lost + self.no_room + dropped {
             return None;
         }
+        if ended + self.lost + self.no_room + dropped == 0 && self.blind.is_none() {
+            let why = "in a trial of 0.25 s none began that would be followed, which one in so many \
+                       is: does a request take milliseconds?";
+            return Some(why.to_owned());
+        }
         let of = self
             .blind
             .map(|end| format!("{end} kernel saw none from end to end; "));
@@ -330,6 +335,16 @@ mod tests {
             ]
         );
         assert_eq!((seen.journeys, seen.unseen()), (2, None));
+    }
+
+    #[test]
+    fn a_trial_in_which_nothing_began_is_called_so() {
+        let none = Traces::default();
+        let why = Glimpse::whole(&none, &around()).unseen().unwrap();
+        assert!(why.contains("none began"), "{why}");
+        let lost = Traces { lost: 1, ..none };
+        let why = Glimpse::whole(&lost, &around()).unseen().unwrap();
+        assert!(why.contains("1 were lost sight of"), "{why}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plumbline_experiment::{Ends, Placement, Treatment, Workload};
+use plumbline_experiment::{Ends, Link, Placement, Treatment, Workload};
 use plumbline_harness::{Cpus, Observer, Path, Site, Target, TargetError, prepare};
 use plumbline_protocol::{Followed, FollowedPart, TraceAnswer, TraceOrder, TracedPlace, Traces};
 
@@ -20,6 +20,7 @@ use crate::view::Glimpse;
 pub(crate) struct ClusterGround<'a> {
     target: &'a mut dyn Target,
     by_node: bool,
+    link: Link,
     observers: PlaceObservers,
 }
 
@@ -28,6 +29,7 @@ impl<'a> ClusterGround<'a> {
         Self {
             target,
             by_node: order.by_node,
+            link: order.link,
             observers: PlaceObservers::default(),
         }
     }
@@ -202,7 +204,7 @@ impl Ground for ClusterGround<'_> {
         if treatments.is_empty() {
             return Ok(());
         }
-        prepare(self.target, &demand(treatments))?;
+        prepare(self.target, &demand(treatments, self.link))?;
         self.target.begin_block(0);
         for treatment in treatments {
             self.target.ready(treatment, &ends(treatment))?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumbline_experiment::{Family, Scene, Treatment, Workload};
+use plumbline_experiment::{Family, Link, Scene, Treatment, Workload};
 use plumbline_harness::{Cpus, Path, Target as _, TargetError, prepare};
 use plumbline_lab::{Lab, Place, StandingNetwork};
 use plumbline_protocol::{Followed, FollowedPart, Traces};
@@ -25,6 +25,7 @@ pub(crate) struct LabGround<'a> {
     eye: Eye,
     /// Whether netfilter's hooks are told apart.
     netfilter: bool,
+    link: Link,
 }
 
 impl<'a> LabGround<'a> {
@@ -38,6 +39,7 @@ impl<'a> LabGround<'a> {
             lab,
             eye,
             netfilter: order.netfilter,
+            link: order.link,
         })
     }
 }
@@ -93,7 +95,7 @@ fn filters(
 
 impl Ground for LabGround<'_> {
     fn prepare(&mut self, treatments: &[Treatment]) -> Result<(), XrayError> {
-        Ok(prepare(self.lab, &demand(treatments))?)
+        Ok(prepare(self.lab, &demand(treatments, self.link))?)
     }
 
     fn cpus(&self) -> Cpus {
