@@ -18,6 +18,7 @@ use plumbline_sys::sampled::MessageTap;
 use crate::around::{inode, places};
 use crate::error::XrayError;
 use crate::ground::RequestSample;
+use crate::load::TIMING;
 
 /// How often messages are taken from the taps.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -139,12 +140,16 @@ impl PlacedTap {
     }
 }
 
-/// The journeys: all sightings of a number, request and answer, in their order.
-fn traces(seen: Sightings, longest_ns: u64) -> Traces {
+/// The journeys: all sightings of a number, request and answer, in their order. Those that began
+/// in the warm-up, which begins with the lowest number, are left out.
+fn traces(mut seen: Sightings, longest_ns: u64) -> Traces {
     let mut traces = Traces::default();
     let mut routes: BTreeMap<Vec<(u32, u32, bool)>, TracedRoute> = BTreeMap::new();
-    for mut sightings in seen.into_values() {
-        sightings.sort_unstable();
+    seen.values_mut().for_each(|it| it.sort_unstable());
+    let first = seen.values().flatten().next();
+    let counts_from = first.map_or(0, |it| it.at_ns + TIMING.warm_up_ns);
+    let counts = |it: &Vec<Sighting>| it.first().is_some_and(|it| it.at_ns >= counts_from);
+    for sightings in seen.into_values().filter(counts) {
         let took = match &sightings[..] {
             [first, .., last] => last.at_ns - first.at_ns,
             _ => 0,
@@ -214,14 +219,45 @@ mod tests {
         assert_eq!(asked.map(one_in), [16, 16, 32, 1 << 16]);
     }
 
+    /// A request that took 30 ns from one device to the next.
+    fn whole(start: u64) -> Vec<Sighting> {
+        vec![sighting(start + 30, 2, false), sighting(start, 1, true)]
+    }
+
+    /// The first request of a load, a hundred after the warm-up, and when the next would be.
+    fn in_window() -> (Sightings, u64) {
+        let at = |number| 7_000 + TIMING.warm_up_ns + number * 1_000;
+        let mut seen: Sightings = (0..100)
+            .map(|number| (100 + number, whole(at(number))))
+            .collect();
+        seen.insert(0, whole(7_000));
+        (seen, at(100))
+    }
+
+    #[test]
+    fn what_began_in_the_warm_up_is_not_counted() {
+        let (mut seen, _) = in_window();
+        seen.insert(1, vec![sighting(7_500, 1, true), sighting(8_400, 2, false)]);
+        seen.insert(
+            2,
+            vec![sighting(9_000, 1, true), sighting(99_000, 2, false)],
+        );
+        // It begins before the warm-up ends.
+        seen.insert(3, whole(6_999 + TIMING.warm_up_ns));
+        let traces = traces(seen, 1_000);
+        assert_eq!((traces.lost, traces.too_long), (0, 0));
+        let [route] = &traces.routes[..] else {
+            panic!("{traces:?}");
+        };
+        assert_eq!((route.journeys, route.lasted_ns), (100, 3_000));
+    }
+
     #[test]
     fn sightings_of_a_number_are_a_journey_and_rare_ways_are_none() {
-        let whole = |start| vec![sighting(start + 30, 2, false), sighting(start, 1, true)];
-        let mut seen: Sightings = (0..100)
-            .map(|number| (number, whole(number * 1_000)))
-            .collect();
-        seen.insert(100, vec![sighting(0, 2, false)]);
-        seen.insert(101, vec![sighting(0, 1, true), sighting(9_000, 2, false)]);
+        let (mut seen, later) = in_window();
+        seen.insert(200, vec![sighting(later, 2, false)]);
+        let long = [sighting(later, 1, true), sighting(later + 9_000, 2, false)];
+        seen.insert(201, long.into());
         let traces = traces(seen, 1_000);
         assert_eq!((traces.lost, traces.too_long), (1, 1));
         let [route] = &traces.routes[..] else {
