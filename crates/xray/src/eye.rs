@@ -47,7 +47,7 @@ impl Eye {
         }
     }
 
-    /// The share of requests that it can follow, one in so many, which is nearest to this.
+    /// The share of requests that it follows, one in so many, where this is asked for.
     pub(crate) fn one_in(&self, asked: u64) -> u64 {
         match self {
             Self::Tracer(_) | Self::Halves(_) => asked,

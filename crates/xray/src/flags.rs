@@ -39,7 +39,8 @@ pub struct XrayArgs {
     /// How often each network is looked at; intervals need six
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
-    /// Follow one of so many requests, or fewer where that costs too much
+    /// Follow one of so many requests, or fewer where that costs too much; taps follow one in 16
+    /// at most, and in a power of two
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub one_in: u64,
     /// Where the networks are

@@ -39,7 +39,7 @@ pub(crate) trait Ground {
     /// Where the ends run, once a network stands.
     fn cpus(&self) -> Cpus;
 
-    /// The share of requests that can be followed, one in so many, which is nearest to this.
+    /// The share of requests that is followed, one in so many, where this is asked for.
     fn one_in(&self, asked: u64) -> u64;
 
     /// What looks, by its name in results.

@@ -52,7 +52,8 @@ struct Sighting {
 /// By the numbers of messages.
 type Sightings = BTreeMap<u64, Vec<Sighting>>;
 
-/// The share of messages that taps can read, one in so many, which is nearest to this.
+/// The share of messages that taps read, one in so many, where this is asked for: the next power
+/// of two, within bounds.
 pub(crate) fn one_in(asked: u64) -> u32 {
     let asked = u32::try_from(asked).unwrap_or(MOST_ONE_IN);
     asked.clamp(LEAST_ONE_IN, MOST_ONE_IN).next_power_of_two()
