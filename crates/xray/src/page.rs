@@ -49,7 +49,7 @@ struct HopBar<'a> {
     name: &'a str,
     total: String,
     parts: Vec<BarPart<'a>>,
-    /// What is in no hop, where that is known.
+    /// What is in no hop, where that is known and more than nothing.
     unaccounted: Option<String>,
     /// Its width, percent.
     rest: String,
@@ -171,13 +171,17 @@ impl Xray {
 
     /// How long hops take.
     fn times(&self, colour: &impl Fn(&str) -> usize) -> HopFigure<'_> {
-        let scale = Scale::of(self.networks.iter().map(|it| it.total));
-        let baseline = self.networks.first().map(|it| scale.percent(it.total.ns));
+        let time: PartTime = |hop| Some(hop.time);
+        let length = |it: &NetworkHops| hops_ns(it, time) + it.unaccounted.ns.max(0.0);
+        let scale = Scale::of(self.networks.iter().map(length));
+        let baseline = self.networks.first().map(|it| scale.percent(length(it)));
         let bars = self.networks.iter().map(|network| HopBar {
             name: &network.name,
             total: micros(network.total),
-            parts: parts(network, scale, colour, |it| Some(it.time)),
-            unaccounted: Some(micros(network.unaccounted)),
+            parts: parts(network, scale, colour, time),
+            unaccounted: Some(network.unaccounted)
+                .filter(|it| it.ns > 0.0)
+                .map(micros),
             rest: scale.percent(network.unaccounted.ns),
             baseline: network.against.as_ref().and(baseline.clone()),
         });
@@ -185,7 +189,8 @@ impl Xray {
             heading: "Hops of a request and of its answer",
             about: "in the order in which packets meet them, on one scale. In full colour what \
                     takes another time than in the first network; the dashed line is where that \
-                    one ends. What is hollow is in no hop.",
+                    one ends. What is hollow is in no hop; where nothing is, hops add up to the \
+                    time beside them or to more.",
             bars: bars.collect(),
         }
     }
@@ -194,13 +199,15 @@ impl Xray {
     fn cpu(&self, colour: &impl Fn(&str) -> usize) -> Option<HopFigure<'_>> {
         let totals: Option<Vec<_>> = self.networks.iter().map(|it| it.cpu).collect();
         let totals = totals?;
-        let scale = Scale::of(totals.iter().copied());
-        let baseline = totals.first().map(|it| scale.percent(it.ns));
+        let time: PartTime = |hop| hop.cpu;
+        let scale = Scale::of(self.networks.iter().map(|it| hops_ns(it, time)));
+        let first = self.networks.first();
+        let baseline = first.map(|it| scale.percent(hops_ns(it, time)));
         let bars = self.networks.iter().zip(&totals);
         let bars = bars.map(|(network, total)| HopBar {
             name: &network.name,
             total: micros(*total),
-            parts: parts(network, scale, colour, |it| it.cpu),
+            parts: parts(network, scale, colour, time),
             unaccounted: None,
             rest: String::new(),
             baseline: network.against.as_ref().and(baseline.clone()),
@@ -247,10 +254,11 @@ struct Scale {
 }
 
 impl Scale {
-    /// The longest of these takes all of it.
-    fn of(totals: impl Iterator<Item = MeanTime>) -> Self {
-        let longest_ns = totals.map(|it| it.ns).fold(f64::MIN_POSITIVE, f64::max);
-        Self { longest_ns }
+    /// The longest of these bars takes all of it, nanoseconds.
+    fn of(bars: impl Iterator<Item = f64>) -> Self {
+        Self {
+            longest_ns: bars.fold(f64::MIN_POSITIVE, f64::max),
+        }
     }
 
     fn width(self, ns: f64) -> f64 {
@@ -262,11 +270,21 @@ impl Scale {
     }
 }
 
+/// What of a hop is shown.
+type PartTime = fn(&HopTime) -> Option<MeanTime>;
+
+/// How long the hops of a bar are together, nanoseconds: more than the latency where what is
+/// unaccounted is below nothing.
+fn hops_ns(network: &NetworkHops, time: PartTime) -> f64 {
+    let parts = network.hops.iter().filter_map(time);
+    parts.map(|it| it.ns.max(0.0)).sum()
+}
+
 fn parts<'a>(
     network: &'a NetworkHops,
     scale: Scale,
     colour: &impl Fn(&str) -> usize,
-    time: fn(&HopTime) -> Option<MeanTime>,
+    time: PartTime,
 ) -> Vec<BarPart<'a>> {
     let first_of_answer = network.hops.iter().position(|it| it.trip == Trip::Answer);
     let part = |(at, hop): (usize, &'a HopTime)| {
@@ -353,6 +371,38 @@ mod tests {
         );
         assert!(!page.contains("different\" title=\"→ node stack"), "{page}");
         assert!(page.contains("tun was not followed: packets were lost sight of"));
+    }
+
+    /// The numbers behind a word in a text, up to a percent sign.
+    fn percents(text: &str, word: &str) -> Vec<f64> {
+        let behind = text.split(word).skip(1);
+        let number = |it: &str| it.split('%').next().unwrap().parse().unwrap();
+        behind.map(number).collect()
+    }
+
+    #[test]
+    fn hops_that_add_up_to_more_than_the_latency_fit_on_the_scale() {
+        let mut found = two();
+        for network in &mut found.networks {
+            network.total.ns -= 4_000.0;
+            network.unaccounted.ns -= 4_000.0;
+        }
+        let page = found.to_html().unwrap();
+        let times = page.split("</figure>").next().unwrap();
+        let bars = times.split("<div class=\"bar\">").skip(1);
+        let lengths: Vec<f64> = bars
+            .map(|bar| percents(bar, "style=\"width: ").iter().sum())
+            .collect();
+        let [host, vxlan] = lengths[..] else {
+            panic!("{page}")
+        };
+        // 12 µs and 17.4.
+        assert!(
+            (host - 68.97).abs() < 0.1 && (vxlan - 100.0).abs() < 0.1,
+            "{lengths:?}"
+        );
+        assert_eq!(percents(times, "style=\"left: "), [68.97], "{page}");
+        assert!(!times.contains("class=\"rest\""), "{page}");
     }
 
     #[test]
