@@ -11,7 +11,8 @@ mod services;
 pub(crate) mod tuning;
 
 use plumbline_experiment::{
-    Family, Neighbours, Policies, Protocol, Scene, Selected, ServiceProxy, Services, Treatment,
+    Family, Neighbours, Placement, Policies, PolicyDirection, Protocol, Scene, Selected,
+    ServiceProxy, Services, Treatment,
 };
 
 use crate::error::LabError;
@@ -58,23 +59,52 @@ impl Dressing {
     /// # Errors
     ///
     /// [`LabError::Unsupported`] where it cannot.
-    fn check(self, family: Family) -> Result<(), LabError> {
+    fn check(self, family: Family, placement: Placement) -> Result<(), LabError> {
         policies::check(&self.policies, family)?;
         let (proxy, enforcer) = (self.services.proxy, self.policies.enforcer);
-        let is_by_node = self.services.asked().is_some() && proxy != ServiceProxy::EbpfSocket;
-        if is_by_node && policies::are_before_the_node(&self.policies) {
-            return Err(LabError::Unsupported {
+        match self.goes_past_policies(placement) {
+            None => Ok(()),
+            Some(needs) => Err(LabError::Unsupported {
                 what: format!(
                     "policies of {} for what is sent to a service of {}",
                     enforcer.as_str(),
                     proxy.as_str()
                 ),
-                needs: "they see packets before the node translates them; use direction ingress, \
-                        the proxy ebpf-socket, or position = \"none\""
-                    .to_owned(),
-            });
+                needs: needs.to_owned(),
+            }),
         }
-        Ok(())
+    }
+
+    /// Why what is sent to a service does not meet the policies as it would without the
+    /// service; `None` where it does.
+    fn goes_past_policies(self, placement: Placement) -> Option<&'static str> {
+        use ServiceProxy::{EbpfSocket, Ipvs, Userspace};
+
+        let policies = &self.policies;
+        if policies.is_none() || self.services.asked().is_none() {
+            return None;
+        }
+        let proxy = self.services.proxy;
+        if proxy != EbpfSocket && policies::are_before_the_node(policies) {
+            return Some(
+                "they see packets before the node translates them; use direction ingress, \
+                 the proxy ebpf-socket, or position = \"none\"",
+            );
+        }
+        if proxy == Userspace && policies.selects == Selected::Ours {
+            return Some(
+                "the receiver is sent what is for a service from an address of the sender's \
+                 node, which no policy allows; use another proxy, or position = \"none\"",
+            );
+        }
+        let is_forwarded =
+            placement == Placement::CrossNode && policies.direction == PolicyDirection::Ingress;
+        let is_by_rules = !policies::are_programs(policies);
+        (matches!(proxy, Ipvs | Userspace) && is_by_rules && !is_forwarded).then_some(
+            "the sender's node takes what is for a service in and sends it out itself, past \
+             the rules for what it forwards; use direction ingress on two nodes, another \
+             proxy, or position = \"none\"",
+        )
     }
 
     /// Lays it on a path, and waits until it acts.
@@ -88,7 +118,8 @@ impl Dressing {
         path: BarePath<'_>,
         journal: &mut Journal,
     ) -> Result<Dressed, LabError> {
-        self.check(path.topology.addressing.family())?;
+        let topology = path.topology;
+        self.check(topology.addressing.family(), topology.placement)?;
         let mut dressed = match self.services.is_none() {
             true => Dressed::default(),
             false => services::put_on(self.services, path, journal)?,
@@ -110,7 +141,7 @@ impl Dressing {
 /// [`LabError::Unsupported`] where it cannot.
 pub(crate) fn check(treatment: &Treatment, has_pods: bool) -> Result<(), LabError> {
     let (scene, name) = (&treatment.scene, treatment.task.name());
-    Dressing::of(scene).check(scene.family)?;
+    Dressing::of(scene).check(scene.family, scene.placement)?;
     neighbours::check(scene.neighbours, has_pods)?;
     check_tracking(scene)?;
     let protocol = treatment.task.load().map(|load| load.protocol);
@@ -157,38 +188,92 @@ fn check_tracking(scene: &Scene) -> Result<(), LabError> {
 
 #[cfg(test)]
 mod tests {
-    use plumbline_experiment::{Enforcer, PolicyDirection, ServicePosition};
+    use plumbline_experiment::{Enforcer, ServicePosition};
 
     use super::*;
 
+    /// Whether policies of a direction can be behind the last service of a proxy.
+    fn can_be(
+        proxy: ServiceProxy,
+        enforcer: Enforcer,
+        direction: PolicyDirection,
+        change: fn(&mut Dressing),
+        placement: Placement,
+    ) -> bool {
+        let mut dressing = Dressing {
+            services: Services {
+                count: 3,
+                proxy,
+                position: ServicePosition::Last,
+                ..Services::default()
+            },
+            policies: Policies {
+                count: 3,
+                enforcer,
+                direction,
+                ..Policies::default()
+            },
+            ..Dressing::default()
+        };
+        change(&mut dressing);
+        dressing.check(Family::V4, placement).is_ok()
+    }
+
     #[test]
     fn what_a_pod_sends_to_a_service_is_judged_behind_the_translation() {
-        let can_be = |proxy, position, enforcer, direction| {
-            let dressing = Dressing {
-                services: Services {
-                    count: 3,
-                    proxy,
-                    position,
-                    ..Services::default()
-                },
-                policies: Policies {
-                    count: 3,
+        use PolicyDirection::{Both, Ingress};
+        use ServiceProxy::{EbpfSocket, Nftables};
+        let can_be = |proxy, enforcer, direction, change| {
+            can_be(proxy, enforcer, direction, change, Placement::CrossNode)
+        };
+
+        assert!(!can_be(Nftables, Enforcer::Cilium, Both, |_| {}));
+        assert!(can_be(Nftables, Enforcer::Nft, Both, |_| {}));
+        assert!(can_be(Nftables, Enforcer::Cilium, Ingress, |_| {}));
+        assert!(can_be(Nftables, Enforcer::Cilium, Both, asks_none));
+        assert!(can_be(EbpfSocket, Enforcer::Cilium, Both, |_| {}));
+    }
+
+    /// Rules for what a node forwards do not see what it sends itself.
+    #[test]
+    fn a_node_that_sends_itself_goes_past_its_rules() {
+        use Placement::{CrossNode, SameNode};
+        use PolicyDirection::{Both, Egress, Ingress};
+        use ServiceProxy::{IptablesLegacy, Ipvs, Userspace};
+        let others = |it: &mut Dressing| it.policies.selects = Selected::Others;
+
+        for enforcer in [Enforcer::Iptables, Enforcer::Nft, Enforcer::KubeRouter] {
+            for direction in [Egress, Both] {
+                assert!(!can_be(Ipvs, enforcer, direction, |_| {}, CrossNode));
+                assert!(can_be(Ipvs, enforcer, direction, asks_none, CrossNode));
+                assert!(can_be(
+                    IptablesLegacy,
                     enforcer,
                     direction,
-                    ..Policies::default()
-                },
-                ..Dressing::default()
-            };
-            dressing.check(Family::V4).is_ok()
-        };
-        use PolicyDirection::{Both, Ingress};
-        use ServicePosition::{Last, None};
-        use ServiceProxy::{EbpfSocket, Nftables};
+                    |_| {},
+                    SameNode
+                ));
+            }
+            assert!(can_be(Ipvs, enforcer, Ingress, |_| {}, CrossNode));
+            assert!(!can_be(Ipvs, enforcer, Ingress, |_| {}, SameNode));
+            assert!(!can_be(Ipvs, enforcer, Ingress, others, SameNode));
+            // The receiver is sent to by the node, and not by the pod.
+            assert!(!can_be(Userspace, enforcer, Ingress, |_| {}, CrossNode));
+            assert!(can_be(Userspace, enforcer, Ingress, others, CrossNode));
+            assert!(!can_be(Userspace, enforcer, Ingress, others, SameNode));
+        }
+        // Programs are at the pods' own devices.
+        assert!(can_be(Ipvs, Enforcer::Cilium, Ingress, |_| {}, SameNode));
+        assert!(!can_be(
+            Userspace,
+            Enforcer::Cilium,
+            Ingress,
+            |_| {},
+            CrossNode
+        ));
+    }
 
-        assert!(!can_be(Nftables, Last, Enforcer::Cilium, Both));
-        assert!(can_be(Nftables, Last, Enforcer::Nft, Both));
-        assert!(can_be(Nftables, Last, Enforcer::Cilium, Ingress));
-        assert!(can_be(Nftables, None, Enforcer::Cilium, Both));
-        assert!(can_be(EbpfSocket, Last, Enforcer::Cilium, Both));
+    fn asks_none(dressing: &mut Dressing) {
+        dressing.services.position = ServicePosition::None;
     }
 }

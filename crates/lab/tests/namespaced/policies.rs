@@ -3,15 +3,20 @@
 //!
 //! The programs that show rules are the independent eye.
 
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
 use plumbline_experiment::{
     Enforcer, Family, Placement, Policies, PolicyDirection, PolicyPosition, Selected,
+    ServicePosition, ServiceProxy,
 };
-use plumbline_harness::Path as _;
+use plumbline_harness::Path;
 use plumbline_lab::{Dressing, Place, StandingNetwork};
 use plumbline_testkit as testkit;
 use serde_json::Value;
 
 use crate::dressing::{EBPF, PROGRAMS, asks, dress, has_cilium, hooks, printed, standing_beside};
+use crate::services::dressed;
 
 /// Those that give pods programs, and write no rules.
 const BY_EBPF: [Enforcer; 2] = [Enforcer::CalicoEbpf, Enforcer::Cilium];
@@ -378,4 +383,71 @@ fn a_network_that_goes_past_the_rules_is_refused() {
         }
         assert!(error.contains(reason), "{network}: {error}");
     }
+}
+
+/// Translated packets meet the policies: a service of the port that they forbid is not
+/// reached, at either end's node.
+#[test]
+fn policies_act_behind_services() {
+    const TEST: &str = "policies_act_behind_services";
+    if !testkit::in_private_namespaces(TEST) {
+        return;
+    }
+    for (proxy, enforcer) in [
+        (ServiceProxy::IptablesLegacy, Enforcer::Iptables),
+        (ServiceProxy::IptablesLegacy, Enforcer::KubeRouter),
+        (ServiceProxy::Nftables, Enforcer::Nft),
+    ] {
+        for (count, direction) in [
+            (0, PolicyDirection::Ingress),
+            (5, PolicyDirection::Ingress),
+            (5, PolicyDirection::Egress),
+        ] {
+            let mut standing = standing("routed", Placement::CrossNode, Family::V4);
+            let policies = Policies {
+                count,
+                direction,
+                enforcer,
+                ..Policies::default()
+            };
+            let dressing = Dressing {
+                policies,
+                ..dressed(proxy, 5, 1, ServicePosition::Last)
+            };
+            if !dress(TEST, &mut standing, dressing, PROGRAMS) {
+                return;
+            }
+            asks(&standing);
+            let reached = reaches_another_service(&standing);
+            assert_eq!(reached, count == 0, "{proxy:?} {policies:?}");
+            assert_eq!(standing.check_policies().unwrap(), None, "{policies:?}");
+            let left = standing.take_down();
+            assert!(left.is_empty(), "{left:?}");
+        }
+    }
+}
+
+/// Adds a service of another port of the receiver, which listens there; whether the sender
+/// reaches it.
+fn reaches_another_service(standing: &StandingNetwork) -> bool {
+    let server = Path::server(standing);
+    let listens = SocketAddr::new(server.address(), server.port() + 1);
+    let rules = format!(
+        "add table ip another\n\
+         add chain ip another services {{ type nat hook prerouting priority dstnat - 1 ; }}\n\
+         add rule ip another services ip daddr 10.96.255.1 tcp dport 80 dnat to {listens}\n"
+    );
+    let node = &standing.topology().nodes[0];
+    printed(node, &["/usr/sbin/nft", &rules]);
+    let listener = standing
+        .server_place()
+        .namespace
+        .run(|| TcpListener::bind(listens));
+    let _listener = listener.expect("entered").expect("listens");
+    let connect = || {
+        let service = SocketAddr::from(([10, 96, 255, 1], 80));
+        TcpStream::connect_timeout(&service, Duration::from_millis(500))
+    };
+    let connected = standing.client_place().namespace.run(connect);
+    connected.expect("entered").is_ok()
 }

@@ -160,7 +160,12 @@ fn loader(enforcer: Enforcer) -> Option<Loader> {
 /// Whether policies see what a pod sends before its node does.
 pub(super) fn are_before_the_node(policies: &Policies) -> bool {
     let restricts = !policies.is_none() && policies.direction != PolicyDirection::Ingress;
-    restricts && loader(policies.enforcer).is_some()
+    restricts && are_programs(policies)
+}
+
+/// Whether pods have programs that enforce policies, and their nodes no rules.
+pub(super) fn are_programs(policies: &Policies) -> bool {
+    loader(policies.enforcer).is_some()
 }
 
 /// Whether two pods are behind one device, and the enforcer knows pods by their devices.
