@@ -28,6 +28,8 @@ pub(crate) struct Dressed {
     pub(crate) front: Option<SocketAddr>,
     /// The port that the receiver has to listen on; 0 for any.
     pub(crate) port: u16,
+    /// Whether services have sets of `ipset` on the nodes.
+    pub(super) has_sets: bool,
     /// What was written on which node.
     pub(super) rules: Vec<(Arc<Place>, RuleCount)>,
     /// Shows whether policies act, where there are some.

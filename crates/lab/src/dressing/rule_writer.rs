@@ -101,8 +101,16 @@ impl RuleWriter {
         arguments: &["restore", "-file"],
         package: "ipset",
     };
-    /// Takes all sets of a node away at once: one by one each waits for the kernel.
+    /// Takes all sets of a node away at once: one by one each waits for the kernel, before
+    /// Linux 6.8. None may be named by a rule any more.
     pub(super) const NO_SETS: &str = "destroy\n";
+
+    /// What has `ipset` take only those sets away that a text of it makes.
+    pub(super) fn no_sets_of(text: &str) -> String {
+        let created = text.lines().filter_map(|it| it.strip_prefix("create "));
+        let names = created.filter_map(|it| it.split(' ').next());
+        names.map(|name| format!("destroy {name}\n")).collect()
+    }
 
     /// What has `nft` take a table away, named after its family, whether it is there or not.
     pub(super) fn no_table(name: &str) -> String {
@@ -222,5 +230,18 @@ impl RuleWriter {
                 source,
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_go_by_the_names_that_they_were_made_with() {
+        let made = "create KUBE-SRC-0 hash:ip family inet\nadd KUBE-SRC-0 198.19.64.0 timeout 0\n\
+                    create cali40s:1 hash:net\n";
+        let removal = RuleWriter::no_sets_of(made);
+        assert_eq!(removal, "destroy KUBE-SRC-0\ndestroy cali40s:1\n");
     }
 }

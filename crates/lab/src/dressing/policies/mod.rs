@@ -95,7 +95,8 @@ pub(super) fn put_on(
         let Some(load) = loader(policies.enforcer) else {
             let text = rules_of(policies.enforcer, &guarded[at], port, family);
             let iptables = iptables(policies.enforcer, family);
-            dressed.count(node, write(text, iptables, node, journal)?);
+            let no_sets = no_sets(&text.ipset, dressed.has_sets);
+            dressed.count(node, write(text, (iptables, no_sets), node, journal)?);
             continue;
         };
         for (pod, guarded_pod) in pods.zip(&guarded[at]) {
@@ -295,12 +296,21 @@ fn enforcement(policies: &Policies, topology: &Topology, port: u16) -> Option<En
     Some(enforcement)
 }
 
+/// What takes the sets of policies away. Those of services, which stand beside some, are still
+/// named by rules then.
+fn no_sets(made: &str, are_beside_others: bool) -> String {
+    match are_beside_others {
+        true => RuleWriter::no_sets_of(made),
+        false => RuleWriter::NO_SETS.to_owned(),
+    }
+}
+
 /// Writes rules on a node, sets first, and remembers how to take them away. Has the node
 /// forget a connection a second after it has ended, lest the table of connections fill with
 /// those.
 fn write(
     text: RuleText,
-    iptables: RuleWriter,
+    (iptables, no_sets): (RuleWriter, String),
     node: &Arc<Place>,
     journal: &mut Journal,
 ) -> Result<RuleCount, LabError> {
@@ -313,7 +323,6 @@ fn write(
         true => Vec::new(),
         false => vec![text],
     };
-    let no_sets = RuleWriter::NO_SETS.to_owned();
     let no_rules = (iptables.that_empties(), EMPTY_FILTER.to_owned());
     let no_table = RuleWriter::no_table(&text.nft_table);
     let parts = [

@@ -244,6 +244,27 @@ fn romana_1_tells_pods_apart_by_bits() {
     assert!(text.contains("\"0x10&0xff00ff00=0xc6000200\" -j ROMANA-FW-T0"));
 }
 
+/// All sets at once would be refused where those of `ipvs` stand beside them.
+#[test]
+fn sets_of_policies_go_without_those_of_services() {
+    for enforcer in [
+        Enforcer::Romana,
+        Enforcer::KubeRouter,
+        Enforcer::WeaveNpc,
+        Enforcer::CalicoIptables,
+    ] {
+        let text = written(3, enforcer);
+        let removal = no_sets(&text.ipset, true);
+        let removed = removal.lines().filter(|it| it.starts_with("destroy "));
+        assert_eq!(
+            removed.count(),
+            counts(&text).sets,
+            "{enforcer:?}: {removal}"
+        );
+        assert_eq!(no_sets(&text.ipset, false), "destroy\n");
+    }
+}
+
 /// What no policy selects is let through, also beside pods that are guarded.
 #[test]
 fn other_pods_are_guarded_beside_ours() {

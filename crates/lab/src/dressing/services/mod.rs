@@ -80,6 +80,7 @@ pub(super) fn put_on(
     Ok(Dressed {
         front: set.asked(),
         port: set.receiver().port(),
+        has_sets: services.proxy == ServiceProxy::Ipvs,
         rules: nodes.iter().cloned().zip(counts).collect(),
         enforcement: None,
         beside: Vec::new(),
